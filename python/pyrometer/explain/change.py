@@ -43,6 +43,8 @@ class State:
         What was taken from each task, by the kind of time.
     gap_taken : dict of (str, int) to float
         The same of the driver's time, by kind and node.
+    recounted : dict of int to float
+        What other numbers of tasks cost so far, by number of the stage; negative: they save it.
     """
 
     first: Sequence[int]
@@ -55,6 +57,7 @@ class State:
     core_ns: float = 0.0
     taken: dict[str, Floats] = field(default_factory=dict)
     gap_taken: dict[tuple[str, int], float] = field(default_factory=dict)
+    recounted: dict[int, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, measured: Measured, gap_ns: Sequence[float]) -> State:
@@ -164,6 +167,8 @@ class Even:
 class Recount:
     """Stages would have another number of tasks, with the same work in all.
 
+    Of two that give a stage fewer tasks, or more, the one that goes further counts.
+
     Attributes
     ----------
     ratios : mapping of int to float
@@ -190,9 +195,14 @@ class Recount:
             count = now.size
             if not count:
                 continue
-            state.tasks_ratio[stage] *= ratio
+            costs = (round(count * ratio) - count) * self.per_task_ns
+            before, paid = state.tasks_ratio[stage], state.recounted.get(stage, 0.0)
+            further = min if ratio < 1 else max
+            same = (ratio < 1) == (before < 1)
+            state.tasks_ratio[stage] = further(before, ratio) if same else before * ratio
+            state.recounted[stage] = further(paid, costs) if same else paid + costs
             # The scheduler keeps the work: what more or fewer tasks cost is spread over these.
-            more = (round(count * ratio) - count) * self.per_task_ns / count
+            more = (state.recounted[stage] - paid) / count
             state.duration_ns[place] = np.maximum(now + more, 0.0)
 
 

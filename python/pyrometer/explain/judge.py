@@ -80,8 +80,15 @@ def merge(what_if: WhatIf, found: Sequence[Judged]) -> list[Judged]:
     explains it and their savings overlap; or where they overlap almost wholly, under the larger.
     """
     leading: list[Judged] = []
-    # What explains others first, whatever it saves itself.
-    order = sorted(found, key=lambda one: (not one.rule.explains, -one.ratio))
+    # What explains others first, whatever it saves itself; before it, what explains that.
+    rules = {one.rule.code: one.rule for one in found}
+    explained = {
+        code: any(explains(rule, code) for other, rule in rules.items() if other != code)
+        for code in rules
+    }
+    order = sorted(
+        found, key=lambda one: (not one.rule.explains, explained[one.rule.code], -one.ratio)
+    )
     for one in order:
         cause = next((other for other in leading if _is_symptom(what_if, one, other)), None)
         if cause is None:

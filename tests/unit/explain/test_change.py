@@ -74,6 +74,17 @@ def test_more_tasks_pay_for_it() -> None:
     assert plan.duration_ns.tolist() == [13]
 
 
+def test_of_two_remedies_for_too_many_tasks_the_one_that_goes_further_counts() -> None:
+    plan = state([10.0] * 100)
+    Recount({0: 0.1}, per_task_ns=2.0).apply(plan, 1.0)
+    Recount({0: 0.5}, per_task_ns=1.0).apply(plan, 1.0)
+    assert plan.tasks_ratio[0] == pytest.approx(0.1)
+    assert plan.duration_ns.sum() == pytest.approx(1000 - 90 * 2)
+    Recount({0: 0.05}, per_task_ns=2.0).apply(plan, 1.0)
+    assert plan.tasks_ratio[0] == pytest.approx(0.05)
+    assert plan.duration_ns.sum() == pytest.approx(1000 - 95 * 2)
+
+
 def test_gaps_shrink_to_nothing_at_most() -> None:
     plan = state([1], [1], gaps=(5.0, 7.0))
     LessGap({0: 3.0, 1: 100.0}).apply(plan, 1.0)

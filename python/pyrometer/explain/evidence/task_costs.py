@@ -42,25 +42,25 @@ def warm_of(tasks: TaskColumns, slots: int) -> NDArray[np.bool_]:
 def fixed_ns(tasks: TaskColumns, slots: int) -> float:
     """Give what a task costs whatever it reads, in nanoseconds.
 
-    A straight line through time and bytes, of the tasks that read something and were not the first
-    of their slot: the first ones load classes and compile. Of the time that the line leaves at no
-    bytes the lower 95 % bound counts, at least the time beside their run time, at most the median:
-    tasks that all read as much do not tell what is fixed.
+    That is its time beside its run time, and what a straight line through run time and bytes leaves
+    at no bytes: the lower 95 % bound of that, at most the median, as tasks that all read as much do
+    not tell what is fixed. The first tasks of a slot are left out: they load classes and compile.
     """
     warm = warm_of(tasks, slots)
-    time, amount = tasks.duration_ns[warm], read_bytes(tasks)[warm]
-    middle = float(np.median(time))
-    beside = float(np.median(np.nan_to_num(time - tasks["executor_run_time_ns"][warm])))
+    run = np.fmin(tasks["executor_run_time_ns"], tasks.duration_ns)[warm]
+    beside = float((tasks.duration_ns[warm] - run).mean())
+    amount = read_bytes(tasks)[warm]
+    middle = float(np.median(run))
     if np.ptp(amount) == 0:
-        return max(0.0, beside if amount.any() else middle)
-    slope = max(0.0, float(np.cov(amount, time)[0, 1] / np.var(amount, ddof=1)))
-    fixed = float(time.mean() - slope * amount.mean())
-    left = time - fixed - slope * amount
+        return beside + (0.0 if amount.any() else middle)
+    slope = max(0.0, float(np.cov(amount, run)[0, 1] / np.var(amount, ddof=1)))
+    fixed = float(run.mean() - slope * amount.mean())
+    left = run - fixed - slope * amount
     spread = float(amount.var() * amount.size)
     error = Z * math.sqrt(
-        float(left @ left) / max(1, time.size - 2) * (1 / time.size + amount.mean() ** 2 / spread)
+        float(left @ left) / max(1, run.size - 2) * (1 / run.size + amount.mean() ** 2 / spread)
     )
-    return max(0.0, beside, min(middle, fixed - error))
+    return beside + max(0.0, min(middle, fixed - error))
 
 
 def joined(tasks: TaskColumns, number: int, count: int, slots: int) -> tuple[Change, float]:
