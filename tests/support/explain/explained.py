@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.simulation.simulated import Log
-from tests.support.tables import MS
+from tests.support.tables import HOST, MS, PID, mono
 
 from pyrometer.explain.findings import explain
 from pyrometer.explain.rule import Rule
@@ -92,6 +92,42 @@ class Job:
             {"app_index": 0, "sql_id": sql, "plan_version": 0, "node_id": node, "metric": metric,
              "metric_type": kind, "accumulator_id": node, "updates_count": 1, "value_sum": value}
         )  # fmt: skip
+
+    def driver(self, start_ms: int, end_ms: int, spark: float = 0.0, waited: float = 0.0) -> None:
+        """Sample the driver's thread, every 10 ms: of a stretch it ran Spark's code, and waited."""
+        rows, tid = self.log.rows, 7
+        if "samples" not in rows:
+            names = ("java.lang.Thread", "org.apache.spark.sql.Dataset")
+            rows["frames"] = [
+                {"frame_id": n, "class_name": name, "method": "run", "kind": "c2"}
+                for n, name in enumerate(names)
+            ]
+            rows["stacks"] = [{"stack_id": 0, "frame_ids": [0, 1], "truncated": False},
+                              {"stack_id": 1, "frame_ids": [0], "truncated": False}]  # fmt: skip
+            rows["clock_pairs"] = [
+                {"host": HOST, "source": "plugin", "mono_ns": mono(at), "wall_ns": _wall(at)}
+                for at in (0, 60_000)
+            ]
+            rows["thread_counters"], rows["samples"] = [self._read(tid, 0, 0.0)], []
+        length = end_ms - start_ms
+        before = rows["thread_counters"][-1]["run_delay_ns"]
+        for at in (start_ms, end_ms):
+            rows["thread_counters"].append(
+                self._read(tid, at, before + waited * length * MS * (at == end_ms))
+            )
+        for number in range(0, int(spark * length), 10):
+            rows["samples"].append(
+                {"host": HOST, "pid": PID, "tid": tid, "clock": "mono", "unit": "ns",
+                 "source": "async-profiler", "role": "driver", "thread_name": "main",
+                 "t_ns": mono(start_ms + number), "event": "cpu", "weight": 10 * MS,
+                 "java_stack": 0 if spark else 1}
+            )  # fmt: skip
+
+    @staticmethod
+    def _read(tid: int, at_ms: int, delay_ns: float) -> dict[str, Any]:
+        return {"host": HOST, "pid": PID, "tid": tid, "t_mono_ns": mono(at_ms), "comm": "main",
+                "run_ns": 0, "run_delay_ns": int(delay_ns), "timeslices_count": 1,
+                "first": False, "last": False}  # fmt: skip
 
     def found(self, folder: Path, rule: Rule, end_ms: int = 0) -> list[Finding]:
         """End the application, write it, and give what a rule finds worth showing."""

@@ -28,3 +28,35 @@ def test_a_query_that_is_being_planned_is_no_code_of_the_user(tmp_path: Path) ->
 
 def test_jobs_one_upon_the_other(tmp_path: Path) -> None:
     assert not _job(100).found(tmp_path, RULE)
+
+
+def _sampled(spark: float, waited: float) -> Job:
+    job = _job(5_000)
+    job.driver(0, 2_000, spark=0.5)
+    job.driver(2_000, 7_000, spark, waited)
+    return job
+
+
+def test_of_a_sampled_driver_sparks_code_and_waits_for_a_cpu_are_left_out(tmp_path: Path) -> None:
+    (found,) = _sampled(spark=0.2, waited=0.1).found(tmp_path, RULE)
+    assert saves(found, 3_500)
+    high = found.saving.elapsed_ns.high
+    assert high is not None
+    assert high < 4.2e9
+    assert "1.00 s of it was CPU of Spark's own code, and 500 ms waits for a CPU" in found.mechanism
+
+
+def test_a_driver_that_had_no_cpu_is_no_code_of_the_user(tmp_path: Path) -> None:
+    assert not _sampled(spark=0.05, waited=0.9).all_found(tmp_path, RULE)
+
+
+def test_a_driver_that_analyses_queries_is_no_code_of_the_user(tmp_path: Path) -> None:
+    assert not _sampled(spark=0.95, waited=0.0).all_found(tmp_path, RULE)
+
+
+def test_a_log_does_not_blame_the_program_for_the_first_query(tmp_path: Path) -> None:
+    """The JVM loads the classes of Spark SQL: two seconds were measured where nothing was wrong."""
+    job = Job()
+    job.stage([1_000] * 8, name="parquet at a.py:3")
+    job.stage([1_000] * 8, gap_ms=2_400, name="save at a.py:9", sql=job.query(4_400, 6_500))
+    assert not job.found(tmp_path, RULE)

@@ -29,3 +29,10 @@ def test_the_first_query_of_a_jvm_loads_classes(tmp_path: Path) -> None:
 
 def test_planning_as_usual(tmp_path: Path) -> None:
     assert not _job(600).found(tmp_path, RULE)
+
+
+def test_a_driver_that_had_no_cpu_does_not_plan(tmp_path: Path) -> None:
+    job = _job(6_000)
+    job.driver(0, 4_600, spark=0.3)
+    job.driver(4_600, 10_700, spark=0.05, waited=0.9)
+    assert not job.found(tmp_path, RULE)

@@ -5,12 +5,14 @@ What it is
     sleep, a file written locally, or a person at a prompt.
 
 Mechanism
-    Executors wait for the driver. Without the pause the next job begins at once, or after what
-    Spark itself needs between two queries (`ORDINARY_BETWEEN_NS` at most).
+    Executors wait for the driver. Without the pause the next job begins at once. Left out is what
+    Spark itself needs between two queries: the CPU of its own code on the driver's busiest thread,
+    and that thread's waits for a CPU; where the driver was not sampled, `ORDINARY_BETWEEN_NS` at
+    most, and `ORDINARY_FIRST_NS` before the first query of a JVM, which loads classes.
 
 Evidence
     Time from the end of a query, or job, to the start of the next, on the critical path, with the
-    lines of the jobs before and after.
+    lines of the jobs before and after; CPU samples of the driver.
 
 Remedy
     Do it in Spark, do it in another thread while jobs run, or leave it out.
@@ -32,12 +34,15 @@ from pyrometer.core import units
 from pyrometer.explain.change import LessGap
 from pyrometer.explain.evidence.driver_time import (
     ORDINARY_BETWEEN_NS,
+    ORDINARY_FIRST_NS,
+    Stretch,
     is_prompt,
     nodes_of,
     of_jobs,
     stretches,
     words_of,
 )
+from pyrometer.explain.evidence.driver_work import Work, works
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Place, Remedy
@@ -50,10 +55,21 @@ measured; assumed."""
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
     kept = [one for one in stretches(facts) if one.kind in ("between", "after_last")]
-    own = [one for one in kept if one.length > ORDINARY_BETWEEN_NS]
-    less = nodes_of(facts, [(one.start, one.end) for one in own])
+    known = works(facts, kept)
+    work = [_unsampled(one) for one in kept] if known is None else known
+    pairs = [
+        (one, did) for one, did in zip(kept, work, strict=True)
+        if did.own_ns > ORDINARY_BETWEEN_NS
+    ]  # fmt: skip
+    less: dict[int, float] = {}
+    for one, did in pairs:
+        for node, ns in nodes_of(facts, [(one.start, one.end)]).items():
+            less[node] = less.get(node, 0.0) + ns * did.own_ns / one.length
     if not less:
         return
+    own = [one for one, _ in pairs]
+    done = sum(did.own_ns for _, did in pairs)
+    sure = sum(did.least_ns for _, did in pairs)
     typed = is_prompt(facts)
     own.sort(key=lambda one: -one.length)
     first, total = own[0], float(sum(one.length for one in own))
@@ -65,11 +81,19 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         f" {words_of(first.after) if first.after else 'the end'}"
     )
     several = f"{units.duration(total)} in {len(own)} pauses, the longest {longest}"
-    beyond = 1 - len(own) * ORDINARY_BETWEEN_NS / total
+    sure -= 0.0 if known else len(own) * ORDINARY_BETWEEN_NS
+    beyond = max(0.0, sure) / done
     least = 0.0 if typed else beyond * BESIDE
+    spark = sum(did.spark_ns for _, did in pairs)
+    waited = sum(did.waited_ns for _, did in pairs)
+    shared = (
+        f"; {units.duration(spark)} of it was CPU of Spark's own code, and {units.duration(waited)}"
+        " waits for a CPU"
+        if known else ""
+    )  # fmt: skip
     yield Suspect(
         place=Place(layer="driver", source=f"between {before} and {after}"),
-        mechanism=f"No job ran for {longest if len(own) == 1 else several}{prompt}.",
+        mechanism=f"No job ran for {longest if len(own) == 1 else several}{shared}{prompt}.",
         change=(LessGap(less),),
         extent=Extent(max((1 + beyond) / 2, least), least, 1.0, len(own)),
         evidence=[
@@ -82,6 +106,14 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                    after="future = pool.submit(other.count); slow(df.toPandas())"),
         ],
     )  # fmt: skip
+
+
+def _unsampled(one: Stretch) -> Work:
+    """Give the work of a stretch whose thread was not sampled: what Spark may need is its own."""
+    before, after = one.before, one.after
+    first = before and before.sql_id is None and after and after.sql_id == 0
+    needs = ORDINARY_FIRST_NS if first else 0.0
+    return Work(one.length, min(needs, one.length), 0.0, 0.0)
 
 
 RULE = Rule(

@@ -7,7 +7,8 @@ What it is
 Mechanism
     No task runs meanwhile. The cost grows faster than the plan does: each rule walks all of it,
     again and again. What an ordinary query takes at most stays (`ORDINARY_FIRST_NS` for the first
-    one of a JVM, which loads classes, `ORDINARY_NS` for others).
+    one of a JVM, which loads classes, `ORDINARY_NS` for others), and so does the time that the
+    driver's busiest thread waited for a CPU.
 
 Evidence
     Time from the start of an SQL execution to its first job, and the operators of its first plan.
@@ -17,7 +18,8 @@ Remedy
     many `withColumn`.
 
 When it is wrong
-    Files are listed, or a catalog answers slowly: `driver.listing`. The driver had no CPU.
+    Files are listed, or a catalog answers slowly: `driver.listing`. The driver had no CPU, and its
+    waits were not recorded.
 
 Source
     Scaladoc of `Dataset.withColumn`: calling it many times "can generate big plans which can cause
@@ -38,6 +40,7 @@ from pyrometer.explain.evidence.driver_time import (
     of_jobs,
     stretches,
 )
+from pyrometer.explain.evidence.driver_work import works
 from pyrometer.explain.evidence.places import MOST_SUSPECTS
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
@@ -47,11 +50,13 @@ from pyrometer.explain.what_if import Extent
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
     kept = [one for one in stretches(facts) if one.kind == "planning"]
+    known = works(facts, kept)
+    waits = [0.0] * len(kept) if known is None else [one.waited_ns for one in known]
     found = []
-    for number, one in enumerate(kept):
+    for number, (one, waited) in enumerate(zip(kept, waits, strict=True)):
         ordinary = ORDINARY_NS if number else ORDINARY_FIRST_NS
-        if one.length > ordinary:
-            found.append((one.length - ordinary, one))
+        if one.length - waited > ordinary:
+            found.append((one.length - waited - ordinary, one))
     found.sort(key=lambda item: -item[0])
     for over, one in found[:MOST_SUSPECTS]:
         less = nodes_of(facts, [(one.end - over, one.end)])
@@ -64,8 +69,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             place=Place(layer="sql", sql_id=job.sql_id, source=job.sql_description),
             mechanism=(
                 f"SQL execution {job.sql_id}{size} was planned for {units.duration(one.length)}"
-                f" before its first job; an ordinary query takes"
-                f" {units.duration(one.length - over)} at most."
+                f" before its first job; {units.duration(over)} of it is more than an ordinary"
+                " query takes, and no wait for a CPU."
             ),
             change=(LessGap(less, what="planning"),),
             # Half: the plan is cut once in the middle, and each half is planned.
