@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 from pyrometer.accounts.schema import Node
+from pyrometer.explain.evidence.pipelines import Pipeline
 from pyrometer.explain.evidence.plan_nodes import Plan, rows_out
 
 PARSER = r"\.(GetJsonObject|JsonToStructs|JsonTuple)\w*(\$\S*)?\."
@@ -18,7 +18,6 @@ _CALL = re.compile(r"\b(get_json_object|from_json|jsontostructs|json_tuple)\(", 
 _COLUMN = re.compile(r"#\d")
 _HIDDEN = re.compile(r"\.\.\. (\d+) more fields")
 _BRANCHES = re.compile(r"\b(if|coalesce|nvl2?|ifnull|nullif)$", re.IGNORECASE)
-_BOUNDARY = re.compile(r"^(\w*Exchange|\w*QueryStage|InMemoryTableScan)\b")
 _DEPTH = {"(": 1, "[": 1, ")": -1, "]": -1}
 
 
@@ -61,14 +60,6 @@ class Parsed:
     calls: list[tuple[Node, Call]] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Pipeline:
-    """Nodes that run in the same tasks, and the JSON texts that they parse."""
-
-    stage_ids: frozenset[int]
-    texts: Sequence[Parsed]
-
-
 def json_calls(text: str) -> list[Call]:
     """Give the calls of JSON parsers in the text of a node.
 
@@ -92,30 +83,16 @@ def json_calls(text: str) -> list[Call]:
     return found
 
 
-def pipelines(plan: Plan, once: bool) -> Iterator[Pipeline]:
-    """Give the parts of a plan between exchanges that ran, and parse JSON.
+def json_texts(plan: Plan, pipeline: Pipeline, once: bool) -> list[Parsed]:
+    """Give the JSON texts that nodes of the same tasks parse.
 
     Parameters
     ----------
     once : bool
         Whether equal calls of one projection are evaluated once.
     """
-    stage_ids: dict[int, set[int]] = defaultdict(set)
-    calling: dict[int, list[tuple[Node, list[Call]]]] = defaultdict(list)
-    part_of: dict[int, int] = {}
-    for node in plan.sql.nodes:  # in pre-order
-        above = plan.by_id.get(-1 if node.parent_node_id is None else node.parent_node_id)
-        cut = above is None or _BOUNDARY.match(above.name) or _BOUNDARY.match(node.name)
-        part = node.node_id if cut or above is None else part_of[above.node_id]
-        part_of[node.node_id] = part
-        if not _BOUNDARY.match(node.name):
-            stage_ids[part].update(node.stage_ids)
-        found = _evaluated(node, once)
-        if found:
-            calling[part].append((node, found))
-    for part, own in calling.items():
-        if stage_ids[part]:
-            yield Pipeline(frozenset(stage_ids[part]), _texts(plan, own))
+    calling = [(node, calls) for node in pipeline.nodes if (calls := _evaluated(node, once))]
+    return _texts(plan, calling)
 
 
 def _evaluated(node: Node, once: bool) -> list[Call]:

@@ -9,7 +9,8 @@ from tests.support.explain.planted import holds, job, judged_with, samples, stac
 
 from pyrometer.accounts.schema import Node, Sql
 from pyrometer.explain.catalogue.plan.expression_json_parsed_again import RULE, SPLITS, saves
-from pyrometer.explain.evidence.json_calls import Parsed, json_calls, pipelines
+from pyrometer.explain.evidence.json_calls import Parsed, json_calls, json_texts
+from pyrometer.explain.evidence.pipelines import pipelines
 from pyrometer.explain.evidence.plan_nodes import Plan
 from pyrometer.explain.schema import Finding
 from pyrometer.summary.schema import Summary
@@ -132,17 +133,21 @@ def test_final_aggregates_only_name_what_was_aggregated() -> None:
         node(1, "Exchange", 0, [0, 1]),
         first.model_copy(update={"simple_string": f"HashAggregate(functions=[partial_{sums}])"}),
     ]
-    (one,) = pipelines(Plan(_sql(nodes)), once=True)
-    assert one.stage_ids == {0}
-    (text,) = one.texts
+    plan_ = Plan(_sql(nodes))
+    above, below = pipelines(plan_)
+    assert (above.stage_ids, below.stage_ids) == ({1}, {0})
+    assert json_texts(plan_, above, once=True) == []
+    (text,) = json_texts(plan_, below, once=True)
     assert (text.rows, text.low, text.high) == (1, 2, 2)
 
 
 def test_what_a_plan_hides_counts_at_most() -> None:
     text = f"Project [{parts(*get('t#4', 'a', 'b'))}, ... 4 more fields]"
     top = node(0, "Project", None, [0]).model_copy(update={"simple_string": text})
-    (one,) = pipelines(Plan(_sql([top])), once=True)
-    assert (one.texts[0].low, one.texts[0].high) == (2, 6)
+    plan_ = Plan(_sql([top]))
+    (one,) = pipelines(plan_)
+    (parsed,) = json_texts(plan_, one, once=True)
+    assert (parsed.low, parsed.high) == (2, 6)
 
 
 def test_a_short_parse_saves_less_while_code_is_compiled() -> None:

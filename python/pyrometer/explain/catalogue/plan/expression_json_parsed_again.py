@@ -41,7 +41,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from pyrometer.core import units
-from pyrometer.explain.evidence.json_calls import PARSER, Parsed, Pipeline, pipelines
+from pyrometer.explain.evidence.json_calls import PARSER, Parsed, json_texts
+from pyrometer.explain.evidence.pipelines import pipelines
 from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.plan_nodes import Plan, plans, unnumbered
 from pyrometer.explain.evidence.saying import code, factor, place, shown_by
@@ -68,8 +69,9 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     once = facts.is_on("spark.sql.subexpressionElimination.enabled", default=True)
     parsing: Shares | None = None
     for plan in plans(facts):
-        for pipeline in pipelines(plan, once):
-            if all(one.high <= one.rows for one in pipeline.texts):
+        for pipeline in pipelines(plan):
+            texts = json_texts(plan, pipeline, once)
+            if all(one.high <= one.rows for one in texts):
                 continue
             if parsing is None:
                 parsing = through(facts, PARSER)
@@ -79,22 +81,22 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
                 {n: total for n, total in parsing.totals.items() if n in numbers},
             )
             if mine.found:
-                yield _suspect(facts, plan, pipeline, mine)
+                yield _suspect(facts, plan, texts, mine)
 
 
 def _suspect(
-    facts: Facts, plan: Plan, pipeline: Pipeline, parsing: Shares
+    facts: Facts, plan: Plan, texts: Sequence[Parsed], parsing: Shares
 ) -> tuple[float, Suspect]:
     spent = {n: share * facts.cpu_ns.get(n, 0.0) for n, share in parsing.by_stage.items()}
     parsing_ns = sum(spent.values())
-    text = max(pipeline.texts, key=lambda one: (one.high - one.rows, one.high))
+    text = max(texts, key=lambda one: (one.high - one.rows, one.high))
     nodes = {node.node_id: node for node, _ in text.calls}
     node = max(nodes.values(), key=lambda one: sum(each is one for each, _ in text.calls))
     names = " and ".join(dict.fromkeys(one.name for one in nodes.values()))
     sql_id = plan.sql.sql_id
     link = f"/sql/{sql_id}/{node.node_id}"
     listed = ", ".join(map(str, nodes))
-    saved = saves(pipeline.texts, parsing_ns, _jvms(facts))
+    saved = saves(texts, parsing_ns, _jvms(facts))
     sampled = parsing.extent(low=_without_queue(facts, spent))
     change = facts.less_cpu(f"json {sql_id} {node.node_id}", parsing.by_stage)
     return parsing_ns * saved.value, Suspect(
