@@ -99,7 +99,7 @@ def _suspect(
     saved = saves(texts, parsing_ns, _jvms(facts))
     sampled = parsing.extent(low=_without_queue(facts, spent))
     change = facts.less_cpu(f"json {sql_id} {node.node_id}", parsing.by_stage)
-    return parsing_ns * saved.value, Suspect(
+    return parsing_ns * saved.high, Suspect(
         place=place(facts, "sql", spent, sql_id=sql_id, node_id=node.node_id, operator=node.name,
                     expression=next(call.whole for each, call in text.calls if each is node)),
         mechanism=(
@@ -150,8 +150,8 @@ def _left(texts: Sequence[Parsed], one_parse: float, most: bool) -> float:
 
 def _both(sampled: Extent, saved: Extent) -> Extent:
     """Give the extent of a remedy whose bounds do not lie evenly around its middle."""
-    return Extent(saved.value, sampled.low * saved.low, min(1.0, sampled.high * saved.high),
-                  sampled.n)  # fmt: skip
+    low, high = sampled.low * saved.low, min(1.0, sampled.high * saved.high)
+    return Extent((low + high) / 2, low, high, sampled.n)
 
 
 def _without_queue(facts: Facts, stages: Collection[int]) -> float:
