@@ -26,9 +26,10 @@ When it is wrong
 Source
     `ScalaUDF` and `CatalystTypeConverters` of Spark. Measured here (2026-11-26, Spark 4.3, eleven
     pairs of a Scala function and its built-in, 500,000 rows, n = 11 to 29 of each): of the CPU of
-    functions of dates, timestamps, decimals, arrays and numbers built-ins saved 46 to 90 %, and of
-    five functions of text 64 % (`substring`) and 51 % (`upper(trim)`), of the others nothing:
-    `split`, `contains` and `length` took 1.1 to 2.4 times as long.
+    functions of dates, timestamps, decimals, arrays and numbers built-ins saved 46 to 90 %, in a
+    pair of longer runs 97 %. Of five functions of text they saved 64 % (`substring`), 51 %
+    (`upper(trim)`) and of the others nothing: `split`, `contains` and `length` took 1.1 to 2.4
+    times as long.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ from pyrometer.explain.rule import SAMPLES, SQL_PLANS, Rule, Suspect
 from pyrometer.explain.what_if import Extent
 
 LEAST_SAVED = 0.46
-MOST_SAVED = 0.9
+MOST_SAVED = 1.0
 MOST_OF_TEXT = 0.64
 """Of the CPU of a function with its conversions: see Source."""
 
