@@ -27,7 +27,8 @@ x AS (
   UNION ALL SELECT task_attempt_id, stage_id, operator, java_stack, 0, y.weight FROM samples y
     JOIN w ON y.t_ns >= CASE y.clock WHEN 'wall' THEN w.start_wall_ns ELSE w.start_mono_ns END
       AND y.t_ns < CASE y.clock WHEN 'wall' THEN w.end_wall_ns ELSE w.end_mono_ns END
-  WHERE y.event = 'alloc' AND y.role = 'task'),
+  WHERE y.event = 'alloc' AND y.role = 'task' AND y.pid IN
+    (SELECT pid FROM w_samples WHERE coalesce(app_index, {app}) = {app})),
 a AS ({attempts})
 """
 _MANAGER = "class_name = 'org.apache.spark.storage.BlockManager'"

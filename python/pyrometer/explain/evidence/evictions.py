@@ -197,7 +197,8 @@ def _sampled(facts: Facts, number: int, part: Part) -> Lost:
     low, high = wilson(min(round(part.cpu), total), total)
     sure = (low or 0.0) * cpu + part.alloc_share * gc
     most = (1.0 if high is None else high) * cpu + time - cpu
-    return Lost(tasks.count, ns, part.alloc_share * gc, float(sure.sum()), float(most.sum()), total)
+    seen = min(tasks.count, len(part.computing))
+    return Lost(seen, ns, part.alloc_share * gc, float(sure.sum()), float(most.sum()), total)
 
 
 def _block(facts: Facts, number: int, part: Part) -> float:
