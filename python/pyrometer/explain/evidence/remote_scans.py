@@ -11,7 +11,7 @@ import numpy as np
 from pyrometer.accounts.schema import Node
 from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans
 from pyrometer.explain.evidence.python_work import work
-from pyrometer.explain.evidence.task_costs import read_bytes
+from pyrometer.explain.evidence.task_costs import read_bytes, unexplained
 from pyrometer.explain.facts import Facts, TaskColumns
 from pyrometer.simulation.measured import Floats
 
@@ -21,7 +21,6 @@ _RDD = r'"name":"([a-z][a-z0-9+.-]*):/'
 _OTHERS = re.compile(r"^Gpu|Python|Pandas|InArrow|^ScriptTransformation")
 """Operators whose tasks wait for another process or device."""
 _RUN, _CPU = "executor_run_time_ns", "executor_cpu_time_ns"
-_KNOWN = (_CPU, "jvm_gc_time_ns", "shuffle_fetch_wait_time_ns", "shuffle_write_time_ns")
 
 
 @dataclass(frozen=True)
@@ -122,13 +121,6 @@ def waiting_otherwise(facts: Facts) -> set[int]:
             if _OTHERS.search(node.name):
                 found.update(facts.stages_of(node, plan.sql))
     return found
-
-
-def unexplained(tasks: TaskColumns) -> Floats:
-    """Give what Spark's counters leave of each task's run time: waits that they do not name."""
-    counted = np.nansum([tasks[name] for name in _KNOWN], axis=0)
-    left: Floats = np.maximum(np.nan_to_num(tasks[_RUN]) - counted, 0.0)
-    return left
 
 
 def _part_of_input(tasks: TaskColumns) -> Floats:

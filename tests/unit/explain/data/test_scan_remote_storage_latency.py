@@ -43,7 +43,7 @@ def test_tasks_wait_for_their_bytes(tmp_path: Path) -> None:
 
 
 def test_collections_and_fetches_are_no_waits_for_the_store(tmp_path: Path) -> None:
-    waits = {"jvm_gc_time_ns": 800 * MS, "shuffle_fetch_wait_time_ns": 800 * MS}
+    waits: Any = {"jvm_gc_time_ns": 800 * MS, "shuffle_fetch_wait_time_ns": 800 * MS}
     assert rdd(cpu_ms=400, **waits).all_found(tmp_path, RULE) == []
 
 

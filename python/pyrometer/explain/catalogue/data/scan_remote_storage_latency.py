@@ -8,8 +8,8 @@ Mechanism
     Of the run time of a task is left what is no CPU, collection, fetch wait or shuffle write:
     waits that no counter names. Of a task that also writes or spills only the part of its input
     in these bytes counts. At most all of that is waiting for the store; expected is what exceeds
-    the waits for each second of CPU in stages without remote input (for a CPU, locks). Where they were
-    sampled, those for sockets and for a scan's readers count instead. Bytes take their time at
+    the waits for each second of CPU in stages without remote input (for a CPU, locks). Where waits
+    were sampled, those for sockets and for a scan's readers count instead. Bytes take their time at
     `RATE` for each task (of the low end: `SLOW_RATE`) however they are asked for; of the rest goes
     what the remedies achieve (`ACHIEVED`), at most all of it: with the data on the host.
 
@@ -45,11 +45,11 @@ from pyrometer.explain.evidence.remote_scans import (
     RemoteScan,
     Waits,
     remote_scans,
-    unexplained,
     usual_waits,
     waits,
 )
 from pyrometer.explain.evidence.saying import code, factor, machine, page, place, shown_by
+from pyrometer.explain.evidence.task_costs import unexplained
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Evidence, Remedy
