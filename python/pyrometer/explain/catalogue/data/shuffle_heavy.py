@@ -127,7 +127,7 @@ RULE = Rule(
     title="A shuffle holds far more than its input",
     cause="shuffle volume",
     suspects=_suspects,
-    explains=("shuffle.write-slow", "shuffle.fetch-wait"),
+    explains=("shuffle.write-slow", "shuffle.fetch-wait", "network.saturated"),
     refute="Count the rows that the next stage keeps: if it needs all that were written, the"
     " shuffle is as large as it must be.",
 )
