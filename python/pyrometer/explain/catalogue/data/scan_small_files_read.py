@@ -123,6 +123,6 @@ RULE = Rule(
         "driver.listing",
         "driver.scheduler-saturated",
         "scan.remote-storage-latency",
-    ),  # fmt: skip
+    ),
     refute="Read a compacted copy: if the scan takes as long, it is the rows.",
 )
