@@ -14,6 +14,10 @@ from pyrometer.statistics.shares import Z
 
 FEWEST_TASKS = 3
 MERGED = 2
+_KNOWN = (
+    "executor_cpu_time_ns", "jvm_gc_time_ns", "shuffle_fetch_wait_time_ns",
+    "shuffle_write_time_ns",
+)  # fmt: skip
 
 
 def read_bytes(tasks: TaskColumns) -> Floats:
@@ -28,6 +32,13 @@ def read_rows(tasks: TaskColumns) -> Floats:
     names = ("input_records_count", "shuffle_read_records_count")
     total: Floats = np.nansum([tasks[name] for name in names], axis=0)
     return total
+
+
+def unexplained(tasks: TaskColumns) -> Floats:
+    """Give what Spark's counters leave of each task's run time: waits that they do not name."""
+    counted = np.nansum([tasks[name] for name in _KNOWN], axis=0)
+    left: Floats = np.maximum(np.nan_to_num(tasks["executor_run_time_ns"]) - counted, 0.0)
+    return left
 
 
 def warm_of(tasks: TaskColumns, slots: int) -> NDArray[np.bool_]:

@@ -118,6 +118,11 @@ RULE = Rule(
     cause="small files",
     suspects=_suspects,
     needs=(SQL_PLANS,),
-    explains=("partitioning.too-many", "driver.listing", "driver.scheduler-saturated"),
+    explains=(
+        "partitioning.too-many",
+        "driver.listing",
+        "driver.scheduler-saturated",
+        "scan.remote-storage-latency",
+    ),
     refute="Read a compacted copy: if the scan takes as long, it is the rows.",
 )
