@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.browser.conftest import Browser
 from tests.support.explain.findings import HOSTILE, a_finding, some_findings
 
 from pyrometer.accounts.window import open_scope
+from pyrometer.explain.facts import exactly
 from pyrometer.explain.schema import Evidence, Findings, Note, Place, Remedy
 from pyrometer.pages.page import ReportData
 from pyrometer.report.page import page_data
@@ -77,6 +79,67 @@ def test_evidence_opens_the_tasks_of_its_stage(browser: Browser) -> None:
     page.js("document.querySelector(\".finding a[href='#stages']\").click()")
     opener = "return document.querySelector('.stage-open[data-stage=\"1\"]').ariaExpanded"
     assert page.js(opener) == "true"
+
+
+def follow(browser: Browser, section: str, *pieces: Evidence, **place: Any) -> Browser:
+    """Open a page with a finding of these pieces of evidence, and follow the link to a section."""
+    one = a_finding("gc.a")
+    one.evidence = list(pieces)
+    one.place = one.place.model_copy(update=place)
+    page = opened(browser, page_of(some_findings(one)), "gc.a")
+    page.js(f"document.querySelector(\".finding a[href='#{section}']\").click()")
+    return page
+
+
+def piece(link: str) -> Evidence:
+    return Evidence(what="this", estimate=exactly(1.0), unit="ns", table="t", link=link)
+
+
+def test_evidence_opens_its_range_of_the_timeline(browser: Browser) -> None:
+    whole = browser.open(page_of(some_findings())).text("#timeline-range")
+    page = follow(browser, "timeline", piece("/timeline"), stage_id=1, stage_attempt=0)
+    assert page.text("#timeline-range") != whole
+    assert "timeline, " in page.text(".finding a[href='#timeline']")
+
+
+def test_evidence_opens_its_row_of_the_ledger(browser: Browser) -> None:
+    page = follow(browser, "ledger", piece("/ledger/task/on_cpu/codegen/Code generation"))
+    row = "return document.activeElement.dataset.row"
+    assert page.js(row) == "task/on_cpu/codegen/Code generation"
+    assert page.js("return document.activeElement.offsetHeight") > 0
+    page = follow(browser, "ledger", piece("/ledger/task/run_queue/not_there"))
+    assert page.js(row) == "task/run_queue"
+
+
+def test_evidence_opens_its_subtree_of_the_flame_graph(browser: Browser) -> None:
+    page = follow(browser, "flame", piece("/flame?event=alloc&find=UTF8String"),
+                  stage_id=1, stages_count=1)  # fmt: skip
+    assert page.js("return document.querySelector('[data-event=alloc]').ariaPressed") == "true"
+    assert page.js("return document.getElementById('flame-search').value") == "UTF8String"
+    assert "matched" in page.text("#flame-share")
+    assert page.js("return document.querySelector('[data-name=stage]').selectedOptions[0].text") \
+        .endswith("1")  # fmt: skip
+
+
+def test_evidence_lights_its_kind_of_work(browser: Browser) -> None:
+    page = follow(browser, "flame", piece("/flame?what=decompression"))
+    pressed = "return document.querySelector('#flame .legend [aria-pressed=true]')?.textContent"
+    assert page.js(pressed) == "decompression"
+    assert "highlighted" in page.text("#flame-share")
+
+
+def test_of_several_applications_evidence_opens_its_own(browser: Browser) -> None:
+    one = a_finding("gc.a")
+    one.evidence = [piece("/sql/0/13")]
+    one.place = one.place.model_copy(update={"app": 1})
+    data = page_of(some_findings(one))
+    (query, *_), stages = data.content["summary"]["sql"], data.content["summary"]["stages"]
+    data.content["summary"]["sql"] = [query, {**query, "app_index": 1}]
+    data.content["summary"]["stages"] = [*stages, *({**each, "app_index": 1} for each in stages)]
+    page = opened(browser, data, "gc.a")
+    page.js("document.querySelector(\".finding a[href='#plans']\").click()")
+    chosen = "return document.querySelector('#plans [aria-selected=\"true\"]').id"
+    assert page.js(chosen) == "op-1-0-13"
 
 
 def test_a_remedy_is_copied(browser: Browser) -> None:

@@ -118,7 +118,14 @@ def test_markdown(muted: Findings) -> None:
 
 
 def test_sarif(muted: Findings) -> None:
-    written = sarif.text(muted, RULES, "/src")
+    note = Note(
+        code="config.no-effect", title="Settings without effect", place=Place(layer="setting"),
+        mechanism="No task wrote or read a shuffle.",
+        settings={"spark.shuffle.file.buffer": "1m"},
+    )  # fmt: skip
+    mute = note.model_copy(update={"muted": "agreed"})
+    found = muted.model_copy(update={"notes": [note, mute]})
+    written = sarif.text(found, RULES, "/src")
     golden.check("explain/findings.sarif", written.replace(__version__, "VERSION"))
 
 

@@ -6,6 +6,7 @@ import heapq
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 
 from tests.support.simulation.simulated import Log
 from tests.support.tables import MS
@@ -72,8 +73,9 @@ class Job:
             again = index < stage.retries and attempt == 0
             rows = round(even * (stage.skew if index == stage.tasks - 1 else 1))
             slow = self.slow_host if executor == 0 else 1.0
-            # One task is never quite like another.
-            cpu = round(rows * stage.cpu_per_row_ms * slow * (1 + 0.01 * (index % 5 - 2)))
+            # One task is never quite like another, nor the same of another stage.
+            unlike = Random(f"{number}/{index}").uniform(0.98, 1.02)
+            cpu = round(rows * stage.cpu_per_row_ms * slow * unlike)
             wait = round(stage.wait_ms * slow)
             run = cpu + stage.gc_ms + wait + stage.fetch_ms
             length = stage.retried_ms if again else run + stage.task_ms

@@ -26,6 +26,18 @@ INTERRUPTED = 130
 EPILOG = "Start here:  pyrometer doctor   ·   pyrometer run -- spark-submit my_app.py"
 
 
+def module_of(verb: str) -> str:
+    """Name the module of a verb: its room has the name of its heading.
+
+    Examples
+    --------
+    >>> module_of("show"), module_of("import")
+    ('pyrometer.cli.read.show', 'pyrometer.cli.measure.import_')
+    """
+    room = next(heading for heading, verbs in GROUPS.items() if verb in verbs).lower()
+    return f"pyrometer.cli.{room}.{MODULES.get(verb, verb)}"
+
+
 class _Verbs(MutableMapping[str, Any]):
     """Commands by name; a verb's module is imported when its command is asked for."""
 
@@ -36,7 +48,7 @@ class _Verbs(MutableMapping[str, Any]):
         if name not in self._commands:
             if name not in VERBS:
                 raise KeyError(name)
-            module = import_module(f"pyrometer.cli.{MODULES.get(name, name)}")
+            module = import_module(module_of(name))
             command = typer.main.get_command(module.app)
             command.name = name
             # Completion is installed once, for the whole command line.

@@ -161,7 +161,7 @@ def sentence(cause: Cause) -> str:
         "slots": f"{where} ran on {_arrow(numbers, 'task slots')}",
         "tasks": f"{where} has {_arrow(numbers, 'tasks')}",
         "uneven_input": f"{where}: the largest task has {_arrow(numbers, '')} times the mean input",
-        "slow_host": f"{where}: tasks take longer on {_hosts(top)} than elsewhere",
+        "slow_host": f"{where}: {_hosts(top)}",
         "retries": f"{where}: {_arrow(numbers, 'attempts lost')}",
     }
     if name in own:
@@ -235,7 +235,9 @@ def _value(found: Quantity, value: float | None) -> str:
 
 
 def _hosts(part: Part) -> str:
-    return "some hosts" if not part.hosts else ", ".join(part.hosts)
+    side = "B" if part.seconds > 0 else "A"
+    hosts = ", ".join(part.hosts) or "some hosts"
+    return f"in {side} tasks take longer on {hosts} than elsewhere"
 
 
 def _spilled(part: Part) -> str:

@@ -84,7 +84,7 @@ def explain(a: Sequence[Sequence[Unit]], b: Sequence[Sequence[Unit]]) -> Explana
             place=key[1], seconds=value,
             a_stage_id=place.a.stage_id if place.a else None,
             b_stage_id=place.b.stage_id if place.b else None,
-            hosts=_hosts(place) if key[0] == "slow_host" else [],
+            hosts=_hosts(place, value) if key[0] == "slow_host" else [],
             evidence=evidence_of(key[0], place.a, place.b),
         )  # fmt: skip
         low_high = _interval({p: one.seconds.get(key, 0.0) for p, one in judged.items()})
@@ -139,8 +139,10 @@ def _place(name: str, first: _Found, pairs: Mapping[tuple[int, int], _Found]) ->
     return _Place()
 
 
-def _hosts(place: _Place) -> list[str]:
-    return sorted({host for one in (place.a, place.b) if one for host in one.slow_hosts})
+def _hosts(place: _Place, change: float) -> list[str]:
+    """Name the slow hosts of the side that they cost more."""
+    side = place.b if change > 0 else place.a
+    return sorted(side.slow_hosts) if side else []
 
 
 def _pairs(n: int, m: int) -> list[tuple[int, int]]:

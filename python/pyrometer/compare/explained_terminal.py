@@ -41,10 +41,11 @@ _INDENTED = (0, 0, 0, 2)
 def answer_lines(found: Explanation) -> Iterator[RenderableType]:
     """Give the answer, the first line in bold."""
     for number, line in enumerate(found.answer):
-        yield Text(_plain(line), style="" if number else "bold")
+        yield Text(plain(line), style="" if number else "bold")
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
+    """Make a string from a log fit to print outside markup: no control characters."""
     return Text.from_markup(safe(text)).plain
 
 
@@ -217,7 +218,7 @@ def _execution(plan: PlanChange) -> str:
         "–" if one is None else units.duration(one * 1e9) for one in (plan.a_s, plan.b_s)
     )
     only = "" if plan.nodes else "only on one side, "
-    return f"{ids}, {only}{times}: {_plain(short(plan.description or '', 60))}"
+    return f"{ids}, {only}{times}: {plain(short(plan.description or '', 60))}"
 
 
 def note_of(text: str) -> RenderableType:
@@ -229,7 +230,7 @@ def _signed_lines(a: str | None, b: str | None, room: int) -> Iterator[Renderabl
     for mark, text in (("−", a), ("+", b)):
         if text is not None:
             style = "red" if mark == "−" else "green"
-            line = Text(f"{mark} {_plain(short(text, room))}", style=style)
+            line = Text(f"{mark} {plain(short(text, room))}", style=style)
             yield Padding(line, (0, 0, 0, 4), expand=False)
 
 
@@ -254,8 +255,8 @@ def frame_hint(found: Sequence[FrameChange], command: str | None) -> Iterator[Re
     if found:
         most = found[0]
         change = signed((most.own.change.value or 0.0) / 1e9)
-        yield note_of(short(f"Own CPU changed most in {_plain(most.name)}: {change}", 78))
-    line = f"Flame graph of the difference: {_plain(command)}"
+        yield note_of(short(f"Own CPU changed most in {plain(most.name)}: {change}", 78))
+    line = f"Flame graph of the difference: {plain(command)}"
     short_form = "Flame graph of the difference: pyrometer flame RUN_A --against RUN_B"
     yield note(line if len(line) <= _LINE else short_form)
 
@@ -274,10 +275,10 @@ def frames(found: Sequence[FrameChange], command: str | None, look: Look) \
         yield indented(grid(look, columns, rows))
     else:
         yield note("none significantly")
-    yield note(f"the whole difference: {_plain(command)}")
+    yield note(f"the whole difference: {plain(command)}")
 
 
 def unknown(found: Explanation) -> Iterator[RenderableType]:
     """Say what is not known, and what would allow it."""
     for line in found.cannot_tell:
-        yield note(f"Not known: {_plain(line)}")
+        yield note(f"Not known: {plain(line)}")

@@ -77,7 +77,7 @@ def _screen(console: Any, report: RunsReport) -> None:
         if room >= LEAST_UNLIKE:
             break
     most = max(LEAST_UNLIKE, min(MOST_UNLIKE, room))
-    unlike = view.top_unlike(report.side_by_side, names, look, most)
+    unlike = view.top_unlike(report.side_by_side, ("A", "B"), look, most)
     put(console, (*first, *unlike, *plans, *last))
 
 
@@ -101,7 +101,7 @@ def _doubt(doubt: Doubt) -> Text:
     remedy = f" {doubt.remedy}" if doubt.code in _OF_FEW_RUNS and doubt.remedy else ""
     style = "bold red" if _grave(doubt) else "yellow"
     text = f"{doubt.message}.{remedy}" if remedy else doubt.message
-    return Text.assemble((doubt.severity, style), " ", short(text, 150))
+    return Text.assemble((doubt.severity, style), " ", short(view.plain(text), 150))
 
 
 def _verdict(report: RunsReport, names: Sequence[str]) -> Iterator[RenderableType]:
@@ -119,7 +119,9 @@ def _verdict(report: RunsReport, names: Sequence[str]) -> Iterator[RenderableTyp
             f"{pair.verdict.partition(':')[0]}: {report.what} {times}{change}; {trials}",
             style="dim",
         )
-    yield Text(f"A {short(names[0], 70)}, B {short(names[1], 70)}", style="dim")
+    if [*names] != ["A", "B"]:
+        first, second = (view.plain(short(name, 70)) for name in names[:2])
+        yield Text(f"A {first}, B {second}", style="dim")
 
 
 def _operators(

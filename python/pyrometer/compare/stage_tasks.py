@@ -112,7 +112,13 @@ class TasksOf:
         inside = take("shuffle_write", c["shuffle_write"], inside)
         take("waits", inside * NS, inside)
         slow = slower(
-            np.where(good, c["run"] - c["gc"], 0.0), self.volume, self.number, self.host
+            np.where(good, c["run"] - c["gc"], 0.0),
+            [
+                c["input_rows"] + c["shuffle_rows"],
+                c["input_bytes"] + c["shuffle_bytes"] + c["shuffle_remote_bytes"],
+                c["output_bytes"] + c["written_bytes"],
+            ],
+            self.number, self.host,
         )  # fmt: skip
         work = [COLUMNS.index(name) for name in ("cpu", "fetch_wait", "shuffle_write", "waits")]
         for host, ratio in slow.items():

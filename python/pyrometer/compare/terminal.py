@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from pyrometer.terminal.drawing import COLOURS
+from pyrometer.terminal.drawing import COLOURS, safe
 
 if TYPE_CHECKING:
     from pyrometer.core.doubt import Doubt
@@ -30,25 +30,22 @@ def show(console: Any, report: CompareReport) -> None:
 
 def show_doubts(console: Any, doubts: Sequence[Doubt]) -> None:
     """Print doubts, each with what to do."""
-    from rich.markup import escape
-
     for doubt in doubts:
         severity = f"[{COLOURS[doubt.severity]}]{doubt.severity}[/]"
-        console.print(f"{severity} {escape(doubt.message)} ({doubt.code})")
+        console.print(f"{severity} {safe(doubt.message)} ({doubt.code})")
         if doubt.remedy:
-            console.print(f"  → {escape(doubt.remedy)}")
+            console.print(f"  → {safe(doubt.remedy)}")
 
 
 def show_comparison(console: Any, report: CompareReport, what: str) -> None:
     """Print treatments, and pairs with their verdicts."""
-    from rich.markup import escape
     from rich.table import Table
     from rich.text import Text
 
     unit = "" if report.unit == "as given" else f" {report.unit}"
     numbers = _numbers([one.name for one in report.treatments])
     for name, number in numbers.items():
-        console.print(f"{number:>{len(str(len(numbers)))}}  {escape(name)}", soft_wrap=True)
+        console.print(f"{number:>{len(str(len(numbers)))}}  {safe(name)}", soft_wrap=True)
     treatments = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("treatment", "trials", "mean", "95 %"):
         treatments.add_column(title, justify="left" if title == "treatment" else "right")
@@ -80,7 +77,7 @@ def show_comparison(console: Any, report: CompareReport, what: str) -> None:
             " whether they differ. All pairs: --json. With one treatment alone: --control"
         )
     console.print(
-        f"\n[dim]{escape(what)}; {_design(report)}{_noise(report.pairs)}; the same: within"
+        f"\n[dim]{safe(what)}; {_design(report)}{_noise(report.pairs)}; the same: within"
         f" ± {100 * report.pairs[0].margin:g} %.[/]"
     )
 

@@ -21,6 +21,7 @@ from pyrometer.explain.schema import (
     Findings,
     Noise,
     Note,
+    Place,
     Record,
     Saving,
     Symptom,
@@ -101,7 +102,7 @@ def explained(
         ]  # fmt: skip
         return result
     suspects, remarks, result.unjudged = ask(facts, asked)
-    result.notes = [_note(rule, remark, muted or {}) for rule, remark in remarks]
+    result.notes = [_note(facts, rule, remark, muted or {}) for rule, remark in remarks]
     if len(scope.window.iterations) > 1:
         suspects = once(suspects)
     records = records or {}
@@ -213,13 +214,13 @@ def _finding(
         code=rule.code,
         title=rule.title,
         cause=rule.cause,
-        place=suspect.place,
+        place=_within(facts, suspect.place),
         mechanism=suspect.mechanism,
         evidence=list(suspect.evidence),
         remedies=list(suspect.remedies),
         saving=Saving(elapsed_ns=one.elapsed_ns, core_ns=one.core_ns),
         saving_ratio=ratio,
-        symptoms=[_symptom(each) for each in one.symptoms],
+        symptoms=[_symptom(facts, each) for each in one.symptoms],
         refute=suspect.refute or rule.refute,
         record=record,
         shown=(ratio.low or 0.0) > noise,
@@ -228,23 +229,30 @@ def _finding(
     )
 
 
-def _symptom(one: Judged) -> Symptom:
+def _symptom(facts: Facts, one: Judged) -> Symptom:
     assert one.elapsed_ns is not None
     return Symptom(
         code=one.rule.code,
         title=one.rule.title,
-        place=one.suspect.place,
+        place=_within(facts, one.suspect.place),
         mechanism=one.suspect.mechanism,
         elapsed_ns=one.elapsed_ns,
         remedies=list(one.suspect.remedies),
     )
 
 
-def _note(rule: Rule, remark: Remark, muted: Mapping[str, str]) -> Note:
+def _within(facts: Facts, place: Place) -> Place:
+    """Say which application a place is in, where there are several: numbers begin in each."""
+    if facts.measured is None or len(facts.summary.apps) < 2:
+        return place
+    return place.model_copy(update={"app": facts.measured.app_index})
+
+
+def _note(facts: Facts, rule: Rule, remark: Remark, muted: Mapping[str, str]) -> Note:
     return Note(
         code=rule.code,
         title=rule.title,
-        place=remark.place,
+        place=_within(facts, remark.place),
         mechanism=remark.mechanism,
         settings=dict(remark.settings),
         evidence=list(remark.evidence),

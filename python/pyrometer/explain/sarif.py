@@ -2,7 +2,8 @@
 
 A result has the line of code where the place names one (``count at Main.scala:12``), and the names
 of stage, operator and so on as logical locations. Its level says how much of the elapsed time it
-saves; its fingerprint is the same for the same cause in a later run.
+saves; its fingerprint is the same for the same cause in a later run. What saves no time and is
+worth knowing is of level note. What the project mutes is suppressed, with the reason.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from pyrometer.explain import markdown, words
 from pyrometer.explain.findings import saved
 from pyrometer.explain.manual import manual_of
 from pyrometer.explain.rule import Rule
-from pyrometer.explain.schema import Finding, Findings, Place
+from pyrometer.explain.schema import Finding, Findings, Note, Place
 from pyrometer.terminal.harmless import harmless
 
 SCHEMA = (
@@ -60,14 +61,16 @@ def document(
     """
     shown = [one for one in found.findings if one.shown or everything]
     known = {rule.code: rule for rule in rules}
-    codes = sorted({one.code for one in shown} | {one.code for one in found.unjudged})
+    said: list[Finding | Note] = [*shown, *found.notes]
+    codes = sorted({one.code for one in said} | {one.code for one in found.unjudged})
     index = {code: at for at, code in enumerate(codes)}
     seen: Counter[str] = Counter()
     results = []
-    for one in shown:
+    for one in said:
         mark = fingerprint(one)
         seen[mark] += 1
-        results.append(_result(found, one, index[one.code], f"{mark}:{seen[mark]}", root))
+        result = _common(one, index[one.code], f"{mark}:{seen[mark]}", root)
+        results.append(result | (_noted(one) if isinstance(one, Note) else _saving(found, one)))
     return {
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -156,7 +159,7 @@ def artifact(file: str, root: str | None = None) -> dict[str, str]:
     return {"uri": quote(str(path)), "uriBaseId": "%SRCROOT%"}
 
 
-def fingerprint(one: Finding) -> str:
+def fingerprint(one: Finding | Note) -> str:
     """Name a finding so that the same cause has the same name in a later run.
 
     Numbers that Spark gives anew in each run (columns, stages, executions) and lines, which move
@@ -168,49 +171,80 @@ def fingerprint(one: Finding) -> str:
     parts = [
         one.code, place.layer, place.operator, place.expression, source, place.setting, place.host
     ]  # fmt: skip
+    if isinstance(one, Note):
+        parts += sorted(one.settings)
     stable = "\n".join(_NUMBERS.sub("#", part or "") for part in parts)
     return hashlib.sha256(stable.encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def _result(
-    found: Findings, one: Finding, index: int, mark: str, root: str | None
-) -> dict[str, Any]:
-    ratio = one.saving_ratio.value or 0.0
-    remedies = " Or: ".join(remedy.text for remedy in one.remedies)
-    message = (
-        f"{one.title}, {one.place.words}: saves {saved(one.saving)} of"
-        f" {units.duration(found.baseline.elapsed_ns)}. {one.mechanism}"
-        + (f" Remedy: {remedies}." if remedies else "")
-    )
-    result: dict[str, Any] = {
+def _common(one: Finding | Note, index: int, mark: str, root: str | None) -> dict[str, Any]:
+    muted = [] if one.muted is None else [one.muted]
+    return {
         "ruleId": one.code,
         "ruleIndex": index,
+        "locations": [_location(one.place, root)],
+        "partialFingerprints": {FINGERPRINT: mark},
+        # Of all results or of none, as the standard wants it: an empty list is not suppressed.
+        "suppressions": [
+            {"kind": "external", "status": "accepted", "justification": _clean(reason)}
+            for reason in muted
+        ],
+    }
+
+
+def _saving(found: Findings, one: Finding) -> dict[str, Any]:
+    ratio = one.saving_ratio.value or 0.0
+    message = (
+        f"{one.title}, {one.place.words}: saves {saved(one.saving)} of"
+        f" {units.duration(found.baseline.elapsed_ns)}. {one.mechanism}{_remedy(one)}"
+    )
+    return {
         "level": level_of(one),
         "rank": round(100 * min(1.0, max(0.0, ratio)), 3),
         "message": _message(message),
-        "locations": [_location(one.place, root)],
-        "partialFingerprints": {FINGERPRINT: mark},
         "properties": {
             "key": one.key,
             "savingNs": _bounds(one.saving.elapsed_ns),
             "coreSavingNs": _bounds(one.saving.core_ns),
             "savingRatio": _bounds(one.saving_ratio),
-            "options": [_clean(word) for each in one.remedies for word in words.options(each)],
-            "evidence": [
-                {
-                    "what": _clean(each.what), "unit": each.unit, "table": _clean(each.table),
-                    "query": each.query and _clean(each.query), **_bounds(each.estimate),
-                }
-                for each in one.evidence
-            ],
+            **_backed(one),
             "symptoms": [each.code for each in one.symptoms],
             "refute": _clean(one.refute),
             "verdict": one.proof and one.proof.verdict,
         },
+    }
+
+
+def _noted(one: Note) -> dict[str, Any]:
+    set_to = ", ".join(f"{name}={value}" for name, value in one.settings.items())
+    about = f" ({set_to})" if set_to else ""
+    return {
+        "level": "note",
+        "rank": 0.0,
+        "message": _message(f"{one.title}{about}. {one.mechanism}{_remedy(one)}"),
+        "properties": {
+            "settings": {_clean(name): _clean(value) for name, value in one.settings.items()},
+            **_backed(one),
+        },
+    }
+
+
+def _remedy(one: Finding | Note) -> str:
+    remedies = " Or: ".join(remedy.text for remedy in one.remedies if remedy.text)
+    return f" Remedy: {remedies}." if remedies else ""
+
+
+def _backed(one: Finding | Note) -> dict[str, Any]:
+    return {
+        "options": [_clean(word) for each in one.remedies for word in words.options(each)],
+        "evidence": [
+            {
+                "what": _clean(each.what), "unit": each.unit, "table": _clean(each.table),
+                "query": each.query and _clean(each.query), **_bounds(each.estimate),
+            }
+            for each in one.evidence
+        ],
     }  # fmt: skip
-    if one.muted is not None:
-        result["suppressions"] = [{"kind": "external", "justification": _clean(one.muted)}]
-    return result
 
 
 def _location(place: Place, root: str | None) -> dict[str, Any]:
@@ -243,6 +277,7 @@ def _rule(code: str, found: Findings, rule: Rule | None) -> dict[str, Any]:
     """Describe a rule: with its manual, or what the findings say of it."""
     if rule is None:
         titles = {one.code: one.title for one in found.findings}
+        titles |= {one.code: one.title for one in found.notes}
         titles |= {one.code: one.title for one in found.unjudged}
         return {"id": code, "shortDescription": {"text": _clean(titles[code])}}
     manual = manual_of(rule.manual)

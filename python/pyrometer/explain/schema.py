@@ -22,6 +22,8 @@ class Place(BaseModel):
 
     Attributes
     ----------
+    app : int or None
+        Number of the application, where the run has several.
     stage_id, stage_attempt : int or None
         The stage; of several, the one that the cause costs most.
     stages_count : int

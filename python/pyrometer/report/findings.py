@@ -10,6 +10,7 @@ from pyrometer.explain import words
 from pyrometer.explain.findings import explained
 from pyrometer.explain.kept import check_size
 from pyrometer.explain.schema import Findings, Remedy
+from pyrometer.report.ranges import add_ranges
 from pyrometer.summary.schema import Summary
 from pyrometer.window.scope import Scope
 
@@ -37,7 +38,8 @@ def findings_data(scope: Scope, summary: Summary, find: Find = computed) -> dict
     -------
     dict or None
         Fields of ``pyrometer/findings/1`` without what the summary has; ``options`` of each remedy
-        are what one types, ``where`` of a finding its place, ``tried`` its verdict. Only a
+        are what one types, ``where`` of a finding its place, ``tried`` its verdict, ``range_ms`` of
+        evidence the part of the timeline that it opens. Only a
         ``reason`` where they could not be computed; None for what is no application of Spark.
     """
     if not summary.apps:
@@ -48,7 +50,10 @@ def findings_data(scope: Scope, summary: Summary, find: Find = computed) -> dict
         return {"reason": f"{error.message}: {error.remedy}."}
     except Exception as error:  # the page has much more than findings
         return {"reason": f"Findings could not be computed: {type(error).__name__}: {error}."}
-    return _worded(found)
+    shown = _worded(found)
+    for one, data in zip(found.findings, shown["findings"], strict=True):
+        add_ranges(scope, one, data)
+    return shown
 
 
 def _worded(found: Findings) -> dict[str, Any]:

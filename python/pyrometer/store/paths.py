@@ -65,12 +65,12 @@ class RunPaths:
 
     @property
     def stdout(self) -> Path:
-        """``raw/stdout``: only of Pyrometer's own workload runner."""
+        """``raw/stdout``: of Pyrometer's own workload runner, and of commands in experiments."""
         return self.raw / "stdout"
 
     @property
     def stderr(self) -> Path:
-        """``raw/stderr``: only of Pyrometer's own workload runner."""
+        """``raw/stderr``: of Pyrometer's own workload runner, and of commands in experiments."""
         return self.raw / "stderr"
 
     def eventlogs(self) -> list[Path]:

@@ -60,6 +60,9 @@ class Trial:
         all of it is under load of the others. ``None``: their iterations are in step.
     co_running : tuple of str
         Workloads that run at the same time, for the manifest.
+    captured : bool
+        Whether the streams of a command go to files of its run, as those of a workload always do,
+        instead of the terminal.
     """
 
     name: str | None = None
@@ -79,6 +82,7 @@ class Trial:
     barrier: tuple[str, int, int] | None = None
     overlap: tuple[float, float] | None = None
     co_running: tuple[str, ...] = ()
+    captured: bool = False
 
     def __post_init__(self) -> None:
         if bool(self.name) == bool(self.command):

@@ -14,7 +14,7 @@ LOG = RECORDED / "scan-4.3.0.zstd"
 
 SLOW = {
     "scipy", "numpy", "google.protobuf", "opentelemetry", "httpx", "pyarrow", "pydantic", "rich",
-    "pyrometer._core", "pyrometer.cli.run",
+    "pyrometer._core", "pyrometer.cli.measure.run",
 }  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.support import needs
 
-from pyrometer.cli.doctor import leftover_settings
+from pyrometer.cli.begin.doctor import leftover_settings
 from pyrometer.collect.host.settings_restore import present
 from pyrometer.collect.probes.plugin import records
 

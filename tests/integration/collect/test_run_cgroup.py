@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.support import needs
 
-from pyrometer.cli.doctor import leftover_groups
+from pyrometer.cli.begin.doctor import leftover_groups
 from pyrometer.collect.host import cgroup
 from pyrometer.collect.host import cgroup as cgroup_left
 from pyrometer.collect.host.card import this_host

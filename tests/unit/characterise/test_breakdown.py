@@ -9,7 +9,7 @@ import pytest
 
 from pyrometer.characterise.breakdown import LAYERS, breakdowns, layer
 from pyrometer.characterise.queries import Characterisation, Part
-from pyrometer.cli.characterise import breakdown_columns, print_breakdown
+from pyrometer.cli.begin.characterise import breakdown_columns, print_breakdown
 from pyrometer.core import schema
 from pyrometer.core.estimate import Estimate
 from pyrometer.store import Run

@@ -10,7 +10,7 @@ from tests.support.report_fixture import manifest, run_rows, write_tables
 from typer.testing import CliRunner
 
 from pyrometer.api import write_report
-from pyrometer.cli.report import app
+from pyrometer.cli.read.report import app
 from pyrometer.core.errors import UsageError
 
 

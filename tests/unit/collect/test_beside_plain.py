@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pyrometer.cli.probe import seconds
+from pyrometer.cli.measure.probe import seconds
 from pyrometer.collect.attach import hotspot
 from pyrometer.collect.attach.hotspot import Jvm
 from pyrometer.collect.attach.polled_tasks import PolledTasks, Span, named_tasks, write_spans

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pyrometer.cli.run import make_trial
+from pyrometer.cli.measure.run import make_trial
 from pyrometer.collect.probes.os import OsProbe, slowed
 from pyrometer.collect.probes.selection import CLOSE_HZ, probes_of
 from pyrometer.core.errors import UsageError

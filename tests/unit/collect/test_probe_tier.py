@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pyrometer.cli.run import make_trial
+from pyrometer.cli.measure.run import make_trial
 from pyrometer.collect.probes import os as probes_os
 from pyrometer.collect.probes.os import Capability, OsProbe
 from pyrometer.collect.probes.selection import probes_of

@@ -246,6 +246,14 @@ def test_spark_that_is_nowhere_is_told(tmp_path: Path, monkeypatch: pytest.Monke
     assert "pip install" in str(caught.value.remedy)
 
 
+@pytest.mark.parametrize("captured", [False, True])
+def test_a_command_keeps_the_terminal_unless_it_is_a_trial(tmp_path: Path, captured: bool) -> None:
+    trial, paths = Trial(command=("true",), captured=captured), RunPaths(tmp_path)
+    found = launch.launch_command(trial, Needs(), paths)
+    kept = (paths.stdout, paths.stderr) if captured else (None, None)
+    assert (found.stdout, found.stderr) == kept
+
+
 class Broken(Probe):
     """Has one problem."""
 

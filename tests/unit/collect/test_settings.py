@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pyrometer.cli.doctor import leftover_settings
+from pyrometer.cli.begin.doctor import leftover_settings
 from pyrometer.collect.host import settings
 from pyrometer.collect.host.settings_restore import present
 from pyrometer.core.errors import CapabilityError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pyrometer.cli.doctor import leftover_settings
+from pyrometer.cli.begin.doctor import leftover_settings
 from pyrometer.cli.main import run_verb
 from pyrometer.collect.doctor import examine
 from pyrometer.collect.host import cgroup, settings_restore

@@ -124,7 +124,9 @@ def test_a_spill_is_named_beside_the_waits_that_hold_it(tmp_path: Path) -> None:
 
 def test_slow_hosts_are_named(tmp_path: Path) -> None:
     found = explained(BASE, replace(BASE, slow_host=3.0), tmp_path)
-    assert "host-0" in found.causes[0].sentence
+    assert "in B tasks take longer on host-0 than elsewhere" in found.causes[0].sentence
+    back = explained(replace(BASE, slow_host=3.0), BASE, tmp_path / "back")
+    assert "in A tasks take longer on host-0 than elsewhere" in back.causes[0].sentence
 
 
 def test_groups_of_runs_have_intervals_over_runs(tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
-"""SARIF 2.1.0: what its schema requires, where findings are, and fingerprints that last."""
+"""SARIF 2.1.0: what the standard says, where findings are, and fingerprints that last."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator, FormatChecker
 from tests.support.explain.findings import (
     MUTED,
     RULES,
@@ -15,22 +17,56 @@ from tests.support.explain.findings import (
 )
 
 from pyrometer.explain import sarif
-from pyrometer.explain.schema import Place
+from pyrometer.explain.schema import Note, Place
 
-# Of the schema of version 2.1.0: object, and what it requires (of message: one of these).
-REQUIRED: dict[str, set[str]] = {
-    "log": {"version", "runs"},
-    "run": {"tool"},
-    "driver": {"name"},
-    "rule": {"id"},
-    "text": {"text"},
-    "result": {"message"},
-    "invocation": {"executionSuccessful"},
-    "notification": {"message"},
-    "suppression": {"kind"},
-    "automation": {"id"},
-}
-LEVELS = {"none", "note", "warning", "error"}
+
+def of(required: str, **properties: Any) -> dict[str, Any]:
+    """Describe an object: what it must have, and all that it may."""
+    return {"type": "object", "required": required.split(), "properties": properties,
+            "additionalProperties": False}  # fmt: skip
+
+
+def each(items: Any, **more: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items, **more}
+
+
+STRING, INTEGER, BAG = {"type": "string"}, {"type": "integer"}, {"type": "object"}
+LEVEL = {"enum": ["none", "note", "warning", "error"]}
+# Two braces are one; one brace is a placeholder, of which there are none.
+MESSAGE = of("text", text={"type": "string", "minLength": 1,
+                           "pattern": r"^([^{}]|\{\{|\}\})*$"})  # fmt: skip
+TEXT = of("text", text={"type": "string", "minLength": 1}, markdown=STRING)
+DESCRIPTOR = of("id", id=STRING, name=STRING, shortDescription=TEXT, fullDescription=TEXT,
+                help=TEXT, properties=BAG)  # fmt: skip
+ARTIFACT = of("uri", uri={"type": "string", "format": "uri-reference"}, uriBaseId=STRING)
+LOCATION = of(
+    "", message=MESSAGE,
+    logicalLocations=each(of("", name={"type": "string", "minLength": 1}, kind=STRING)),
+    physicalLocation=of("artifactLocation", artifactLocation=ARTIFACT,
+                        region=of("", startLine={"type": "integer", "minimum": 1})),
+)  # fmt: skip
+SUPPRESSION = of("kind", kind={"enum": ["inSource", "external"]}, justification=STRING,
+                 status={"enum": ["accepted", "underReview", "rejected"]})  # fmt: skip
+INDEX = {"type": "integer", "minimum": 0}
+RESULT = of(
+    "message ruleId ruleIndex suppressions", ruleId=STRING, ruleIndex=INDEX, level=LEVEL,
+    rank={"type": "number", "minimum": -1, "maximum": 100}, message=MESSAGE,
+    locations=each(LOCATION), suppressions=each(SUPPRESSION, uniqueItems=True),
+    partialFingerprints={"type": "object", "additionalProperties": STRING}, properties=BAG,
+)  # fmt: skip
+NOTIFICATION = of("message", level=LEVEL, message=MESSAGE,
+                  associatedRule=of("", id=STRING, index=INDEX))  # fmt: skip
+RUN = of(
+    "tool", columnKind={"enum": ["utf16CodeUnits", "unicodeCodePoints"]}, properties=BAG,
+    tool=of("driver", driver=of("name", name=STRING, version=STRING,
+                                rules=each(DESCRIPTOR, uniqueItems=True))),
+    automationDetails=of("", id=STRING), results=each(RESULT),
+    invocations=each(of("executionSuccessful", executionSuccessful={"type": "boolean"},
+                        toolExecutionNotifications=each(NOTIFICATION))),
+)  # fmt: skip
+# What the standard (SARIF 2.1.0, errata 1) says of the properties that we write; no others are.
+LOG = of("version runs", version={"const": "2.1.0"}, runs=each(RUN),
+         **{"$schema": {"type": "string", "format": "uri"}})  # fmt: skip
 
 
 def run_of(found: Any, **asked: Any) -> dict[str, Any]:
@@ -42,53 +78,63 @@ def run_of(found: Any, **asked: Any) -> dict[str, Any]:
     return run
 
 
-def has(kind: str, one: dict[str, Any]) -> None:
-    assert one.keys() >= REQUIRED[kind], (kind, one)
+def a_note(**columns: Any) -> Note:
+    return Note(**{
+        "code": "config.no-effect", "title": "Settings without effect",
+        "place": Place(layer="setting"), "mechanism": "No task wrote a shuffle, @all {0}.",
+        "settings": {"spark.shuffle.file.buffer": "1m"}, **columns,
+    })  # fmt: skip
 
 
-def test_what_the_schema_requires_is_there(tmp_path: Any) -> None:
+def test_it_is_what_the_standard_says(tmp_path: Any) -> None:
     found = invented(tmp_path, muted=MUTED)
-    log = sarif.document(found, RULES, everything=True)
-    has("log", log)
+    found.notes = [a_note(), a_note(muted="agreed")]
+    log = json.loads(sarif.text(found, RULES, everything=True))
+    validator = Draft202012Validator(LOG, format_checker=FormatChecker())
+    assert list(validator.iter_errors(log)) == []
     (run,) = log["runs"]
-    has("run", run)
-    has("automation", run["automationDetails"])
-    assert run["columnKind"] in ("utf16CodeUnits", "unicodeCodePoints")
-    driver = run["tool"]["driver"]
-    has("driver", driver)
-    ids = [rule["id"] for rule in driver["rules"]]
-    assert len(ids) == len(set(ids)) == 5
-    for rule in driver["rules"]:
-        has("rule", rule)
-        for text in ("shortDescription", "fullDescription", "help"):
-            has("text", rule[text])
-            assert all(rule[text].values())
-        assert "**Mechanism.**" in rule["help"]["markdown"]
-        assert "Mechanism" in rule["help"]["text"]
-    (invocation,) = run["invocations"]
-    has("invocation", invocation)
-    for one in invocation["toolExecutionNotifications"]:
-        has("notification", one)
+    rules = run["tool"]["driver"]["rules"]
+    ids = [rule["id"] for rule in rules]
+    assert len(ids) == len(set(ids)) == 6
+    for rule in rules:
+        if rule["id"] != "config.no-effect":
+            assert "**Mechanism.**" in rule["help"]["markdown"]
+            assert "Mechanism" in rule["help"]["text"]
+    for one in run["invocations"][0]["toolExecutionNotifications"]:
         assert ids[one["associatedRule"]["index"]] == one["associatedRule"]["id"]
-        assert one["level"] in LEVELS
-    assert len(run["results"]) == 4
+    assert len(run["results"]) == 4 + 2
     for result in run["results"]:
-        has("result", result)
-        has("text", result["message"])
         assert ids[result["ruleIndex"]] == result["ruleId"]
-        assert result["level"] in LEVELS
-        assert 0 <= result["rank"] <= 100
+        # A result that fails (the default kind) has a level.
+        assert result["level"] != "none"
         for location in result["locations"]:
             assert location["logicalLocations"]
-            for logical in location["logicalLocations"]:
-                assert logical["name"]
-            physical = location.get("physicalLocation")
-            if physical is not None:
-                assert physical["artifactLocation"]["uri"]
-                assert physical["region"]["startLine"] >= 1
-        for suppression in result.get("suppressions", []):
-            has("suppression", suppression)
-            assert suppression["kind"] in ("inSource", "external")
+
+
+@pytest.mark.parametrize("field", ["version", "runs"])
+def test_a_log_that_lacks_something_is_not(field: str) -> None:
+    log = sarif.document(some_findings(a_finding()), RULES)
+    del log[field]
+    assert not Draft202012Validator(LOG).is_valid(log)
+    log = sarif.document(some_findings(a_finding()), RULES)
+    log["runs"][0]["results"][0]["message"]["text"] = "a {0} of ours"
+    assert not Draft202012Validator(LOG).is_valid(log)
+
+
+def test_notes_stand_behind_findings_and_save_nothing() -> None:
+    found = some_findings(a_finding("gc.heap"), notes=[a_note(), a_note(muted="agreed")])
+    finding, note, muted = run_of(found)["results"]
+    assert (finding["level"], note["level"], note["rank"]) == ("error", "note", 0.0)
+    assert "spark.shuffle.file.buffer=1m" in note["message"]["text"]
+    assert note["properties"]["settings"] == {"spark.shuffle.file.buffer": "1m"}
+    assert note["suppressions"] == []
+    assert [one["justification"] for one in muted["suppressions"]] == ["agreed"]
+
+
+def test_the_fingerprint_of_a_note_is_that_of_its_settings() -> None:
+    marks = {sarif.fingerprint(a_note(settings={name: "1"})) for name in ("a", "b")}
+    assert len(marks) == 2
+    assert sarif.fingerprint(a_note(settings={"a": "2"})) in marks
 
 
 def test_levels_go_by_what_is_saved_for_sure() -> None:
@@ -111,8 +157,11 @@ def test_what_is_below_the_noise_is_left_out_but_for_all() -> None:
 def test_a_muted_finding_is_suppressed_with_the_reason() -> None:
     found = some_findings(a_finding("gc.heap", muted="agreed"), a_finding("gc.young"))
     first, second = run_of(found)["results"]
-    assert first["suppressions"] == [{"kind": "external", "justification": "agreed"}]
-    assert "suppressions" not in second
+    assert first["suppressions"] == [
+        {"kind": "external", "status": "accepted", "justification": "agreed"}
+    ]
+    # Of all or of none: an empty list says that it is not suppressed.
+    assert second["suppressions"] == []
 
 
 @pytest.mark.parametrize(

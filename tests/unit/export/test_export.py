@@ -14,7 +14,7 @@ from tests.support.profile_proto import messages, packed, read_profile, whole
 from tests.support.report_fixture import manifest, run_rows, write_tables
 from typer.testing import CliRunner
 
-from pyrometer.cli.export import app
+from pyrometer.cli.read.export import app
 from pyrometer.core.errors import UsageError
 from pyrometer.export import FORMATS, export_profile
 

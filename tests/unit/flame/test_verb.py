@@ -11,7 +11,7 @@ import pytest
 from tests.support.report_fixture import CPU_PATHS, manifest, run_rows, write_tables
 from typer.testing import CliRunner
 
-from pyrometer.cli.flame import app
+from pyrometer.cli.read.flame import app
 from pyrometer.core.errors import UsageError
 from pyrometer.flame import pack as report_flame
 from pyrometer.flame.page import write_flame

@@ -16,7 +16,7 @@ from tests.support.imported import pprof_bytes, speedscope_bytes, sums_of
 from typer.testing import CliRunner
 
 from pyrometer import _core
-from pyrometer.cli.import_ import app
+from pyrometer.cli.measure.import_ import app
 from pyrometer.core.errors import UsageError
 from pyrometer.export.pprof import PprofWriter, ValueType
 from pyrometer.store import Run

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 import yaml
 
-from pyrometer.cli.run import make_trial
+from pyrometer.cli.measure.run import make_trial
 from pyrometer.collect.launch import launch
 from pyrometer.core.errors import UsageError
 from pyrometer.core.schema import schema_folder

@@ -42,7 +42,7 @@ function card(one, whole, has) {
       one.remedies.map(remedy),
       el("dl", { class: "pairs" },
         el("dt", null, "Saves"), el("dd", null, `${within(saving, "ns")} of elapsed time; ${within(one.saving.core_ns, "ns")} of cores`),
-        one.evidence.map((piece) => [el("dt", null, bdi(piece.what)), el("dd", null, evidence(piece, has))]),
+        one.evidence.map((piece) => [el("dt", null, bdi(piece.what)), el("dd", null, evidence(piece, one.place, has))]),
         one.symptoms.length > 0 && [el("dt", null, "Explains also"), el("dd", null, one.symptoms.map(symptom))],
         one.proof && [el("dt", null, "Tried"), el("dd", null, bdi(one.tried))],
         record(one.record) && [el("dt", null, "Earlier trials"), el("dd", null, record(one.record))],
@@ -72,9 +72,9 @@ function symptom(one) {
   return el("p", null, bdi(`${one.title} (${one.code})`), tries.map((each) => [el("br"), "or ", el("code", null, remedyText(each))]));
 }
 
-function evidence(piece, has) {
+function evidence(piece, place, has) {
   const value = within(piece.estimate, piece.unit);
-  const goal = target(piece.link);
+  const goal = target(piece, place);
   const source = el("code", { class: "source" }, bdi(piece.query ?? piece.table));
   if (!goal) return [value, " ", source];
   if (!has(goal.section)) return [value, " ", source, el("span", { class: "dim" }, ` (${goal.label}: not in this run)`)];

@@ -27,6 +27,12 @@ export function search(view, wanted, root = -1) {
   return { hit, frames, matched, share: whole ? matched / whole : 0 };
 }
 
+// The one box that all matches lie in; -1 where they lie in several.
+export function onlyMatch({ hit }, view) {
+  const first = hit.indexOf(1);
+  return first >= 0 && hit.indexOf(1, view.end[first]) < 0 ? first : -1;
+}
+
 // Of the drawn boxes.
 function shown(view, hit, root) {
   const [first, last] = root < 0 ? [0, view.size] : [root, view.end[root]];

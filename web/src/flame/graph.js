@@ -7,7 +7,7 @@ import { brief, flameCanvas, ROW } from "./canvas.js";
 import { colouring } from "./colouring.js";
 import { flameControls } from "./controls.js";
 import { drawing, save } from "./export.js";
-import { follow, pathOf, pattern, placeOf, search } from "./frames.js";
+import { follow, onlyMatch, pathOf, pattern, placeOf, search } from "./frames.js";
 import { fromLink, toLink } from "./link.js";
 import { BOTH, bothOf, makeView, opening } from "./model.js";
 import { sandwich } from "./sandwich.js";
@@ -246,7 +246,24 @@ export function flameGraph(model, window, time = null, more = null) {
   if (root >= 0) zoom.to(root);
   if (location.hash && linked.event) setTimeout(() => picture.canvas.scrollIntoView());
   time?.onChange(rebuild);
+
+  // What a finding points to: an event, code that is found by name, a kind of work that is lit.
+  const pointed = ({ event, stage, find, what }) => {
+    const at = (name, value) => meta.dimensions[name]?.findIndex((one) => value !== undefined && String(one) === String(value)) ?? -1;
+    const shown = { event: meta.event_names.includes(event) ? event : meta.event_names[0], weight: "time", colour: "what", inverted: false };
+    Object.assign(state, shown, { text: find ? find.replace(/[.*+?^${}()|[\]\\]/g, "\\$&") : "" });
+    const start = opening(model, { ...state, filters: {} });
+    Object.assign(state, { groups: start.groups, filters: { ...(measured.length && { iteration: measured }), ...start.filters } });
+    if (at("stage", stage) >= 0) state.filters.stage = [at("stage", stage)];
+    controls.show();
+    zoom.input.value = state.text;
+    zoom.start();
+    rebuild();
+    const box = found ? onlyMatch(found, picture.view) : -1;
+    if (box >= 0) zoom.to(picture.view.id[box]);
+    if (at("what", what) >= 0) legend.querySelector(`[data-key="${at("what", what)}"]`)?.click();
+  };
   if (!complete()) requestAnimationFrame(() => setTimeout(() => deepen(more), 0));
 
-  return el("div", { class: "flame" }, meta.note && el("p", { class: "note" }, meta.note), controls.bar, time?.element, note, legend, picture.node, status, el("h3", null, "Frames"), frames.node);
+  return el("div", { class: "flame", on: { "show-evidence": ({ detail }) => pointed(detail) } }, meta.note && el("p", { class: "note" }, meta.note), controls.bar, time?.element, note, legend, picture.node, status, el("h3", null, "Frames"), frames.node);
 }

@@ -23,7 +23,7 @@ export function plansSection(summary, cuts) {
   const hue = el("select", { id: "plan-hue", on: { change: () => { chosen = hue.value; draw(); } } });
   const hueLabel = el("label", { for: "plan-hue" }, " Colour by ");
   const pick = el("select", { id: "plan-pick", on: { change: () => { execution = list[Number(pick.value)]; draw(); } } },
-    list.map((item, index) => el("option", { value: index, selected: item === first, data: { sql: item.sql_id } }, label(item, several))));
+    list.map((item, index) => el("option", { value: index, selected: item === first, data: { sql: item.sql_id, app: item.app_index } }, label(item, several))));
   function draw() {
     const nodes = fold(execution.nodes ?? []);
     const names = available(nodes);

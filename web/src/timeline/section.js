@@ -43,6 +43,8 @@ export function timelineSection(timeline, columns, selection = null) {
   onTheme(paint);
   new ResizeObserver(paint).observe(box);
   addEventListener("beforeprint", () => painters.forEach((painter) => painter()));
+  // A little of what was before and after stays in view.
+  box.addEventListener("show-evidence", ({ detail: [from, to] }) => axis.set(from - (to - from) / 20, to + (to - from) / 20));
   return section("timeline", "Timeline", selection ? `${TEXT} ${SELECT_TEXT}` : TEXT, box);
 }
 

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { target } from "../../src/findings/evidence.js";
 import { amount, ends, lacks, parted, record, remedyText, within } from "../../src/findings/words.js";
 
 test("a number stands in its unit, with its interval where it has one", () => {
@@ -29,13 +28,4 @@ test("how a rule fared", () => {
 test("rules that lack the same stand together", () => {
   const found = lacks([{ code: "a", missing: "x", remedy: "r" }, { code: "b", missing: "y", remedy: "r" }, { code: "c", missing: "y", remedy: "r" }]);
   assert.deepEqual(found.map((one) => one.codes), [["b", "c"], ["a"]]);
-});
-
-test("links lead to what this page has", () => {
-  assert.deepEqual(target("/stage/7/0"), { section: "stages", label: "stage 7", stage: "7" });
-  assert.equal(target("/stage/7/1").stage, "7.1");
-  assert.deepEqual(target("/sql/3/10"), { section: "plans", label: "node 10 of SQL execution 3", sql: "3", node: "10" });
-  assert.equal(target("/jvm").section, "jvm");
-  assert.equal(target("/elsewhere"), null);
-  assert.equal(target(null), null);
 });

@@ -260,7 +260,7 @@ def _carry(test: Verification) -> None:
     from pyrometer.verification.run import carry
 
     try:
-        with ExperimentScreen() as screen:
+        with ExperimentScreen(test.proposal.trial_s) as screen:
             whole = carry(test, screen)
     except KeyboardInterrupt:
         err().print(

@@ -155,6 +155,8 @@ def launch_command(trial: Trial, needs: Needs, paths: RunPaths) -> Launch:
         env=env,
         agent=agent_keys(needs, applied),
         kind=command.kind,
+        stdout=paths.stdout if trial.captured else None,
+        stderr=paths.stderr if trial.captured else None,
         host=host,
         cluster=cluster,
         drop_caches=trial.treatment.get("cache.state") == "cold",

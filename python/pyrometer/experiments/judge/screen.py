@@ -22,8 +22,10 @@ LINES = 8
 class ExperimentScreen(LiveDisplay):
     """A :class:`pyrometer.experiments.run.environment.Screen` for people."""
 
-    def __init__(self) -> None:
+    def __init__(self, trial_s: float | None = None) -> None:
+        """Know how long a trial should take, until the first one has ended."""
         super().__init__()
+        self._trial_s = trial_s
         self._plan: Plan | None = None
         self._now: tuple[PlannedTrial, int] | None = None
         self._what, self._since = "", time.monotonic()
@@ -100,9 +102,10 @@ class ExperimentScreen(LiveDisplay):
 
     def _left(self) -> str:
         total = len(self._plan.trials) if self._plan else 0
-        if not self._lengths or self._done >= total:
+        each = statistics.fmean(self._lengths) if self._lengths else self._trial_s
+        if each is None or self._done >= total:
             return ""
-        seconds = statistics.fmean(self._lengths) * (total - self._done)
+        seconds = each * (total - self._done)
         at = time.strftime("%H:%M", time.localtime(time.time() + seconds))
         return f"  [{duration(seconds)} left, until {at}]"
 

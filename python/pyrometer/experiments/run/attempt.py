@@ -260,7 +260,15 @@ def read(
         return Attempt("wrong_result", reason=manifest.exit.reason)
     if kernel_killed or _short_of_memory(root, manifest):
         return Attempt("out_of_memory", censored_s=_ran(manifest), reason=manifest.why)
-    return Attempt("failed", reason=manifest.why)
+    return Attempt("failed", reason=_with_its_log(root, manifest))
+
+
+def _with_its_log(root: Path, manifest: Manifest) -> str | None:
+    """Say why a run failed; of a command, whose output nobody saw, also where that is."""
+    log = RunPaths(root).stderr
+    if any(one.error for one in manifest.results) or not _tail(log):
+        return manifest.why
+    return f"{manifest.why or 'it failed'}; its output: {log}"
 
 
 def _ran(manifest: Manifest) -> float | None:

@@ -187,6 +187,7 @@ def _search(
             scale=experiment.scale,
             run_dir=folder / f"{level}-{len(tried)}",
             timeout_s=experiment.timeout,
+            captured=True,
         )
         with watch(trial) as watching:
             tried.append(_tried(available, run_trial(trial, watching), trial))

@@ -282,6 +282,7 @@ def _trial(
         run_dir=run_dir,
         timeout_s=plan.timeout_s,
         canaries=plan.canaries == "iteration",
+        captured=True,
     )
 
 

@@ -214,6 +214,7 @@ def plan_runs(
                 warmup="auto" if run.warmup == "auto" else int(run.warmup),
                 scale=run.scale,
                 run_dir=folder / name,
+                captured=True,
             )
             chosen = {k: str(v) for k, v in treatment.items() if k in factors}
             registry.resolve(run.workload, chosen, run.scale)

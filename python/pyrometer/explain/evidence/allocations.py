@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyrometer.core.estimate import Estimate
+from pyrometer.explain.evidence.saying import flame
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.schema import Evidence
 from pyrometer.statistics.shares import LEVEL, wilson
@@ -107,7 +108,7 @@ def evidence_of(facts: Facts) -> list[Evidence]:
             unit="ratio",
             table="samples",
             query=QUERY,
-            link="/flame",
+            link=flame(event="alloc", find=one.name),
         )
         for one in sites(facts)
     ]

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from pyrometer.explain.evidence.saying import timeline
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.schema import Evidence
 from pyrometer.simulation.measured import Stage
@@ -178,9 +179,11 @@ def words_of(job: JobTime | None) -> str:
     return f"job {job.job_id}" + (f" ({job.source})" if job.source else "")
 
 
-def of_jobs(what: str, value: float, n: int, query: str) -> Evidence:
-    """Give a time counted over jobs."""
+def of_jobs(
+    what: str, value: float, n: int, query: str, span: tuple[float, float] | None = None
+) -> Evidence:
+    """Give a time counted over jobs, and when it was, or most of it, in Unix time."""
     return Evidence(
         what=what, estimate=exactly(value, n), unit="ns", table="jobs", query=query,
-        link="/timeline",
+        link="/timeline" if span is None else timeline(*span),
     )  # fmt: skip

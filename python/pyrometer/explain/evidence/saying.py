@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 from pyrometer.core import units
 from pyrometer.core.estimate import Estimate
@@ -42,6 +43,22 @@ def page(where: Place) -> str:
     if where.stage_id is None:
         return "/ledger"
     return f"/stage/{where.stage_id}/{where.stage_attempt or 0}"
+
+
+def flame(**words: str) -> str:
+    """Give the fragment of the page that shows the flame graph, of an event, with a name found.
+
+    Examples
+    --------
+    >>> flame(event="alloc", find="f(x)")
+    '/flame?event=alloc&find=f%28x%29'
+    """
+    return f"/flame?{urlencode(words)}"
+
+
+def timeline(start_wall_ns: float, end_wall_ns: float) -> str:
+    """Give the fragment of the page that shows a time range; Unix times."""
+    return f"/timeline/{round(start_wall_ns)}/{round(end_wall_ns)}"
 
 
 def shown_by(

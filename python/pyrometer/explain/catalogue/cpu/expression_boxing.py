@@ -32,7 +32,7 @@ import numpy as np
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less
-from pyrometer.explain.evidence.saying import code, page, place, shown_by
+from pyrometer.explain.evidence.saying import code, flame, page, place, shown_by
 from pyrometer.explain.evidence.stack_shares import through
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SAMPLES, Rule, Suspect
@@ -94,7 +94,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                  "show --json: memory.allocation.sampled", page(where)),
             shown_by("allocated as wrappers", boxed, "bytes", "samples",
                  "SELECT top_class, sum(weight) FROM samples WHERE event = 'alloc' GROUP BY 1"
-                 " ORDER BY 2 DESC", "/flame", n),
+                 " ORDER BY 2 DESC", flame(event="alloc"), n),
         ],
         remedies=[
             code("use column expressions instead of a lambda, and primitive types in UDFs",

@@ -40,7 +40,7 @@ from dataclasses import dataclass
 
 from pyrometer.core import units
 from pyrometer.explain.evidence.codecs import codec_shares
-from pyrometer.explain.evidence.saying import factor
+from pyrometer.explain.evidence.saying import factor, flame
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SAMPLES, Rule, Suspect
 from pyrometer.explain.schema import Evidence, Place
@@ -115,7 +115,7 @@ def suspects(facts: Facts, category: str) -> Iterator[Suspect]:
             extent=found.extent(*cheaper.achieved(category)),
             evidence=[
                 Evidence(what=f"share of task CPU in {category}", estimate=found.estimate,
-                         unit="ratio", table="samples", link="/flame",
+                         unit="ratio", table="samples", link=flame(what=category),
                          query="SELECT sum((category = '" + category + "')::INT) / count(*)"
                          " FROM samples WHERE event = 'cpu' AND role = 'task'"),
             ],

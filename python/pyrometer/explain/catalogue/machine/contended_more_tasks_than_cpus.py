@@ -62,7 +62,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             shown_by("CPUs that the application ran on", cpus, "count", "thread_counters",
                  "show --json: contention.cpus_count", "/ledger"),
             shown_by("waits of tasks for a CPU", total, "ns", "thread_counters",
-                 "show --json: ledger, task/run_queue", "/ledger", len(lost)),
+                 "show --json: ledger, task/run_queue", "/ledger/task/run_queue", len(lost)),
         ],
         remedies=[factor("layout.tasks", str(cpus), "run as many tasks at once as there are CPUs")],
     )  # fmt: skip

@@ -63,7 +63,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         extent=Extent(1.0, low / value, high / value, behind.n),
         evidence=[
             shown_by("waits of tasks behind others", behind, "ns", "thread_counters",
-                 "show --json: contention.behind_others_ns", "/ledger"),
+                 "show --json: contention.behind_others_ns", "/ledger/task/run_queue"),
             shown_by("CPU time of others", known.others_ns or 0, "ns", "os_series",
                  "show --json: contention.others_ns", "/timeline"),
         ],

@@ -47,7 +47,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         extent=Extent(1.0, 0.5, 1.0, ticks),
         evidence=[
             shown_by("stolen while tasks ran", total, "ns", "os_series",
-                 "show --json: ledger, task/steal", "/ledger", ticks),
+                 "show --json: ledger, task/steal", "/ledger/task/steal", ticks),
         ],
         remedies=[machine("use a machine type with CPUs of its own")],
     )  # fmt: skip

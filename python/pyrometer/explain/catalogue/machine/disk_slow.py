@@ -78,7 +78,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             shown_by("waits of tasks for block devices", total, "ns", "thread_states",
                  "show --json: ledger, task/waiting/block_io", page(where), len(lost)),
             shown_by("mean time of a request", mean, "ns", "os_series",
-                 "show --json: io_latency", "/ledger", count),
+                 "show --json: io_latency", "/ledger/task/waiting/block_io", count),
         ],
         remedies=[
             factor("cache.state", "warm", "see what it takes with the data in the page cache"),

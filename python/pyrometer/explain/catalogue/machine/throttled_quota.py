@@ -75,7 +75,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                  "SELECT max(value) - min(value) FROM os_series WHERE scope = 'cgroup'"
                  " AND name = 'cpu_throttled_ns'", page(where), round(periods) or 1),
             shown_by("idle CPU time of the host meanwhile", idle, "ns", "os_series",
-                 "show --json: ledger.core_view", "/ledger"),
+                 "show --json: ledger.core_view", "/ledger/idle"),
         ],
         remedies=[
             factor("cpu.quota", units.short(float(max(cpus, math.ceil(quota or 1)))),

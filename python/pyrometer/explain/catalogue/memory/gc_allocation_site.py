@@ -36,7 +36,7 @@ from pyrometer.core import units
 from pyrometer.explain.change import Less
 from pyrometer.explain.evidence.allocations import QUERY, has_allocations, sites
 from pyrometer.explain.evidence.pauses import NEEDS, is_young, met_by_tasks, total, worst
-from pyrometer.explain.evidence.saying import code, shown_by
+from pyrometer.explain.evidence.saying import code, flame, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Need, Rule, Suspect
 from pyrometer.explain.schema import Place
@@ -70,7 +70,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             extent=Extent(1.0, low, high, site.share.n).times(*ACHIEVED),
             evidence=[
                 shown_by("share of the sampled bytes", site.share, "ratio", "samples", QUERY,
-                         "/flame"),
+                         flame(event="alloc", find=site.name)),
                 shown_by("young pauses that tasks met", total(lost), "ns", "gc_pauses",
                          "SELECT sum(duration_ns) FROM gc_pauses WHERE kind ILIKE '%young%'",
                          "/jvm", count),

@@ -98,7 +98,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         extent=Extent(max((1 + beyond) / 2, least), least, 1.0, len(own)),
         evidence=[
             of_jobs("time without a job", total, len(own),
-                    "SELECT job_id, submit_wall_ns, end_wall_ns FROM jobs ORDER BY submit_wall_ns"),
+                    "SELECT job_id, submit_wall_ns, end_wall_ns FROM jobs ORDER BY submit_wall_ns",
+                    (first.start, first.end)),
         ],
         remedies=[
             Remedy(kind="code", text="do in Spark, or in a thread beside the jobs, what the driver"

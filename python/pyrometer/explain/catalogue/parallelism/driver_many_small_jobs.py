@@ -99,7 +99,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             extent=Extent(middle, least * share, 1.0, n),
             evidence=[
                 of_jobs("time between them", total, n,
-                        "SELECT job_id, submit_wall_ns, end_wall_ns FROM jobs ORDER BY job_id"),
+                        "SELECT job_id, submit_wall_ns, end_wall_ns FROM jobs ORDER BY job_id",
+                        (min(one.start for one in gaps), max(one.end for one in gaps))),
             ],
             remedies=[
                 Remedy(kind="code", text="one query for all rounds",

@@ -79,7 +79,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                 of_jobs("from the start of the query to its first job", float(one.length), 1,
                         "SELECT min(j.submit_wall_ns) - s.start_wall_ns FROM jobs j JOIN"
                         f" sql_executions s USING (sql_id) WHERE sql_id = {job.sql_id} GROUP BY"
-                        " s.start_wall_ns"),
+                        " s.start_wall_ns", (one.start, one.end)),
             ],
             remedies=[
                 Remedy(kind="code", text="cut the plan where it grows",

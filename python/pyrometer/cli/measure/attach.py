@@ -7,7 +7,12 @@ from typing import Annotated
 
 import typer
 
-from pyrometer.cli.probe import DurationOption, NoReportOption, OutputOption, observe_and_print
+from pyrometer.cli.measure.probe import (
+    DurationOption,
+    NoReportOption,
+    OutputOption,
+    observe_and_print,
+)
 from pyrometer.cli.shared.budget import PROBE_BUDGET_TEXT, ProbeBudgetOption
 from pyrometer.terminal.console import JsonOption
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from pyrometer.cli.read.show import WindowOption
 from pyrometer.cli.shared.against import SeveralAgainst
 from pyrometer.cli.shared.run_named import run_named
-from pyrometer.cli.show import WindowOption
 from pyrometer.core.errors import UsageError
 from pyrometer.terminal.console import JsonOption, emit_json, err, human
 

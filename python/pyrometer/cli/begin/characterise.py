@@ -159,7 +159,7 @@ def characterise(
 
 
 def _run(name: str, settings: list[str], scale: str, iterations: int, output: Path | None) -> Path:
-    from pyrometer.cli.run import make_trial
+    from pyrometer.cli.measure.run import make_trial
     from pyrometer.orchestrator import run as orchestrator
     from pyrometer.terminal.console import Progress
     from pyrometer.workloads import registry

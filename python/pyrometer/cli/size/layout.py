@@ -87,7 +87,7 @@ def layout(
     Layouts are an experiment: its file stands beside its folder, and ``pyrometer experiment``
     resumes, shows and compares it.
     """
-    from pyrometer.cli.experiment import carry
+    from pyrometer.cli.compare.experiment import carry
     from pyrometer.cli.shared.experiment_file import begin_written, check_new
     from pyrometer.experiments.folder import is_experiment
     from pyrometer.experiments.judge.files import keep_layouts

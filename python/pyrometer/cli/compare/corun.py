@@ -95,7 +95,7 @@ def corun(
     Every counted iteration runs under the load of the others from start to end. It is an
     experiment: ``pyrometer experiment resume`` continues it after a crash.
     """
-    from pyrometer.cli.experiment import carry, show_plan
+    from pyrometer.cli.compare.experiment import carry, show_plan
     from pyrometer.cli.shared.forecasts import forecast_of
     from pyrometer.corun import terminal
     from pyrometer.corun.page import write_corun

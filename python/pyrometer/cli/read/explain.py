@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from pyrometer.cli.read.show import WindowOption
 from pyrometer.cli.shared.experiment_file import GuardOption
 from pyrometer.cli.shared.run_named import run_named
 from pyrometer.cli.shared.verifying import (
@@ -17,7 +18,6 @@ from pyrometer.cli.shared.verifying import (
     VerifyOption,
     WithOption,
 )
-from pyrometer.cli.show import WindowOption
 from pyrometer.terminal.console import JsonOption, emit_json, err, human
 
 if TYPE_CHECKING:

@@ -77,8 +77,8 @@ def scale(
     Each curve is an experiment: its file stands beside its folder, and ``pyrometer experiment``
     resumes, shows and compares it.
     """
-    from pyrometer.cli.experiment import carry
-    from pyrometer.cli.fit import numbers
+    from pyrometer.cli.compare.experiment import carry
+    from pyrometer.cli.size.fit import numbers
     from pyrometer.experiments.folder import is_experiment
     from pyrometer.experiments.judge.files import keep_curve
     from pyrometer.experiments.judge.page import write_experiment

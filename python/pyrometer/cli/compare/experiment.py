@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pyrometer.cli import history
+from pyrometer.cli.compare import history
 from pyrometer.core.errors import UsageError
 from pyrometer.terminal import console
 from pyrometer.terminal.console import JsonOption, emit_json, err, human

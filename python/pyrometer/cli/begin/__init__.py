@@ -1,0 +1,1 @@
+"""What comes before a run: ``doctor``, ``workloads``."""

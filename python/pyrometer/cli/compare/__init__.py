@@ -1,0 +1,1 @@
+"""Verbs that compare runs, and plan experiments."""

@@ -1,0 +1,1 @@
+"""Verbs that read a run, and change nothing."""

@@ -1,0 +1,1 @@
+"""Verbs about the size of a cluster."""
