@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pyrometer.explain.evidence.python_work import work
-from pyrometer.explain.evidence.remote_scans import remote_scans, usual_waits, waits
+from pyrometer.explain.evidence.scans.remote_scans import remote_scans, usual_waits, waits
 from pyrometer.explain.facts import Facts
 from pyrometer.simulation.measured import Floats, Stage
 from pyrometer.statistics.shares import Z

@@ -14,7 +14,7 @@ from tests.support.tables import MS
 
 from pyrometer.explain.catalogue.data.scan_remote_storage_latency import RULE
 from pyrometer.explain.catalogue.machine.network_slow import RULE as NETWORK
-from pyrometer.explain.evidence.remote_scans import scheme_of
+from pyrometer.explain.evidence.scans.remote_scans import scheme_of
 from pyrometer.explain.judge import explains
 from pyrometer.explain.schema import Finding
 

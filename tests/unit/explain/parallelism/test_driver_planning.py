@@ -33,6 +33,5 @@ def test_planning_as_usual(tmp_path: Path) -> None:
 
 def test_a_driver_that_had_no_cpu_does_not_plan(tmp_path: Path) -> None:
     job = _job(6_000)
-    job.driver(0, 4_600, spark=0.3)
-    job.driver(4_600, 10_700, spark=0.05, waited=0.9)
+    job.driver(2_500, 8_600, spark=0.05, waited=0.9)
     assert not job.found(tmp_path, RULE)

@@ -40,7 +40,7 @@ from pyrometer.core import units
 from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans
 from pyrometer.explain.evidence.saying import code, place, shown_by
-from pyrometer.explain.evidence.scan_text import columns_of, output, parts, read_columns
+from pyrometer.explain.evidence.scans.scan_text import columns_of, output, parts, read_columns
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
 from pyrometer.explain.what_if import Extent

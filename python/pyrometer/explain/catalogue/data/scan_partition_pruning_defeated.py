@@ -36,7 +36,7 @@ from pyrometer.core import units
 from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans
 from pyrometer.explain.evidence.saying import code
-from pyrometer.explain.evidence.scan_filters import (
+from pyrometer.explain.evidence.scans.scan_filters import (
     Filtered,
     filtered_scans,
     in_words,
@@ -46,7 +46,7 @@ from pyrometer.explain.evidence.scan_filters import (
     rows_and_time,
     scanned,
 )
-from pyrometer.explain.evidence.scan_text import columns_of, listed
+from pyrometer.explain.evidence.scans.scan_text import columns_of, listed
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
 from pyrometer.explain.what_if import Extent

@@ -40,7 +40,7 @@ from pyrometer.core import units
 from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.plan_nodes import Plan, plans, unnumbered
 from pyrometer.explain.evidence.saying import code, shown_by
-from pyrometer.explain.evidence.scan_filters import (
+from pyrometer.explain.evidence.scans.scan_filters import (
     Filtered,
     filtered_scans,
     in_words,
@@ -50,7 +50,7 @@ from pyrometer.explain.evidence.scan_filters import (
     rows_and_time,
     scanned,
 )
-from pyrometer.explain.evidence.scan_text import columns_of, listed
+from pyrometer.explain.evidence.scans.scan_text import columns_of, listed
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
 from pyrometer.explain.what_if import Extent

@@ -41,14 +41,14 @@ from collections.abc import Iterator
 from pyrometer.core import units
 from pyrometer.explain.change import Less
 from pyrometer.explain.evidence.places import largest
-from pyrometer.explain.evidence.remote_scans import (
+from pyrometer.explain.evidence.saying import code, factor, machine, page, place, shown_by
+from pyrometer.explain.evidence.scans.remote_scans import (
     RemoteScan,
     Waits,
     remote_scans,
     usual_waits,
     waits,
 )
-from pyrometer.explain.evidence.saying import code, factor, machine, page, place, shown_by
 from pyrometer.explain.evidence.task_costs import unexplained
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect

@@ -47,7 +47,7 @@ import numpy as np
 from pyrometer.core import units
 from pyrometer.core.errors import UsageError
 from pyrometer.explain.catalogue.memory.gc_heap_too_small import GROWTH, larger
-from pyrometer.explain.evidence.evictions import Eviction, evictions, storage_peak
+from pyrometer.explain.evidence.memory.evictions import Eviction, evictions, storage_peak
 from pyrometer.explain.evidence.places import MOST_SUSPECTS
 from pyrometer.explain.evidence.saying import code, factor, page, place, shown_by
 from pyrometer.explain.facts import Facts

@@ -40,8 +40,13 @@ import numpy as np
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less
-from pyrometer.explain.evidence.block_puts import Part, parts_of
-from pyrometer.explain.evidence.cached_plans import CachedPlan, cached_plans, lineages, used_once
+from pyrometer.explain.evidence.memory.block_puts import Part, parts_of
+from pyrometer.explain.evidence.memory.cached_plans import (
+    CachedPlan,
+    cached_plans,
+    lineages,
+    used_once,
+)
 from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.saying import code, page, place, shown_by
 from pyrometer.explain.facts import Facts

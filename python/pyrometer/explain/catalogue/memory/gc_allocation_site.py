@@ -34,8 +34,8 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less
-from pyrometer.explain.evidence.allocations import QUERY, has_allocations, sites
-from pyrometer.explain.evidence.pauses import NEEDS, is_young, met_by_tasks, total, worst
+from pyrometer.explain.evidence.memory.allocations import QUERY, has_allocations, sites
+from pyrometer.explain.evidence.memory.pauses import NEEDS, is_young, met_by_tasks, total, worst
 from pyrometer.explain.evidence.saying import code, flame, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Need, Rule, Suspect

@@ -30,7 +30,7 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less
-from pyrometer.explain.evidence.pauses import NEEDS, is_explicit, met_by_tasks, total, worst
+from pyrometer.explain.evidence.memory.pauses import NEEDS, is_explicit, met_by_tasks, total, worst
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Evidence, Place, Remedy

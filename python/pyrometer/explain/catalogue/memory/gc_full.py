@@ -32,7 +32,7 @@ from pyrometer.core import units
 from pyrometer.core.errors import UsageError
 from pyrometer.explain.catalogue.memory.gc_heap_too_small import larger
 from pyrometer.explain.change import Less
-from pyrometer.explain.evidence.pauses import (
+from pyrometer.explain.evidence.memory.pauses import (
     NEEDS,
     is_full,
     met_by_tasks,

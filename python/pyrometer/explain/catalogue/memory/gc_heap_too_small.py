@@ -43,10 +43,10 @@ import numpy as np
 from pyrometer.core import units
 from pyrometer.explain.catalogue.memory.gc_young_too_small import fits
 from pyrometer.explain.change import Less
-from pyrometer.explain.evidence.allocations import evidence_of
-from pyrometer.explain.evidence.evictions import unkept_ns
-from pyrometer.explain.evidence.heap_use import HeapUse, heap_use
-from pyrometer.explain.evidence.pauses import is_other, met_by_tasks
+from pyrometer.explain.evidence.memory.allocations import evidence_of
+from pyrometer.explain.evidence.memory.evictions import unkept_ns
+from pyrometer.explain.evidence.memory.heap_use import HeapUse, heap_use
+from pyrometer.explain.evidence.memory.pauses import is_other, met_by_tasks
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Evidence, Place, Remedy

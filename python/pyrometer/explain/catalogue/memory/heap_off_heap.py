@@ -29,7 +29,7 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.core.errors import UsageError
-from pyrometer.explain.evidence.heap_use import peaks
+from pyrometer.explain.evidence.memory.heap_use import peaks
 from pyrometer.explain.evidence.saying import factor, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Need, Remark, Rule

@@ -35,7 +35,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
-from pyrometer.explain.evidence.heap_use import heap_use, peaks
+from pyrometer.explain.evidence.memory.heap_use import heap_use, peaks
 from pyrometer.explain.evidence.saying import factor, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.noise import LEAST as SAME

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pyrometer.accounts.schema import Node
 from pyrometer.explain.evidence.plan_nodes import Plan, metric, unnumbered
 from pyrometer.explain.evidence.saying import place, shown_by
-from pyrometer.explain.evidence.scan_text import (
+from pyrometer.explain.evidence.scans.scan_text import (
     COLUMN,
     NULL_CHECK,
     Listed,

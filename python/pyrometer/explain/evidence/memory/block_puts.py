@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pyrometer.explain.evidence.cached_plans import lineages, partitions
+from pyrometer.explain.evidence.memory.cached_plans import lineages, partitions
 from pyrometer.explain.facts import Facts
 from pyrometer.simulation.measured import Floats
 

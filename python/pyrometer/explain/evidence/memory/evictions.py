@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyrometer.explain.change import Change, Less
-from pyrometer.explain.evidence.block_puts import Part, put_again
-from pyrometer.explain.evidence.cached_plans import (
+from pyrometer.explain.evidence.memory.block_puts import Part, put_again
+from pyrometer.explain.evidence.memory.cached_plans import (
     CachedPlan,
     cached_plans,
     computed_again,
