@@ -97,7 +97,7 @@ RULE = Rule(
     cause="row-at-a-time Python UDF",
     suspects=_suspects,
     needs=(SQL_PLANS, WORKERS),
-    explains=("python.", "udf."),
+    explains=("python.function", "python.worker-start", "udf."),
     refute="Run with spark.sql.execution.pythonUDF.arrow.enabled=true: if the stage lasts as long,"
     " the exchange is not what it pays for.",
 )

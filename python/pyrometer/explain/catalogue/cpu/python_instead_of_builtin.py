@@ -149,7 +149,7 @@ RULE = Rule(
     cause="Python UDF in place of a built-in",
     suspects=_suspects,
     needs=(SQL_PLANS,),
-    explains=("python.worker-start", "python.function", "udf."),
+    explains=("python.", "udf."),
     refute="Replace the function by a constant: if the stage lasts as long, Python is not what it"
     " pays for.",
 )
