@@ -47,9 +47,12 @@ _SUPPORT = re.compile(
     r"(Filter|Project|HashAggregate|BroadcastHashJoin|ShuffledHashJoin|SortMergeJoin|Sort|Expand"
     r"|Range|SerializeFromObject|DeserializeToObject|MapElements|Generate)$"
 )
+_WHERE_OFF = "SortAggregate"
+"""Supports it since Spark 3.3, without keys or where `sortAggregate` is on: counted where the
+setting is off, never where Spark gave it up."""
 
 
-def unfused(sql: Sql) -> list[Node]:
+def unfused(sql: Sql, off: bool = False) -> list[Node]:
     """Give nodes that ran outside whole-stage code although their operator supports it.
 
     Plans of Spark 2 give the cluster no number: what lies below it, down to its inputs, is fused.
@@ -58,7 +61,9 @@ def unfused(sql: Sql) -> list[Node]:
     return [
         node
         for node in sql.nodes
-        if node.stage_ids and _SUPPORT.match(node.name) and not _is_fused(node, nodes)
+        if node.stage_ids
+        and (_SUPPORT.match(node.name) or (off and node.name == _WHERE_OFF))
+        and not _is_fused(node, nodes)
     ]
 
 
@@ -78,7 +83,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     for sql in facts.summary.sql:
         if facts.measured is None or sql.app_index != facts.measured.app_index:
             continue
-        nodes = unfused(sql)
+        nodes = unfused(sql, off)
         if not nodes:
             continue
         cost = {number: facts.cpu_ns[number] for node in nodes for number in
