@@ -33,11 +33,11 @@ def test_a_filter_outside_whole_stage_code(tmp_path: Path) -> None:
     settings(made, spark__sql__codegen__wholeStage="false")
     found = only(made.write(tmp_path), RULE)
     saving = found.saving.elapsed_ns
-    # All of the CPU, 80 % of 4 s; fused code is 1.2 to 14 times as fast.
+    # All of the CPU, 80 % of 4 s; fused filters are 2.4 times as fast, or more.
     assert saving.low is not None
     assert saving.high is not None
-    assert saving.low / 1e9 <= 3.2 * 0.17 * 1.01
-    assert saving.high / 1e9 >= 3.2 * 0.93 * 0.99
+    assert saving.low / 1e9 <= 3.2 * 0.58 * 1.01
+    assert saving.high / 1e9 >= 3.2 * 0.98 * 0.99
     assert (found.place.operator, found.place.node_id, found.place.stage_id) == ("Filter", 1, 0)
     assert found.remedies[0].factor == "spark.sql.codegen.wholeStage"
 
