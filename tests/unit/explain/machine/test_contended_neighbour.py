@@ -2,7 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.explain.planted import S, estimate, holds, job, judged_with
+from tests.support.explain.planted import S, estimate, holds, job, judged_with, stack
+from tests.support.tables import HOST, MS, PID, StageSpec, World, wall
+from tests.support.tables import mono as mono_at
 
 from pyrometer.accounts.schema import CpuTaker
 from pyrometer.explain.catalogue.machine.contended_neighbour import RULE
@@ -34,3 +36,24 @@ def test_healthy_twin(tmp_path: Path) -> None:
     world = job(on_cpu=0.3, run_queue=0.5)
     found = judged_with(tmp_path, world, RULE, lambda summary: others(summary, 0)).findings
     assert found == []
+
+
+def test_the_driver_waits_behind_them_too(tmp_path: Path) -> None:
+    specs = [StageSpec([1000] * 8, sql_id=None), StageSpec([1000] * 8, gap_ms=4000, sql_id=None)]
+    world = World(specs, on_cpu=0.3, run_queue=0.5)
+    begin = (world.rows["stages"][0]["complete_wall_ns"] - wall(0)) // MS
+    for stage in world.rows["stages"]:
+        world.add("jobs", app_index=0, job_id=stage["stage_id"], status="succeeded",
+                  submit_wall_ns=stage["submit_wall_ns"], end_wall_ns=stage["complete_wall_ns"],
+                  stage_ids=[stage["stage_id"]])  # fmt: skip
+    spark = stack(world, "a.Main.main", "org.apache.spark.SparkContext.runJob")
+    for at, waited in ((begin, 0), (begin + 4000, 3600)):
+        world.add("thread_counters", host=HOST, pid=PID, tid=9, t_mono_ns=mono_at(at), comm="main",
+                  run_ns=0, run_delay_ns=waited * MS, timeslices_count=1, first=False,
+                  last=False)  # fmt: skip
+    world.add("samples", host=HOST, pid=PID, tid=9, t_ns=mono_at(begin + 5), clock="mono",
+              source="async-profiler", unit="ns", role="driver", thread_name="main", event="cpu",
+              weight=10 * MS, java_stack=spark)  # fmt: skip
+    (found,) = judged_with(tmp_path, world, RULE, lambda summary: others(summary, 4)).findings
+    assert "and the driver 1.8" in found.mechanism
+    assert holds(found, 4 / 2 + 1.8)

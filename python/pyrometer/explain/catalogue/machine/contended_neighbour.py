@@ -5,7 +5,8 @@ What it is
 
 Mechanism
     While task threads stood in the run queue, others held their share of the busy CPU time. Taken
-    away is that part of the wait, with the bounds that the kernel's counters allow.
+    away is that part of the wait, with the bounds that the kernel's counters allow, and the same
+    part of the waits of the driver's busiest thread while no job ran.
 
 Evidence
     CPU time of other processes on the application's CPUs; waits of task threads for a CPU; who took
@@ -29,10 +30,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
+from pyrometer.explain.change import LessGap
+from pyrometer.explain.evidence.driver_time import nodes_of, stretches
+from pyrometer.explain.evidence.driver_work import works
 from pyrometer.explain.evidence.saying import factor, machine, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Need, Rule, Suspect
 from pyrometer.explain.what_if import Extent
+
+LEAST_NS = 1e8
+"""Shorter waits of the driver are not looked at: a thread is read about once a second."""
 
 
 def _missing(facts: Facts) -> str | None:
@@ -49,6 +56,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     value, low, high = behind.value, behind.low or 0.0, behind.high or behind.value
     part = min(1.0, value / max(whole, known.run_queue_ns or 0.0))
     lost = {number: waited * part for number, waited in queue.items()}
+    driver = _driver_waits(facts)
     takers = ", ".join(f"{one.comm} ({units.duration(one.cpu_ns)})" for one in known.takers[:3])
     named = f": {takers}" if takers else ""
     host = facts.scope.run.manifest.host.hostname if facts.scope.run.manifest else None
@@ -57,9 +65,12 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         mechanism=(
             f"Other programs used {units.duration(known.others_ns)} of the application's CPUs"
             f" ({units.percent(known.others_ratio)}){named}; tasks waited {units.duration(value)}"
-            " behind them."
+            f" behind them{_and_the_driver(sum(driver.values()) * part)}."
         ),
-        change=(facts.share_of_tasks("cpu_wait", lost),),
+        change=(
+            facts.share_of_tasks("cpu_wait", lost),
+            LessGap({node: ns * part for node, ns in driver.items()}, what="cpu_wait"),
+        ),
         extent=Extent(1.0, low / value, high / value, behind.n),
         evidence=[
             shown_by("waits of tasks behind others", behind, "ns", "thread_counters",
@@ -73,6 +84,21 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             machine("move the others to another host or to other CPUs"),
         ],
     )  # fmt: skip
+
+
+def _driver_waits(facts: Facts) -> dict[int, float]:
+    """Give what the driver waited for a CPU while no job ran, by node of the graph."""
+    kept = stretches(facts)
+    found: dict[int, float] = {}
+    for one, did in zip(kept, works(facts, kept) or [], strict=False):
+        if did.waited_ns > LEAST_NS:
+            for node, ns in nodes_of(facts, [(one.start, one.end)]).items():
+                found[node] = found.get(node, 0.0) + ns * did.waited_ns / one.length
+    return found
+
+
+def _and_the_driver(waited: float) -> str:
+    return f", and the driver {units.duration(waited)}" if waited >= LEAST_NS else ""
 
 
 RULE = Rule(
