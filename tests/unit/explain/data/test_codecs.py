@@ -8,6 +8,7 @@ from tests.support.explain.planted import holds, job, judged, only, samples, sta
 from pyrometer.explain.catalogue.data.codec_compression import RULE as COMPRESSION
 from pyrometer.explain.catalogue.data.codec_decompression import RULE as DECOMPRESSION
 from pyrometer.explain.rule import Rule
+from pyrometer.store.manifest import Host, Manifest, Workload, write_manifest
 
 CASES = [(DECOMPRESSION, "decompression"), (COMPRESSION, "compression")]
 
@@ -59,8 +60,37 @@ def test_codec_and_place_are_of_the_stack(
 ) -> None:
     world = job()
     samples(world, 0.9, category="decompression", java_stack=stack(world, *frames))
+    written = "parquet" in setting
+    if written:
+        for row in world.rows["tasks"]:
+            row["output_bytes"] = 1
     (found,) = judged(world.write(tmp_path), DECOMPRESSION).findings
     assert (found.remedies[0].factor, found.remedies[0].level) == (setting, level)
+    assert found.place.setting == setting
+
+
+def test_where_files_are_read_a_setting_does_nothing(tmp_path: Path) -> None:
+    world = job()
+    frames = (TASK, PARQUET, "java.util.zip.GZIPInputStream.read", INFLATER)
+    samples(world, 0.9, category="decompression", java_stack=stack(world, *frames))
+    (found,) = judged(world.write(tmp_path), DECOMPRESSION).findings
+    (remedy,) = found.remedies
+    assert (remedy.kind, remedy.factor, found.place.setting) == ("code", None, None)
+    assert '.option("compression", "zstd")' in (remedy.after or "")
+
+
+def test_a_workload_with_data_in_several_codecs_reads_another(tmp_path: Path) -> None:
+    world = job()
+    frames = (TASK, PARQUET, "java.util.zip.GZIPInputStream.read", INFLATER)
+    samples(world, 0.9, category="decompression", java_stack=stack(world, *frames))
+    run = world.write(tmp_path)
+    manifest = Manifest(
+        run_id="1", created_wall_ns=1, pyrometer_version="0", profile="full", state="finished",
+        workload=Workload(name="parquet-scan", variant={"data.codec": "gzip"}), host=Host(),
+    )  # fmt: skip
+    write_manifest(run, manifest)
+    (found,) = judged(run, DECOMPRESSION).findings
+    assert (found.remedies[0].factor, found.remedies[0].level) == ("data.codec", "zstd")
 
 
 @pytest.mark.parametrize(
@@ -90,6 +120,4 @@ def test_files_and_blocks_are_two_findings(tmp_path: Path) -> None:
         row["java_stack"] = block
     found = judged(world.write(tmp_path), DECOMPRESSION)
     every = [*found.findings, *(each for one in found.findings for each in one.symptoms)]
-    assert {one.place.setting for one in every} == {
-        "spark.sql.parquet.compression.codec", "spark.shuffle.compress",
-    }  # fmt: skip
+    assert {one.place.setting for one in every} == {None, "spark.shuffle.compress"}

@@ -14,8 +14,9 @@ Evidence
     out of them, filters that Parquet writes into its configuration with gzip.
 
 Remedy
-    Of files: zstd instead of gzip, else no codec, `spark.sql.parquet.compression.codec` where
-    the data are written (factor `data.codec` for workloads that offer it). Of shuffles and
+    Of files: zstd instead of gzip, else no codec, where the data are written: an option of the
+    writer, or `spark.sql.parquet.compression.codec` there; factor `data.codec` of workloads that
+    offer it. In an application that only reads, the setting does nothing. Of shuffles and
     spills: `spark.io.compression.codec=lz4`; where it is lz4, `spark.shuffle.compress=false`.
 
 When it is wrong
@@ -40,10 +41,10 @@ from dataclasses import dataclass
 
 from pyrometer.core import units
 from pyrometer.explain.evidence.codecs import codec_shares
-from pyrometer.explain.evidence.saying import factor, flame
+from pyrometer.explain.evidence.saying import code, factor, flame
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SAMPLES, Rule, Suspect
-from pyrometer.explain.schema import Evidence, Place
+from pyrometer.explain.schema import Evidence, Place, Remedy
 
 PARQUET, BLOCKS = "spark.sql.parquet.compression.codec", "spark.io.compression.codec"
 OFF = "spark.shuffle.compress"
@@ -81,33 +82,24 @@ _UNKNOWN = _Cheaper(BLOCKS, "lz4", (0.5, 1.0), (0.5, 1.0))
 def suspects(facts: Facts, category: str) -> Iterator[Suspect]:
     """Suspect codecs: of ``compression`` or ``decompression``, of files and of Spark's blocks."""
     for of_files in (True, False):
-        found, codec = codec_shares(facts, category, of_files)
+        found, named = codec_shares(facts, category, of_files)
         shares = found.by_stage
         if not shares:
             continue
         if of_files:
-            cheaper = _OF_FILES.get(codec or "", _NO_CODEC)
+            cheaper = _OF_FILES.get(named or "", _NO_CODEC)
         else:
-            cheaper = _OF_BLOCKS.get(codec or "", _UNKNOWN)
+            cheaper = _OF_BLOCKS.get(named or "", _UNKNOWN)
         first = max(shares, key=lambda number: shares[number] * facts.cpu_ns.get(number, 0.0))
         stage = facts.stages[first]
         cpu = sum(facts.cpu_ns.get(number, 0.0) * one for number, one in shares.items())
         what = f"{category.capitalize()} of {'files' if of_files else 'shuffles and spills'}"
-        remedies = [
-            factor(cheaper.setting, cheaper.level,
-                   f"use {cheaper.level} where the data are written"
-                   if cheaper.setting != OFF else "do not compress shuffle blocks"),
-        ]  # fmt: skip
-        if of_files:
-            remedies.append(
-                factor("data.codec", cheaper.level.replace("uncompressed", "none"),
-                       "for a workload that offers its data in several codecs")
-            )  # fmt: skip
+        remedy = _remedy(facts, cheaper, category, of_files)
         yield Suspect(
             place=Place(layer="data", stage_id=stage.stage_id, stage_attempt=stage.attempt,
-                        stages_count=len(shares), setting=cheaper.setting),
+                        stages_count=len(shares), setting=remedy.factor),
             mechanism=(
-                f"{what}{f' ({codec})' if codec else ''} takes"
+                f"{what}{f' ({named})' if named else ''} takes"
                 f" {units.percent(found.estimate.value)} of these stages' CPU samples,"
                 f" {units.duration(cpu)}."
             ),
@@ -119,8 +111,26 @@ def suspects(facts: Facts, category: str) -> Iterator[Suspect]:
                          query="SELECT sum((category = '" + category + "')::INT) / count(*)"
                          " FROM samples WHERE event = 'cpu' AND role = 'task'"),
             ],
-            remedies=remedies,
+            remedies=[remedy],
         )  # fmt: skip
+
+
+def _remedy(facts: Facts, cheaper: _Cheaper, category: str, of_files: bool) -> Remedy:
+    """Give what changes the codec: where files are read, a setting of the reader does nothing."""
+    if not of_files:
+        off = "do not compress shuffle blocks"
+        text = off if cheaper.setting == OFF else f"use {cheaper.level} for shuffles and spills"
+        return factor(cheaper.setting, cheaper.level, text)
+    workload = facts.scope.run.manifest.workload if facts.scope.run.manifest else None
+    if workload is not None and "data.codec" in workload.variant:
+        level = cheaper.level.replace("uncompressed", "none")
+        return factor("data.codec", level, f"read data that are written with {level}")
+    if category == "compression" or facts.tasks.total("output_bytes") > 0:
+        return factor(cheaper.setting, cheaper.level, f"write with {cheaper.level}")
+    return code(
+        f"use {cheaper.level} where the data are written", "df.write.parquet(path)",
+        f'df.write.option("compression", "{cheaper.level}").parquet(path)',
+    )  # fmt: skip
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
