@@ -56,6 +56,10 @@ def weigh(
         The largest saving first; and the number of those without an interval.
     """
     found = []
+    suspects = [
+        one for one in suspects
+        if what_if.most_saved_ratio([(one[1].change, one[1].extent.value)]) >= LEAST_RATIO
+    ]  # fmt: skip
     what_if.foresee([[(one.change, one.extent.value)] for _, one, _ in suspects])
     for rule, suspect, error in suspects:
         ratio = what_if.saved_ratio([(suspect.change, suspect.extent.value)])

@@ -136,6 +136,20 @@ class WhatIf:
         times = self.of_states(self.state(parts) for _, parts in todo)
         self._known.update(zip((key for key, _ in todo), times, strict=True))
 
+    def most_saved_ratio(self, parts: Sequence[tuple[Change, float]]) -> float:
+        """Give the most that changes can save together: all that they take away, in a row.
+
+        That is without a schedule. A list schedule may save more by another order of its tasks;
+        that is luck, and none of the changes' doing. What is not time taken away is not bounded.
+        """
+        state, plan = self.state(parts), self.calibrated.plan
+        others = (state.startup_ratio, state.locality_wait_ratio, state.slots_ratio)
+        if any(one != 1.0 for one in others) or (state.tasks_ratio != 1).any():
+            return math.inf
+        less = np.maximum(plan.tasks.duration_ns - state.duration_ns, 0.0).sum()
+        less += np.maximum(plan.delay_ns - state.gap_ns, 0.0).sum()
+        return float(less) / self.simulated_ns if self.simulated_ns else 0.0
+
     def of_states(self, states: Iterable[State]) -> list[float]:
         """Give the simulated elapsed times of edited plans, in nanoseconds, on all CPUs."""
         workers = os.process_cpu_count() if hasattr(os, "process_cpu_count") else os.cpu_count()
