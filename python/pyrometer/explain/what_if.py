@@ -152,13 +152,13 @@ class WhatIf:
 
     def of_states(self, states: Iterable[State]) -> list[float]:
         """Give the simulated elapsed times of edited plans, in nanoseconds, on all CPUs."""
-        workers = os.process_cpu_count() if hasattr(os, "process_cpu_count") else os.cpu_count()
+        workers = _workers()
         waiting: deque[Future[float]] = deque()
         found = []
         with ThreadPoolExecutor(workers) as pool:
             for state in states:
                 # Few are kept at once: an edited plan is as large as the plan.
-                if len(waiting) >= (workers or 1):
+                if len(waiting) >= workers:
                     found.append(waiting.popleft().result())
                 waiting.append(pool.submit(self.of_state, state))
             return found + [one.result() for one in waiting]
@@ -179,12 +179,13 @@ class WhatIf:
         (Estimate, Estimate)
             The elapsed time's never exceeds the measured elapsed time.
         """
-        middle = [(part.change, part.extent.value) for part in parts]
-        value = self.saved_ratio(middle)
-        ends = [
-            self.saved_ratio([(p.change, getattr(p.extent, side)) for p in parts])
-            for side in ("low", "high")
+        asked = [
+            [(part.change, getattr(part.extent, side)) for part in parts]
+            for side in ("value", "low", "high")
         ]
+        self.foresee(asked)
+        middle = asked[0]
+        value, *ends = [self.saved_ratio(one) for one in asked]
         below, above = self._model(middle, value)
         known = [part.error_ratio for part in parts if part.error_ratio is not None]
         earlier = max(known, default=0.0) * abs(value)
@@ -211,18 +212,24 @@ class WhatIf:
         if self.calibrated.plan.tasks.duration_ns.size > MOST_REPLICATED:
             error = (max(without) - min(without)) / 2 / max(min(without), 1.0) * abs(value)
             return error, error
-        stretches = [list(one) for one in drawn]
-        changed = self._schedules(self.state(parts), stretches)
-        ratios = [
-            1 - one.elapsed_ns / base for one, base in zip(changed, without, strict=True) if base
-        ]
+        changed = self._replicated(self.state(parts), drawn)
+        ratios = [1 - one / base for one, base in zip(changed, without, strict=True) if base]
         return max(0.0, value - min(ratios)), max(0.0, max(ratios) - value)
 
     @cached_property
     def _replicates(self) -> list[float]:
-        drawn = self._drawn
-        stretches = [] if drawn is None else [list(one) for one in drawn]
-        return [one.elapsed_ns for one in self._schedules(self.state([]), stretches)]
+        return [] if self._drawn is None else self._replicated(self.state([]), self._drawn)
+
+    def _replicated(self, state: State, drawn: Floats) -> list[float]:
+        """Give the simulated elapsed times with the errors of each replicate, on all CPUs."""
+
+        def some(part: Floats) -> list[float]:
+            return [one.elapsed_ns for one in self._schedules(state, part.tolist())]
+
+        workers = _workers()
+        with ThreadPoolExecutor(workers) as pool:
+            parts = pool.map(some, np.array_split(drawn, min(workers, len(drawn))))
+            return [one for part in parts for one in part]
 
     def _schedules(self, state: State, stretches: Sequence[list[float] | None]) -> list[Schedule]:
         calibrated = self.calibrated
@@ -250,6 +257,11 @@ class WhatIf:
             for number, one in enumerate(stretches)
         ]
         return schedules(changed, [cluster], scenarios, stretches=known)
+
+
+def _workers() -> int:
+    workers = os.process_cpu_count() if hasattr(os, "process_cpu_count") else os.cpu_count()
+    return workers or 1
 
 
 def _sooner(executor: dict[str, Any], ratio: float) -> dict[str, Any]:
