@@ -56,6 +56,10 @@ def weigh(
         The largest saving first; and the number of those without an interval.
     """
     found = []
+    suspects = [
+        one for one in suspects
+        if what_if.most_saved_ratio([(one[1].change, one[1].extent.value)]) >= LEAST_RATIO
+    ]  # fmt: skip
     what_if.foresee([[(one.change, one.extent.value)] for _, one, _ in suspects])
     for rule, suspect, error in suspects:
         ratio = what_if.saved_ratio([(suspect.change, suspect.extent.value)])
@@ -131,8 +135,10 @@ def _is_symptom(what_if: WhatIf, one: Judged, cause: Judged) -> bool:
 def add_up(what_if: WhatIf, leading: Sequence[Judged]) -> None:
     """Say what each adds to those before it: together that is what all save at once."""
     before = 0.0
-    for n, one in enumerate(leading, 1):
-        both = what_if.saved_ratio([each.pair for each in leading[:n]])  # type: ignore[misc]
+    upto = [[each.pair for each in leading[:n]] for n in range(1, len(leading) + 1)]
+    what_if.foresee(upto)  # type: ignore[arg-type]
+    for one, parts in zip(leading, upto, strict=True):
+        both = what_if.saved_ratio(parts)  # type: ignore[arg-type]
         one.added_ratio, before = both - before, both
 
 

@@ -76,7 +76,7 @@ def _redrawn(facts: Facts, what_if: WhatIf, seed: int) -> float:
         return tasks * np.exp(sigma * random.standard_normal(tasks.size))
 
     def of_stage(tasks: Floats, _: float) -> Floats:
-        return random.choice(tasks, tasks.size)
+        return tasks[random.integers(0, tasks.size, tasks.size)]
 
     by_stage = _half_range(what_if, spread, of_stage)
     return by_stage if by_stage <= ALONE else min(by_stage, _half_range(what_if, spread, drawn))

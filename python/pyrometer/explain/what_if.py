@@ -136,15 +136,29 @@ class WhatIf:
         times = self.of_states(self.state(parts) for _, parts in todo)
         self._known.update(zip((key for key, _ in todo), times, strict=True))
 
+    def most_saved_ratio(self, parts: Sequence[tuple[Change, float]]) -> float:
+        """Give the most that changes can save together: all that they take away, in a row.
+
+        That is without a schedule. A list schedule may save more by another order of its tasks;
+        that is luck, and none of the changes' doing. What is not time taken away is not bounded.
+        """
+        state, plan = self.state(parts), self.calibrated.plan
+        others = (state.startup_ratio, state.locality_wait_ratio, state.slots_ratio)
+        if any(one != 1.0 for one in others) or (state.tasks_ratio != 1).any():
+            return math.inf
+        less = np.maximum(plan.tasks.duration_ns - state.duration_ns, 0.0).sum()
+        less += np.maximum(plan.delay_ns - state.gap_ns, 0.0).sum()
+        return float(less) / self.simulated_ns if self.simulated_ns else 0.0
+
     def of_states(self, states: Iterable[State]) -> list[float]:
         """Give the simulated elapsed times of edited plans, in nanoseconds, on all CPUs."""
-        workers = os.process_cpu_count() if hasattr(os, "process_cpu_count") else os.cpu_count()
+        workers = _workers()
         waiting: deque[Future[float]] = deque()
         found = []
         with ThreadPoolExecutor(workers) as pool:
             for state in states:
                 # Few are kept at once: an edited plan is as large as the plan.
-                if len(waiting) >= (workers or 1):
+                if len(waiting) >= workers:
                     found.append(waiting.popleft().result())
                 waiting.append(pool.submit(self.of_state, state))
             return found + [one.result() for one in waiting]
@@ -165,12 +179,13 @@ class WhatIf:
         (Estimate, Estimate)
             The elapsed time's never exceeds the measured elapsed time.
         """
-        middle = [(part.change, part.extent.value) for part in parts]
-        value = self.saved_ratio(middle)
-        ends = [
-            self.saved_ratio([(p.change, getattr(p.extent, side)) for p in parts])
-            for side in ("low", "high")
+        asked = [
+            [(part.change, getattr(part.extent, side)) for part in parts]
+            for side in ("value", "low", "high")
         ]
+        self.foresee(asked)
+        middle = asked[0]
+        value, *ends = [self.saved_ratio(one) for one in asked]
         below, above = self._model(middle, value)
         known = [part.error_ratio for part in parts if part.error_ratio is not None]
         earlier = max(known, default=0.0) * abs(value)
@@ -197,18 +212,24 @@ class WhatIf:
         if self.calibrated.plan.tasks.duration_ns.size > MOST_REPLICATED:
             error = (max(without) - min(without)) / 2 / max(min(without), 1.0) * abs(value)
             return error, error
-        stretches = [list(one) for one in drawn]
-        changed = self._schedules(self.state(parts), stretches)
-        ratios = [
-            1 - one.elapsed_ns / base for one, base in zip(changed, without, strict=True) if base
-        ]
+        changed = self._replicated(self.state(parts), drawn)
+        ratios = [1 - one / base for one, base in zip(changed, without, strict=True) if base]
         return max(0.0, value - min(ratios)), max(0.0, max(ratios) - value)
 
     @cached_property
     def _replicates(self) -> list[float]:
-        drawn = self._drawn
-        stretches = [] if drawn is None else [list(one) for one in drawn]
-        return [one.elapsed_ns for one in self._schedules(self.state([]), stretches)]
+        return [] if self._drawn is None else self._replicated(self.state([]), self._drawn)
+
+    def _replicated(self, state: State, drawn: Floats) -> list[float]:
+        """Give the simulated elapsed times with the errors of each replicate, on all CPUs."""
+
+        def some(part: Floats) -> list[float]:
+            return [one.elapsed_ns for one in self._schedules(state, part.tolist())]
+
+        workers = _workers()
+        with ThreadPoolExecutor(workers) as pool:
+            parts = pool.map(some, np.array_split(drawn, min(workers, len(drawn))))
+            return [one for part in parts for one in part]
 
     def _schedules(self, state: State, stretches: Sequence[list[float] | None]) -> list[Schedule]:
         calibrated = self.calibrated
@@ -236,6 +257,11 @@ class WhatIf:
             for number, one in enumerate(stretches)
         ]
         return schedules(changed, [cluster], scenarios, stretches=known)
+
+
+def _workers() -> int:
+    workers = os.process_cpu_count() if hasattr(os, "process_cpu_count") else os.cpu_count()
+    return workers or 1
 
 
 def _sooner(executor: dict[str, Any], ratio: float) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from pyrometer.core.errors import UsageError
 from pyrometer.core.json_text import parse_json
 from pyrometer.simulation.queries import CUT, EXECUTORS, FIRST_LAUNCH, GIVEN_UP, JOBS, STAGES, TASKS
 from pyrometer.store import Run, Tables
-from pyrometer.store.lives import LIVES
+from pyrometer.store.lives import define_lives
 from pyrometer.window.windows import Interval, Window
 
 _TIMES = {"us": 1e3, "ms": 1e6, "s": 1e9, "m": 60e9, "min": 60e9, "h": 3600e9, "d": 86400e9}
@@ -282,11 +282,12 @@ def measured_of(run: Run, window: Window, app_index: int | None = None) -> Measu
 
 
 def _application(tables: Tables, app_index: int | None) -> dict[str, Any]:
+    define_lives(tables)
     rows = tables.records(
         "SELECT a.app_index, a.app_name, a.master, a.spark_conf, a.spark_version,"
         " a.start_wall_ns, a.end_wall_ns,"
         " a.born_wall_ns, coalesce(sum(t.finish_wall_ns - t.launch_wall_ns), 0) AS work"
-        f" FROM ({LIVES}) a LEFT JOIN tasks t USING (app_index) GROUP BY ALL"
+        " FROM lives a LEFT JOIN tasks t USING (app_index) GROUP BY ALL"
         " ORDER BY work DESC, app_index"
     )
     if not rows:

@@ -9,6 +9,8 @@ ran, and is from another clock where logs were put together.
 
 from __future__ import annotations
 
+from pyrometer.store.tables import Tables
+
 # A task begins and ends after its stage was submitted, by the same clock; a second for rounding
 # and for a clock that was set. What lies elsewhere is from another log, or was edited.
 APART = (
@@ -59,3 +61,9 @@ FROM apps a LEFT JOIN ({_WORK}) work USING (app_index)
 
 Both are ``NULL`` where nothing is known of the application's work.
 """
+
+
+def define_lives(tables: Tables) -> None:
+    """Keep the same as table ``lives``: each query of `LIVES` reads all tasks."""
+    if "lives" not in tables.defined:
+        tables.define("lives", LIVES)

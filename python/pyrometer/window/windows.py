@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from pyrometer.core.errors import UsageError
 from pyrometer.core.json_text import parse_json
-from pyrometer.store.lives import LIVES
+from pyrometer.store.lives import define_lives
 
 if TYPE_CHECKING:
     from pyrometer.store import Run
@@ -194,8 +194,9 @@ def _outside(run: Run) -> bool:
 
 
 def _application(run: Run) -> tuple[Interval, ...]:
+    define_lives(run.tables)
     row = run.tables.record(
-        f"SELECT min(born_wall_ns) AS start, max(gone_wall_ns) AS stop FROM ({LIVES})"
+        "SELECT min(born_wall_ns) AS start, max(gone_wall_ns) AS stop FROM lives"
     )
     start, stop = row.get("start"), row.get("stop")
     if run.manifest and (start is None or stop is None or _outside(run)):

@@ -26,7 +26,6 @@ from pyrometer.accounts.ledger.delays import (
 from pyrometer.accounts.ledger.rows import Counts, counts, define_samples_of_tasks
 from pyrometer.accounts.waits.off_cpu import OffCpu, define_off_cpu, off_cpu
 from pyrometer.accounts.waits.waits import Waits, define_states, has_states, waits_of_groups
-from pyrometer.store.lives import LIVES
 from pyrometer.window.counters import BUSY, growth
 from pyrometer.window.scope import Scope
 
@@ -49,7 +48,7 @@ def define_tasks(scope: Scope) -> None:
 
 # An attempt whose output was lost ends a second time (Resubmitted): the first is its time.
 # inner: the part of the deserialisation that lies inside the span, which begins before it ends.
-_TASKS = f"""
+_TASKS = """
 WITH known AS (
   SELECT t.app_index, t.task_attempt_id, t.stage_id, t.stage_attempt, t.sql_id,
     t.task_index, t.attempt, t.executor_id, t.status, t.launch_wall_ns,
@@ -58,7 +57,7 @@ WITH known AS (
     coalesce(t.executor_deserialize_time_ns, 0) AS deserialize,
     coalesce(t.result_serialization_time_ns, 0) AS serialize,
     t.shuffle_fetch_wait_time_ns AS fetch_wait
-  FROM run_tasks t LEFT JOIN ({LIVES}) a USING (app_index) WHERE t.launch_wall_ns IS NOT NULL
+  FROM run_tasks t LEFT JOIN lives a USING (app_index) WHERE t.launch_wall_ns IS NOT NULL
     AND t.reason IS DISTINCT FROM 'Resubmitted'),
 cut AS (
   SELECT t.*, CASE WHEN t.until_wall_ns <= t.launch_wall_ns THEN 1.0

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyrometer.accounts.ledger.elapsed.path import PathPart
-from pyrometer.accounts.ledger.slot_view import EVENTS
+from pyrometer.accounts.ledger.events import ATTEMPTS, SLOTS, define_events
 from pyrometer.window.scope import Scope
 
 EXECUTORS, DRIVER = "executors", "driver"
@@ -57,29 +57,11 @@ def causes_of(scope: Scope, parts: Sequence[PathPart]) -> list[Causes]:
 
 
 # Arrays and not a query of windows, which took 55 MB for a hundred thousand tasks.
-_SLOTS = f"""
-WITH {EVENTS}
-SELECT since, until, n::BIGINT AS n, greatest(since, least(coalesce(used, until), until)) AS used
-FROM executor_slots WHERE app_index = $1 AND since IS NOT NULL AND until IS NOT NULL
-"""
-_CODED = f"""
-WITH {EVENTS},
-coded AS (SELECT *, row_number() OVER (ORDER BY stage_id, stage_attempt) - 1 AS code
-  FROM staged WHERE app_index = $1)
-"""
-_STAGES = f"""
-{_CODED}
+_STAGES = """
 SELECT c.stage_id, c.stage_attempt, c.since, c.planned::BIGINT AS planned,
   coalesce(c.launches = 0 AND c.planned > 0 AND d.status = 'succeeded', false) AS unseen
-FROM coded c JOIN stages d USING (app_index, stage_id, stage_attempt) ORDER BY c.code
-"""
-_ATTEMPTS = f"""
-{_CODED}
-SELECT coalesce(c.code, -1)::BIGINT AS code, w.since, w.until, w.again, w.speculative,
-  w.status IN ('failed', 'killed') AND NOT w.speculative AS returned,
-  least(w.until, c.until) AS returned_at
-FROM work w LEFT JOIN coded c USING (app_index, stage_id, stage_attempt)
-WHERE w.app_index = $1 AND w.until IS NOT NULL
+FROM l_stages c JOIN stages d USING (app_index, stage_id, stage_attempt)
+WHERE c.app_index = $1 ORDER BY c.code
 """
 
 
@@ -87,9 +69,10 @@ def _of_application(
     scope: Scope, app: int, parts: Sequence[PathPart], found: Sequence[Causes]
 ) -> None:
     """Fill in the causes of an application's parts, which are in order of time."""
+    define_events(scope.tables)
     slots, stages, attempts = (
         {name: np.ma.getdata(values) for name, values in columns.items()}
-        for columns in (scope.tables.columns(sql, [app]) for sql in (_SLOTS, _STAGES, _ATTEMPTS))
+        for columns in (scope.tables.columns(sql, [app]) for sql in (SLOTS, _STAGES, ATTEMPTS))
     )
     starts = np.array([part.start for part in parts], dtype=np.int64)
     ends = np.array([part.end for part in parts], dtype=np.int64)

@@ -23,7 +23,6 @@ from pyrometer.accounts.ledger.elapsed.schema import (
 from pyrometer.accounts.ledger.rows import close
 from pyrometer.accounts.ledger.schema import Row, View
 from pyrometer.accounts.ledger.slot_view import EVENT_LOG_MS
-from pyrometer.store.lives import LIVES
 from pyrometer.window.scope import Scope
 
 MOST_STAGES = 20
@@ -265,7 +264,7 @@ def scope_length(scope: Scope) -> int:
     return int(
         scope.tables.scalar(
             "SELECT coalesce(sum(greatest(0, least(w.end_wall_ns, a.gone_wall_ns)"
-            f" - greatest(w.start_wall_ns, a.born_wall_ns))), 0)::BIGINT FROM w, ({LIVES}) a"
+            " - greatest(w.start_wall_ns, a.born_wall_ns))), 0)::BIGINT FROM w, lives a"
             " WHERE a.born_wall_ns IS NOT NULL AND a.gone_wall_ns IS NOT NULL"
         )
     )

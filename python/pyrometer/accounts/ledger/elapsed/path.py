@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from pyrometer.accounts.ledger.elapsed.critical_path import StageTimes, Stretch, critical_path
-from pyrometer.accounts.ledger.slot_view import EVENTS
-from pyrometer.store.lives import LIVES
+from pyrometer.accounts.ledger.events import define_events
 from pyrometer.window.scope import Scope
 
 
@@ -42,8 +41,7 @@ class PathPart:
 def path_parts(scope: Scope) -> Iterator[PathPart]:
     """Walk every application through every stretch of the window that it lived in."""
     lives = scope.tables.records(
-        "SELECT app_index, born_wall_ns AS born, gone_wall_ns AS gone"
-        f" FROM ({LIVES}) ORDER BY app_index"
+        "SELECT app_index, born_wall_ns AS born, gone_wall_ns AS gone FROM lives ORDER BY app_index"
     )
     stages, queries = _stages(scope), _queries(scope)
     offset = 0
@@ -68,15 +66,15 @@ def path_parts(scope: Scope) -> Iterator[PathPart]:
 
 
 def _stages(scope: Scope) -> dict[int, list[PathStage]]:
+    define_events(scope.tables)
     rows = scope.tables.records(
-        f"""
-        WITH {EVENTS},
-        ran AS (SELECT app_index, stage_id, stage_attempt, min(since) AS first, max(until) AS last
-          FROM work WHERE NOT again GROUP BY ALL)
+        """
+        WITH ran AS (SELECT app_index, stage_id, stage_attempt, min(since) AS first, max(until) AS last
+          FROM l_work WHERE NOT again GROUP BY ALL)
         SELECT s.app_index, s.stage_id, s.stage_attempt, d.sql_id, d.name, d.parent_ids,
           d.planned_tasks_count, s.since AS submit, greatest(s.until, s.since) AS complete,
           r.first, r.last, j.submit_wall_ns AS job_submit
-        FROM staged s JOIN stages d USING (app_index, stage_id, stage_attempt)
+        FROM l_stages s JOIN stages d USING (app_index, stage_id, stage_attempt)
         LEFT JOIN ran r USING (app_index, stage_id, stage_attempt)
         LEFT JOIN jobs j ON j.app_index = d.app_index AND j.job_id = d.job_id
         ORDER BY s.app_index, s.since, s.stage_id, s.stage_attempt
