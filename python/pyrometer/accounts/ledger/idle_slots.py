@@ -83,7 +83,9 @@ class _Changes:
         every = np.concatenate([np.zeros(0, dtype=np.int64), *by_instants.values()])
         times, places = np.unique(every, return_inverse=True)
         ends = np.cumsum([at.size for at in by_instants.values()])
-        place = dict(zip(by_instants, np.split(places, ends[:-1]) if ends.size else [], strict=True))
+        place = dict(
+            zip(by_instants, np.split(places, ends[:-1]) if ends.size else [], strict=True)
+        )
         found = {name: np.zeros(times.size, dtype=np.int64) for name, _, _ in self._found}
         for name, at, change in self._found:
             np.add.at(found[name], place[id(at)], change)

@@ -15,6 +15,7 @@ from pyrometer.accounts.ledger.schema import Row, View
 from pyrometer.accounts.ledger.sums import Only, Sums, group_all, prepare, sums
 from pyrometer.window.scope import Scope
 
+
 def slots(scope: Scope) -> Slots | None:
     """Sweep over the window; ``None`` where executors that ran tasks do not report their cores."""
     known = scope.tables.scalar("SELECT count(*) FROM executors WHERE cores_count > 0")

@@ -69,7 +69,8 @@ def _stages(scope: Scope) -> dict[int, list[PathStage]]:
     define_events(scope.tables)
     rows = scope.tables.records(
         """
-        WITH ran AS (SELECT app_index, stage_id, stage_attempt, min(since) AS first, max(until) AS last
+        WITH ran AS (SELECT app_index, stage_id, stage_attempt, min(since) AS first,
+            max(until) AS last
           FROM l_work WHERE NOT again GROUP BY ALL)
         SELECT s.app_index, s.stage_id, s.stage_attempt, d.sql_id, d.name, d.parent_ids,
           d.planned_tasks_count, s.since AS submit, greatest(s.until, s.since) AS complete,
