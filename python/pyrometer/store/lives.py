@@ -9,7 +9,10 @@ ran, and is from another clock where logs were put together.
 
 from __future__ import annotations
 
-from pyrometer.store.tables import Tables
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyrometer.store.tables import Tables
 
 # A task begins and ends after its stage was submitted, by the same clock; a second for rounding
 # and for a clock that was set. What lies elsewhere is from another log, or was edited.

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from pyrometer.accounts.ledger.elapsed.critical_path import StageTimes, Stretch, critical_path
 from pyrometer.accounts.ledger.events import define_events
+from pyrometer.store.lives import define_lives
 from pyrometer.window.scope import Scope
 
 
@@ -40,6 +41,7 @@ class PathPart:
 
 def path_parts(scope: Scope) -> Iterator[PathPart]:
     """Walk every application through every stretch of the window that it lived in."""
+    define_lives(scope.tables)
     lives = scope.tables.records(
         "SELECT app_index, born_wall_ns AS born, gone_wall_ns AS gone FROM lives ORDER BY app_index"
     )
