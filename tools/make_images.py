@@ -8,9 +8,9 @@ anybody's would be, and no recorded file is edited.
 import io
 import os
 import re
+import shutil
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 from rich.console import Console
@@ -23,8 +23,6 @@ from pyrometer.summary.kept import summary_of
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
 COLUMNS = 90
 WIDTH, HEIGHT = 1440, 1017
-CHROME = "/usr/bin/chromium"
-DRIVER = "/usr/bin/chromedriver"
 NEEDLESS = re.compile(r"@font-face \{.*?\}\s*|<!-- .*? -->\s*", re.S)
 
 
@@ -56,18 +54,29 @@ def photograph(page: Path, target: Path) -> None:
     """Save what a window of the browser shows of a page."""
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.support.ui import WebDriverWait
 
+    programs = shutil.which("chromium"), shutil.which("chromedriver")
+    if None in programs:
+        sys.exit("chromium and chromedriver are not installed: apt-get install chromium-driver")
     options = webdriver.ChromeOptions()
-    options.binary_location = CHROME
+    options.binary_location = programs[0]
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"):
         options.add_argument(argument)
-    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+    driver = webdriver.Chrome(options=options, service=Service(programs[1]))
     try:
         driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
             "width": WIDTH, "height": HEIGHT, "deviceScaleFactor": 1, "mobile": False,
         })  # fmt: skip
         driver.get(page.as_uri())
-        time.sleep(2)
+        WebDriverWait(driver, 60).until(
+            lambda one: one.execute_script("return document.documentElement.dataset.ready")
+        )
+        # Pictures are drawn in the frames after it.
+        driver.execute_async_script(
+            "const done = arguments[0]; requestAnimationFrame("
+            "() => requestAnimationFrame(() => setTimeout(done, 100)))"
+        )
         driver.save_screenshot(str(target))
     finally:
         driver.quit()
