@@ -102,8 +102,7 @@ class Job:
                 {"frame_id": n, "class_name": name, "method": "run", "kind": "c2"}
                 for n, name in enumerate(names)
             ]
-            rows["stacks"] = [{"stack_id": 0, "frame_ids": [0, 1], "truncated": False},
-                              {"stack_id": 1, "frame_ids": [0], "truncated": False}]  # fmt: skip
+            rows["stacks"] = [{"stack_id": 0, "frame_ids": [0, 1], "truncated": False}]
             rows["clock_pairs"] = [
                 {"host": HOST, "source": "plugin", "mono_ns": mono(at), "wall_ns": _wall(at)}
                 for at in (0, 60_000)
@@ -120,7 +119,7 @@ class Job:
                 {"host": HOST, "pid": PID, "tid": tid, "clock": "mono", "unit": "ns",
                  "source": "async-profiler", "role": "driver", "thread_name": "main",
                  "t_ns": mono(start_ms + number), "event": "cpu", "weight": 10 * MS,
-                 "java_stack": 0 if spark else 1}
+                 "java_stack": 0}
             )  # fmt: skip
 
     @staticmethod

@@ -8,8 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pyrometer.explain.evidence.driver_time import Stretch
 from pyrometer.explain.facts import Facts
@@ -17,7 +19,7 @@ from pyrometer.statistics.shares import Z
 
 # Classes below `deploy` and `repl` are at the root of every stack of a program: they call it.
 _SAMPLES = """
-SELECT t_ns, tid, weight, java_stack IN (
+SELECT t_ns, pid, tid, weight, java_stack IN (
   SELECT stack_id FROM (SELECT stack_id, unnest(frame_ids) AS frame_id FROM stacks WHERE stack_id IN
     (SELECT java_stack FROM w_samples WHERE event = 'cpu' AND role = 'driver'))
   JOIN frames USING (frame_id) WHERE class_name LIKE 'org.apache.spark.%'
@@ -27,7 +29,7 @@ ORDER BY t_ns
 """
 _WAITS = """
 SELECT t_mono_ns AS t_ns, run_delay_ns FROM thread_counters
-WHERE tid = $1 AND run_delay_ns IS NOT NULL ORDER BY t_mono_ns
+WHERE pid = $1 AND tid = $2 AND run_delay_ns IS NOT NULL ORDER BY t_mono_ns
 """
 
 
@@ -61,50 +63,63 @@ class Work:
 
 def works(facts: Facts, stretches: Sequence[Stretch]) -> list[Work] | None:
     """Say what the driver did in each stretch; None where its CPU was not sampled."""
-    intervals = facts.scope.window.intervals
-    first = intervals[0] if intervals else None
-    if first is None or first.start_mono_ns is None or not facts.has("samples"):
-        return None
-    app = facts.measured.app_index if facts.measured else 0
-    rows = facts.tables.query(_SAMPLES, [app])
-    if not rows:
-        return None
-    offset = first.start_wall_ns - first.start_mono_ns
-    at, thread, weight, is_spark = (np.array(column) for column in zip(*rows, strict=True))
-    at = at + offset
-    waits: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-    found = []
-    for one in stretches:
-        inside = slice(*np.searchsorted(at, (one.start, one.end)))
-        mine = thread[inside]
-        if not mine.size:
-            found.append(Work(one.length, 0.0, 0.0, 0.0))
-            continue
-        threads, counts = np.unique(mine, return_counts=True)
-        busiest = int(threads[counts.argmax()])
-        own = weight[inside][(mine == busiest) & is_spark[inside].astype(bool)]
+    driver = _driver(facts)
+    return None if driver is None else [driver.work(facts, one) for one in stretches]
+
+
+Readings = tuple[NDArray[np.int64], NDArray[np.float64]]
+Thread = tuple[int, int]
+
+
+class _Driver:
+    """CPU samples of the driver's threads, in order of time, and their waits for a CPU."""
+
+    def __init__(self, rows: Sequence[tuple[Any, ...]], offset_ns: int) -> None:
+        at, pid, tid, weight, is_spark = (np.array(column) for column in zip(*rows, strict=True))
+        self.offset_ns, self.at = offset_ns, at + offset_ns
+        self.threads, self.thread = np.unique(np.column_stack([pid, tid]), axis=0,
+                                              return_inverse=True)  # fmt: skip
+        self.thread = self.thread.reshape(-1)
+        self.weight, self.is_spark = weight, is_spark.astype(bool)
+        self.waits: dict[Thread, Readings] = {}
+
+    def work(self, facts: Facts, one: Stretch) -> Work:
+        """Say what the busiest thread did: of a stretch without samples that of the whole run."""
+        inside = slice(*np.searchsorted(self.at, (one.start, one.end)))
+        mine = self.thread[inside]
+        busiest = int(np.bincount(mine if mine.size else self.thread).argmax())
+        own = self.weight[inside][(mine == busiest) & self.is_spark[inside]]
         spark = min(float(own.sum()), float(one.length))
         error = Z * spark / math.sqrt(own.size) if own.size else 0.0
-        waited = _waited(facts, busiest, one, offset, waits)
-        found.append(Work(one.length, spark, error, min(waited, one.length - spark)))
+        pid, tid = self.threads[busiest].tolist()
+        waited = self._waited(facts, (pid, tid), one)
+        return Work(one.length, spark, error, min(waited, one.length - spark))
+
+    def _waited(self, facts: Facts, thread: Thread, one: Stretch) -> float:
+        """Give how long a thread was ready and had no CPU; between readings as between two."""
+        if not facts.has("thread_counters"):
+            return 0.0
+        if thread not in self.waits:
+            rows = facts.tables.query(_WAITS, thread)
+            self.waits[thread] = (
+                np.array([row[0] for row in rows], dtype=np.int64),
+                np.array([row[1] for row in rows], dtype=np.float64),
+            )
+        times, delays = self.waits[thread]
+        if times.size < 2:
+            return 0.0
+        ends = np.interp([one.start - self.offset_ns, one.end - self.offset_ns], times, delays)
+        return max(0.0, float(ends[1] - ends[0]))
+
+
+def _driver(facts: Facts) -> _Driver | None:
+    """Give the driver's samples, which are read once; None where there are none."""
+    kept = facts.scope.kept
+    app = facts.measured.app_index if facts.measured else 0
+    key = f"driver {app}"
+    if key not in kept:
+        offset = facts.scope.offset_ns
+        rows = facts.tables.query(_SAMPLES, [app]) if facts.has("samples") else []
+        kept[key] = None if offset is None or not rows else _Driver(rows, offset)
+    found: _Driver | None = kept[key]
     return found
-
-
-def _waited(
-    facts: Facts, thread: int, one: Stretch, offset: int,
-    known: dict[int, tuple[np.ndarray, np.ndarray]],
-) -> float:  # fmt: skip
-    """Give how long a thread was ready and had no CPU, between its readings as between two."""
-    if not facts.has("thread_counters"):
-        return 0.0
-    if thread not in known:
-        rows = facts.tables.query(_WAITS, [thread])
-        known[thread] = (
-            np.array([row[0] for row in rows], dtype=np.int64),
-            np.array([row[1] for row in rows], dtype=np.float64),
-        )
-    times, delays = known[thread]
-    if times.size < 2:
-        return 0.0
-    ends = np.interp([one.start - offset, one.end - offset], times, delays)
-    return max(0.0, float(ends[1] - ends[0]))

@@ -50,6 +50,12 @@ def test_a_driver_that_had_no_cpu_is_no_code_of_the_user(tmp_path: Path) -> None
     assert not _sampled(spark=0.05, waited=0.9).all_found(tmp_path, RULE)
 
 
+def test_a_driver_that_never_got_a_cpu_has_no_sample_and_is_no_code_of_the_user(
+    tmp_path: Path,
+) -> None:
+    assert not _sampled(spark=0.0, waited=0.95).all_found(tmp_path, RULE)
+
+
 def test_a_driver_that_analyses_queries_is_no_code_of_the_user(tmp_path: Path) -> None:
     assert not _sampled(spark=0.95, waited=0.0).all_found(tmp_path, RULE)
 

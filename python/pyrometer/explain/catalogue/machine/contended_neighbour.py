@@ -39,7 +39,8 @@ from pyrometer.explain.rule import PROFILE, Need, Rule, Suspect
 from pyrometer.explain.what_if import Extent
 
 LEAST_NS = 1e8
-"""Shorter waits of the driver are not looked at: a thread is read about once a second."""
+"""Shorter waits of the driver are not looked at: a thread is read every 50 ms, and both ends of a
+stretch may lie between two readings."""
 
 
 def _missing(facts: Facts) -> str | None:
@@ -90,7 +91,10 @@ def _driver_waits(facts: Facts) -> dict[int, float]:
     """Give what the driver waited for a CPU while no job ran, by node of the graph."""
     kept = stretches(facts)
     found: dict[int, float] = {}
-    for one, did in zip(kept, works(facts, kept) or [], strict=False):
+    known = works(facts, kept)
+    if known is None:
+        return found
+    for one, did in zip(kept, known, strict=True):
         if did.waited_ns > LEAST_NS:
             for node, ns in nodes_of(facts, [(one.start, one.end)]).items():
                 found[node] = found.get(node, 0.0) + ns * did.waited_ns / one.length
