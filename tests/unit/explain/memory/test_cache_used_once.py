@@ -85,6 +85,14 @@ def test_healthy_twin_a_second_query_reads(tmp_path: Path) -> None:
     assert filled_and_read(scan, scan).all_found(tmp_path, RULE) == []
 
 
+def test_nodes_of_a_damaged_log_that_lie_below_themselves_are_read_once(tmp_path: Path) -> None:
+    job = Job()
+    read_plan(job, [2000] * 4, range(4))
+    nodes = job.log.rows["plan_nodes"]
+    nodes.append({**nodes[2], "parent_node_id": nodes[3]["node_id"]})
+    assert len(job.all_found(tmp_path, RULE)) == 1
+
+
 def test_another_set_of_columns_is_the_same_cache(tmp_path: Path) -> None:
     job = filled_and_read("InMemoryTableScan [id#1L]", "InMemoryTableScan [h#2]")
     assert job.all_found(tmp_path, RULE) == []
