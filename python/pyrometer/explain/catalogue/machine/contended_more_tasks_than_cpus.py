@@ -22,7 +22,7 @@ When it is wrong
     are slower, and the saving is negative.
 
 Source
-    The seeds' scan with 20, 40 and 60 tasks on 40 CPUs: 20, 23 and 23 s, while executor run time
+    A scan of Parquet with 20, 40 and 60 tasks on 40 CPUs: 20, 23 and 23 s, while executor run time
     went from 392 to 892 and 1354 s (Performance Analysis of a CPU-Intensive Workload, lab 11).
 """
 

@@ -7,7 +7,7 @@ What it is
 Mechanism
     Sharing a core mostly raises throughput (by a fifth to a third). It does not where tasks wait
     for memory whose bandwidth is used up: then the second thread only adds traffic. Taken away is
-    what the seeds' scan lost by it, as far as the bandwidth is used up.
+    what a scan of Parquet lost by it, as far as the bandwidth is used up.
 
 Evidence
     Hardware threads per core (the host's card), task slots beside cores, memory traffic beside what
@@ -20,7 +20,7 @@ When it is wrong
     Where tasks compute in caches the second thread gains: half the slots would cost more.
 
 Source
-    The seeds' scan: 20 tasks on 20 cores 20 s, 40 tasks on their 40 hardware threads 23 s, at 85
+    A scan of Parquet: 20 tasks on 20 cores 20 s, 40 tasks on their 40 hardware threads 23 s, at 85
     and 90 of 100 GB/s (Performance Analysis of a CPU-Intensive Workload, labs 10 and 11).
 """
 
@@ -35,7 +35,7 @@ from pyrometer.explain.rule import Need, Rule, Suspect
 from pyrometer.explain.what_if import Extent
 
 LOST = 1 - 20 / 23
-"""What the seeds' scan lost with two tasks on each core, at 0.9 of the attainable bandwidth."""
+"""What that scan lost with two tasks on each core, at 0.9 of the attainable bandwidth."""
 LOST_AT = 0.9
 
 
@@ -61,7 +61,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     cores = max(1, cpus // threads)
     if facts.slots <= cores:
         return
-    # Nothing is lost while bandwidth is left; at 0.9 of it what the seeds' scan lost.
+    # Nothing is lost while bandwidth is left; at 0.9 of it what the measured scan lost.
     part = min(1.0, used.value / LOST_AT)
     cost = facts.cpu_ns
     yield Suspect(

@@ -20,8 +20,7 @@ When it is wrong
     First reads are no refaults; data larger than any memory is read again whatever the limit.
 
 Source
-    `workingset_refault_file` in Linux's documentation of control groups; the seeds' study of page
-    reclaim under Spark sorts.
+    `workingset_refault_file` in Linux's documentation of control groups.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ When it is wrong
     other limits.
 
 Source
-    The seeds' scan: speedup 9.7 with 10 and 15.6 with 20 tasks at 84 of 100 GB/s (Performance
+    A scan of Parquet: speed-up 9.7 with 10 and 15.6 with 20 tasks at 84 of 100 GB/s (Performance
     Analysis of a CPU-Intensive Workload, labs 9 and 10); a queue's wait grows with its load.
 """
 

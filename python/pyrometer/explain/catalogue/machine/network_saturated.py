@@ -54,14 +54,15 @@ from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Need, Rule, Suspect
 from pyrometer.explain.what_if import Extent
 from pyrometer.simulation.measured import Floats
+from pyrometer.store.tables import literal
 
 ACHIEVED = (0.5, 1.0)
 """Of half the bytes: a denser codec saves a quarter of them, a link twice as fast is all of it."""
 _FETCH, _REMOTE = "shuffle_fetch_wait_time_ns", "shuffle_read_remote_bytes"
 _SECONDS = (
     "SELECT quantile_cont(rate, 0.99) FROM (SELECT 1e9 * (value - lag(value) OVER w)"
-    " / (t_mono_ns - lag(t_mono_ns) OVER w) AS rate FROM os_series WHERE host = '{}'"
-    " AND scope = 'net/{}' AND name = '{}_bytes' WINDOW w AS (ORDER BY t_mono_ns))"
+    " / (t_mono_ns - lag(t_mono_ns) OVER w) AS rate FROM os_series WHERE host = {}"
+    " AND scope = {} AND name = '{}_bytes' WINDOW w AS (ORDER BY t_mono_ns))"
 )
 """About the same: by readings, where the rule takes seconds."""
 
@@ -164,7 +165,8 @@ def _suspect(
         extent=Extent((1 + least) / 2, least, 1.0, int(at.sum())).times(*ACHIEVED),
         evidence=[
             shown_by(f"bytes {link.name} in a second, at most", link.limit, "bytes", "os_series",
-                     _SECONDS.format(link.host, link.interface, link.name), "/timeline", at.size),
+                     _SECONDS.format(literal(link.host), literal(f"net/{link.interface}"),
+                                     link.name), "/timeline", at.size),
             shown_by("fetch wait time", float(fetch.sum()), "ns", "tasks",
                      f"SELECT sum({_FETCH}) FROM tasks WHERE {_REMOTE} > 0", page(spot),
                      facts.tasks.count),

@@ -4,8 +4,8 @@ What it is
     A JVM that spans nodes has its heap on one and threads on another: each load crosses the link.
 
 Mechanism
-    A remote load takes about one and a half to twice as long. Taken away is what the seeds' binding
-    of JVMs to nodes saved, in proportion to the remote share.
+    A remote load takes about one and a half to twice as long. Taken away is what binding JVMs to
+    their nodes saved in a published study, in proportion to the remote share.
 
 Evidence
     Share of memory traffic, or of reads, that the local node served.

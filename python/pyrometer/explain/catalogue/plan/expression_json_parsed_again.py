@@ -8,10 +8,9 @@ What it is
 
 Mechanism
     Each call parses the whole text of a row, though one pass could give all fields. Taken away are
-    the CPU samples below the expressions, but for one parse of each text; the waits for a CPU that
-    go with it, at most. Equal calls in one
-    projection count once, for Spark evaluates them once; calls in a branch, or in a filter after
-    its first condition, count at most.
+    the CPU samples below the expressions, but for one parse of each text, and at most the waits for
+    a CPU that go with it. Equal calls of one projection count once, as Spark evaluates them once.
+    Calls in a branch, or in a filter after its first condition, count for the upper end only.
 
 Evidence
     Calls in the text of the plan, with the rows that go into their operators; CPU samples of the
