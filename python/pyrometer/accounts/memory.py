@@ -265,12 +265,14 @@ def _peak(scope: Scope, name: str) -> int:
     return int(found or 0)
 
 
-def code(scope: Scope) -> Code:
-    """Split task CPU by the kind of code of the Java method that ran or had called what ran.
+def define_stack_code(scope: Scope) -> None:
+    """Define ``stack_code``: the kind of code of the Java method that a stack ran or had called.
 
     An inlined frame is a part of the compiled method around it: the innermost frame that is not
     inlined decides.
     """
+    if "stack_code" in scope.tables.defined:
+        return
     scope.tables.define(
         "stack_code",
         "SELECT s.stack_id, arg_max(f.kind, s.i) AS kind FROM"
@@ -279,6 +281,11 @@ def code(scope: Scope) -> Code:
         f" JOIN (SELECT frame_id, kind FROM frames WHERE kind IN {KINDS}) f USING (frame_id)"
         " GROUP BY s.stack_id",
     )
+
+
+def code(scope: Scope) -> Code:
+    """Split task CPU by the kind of code of the Java method that ran or had called what ran."""
+    define_stack_code(scope)
     counts = dict(
         scope.tables.query(
             f"SELECT coalesce(c.kind, '{NO_JAVA_FRAME}'), sum(x.hits)::BIGINT FROM w_samples x"

@@ -182,7 +182,10 @@ def _counted(scope: Scope) -> int | None:
     return None if found is None else int(found)
 
 
-def _define_frames(scope: Scope) -> None:
+def define_python_stacks(scope: Scope) -> None:
+    """Define ``python_stacks``: frames of sampled Python stacks, with the kind of work of each."""
+    if "python_stacks" in scope.tables.defined:
+        return
     rules = " ".join(
         f"WHEN regexp_matches(class_name, '{rule.module}') THEN '{rule.work}'"
         for rule in schema.python_work()
@@ -208,7 +211,7 @@ def _define_frames(scope: Scope) -> None:
 
 
 def _work(scope: Scope, whole: int) -> list[PythonWork]:
-    _define_frames(scope)
+    define_python_stacks(scope)
     first = next(rule.work for rule in schema.python_work() if rule.anywhere)
     return [
         PythonWork(work=work, on_cpu_ns=used, share=used / whole)

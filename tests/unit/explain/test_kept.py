@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -64,3 +65,16 @@ def test_making_tables_again_takes_them_away(run: Path) -> None:
     with replaced_tables(kept_file.parent, known=True):
         pass
     assert not kept_file.exists()
+
+
+SLOW_JOB = Path(__file__).parents[3] / "examples" / "slow-job"
+
+
+def test_a_summary_that_is_kept_changes_no_finding(tmp_path: Path) -> None:
+    """Accounts define views of samples as they sum up: a rule that needs one defines it itself."""
+    run = tmp_path / "run"
+    shutil.copytree(SLOW_JOB, run, ignore=shutil.ignore_patterns(".summary-*", ".findings-*"))
+    with_the_accounts = findings_of(run)
+    assert summary_file(tables(run), None).exists()
+    findings_file(tables(run), None).unlink()
+    assert findings_of(run) == with_the_accounts

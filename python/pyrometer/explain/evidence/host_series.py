@@ -70,8 +70,8 @@ GROUP BY ALL ORDER BY 1, 2
 
 def cpu_by_role(facts: Facts) -> dict[str, dict[int, float]]:
     """Give the CPU time of threads of each role while each stage ran, by number of the stage."""
-    offset, known = facts.scope.offset_ns, {"thread_steps", "w_threads"}
-    if offset is None or not known <= set(facts.tables.defined):
+    offset = facts.scope.offset_ns
+    if offset is None:
         return {}
     rows = facts.tables.columns(_ROLES)
     roles, times = np.asarray(rows["role"]), np.asarray(rows["t"])

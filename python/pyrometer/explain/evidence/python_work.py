@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pyrometer.attribution.python_workers import define_python_stacks
 from pyrometer.explain.change import Less
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Need
@@ -53,9 +54,10 @@ class Work:
 
 
 def _missing(facts: Facts) -> str | None:
-    if not {"w_python", "python_stacks"} <= set(facts.tables.defined):
-        return "no samples of Python workers"
-    return None
+    sampled = facts.tables.scalar(
+        "SELECT count(*) FROM w_python WHERE event = 'cpu' AND thread_name = 'Python worker'"
+    )
+    return None if sampled else "no samples of Python workers"
 
 
 WORKERS = Need(_missing, PROFILE)
@@ -66,6 +68,7 @@ def work(facts: Facts) -> dict[int, Work]:
     """Give the work of Python workers by number of the stage; of several operators, the dearest."""
     if _missing(facts):
         return {}
+    define_python_stacks(facts.scope)
     found: dict[int, dict[tuple[str, int | None], Work]] = {}
     for stage_id, attempt, operator, sql_id, node_id, kind, ns, n in facts.tables.query(
         _WORK.format(attempts=facts.attempts)

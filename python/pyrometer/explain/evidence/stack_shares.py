@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from pyrometer.accounts.memory import define_stack_code
 from pyrometer.core.estimate import Estimate
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.what_if import Extent
@@ -98,8 +99,7 @@ def interpreted(facts: Facts, *kinds: str, where: str = "true") -> Shares:
     where : str
         Condition on columns of ``w_samples``, for example on its cluster.
     """
-    if "stack_code" not in facts.tables.defined:
-        return Shares({}, {})
+    define_stack_code(facts.scope)
     names = ", ".join(f"'{kind}'" for kind in kinds)
     stacks = f"SELECT stack_id FROM stack_code WHERE kind IN ({names})"
     return shares(facts, f"({where}) AND java_stack IN ({stacks})")

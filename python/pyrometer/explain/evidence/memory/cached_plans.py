@@ -192,15 +192,12 @@ def used_once(plan: CachedPlan, lineage: Mapping[int, frozenset[int]]) -> bool:
 def _beneath(
     children: Mapping[tuple[int, int], list[int]], sql_id: int, node_id: int
 ) -> Iterator[tuple[int, int]]:
-    """Give the nodes below one, in pre-order: plans are deep, and a damaged log has circles."""
-    left, seen = [node_id], {node_id}
+    """Give the nodes below one, in pre-order: plans may be deeper than Python's stack."""
+    left = list(reversed(children.get((sql_id, node_id), ())))
     while left:
         at = left.pop()
-        below = [one for one in children.get((sql_id, at), ()) if one not in seen]
-        seen.update(below)
-        left += reversed(below)
-        if at != node_id:
-            yield sql_id, at
+        yield sql_id, at
+        left += reversed(children.get((sql_id, at), ()))
 
 
 def _items(text: str) -> list[str]:
