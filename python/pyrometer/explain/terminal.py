@@ -185,7 +185,7 @@ def _remedy(one: Remedy, everything: bool, sign: str) -> Iterator[RenderableType
         for line in kept:
             yield _indented(f"[{colour}]{mark}[/] {safe(line)}", 8)
         if len(lines) > len(kept):
-            yield _indented(f"[dim]{mark} {len(lines) - len(kept)} lines more: --all[/]", 8)
+            yield _indented(f"[dim]{mark} lines left out: {len(lines) - len(kept)}; --all[/]", 8)
 
 
 def _notes(found: Sequence[Note], everything: bool) -> Iterator[RenderableType]:
@@ -228,7 +228,7 @@ def _unjudged(found: Findings, everything: bool) -> Iterator[RenderableType]:
         yield _indented(f"[dim]→ {safe(remedy)}[/]", 4)
     rest = sum(len(codes) for _, codes in lacks[MOST_LACKS:])
     if rest and not everything:
-        yield _indented(f"[dim]and {rest} rules more: --all[/]", 2)
+        yield _indented(f"[dim]and {rest} more rule{'s' * (rest != 1)}: --all[/]", 2)
 
 
 def _foot(found: Findings, everything: bool) -> Iterator[RenderableType]:

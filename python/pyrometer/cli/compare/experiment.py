@@ -107,6 +107,10 @@ SeedOption = Annotated[
 BlocksOption = Annotated[
     int | None, typer.Option(min=1, help="Number of blocks (default: the file's).")
 ]
+PilotOption = Annotated[
+    list[Path],
+    typer.Option("--pilot", metavar="DIR", help="Run or experiment to forecast from; repeatable."),
+]
 FailOption = Annotated[
     str | None,
     typer.Option("--fail-if", metavar="RULE", help='Exit code 1 if "regression(wall) > 3%".'),
@@ -181,10 +185,7 @@ def check(file: FileArgument, as_json: JsonOption = False) -> None:
 @app.command(no_args_is_help=True)
 def plan(
     file: FileArgument,
-    pilot: Annotated[
-        list[Path],
-        typer.Option(metavar="DIR", help="Run or experiment to forecast from; repeatable."),
-    ] = [],  # noqa: B006
+    pilot: PilotOption = [],  # noqa: B006
     seed: SeedOption = None,
     blocks: BlocksOption = None,
     as_json: JsonOption = False,
@@ -202,10 +203,7 @@ def run(
         Path | None,
         typer.Option("-o", "--output", metavar="DIR", help="Output folder: new or empty."),
     ] = None,
-    pilot: Annotated[
-        list[Path],
-        typer.Option(metavar="DIR", help="Run or experiment to forecast from; repeatable."),
-    ] = [],  # noqa: B006
+    pilot: PilotOption = [],  # noqa: B006
     seed: SeedOption = None,
     blocks: BlocksOption = None,
     fail_if: FailOption = None,
