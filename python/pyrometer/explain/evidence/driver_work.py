@@ -6,29 +6,37 @@ A program in Python, a call to another service and a sleep leave no sample of Sp
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pyrometer.explain.evidence.driver_time import Stretch
+from pyrometer.explain.evidence.driver_time import Stretch, stretches
 from pyrometer.explain.facts import Facts
 from pyrometer.statistics.shares import Z
 
+_OF_DRIVER = "event = 'cpu' AND role = 'driver' AND coalesce(app_index, $1) = $1"
 # Classes below `deploy` and `repl` are at the root of every stack of a program: they call it.
-_SAMPLES = """
-SELECT t_ns, pid, tid, weight, java_stack IN (
-  SELECT stack_id FROM (SELECT stack_id, unnest(frame_ids) AS frame_id FROM stacks WHERE stack_id IN
-    (SELECT java_stack FROM w_samples WHERE event = 'cpu' AND role = 'driver'))
+_SAMPLES = f"""
+WITH x AS (SELECT * FROM w_samples WHERE {_OF_DRIVER}),
+spark AS (
+  SELECT DISTINCT stack_id FROM
+    (SELECT stack_id, unnest(frame_ids) AS frame_id FROM stacks
+     WHERE stack_id IN (SELECT java_stack FROM x))
   JOIN frames USING (frame_id) WHERE class_name LIKE 'org.apache.spark.%'
-    AND NOT regexp_matches(class_name, '^org.apache.spark.(deploy|repl)[.]')) AS is_spark
-FROM w_samples WHERE event = 'cpu' AND role = 'driver' AND coalesce(app_index, $1) = $1
-ORDER BY t_ns
+    AND NOT regexp_matches(class_name, '^org.apache.spark.(deploy|repl)[.]'))
+SELECT g.n, x.pid, x.tid, count(*), count(k.stack_id),
+  coalesce(sum(x.weight) FILTER (k.stack_id IS NOT NULL), 0)::DOUBLE
+FROM driver_stretches g JOIN x ON x.t_ns >= g.start AND x.t_ns < g.stop
+  LEFT JOIN spark k ON k.stack_id = x.java_stack
+GROUP BY ALL ORDER BY g.n, 4 DESC, x.pid, x.tid
+"""
+_BUSIEST = f"""
+SELECT pid, tid FROM w_samples WHERE {_OF_DRIVER} GROUP BY ALL ORDER BY count(*) DESC, 1, 2 LIMIT 1
 """
 _WAITS = """
-SELECT t_mono_ns AS t_ns, run_delay_ns FROM thread_counters
+SELECT t_mono_ns AS t, run_delay_ns AS waited FROM thread_counters
 WHERE pid = $1 AND tid = $2 AND run_delay_ns IS NOT NULL ORDER BY t_mono_ns
 """
 
@@ -61,65 +69,66 @@ class Work:
         return max(0.0, self.own_ns - self.error_ns)
 
 
-def works(facts: Facts, stretches: Sequence[Stretch]) -> list[Work] | None:
-    """Say what the driver did in each stretch; None where its CPU was not sampled."""
-    driver = _driver(facts)
-    return None if driver is None else [driver.work(facts, one) for one in stretches]
+def works(facts: Facts, asked: Sequence[Stretch]) -> list[Work] | None:
+    """Say what the driver did in some of its stretches; None where its CPU was not sampled."""
+    kept = facts.scope.kept
+    key = f"driver {facts.measured.app_index if facts.measured else 0}"
+    if key not in kept:
+        kept[key] = _works(facts)
+    found: dict[tuple[int, int], Work] | None = kept[key]
+    return None if found is None else [found[one.start, one.end] for one in asked]
 
 
-Readings = tuple[NDArray[np.int64], NDArray[np.float64]]
 Thread = tuple[int, int]
 
 
-class _Driver:
-    """CPU samples of the driver's threads, in order of time, and their waits for a CPU."""
-
-    def __init__(self, rows: Sequence[tuple[Any, ...]], offset_ns: int) -> None:
-        at, pid, tid, weight, is_spark = (np.array(column) for column in zip(*rows, strict=True))
-        self.offset_ns, self.at = offset_ns, at + offset_ns
-        self.threads, self.thread = np.unique(np.column_stack([pid, tid]), axis=0,
-                                              return_inverse=True)  # fmt: skip
-        self.thread = self.thread.reshape(-1)
-        self.weight, self.is_spark = weight, is_spark.astype(bool)
-        self.waits: dict[Thread, Readings] = {}
-
-    def work(self, facts: Facts, one: Stretch) -> Work:
-        """Say what the busiest thread did: of a stretch without samples that of the whole run."""
-        inside = slice(*np.searchsorted(self.at, (one.start, one.end)))
-        mine = self.thread[inside]
-        busiest = int(np.bincount(mine if mine.size else self.thread).argmax())
-        own = self.weight[inside][(mine == busiest) & self.is_spark[inside]]
-        spark = min(float(own.sum()), float(one.length))
-        error = Z * spark / math.sqrt(own.size) if own.size else 0.0
-        pid, tid = self.threads[busiest].tolist()
-        waited = self._waited(facts, (pid, tid), one)
-        return Work(one.length, spark, error, min(waited, one.length - spark))
-
-    def _waited(self, facts: Facts, thread: Thread, one: Stretch) -> float:
-        """Give how long a thread was ready and had no CPU; between readings as between two."""
-        if not facts.has("thread_counters"):
-            return 0.0
-        if thread not in self.waits:
-            rows = facts.tables.query(_WAITS, thread)
-            self.waits[thread] = (
-                np.array([row[0] for row in rows], dtype=np.int64),
-                np.array([row[1] for row in rows], dtype=np.float64),
-            )
-        times, delays = self.waits[thread]
-        if times.size < 2:
-            return 0.0
-        ends = np.interp([one.start - self.offset_ns, one.end - self.offset_ns], times, delays)
-        return max(0.0, float(ends[1] - ends[0]))
-
-
-def _driver(facts: Facts) -> _Driver | None:
-    """Give the driver's samples, which are read once; None where there are none."""
-    kept = facts.scope.kept
-    app = facts.measured.app_index if facts.measured else 0
-    key = f"driver {app}"
-    if key not in kept:
-        offset = facts.scope.offset_ns
-        rows = facts.tables.query(_SAMPLES, [app]) if facts.has("samples") else []
-        kept[key] = None if offset is None or not rows else _Driver(rows, offset)
-    found: _Driver | None = kept[key]
+def _works(facts: Facts) -> dict[tuple[int, int], Work] | None:
+    """Say what the busiest thread of each stretch did, by its begin and end."""
+    offset, every = facts.scope.offset_ns, stretches(facts)
+    if facts.measured is None or offset is None or not every or not facts.has("samples"):
+        return None
+    app = facts.measured.app_index
+    busiest = facts.tables.query(_BUSIEST, [app])
+    if not busiest:
+        return None
+    # One that had no CPU at all has no sample: of a stretch without any it is that of the run.
+    sampled = dict.fromkeys(range(len(every)), (*busiest[0], 0, 0.0))
+    facts.tables.keep(
+        "driver_stretches", {"n": "BIGINT", "start": "BIGINT", "stop": "BIGINT"},
+        {"n": range(len(every)), "start": [one.start - offset for one in every],
+         "stop": [one.end - offset for one in every]},
+    )  # fmt: skip
+    seen: set[int] = set()
+    for n, pid, tid, _, count, weight in facts.tables.query(_SAMPLES, [app]):
+        if n not in seen:
+            sampled[n] = pid, tid, count, weight
+            seen.add(n)
+    of_thread: dict[Thread, list[int]] = defaultdict(list)
+    for n, (pid, tid, _, _) in sampled.items():
+        of_thread[pid, tid].append(n)
+    found: dict[tuple[int, int], Work] = {}
+    for thread, numbers in of_thread.items():
+        waited = _waited(facts, thread, [every[n] for n in numbers], offset)
+        for n, wait in zip(numbers, waited, strict=True):
+            one, (_, _, count, weight) = every[n], sampled[n]
+            spark = min(weight, float(one.length))
+            error = Z * spark / math.sqrt(count) if count else 0.0
+            work = Work(one.length, spark, error, min(wait, one.length - spark))
+            found[one.start, one.end] = work
     return found
+
+
+def _waited(facts: Facts, thread: Thread, asked: Sequence[Stretch], offset: int) -> Sequence[float]:
+    """Give how long a thread was ready and had no CPU; between readings as between two."""
+    none = [0.0] * len(asked)
+    if not facts.has("thread_counters"):
+        return none
+    read = facts.tables.columns(_WAITS, thread)
+    times, delays = np.ma.getdata(read["t"]), np.ma.getdata(read["waited"])
+    if times.size < 2:
+        return none
+    first, last = (
+        np.interp([at - offset for at in ends], times, delays)
+        for ends in ([one.start for one in asked], [one.end for one in asked])
+    )
+    return [float(one) for one in np.maximum(last - first, 0.0)]
