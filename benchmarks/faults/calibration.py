@@ -32,9 +32,11 @@ def calibration(points: Sequence[Point]) -> str:
         f'<path d="M{x(0)} {y(0)}L{x(top)} {y(top)}" stroke="#888" stroke-dasharray="4 3"/>',
         f'<path d="M{x(0)} {y(top)}V{y(0)}H{x(top)}" fill="none" stroke="#333"/>',
     ]
-    for one in ticks:
-        parts.append(f'<text x="{x(one)}" y="{y(0) + 16}" text-anchor="middle">{one:.0%}</text>')
-        parts.append(f'<text x="{x(0) - 6}" y="{y(one) + 4}" text-anchor="end">{one:.0%}</text>')
+    for tick in ticks:
+        parts += [
+            f'<text x="{x(tick)}" y="{y(0) + 16}" text-anchor="middle">{tick:.0%}</text>',
+            f'<text x="{x(0) - 6}" y="{y(tick) + 4}" text-anchor="end">{tick:.0%}</text>',
+        ]
     parts.append(
         f'<text x="{SIDE / 2}" y="{SIDE - 14}" text-anchor="middle">measured saving, of elapsed'
         " time (90 %)</text>"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 SHAPES = ("orders", "events", "readings")
 BOTH = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "8"}
@@ -23,13 +24,56 @@ class Case:
         Where it is, any of them; see `benchmarks.faults.judge.Outcome`.
     on, off : mapping of str to str
         Settings with the cause, and without it.
+    master : str
+        Where Spark runs.
+    by_shape : mapping of str to Case
+        What differs for some shapes of data: see `of`.
     """
 
     name: str
-    codes: Sequence[str]
+    codes: Sequence[str] = ()
     on: Mapping[str, str] = field(default_factory=dict)
     off: Mapping[str, str] = field(default_factory=dict)
     places: Sequence[Mapping[str, str]] = ()
+    master: str = "local[2]"
+    by_shape: Mapping[str, Case] = field(default_factory=dict)
+
+    def of(self, shape: str) -> Case:
+        """Give the case as it is on a shape of data: what the shape says of itself goes first.
+
+        Examples
+        --------
+        >>> case = Case("spill", ("spill.a",), on={"x": "1"},
+        ...             by_shape={"events": Case("spill", places=[{"operator": "Sort"}])})
+        >>> case.of("events").codes, case.of("events").places, case.of("events").on
+        (('spill.a',), [{'operator': 'Sort'}], {'x': '1'})
+        >>> case.of("orders").places
+        ()
+        """
+        here = self.by_shape.get(shape)
+        if here is None:
+            return self
+        return replace(
+            self,
+            codes=here.codes or self.codes, on=here.on or self.on, off=here.off or self.off,
+            places=here.places or self.places,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Set:
+    """Cases that belong to one application.
+
+    Attributes
+    ----------
+    both : mapping of str to str
+        Settings of all its runs.
+    """
+
+    name: str
+    app: Path
+    cases: Sequence[Case]
+    both: Mapping[str, str]
 
 
 CASES = (
@@ -58,3 +102,5 @@ CASES = (
          {"spark.sql.autoBroadcastJoinThreshold": "-1", "spark.sql.adaptive.enabled": "false"}),
     Case("failing-tasks", ("retries.",)),
 )  # fmt: skip
+
+DEVELOPMENT = Set("development", Path(__file__).with_name("app.py"), CASES, BOTH)

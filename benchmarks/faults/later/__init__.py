@@ -1,0 +1,1 @@
+"""Applications with a planted cause, written after the rules were frozen: three shapes of data."""

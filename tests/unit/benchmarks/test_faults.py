@@ -1,0 +1,105 @@
+"""Planted faults: every later cause is an application, and only pairs of equal results count."""
+
+import json
+from pathlib import Path
+
+import pytest
+from benchmarks.faults.cases import DEVELOPMENT, SHAPES, Case, Set
+from benchmarks.faults.judge import judge
+from benchmarks.faults.later_cases import LATER
+from benchmarks.faults.record import RECORDED, command, failure, record, recorded
+from benchmarks.faults.verdict import explained, line, outcomes
+
+SPILL = Case(
+    "spill", ("spill.a",), {"x": "1"}, {"x": "2"}, ({"operator": "Sort"},), "local[2,4]",
+    {"events": Case("spill", on={"y": "3"}, places=({"operator": "Window"},))},
+)  # fmt: skip
+SPILLS = Set("later", Path("app.py"), (SPILL,), {"z": "0"})
+
+
+def test_a_shape_says_what_differs_and_the_rest_is_the_cases() -> None:
+    here = SPILL.of("events")
+    assert (here.codes, here.on, here.off) == (("spill.a",), {"y": "3"}, {"x": "2"})
+    assert here.places == ({"operator": "Window"},)
+    assert here.master == "local[2,4]"
+    assert SPILL.of("orders") == SPILL
+
+
+def test_settings_of_all_runs_and_of_the_mode_are_given_and_data_is_made_without() -> None:
+    on = command(SPILLS, SPILL, "events", "on", Path("d"))
+    assert on[:3] == ["spark-submit", "--master", "local[2,4]"]
+    assert [word for word in on if "=" in word] == ["z=0", "y=3"]
+    assert on[-4:] == ["spill", "events", "on", "d"]
+    made = command(SPILLS, SPILL, "orders", "data", Path("d"))
+    assert [word for word in made if "=" in word] == ["z=0", "x=2"]
+
+
+def test_a_pair_whose_results_differ_has_failed() -> None:
+    same = {"checksum": "3 rows, 17"}
+    assert failure({"on": same, "off": same}) is None
+    assert "4 rows" in str(failure({"on": same, "off": {"checksum": "4 rows, 17"}}))
+    assert failure({"on": {"failed": "no"}, "off": same}) == "no"
+    assert failure({"on": {"checksum": None}, "off": {"checksum": None}}) is None
+
+
+def test_what_was_recorded_is_not_run_again_and_is_read_by_set(tmp_path: Path) -> None:
+    for name, of in (("spill-orders-0", "later"), ("spill-events-0", "development")):
+        (tmp_path / name).mkdir()
+        row = {"key": name.replace("-", "/"), "set": of, "failed": None}
+        (tmp_path / name / RECORDED).write_text(json.dumps(row))
+    record(SPILLS, [(SPILL, "orders")], 1, tmp_path / "data", tmp_path, seed=1)
+    found = recorded(SPILLS, tmp_path)
+    assert [row["key"] for row in found.values()] == ["spill/orders/0"]
+
+
+def test_runs_that_failed_are_neither_explained_nor_judged() -> None:
+    rows = explained({Path("a"): {"key": "spill/orders/0", "failed": "results differ"}})
+    assert rows == {"spill/orders/0": {"failed": "results differ"}}
+    assert line(rows["spill/orders/0"]) == "failed: results differ"
+    assert outcomes(rows, [SPILL]) == []
+
+
+def test_a_finding_is_in_its_place_by_the_shape_it_was_planted_in() -> None:
+    found = {
+        "code": "spill.a", "value": 0.3, "low": 0.2, "high": 0.4, "place": {"operator": "Window"},
+    }  # fmt: skip
+    on = {"elapsed_ns": 10e9, "main_stage": 3, "findings": [found]}
+    row = {"on": on, "off": {"elapsed_ns": 7e9, "main_stage": 3, "findings": []}}
+    here = judge(outcomes({"spill/events/0": row}, [SPILL]))
+    elsewhere = judge(outcomes({"spill/orders/0": row}, [SPILL]))
+    assert (here.recall.value, here.places.value) == (1.0, 1.0)
+    assert (elsewhere.recall.value, elsewhere.places.value) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_later_cause_is_planted_in_every_shape(shape: str) -> None:
+    pytest.importorskip("pyspark")
+    from benchmarks.faults.later_app import SHAPES as APPLICATIONS
+
+    application, tables = APPLICATIONS[shape]
+    assert set(application.planted) == {case.name for case in LATER.cases}
+    needed = {*tables, *(name for needs in application.needs.values() for name in needs)}
+    assert needed == set(application.inputs)
+    for case in LATER.cases:
+        assert case.of(shape).codes
+        assert case.of(shape).places
+
+
+def test_later_codes_are_of_rules_that_there_are() -> None:
+    from pyrometer.explain.every_rule import every_rule
+
+    codes = {rule.code for rule in every_rule()}
+    for case in LATER.cases:
+        for shape in SHAPES:
+            for code in case.of(shape).codes:
+                assert (
+                    any(one.startswith(code) for one in codes)
+                    if code.endswith(".")
+                    else (code in codes)
+                ), code
+
+
+def test_sets_have_applications() -> None:
+    for each in (DEVELOPMENT, LATER):
+        assert each.app.exists()
+        assert len({case.name for case in each.cases}) == len(each.cases)
