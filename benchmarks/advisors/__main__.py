@@ -93,7 +93,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         plain = one_file(log, asked.scratch / "logs" / name)
         platform = "databricks-aws" if "photon" in log.name else "onprem"
         said = {
-            SPARK_ADVISOR: spark_advisor([asked.spark_advisor], plain),
+            SPARK_ADVISOR: spark_advisor([asked.spark_advisor], plain,
+                                         asked.scratch / "spark-advisor" / f"{name}.json"),
             NVIDIA: nvidia(asked.rapids_jar, asked.spark_home, plain,
                            asked.scratch / "nvidia" / name, platform),
         }  # fmt: skip

@@ -12,7 +12,7 @@ OURS = "pyrometer"
 SPARK_ADVISOR = "spark-advisor"
 NVIDIA = "NVIDIA tools"
 
-_OURS = {
+FAMILIES = {
     "skew": ("skew.", "straggler."),
     "spill": ("spill.",),
     "GC": ("gc.",),
@@ -33,6 +33,7 @@ _OURS = {
     "heap not used": ("heap.oversized",),
     "shuffle volume": ("shuffle.", "codec."),
 }  # fmt: skip
+"""Our rules by what they are about: a code, or its beginning."""
 _SPARK_ADVISOR = {
     "data_skew": "skew",
     "input_data_skew": "skew",
@@ -103,7 +104,7 @@ def cause_of(advisor: str, rule: str) -> str:
     'jit.competes'
     """
     if advisor == OURS:
-        for cause, names in _OURS.items():
+        for cause, names in FAMILIES.items():
             if any(rule.startswith(n) if n.endswith(".") else rule == n for n in names):
                 return cause
         return rule

@@ -85,12 +85,15 @@ def _plain(path: Path):  # type: ignore[no-untyped-def] # streams of three libra
     return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
 
 
-def spark_advisor(command: Sequence[str], log: Path) -> Said:
-    """Run pstysz' spark-advisor, its rules only."""
-    done = _run([*command, "analyze", str(log), "--mode", "static", "--format", "json"])
-    if done.returncode:
-        return Said([], failed=_last(done.stderr or done.stdout))
-    return Said(spark_advisor_rules(json.loads(done.stdout)["rule_results"]))
+def spark_advisor(command: Sequence[str], log: Path, kept: Path) -> Said:
+    """Run pstysz' spark-advisor, its rules only; what it wrote is kept."""
+    if not kept.exists():
+        done = _run([*command, "analyze", str(log), "--mode", "static", "--format", "json"])
+        if done.returncode:
+            return Said([], failed=_last(done.stderr or done.stdout))
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(done.stdout)
+    return Said(spark_advisor_rules(json.loads(kept.read_text())["rule_results"]))
 
 
 def spark_advisor_rules(results: Iterable[dict[str, object]]) -> list[Fired]:
@@ -112,18 +115,22 @@ def spark_advisor_rules(results: Iterable[dict[str, object]]) -> list[Fired]:
 
 
 def nvidia(jar: Path, spark_home: Path, log: Path, folder: Path, platform: str) -> Said:
-    """Run NVIDIA's profiling and qualification tools with AutoTuner."""
+    """Run NVIDIA's profiling and qualification tools with AutoTuner; their folders are kept."""
     java = ["java", "-Xmx3g", "-cp", f"{jar}:{spark_home}/jars/*"]
     common = ["--auto-tuner", "--platform", platform, "--num-threads", "1"]
     tool = "com.nvidia.spark.rapids.tool"
-    shutil.rmtree(folder, ignore_errors=True)
     for main, name, more in (
         (f"{tool}.profiling.ProfileMain", "profile", ["--csv"]),
         (f"{tool}.qualification.QualificationMain", "qualify", []),
     ):
+        whole = folder / f"{name}.done"
+        if whole.exists():
+            continue
+        shutil.rmtree(folder / name, ignore_errors=True)
         done = _run([*java, main, *common, *more, "-o", str(folder / name), str(log)])
         if done.returncode:
             return Said([], failed=_last(done.stderr))
+        whole.touch()
     return nvidia_rules(folder)
 
 
