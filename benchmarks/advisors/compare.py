@@ -115,7 +115,7 @@ class Total:
     only_they: int
     only_we: int
     largest_ratio: float | None
-    """Of the causes that only they name: the most that the simulator gives, of elapsed time."""
+    """Of what they name and we do not show: the most that the simulator gives, of elapsed time."""
 
 
 def totals(rows: Sequence[Row]) -> list[Total]:
@@ -132,7 +132,7 @@ def totals(rows: Sequence[Row]) -> list[Total]:
         ratios = [
             ns / row.elapsed_ns
             for row in rows
-            if cause in row.only_they()
+            if cause in row.only_they() | row.small()
             for fired, ns in row.limits.items()
             if fired.cause == cause and ns is not None and row.elapsed_ns
         ]

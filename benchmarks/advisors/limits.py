@@ -55,6 +55,8 @@ def _overhead(facts: Facts, number: int) -> np.ndarray:
 
 
 def _spilled(facts: Facts, number: int) -> np.ndarray:
-    spilled = _column(facts, number, "disk_spilled_bytes") > 0
+    # GPUs spill to the host's memory, and nothing to disks.
+    names = ("disk_spilled_bytes", "memory_spilled_bytes")
+    spilled = np.maximum(*(_column(facts, number, name) for name in names)) > 0
     work = _column(facts, number, "executor_cpu_time_ns") + _column(facts, number, "jvm_gc_time_ns")
     return np.where(spilled, np.maximum(facts.tasks_of(number).duration_ns - work, 0.0), 0.0)

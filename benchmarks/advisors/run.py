@@ -140,11 +140,10 @@ def nvidia_rules(folder: Path) -> Said:
     profiled = list(folder.glob("profile/*/*/profile.log"))
     if not profiled:
         status = " ".join(path.read_text() for path in folder.rglob("*status.csv"))
-        found = re.search(r"\w+Exception: [^,\"]{0,80}", status)
+        found = re.search(r"\w+Exception: [^,:\"]{0,80}", status)
         return Said([], failed=found[0].strip() if found else "no output")
     text = "\n".join(path.read_text() for path in logs)
-    advice = text[text.rfind("### D. Recommended") :] + text
-    fired = {Fired(NVIDIA, rule) for rule, words in _COMMENTS.items() if _comment(words, advice)}
+    fired = {Fired(NVIDIA, rule) for rule, words in _COMMENTS.items() if _comment(words, text)}
     settings = set(re.findall(r"^--conf (\S+?)=", text, re.M))
     if "spark.sql.files.maxPartitionBytes" in settings:
         fired.add(Fired(NVIDIA, "maxPartitionBytes"))

@@ -31,7 +31,7 @@ def by_cause(found: Sequence[Total]) -> str:
     """One line for each cause, and a sum."""
     heads = (
         "cause", "we show", "we see, below the noise", "spark-advisor", "NVIDIA tools", "agreed",
-        "they, and we below the noise", "only they", "of these the largest saving, simulated",
+        "they, and we below the noise", "only they", "of these two the largest saving, simulated",
         "only we",
     )  # fmt: skip
     lines = [f"| {' | '.join(heads)} |", "|---|" + "--:|" * (len(heads) - 1)]
@@ -55,7 +55,7 @@ def _count(n: int) -> str:
 
 
 def _percent(one: Total) -> str:
-    if not one.only_they:
+    if not one.only_they + one.small:
         return ""
     return units.percent(one.largest_ratio) if one.largest_ratio is not None else "no time in a log"
 
