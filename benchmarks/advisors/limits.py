@@ -22,8 +22,8 @@ def limit(facts: Facts, fired: Fired) -> float | None:
         return None
     asked = set(fired.stages)
     numbers = [one.number for one in facts.stages if not asked or one.stage_id in asked]
-    change = _change(facts, fired.cause, numbers)
-    if change is None:
+    change = _change(facts, fired.cause, numbers) if numbers else None
+    if change is None:  # a stage that was cancelled is not scheduled again
         return None
     return max(0.0, what_if.saved_ratio([(change, 1.0)])) * what_if.measured_ns
 

@@ -227,6 +227,12 @@ def test_failed_attempts_are_what_failures_cost(tmp_path: Path) -> None:
     assert found == pytest.approx(1.0, rel=0.1)
 
 
+def test_of_a_stage_that_never_ended_no_seconds_are_given(tmp_path: Path) -> None:
+    job = Job(executors=1, cores=2)
+    job.stage([1000, 3000])
+    assert limits(job, tmp_path, Fired(SPARK_ADVISOR, "data_skew", (7,))) == [None]
+
+
 def test_where_nothing_can_be_scheduled_no_seconds_are_given(tmp_path: Path) -> None:
     job = Job(executors=1, cores=1)
     job.log.rows["apps"][0]["end_wall_ns"] += 1000 * MS
