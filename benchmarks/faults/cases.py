@@ -22,6 +22,8 @@ class Case:
         Findings that name the cause: any of them, or a family with a dot at its end.
     places : sequence of mapping
         Where it is, any of them; see `benchmarks.faults.judge.Outcome`.
+    also : sequence of str
+        Findings that are true of both twins, by the way the case is made: neither right nor wrong.
     on, off : mapping of str to str
         Settings with the cause, and without it.
     master : str
@@ -37,6 +39,7 @@ class Case:
     places: Sequence[Mapping[str, str]] = ()
     master: str = "local[2]"
     by_shape: Mapping[str, Case] = field(default_factory=dict)
+    also: Sequence[str] = ()
 
     def of(self, shape: str) -> Case:
         """Give the case as it is on a shape of data: what the shape says of itself goes first.
@@ -56,7 +59,7 @@ class Case:
         return replace(
             self,
             codes=here.codes or self.codes, on=here.on or self.on, off=here.off or self.off,
-            places=here.places or self.places,
+            places=here.places or self.places, also=here.also or self.also,
         )  # fmt: skip
 
 
@@ -89,7 +92,7 @@ CASES = (
     Case("tiny-jobs", ("driver.many-small-jobs", "driver.")),
     Case("idle-driver", ("driver.gap", "driver.")),
     Case("collected", ("driver.collect",)),
-    Case("schema-inferred", ("scan.schema-inferred",)),
+    Case("schema-inferred", ("scan.schema-inferred",), also=("scan.text-format",)),
     Case("small-files", ("scan.small-files-read",)),
     Case("spilling", ("spill.",),
          {"spark.driver.memory": "1g", "spark.memory.fraction": "0.08"},

@@ -39,6 +39,8 @@ class Outcome:
         `MAIN` for ``stage_id`` is the stage with the most task time.
     main_stage : int or None
         That stage.
+    also : sequence of str
+        Codes that are true of the run beside what was planted: they count neither way.
     saved_ratio : float or None
         Measured: what the run took less without the cause, over what it took with it.
     spread_ratio : float
@@ -52,10 +54,15 @@ class Outcome:
     spread_ratio: float = 0.0
     places: Sequence[Mapping[str, str]] = ()
     main_stage: int | None = None
+    also: Sequence[str] = ()
 
     def names_it(self, code: str) -> bool:
         """Whether a finding's code is of the planted cause."""
         return any(code.startswith(one) if one.endswith(".") else code == one for one in self.codes)
+
+    def counted(self) -> Sequence[Found]:
+        """Give the findings that are right or wrong."""
+        return [f for f in self.findings if self.names_it(f.code) or f.code not in self.also]
 
     def is_there(self, place: Mapping[str, Any]) -> bool:
         """Whether a place is where the cause was planted.
@@ -139,7 +146,7 @@ def judge(outcomes: Iterable[Outcome]) -> Verdict:
     every = list(outcomes)
     planted = [one for one in every if one.codes and (one.saved_ratio or 0) > WORTH]
     healthy = [one for one in every if not one.codes]
-    worth = [(one, f) for one in every for f in one.findings if f.ratio > WORTH]
+    worth = [(one, f) for one in every for f in one.counted() if f.ratio > WORTH]
     hits = [(one, one.hit) for one in planted]
     found = [(one, hit) for one, hit in hits if hit is not None]
     points = [
@@ -157,7 +164,7 @@ def judge(outcomes: Iterable[Outcome]) -> Verdict:
         recall=_share(hits, lambda pair: pair[1] is not None),
         precision=_share(worth, lambda pair: pair[0].names_it(pair[1].code)),
         places=_share(found, lambda pair: pair[0].is_there(pair[1].place)),
-        healthy_with_findings=_share(healthy, lambda one: bool(one.findings)),
+        healthy_with_findings=_share(healthy, lambda one: bool(one.counted())),
         coverage=_share(points, _is_held),
         median_error=median(errors) if errors else None,
         points=points,

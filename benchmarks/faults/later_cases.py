@@ -33,7 +33,7 @@ CASES = (
         "events": Case("one-task", places=(MAIN_STAGE, *_operators("Window"))),
         "readings": Case("one-task", places=(MAIN_STAGE, *_operators("Window", "Exchange"))),
     }),
-    Case("gzip-input", ("scan.not-splittable",),
+    Case("gzip-input", ("scan.not-splittable",), also=("scan.text-format",),
          places=(MAIN_STAGE, *_operators("Scan"))),
     Case("tiny-tasks", ("partitioning.too-many",), places=(MAIN_STAGE,), by_shape={
         "orders": Case("tiny-tasks", places=(MAIN_STAGE, *_operators("Exchange", "Repartition"))),
@@ -78,7 +78,7 @@ CASES = (
     Case("driver-loop", ("driver.many-small-jobs",), places=DRIVER),
     Case("idle-driver", ("driver.gap",), places=DRIVER),
     Case("collected", ("driver.collect", "driver.gap"), places=DRIVER),
-    Case("schema-inferred", ("scan.schema-inferred",),
+    Case("schema-inferred", ("scan.schema-inferred",), also=("scan.text-format",),
          places=(*_operators("Scan"), *DRIVER, {"layer": "sql|stage"})),
     Case("small-files", ("scan.small-files-read", "driver.listing"),
          places=(*_operators("Scan"), *DRIVER)),
@@ -146,7 +146,7 @@ CASES = (
     Case("several-distinct", ("join.distinct-blow-up",),
          places=(*_operators("Expand", "Aggregate"), *_expressions("distinct"))),
     Case("join-explodes", ("join.explodes",), places=_operators("Join")),
-    Case("parsed-again", ("expression.per-row",), by_shape={
+    Case("parsed-again", ("expression.per-row",), also=("expression.per-row",), by_shape={
         "orders": Case("parsed-again", places=_expressions("json_?object")),
         "events": Case("parsed-again", places=_expressions("from_?json", "json_?to_?structs?")),
         "readings": Case("parsed-again", places=_expressions("json_?object")),

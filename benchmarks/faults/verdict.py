@@ -108,9 +108,9 @@ def outcomes(rows: dict[str, Any], cases: Sequence[Case]) -> list[Outcome]:
         case, (ratio, spread) = known[name].of(shape), saved[pair]
         found.append(
             Outcome(key, case.codes, _found(row["on"]), ratio, spread, case.places,
-                    row["on"]["main_stage"])
+                    row["on"]["main_stage"], case.also)
         )  # fmt: skip
-        found.append(Outcome(key, (), _found(row["off"])))
+        found.append(Outcome(key, (), _found(row["off"]), also=case.also))
     return found
 
 

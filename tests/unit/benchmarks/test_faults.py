@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.faults.cases import DEVELOPMENT, SHAPES, Case, Set
-from benchmarks.faults.judge import judge
+from benchmarks.faults.judge import Found, Outcome, judge
 from benchmarks.faults.later_cases import LATER
 from benchmarks.faults.record import RECORDED, command, failure, record, recorded
 from benchmarks.faults.verdict import explained, line, outcomes
@@ -69,6 +69,20 @@ def test_a_finding_is_in_its_place_by_the_shape_it_was_planted_in() -> None:
     elsewhere = judge(outcomes({"spill/orders/0": row}, [SPILL]))
     assert (here.recall.value, here.places.value) == (1.0, 1.0)
     assert (elsewhere.recall.value, elsewhere.places.value) == (1.0, 0.0)
+
+
+def test_what_both_twins_have_counts_neither_way() -> None:
+    text = Found("scan.text-format", 0.2, 0.1, 0.3)
+    wrong = Found("gc.full", 0.2, 0.1, 0.3)
+    both = [
+        Outcome("a", ("spill.a",), [text], 0.3, also=("scan.text-format",)),
+        Outcome("a", (), [text], also=("scan.text-format",)),
+    ]
+    assert judge(both).precision.n == 0
+    assert judge(both).healthy_with_findings.value == 0.0
+    assert judge([*both, Outcome("b", (), [text, wrong], also=("scan.text-format",))]).wrong == [
+        ("b", "gc.full", 0.2)
+    ]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
