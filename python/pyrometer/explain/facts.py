@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +22,8 @@ from pyrometer.attribution.samples import CATEGORY, attribution
 from pyrometer.core.errors import UsageError
 from pyrometer.core.estimate import Estimate
 from pyrometer.explain.change import Less
+from pyrometer.explain.task_columns import TaskColumns as TaskColumns
+from pyrometer.explain.task_columns import task_columns, together
 from pyrometer.explain.what_if import WhatIf
 from pyrometer.simulation.measured import Floats, Measured, Stage, measured_of
 from pyrometer.simulation.scheduler import calibrate
@@ -29,73 +31,6 @@ from pyrometer.statistics.shares import wilson
 from pyrometer.store.tables import Tables
 from pyrometer.summary.schema import Summary
 from pyrometer.window.scope import Scope
-
-# One row for each task attempt that the simulator knows, in its order: `simulation.queries.TASKS`.
-_TASKS = """
-SELECT s.number, t.task_attempt_id, any_value(h.code) AS host, any_value(e.code) AS executor_id,
-  bool_or(t.speculative) AS speculative, bool_or(t.status <> 'success') AS wasted,
-  max(t.launch_wall_ns)::DOUBLE AS launch_wall_ns, max(t.finish_wall_ns)::DOUBLE AS finish_wall_ns,
-  {columns}
-FROM tasks t JOIN sim_stages s USING (stage_id)
-  LEFT JOIN sim_hosts h ON h.name = t.host LEFT JOIN sim_executors e ON e.name = t.executor_id
-WHERE t.app_index = $1 AND t.stage_attempt = s.attempt AND s.tasks_count > 0
-  AND t.launch_wall_ns IS NOT NULL
-GROUP BY s.number, t.task_attempt_id ORDER BY s.number, t.task_attempt_id
-"""
-_NAMES = """
-SELECT name, row_number() OVER (ORDER BY name)::INT AS code
-FROM (SELECT DISTINCT {column} AS name FROM tasks WHERE {column} IS NOT NULL)
-"""
-AT_ONCE = 4
-_COLUMNS = (
-    "executor_run_time_ns", "executor_cpu_time_ns", "executor_deserialize_time_ns",
-    "executor_deserialize_cpu_time_ns", "result_serialization_time_ns", "jvm_gc_time_ns",
-    "result_size_bytes", "peak_execution_memory_bytes", "memory_spilled_bytes",
-    "disk_spilled_bytes", "input_bytes", "input_records_count", "output_bytes",
-    "output_records_count", "shuffle_read_remote_bytes", "shuffle_read_local_bytes",
-    "shuffle_read_records_count", "shuffle_remote_blocks_fetched_count",
-    "shuffle_local_blocks_fetched_count", "shuffle_fetch_wait_time_ns", "shuffle_written_bytes",
-    "shuffle_written_records_count", "shuffle_write_time_ns",
-)  # fmt: skip
-
-
-@dataclass(frozen=True)
-class TaskColumns:
-    """Columns of a stage's task attempts, or of all: floats, NaN where a value is null.
-
-    ``host`` and ``executor_id`` are arrays of str, "" where a value is null.
-    """
-
-    columns: Mapping[str, Any]
-    names: Mapping[str, Any]
-    place: slice = field(default_factory=lambda: slice(None))
-
-    def __getitem__(self, name: str) -> Any:
-        """Give one column."""
-        values = self.columns[name][self.place]
-        if name in self.names:
-            return self.names[name][values]
-        return values.astype(np.float64) if values.dtype == np.float32 else values
-
-    @property
-    def count(self) -> int:
-        """Number of task attempts."""
-        return int(self.columns["duration_ns"][self.place].size)
-
-    @property
-    def duration_ns(self) -> Floats:
-        """Time in a slot, as the simulator has it."""
-        found: Floats = self.columns["duration_ns"][self.place]
-        return found
-
-    def total(self, name: str) -> float:
-        """Sum up a column; what is null counts as nothing."""
-        return float(np.nansum(self.columns[name][self.place], dtype=np.float64))
-
-    def known(self, name: str) -> bool:
-        """Whether any attempt has the value."""
-        return bool(np.isfinite(self.columns[name][self.place]).any())
-
 
 @dataclass
 class Facts:
@@ -191,37 +126,7 @@ class Facts:
     @cached_property
     def tasks(self) -> TaskColumns:
         """All task attempts that the simulator knows, in its order."""
-        names = self._names
-        if self.measured is None:
-            times = ("launch_wall_ns", "finish_wall_ns", "duration_ns")
-            codes = {name: np.zeros(0, dtype=np.int32) for name in names}
-            return TaskColumns({n: np.zeros(0) for n in (*_COLUMNS, *times)} | codes, names)
-        # Sums of bytes are exact to 10⁻⁷: a hundred thousand tasks take a third less.
-        columns = [
-            f"max(t.{name})::{'DOUBLE' if name.endswith('_ns') else 'FLOAT'} AS {name}"
-            for name in _COLUMNS
-        ]
-        found: dict[str, Any] = {}
-        # A few at once: the database holds all that it aggregates, several times.
-        for first in range(0, len(columns), AT_ONCE):
-            some = ", ".join(columns[first : first + AT_ONCE])
-            found |= self.tables.columns(_TASKS.format(columns=some), [self.measured.app_index])
-        return TaskColumns(
-            {name: _filled(values) for name, values in found.items()}
-            | {"duration_ns": self.measured.tasks.duration_ns},
-            names,
-        )
-
-    @cached_property
-    def _names(self) -> dict[str, Any]:
-        return {name: self._named(name) for name in ("host", "executor_id")}
-
-    def _named(self, column: str) -> Any:
-        """Give the names that codes of a column stand for; 0 is none."""
-        table = {"host": "sim_hosts", "executor_id": "sim_executors"}[column]
-        self.tables.define(table, _NAMES.format(column=column))
-        rows = self.tables.query(f"SELECT name FROM {table} ORDER BY code")
-        return np.array(["", *(row[0] for row in rows)], dtype=object)
+        return task_columns(self.tables, self.measured)
 
     def more_of_tasks(self, columns: str) -> dict[str, Any]:
         """Give further columns of `tasks`, in the same order: aggregates over rows of an attempt.
@@ -233,14 +138,7 @@ class Facts:
         """
         if self.measured is None:
             return {}
-        _ = self._names  # tables that the query joins
-        found = self.tables.columns(_TASKS.format(columns=columns), [self.measured.app_index])
-        return {
-            name: np.ma.filled(values.astype(np.float64), np.nan)
-            if np.ma.isMaskedArray(values) and values.dtype.kind in "fiu"
-            else np.asarray(values)
-            for name, values in found.items()
-        }
+        return together(self.tables, self.measured.app_index, columns)
 
     def place_of(self, number: int) -> slice:
         """Give the place of a stage's tasks in the columns of `tasks`, by its number."""
@@ -399,10 +297,3 @@ class Facts:
 def exactly(value: float, n: int = 1, method: str = "counter") -> Estimate:
     """Give a number that was counted: its interval is the number itself."""
     return Estimate(value=value, low=value, high=value, level=1.0, n=n, method=method)
-
-
-def _filled(values: Any) -> Any:
-    """Fill what is null: floats with NaN, codes of names with 0."""
-    if not np.ma.isMaskedArray(values):
-        return np.asarray(values)
-    return values.filled(np.nan if values.dtype.kind == "f" else 0)

@@ -18,7 +18,16 @@ from numpy.typing import NDArray
 
 from pyrometer.core.errors import UsageError
 from pyrometer.core.json_text import parse_json
-from pyrometer.simulation.queries import CUT, EXECUTORS, FIRST_LAUNCH, GIVEN_UP, JOBS, STAGES, TASKS
+from pyrometer.simulation.attempts import attempts
+from pyrometer.simulation.queries import (
+    CUT,
+    EXECUTORS,
+    EXECUTORS_AT_ONCE,
+    FIRST_LAUNCH,
+    GIVEN_UP,
+    JOBS,
+    STAGES,
+)
 from pyrometer.store import Run, Tables
 from pyrometer.store.lives import define_lives
 from pyrometer.window.windows import Interval, Window
@@ -333,7 +342,10 @@ def _executors(
 ) -> tuple[list[Executor], bool]:
     first, last = intervals[0].start_wall_ns, intervals[-1].end_wall_ns
     found, inferred = [], False
-    for row in tables.records(EXECUTORS, [app_index]):
+    rows = tables.records(EXECUTORS, [app_index])
+    if any(row["cores_count"] is None for row in rows):
+        rows = tables.records(EXECUTORS_AT_ONCE, [app_index])
+    for row in rows:
         cores, add, remove = row["cores_count"], row["add_wall_ns"], row["remove_wall_ns"]
         if cores is None:
             if not row["at_once"]:
@@ -360,7 +372,7 @@ def _executors(
 
 
 def _tasks(tables: Tables, app_index: int) -> Tasks:
-    columns = tables.columns(TASKS, [app_index])
+    columns = attempts(tables, app_index)
 
     def of(name: str, kind: type[np.generic]) -> NDArray[Any]:
         return np.ascontiguousarray(np.asarray(columns[name]), dtype=kind)

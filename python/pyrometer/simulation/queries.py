@@ -61,38 +61,20 @@ levels AS (
 SELECT round(exp(round(ln(n) * 4) / 4))::DOUBLE AS tasks, sum(n * ns)::DOUBLE AS ns
 FROM levels WHERE n > 0 AND ns > 0 GROUP BY 1
 """
-# An attempt whose result was lost later has a second row; its scheduler delay is Spark's:
-# core/src/main/scala/org/apache/spark/status/AppStatusUtils.scala.
-TASKS = """
-WITH each AS (
-  SELECT s.number, t.task_attempt_id, any_value(t.task_index) AS task_index,
-    any_value(t.attempt) AS attempt, bool_or(t.speculative) AS speculative,
-    bool_or(t.status <> 'success') AS wasted,
-    max(greatest(0, coalesce(t.finish_wall_ns, s.complete_ns) - t.launch_wall_ns)) AS duration,
-    max(CASE WHEN t.has_metrics THEN t.finish_wall_ns - t.launch_wall_ns
-        - coalesce(t.executor_run_time_ns, 0) - coalesce(t.executor_deserialize_time_ns, 0)
-        - coalesce(t.result_serialization_time_ns, 0)
-        - coalesce(t.finish_wall_ns - t.getting_result_wall_ns, 0) END) AS delay,
-    any_value(CASE t.locality WHEN 'NODE_LOCAL' THEN 1 WHEN 'RACK_LOCAL' THEN 2 WHEN 'ANY' THEN 3
-      ELSE 0 END) AS level
-  FROM tasks t JOIN sim_stages s USING (stage_id)
-  WHERE t.app_index = $1 AND t.stage_attempt = s.attempt AND s.tasks_count > 0
-    AND t.launch_wall_ns IS NOT NULL
-  GROUP BY s.number, t.task_attempt_id),
-placed AS (
-  SELECT *, row_number() OVER (PARTITION BY number ORDER BY task_attempt_id) - 1 AS place
-  FROM each),
-chained AS (
-  SELECT *, CASE WHEN NOT speculative AND task_index IS NOT NULL THEN lag(place) OVER (
-    PARTITION BY number, task_index, speculative ORDER BY attempt, task_attempt_id) END AS before
-  FROM placed)
-SELECT duration::DOUBLE AS duration_ns,
-  least(greatest(coalesce(delay, 0), 0), duration)::DOUBLE AS delay_ns,
-  level::UTINYINT AS level, wasted::UTINYINT AS wasted,
-  coalesce(before, -1)::INTEGER AS retry_of
-FROM chained ORDER BY number, place
+_EXECUTORS = """
+SELECT executor_id, e.host, e.cores_count, e.add_wall_ns, e.remove_wall_ns, e.remove_reason,
+  coalesce(e.resource_profile_id, 0) AS pool, r.at_once
+FROM (SELECT * FROM executors WHERE app_index = $1) e FULL JOIN ran r USING (executor_id)
+ORDER BY e.add_wall_ns NULLS FIRST, TRY_CAST(executor_id AS BIGINT), executor_id
 """
-EXECUTORS = """
+EXECUTORS = f"""
+WITH ran AS (
+  SELECT executor_id, NULL AS at_once FROM tasks
+  WHERE app_index = $1 AND reason IS DISTINCT FROM 'Resubmitted'
+    AND (launch_wall_ns IS NOT NULL OR finish_wall_ns IS NOT NULL) GROUP BY executor_id)
+{_EXECUTORS}
+"""
+EXECUTORS_AT_ONCE = f"""
 WITH steps AS (
   SELECT executor_id, launch_wall_ns AS t, 1 AS d FROM tasks
     WHERE app_index = $1 AND finish_wall_ns IS NOT NULL AND reason IS DISTINCT FROM 'Resubmitted'
@@ -102,8 +84,6 @@ ran AS (
   SELECT executor_id, max(n) AS at_once FROM (
     SELECT executor_id, sum(d) OVER (PARTITION BY executor_id ORDER BY t, d) AS n FROM steps)
   GROUP BY executor_id)
-SELECT executor_id, e.host, e.cores_count, e.add_wall_ns, e.remove_wall_ns, e.remove_reason,
-  coalesce(e.resource_profile_id, 0) AS pool, r.at_once
-FROM (SELECT * FROM executors WHERE app_index = $1) e FULL JOIN ran r USING (executor_id)
-ORDER BY e.add_wall_ns NULLS FIRST, TRY_CAST(executor_id AS BIGINT), executor_id
+{_EXECUTORS}
 """
+"""The same with the most tasks that each ran at once: a sort of all starts and ends."""

@@ -49,10 +49,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     tasks = facts.tasks
     if facts.measured is None or not tasks.known("result_size_bytes"):
         return
-    more = facts.more_of_tasks(
-        "max(t.finish_wall_ns - t.getting_result_wall_ns)::DOUBLE AS fetching_ns"
-    )
-    fetching = np.nan_to_num(more["fetching_ns"].astype(np.float64))
+    fetching = np.nan_to_num(tasks["getting_result_time_ns"])
     after: dict[int, list[Stretch]] = defaultdict(list)
     for one in stretches(facts):
         if one.kind != "planning" and one.before is not None and one.before.stage is not None:
