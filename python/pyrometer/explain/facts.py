@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -32,6 +32,7 @@ from pyrometer.store.tables import Tables
 from pyrometer.summary.schema import Summary
 from pyrometer.window.scope import Scope
 
+
 @dataclass
 class Facts:
     """One window of a run, for rules to look at.
@@ -42,12 +43,15 @@ class Facts:
         The open run, cut to the window.
     summary : Summary
         All accounts of the window.
+    kept : dict
+        What readers of evidence found, for the next rule that asks.
     """
 
     scope: Scope
     summary: Summary
     app_index: int | None = None
     unscheduled: str | None = None
+    kept: dict[Any, Any] = field(default_factory=dict)
 
     @property
     def tables(self) -> Tables:
@@ -292,6 +296,21 @@ class Facts:
             if inside > 0:
                 found[node] = float(inside)
         return found
+
+    @cached_property
+    def gaps(self) -> tuple[list[int], Floats, Floats]:
+        """Nodes of the graph that the driver delays, and from when to when."""
+        if self.what_if is None:
+            return [], np.zeros(0), np.zeros(0)
+        graph = self.what_if.calibrated.graph
+        nodes = [n for n, delay in enumerate(graph.delay_ns) if delay > 0 and graph.after[n]]
+        begins = [max(graph.done_ns[before] for before in graph.after[n]) for n in nodes]
+        starts = np.array(begins, dtype=np.float64)
+        return (
+            nodes,
+            starts,
+            starts + np.array([graph.delay_ns[n] for n in nodes], dtype=np.float64),
+        )
 
 
 def exactly(value: float, n: int = 1, method: str = "counter") -> Estimate:

@@ -86,6 +86,13 @@ class Stretch:
 
 def jobs_of(facts: Facts) -> list[JobTime]:
     """Give the jobs of the window that ended, in order of submission."""
+    known: list[JobTime] | None = facts.kept.get("jobs")
+    if known is None:
+        known = facts.kept["jobs"] = _jobs(facts)
+    return known
+
+
+def _jobs(facts: Facts) -> list[JobTime]:
     if facts.measured is None or not facts.has("jobs"):
         return []
     last: dict[int | None, Stage] = {}
@@ -104,6 +111,13 @@ def stretches(facts: Facts) -> list[Stretch]:
 
     Time before the first query is left out: that is Spark's own start.
     """
+    known: list[Stretch] | None = facts.kept.get("stretches")
+    if known is None:
+        known = facts.kept["stretches"] = _stretches(facts)
+    return known
+
+
+def _stretches(facts: Facts) -> list[Stretch]:
     found: list[Stretch] = []
     before: JobTime | None = None
     for job in jobs_of(facts):
@@ -145,10 +159,7 @@ def nodes_of(facts: Facts, spans: Sequence[tuple[float, float]]) -> dict[int, fl
     """Give the driver's time within spans that do not overlap, by node of the graph."""
     if facts.what_if is None or not spans:
         return {}
-    graph = facts.what_if.calibrated.graph
-    nodes = [n for n, delay in enumerate(graph.delay_ns) if delay > 0 and graph.after[n]]
-    begins = np.array([max(graph.done_ns[b] for b in graph.after[n]) for n in nodes], dtype=float)
-    ends = begins + np.array([graph.delay_ns[n] for n in nodes], dtype=float)
+    nodes, begins, ends = facts.gaps
     edges = np.array(sorted(spans), dtype=float)
     zero = edges[0, 0]
     at = edges.ravel() - zero
@@ -156,7 +167,7 @@ def nodes_of(facts: Facts, spans: Sequence[tuple[float, float]]) -> dict[int, fl
     covered[1::2] = np.cumsum(edges[:, 1] - edges[:, 0])
     covered[2::2] = covered[1:-1:2]
     inside = np.interp(ends - zero, at, covered) - np.interp(begins - zero, at, covered)
-    return {node: float(ns) for node, ns in zip(nodes, inside, strict=True) if ns > 0}
+    return {nodes[at]: float(inside[at]) for at in np.flatnonzero(inside > 0)}
 
 
 PROMPTS = ("shell", "notebook", "zeppelin", "jupyter", "livy")

@@ -30,7 +30,7 @@ Source
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -88,6 +88,24 @@ def explained(time_ns: Floats, amount: Floats) -> Extent:
     return Extent(value, min(low, value), max(high, value), n)
 
 
+def by_bytes(facts: Facts, number: int) -> Extent:
+    """Give what bytes read explain of a stage's longest task."""
+    return _by(facts, number, read_bytes)
+
+
+def by_rows(facts: Facts, number: int) -> Extent:
+    """Give what rows read explain of a stage's longest task."""
+    return _by(facts, number, read_rows)
+
+
+def _by(facts: Facts, number: int, amount: Callable[[TaskColumns], Floats]) -> Extent:
+    known: Extent | None = facts.kept.get((amount, number))
+    if known is None:
+        tasks = facts.tasks_of(number)
+        known = facts.kept[amount, number] = explained(tasks.duration_ns, amount(tasks))
+    return known
+
+
 def split(extent: Extent, time_ns: Floats) -> Extent:
     """Lower an extent by what splitting leaves, at worst: tasks of `SPLIT_FACTOR` medians."""
     longest, mean = float(time_ns.max()), float(time_ns.mean())
@@ -102,15 +120,12 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
         if stage.tasks_count < FEWEST_TASKS:
             continue
         tasks = facts.tasks_of(stage.number)
-        by_bytes = explained(tasks.duration_ns, read_bytes(tasks))
-        if (
-            by_bytes.value <= 0
-            or by_bytes.value < explained(tasks.duration_ns, read_rows(tasks)).value
-        ):
+        extent = by_bytes(facts, stage.number)
+        if extent.value <= 0 or extent.value < by_rows(facts, stage.number).value:
             continue
         time = tasks.duration_ns
-        bound = by_bytes.value * float(time.max() - time.mean())
-        yield bound, _suspect(stage, tasks, by_bytes)
+        bound = extent.value * float(time.max() - time.mean())
+        yield bound, _suspect(stage, tasks, extent)
 
 
 def _suspect(stage: Stage, tasks: TaskColumns, extent: Extent) -> Suspect:

@@ -34,7 +34,8 @@ import numpy as np
 from pyrometer.core import units
 from pyrometer.explain.catalogue.parallelism.skew_bytes import (
     FEWEST_TASKS,
-    explained,
+    by_bytes,
+    by_rows,
     remedies,
     split,
 )
@@ -53,10 +54,10 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
         if stage.tasks_count < FEWEST_TASKS:
             continue
         tasks = facts.tasks_of(stage.number)
-        time, rows, amount = tasks.duration_ns, read_rows(tasks), read_bytes(tasks)
-        extent = explained(time, rows)
-        if extent.value <= explained(time, amount).value:
+        extent = by_rows(facts, stage.number)
+        if extent.value <= by_bytes(facts, stage.number).value:
             continue
+        time, rows = tasks.duration_ns, read_rows(tasks)
         most, median = float(rows.max()), float(np.median(rows))
         longest, middle = float(time.max()), float(np.median(time))
         yield extent.value * (longest - float(time.mean())), Suspect(
@@ -75,7 +76,7 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
                 of_tasks("longest task", longest, "ns", "max(finish_wall_ns - launch_wall_ns)",
                          stage, tasks.count),
             ],
-            remedies=remedies(float(np.median(amount))),
+            remedies=remedies(float(np.median(read_bytes(tasks)))),
         )  # fmt: skip
 
 

@@ -32,10 +32,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from pyrometer.core import units
-from pyrometer.explain.catalogue.parallelism.skew_bytes import FEWEST_TASKS, explained, split
+from pyrometer.explain.catalogue.parallelism.skew_bytes import (
+    FEWEST_TASKS,
+    by_bytes,
+    by_rows,
+    explained,
+    split,
+)
 from pyrometer.explain.change import Even
 from pyrometer.explain.evidence.places import largest, of_stage, of_tasks
-from pyrometer.explain.evidence.task_costs import read_bytes, read_rows
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
@@ -52,7 +57,7 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
         tasks = facts.tasks_of(stage.number)
         time, cpu = tasks.duration_ns, np.nan_to_num(tasks["executor_cpu_time_ns"])
         by_cpu = explained(time, cpu)
-        sizes = [explained(time, amount) for amount in (read_bytes(tasks), read_rows(tasks))]
+        sizes = [by_bytes(facts, stage.number), by_rows(facts, stage.number)]
         known = max(sizes, key=lambda one: one.value)
         extent = Extent(
             by_cpu.value - known.value,
