@@ -19,7 +19,7 @@ _WRAPPERS = re.compile(
     r"^(AdaptiveSparkPlan|InputAdapter|WholeStageCodegen|\w*QueryStage|AQEShuffleRead"
     r"|CustomShuffleReader|ReusedExchange|Project|ColumnarToRow)\b"
 )
-_NUMBERS = re.compile(r"#\d+L?")
+_NUMBERS = re.compile(r"#\d+L?|,? ?\[(?:plan_)?id=#?\d+\]")
 
 
 @dataclass(frozen=True)
@@ -90,12 +90,14 @@ def rows_out(plan: Plan, node: Node) -> int | None:
 
 
 def unnumbered(text: str | None) -> str:
-    """Take the numbers of columns away, which differ between executions of one query.
+    """Take the numbers of columns and plans away, which differ between executions of one query.
 
     Examples
     --------
     >>> unnumbered("Filter (v#12L > 3)")
     'Filter (v > 3)'
+    >>> unnumbered("Exchange hashpartitioning(k#3, 8), ENSURE_REQUIREMENTS, [plan_id=398]")
+    'Exchange hashpartitioning(k, 8), ENSURE_REQUIREMENTS'
     """
     return _NUMBERS.sub("", text or "")
 
