@@ -269,13 +269,11 @@ def doubts_of(calibrated: Calibrated, kept_executors_count: int) -> list[Doubt]:
             )
         )
     if measured.open_ended or measured.cut_count:
-        found.append(
-            schema.doubt(
-                "simulation_cut",
-                f"{measured.cut_count} stages had not ended when the window did: left out"
-                + ("; the log has no end of the application" if measured.open_ended else ""),
-            )
-        )
+        said = ["the log has no end of the application"] * measured.open_ended
+        if measured.cut_count:
+            stages = "1 stage" if measured.cut_count == 1 else f"{measured.cut_count} stages"
+            said.insert(0, f"{stages} had not ended when the window did: left out")
+        found.append(schema.doubt("simulation_cut", "; ".join(said)))
     if calibrated.graph.unseen_count:
         found.append(
             schema.doubt(

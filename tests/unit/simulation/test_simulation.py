@@ -170,6 +170,14 @@ def test_a_stage_whose_tasks_are_missing_takes_its_time(tmp_path: Path) -> None:
     assert "simulation_unseen" in {doubt.code for doubt in report.doubts}
 
 
+def test_a_log_without_its_end_counts_no_stages(tmp_path: Path) -> None:
+    log = diamond()
+    log.rows["apps"][0]["end_wall_ns"] = None
+    found = simulated(log.write(tmp_path)).doubts
+    [doubt] = [one for one in found if one.code == "simulation_cut"]
+    assert doubt.message == "the log has no end of the application"
+
+
 def test_what_cannot_be_scheduled_is_said(tmp_path: Path) -> None:
     log = diamond()
     log.rows["tasks"].clear()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,7 +20,7 @@ _WRAPPERS = re.compile(
     r"^(AdaptiveSparkPlan|InputAdapter|WholeStageCodegen|\w*QueryStage|AQEShuffleRead"
     r"|CustomShuffleReader|ReusedExchange|Project|ColumnarToRow)\b"
 )
-_NUMBERS = re.compile(r"#\d+L?")
+_NUMBERS = re.compile(r"#\d+L?|,? ?\[(?:plan_)?id=#?\d+\]")
 
 
 @dataclass(frozen=True)
@@ -89,13 +90,25 @@ def rows_out(plan: Plan, node: Node) -> int | None:
     return rows_out(plan, below[0]) if len(below) == 1 else None
 
 
+def rows_into(facts: Facts, operator: Operator) -> int | None:
+    """Give the rows that an operator's node takes from the nodes below it, together."""
+    for plan in plans(facts):
+        if plan.sql.sql_id == operator.sql_id and operator.node_id in plan.by_id:
+            taken = [rows_out(plan, one) for one in plan.below(plan.by_id[operator.node_id])]
+            known = [rows for rows in taken if rows is not None]
+            return sum(known) if known and len(known) == len(taken) else None
+    return None
+
+
 def unnumbered(text: str | None) -> str:
-    """Take the numbers of columns away, which differ between executions of one query.
+    """Take the numbers of columns and plans away, which differ between executions of one query.
 
     Examples
     --------
     >>> unnumbered("Filter (v#12L > 3)")
     'Filter (v > 3)'
+    >>> unnumbered("Exchange hashpartitioning(k#3, 8), ENSURE_REQUIREMENTS, [plan_id=398]")
+    'Exchange hashpartitioning(k, 8), ENSURE_REQUIREMENTS'
     """
     return _NUMBERS.sub("", text or "")
 
@@ -138,8 +151,61 @@ def sampled(estimate: Estimate | None, low: float = 1.0, high: float = 1.0) -> E
     ).times(low, high)
 
 
-def hottest(operators: Sequence[Operator], most: int) -> Iterator[tuple[Operator, Expression]]:
-    """Give expressions of operators, those with the most CPU first."""
-    every = [(one, each) for one in operators for each in one.expressions]
-    every.sort(key=lambda pair: -pair[1].on_cpu_ns)
-    yield from every[:most]
+def of_operators(
+    operators: Sequence[Operator], wanted: Callable[[Expression], bool], most: int
+) -> Iterator[tuple[Operator, list[Expression]]]:
+    """Give the wanted expressions of each operator, the operators with most CPU in them first.
+
+    A sample is of one expression: their CPU times add up.
+    """
+    found = [(one, sorted(filter(wanted, one.expressions), key=_cpu)) for one in operators]
+    found = [(one, mine) for one, mine in found if mine]
+    found.sort(key=lambda pair: sum(map(_cpu, pair[1])))
+    yield from found[:most]
+
+
+def _cpu(expression: Expression) -> int:
+    return -expression.on_cpu_ns
+
+
+def total(expressions: Sequence[Expression]) -> Expression:
+    """Add up expressions of one operator, named after the one with most CPU.
+
+    Sampling errors are taken to be independent: half widths add in quadrature.
+    """
+    first = expressions[0]
+    if len(expressions) == 1:
+        return first
+    known = [one.on_cpu for one in expressions if one.on_cpu is not None]
+    whole = [one for one in known if None not in (one.value, one.low, one.high)]
+    cpu = None
+    if len(whole) == len(expressions):
+        value = sum(one.value or 0.0 for one in whole)
+        below = math.hypot(*((one.value or 0.0) - (one.low or 0.0) for one in whole))
+        above = math.hypot(*((one.high or 0.0) - (one.value or 0.0) for one in whole))
+        cpu = whole[0].model_copy(
+            update={"value": value, "low": max(0.0, value - below), "high": value + above,
+                    "n": sum(one.n for one in whole)}
+        )  # fmt: skip
+    return first.model_copy(
+        update={
+            "on_cpu_ns": sum(one.on_cpu_ns for one in expressions),
+            "on_cpu": cpu,
+            "samples_count": sum(one.samples_count for one in expressions),
+            "share": min(1.0, sum(one.share for one in expressions)),
+            "converting_share": min(1.0, sum(one.converting_share for one in expressions)),
+        }
+    )
+
+
+def and_more(text: str, count: int) -> str:
+    """Name the first of several things.
+
+    Examples
+    --------
+    >>> and_more("rlike(s, a)", 1), and_more("rlike(s, a)", 3)
+    ('rlike(s, a)', 'rlike(s, a) and 2 more expressions')
+    """
+    if count == 1:
+        return text
+    return f"{text} and {count - 1} more expression{'s' * (count > 2)}"

@@ -27,6 +27,20 @@ def test_one_large_file_is_read_by_one_task(tmp_path: Path) -> None:
     assert found.place.stage_id == 0
 
 
+def test_a_small_file_leaves_slots_idle_too(tmp_path: Path) -> None:
+    # (30 MiB + 4 MiB to open it) / 4 slots: pieces of 8.5 MiB.
+    (found,) = reading([8000], 30 * MIB).found(tmp_path, NOT_SPLITTABLE)
+    assert "1 task read 30.0 MiB, where pieces of 8.50 MiB would make 4 tasks" in found.mechanism
+    assert saves(found, 8000 - 2000)
+    saving = found.saving.elapsed_ns
+    assert saving.low is not None
+    assert saving.low < 0.75 * 6e9
+
+
+def test_what_costs_less_than_to_open_it_is_read_at_once(tmp_path: Path) -> None:
+    assert not reading([8000], 3 * MIB).all_found(tmp_path, NOT_SPLITTABLE)
+
+
 def test_pieces_of_the_usual_size_are_split_already(tmp_path: Path) -> None:
     assert reading([2000] * 4, 128 * MIB).all_found(tmp_path, NOT_SPLITTABLE) == []
 

@@ -26,3 +26,15 @@ def test_rounds_without_a_pause(tmp_path: Path) -> None:
     for _ in range(20):
         job.stage([1_000] * 4, gap_ms=1, name="count at loop.py:7")
     assert not job.found(tmp_path, RULE)
+
+
+def test_rounds_that_read_what_the_first_cached(tmp_path: Path) -> None:
+    job = Job()
+    for number in range(20):
+        rows = 1_000 if number == 0 else 16
+        job.stage([100] * 4, gap_ms=100, name="count at loop.py:7",
+                  columns=lambda _, rows=rows: {"input_records_count": rows})  # fmt: skip
+    (found,) = job.found(tmp_path, RULE)
+    assert "Each round read as many rows." in found.mechanism
+    # The pauses, and all rounds but the one that fills the cache and one that reads it.
+    assert saves(found, 19 * 100 + 18 * 100)

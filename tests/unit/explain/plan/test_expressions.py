@@ -76,3 +76,29 @@ def test_nothing_is_known_of_another_application(tmp_path: Path) -> None:
             one.stage_ids = [99]
 
     assert shown(tmp_path, PER_ROW, other) == []
+
+
+def test_conversions_of_one_join_are_one_finding(tmp_path: Path) -> None:
+    change = joined(
+        "BroadcastNestedLoopJoin",
+        expression(CAST, 1.6, 0.4, converting=0.4),
+        expression("cast(u as decimal(20,6))", 1.2, 0.3, converting=0.3),
+        expression("(t >= start)", 0.4, 0.1),
+    )
+    (found,) = shown(tmp_path, PER_PAIR, change)
+    assert holds(found, 0.9 * 3.2 / 2)
+    assert found.place.expression == CAST
+    assert f"converts {CAST} and 1 more expression for each pair" in found.mechanism
+    assert "2.80 s of CPU, 70.0 %" in found.mechanism
+
+
+def test_costly_expressions_of_one_operator_are_one_finding(tmp_path: Path) -> None:
+    change = joined(
+        "Project",
+        expression("rlike(s, ^(a+)+$)", 2.0, 0.5),
+        expression("(a + b)", 0.4, 0.1),
+        expression("array_sort(v, f)", 2.0, 0.5),
+    )
+    (found,) = shown(tmp_path, PER_ROW, change)
+    assert holds(found, 4.57 / 2 * 0.6)
+    assert "and 1 more expression take 4.00 s" in found.mechanism

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.support.explain.planned import node, operator, plan
 from tests.support.explain.planted import holds, job, judged_with
+from tests.support.tables import StageSpec, World
 
 from pyrometer.explain.catalogue.plan.partitioning_needless_sort import RULE
 from pyrometer.explain.schema import Finding
@@ -50,6 +51,31 @@ def test_an_aggregate_may_use_the_ranges(tmp_path: Path) -> None:
     saving = one.saving.elapsed_ns
     assert saving.high is not None
     assert saving.high < 1.6e9
+
+
+def test_an_aggregate_with_a_shuffle_of_its_own_needs_no_ranges(tmp_path: Path) -> None:
+    text = "HashAggregate(keys=[k#2], functions=[partial_sum(v#3)])"
+    (one,) = found(tmp_path, "HashAggregate", text)
+    assert holds(one, 4.8 / 2 * 0.9)
+    assert "shuffle by ranges" in one.mechanism
+
+
+def test_the_tasks_that_look_for_the_ranges_go_too(tmp_path: Path) -> None:
+    over, sort = node(0, "Exchange", None, [1]), node(1, "Sort", 0, [1])
+    over.simple_string, sort.simple_string = EXCHANGE, "Sort [t#2 ASC NULLS FIRST], true, 0"
+    ranges, scan = node(2, "Exchange", 1, [1]), node(3, "Scan", 2, [0, 1])
+    ranges.simple_string = RANGES
+    world = World([StageSpec([1000] * 4), StageSpec([1000] * 4)], slots=2)
+    for task in world.rows["tasks"]:
+        task["shuffle_written_bytes"] = 0 if task["stage_id"] == 0 else 100
+    change: Any = plan(over, sort, ranges, scan, operators=(operator("Sort", 1, 1.0, stages=(1,)),))
+    (one,) = judged_with(tmp_path, world, RULE, change).findings
+    assert "A job before it read the rows for 4.0" in one.mechanism
+    # 4 s of tasks, and 1 s of CPU with its waits.
+    cores = one.saving.core_ns
+    assert cores.low is not None
+    assert cores.high is not None
+    assert cores.low <= (4 + 1.14) * 0.9e9 <= cores.high
 
 
 def test_of_a_sort_within_partitions_the_sort_is_gone(tmp_path: Path) -> None:

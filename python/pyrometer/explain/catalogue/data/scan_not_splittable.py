@@ -6,8 +6,9 @@ What it is
 
 Mechanism
     Spark cuts what can be cut into pieces of at most `spark.sql.files.maxPartitionBytes` (of
-    RDDs: a block). A task that read more had something that could not be cut. The simulator
-    schedules the stage with its bytes in pieces of that size.
+    RDDs: a block), and of scans into as many as there are slots, down to
+    `spark.sql.files.openCostInBytes`. A task that read more had something that could not be cut.
+    The simulator schedules the stage with its bytes in pieces of that size.
 
 Evidence
     Bytes read by the largest task beside the largest piece that Spark would cut; tasks of the
@@ -23,8 +24,8 @@ When it is wrong
 
 Source
     `spark.sql.files.maxPartitionBytes` in Spark's documentation of SQL performance tuning,
-    "Other Configuration Options"; splitting of compressed files: Hadoop,
-    `SplittableCompressionCodec`.
+    "Other Configuration Options"; the size of pieces: `FilePartition.maxSplitBytes` in Spark's
+    source; splitting of compressed files: Hadoop, `SplittableCompressionCodec`.
 """
 
 from __future__ import annotations
@@ -34,63 +35,79 @@ from collections.abc import Iterator
 import numpy as np
 
 from pyrometer.core import units
-from pyrometer.explain.change import Recount
+from pyrometer.explain.change import Change, Cores, Less, Recount
+from pyrometer.explain.evidence.places import slots_at
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Evidence, Place, Remedy
 from pyrometer.explain.what_if import Extent
+from pyrometer.simulation.measured import Floats, Stage
 from pyrometer.trial.factors import size_of
 
 DEFAULT = "128m"
+OPEN_COST = "4m"
 ACHIEVED = (0.7, 1.0)
 """Smaller pieces are never cut as evenly as the simulator cuts them, and columns of a format that
 can be split are cheaper to read, if anything."""
 MOST = 5
 
 
-def _piece(facts: Facts) -> float:
-    text = facts.setting("spark.sql.files.maxPartitionBytes", DEFAULT) or DEFAULT
+def _size(facts: Facts, name: str, default: str) -> float:
+    text = facts.setting(name, default) or default
     try:
-        return float(size_of("spark.sql.files.maxPartitionBytes", text.lower().removesuffix("b")))
+        return float(size_of(name, text.lower().removesuffix("b")))
     except Exception:  # a setting that says no size is not a reason to say nothing
-        return float(128 << 20)
+        return float(size_of(name, default))
 
 
-def _from_files(facts: Facts) -> set[int]:
-    """Numbers of stages that read files, and nothing from a cache or a shuffle."""
+def piece(facts: Facts, read_bytes: float, files: int) -> float:
+    """Give the largest piece of so many files that Spark's scan gives to one task, in bytes."""
+    most = _size(facts, "spark.sql.files.maxPartitionBytes", DEFAULT)
+    least = _size(facts, "spark.sql.files.openCostInBytes", OPEN_COST)
+    wanted = facts.setting("spark.sql.files.minPartitionNum", "") or ""
+    number = int(wanted) if wanted.isdigit() and int(wanted) else max(1, facts.slots)
+    return min(most, max(least, (read_bytes + files * least) / number))
+
+
+def _from_files(facts: Facts) -> dict[int, bool]:
+    """Stages that read files, and nothing from a cache or a shuffle: whether by a scan of SQL."""
     rows = facts.tables.query(
-        "SELECT stage_id, coalesce(stage_attempt, 0), rdd_names FROM stages"
+        "SELECT stage_id, coalesce(stage_attempt, 0), contains(rdd_names, 'FileScanRDD')"
+        " FROM stages"
         " WHERE regexp_matches(rdd_names, 'HadoopRDD|FileScanRDD|\"/|\"[a-z0-9]+:/')"
     )
-    found = {facts.number(stage, attempt) for stage, attempt, _ in rows}
-    return {number for number in found if number is not None}
+    found = {facts.number(stage, attempt): bool(scan) for stage, attempt, scan in rows}
+    return {number: scan for number, scan in found.items() if number is not None}
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
     if not facts.tasks.known("input_bytes"):
         return
-    piece, files = _piece(facts), _from_files(facts)
+    files = _from_files(facts)
+    block = _size(facts, "spark.sql.files.maxPartitionBytes", DEFAULT)
     found = []
     for stage in facts.stages:
         if stage.number not in files or not stage.tasks_count:
             continue
         amount = np.nan_to_num(facts.tasks_of(stage.number)["input_bytes"])
-        pieces = float(np.maximum(1, np.ceil(amount / piece)).sum())
+        # Files are at most as many as tasks that could not be cut.
+        scan = files[stage.number]
+        size = piece(facts, float(amount.sum()), amount.size) if scan else block
+        pieces = float(np.maximum(1, np.ceil(amount / size)).sum())
         if pieces > amount.size:
-            found.append((pieces / amount.size, stage, amount, pieces))
+            found.append((pieces / amount.size, stage, amount, pieces, size))
     found.sort(key=lambda one: -float(one[2].sum()))
-    for ratio, stage, amount, pieces in found[:MOST]:
+    for ratio, stage, amount, pieces, size in found[:MOST]:
         largest = float(amount.max())
         sql = f"stage_id = {stage.stage_id} AND stage_attempt = {stage.attempt}"
         yield Suspect(
             place=Place(layer="data", stage_id=stage.stage_id, stage_attempt=stage.attempt,
                         stages_count=1, source=stage.name),
             mechanism=(
-                f"{amount.size} tasks read {units.size(float(amount.sum()))}, the largest"
-                f" {units.size(largest)} alone, where pieces of {units.size(piece)} would make"
+                f"{_tasks(amount)}, where pieces of {units.size(size)} would make"
                 f" {pieces:.0f} tasks for {facts.slots} slots."
             ),
-            change=(Recount({stage.number: ratio}),),
+            change=_divided(facts, stage, amount, size) or (Recount({stage.number: ratio}),),
             extent=Extent(n=int(amount.size)).times(*ACHIEVED),
             evidence=[
                 Evidence(what="most that a task read", estimate=exactly(largest, amount.size),
@@ -104,6 +121,23 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                        after="df.write.parquet(path)"),
             ],
         )  # fmt: skip
+
+
+def _tasks(amount: Floats) -> str:
+    total = units.size(float(amount.sum()))
+    if amount.size == 1:
+        return f"1 task read {total}"
+    return f"{amount.size} tasks read {total}, the largest {units.size(float(amount.max()))} alone"
+
+
+def _divided(facts: Facts, stage: Stage, amount: Floats, size: float) -> Change | None:
+    """Share the time of tasks that leave slots idle; the work stays, and so do the cores."""
+    slots = slots_at(facts, stage)
+    if amount.size >= slots:
+        return None
+    parts = np.minimum(np.maximum(1.0, np.ceil(amount / size)), slots / amount.size)
+    less = facts.tasks_of(stage.number).duration_ns * (1 - 1 / parts)
+    return Less("divided", {stage.number: less}), Cores(-float(less.sum()))
 
 
 RULE = Rule(

@@ -111,22 +111,26 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
 
 
 def _work(facts: Facts, gaps: Sequence[Stretch]) -> dict[int, float]:
-    """Time of the tasks of all rounds but the first, by stage, if each reads as many rows."""
+    """Time of the tasks of all rounds but one, by stage, if each reads as many rows.
+
+    The first round may read others: it fills a cache that the rest reads.
+    """
     ends = [job for one in gaps for job in (one.before, one.after) if job is not None]
-    rounds = {_round(job) for job in ends}
+    rounds = list(dict.fromkeys(map(_round, sorted(ends, key=lambda job: job.submit))))
     of_job = {job.job_id: _round(job) for job in jobs_of(facts)}
-    first = _round(min(ends, key=lambda job: job.submit))
     rows = dict.fromkeys(rounds, 0.0)
-    found: dict[int, float] = {}
+    times: dict[tuple[str, int], dict[int, float]] = {each: {} for each in rounds}
     for stage in facts.stages:
         number = of_job.get(stage.job_id) if stage.job_id is not None else None
-        if number in rounds:
+        if number in rows:
             tasks = facts.tasks_of(stage.number)
             rows[number] += tasks.total("input_records_count")
-            if number != first:
-                found[stage.number] = float(tasks.duration_ns.sum())
-    least, most = min(rows.values()), max(rows.values())
-    return found if 0 < least == most else {}
+            times[number][stage.number] = float(tasks.duration_ns.sum())
+    fills = len(rounds) > FEWEST_ROUNDS and rows[rounds[0]] != rows[rounds[1]]
+    alike = rounds[1:] if fills else rounds
+    if not 0 < min(rows[each] for each in alike) == max(rows[each] for each in alike):
+        return {}
+    return {number: ns for each in alike[1:] for number, ns in times[each].items()}
 
 
 def _within(facts: Facts, gaps: Sequence[Stretch]) -> list[tuple[float, float]]:

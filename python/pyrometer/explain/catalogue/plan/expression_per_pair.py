@@ -34,7 +34,13 @@ from collections.abc import Iterator
 
 from pyrometer.attribution.schema import Expression, Operator
 from pyrometer.core import units
-from pyrometer.explain.evidence.plan_nodes import hottest, sampled, shares_of_stages
+from pyrometer.explain.evidence.plan_nodes import (
+    and_more,
+    of_operators,
+    sampled,
+    shares_of_stages,
+    total,
+)
 from pyrometer.explain.evidence.saying import code, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SAMPLES, SQL_PLANS, Rule, Suspect
@@ -55,16 +61,15 @@ def _reads_both(expression: str) -> bool:
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
     joins = [one for one in facts.summary.operators if one.operator in JOINS]
-    for operator, expression in hottest(joins, 4 * MOST):
-        if _reads_both(expression.expression):
-            continue
+    for operator, found in of_operators(joins, lambda e: not _reads_both(e.expression), MOST):
+        expression = total(found)
         shares = shares_of_stages(facts, operator, expression.share)
         if shares:
-            yield _suspect(facts, operator, expression, shares)
+            yield _suspect(facts, operator, expression, len(found), shares)
 
 
 def _suspect(
-    facts: Facts, operator: Operator, expression: Expression, shares: dict[int, float]
+    facts: Facts, operator: Operator, expression: Expression, count: int, shares: dict[int, float]
 ) -> Suspect:
     converts = expression.converting_share > 0 or "cast(" in expression.expression
     what = "converts" if converts else "evaluates"
@@ -77,7 +82,8 @@ def _suspect(
     return Suspect(
         place=where,
         mechanism=(
-            f"{operator.operator} {what} {expression.expression} for each pair of rows:"
+            f"{operator.operator} {what} {and_more(expression.expression, count)} for each pair of"
+            " rows:"
             f" {units.duration(expression.on_cpu_ns)} of CPU,"
             f" {units.percent(expression.share)} of the join's."
         ),

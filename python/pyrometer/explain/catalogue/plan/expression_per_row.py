@@ -1,4 +1,4 @@
-"""One expression takes much of the CPU of an operator.
+"""Costly expressions take much of the CPU of an operator.
 
 What it is
     A regular expression, a parser of dates, numbers or JSON, or a conversion of decimals costs more
@@ -6,7 +6,8 @@ What it is
 
 Mechanism
     The expression runs once a row (or more often, where the plan repeats it). Taken away is its CPU
-    in the stages that it ran in, but for what a cheaper one still costs.
+    in the stages that it ran in, with that of the operator's other costly ones, but for what
+    cheaper ones still cost for as many rows.
 
 Evidence
     CPU samples in the lines of generated code that the expression is in.
@@ -28,9 +29,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from pyrometer.attribution.schema import Expression, Operator
 from pyrometer.core import units
 from pyrometer.explain.catalogue.plan.expression_per_pair import JOINS
-from pyrometer.explain.evidence.plan_nodes import hottest, sampled, shares_of_stages
+from pyrometer.explain.evidence.plan_nodes import (
+    and_more,
+    of_operators,
+    rows_into,
+    sampled,
+    shares_of_stages,
+    total,
+)
 from pyrometer.explain.evidence.saying import code, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SAMPLES, SQL_PLANS, Rule, Suspect
@@ -38,27 +47,31 @@ from pyrometer.explain.rule import SAMPLES, SQL_PLANS, Rule, Suspect
 COSTLY = re.compile(
     r"rlike|regexp|like\(|get_json_object|from_json|json_tuple|jsontostructs|to_date|to_timestamp"
     r"|unix_timestamp|gettimestamp|date_format|from_csv|from_xml|xpath|split\(|levenshtein|soundex"
+    r"|array_?sort|sort_?array|array_?(?:distinct|except|intersect|union)|arrays_?overlap|conv\("
     r"|sha\d?|md5|aes_|parse_url|format_string|format_number|cast\(.* as (date|timestamp|decimal"
     r"|double|int|bigint|string)",
     re.IGNORECASE,
 )
 """What has a cheaper form, or can be computed when the data is written."""
 ACHIEVED = (0.3, 0.95)
-"""Of the CPU of the expression: a cheaper expression still reads the column. Not
-measured; assumed."""
+"""Of the CPU of the expression, where its rows are not known: a cheaper one still reads the column.
+Not measured; assumed."""
+CHEAPER_NS = (1000.0, 20.0)
+"""What a cheaper form costs for a row, at most and at least: to parse one short text or time, and
+to compare a column that is typed. Assumed, from the CPU of such expressions in generated code."""
 MOST = 5
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
     outside_joins = [one for one in facts.summary.operators if one.operator not in JOINS]
-    found = 0
-    for operator, expression in hottest(outside_joins, 50):
-        if found == MOST:
-            break
+    costly = of_operators(
+        outside_joins, lambda one: COSTLY.search(one.expression) is not None, MOST
+    )
+    for operator, found in costly:
+        expression = total(found)
         shares = shares_of_stages(facts, operator, expression.share)
-        if not shares or not COSTLY.search(expression.expression):
+        if not shares:
             continue
-        found += 1
         where = place(
             facts, "sql", {n: s * facts.cpu_ns.get(n, 0.0) for n, s in shares.items()},
             sql_id=operator.sql_id, node_id=operator.node_id, operator=operator.operator,
@@ -67,12 +80,13 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         yield Suspect(
             place=where,
             mechanism=(
-                f"{expression.expression} takes {units.duration(expression.on_cpu_ns)} of CPU,"
+                f"{and_more(expression.expression, len(found))}"
+                f" take{'s' * (len(found) == 1)} {units.duration(expression.on_cpu_ns)} of CPU,"
                 f" {units.percent(expression.share)} of what {operator.operator} uses."
             ),
             change=(facts.less_cpu(f"expression {operator.sql_id} {operator.node_id}"
                                    f" {expression.expression}", shares),),
-            extent=sampled(expression.on_cpu, *ACHIEVED),
+            extent=sampled(expression.on_cpu, *_achieved(facts, operator, expression)),
             evidence=[
                 shown_by("CPU of the expression", expression.on_cpu or float(expression.on_cpu_ns),
                      "ns", "samples", "show --json: operators[].expressions[]",
@@ -83,6 +97,16 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                      " column"),
             ],
         )  # fmt: skip
+
+
+def _achieved(facts: Facts, operator: Operator, expression: Expression) -> tuple[float, float]:
+    """Give the shares of the expression's CPU that a cheaper form saves, by its CPU for a row."""
+    rows = rows_into(facts, operator)
+    if not rows:
+        return ACHIEVED
+    each = expression.on_cpu_ns / rows
+    low, high = (1 - cost / each if each > cost else 0.0 for cost in CHEAPER_NS)
+    return max(ACHIEVED[0], low), max(ACHIEVED[1], high)
 
 
 RULE = Rule(

@@ -6,8 +6,9 @@ What it is
 
 Mechanism
     Without it no rows are buffered and compared; and where the sort is over all partitions, no
-    rows are shuffled by ranges for it either. Taken away is the CPU of the sort and, where the next
-    shuffle follows anyway, of its exchange; without samples the times in their metrics.
+    rows are shuffled by ranges for it either, nor read before to find the ranges. Taken away is the
+    CPU of the sort and, where the next shuffle follows anyway, of its exchange and the tasks that
+    look for its ranges; without samples the times in their metrics.
 
 Evidence
     The `Sort` in the plan with the operator above it, and the CPU samples of sort and exchange, or
@@ -36,6 +37,7 @@ from collections.abc import Iterator
 from pyrometer.accounts.schema import Node
 from pyrometer.core import units
 from pyrometer.explain.catalogue.plan.join_broadcast_missed import BY_METRICS
+from pyrometer.explain.change import Less
 from pyrometer.explain.evidence.node_costs import above, cpu_of_nodes, metric_times
 from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.plan_nodes import Plan, plans, unnumbered
@@ -89,13 +91,27 @@ def _own_exchange(plan: Plan, node: Node, forgets: Node) -> Node | None:
 
     An aggregate may use the ranges as its partitions, unless an exchange follows.
     """
+    if not _GLOBAL.search((node.simple_string or "").strip()):
+        return None
+    has_its_own = "functions=[partial_" in (forgets.simple_string or "")
+    if forgets.name not in ("Exchange", "BroadcastExchange") and not has_its_own:
+        return None
     below = plan.below(node)
-    if not _GLOBAL.search((node.simple_string or "").strip()) or len(below) != 1:
-        return None
-    if forgets.name not in ("Exchange", "BroadcastExchange"):
-        return None
-    own = below[0].name == "Exchange" and "rangepartitioning" in (below[0].simple_string or "")
-    return below[0] if own else None
+    own = len(below) == 1 and below[0].name == "Exchange"
+    return below[0] if own and "rangepartitioning" in (below[0].simple_string or "") else None
+
+
+def _sampled(facts: Facts, plan: Plan, exchange: Node | None) -> dict[int, float]:
+    """Give the time of tasks of stages that only look for the bounds of the ranges, by number."""
+    if exchange is None:
+        return {}
+    ids = {stage for one in plan.beneath(exchange) for stage in one.stage_ids}
+    numbers = [facts.number(stage) for stage in ids - set(exchange.stage_ids)]
+    found = {number: facts.tasks_of(number) for number in numbers if number is not None}
+    return {
+        number: float(tasks.duration_ns.sum()) for number, tasks in found.items()
+        if tasks.total("shuffle_written_bytes") == 0
+    }  # fmt: skip
 
 
 def _suspect(facts: Facts, plan: Plan, node: Node, forgets: Node) -> tuple[float, Suspect] | None:
@@ -109,14 +125,22 @@ def _suspect(facts: Facts, plan: Plan, node: Node, forgets: Node) -> tuple[float
     if cost is None:
         return None
     what = "The sort" if exchange is None else "The sort and its shuffle by ranges"
-    return cost.ns, Suspect(
-        place=place(facts, "sql", cost.lost, sql_id=plan.sql.sql_id, node_id=node.node_id,
-                    operator=node.name, expression=unnumbered(node.simple_string)),
+    sampling = _sampled(facts, plan, exchange)
+    spent = sum(sampling.values())
+    before = (
+        f" A job before it read the rows for {units.duration(spent)} to find the ranges."
+        if spent else ""
+    )  # fmt: skip
+    change = (*cost.change, Less(f"{label} sample", dict.fromkeys(sampling, 1.0)))
+    return cost.ns + spent, Suspect(
+        place=place(facts, "sql", {**sampling, **cost.lost}, sql_id=plan.sql.sql_id,
+                    node_id=node.node_id, operator=node.name,
+                    expression=unnumbered(node.simple_string)),
         mechanism=(
             f"{what} {how} {units.duration(cost.ns)} of tasks, and {forgets.name} above does not"
-            " keep the order."
+            f" keep the order.{before}"
         ),
-        change=cost.change,
+        change=change,
         extent=cost.extent.times(*bounds),
         evidence=[
             shown_by("time of the sort", cost.ns, "ns", "node_metrics",

@@ -27,11 +27,11 @@ Source
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less
-from pyrometer.explain.evidence.plan_nodes import Plan, plans, unnumbered
+from pyrometer.explain.evidence.plan_nodes import plans, unnumbered
 from pyrometer.explain.evidence.saying import code, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
@@ -45,40 +45,64 @@ _KEPT = ("InMemoryTableScan", "InMemoryRelation")
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
+    texts, queries = _texts(facts)
+    groups = _groups(facts, texts)
+    # What a query reads again it computes on from there: by the queries that share it.
+    shared: dict[frozenset[int], list[list[Stage]]] = defaultdict(list)
+    for group in groups:
+        shared[frozenset().union(*(queries[one.stage_id] for one in group))].append(group)
+    begun = [
+        mine for mine, found in shared.items()
+        if any(_read_rows(facts, group[0]) > 0 for group in found)
+    ]  # fmt: skip
+    repeated = [
+        found for mine, found in shared.items() if any(mine <= other for other in begun)
+    ]  # fmt: skip
+    repeated.sort(key=lambda found: -_time(facts, _again(found)))
+    for found in repeated[:MOST]:
+        yield _suspect(facts, found)
+
+
+def _groups(facts: Facts, texts: Mapping[int, str]) -> list[list[Stage]]:
+    """Give the stages of each kind that ran more than once."""
     groups: dict[tuple[object, ...], list[Stage]] = defaultdict(list)
-    texts = _texts(facts)
     iterations = _iterations(facts)
     for stage in facts.stages:
-        tasks = facts.tasks_of(stage.number)
-        read = tasks.total("input_bytes"), tasks.total("input_records_count")
-        if stage.attempt or not stage.tasks_count or read[1] <= 0:
-            continue
         text = texts.get(stage.stage_id)
-        if text is None or any(name in text for name in _KEPT):
+        if stage.attempt or not stage.tasks_count or text is None:
             continue
+        if any(name in text for name in _KEPT):
+            continue
+        tasks = facts.tasks_of(stage.number)
+        read = _read_rows(facts, stage), tasks.total("shuffle_read_records_count")
         written = tasks.total("shuffle_written_records_count")
-        key = (text, read[1], written, iterations.get(stage.stage_id))
-        groups[key].append(stage)
-    repeated = [group for group in groups.values() if len(group) > 1]
-    repeated.sort(key=lambda group: -_time(facts, group[1:]))
-    for group in repeated[:MOST]:
-        yield _suspect(facts, group)
+        groups[(text, *read, written, iterations.get(stage.stage_id))].append(stage)
+    return [group for group in groups.values() if len(group) > 1]
 
 
-def _texts(facts: Facts) -> dict[int, str]:
-    """Say what each stage computes: the texts of the plan's nodes in it, without numbers."""
+def _read_rows(facts: Facts, stage: Stage) -> float:
+    return facts.tasks_of(stage.number).total("input_records_count")
+
+
+def _again(groups: Sequence[Sequence[Stage]]) -> list[Stage]:
+    return [stage for group in groups for stage in group[1:]]
+
+
+def _texts(facts: Facts) -> tuple[dict[int, str], dict[int, set[int]]]:
+    """Say what each stage computes, and for which queries.
+
+    That is the texts of the plan's nodes in it, without numbers.
+    """
     found: dict[int, list[str]] = defaultdict(list)
+    queries: dict[int, set[int]] = defaultdict(set)
     for plan in plans(facts):
-        _add(plan, found)
-    return {stage: "\n".join(sorted(lines)) for stage, lines in found.items()}
-
-
-def _add(plan: Plan, found: dict[int, list[str]]) -> None:
-    for node in plan.sql.nodes:
-        if node.name.startswith("WholeStageCodegen"):
-            continue
-        for stage_id in node.stage_ids:
-            found[stage_id].append(unnumbered(node.simple_string or node.name))
+        for node in plan.sql.nodes:
+            if node.name.startswith("WholeStageCodegen"):
+                continue
+            for stage_id in node.stage_ids:
+                found[stage_id].append(unnumbered(node.simple_string or node.name))
+                queries[stage_id].add(plan.sql.sql_id)
+    return {stage: "\n".join(sorted(lines)) for stage, lines in found.items()}, queries
 
 
 def _iterations(facts: Facts) -> dict[int, int | None]:
@@ -90,16 +114,17 @@ def _time(facts: Facts, stages: Sequence[Stage]) -> float:
     return sum(float(facts.tasks_of(stage.number).duration_ns.sum()) for stage in stages)
 
 
-def _suspect(facts: Facts, group: Sequence[Stage]) -> Suspect:
-    again = group[1:]
+def _suspect(facts: Facts, groups: Sequence[Sequence[Stage]]) -> Suspect:
+    again = _again(groups)
     spent = _time(facts, again)
-    read = facts.tasks_of(group[0].number).total("input_bytes")
+    read = sum(facts.tasks_of(group[0].number).total("input_bytes") for group in groups)
     costs = {stage.number: _time(facts, [stage]) for stage in again}
-    names = ", ".join(str(stage.stage_id) for stage in group[:6])
+    every = sorted(stage.stage_id for group in groups for stage in group)
+    names = ", ".join(map(str, every[:6]))
     return Suspect(
-        place=place(facts, "sql", costs, source=group[0].name),
+        place=place(facts, "sql", costs, source=groups[0][0].name),
         mechanism=(
-            f"Stages {names}{' and more' if len(group) > 6 else ''} compute the same from the same"
+            f"Stages {names}{' and more' if len(every) > 6 else ''} compute the same from the same"
             f" {units.size(round(read))} of input: the {len(again)} repetitions took"
             f" {units.duration(spent)} of tasks."
         ),
@@ -108,7 +133,7 @@ def _suspect(facts: Facts, group: Sequence[Stage]) -> Suspect:
         evidence=[
             shown_by("time of tasks that repeat", spent, "ns", "tasks",
                  "SELECT stage_id, sum(finish_wall_ns - launch_wall_ns) FROM tasks WHERE stage_id"
-                 f" IN ({', '.join(str(stage.stage_id) for stage in group)}) GROUP BY stage_id",
+                 f" IN ({', '.join(map(str, every))}) GROUP BY stage_id",
                  f"/stage/{again[0].stage_id}/{again[0].attempt}", len(again)),
         ],
         remedies=[
@@ -123,7 +148,15 @@ RULE = Rule(
     title="The same is computed again and again",
     cause="recomputation",
     suspects=_suspects,
-    explains=("scan.", "codec.", "expression.per-row", "skew."),
+    explains=(
+        "scan.",
+        "codec.",
+        "expression.per-row",
+        "skew.",
+        "partitioning.",
+        "shuffle.",
+        "driver.many-small-jobs",
+    ),
     refute="Cache what the stages share: if the application takes as long, reading the cache costs"
     " as much.",
 )
