@@ -110,7 +110,7 @@ CASES = (
          places=(*_operators("Scan"), *DRIVER)),
     Case("spilling", ("spill.sort-and-aggregate",), {"spark.memory.fraction": "0.02"}, by_shape={
         "trips": Case(
-            "spilling", on={"spark.shuffle.spill.numElementsForceSpillThreshold": "4000"},
+            "spilling", on={"spark.shuffle.spill.numElementsForceSpillThreshold": "60000"},
             places=(
                 MAIN_STAGE, *_operators("Sort", "Join"),
                 *_settings("numElementsForceSpillThreshold"),

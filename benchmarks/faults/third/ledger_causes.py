@@ -71,13 +71,13 @@ def skewed_key(job: Job) -> DataFrame:
     sides = job.spark.sql(
         """
         SELECT journal, booking_id, stack(2, debit, amount, credit, -amount)
-          AS (account, amount), booked, reference, memo FROM bookings
+          AS (account, amount), booked, memo FROM bookings
         """
     )
-    journal = F.col("journal")
-    parts = [journal] if job.on else [journal, F.col("booking_id") % 16]
-    spread = sides.repartition(8, *parts)
-    spread.write.mode("overwrite").partitionBy("journal").parquet(job.output("journals"))
+    part = F.when(F.col("journal") == "sales", F.col("booking_id") % 16).otherwise(0)
+    spread = sides.repartition(8, *(["journal"] if job.on else ["journal", part]))
+    months = spread.select("*", F.explode(F.sequence(F.lit(0), F.lit(2))).alias("month"))
+    months.write.mode("overwrite").partitionBy("journal").parquet(job.output("journals"))
     return job.table("bookings").groupBy("journal").agg(F.sum("amount").alias("amount"))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from benchmarks.faults.later.job import Job, Shape
@@ -48,8 +49,8 @@ def write_authors(job: Job, path: str) -> None:
 
 def _lines(job: Job, path: str, files: int) -> None:
     verses = F.regexp_replace("body", " ba", "\nba").alias("body")
-    few = job.table("texts").where("doc_id % 4 > 0").select("doc_id", "language", verses)
-    few.coalesce(files).write.mode("overwrite").csv(path)
+    texts = job.table("texts").select("doc_id", "language", verses)
+    texts.coalesce(files).write.mode("overwrite").csv(path)
 
 
 SHAPE.input("one-file")(lambda job, path: _lines(job, path, 1))
@@ -100,6 +101,25 @@ def write_xml(job: Job, path: str) -> None:
     few.write.mode("overwrite").options(rowTag="text", rootTag="texts").format("xml").save(path)
 
 
+def _feed(job: Job) -> DataFrame:
+    copies = job.spark.range(0, 2, 1, 1).withColumnRenamed("id", "copy")
+    twice = job.table("texts").crossJoin(F.broadcast(copies))
+    return twice.withColumn("doc_id", F.expr("doc_id * 2 + copy")).drop("copy")
+
+
+@SHAPE.input("feed")
+def write_feed(job: Job, path: str) -> None:
+    """Write each text twice, as XML."""
+    _feed(job).write.mode("overwrite").options(rowTag="text", rootTag="texts").format("xml").save(
+        path
+    )
+
+
+SHAPE.input("feed-columns")(
+    lambda job, path: _feed(job).write.mode("overwrite").parquet(path)
+)  # fmt: skip
+
+
 @SHAPE.input("one-file-each")
 def write_one_file_each(job: Job, path: str) -> None:
     """Write six thousand texts, each into a file of its own."""
@@ -130,7 +150,7 @@ def write_profiles(job: Job, path: str) -> None:
 def usual(job: Job) -> None:
     """Report the words of the newest texts by language, and texts by country and genre."""
     texts, authors = job.table("texts"), job.table("authors")
-    newest = texts.where(f"doc_id >= {ROWS // 2}").select(
+    newest = texts.where(f"doc_id >= {ROWS * 2 // 3}").select(
         "language", F.explode(F.split("body", " ")).alias("word")
     )
     job.publish("words", newest.groupBy("language", "word").agg(F.count("*").alias("n")))

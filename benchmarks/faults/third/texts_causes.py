@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd  # type: ignore[import-untyped]
@@ -318,20 +319,21 @@ def failing_tasks(job: Job) -> DataFrame:
         task, circle = TaskContext.get(), int(rows["circle"].iloc[0])
         if on and circle >= 380 and task is not None and task.attemptNumber() == 0:
             raise RuntimeError(f"the model of circle {circle} is not there")
-        words = [len(set(body.split(" "))) for body in rows["body"]]
-        return pd.DataFrame({"circle": [circle], "n": [len(words)], "words": [sum(words)]})
+        split = [body.split(" ") for body in rows["body"]]
+        pairs = sum(len(set(pairwise(words))) for words in split)
+        return pd.DataFrame({"circle": [circle], "n": [len(split)], "pairs": [pairs]})
 
     few = job.table("texts").select((F.col("author") % 400).alias("circle"), "body")
-    return few.groupBy("circle").applyInPandas(count, "circle LONG, n LONG, words LONG")
+    return few.groupBy("circle").applyInPandas(count, "circle LONG, n LONG, pairs LONG")
 
 
-@SHAPE.cause("xml")
+@SHAPE.cause("feed", "feed-columns")
 def text_format(job: Job) -> DataFrame:
     """Texts are read from XML; or from Parquet."""
     if job.on:
-        texts = job.spark.read.schema(COLUMNS).xml(job.path("xml"), rowTag="text")
+        texts = job.spark.read.schema(COLUMNS).xml(job.path("feed"), rowTag="text")
     else:
-        texts = job.table("texts").where("doc_id % 2 = 0")
+        texts = job.spark.read.parquet(job.path("feed-columns"))
     return texts.groupBy("language", (F.col("author") % 100).alias("circle")).agg(
         F.count("*").alias("n"), F.sum(F.length("body")).alias("letters"),
         F.max("doc_id").alias("last"), F.max(F.length("title")).alias("title"),

@@ -253,7 +253,7 @@ def small_files(job: Job) -> DataFrame:
 
 @SHAPE.cause("receipts")
 def spilling(job: Job) -> DataFrame:
-    """Sorts of both sides of a join spill after some thousands of rows, by a setting."""
+    """Sorts of both sides of a join spill after some ten thousands of rows, by a setting."""
     trips, receipts = job.table("trips"), job.table("receipts")
     both = trips.select("trip_id", "zone", "fare", "medallion", "route").join(receipts, "trip_id")
     return both.groupBy("zone", "printed").agg(
@@ -269,7 +269,8 @@ def small_heap(job: Job) -> DataFrame:
     return job.spark.sql(
         """
         SELECT zone, percentile(lon, 0.5) AS lon, percentile(lat, 0.5) AS lat,
-               percentile(to_lon, 0.5) AS to_lon, count(*) AS n FROM trips GROUP BY zone
+               percentile(to_lon, 0.5) AS to_lon, percentile(to_lat, 0.5) AS to_lat,
+               count(*) AS n FROM trips GROUP BY zone
         """
     )
 
@@ -321,8 +322,10 @@ def failing_tasks(job: Job) -> DataFrame:
         task = TaskContext.get()
         for batch in batches:
             turned = [
-                zone * 10 + sum(letter.isdigit() for letter in route) % 10
-                for zone, route in zip(*(each.to_pylist() for each in batch.columns), strict=True)
+                zone * 10 + sum(letter.isdigit() for letter in route + medallion) % 10
+                for zone, route, medallion in zip(
+                    *(each.to_pylist() for each in batch.columns), strict=True
+                )
             ]
             yield pa.RecordBatch.from_arrays([pa.array(turned, pa.int64())], ["corner"])
         if on and task is not None and task.attemptNumber() == 0:
@@ -330,7 +333,7 @@ def failing_tasks(job: Job) -> DataFrame:
 
     return (
         job.table("trips")
-        .select("zone", "route")
+        .select("zone", "route", "medallion")
         .mapInArrow(corners, "corner LONG")
         .groupBy("corner")
         .count()
