@@ -281,9 +281,10 @@ def spilling(job: Job) -> DataFrame:
 
 @SHAPE.cause()
 def small_heap(job: Job) -> DataFrame:
-    """The most frequent references are counted by objects in little heap, by a setting."""
+    """Frequent references and memos are counted by objects in little heap, by a setting."""
     return job.table("bookings").groupBy("kind").agg(
-        F.mode("reference", True).alias("reference"), F.count("*").alias("n")
+        F.mode("reference", True).alias("reference"), F.mode("memo", True).alias("memo"),
+        F.count("*").alias("n"),
     )  # fmt: skip
 
 

@@ -269,7 +269,7 @@ def small_heap(job: Job) -> DataFrame:
         SELECT language, size(collect_set(pair)) AS pairs, count(*) AS n FROM (
           SELECT language, explode(transform(sequence(0, size(words) - 2),
                    i -> concat(words[i], ' ', words[i + 1]))) AS pair
-          FROM (SELECT language, split(body, ' ') AS words FROM texts WHERE doc_id % 12 = 0))
+          FROM (SELECT language, split(body, ' ') AS words FROM texts WHERE doc_id % 5 = 0))
         GROUP BY language
         """
     )
@@ -281,9 +281,10 @@ def interpreted_plan(job: Job) -> DataFrame:
     texts = job.table("texts").select(
         "language", "doc_id", F.explode(F.split("body", " ")).alias("word")
     )
-    rated = texts.where("length(word) > 3 AND word > 'c'").selectExpr(
-        "language", "doc_id % 1000 AS part", "length(word) AS size",
-        "doc_id * 7 + length(word) AS mark", "substr(word, 1, 2) AS start",
+    long = texts.where("length(word) > 3 AND word > 'c'")
+    rated = long.select("*", F.explode(F.expr("sequence(0, 2)")).alias("cut")).selectExpr(
+        "language", "doc_id % 1000 AS part", "length(word) - cut AS size",
+        "doc_id * 7 + length(word) * cut AS mark", "substr(word, cut, 2) AS start",
     )  # fmt: skip
     return rated.where("mark % 5 != 2").groupBy("language", "start").agg(
         F.sum("size").alias("size"), F.max("mark").alias("mark"), F.sum("part").alias("part"),
