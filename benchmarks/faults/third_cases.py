@@ -125,7 +125,7 @@ CASES = (
             places=(MAIN_STAGE, *_operators("Sort", "Aggregate"), *_settings("memory.fraction")),
         ),
     }),
-    Case("small-heap", ("gc.heap-too-small", "gc.full"), {"spark.driver.memory": "600m"},
+    Case("small-heap", ("gc.heap-too-small", "gc.full"), {"spark.driver.memory": "520m"},
          places=({"layer": "jvm"}, *_settings("memory", "heap", "Xmx"))),
     Case("interpreted-plan", ("codegen.fallback",),
          places=({"layer": "sql|stage"}, *_settings("codegen")), by_shape={

@@ -94,7 +94,7 @@ def write_shifts(job: Job, path: str) -> None:
 def write_geo(job: Job, path: str) -> None:
     """Write trips as lines of nested JSON."""
     point = "named_struct('coordinates', array({0}lon, {0}lat), 'kind', 'Point')"
-    job.table("trips").where("trip_id % 2 = 0").selectExpr(
+    job.table("trips").selectExpr(
         "trip_id", "zone", "vendor", "passengers", "fare", f"{point.format('')} AS `from`",
         f"{point.format('to_')} AS `to`", "medallion AS driver", "route",
     ).write.mode("overwrite").json(path)  # fmt: skip
@@ -110,7 +110,7 @@ SHAPE.input("few-files")(lambda job, path: _orc(job, path, 8))
 @SHAPE.input("many-files")
 def write_many_files(job: Job, path: str) -> None:
     """Write many files, and put them into the folders of forty garages."""
-    _orc(job, path, 1600)
+    _orc(job, path, 2400)
     for place, each in enumerate(sorted(Path(path).glob("part-*.orc"))):
         garage = Path(path) / f"garage-{place % 40:02}"
         garage.mkdir(exist_ok=True)
