@@ -4,7 +4,8 @@ Every case runs on every shape of data, ``--blocks`` times with the cause and wi
 order within a block; the runs with the cause are explained (one of them for each block), and so
 are the healthy ones. What the cause costs is the difference of the elapsed times. Rules must not
 be changed after looking at the result: those that are, are measured again on cases written later.
-So there are two sets: ``--set development``, which rules were written beside, and ``later``.
+So there are sets: ``--set development``, which rules were written beside, ``later``, and ``third``,
+whose causes have other forms on other shapes of data.
 
 ``--record`` only runs the applications and keeps the runs, so that they can be recorded while rules
 are still written; ``--judge`` only explains what was kept, with the rules of now.
@@ -13,18 +14,20 @@ are still written; ``--judge`` only explains what was kept, with the rules of no
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 from benchmarks.faults.calibration import calibration
-from benchmarks.faults.cases import DEVELOPMENT, SHAPES
+from benchmarks.faults.cases import DEVELOPMENT
 from benchmarks.faults.judge import judge
 from benchmarks.faults.later_cases import LATER
 from benchmarks.faults.record import record, recorded
+from benchmarks.faults.third_cases import THIRD
 from benchmarks.faults.verdict import explained, line, outcomes, table
 from benchmarks.harness import replace
 
 SCHEMA = "pyrometer/faults/1"
-SETS = {one.name: one for one in (DEVELOPMENT, LATER)}
+SETS = {one.name: one for one in (DEVELOPMENT, LATER, THIRD)}
 
 
 def main() -> None:
@@ -32,21 +35,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--set", choices=SETS, default="later")
     parser.add_argument("--only", help="cases, with commas")
-    parser.add_argument("--shapes", default=",".join(SHAPES))
+    parser.add_argument("--shapes", help="shapes of data of the set, with commas")
     parser.add_argument("--blocks", type=int, default=2)
     parser.add_argument("--data", type=Path, default=Path.home() / ".cache/pyrometer/faults")
     parser.add_argument("-o", "--output", type=Path, default=Path("faults.json"))
     parser.add_argument("--keep", type=Path, help="folder of the runs")
     parser.add_argument("--plot", type=Path, help="write predicted against measured, SVG")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--size", type=int, default=1, help="times the rows of the largest tables")
     phase = parser.add_mutually_exclusive_group()
     phase.add_argument("--record", action="store_true", help="run only, and explain nothing")
     phase.add_argument("--judge", action="store_true", help="explain the kept runs only")
     asked = parser.parse_args()
     of = SETS[asked.set]
     names = set(asked.only.split(",")) if asked.only else {case.name for case in of.cases}
-    shapes = asked.shapes.split(",")
-    data = (asked.data / of.name).absolute()
+    shapes = asked.shapes.split(",") if asked.shapes else list(of.shapes)
+    data = (asked.data / f"{of.name}-{asked.size}").absolute()
+    os.environ["PYROMETER_FAULTS_SIZE"] = str(asked.size)
     kept = (asked.keep or data / "runs").absolute()
     if not asked.judge:
         pairs = [(case, shape) for case in of.cases if case.name in names for shape in shapes]

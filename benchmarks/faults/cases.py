@@ -71,12 +71,15 @@ class Set:
     ----------
     both : mapping of str to str
         Settings of all its runs.
+    shapes : sequence of str
+        Shapes of data that it has.
     """
 
     name: str
     app: Path
     cases: Sequence[Case]
     both: Mapping[str, str]
+    shapes: Sequence[str] = SHAPES
 
 
 CASES = (

@@ -14,6 +14,8 @@ MAIN_STAGE = {"stage_id": "main"}
 DRIVER = ({"layer": "driver"}, {"source": r".*_causes\.py.*"})
 PYTHON = ({"layer": "python"}, {"operator": ".*Python.*"})
 
+PYTHON_CODES = ("python.instead-of-builtin", "python.function", "python.instead-of-arrow")
+
 
 def _operators(*names: str) -> tuple[dict[str, str], ...]:
     return tuple({"operator": f".*{name}.*"} for name in names)
@@ -65,7 +67,7 @@ CASES = (
         "readings": Case("costly-pattern", places=_expressions("array_?sort")),
     }),
     Case("python-row",
-         ("python.instead-of-builtin", "python.function", "python.instead-of-arrow"),
+         PYTHON_CODES,
          by_shape={
              "orders": Case("python-row", places=(*_expressions("tidy"), *PYTHON)),
              "events": Case("python-row", places=(*PYTHON, MAIN_STAGE)),
@@ -104,7 +106,7 @@ CASES = (
                  places=(*_operators("SortMergeJoin"), *_settings("autoBroadcastJoinThreshold")),
              ),
          }),
-    Case("failing-tasks", ("retries.failed-tasks",), master="local[2,4]",
+    Case("failing-tasks", ("retries.failed-tasks",), master="local[2,4]", also=PYTHON_CODES,
          places=(MAIN_STAGE, *PYTHON)),
     Case("costly-codec", ("codec.compression",), by_shape={
         "orders": Case(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pyspark.sql import functions as F
 
-from benchmarks.faults.later.job import Job, Shape
+from benchmarks.faults.later.job import SIZE, Job, Shape
 
 SHAPE = Shape("events")
 TABLES = ("events", "users")
-ROWS = 4_000_000
+ROWS = 4_000_000 * SIZE
 COLUMNS = "user_id LONG, at TIMESTAMP, kind STRING, page INT, amount DOUBLE"
 START = 1767225600
 """First second of 2026, UTC."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import time
@@ -12,6 +13,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+SIZE = int(os.environ.get("PYROMETER_FAULTS_SIZE", "1"))
+"""Times the rows of the largest tables."""
 Planted = Callable[["Job"], DataFrame]
 Write = Callable[["Job", str], None]
 

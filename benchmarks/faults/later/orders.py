@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pyspark.sql import functions as F
 
-from benchmarks.faults.later.job import Job, Shape
+from benchmarks.faults.later.job import SIZE, Job, Shape
 
 SHAPE = Shape("orders")
 TABLES = ("orders", "products", "customers")
-ROWS = 1_000_000
+ROWS = 1_000_000 * SIZE
 COLUMNS = """order_id LONG, customer_id LONG, product_id INT, store_id INT, status STRING,
 channel STRING, ordered_at TIMESTAMP, quantity INT, price DOUBLE, discount DOUBLE, currency STRING,
 city STRING, street STRING, phone STRING, mail STRING, note STRING"""

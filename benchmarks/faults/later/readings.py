@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pyspark.sql import functions as F
 
-from benchmarks.faults.later.job import Job, Shape
+from benchmarks.faults.later.job import SIZE, Job, Shape
 
 SHAPE = Shape("readings")
 TABLES = ("readings", "sensors")
-ROWS = 600_000
+ROWS = 600_000 * SIZE
 START = 1767225600
 """First second of 2026, UTC."""
 SITES = 12

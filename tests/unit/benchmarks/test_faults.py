@@ -1,13 +1,15 @@
 """Planted faults: every later cause is an application, and only pairs of equal results count."""
 
+import importlib
 import json
 from pathlib import Path
 
 import pytest
-from benchmarks.faults.cases import DEVELOPMENT, SHAPES, Case, Set
+from benchmarks.faults.cases import DEVELOPMENT, Case, Set
 from benchmarks.faults.judge import Found, Outcome, judge
 from benchmarks.faults.later_cases import LATER
 from benchmarks.faults.record import RECORDED, command, failure, record, recorded
+from benchmarks.faults.third_cases import THIRD
 from benchmarks.faults.verdict import explained, line, outcomes
 
 SPILL = Case(
@@ -85,26 +87,31 @@ def test_what_both_twins_have_counts_neither_way() -> None:
     ]
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_every_later_cause_is_planted_in_every_shape(shape: str) -> None:
+@pytest.mark.parametrize(
+    ("of", "shape"), [(of, shape) for of in (LATER, THIRD) for shape in of.shapes]
+)
+def test_every_later_cause_is_planted_in_every_shape(of: Set, shape: str) -> None:
     pytest.importorskip("pyspark")
-    from benchmarks.faults.later_app import SHAPES as APPLICATIONS
+    applications = importlib.import_module(f"benchmarks.faults.{of.app.stem}").SHAPES
 
-    application, tables = APPLICATIONS[shape]
-    assert set(application.planted) == {case.name for case in LATER.cases}
+    assert set(applications) == set(of.shapes)
+    application, tables = applications[shape]
+    assert set(application.planted) == {case.name for case in of.cases}
     needed = {*tables, *(name for needs in application.needs.values() for name in needs)}
     assert needed == set(application.inputs)
-    for case in LATER.cases:
+    for case in of.cases:
+        assert set(case.by_shape) <= set(of.shapes)
         assert case.of(shape).codes
         assert case.of(shape).places
 
 
-def test_later_codes_are_of_rules_that_there_are() -> None:
+@pytest.mark.parametrize("of", [LATER, THIRD])
+def test_later_codes_are_of_rules_that_there_are(of: Set) -> None:
     from pyrometer.explain.every_rule import every_rule
 
     codes = {rule.code for rule in every_rule()}
-    for case in LATER.cases:
-        for shape in SHAPES:
+    for case in of.cases:
+        for shape in of.shapes:
             for code in case.of(shape).codes:
                 assert (
                     any(one.startswith(code) for one in codes)
@@ -114,6 +121,6 @@ def test_later_codes_are_of_rules_that_there_are() -> None:
 
 
 def test_sets_have_applications() -> None:
-    for each in (DEVELOPMENT, LATER):
+    for each in (DEVELOPMENT, LATER, THIRD):
         assert each.app.exists()
         assert len({case.name for case in each.cases}) == len(each.cases)
