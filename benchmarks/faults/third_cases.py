@@ -129,7 +129,9 @@ CASES = (
         ),
     }),
     Case("small-heap", ("gc.heap-too-small", "gc.full"), {"spark.driver.memory": "520m"},
-         places=({"layer": "jvm"}, *_settings("memory", "heap", "Xmx"))),
+         places=({"layer": "jvm"}, *_settings("memory", "heap", "Xmx")), by_shape={
+             "texts": Case("small-heap", on={"spark.driver.memory": "560m"}),
+         }),
     Case("interpreted-plan", ("codegen.fallback",),
          places=({"layer": "sql|stage"}, *_settings("codegen")), by_shape={
              "trips": Case(

@@ -269,8 +269,7 @@ def small_heap(job: Job) -> DataFrame:
     return job.spark.sql(
         """
         SELECT zone, percentile(lon, 0.5) AS lon, percentile(lat, 0.5) AS lat,
-               percentile(to_lon, 0.5) AS to_lon, percentile(to_lat, 0.5) AS to_lat,
-               count(*) AS n FROM trips GROUP BY zone
+               percentile(to_lon, 0.5) AS to_lon, count(*) AS n FROM trips GROUP BY zone
         """
     )
 
