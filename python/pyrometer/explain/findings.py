@@ -106,12 +106,13 @@ def explained(
     if len(scope.window.iterations) > 1:
         suspects = once(suspects)
     records = records or {}
+    result.noise = noise_of(facts)
+    result.noise_ratio = result.noise.ratio
     leading, result.hidden_count = weigh(
         what_if,
         [(rule, suspect, _error(records.get(rule.code))) for rule, suspect in suspects],
+        result.noise_ratio,
     )
-    result.noise = noise_of(facts)
-    result.noise_ratio = result.noise.ratio
     result.baseline.simulated_ns = round(what_if.simulated_ns)
     result.baseline.core_ns = round(what_if.core_ns)
     found = _findings(facts, leading, result.noise_ratio, records, muted or {})

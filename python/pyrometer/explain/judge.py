@@ -39,6 +39,11 @@ class Judged:
         """Its change, as the simulator takes it."""
         return Part(self.suspect.change, self.suspect.extent, self.error_ratio)
 
+    def is_above(self, noise_ratio: float, measured_ns: int) -> bool:
+        """Whether its interval lies above the noise of the run."""
+        low = None if self.elapsed_ns is None else self.elapsed_ns.low
+        return (low or 0.0) > noise_ratio * measured_ns
+
     @property
     def pair(self) -> tuple[tuple[object, ...], float]:
         """Its change and the factor that is expected."""
@@ -46,9 +51,16 @@ class Judged:
 
 
 def weigh(
-    what_if: WhatIf, suspects: Sequence[tuple[Rule, Suspect, float | None]]
+    what_if: WhatIf,
+    suspects: Sequence[tuple[Rule, Suspect, float | None]],
+    noise_ratio: float = 0.0,
 ) -> tuple[list[Judged], int]:
     """Give the suspects that save anything, merged and with intervals, and how many were left out.
+
+    Parameters
+    ----------
+    noise_ratio : float
+        Noise of the run, of its elapsed time.
 
     Returns
     -------
@@ -67,22 +79,23 @@ def weigh(
             found.append(Judged(rule, suspect, ratio, error))
     found.sort(key=lambda one: (-one.ratio, one.rule.code, one.suspect.mechanism))
     kept, rest = found[:MOST_JUDGED], found[MOST_JUDGED:]
-    leading = merge(what_if, kept)
     what_if.foresee(
         [[(one.suspect.change, end)] for one in kept
          for end in (one.suspect.extent.low, one.suspect.extent.high)]
     )  # fmt: skip
     for one in kept:
         one.elapsed_ns, one.core_ns = what_if.saving([one.part])
-    return leading, len(rest)
+    return merge(what_if, kept, noise_ratio), len(rest)
 
 
-def merge(what_if: WhatIf, found: Sequence[Judged]) -> list[Judged]:
+def merge(what_if: WhatIf, found: Sequence[Judged], noise_ratio: float) -> list[Judged]:
     """Put findings under the cause that explains them.
 
     A finding is a symptom of another that concerns the same stages, where its rule says that it
     explains it and their savings overlap; or where they overlap almost wholly, under the larger.
+    What is sure stays beside a cause that is not.
     """
+    sure = {id(one): one.is_above(noise_ratio, what_if.measured_ns) for one in found}
     leading: list[Judged] = []
     # What explains others first, whatever it saves itself; before it, what explains that.
     rules = {one.rule.code: one.rule for one in found}
@@ -94,7 +107,13 @@ def merge(what_if: WhatIf, found: Sequence[Judged]) -> list[Judged]:
         found, key=lambda one: (not one.rule.explains, explained[one.rule.code], -one.ratio)
     )
     for one in order:
-        cause = next((other for other in leading if _is_symptom(what_if, one, other)), None)
+        cause = next(
+            (
+                other for other in leading
+                if sure[id(other)] >= sure[id(one)] and _is_symptom(what_if, one, other)
+            ),
+            None,
+        )  # fmt: skip
         if cause is None:
             leading.append(one)
         else:

@@ -93,6 +93,19 @@ def test_what_a_cause_explains_is_its_symptom(run: Path) -> None:
     assert [one.code for one in result.findings[0].symptoms] == ["gc.pauses"]
 
 
+def test_what_is_sure_stays_beside_a_cause_that_is_not(run: Path) -> None:
+    def suspects(facts: Facts) -> Iterable[Suspect]:
+        yield Suspect(place=Place(layer="stage"), mechanism="may be", change=(Even([0]),),
+                      evidence=[], remedies=(), extent=Extent(0.5, 0.0, 1.0))  # fmt: skip
+
+    cause = Rule("skew.bytes", "skew", "skew", suspects, "try it", explains=("gc.",))
+    symptom = rule("gc.pauses", (Less("gc", {0: 0.2}),))
+    result = found(run, cause, symptom)
+    assert [(one.code, one.shown) for one in result.findings] == [
+        ("gc.pauses", True), ("skew.bytes", False),
+    ]  # fmt: skip
+
+
 def test_a_symptom_keeps_what_it_could_be_tried_with_and_says_it_once(run: Path) -> None:
     heap = Remedy(kind="factor", text="", factor="spark.executor.memory", level="4g")
     edit = Remedy(kind="code", text="", before="a", after="b")

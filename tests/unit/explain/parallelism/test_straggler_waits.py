@@ -67,3 +67,9 @@ def test_on_one_host_no_copy_is_launched(tmp_path: Path) -> None:
     job.stage(HUNG, columns=lambda _: read(900))
     (found,) = job.found(tmp_path, RULE)
     assert [one.factor for one in found.remedies] == [None]
+
+
+def test_a_log_that_says_nothing_of_the_tasks_work_is_not_judged(tmp_path: Path) -> None:
+    job = Job()
+    job.stage(HUNG, columns=lambda _: {"executor_cpu_time_ns": None})
+    assert not job.all_found(tmp_path, RULE)

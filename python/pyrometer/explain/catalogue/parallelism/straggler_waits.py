@@ -100,6 +100,8 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
         tasks = facts.tasks_of(stage.number)
         if bool(np.any(tasks["wasted"])):
             continue  # what failed did not wait
+        if not known and not (read_bytes(tasks).any() or read_rows(tasks).any()):
+            continue  # neither their work nor what they read is known
         longer, far = excess(tasks)
         count = int(far.sum())
         if not count or count > max(1.0, FEW * tasks.count):
