@@ -36,12 +36,10 @@ from pyrometer.verification.plan import (
     Ran,
     Refusal,
     by_hand,
-    command_file,
-    experiment_file,
-    named,
     propose,
 )
 from pyrometer.verification.record import Verdict
+from pyrometer.verification.trial_files import command_file, experiment_file, named
 from pyrometer.verification.verdict import Outcome, Prediction, alike, judge
 from pyrometer.window.windows import MEASURED, OBSERVING
 from pyrometer.workloads import registry

@@ -18,11 +18,9 @@ from pyrometer.verification.plan import (
     REMEDY,
     Proposal,
     Refusal,
-    command_file,
-    experiment_file,
-    named,
     propose,
 )
+from pyrometer.verification.trial_files import command_file, experiment_file, named
 
 HOUR = 3600.0
 
