@@ -58,7 +58,9 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     )
     if not late.size or late.max() <= START_NS:
         return
-    dynamic = measured.settings.dynamic
+    # Without its settings a log does not tell: the smaller saving counts.
+    unknown = not measured.settings.values
+    dynamic = measured.settings.dynamic or unknown
     asked = float(late.min()) if dynamic else START_NS
     # With dynamic allocation all of them could have come with the first one, at least.
     low = max(0.0, 1 - max(asked, START_NS) / float(late.mean()))
@@ -70,21 +72,20 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     waits = not dynamic and first_job >= there > first + START_NS
     waited = nodes_of(facts, [(first + START_NS, there)]) if waits else {}
     count = str(late.size)
-    remedies = [
-        Remedy(kind="factor", factor="spark.dynamicAllocation.initialExecutors", level=count,
-               levels={"spark.dynamicAllocation.minExecutors": count},
-               text=f"ask for {count} executors at the start"),
-    ] if dynamic else [
-        Remedy(kind="machine", text="hold capacity ready for the executors: nodes that are up, and"
-               " images that are loaded"),
-    ]  # fmt: skip
-    name = "spark.dynamicAllocation.initialExecutors" if dynamic else None
+    ask = Remedy(kind="factor", factor="spark.dynamicAllocation.initialExecutors", level=count,
+                 levels={"spark.dynamicAllocation.minExecutors": count},
+                 text=f"ask for {count} executors at the start")  # fmt: skip
+    hold = Remedy(kind="machine", text="hold capacity ready for the executors: nodes that are up,"
+                  " and images that are loaded")  # fmt: skip
+    is_set = dynamic and not unknown
+    name = "spark.dynamicAllocation.initialExecutors" if is_set else None
+    lost = " The log has no settings: whether dynamic allocation was on is not known."
     yield Suspect(
-        place=Place(layer="setting" if dynamic else "cluster", setting=name),
+        place=Place(layer="setting" if is_set else "cluster", setting=name),
         mechanism=(
             f"{late.size} executors registered {units.duration(float(late.min()))} to"
             f" {units.duration(float(late.max()))} after the application's start,"
-            f" {units.duration(float(late.mean()))} on average."
+            f" {units.duration(float(late.mean()))} on average.{lost * unknown}"
         ),
         change=(Sooner(), LessGap(waited, what="executors")),
         # Without dynamic allocation it is for the cluster to be sooner: half the way, assumed.
@@ -99,7 +100,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             Evidence(what="executors", unit="count", table="executors", link="/timeline",
                      estimate=exactly(float(late.size)), query="SELECT count(*) FROM executors"),
         ],
-        remedies=remedies,
+        remedies=[ask] * dynamic + [hold] * (unknown or not dynamic),
     )  # fmt: skip
 
 
