@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -78,3 +79,53 @@ def test_healthy_twin(tmp_path: Path) -> None:
 
 def test_partitions_are_pruned_by_a_function_that_spark_computes(tmp_path: Path) -> None:
     assert not found(tmp_path, MIXED, partition="(cast(day#2 as int) = 3)")
+
+
+def met(
+    folder: Path, keys: str = "[day#2], [day#7]", out: int = 50_000, kind: str = "Inner",
+    partition: str = "isnotnull(day#2)", conf: str = "{}",
+) -> list[Finding]:  # fmt: skip
+    change: Any = plan(
+        above(0, "BroadcastHashJoin", None, f"{keys}, {kind}, BuildRight, false, false",
+              number_of_output_rows=out),
+        above(1, "ColumnarToRow", 0, ""),
+        scan(2, 1, columns="id#0L, text#1, day#2", number_of_output_rows=1_000_000, scan_time=4000,
+             number_of_partitions_read=20, partition=partition),
+    )  # fmt: skip
+    world = job()
+    world.rows["apps"][0]["spark_conf"] = conf
+    return list(judged_with(folder, world, RULE, change).findings)
+
+
+def test_a_join_keeps_one_of_twenty_partitions(tmp_path: Path) -> None:
+    (one,) = met(tmp_path)
+    assert one.shown
+    assert holds(one, 4 / 2 * 0.95)
+    assert holds(one, 8 / 2 * 0.95)
+    assert "BroadcastHashJoin by day keeps 50 000" in one.mechanism
+    assert [each.kind for each in one.remedies] == ["code"]
+
+
+def test_a_join_by_other_keys_too_may_have_dropped_the_rows_by_them(tmp_path: Path) -> None:
+    (one,) = met(tmp_path, keys="[day#2, id#0L], [day#7, id#8L]")
+    assert not one.shown
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"keys": "[id#0L], [id#8L]"},
+        {"kind": "LeftOuter"},
+        {"out": 1_000_000},
+        {"partition": "isnotnull(day#2), dynamicpruningexpression(day#2 IN dynamicpruning#9)"},
+    ],
+)
+def test_joins_that_drop_no_partition_or_prune(tmp_path: Path, other: dict[str, Any]) -> None:
+    assert not met(tmp_path, **other)
+
+
+def test_dynamic_pruning_that_is_off_can_be_put_on(tmp_path: Path) -> None:
+    name = "spark.sql.optimizer.dynamicPartitionPruning.enabled"
+    (one,) = met(tmp_path, conf=json.dumps({name: "false"}))
+    assert (one.remedies[0].factor, one.remedies[0].level) == (name, "true")
+    assert "dynamic pruning is off" in one.mechanism

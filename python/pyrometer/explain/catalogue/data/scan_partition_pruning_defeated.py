@@ -1,9 +1,10 @@
-"""A filter computes something of a partition column, so that all partitions are read.
+"""A filter or a join drops whole partitions that were read all the same.
 
 What it is
     `WHERE f(day) = 3` with a Python function, `WHERE concat(day, hour) = '2026-01-0112'` with a
     column of the files in it: Spark prunes by conditions of partition columns alone, in functions
-    that it can compute itself before the job.
+    that it can compute itself before the job. A join by the partition column prunes only where its
+    other side has a filter, and dynamic pruning is on.
 
 Mechanism
     With a condition of the bare partition column, the other partitions are not read. Taken from the
@@ -35,12 +36,13 @@ from collections.abc import Iterator
 from pyrometer.core import units
 from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans
-from pyrometer.explain.evidence.saying import code
+from pyrometer.explain.evidence.saying import code, factor
 from pyrometer.explain.evidence.scans.scan_filters import (
     Filtered,
     filtered_scans,
     in_words,
     is_wrapped,
+    joined_scans,
     partition_columns,
     place_of_scan,
     rows_and_time,
@@ -51,6 +53,7 @@ from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
 from pyrometer.explain.what_if import Extent
 
+DYNAMIC = "spark.sql.optimizer.dynamicPartitionPruning.enabled"
 FOR_SURE = 0.8
 """Of the scan's time for the rows dropped: partitions differ in size of rows. Not measured;
 assumed."""
@@ -73,6 +76,48 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
             suspect = _suspect(facts, plan, one, conditions, alone)
             if suspect is not None:
                 yield suspect
+        for one in joined_scans(plan):
+            pruned, partition = listed(one.scan, "PartitionFilters"), partition_columns(one)
+            keys = [key for key in one.conditions if columns_of(key) & partition]
+            if not keys or pruned is None or pruned.cut or not pruned.only_null_checks:
+                continue
+            suspect = _by_join(facts, plan, one, keys)
+            if suspect is not None:
+                yield suspect
+
+
+def _by_join(
+    facts: Facts, plan: Plan, one: Filtered, keys: list[str]
+) -> tuple[float, Suspect] | None:
+    time = scanned(facts, plan, one)
+    if time is None:
+        return None
+    share = time.scan_share
+    # Where the join has other keys, these may have dropped the rows.
+    least = (UNKNOWN if share is None else share * FOR_SURE) * (len(keys) == len(one.conditions))
+    lost = {n: one.dropped * ns for n, ns in time.by_stage.items()}
+    read = metric(one.scan, "number of partitions read")
+    of_partitions = f" of {units.count(read)} partitions" if read else ""
+    is_off = (facts.setting(DYNAMIC, "true") or "").lower() == "false"
+    remedies = [
+        code("name the partitions, or filter the other side by a column of its own so that Spark"
+             " prunes by it", 'df.join(days, "day")', 'df.where(col("day").isin(days))'),
+    ]  # fmt: skip
+    if is_off:
+        remedies.insert(0, factor(DYNAMIC, "true", "let the other side prune partitions"))
+    return one.dropped * time.whole_ns, Suspect(
+        place=place_of_scan(facts, plan, one, time, in_words(keys)),
+        mechanism=(
+            f"{units.count(one.rows_in)} rows{of_partitions} were read, of which {one.top.name} by"
+            f" {in_words(keys)} keeps {units.count(one.rows_out)}, in"
+            f" {units.duration(time.whole_ns)} of tasks: it prunes no partition"
+            f"{', as dynamic pruning is off' * is_off}."
+        ),
+        change=(facts.share_of_tasks(f"pruning {plan.sql.sql_id} {one.scan.node_id}", lost),),
+        extent=Extent((least + 1) / 2, least, 1.0, time.tasks_count),
+        evidence=rows_and_time(plan, one, time),
+        remedies=remedies,
+    )
 
 
 def _suspect(
@@ -104,7 +149,7 @@ def _suspect(
 
 RULE = Rule(
     code="scan.partition-pruning-defeated",
-    title="A filter of a partition column prunes no partition",
+    title="A condition of a partition column prunes no partition",
     cause="partition pruning defeated",
     suspects=_suspects,
     needs=(SQL_PLANS,),

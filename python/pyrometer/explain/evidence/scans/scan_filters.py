@@ -13,6 +13,7 @@ from pyrometer.explain.evidence.scans.scan_text import (
     COLUMN,
     NULL_CHECK,
     Listed,
+    columns_of,
     output,
     parts,
     read_columns,
@@ -22,6 +23,11 @@ from pyrometer.explain.schema import Evidence, Place
 
 _PYTHON = re.compile(r"^(BatchEvalPython|ArrowEvalPython)$")
 _PASS = re.compile(r"^(InputAdapter|WholeStageCodegen|Project|ColumnarToRow)\b")
+_TO_JOIN = re.compile(
+    r"^(InputAdapter|WholeStageCodegen|Project|ColumnarToRow|Filter|Sort|Exchange|AQEShuffleRead"
+    r"|\w*QueryStage)\b"
+)
+_KEYS = re.compile(r"\w+Join \[(.*?)\], \[(.*?)\], (?:Inner|LeftSemi)\b")
 _PUSHED_AS_IS = {"isnotnull", "isnull", "StartsWith", "EndsWith", "Contains"}
 """Functions that a source understands."""
 _ARITHMETIC = re.compile(r"#\d+L? [-+*/%&|^] |[-+*/%&|^] [^\s()]+#\d+")
@@ -99,6 +105,27 @@ def filtered_scans(plan: Plan) -> Iterator[Filtered]:
             found = _filters(plan, scan, rows)
             if found is not None:
                 yield found
+
+
+def joined_scans(plan: Plan) -> Iterator[Filtered]:
+    """Give scans whose rows a join drops by keys, which stand as the conditions."""
+    for scan in plan.sql.nodes:
+        rows = metric(scan, "number of output rows")
+        if not rows or "PartitionFilters: " not in (scan.simple_string or ""):
+            continue
+        join = _parent(plan, scan)
+        while join is not None and _TO_JOIN.match(join.name):
+            join = _parent(plan, join)
+        keys = None if join is None else _KEYS.match(join.simple_string or "")
+        out = None if join is None else metric(join, "number of output rows")
+        if join is None or keys is None or out is None:
+            continue
+        columns = output(scan)
+        mine = [
+            key for side in (keys[1], keys[2]) for key in parts(side, ",")
+            if columns_of(key) & set(columns.items)
+        ]  # fmt: skip
+        yield Filtered(scan, join, mine, rows, out, columns)
 
 
 def partition_columns(one: Filtered) -> set[str]:
