@@ -28,7 +28,7 @@ stable; the first word of a code is its family. No rule fires at a threshold: ea
 be different without the cause, the simulator says how many seconds that saves, and a finding \
 counts if the whole interval of its saving lies above the noise of the run \
 ([how to read one](../how-to/explain-a-run.md)). The fields of `--json`: \
-[findings](findings-json.md)."""
+[findings](json/findings.md)."""
 
 
 def page(rules: Sequence[Rule]) -> str:
