@@ -16,7 +16,7 @@ from typing import NamedTuple
 from pyrometer.accounts.cpu import NO_CLOCK, NO_PROBE, OWN_PROCESS
 from pyrometer.accounts.ledger.core_view import cpus_count
 from pyrometer.accounts.ledger.schema import Ledger, View
-from pyrometer.accounts.schema import CpuTaker, HostContention
+from pyrometer.accounts.machine_schema import CpuTaker, HostContention
 from pyrometer.core.estimate import Estimate
 from pyrometer.window.counters import BUSY, define_steps
 from pyrometer.window.scope import Scope

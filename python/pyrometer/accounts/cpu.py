@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pyrometer.accounts.schema import Cpu, CpuRole, Instrument, Totals
+from pyrometer.accounts.machine_schema import Cpu, CpuRole, Instrument
+from pyrometer.accounts.schema import Totals
 from pyrometer.attribution.python_workers import own_cpu_ns
 from pyrometer.core.json_text import parse_json
 from pyrometer.store.manifest import ProbeEntry

@@ -12,7 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 
-from pyrometer.accounts.schema import Explosion, Node
+from pyrometer.accounts.plan_schema import Explosion, Node
 
 # What is worth a mark: a factor that no ordinary join has, and enough rows to cost something.
 LEAST_FACTOR = 10.0

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from math import sqrt
 
 from pyrometer.accounts.cpu import NO_CLOCK, NO_PROBE, OWN_PROCESS
-from pyrometer.accounts.schema import CacheReads, Io, ThreadIo, Totals
+from pyrometer.accounts.machine_schema import CacheReads, Io, ThreadIo
+from pyrometer.accounts.schema import Totals
 from pyrometer.accounts.waits.schema import IoLatency, LatencyBucket, LatencyProcess
 from pyrometer.core import schema, units
 from pyrometer.core.doubt import Doubt

@@ -14,16 +14,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from pyrometer.accounts.explosions import explosions
-from pyrometer.accounts.schema import (
-    Iteration,
-    Node,
-    NodeMetric,
-    PageCache,
-    Sql,
-    Stage,
-    TaskTime,
-    Totals,
-)
+from pyrometer.accounts.plan_schema import Node, NodeMetric, Sql
+from pyrometer.accounts.schema import Iteration, PageCache, Stage, TaskTime, Totals
 from pyrometer.accounts.stage_tasks import stage_tasks
 from pyrometer.attribution.schema import Operator
 from pyrometer.window.scope import Scope

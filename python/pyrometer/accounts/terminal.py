@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from pyrometer.accounts.annotations import Account, Annotated, Session
+    from pyrometer.accounts.machine_schema import Io
     from pyrometer.accounts.memory import Code, Memory, SampledBytes
-    from pyrometer.accounts.schema import Io
 
 
 MOST_PROCESSES = 8

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from pyrometer.accounts.schema import Node, Sql
+from pyrometer.accounts.plan_schema import Node, Sql
 from pyrometer.compare.cause_schema import NodeChange, PlanChange
 from pyrometer.compare.matching import matched
 from pyrometer.compare.sides import Side

@@ -17,7 +17,7 @@ import numpy as np
 
 from pyrometer.accounts.ledger.parts import parts
 from pyrometer.accounts.ledger.sums import Only
-from pyrometer.accounts.schema import Node, Sql
+from pyrometer.accounts.plan_schema import Node, Sql
 from pyrometer.attribution.samples import CATEGORY, attribution
 from pyrometer.core.errors import UsageError
 from pyrometer.core.estimate import Estimate

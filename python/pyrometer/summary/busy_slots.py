@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pyrometer.accounts.ledger.elapsed.schema import HeldStage
-from pyrometer.accounts.schema import Explosion, Sql, Stage
+from pyrometer.accounts.plan_schema import Explosion, Sql
+from pyrometer.accounts.schema import Stage
 from pyrometer.attribution.operators import across_executions
 from pyrometer.attribution.plan_match import unnumbered
 from pyrometer.core import units

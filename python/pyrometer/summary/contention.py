@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyrometer.accounts.schema import HostContention
+from pyrometer.accounts.machine_schema import HostContention
 from pyrometer.core import units
 from pyrometer.core.doubt import Severity
 from pyrometer.summary.schema import Summary

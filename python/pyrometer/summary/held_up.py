@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pyrometer.accounts.ledger.elapsed.schema import Gap, HeldStage
-from pyrometer.accounts.schema import Node
+from pyrometer.accounts.plan_schema import Node
 from pyrometer.core import units
 from pyrometer.summary.busy_slots import work
 from pyrometer.summary.schema import Summary

@@ -9,20 +9,10 @@ from pyrometer.accounts.hardware.schema import Hardware
 from pyrometer.accounts.jvm.schema import JvmWork
 from pyrometer.accounts.ledger.elapsed.schema import Elapsed
 from pyrometer.accounts.ledger.schema import Ledger
+from pyrometer.accounts.machine_schema import Cpu, Gc, HostContention, Instrument, Io
 from pyrometer.accounts.memory import Code, Memory
-from pyrometer.accounts.schema import (
-    App,
-    Cpu,
-    Failed,
-    Gc,
-    HostContention,
-    Instrument,
-    Io,
-    Iteration,
-    Sql,
-    Stage,
-    Totals,
-)
+from pyrometer.accounts.plan_schema import Sql
+from pyrometer.accounts.schema import App, Failed, Iteration, Stage, Totals
 from pyrometer.accounts.waits.schema import ExtendedStacks, IoLatency, Waits
 from pyrometer.attribution.schema import (
     AttributionShares,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pyrometer.accounts.schema import Node, NodeMetric, Sql
+from pyrometer.accounts.plan_schema import Node, NodeMetric, Sql
 from pyrometer.attribution.schema import Expression, Operator
 from pyrometer.core.estimate import Estimate
 from pyrometer.summary.schema import Summary

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.support.explain.planned import node
 
-from pyrometer.accounts.schema import Node
+from pyrometer.accounts.plan_schema import Node
 
 
 def scan(

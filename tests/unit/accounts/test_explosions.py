@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pyrometer.accounts.explosions import explosions
-from pyrometer.accounts.schema import Node, NodeMetric
+from pyrometer.accounts.plan_schema import Node, NodeMetric
 
 
 def node(node_id: int, parent: int | None, name: str, rows: int | None = None) -> Node:

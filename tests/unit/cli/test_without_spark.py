@@ -8,7 +8,8 @@ import pytest
 from rich.console import Console
 
 from pyrometer.accounts.ledger.schema import Ledger, View
-from pyrometer.accounts.schema import Cpu, Failed, Iteration, PageCache
+from pyrometer.accounts.machine_schema import Cpu
+from pyrometer.accounts.schema import Failed, Iteration, PageCache
 from pyrometer.summary import screen
 from pyrometer.summary.schema import Summary
 from pyrometer.summary.verdict import verdict

@@ -10,7 +10,7 @@ import pytest
 from tests.support.cli import inside
 from tests.support.compared import Job
 
-from pyrometer.accounts.schema import Node, Sql
+from pyrometer.accounts.plan_schema import Node, Sql
 from pyrometer.compare.plan_changes import plan_changes
 from pyrometer.compare.side_by_side import side_by_side
 from pyrometer.compare.sides import Side

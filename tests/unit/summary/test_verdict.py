@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from tests.support.tables import MS, StageSpec, World, wall
 
-from pyrometer.accounts.schema import Explosion, HostContention, Sql
+from pyrometer.accounts.machine_schema import HostContention
+from pyrometer.accounts.plan_schema import Explosion, Sql
 from pyrometer.core import units
 from pyrometer.core.doubt import Doubt
 from pyrometer.store import Run

@@ -24,7 +24,7 @@ from pyrometer.accounts.jvm.schema import (
     Safepoints,
     Tier,
 )
-from pyrometer.accounts.schema import Gc, GcKind
+from pyrometer.accounts.machine_schema import Gc, GcKind
 from pyrometer.core.estimate import Estimate
 from pyrometer.statistics.shares import LEVEL, Z
 from pyrometer.window.scope import Scope

@@ -17,7 +17,7 @@ from pyrometer.accounts.cpu import NO_CLOCK, NO_PROBE, OWN_PROCESS, process_cpu_
 from pyrometer.accounts.ledger.rows import CPU_SAMPLES, SHARE_OF_PARENT, close, counts, slug, split
 from pyrometer.accounts.ledger.schema import Row, View
 from pyrometer.accounts.ledger.sums import group_all, prepare
-from pyrometer.accounts.schema import Method
+from pyrometer.accounts.machine_schema import Method
 from pyrometer.attribution.samples import UNCLASSIFIED
 from pyrometer.core.json_text import parse_json
 from pyrometer.store.thread_roles import OTHER

@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from pyrometer.accounts.schema import Method
+from pyrometer.accounts.machine_schema import Method
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.estimate import Estimate
 from pyrometer.window.windows import RunFacts, WindowFacts

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from pyrometer.accounts.schema import Node
+from pyrometer.accounts.plan_schema import Node
 from pyrometer.explain.evidence.pipelines import Pipeline
 from pyrometer.explain.evidence.plan_nodes import Plan, rows_out
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from pyrometer.accounts.schema import Node
+from pyrometer.accounts.plan_schema import Node
 from pyrometer.explain.change import Change
 from pyrometer.explain.evidence.plan_nodes import Plan, metric
 from pyrometer.explain.evidence.stack_shares import of_nodes

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from pyrometer.accounts.schema import Node
+from pyrometer.accounts.plan_schema import Node
 from pyrometer.explain.evidence.plan_nodes import Plan
 
 _BOUNDARY = re.compile(r"^(\w*Exchange|\w*QueryStage|InMemoryTableScan)\b")

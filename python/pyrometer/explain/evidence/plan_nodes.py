@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pyrometer.accounts.explosions import output_rows
-from pyrometer.accounts.schema import Node, Sql
+from pyrometer.accounts.plan_schema import Node, Sql
 from pyrometer.attribution.schema import Expression, Operator
 from pyrometer.core.estimate import Estimate
 from pyrometer.explain.facts import Facts

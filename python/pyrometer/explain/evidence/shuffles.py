@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pyrometer.accounts.schema import Node
+from pyrometer.accounts.plan_schema import Node
 from pyrometer.explain.evidence.plan_nodes import metric, plans
 from pyrometer.explain.evidence.task_costs import unexplained
 from pyrometer.explain.facts import Facts

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from pyrometer.accounts.schema import Node
+from pyrometer.accounts.plan_schema import Node
 from pyrometer.explain.facts import Facts
 
 HIVE = r"org\.apache\.spark\.sql\.hive\.Hive(Simple|Generic)UDF(\$|\.|\w*Evaluator)"

@@ -7,7 +7,7 @@ from tests.support.explain.planned import node, plan
 from tests.support.explain.planted import holds, job, judged_with, stack
 from tests.support.tables import World
 
-from pyrometer.accounts.schema import Node
+from pyrometer.accounts.plan_schema import Node
 from pyrometer.explain.catalogue.cpu.udf_instead_of_builtin import RULE
 from pyrometer.explain.evidence.udf_work import is_typed, names_udf
 from pyrometer.explain.schema import Finding

@@ -9,7 +9,7 @@ from tests.support.explain.planned import plan
 from tests.support.explain.planted import holds, job, judged_with
 from tests.support.explain.scans import above, scan
 
-from pyrometer.accounts.schema import Node, Sql
+from pyrometer.accounts.plan_schema import Node, Sql
 from pyrometer.explain.catalogue.data.scan_columns_unused import RULE
 from pyrometer.explain.schema import Finding
 from pyrometer.summary.schema import Summary

@@ -6,7 +6,7 @@ from tests.support.explain.planted import S, estimate, holds, job, judged_with, 
 from tests.support.tables import HOST, MS, PID, StageSpec, World, wall
 from tests.support.tables import mono as mono_at
 
-from pyrometer.accounts.schema import CpuTaker
+from pyrometer.accounts.machine_schema import CpuTaker
 from pyrometer.explain.catalogue.machine.contended_neighbour import RULE
 from pyrometer.summary.schema import Summary
 

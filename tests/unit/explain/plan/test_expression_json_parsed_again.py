@@ -7,7 +7,7 @@ import pytest
 from tests.support.explain.planned import node, plan
 from tests.support.explain.planted import holds, job, judged_with, samples, stack
 
-from pyrometer.accounts.schema import Node, Sql
+from pyrometer.accounts.plan_schema import Node, Sql
 from pyrometer.explain.catalogue.plan.expression_json_parsed_again import RULE, SPLITS, saves
 from pyrometer.explain.evidence.json_calls import Parsed, json_calls, json_texts
 from pyrometer.explain.evidence.pipelines import pipelines

@@ -33,7 +33,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pyrometer.accounts.schema import Node, Sql
+from pyrometer.accounts.plan_schema import Node, Sql
 from pyrometer.core import units
 from pyrometer.explain.change import Less
 from pyrometer.explain.evidence.python_work import SCALAR, Work, without, work

@@ -37,7 +37,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
-from pyrometer.accounts.schema import Node
+from pyrometer.accounts.plan_schema import Node
 from pyrometer.core import units
 from pyrometer.explain.evidence.pipelines import Pipeline, pipelines
 from pyrometer.explain.evidence.places import largest

@@ -35,7 +35,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pyrometer.accounts.schema import Node
+from pyrometer.accounts.plan_schema import Node
 from pyrometer.core import units
 from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans

@@ -33,7 +33,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from pyrometer.accounts.schema import Node
+from pyrometer.accounts.plan_schema import Node
 from pyrometer.core import units
 from pyrometer.explain.evidence.places import MOST_SUSPECTS
 from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans

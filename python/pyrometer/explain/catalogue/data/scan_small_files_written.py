@@ -35,7 +35,7 @@ import math
 import re
 from collections.abc import Iterator
 
-from pyrometer.accounts.schema import Node
+from pyrometer.accounts.plan_schema import Node
 from pyrometer.core import units
 from pyrometer.explain.change import Less, LessGap
 from pyrometer.explain.evidence.driver_time import JobTime, jobs_of, nodes_of

@@ -32,7 +32,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from pyrometer.accounts.schema import Node, Sql
+from pyrometer.accounts.plan_schema import Node, Sql
 from pyrometer.core import units
 from pyrometer.explain.evidence.saying import code, factor, page, place, shown_by
 from pyrometer.explain.evidence.stack_shares import of_nodes

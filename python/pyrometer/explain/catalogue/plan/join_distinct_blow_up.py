@@ -32,7 +32,7 @@ import re
 from collections.abc import Iterator
 
 from pyrometer.accounts.explosions import output_rows
-from pyrometer.accounts.schema import Node
+from pyrometer.accounts.plan_schema import Node
 from pyrometer.core import units
 from pyrometer.explain.evidence.node_costs import above, cost_of_rows
 from pyrometer.explain.evidence.places import largest

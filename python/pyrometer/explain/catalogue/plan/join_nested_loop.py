@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pyrometer.accounts.schema import Node
+from pyrometer.accounts.plan_schema import Node
 from pyrometer.core import units
 from pyrometer.explain.change import Change
 from pyrometer.explain.evidence.plan_nodes import (

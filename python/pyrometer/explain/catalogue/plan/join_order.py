@@ -33,7 +33,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pyrometer.accounts.schema import Node
+from pyrometer.accounts.plan_schema import Node
 from pyrometer.core import units
 from pyrometer.explain.evidence.node_costs import Cost, cpu_of_nodes, stages_of_nodes
 from pyrometer.explain.evidence.places import largest

@@ -34,7 +34,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from pyrometer.accounts.schema import Node
+from pyrometer.accounts.plan_schema import Node
 from pyrometer.core import units
 from pyrometer.explain.catalogue.plan.join_broadcast_missed import BY_METRICS
 from pyrometer.explain.change import Less

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyrometer.accounts.schema import Node
+from pyrometer.accounts.plan_schema import Node
 from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans
 from pyrometer.explain.evidence.python_work import work
 from pyrometer.explain.evidence.task_costs import read_bytes, unexplained

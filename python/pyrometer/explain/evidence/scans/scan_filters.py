@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pyrometer.accounts.schema import Node
+from pyrometer.accounts.plan_schema import Node
 from pyrometer.explain.evidence.plan_nodes import Plan, metric, unnumbered
 from pyrometer.explain.evidence.saying import place, shown_by
 from pyrometer.explain.evidence.scans.scan_text import (

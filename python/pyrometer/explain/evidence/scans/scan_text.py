@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyrometer.accounts.schema import Node
+from pyrometer.accounts.plan_schema import Node
 
 COLUMN = re.compile(r"[^\s()\[\],=<>+*/%!]+#\d+L?")
 NULL_CHECK = re.compile(r"^\(?(isnotnull|isnull|IsNotNull|IsNull)\([^()]*\)\)?$")

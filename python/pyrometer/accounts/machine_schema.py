@@ -1,0 +1,149 @@
+"""The process and the machine around Spark: CPU by role, I/O, collections, our instruments."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from pyrometer.core.estimate import Estimate
+
+Method = Literal["exact", "sampled", "apportioned", "by_complement", "unavailable"]
+
+
+class CpuRole(BaseModel):
+    """CPU and run-queue time of the threads of one role."""
+
+    role: str
+    cpu_ns: int
+    run_delay_ns: int | None = None
+    threads_count: int
+    method: Method = "exact"
+
+
+class Cpu(BaseModel):
+    """CPU of the whole application against CPU as Spark sees it."""
+
+    process_cpu_ns: int | None = None
+    executor_cpu_time_ns: int | None = None
+    ratio: float | None = None
+    run_delay_ns: int | None = None
+    roles: list[CpuRole] = Field(default_factory=list)
+    reason: str | None = None
+
+
+class CpuTaker(BaseModel):
+    """A process outside the run, by the CPU time that it used while the run lasted."""
+
+    pid: int
+    comm: str
+    cpu_ns: int
+
+
+class HostContention(BaseModel):
+    """What others took of the CPUs that the run used, and what tasks waited behind them.
+
+    Attributes
+    ----------
+    cpus : list of int
+        CPUs that the run's threads were seen on, where these are not all of the host.
+    cpus_count, host_cpus_count : int or None
+        How many CPUs the run used, and the host has.
+    others_ns, others_ratio : int, float or None
+        CPU time of other processes on the run's CPUs, and its share of what these CPUs had.
+    steal_ns, steal_ratio : int, float or None
+        The same of what the hypervisor took.
+    host_others_ratio : float or None
+        Share of other processes in the CPU time of the whole host.
+    task_ns, run_queue_ns, run_queue_ratio : int, float or None
+        Time of tasks, and in it the wait for a CPU, whoever held it.
+    behind_others_ns : Estimate or None
+        The part of that wait in which others held the CPU, with its bounds.
+    behind_others_ratio : float or None
+        Its share of task time.
+    takers : list of CpuTaker
+        Processes that used most, where the launch saw them: over the whole run, not the window.
+    """
+
+    cpus: list[int] = Field(default_factory=list)
+    cpus_count: int | None = None
+    host_cpus_count: int | None = None
+    others_ns: int | None = None
+    others_ratio: float | None = None
+    steal_ns: int | None = None
+    steal_ratio: float | None = None
+    host_others_ratio: float | None = None
+    task_ns: int | None = None
+    run_queue_ns: int | None = None
+    run_queue_ratio: float | None = None
+    behind_others_ns: Estimate | None = None
+    behind_others_ratio: float | None = None
+    takers: list[CpuTaker] = Field(default_factory=list)
+    reason: str | None = None
+
+
+class CacheReads(BaseModel):
+    """Bytes that reads found in the page cache, and that block devices had to deliver."""
+
+    hit_bytes: int | None = None
+    missed_bytes: int | None = None
+    ratio: float | None = None
+    source: str | None = None
+    reason: str | None = None
+
+
+class ThreadIo(BaseModel):
+    """Bytes that the threads of a role read and wrote: by calls, and from and to block devices."""
+
+    role: str
+    threads_count: int
+    rchar_bytes: int | None = None
+    wchar_bytes: int | None = None
+    read_bytes: int | None = None
+    written_bytes: int | None = None
+
+
+class Io(BaseModel):
+    """Bytes read: as Spark says, as the process did, as the scan's files are."""
+
+    input_bytes: int | None = None
+    process_read_chars_bytes: int | None = None
+    process_read_bytes: int | None = None
+    scan_files_size_bytes: int | None = None
+    page_cache_ratio: float | None = None
+    page_cache: CacheReads = Field(default_factory=CacheReads)
+    threads: list[ThreadIo] = Field(default_factory=list)
+    mb_per_s_per_core: float | None = None
+    bytes_source: str | None = None
+    reason: str | None = None
+
+
+class GcKind(BaseModel):
+    """Pauses of one kind."""
+
+    kind: str
+    pauses_count: int
+    pause_total_ns: int
+    pause_max_ns: int
+
+
+class Gc(BaseModel):
+    """Stop-the-world pauses of all JVMs of the run in the window."""
+
+    pauses_count: int | None = None
+    pause_total_ns: int | None = None
+    pause_max_ns: int | None = None
+    safepoints_count: int | None = None
+    safepoint_total_ns: int | None = None
+    by_kind: list[GcKind] = Field(default_factory=list)
+    reason: str | None = None
+
+
+class Instrument(BaseModel):
+    """What one of our own instruments cost."""
+
+    name: str
+    cpu_ns: int | None = None
+    share_of_process_cpu: float | None = None
+    reason: str | None = None
+    tier: str | None = None
