@@ -167,7 +167,7 @@ def python_lines(python: Python, look: Look) -> Iterator[RenderableType]:
         return
     yield heading("CPU of Python workers")
     line = (
-        f"{units.duration(python.workers_ns)} in {python.workers_count} worker(s), "
+        f"{units.duration(python.workers_ns)} in {units.counted(python.workers_count, 'worker')}, "
         f"{units.duration(python.in_tasks_ns or 0)} of it for known tasks"
     )
     if python.driver_ns:

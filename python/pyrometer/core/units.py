@@ -122,6 +122,17 @@ def count(n: int | None) -> str:
     return MISSING if n is None else f"{n:,}".replace(",", " ").replace("-", "−")
 
 
+def counted(n: int, noun: str) -> str:
+    """Write a count with what is counted, in the plural unless it is one.
+
+    Examples
+    --------
+    >>> counted(1, "task"), counted(12500, "task"), counted(0, "other slot")
+    ('1 task', '12 500 tasks', '0 other slots')
+    """
+    return f"{count(n)} {noun}{'' if n == 1 else 's'}"
+
+
 def percent(ratio: float | None, signed: bool = False) -> str:
     """Write a ratio as per cent. What is not nothing does not look like it.
 

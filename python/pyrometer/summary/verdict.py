@@ -92,7 +92,10 @@ def _without_spark(summary: Summary) -> str:
     times = [it.elapsed_ns for it in inside if it.elapsed_ns]
     if not times:
         return "No Spark application was seen."
-    parts = [f"{len(times)} iteration(s) without Spark, {units.duration(median(times))} each"]
+    parts = [
+        f"{units.counted(len(times), 'iteration')} without Spark,"
+        f" {units.duration(median(times))} each"
+    ]
     if summary.cpu.process_cpu_ns is not None and summary.window.length_ns:
         used = summary.cpu.process_cpu_ns / summary.window.length_ns
         parts.append(f"their processes were on a CPU for {units.percent(used)} of that time")

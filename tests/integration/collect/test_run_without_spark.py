@@ -47,7 +47,7 @@ def test_a_run_has_no_event_log_and_no_doubt_for_that(tmp_path: Path) -> None:
     text = pyrometer("show", "r", cwd=tmp_path).stdout
     assert "page cache: cold, 0.0 % resident before each iteration" in text
     assert "latency p99" in text
-    assert again["verdict"].startswith("3 iteration(s) without Spark, ")
+    assert again["verdict"].startswith("3 iterations without Spark, ")
     assert "latency of one read or query: p50 " in again["verdict"]
     assert again["cpu"]["process_cpu_ns"] > 0
     assert (tmp_path / "r" / "report.html").is_file()

@@ -67,7 +67,7 @@ def _suspect(facts: Facts, method: HugeMethod, found: Shares) -> Suspect:
             f"The method of {', '.join(dict.fromkeys(method.operators))} has"
             f" {units.count(method.max_method_bytes)} bytes of bytecode, over the limit of"
             f" {units.count(method.limit_bytes)}: {units.percent(mine.estimate.value)} of the CPU"
-            f" of its {len(cost)} stage(s) is interpreted there."
+            f" of its {units.counted(len(cost), 'stage')} is interpreted there."
         ),
         change=(facts.less_cpu("interpreted", mine.by_stage),),
         extent=mine.extent(*ACHIEVED),

@@ -108,7 +108,8 @@ def _suspect(
         place=where,
         mechanism=(
             f"Tasks waited {units.duration(total)} for the monitor of {name}"
-            f"{f' in {at}' if at else ''}, in {n} sampled waits of {len(waits)} stage(s)."
+            f"{f' in {at}' if at else ''}, in {units.counted(n, 'sampled wait')} of"
+            f" {units.counted(len(waits), 'stage')}."
         ),
         change=(facts.share_of_tasks("lock", waits),),
         extent=Extent(1.0, max(0.0, 1 - off), 1 + off, n).times(*ACHIEVED),

@@ -72,7 +72,7 @@ def _starts(facts: Facts) -> Iterator[Suspect]:
     yield Suspect(
         place=where,
         mechanism=(
-            f"{units.count(tasks)} tasks each started a Python worker of their own, with"
+            f"{units.counted(tasks, 'task')} each started a Python worker of their own, with"
             f" {REUSE}=false: {units.duration(total)} in all, {units.duration(total / tasks)} each."
         ),
         change=(facts.share_of_tasks("python", less),),

@@ -75,7 +75,8 @@ def _suspect(facts: Facts, stage: Stage, median: float, least: float, lost: Floa
     return Suspect(
         place=where,
         mechanism=(
-            f"The typical of {count} tasks deserialised for {units.duration(median)} before it"
+            f"The typical of {units.counted(count, 'task')} deserialised for"
+            f" {units.duration(median)} before it"
             f" could begin, where {units.duration(least)} is usual in this application:"
             f" {units.duration(total)} in all."
         ),

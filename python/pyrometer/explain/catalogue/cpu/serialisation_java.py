@@ -56,7 +56,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         mechanism=(
             f"{units.percent(found.estimate.value)} of the CPU of tasks"
             f" ({units.duration(sum(cost.values()))}) serialises objects with Java's"
-            f" serialisation, in {len(cost)} stage(s)."
+            f" serialisation, in {units.counted(len(cost), 'stage')}."
         ),
         change=(facts.less_cpu("serialisation", parts),),
         extent=found.extent(*ACHIEVED),

@@ -105,7 +105,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                         stages_count=1, source=stage.name),
             mechanism=(
                 f"{_tasks(amount)}, where pieces of {units.size(size)} would make"
-                f" {pieces:.0f} tasks for {facts.slots} slots."
+                f" {pieces:.0f} tasks for {units.counted(facts.slots, 'slot')}."
             ),
             change=_divided(facts, stage, amount, size) or (Recount({stage.number: ratio}),),
             extent=Extent(n=int(amount.size)).times(*ACHIEVED),

@@ -97,7 +97,7 @@ def _by_join(
     least = (UNKNOWN if share is None else share * FOR_SURE) * (len(keys) == len(one.conditions))
     lost = {n: one.dropped * ns for n, ns in time.by_stage.items()}
     read = metric(one.scan, "number of partitions read")
-    of_partitions = f" of {units.count(read)} partitions" if read else ""
+    of_partitions = f" of {units.counted(read, 'partition')}" if read else ""
     is_off = (facts.setting(DYNAMIC, "true") or "").lower() == "false"
     remedies = [
         code("name the partitions, or filter the other side by a column of its own so that Spark"
@@ -108,7 +108,8 @@ def _by_join(
     return one.dropped * time.whole_ns, Suspect(
         place=place_of_scan(facts, plan, one, time, in_words(keys)),
         mechanism=(
-            f"{units.count(one.rows_in)} rows{of_partitions} were read, of which {one.top.name} by"
+            f"{units.counted(one.rows_in, 'row')}{of_partitions} were read, of which"
+            f" {one.top.name} by"
             f" {in_words(keys)} keeps {units.count(one.rows_out)}, in"
             f" {units.duration(time.whole_ns)} of tasks: it prunes no partition"
             f"{', as dynamic pruning is off' * is_off}."
@@ -131,11 +132,11 @@ def _suspect(
     least = scanning if alone else 0.0
     lost = {n: one.dropped * ns for n, ns in time.by_stage.items()}
     read = metric(one.scan, "number of partitions read")
-    of_partitions = f" of {units.count(read)} partitions" if read else ""
+    of_partitions = f" of {units.counted(read, 'partition')}" if read else ""
     return one.dropped * time.whole_ns, Suspect(
         place=place_of_scan(facts, plan, one, time, in_words(conditions[:1])),
         mechanism=(
-            f"{in_words(conditions)} prunes no partition: {units.count(one.rows_in)} rows"
+            f"{in_words(conditions)} prunes no partition: {units.counted(one.rows_in, 'row')}"
             f"{of_partitions} were read, of which {units.count(one.rows_out)} are left, in"
             f" {units.duration(time.whole_ns)} of tasks."
         ),

@@ -99,7 +99,7 @@ def _suspect(facts: Facts, scan: RemoteScan, found: Waits) -> tuple[float, Suspe
     return value, Suspect(
         place=where,
         mechanism=(
-            f"{units.count(tasks)} tasks read {units.size(size)} from {scan.scheme} and {what}"
+            f"{units.counted(tasks, 'task')} read {units.size(size)} from {scan.scheme} and {what}"
             f" {units.duration(found.expected_ns)} of {units.duration(ran)}, where the bytes alone"
             f" take {units.duration(size / RATE * 1e9)} at {units.rate(RATE)} a task."
         ),

@@ -72,7 +72,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                         stages_count=1, source=stage.name),
             mechanism=(
                 f"The job of '{stage.name}' read {units.size(read)} in {units.duration(total)} of"
-                f" {tasks.count} tasks, and gave nothing but a schema."
+                f" {units.counted(tasks.count, 'task')}, and gave nothing but a schema."
             ),
             change=(
                 Less("inference", {stage.number: 1.0}),

@@ -93,9 +93,10 @@ def _suspect(facts: Facts, plan: Plan, node: Node) -> tuple[float, Suspect] | No
         place=place(facts, "data", lost, sql_id=plan.sql.sql_id, node_id=node.node_id,
                     operator=node.name.strip()),
         mechanism=(
-            f"{units.count(files)} files of {units.size(size / files)} on average were read, and"
+            f"{units.counted(files, 'file')} of {units.size(size / files)} on average were read,"
+            " and"
             f" {how} {units.duration(time)} of tasks, {units.duration(time / files)} a file;"
-            f" {units.count(wanted)} files would hold the same."
+            f" {units.counted(wanted, 'file')} would hold the same."
         ),
         change=(facts.share_of_tasks(f"files {plan.sql.sql_id} {node.node_id}", lost),),
         extent=Extent(value, least, 1.0, files),

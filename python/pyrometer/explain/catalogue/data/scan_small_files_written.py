@@ -117,9 +117,9 @@ def _suspect(
         place=place(facts, "data", ran, sql_id=plan.sql.sql_id, node_id=node.node_id,
                     operator=node.name.strip()),
         mechanism=(
-            f"{units.count(tasks_count)} tasks wrote {units.count(files)} files of"
+            f"{units.counted(tasks_count, 'task')} wrote {units.counted(files, 'file')} of"
             f" {units.size(size / files)} on average in {units.duration(whole)}, and the commit"
-            f" took {units.duration(took)}; {units.count(wanted)} files would hold the same."
+            f" took {units.duration(took)}; {units.counted(wanted, 'file')} would hold the same."
         ),
         change=_change(less, {n: COMMIT[1] * ns * share for n, ns in gaps.items()}),
         extent=Extent(1.0, low / value, (most + gone) / value, files),
@@ -160,7 +160,7 @@ def _remedies(facts: Facts, wanted: int, parts: int, several: bool) -> list[Reme
     else:
         how = "repartition" if several else "coalesce"
         found.append(
-            code(f"write {units.count(wanted)} files", "df.write.parquet(path)",
+            code(f"write {units.counted(wanted, 'file')}", "df.write.parquet(path)",
                  f"df.{how}({wanted}).write.parquet(path)")
         )  # fmt: skip
     rows = facts.setting(ROWS, "0") or "0"

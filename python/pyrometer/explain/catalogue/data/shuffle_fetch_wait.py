@@ -64,7 +64,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             place=Place(layer="stage", stage_id=stage.stage_id, stage_attempt=stage.attempt,
                         stages_count=1, source=stage.name),
             mechanism=(
-                f"{tasks.count} tasks waited {units.duration(lost)} of"
+                f"{units.counted(tasks.count, 'task')} waited {units.duration(lost)} of"
                 f" {units.duration(float(tasks.duration_ns.sum()))} for shuffle blocks, of which"
                 f" {units.size(remote)} came from other executors."
             ),

@@ -65,7 +65,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             place=Place(layer="stage", stage_id=stage.stage_id, stage_attempt=stage.attempt,
                         stages_count=1, source=stage.name),
             mechanism=(
-                f"{tasks.count} tasks spent {units.duration(lost)} of"
+                f"{units.counted(tasks.count, 'task')} spent {units.duration(lost)} of"
                 f" {units.duration(float(tasks.duration_ns.sum()))} writing"
                 f" {units.size(written)} of"
                 f" shuffle data, {speed} each."

@@ -90,7 +90,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     yield Suspect(
         place=where,
         mechanism=(
-            f"{len(found)} stage(s) that read shuffles ran {units.count(now)} tasks where"
+            f"{units.counted(len(found), 'stage')} that read shuffles ran"
+            f" {units.counted(now, 'task')} where"
             f" adaptive execution would run {units.count(now - fewer)}; each costs"
             f" {units.duration(per_task)} whatever it reads."
         ),

@@ -91,7 +91,8 @@ def _joined(seen: Exercised, value: str) -> str | None:
     if not most or most >= int(value):
         return None
     return (
-        f"adaptive execution joined the {units.count(int(value))} partitions: no stage that read"
+        f"adaptive execution joined the {units.counted(int(value), 'partition')}: no stage that"
+        " read"
         f" a shuffle ran more than {units.count(most)} task{'s' * (most != 1)}"
     )
 

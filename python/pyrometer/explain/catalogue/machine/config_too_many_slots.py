@@ -93,7 +93,7 @@ def _suspects(facts: Facts) -> Iterator[Remark]:
     yield Remark(
         place=Place(layer="cluster", setting=remedy.factor),
         mechanism=(
-            f"At most {units.count(used)} of {units.count(most)} slots ran tasks at once:"
+            f"At most {units.count(used)} of {units.counted(most, 'slot')} ran tasks at once:"
             f" {units.duration(idle_ns)} of slot time was held and could not be used."
         ),
         evidence=[

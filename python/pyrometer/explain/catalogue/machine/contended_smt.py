@@ -67,7 +67,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     yield Suspect(
         place=place(facts, "host", cost, setting="layout.tasks"),
         mechanism=(
-            f"{facts.slots} tasks ran on {cores} cores of {threads} hardware threads, with memory"
+            f"{units.counted(facts.slots, 'task')} ran on {cores} cores of {threads} hardware"
+            " threads, with memory"
             f" at {units.percent(used.value)} of the traffic that it attains: the second task on a"
             " core adds traffic, not work."
         ),

@@ -41,7 +41,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         place=place(facts, "host", lost),
         mechanism=(
             f"The hypervisor took {units.duration(known.steal_ns or total)} of the CPUs,"
-            f" {units.duration(total)} of it from tasks of {len(lost)} stage(s)."
+            f" {units.duration(total)} of it from tasks of {units.counted(len(lost), 'stage')}."
         ),
         change=(facts.share_of_tasks("steal", lost),),
         extent=Extent(1.0, 0.5, 1.0, ticks),

@@ -63,7 +63,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         place=where,
         mechanism=(
             f"Tasks that wrote were stopped for {units.duration(total)} until the disk had taken"
-            f" what lay in the page cache, in {len(lost)} stage(s)."
+            f" what lay in the page cache, in {units.counted(len(lost), 'stage')}."
         ),
         change=(facts.share_of_tasks("io_wait", lost),),
         extent=Extent(1.0, least.low, least.high, n).times(*ACHIEVED),

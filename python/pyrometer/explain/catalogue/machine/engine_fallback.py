@@ -123,7 +123,8 @@ def _suspect(
         place=where,
         mechanism=(
             f"{len(back)} operators of SQL execution {sql.sql_id} ({names}) ran in the JVM beside"
-            f" {native} native ones, with {conversions} conversion(s) between rows and columns, in"
+            f" {native} native ones, with {units.counted(conversions, 'conversion')} between rows"
+            " and columns, in"
             f" stages of {units.duration(sum(cost.values()))} of CPU."
         ),
         change=(facts.less_cpu("engine", parts),),

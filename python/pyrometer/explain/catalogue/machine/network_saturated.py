@@ -158,7 +158,8 @@ def _suspect(
         place=spot,
         mechanism=(
             f"{link.interface} of {link.host} {link.name} {units.rate(link.limit)}, {which}, in"
-            f" {int(at.sum())} of {at.size} seconds, and tasks of {len(stages)} stages waited"
+            f" {int(at.sum())} of {at.size} seconds, and tasks of"
+            f" {units.counted(len(stages), 'stage')} waited"
             f" {units.duration(sum(held.whole.values()))} for blocks and remote reads."
         ),
         change=(Less("shuffle", held.blocks), Less("network", held.reads)),

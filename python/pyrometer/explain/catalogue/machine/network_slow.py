@@ -58,7 +58,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     yield Suspect(
         place=where,
         mechanism=(
-            f"{units.count(tasks)} tasks waited {units.duration(total)} for sockets"
+            f"{units.counted(tasks, 'task')} waited {units.duration(total)} for sockets"
             f"{f', most of it in {operator}' if operator else ''}."
         ),
         change=(facts.share_of_tasks("network", lost),),

@@ -79,7 +79,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         place=where,
         mechanism=(
             f"CPUs ran tasks at {units.short(ghz)} GHz where {units.short(nominal / 1e9)} GHz is"
-            f" nominal, in {len(parts)} stage(s)."
+            f" nominal, in {units.counted(len(parts), 'stage')}."
         ),
         change=(facts.less_cpu("clock", parts),),
         extent=Extent(1.0, 0.5, 1.0, len(parts)),

@@ -95,7 +95,7 @@ def _suspect(facts: Facts, found: Eviction) -> Suspect:
     return Suspect(
         place=where,
         mechanism=(
-            f"{units.count(tasks)} tasks of {units.count(len(costs))} later"
+            f"{units.counted(tasks, 'task')} of {units.count(len(costs))} later"
             f" {'stage' if len(costs) == 1 else 'stages'} computed cached blocks{size} again"
             f"{before}: it took {units.duration(found.ns)} of their time, with"
             f" {name}={facts.setting(name, '1g')}."

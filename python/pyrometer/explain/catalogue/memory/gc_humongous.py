@@ -51,7 +51,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         place=Place(layer="jvm", setting="-XX:G1HeapRegionSize", stage_id=stage.stage_id,
                     stage_attempt=stage.attempt, stages_count=len(lost)),
         mechanism=(
-            f"Tasks stood still for {units.duration(sum_ns)} in {count} pauses that"
+            f"Tasks stood still for {units.duration(sum_ns)} in {units.counted(count, 'pause')}"
+            " that"
             f" began with an object of"
             f" half a region of G1 or more."
         ),

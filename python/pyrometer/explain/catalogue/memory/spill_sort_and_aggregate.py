@@ -98,7 +98,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             place=Place(layer="stage", stage_id=stage.stage_id, stage_attempt=stage.attempt,
                         stages_count=1, source=stage.name),
             mechanism=(
-                f"{count} of {tasks.count} tasks spilled {units.size(bytes_of[number])} to disk"
+                f"{count} of {units.counted(tasks.count, 'task')} spilled"
+                f" {units.size(bytes_of[number])} to disk"
                 f" ({units.size(tasks.total('memory_spilled_bytes'))} in memory) and ran"
                 f" {units.duration(float(lost.sum()))} longer, {how}."
             ),

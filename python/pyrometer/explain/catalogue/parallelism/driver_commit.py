@@ -57,7 +57,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                         stage_attempt=stage.attempt, stages_count=1, source=job.source),
             mechanism=(
                 f"The commit took {units.duration(took)} after the last of"
-                f" {units.count(tasks.count)} tasks had written {units.size(size)}."
+                f" {units.counted(tasks.count, 'task')} had written {units.size(size)}."
             ),
             change=(LessGap(less, what="commit"),),
             # Half: files are moved by tasks instead, on as little as two slots.

@@ -74,7 +74,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     count = str(late.size)
     ask = Remedy(kind="factor", factor="spark.dynamicAllocation.initialExecutors", level=count,
                  levels={"spark.dynamicAllocation.minExecutors": count},
-                 text=f"ask for {count} executors at the start")  # fmt: skip
+                 text=f"ask for {units.counted(late.size, 'executor')} at the start")  # fmt: skip
     hold = Remedy(kind="machine", text="hold capacity ready for the executors: nodes that are up,"
                   " and images that are loaded")  # fmt: skip
     is_set = dynamic and not unknown
@@ -83,7 +83,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     yield Suspect(
         place=Place(layer="setting" if is_set else "cluster", setting=name),
         mechanism=(
-            f"{late.size} executors registered {units.duration(float(late.min()))} to"
+            f"{units.counted(late.size, 'executor')} registered"
+            f" {units.duration(float(late.min()))} to"
             f" {units.duration(float(late.max()))} after the application's start,"
             f" {units.duration(float(late.mean()))} on average.{lost * unknown}"
         ),

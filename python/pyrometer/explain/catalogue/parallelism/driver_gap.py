@@ -80,7 +80,9 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         f"{units.duration(first.length)} between {words_of(first.before)} and"
         f" {words_of(first.after) if first.after else 'the end'}"
     )
-    several = f"{units.duration(total)} in {len(own)} pauses, the longest {longest}"
+    several = (
+        f"{units.duration(total)} in {units.counted(len(own), 'pause')}, the longest {longest}"
+    )
     sure -= 0.0 if known else len(own) * ORDINARY_BETWEEN_NS
     beyond = max(0.0, sure) / done
     least = 0.0 if typed else beyond * BESIDE

@@ -69,8 +69,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         yield Suspect(
             place=Place(layer="data", sql_id=sql_id, node_id=node_id, operator="Scan"),
             mechanism=(
-                f"The driver listed {units.count(int(files))} files of {units.size(size)} for"
-                f" {units.duration(listed)} before the scan; {units.count(wanted)} files would"
+                f"The driver listed {units.counted(int(files), 'file')} of {units.size(size)} for"
+                f" {units.duration(listed)} before the scan; {units.counted(wanted, 'file')} would"
                 " hold the same."
             ),
             change=(LessGap(less, what="listing"),),

@@ -91,7 +91,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         yield Suspect(
             place=Place(layer="driver", source=source),
             mechanism=(
-                f"{n} jobs of the line {source} ran one after another, with"
+                f"{units.counted(n, 'job')} of the line {source} ran one after another, with"
                 f" {units.duration(total)} between them in which no job ran,"
                 f" {units.duration(total / len(rounds))} each.{same}"
             ),

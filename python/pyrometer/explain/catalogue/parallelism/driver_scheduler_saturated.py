@@ -68,7 +68,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     yield Suspect(
         place=of_stage(worst, "driver", sum(bool(one.any()) for one in less.values())),
         mechanism=(
-            f"{units.count(n)} tasks waited {units.duration(total)} for the driver's scheduler,"
+            f"{units.counted(n, 'task')} waited {units.duration(total)} for the driver's scheduler,"
             f" {units.percent(share)} of the time of tasks, beyond the"
             f" {units.duration(floor)} that each needs."
         ),

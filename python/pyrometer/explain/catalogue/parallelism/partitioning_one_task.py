@@ -82,7 +82,8 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
         yield time * shared, Suspect(
             place=of_stage(stage).model_copy(update={"sql_id": sql_id}),
             mechanism=(
-                f"One task ran for {units.duration(time)} while {slots - 1} other slots had"
+                f"One task ran for {units.duration(time)} while"
+                f" {units.counted(slots - 1, 'other slot')} had"
                 f" nothing of this stage to run{named}."
             ),
             # The work stays: it is shared, and so are no cores saved.

@@ -63,7 +63,8 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
         yield span * idle, Suspect(
             place=of_stage(stage),
             mechanism=(
-                f"The stage has {count} tasks for {slots} slots, which stood idle for"
+                f"The stage has {units.counted(count, 'task')} for {units.counted(slots, 'slot')},"
+                " which stood idle for"
                 f" {units.percent(idle)} of its {units.duration(span)}."
             ),
             change=(Recount({stage.number: wanted / count}, overhead_ns(tasks)),),

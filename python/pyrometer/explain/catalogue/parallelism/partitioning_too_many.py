@@ -63,7 +63,8 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
         yield total / slots, Suspect(
             place=of_stage(stage),
             mechanism=(
-                f"{units.count(count)} tasks on {slots} slots spent {units.duration(total)},"
+                f"{units.counted(count, 'task')} on {units.counted(slots, 'slot')} spent"
+                f" {units.duration(total)},"
                 f" {units.percent(share)} of their time, on being started and ended:"
                 f" {units.duration(mean)} each."
             ),

@@ -136,7 +136,8 @@ def _suspect(stage: Stage, tasks: TaskColumns, extent: Extent) -> Suspect:
     return Suspect(
         place=of_stage(stage, "data"),
         mechanism=(
-            f"The largest of {tasks.count} tasks read {units.size(largest)}, {times} the median"
+            f"The largest of {units.counted(tasks.count, 'task')} read {units.size(largest)},"
+            f" {times} the median"
             f" ({units.size(median)}), and the longest ran {units.duration(longest)} where the"
             f" median ran {units.duration(middle)}; what tasks read explains"
             f" {units.percent(extent.value)} of its excess."

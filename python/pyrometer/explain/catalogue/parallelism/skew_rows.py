@@ -63,7 +63,8 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
         yield extent.value * (longest - float(time.mean())), Suspect(
             place=of_stage(stage, "data"),
             mechanism=(
-                f"The largest of {tasks.count} tasks read {units.count(round(most))} rows where the"
+                f"The largest of {units.counted(tasks.count, 'task')} read"
+                f" {units.counted(round(most), 'row')} where the"
                 f" median read {units.count(round(median))}, and the longest ran"
                 f" {units.duration(longest)} where the median ran {units.duration(middle)}; rows"
                 f" explain {units.percent(extent.value)} of its excess."

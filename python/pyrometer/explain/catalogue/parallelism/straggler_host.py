@@ -154,7 +154,8 @@ def _suspect(
         place=Place(layer="host", host=name, stages_count=len(less)),
         mechanism=(
             f"Tasks on {name} took {ratio[0]:.3g} times as long as those of the same stages on"
-            f" other hosts, for the same bytes ({ratio[1]:.3g} to {ratio[2]:.3g}, {n} tasks)."
+            f" other hosts, for the same bytes ({ratio[1]:.3g} to {ratio[2]:.3g},"
+            f" {units.counted(n, 'task')})."
         ),
         change=(Less("host", less),),
         extent=Extent(value / high, max(0.0, low / high), 1.0, n),

@@ -59,7 +59,8 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
             place=of_stage(stage),
             mechanism=(
                 f"The task that ended last began {units.duration(late)} into the stage and ran"
-                f" {units.duration(float(time[last]))}, where the median of {tasks.count} tasks ran"
+                f" {units.duration(float(time[last]))}, where the median of"
+                f" {units.counted(tasks.count, 'task')} ran"
                 f" {units.duration(median)}."
             ),
             change=(LongestFirst([stage.number]),),

@@ -116,7 +116,8 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
         yield float(longer.max()), Suspect(
             place=of_stage(stage),
             mechanism=(
-                f"{count} of {tasks.count} tasks {'waited for' if known else 'took'}"
+                f"{count} of {units.counted(tasks.count, 'task')}"
+                f" {'waited for' if known else 'took'}"
                 f" {_range(wait[far])}{loading}{where}, where the median"
                 f" {'waited' if known else 'took'} {units.duration(float(np.median(wait)))}; they"
                 f" read no more{' and used no more CPU' if known else ''} for it."

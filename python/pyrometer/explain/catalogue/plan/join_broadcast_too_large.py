@@ -107,10 +107,10 @@ def _suspect(facts: Facts, plan: Plan, join: Node) -> tuple[float, Suspect] | No
         place=place(facts, "driver", [stage.number], sql_id=plan.sql.sql_id, node_id=node.node_id,
                     operator=node.name, setting=SETTING),
         mechanism=(
-            f"{units.count(mine)} rows, {units.size(size)}, are broadcast: the driver decoded,"
+            f"{units.counted(mine, 'row')}, {units.size(size)}, are broadcast: the driver decoded,"
             f" built and sent them for {units.duration(wanted)}, {units.duration(idle)} of it with"
             f" no task running; a shuffle of both sides takes about {units.duration(shuffle)} on"
-            f" {units.count(facts.slots)} slots."
+            f" {units.counted(facts.slots, 'slot')}."
         ),
         change=(LessGap(less, frozenset({stage.number}), "broadcast"),),
         extent=Extent(value, low, high),

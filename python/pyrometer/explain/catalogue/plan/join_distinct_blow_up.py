@@ -82,9 +82,9 @@ def _suspect(facts: Facts, plan: Plan, node: Node) -> tuple[float, Suspect] | No
         place=place(facts, "sql", cost.lost, sql_id=plan.sql.sql_id, node_id=node.node_id,
                     operator=node.name),
         mechanism=(
-            f"Several counts of distinct values expand {units.count(below[0])} rows into"
+            f"Several counts of distinct values expand {units.counted(below[0], 'row')} into"
             f" {units.count(out)}, {out / below[0]:.3g} for each:"
-            f" {units.duration(cost.ns)} of CPU in {units.count(len(cost.lost))} stages."
+            f" {units.duration(cost.ns)} of CPU in {units.counted(len(cost.lost), 'stage')}."
         ),
         change=cost.change,
         extent=cost.extent.times(low, high),

@@ -79,7 +79,7 @@ def _suspect(facts: Facts, plan: Plan, node: Node, out: int) -> tuple[float, Sus
         place=place(facts, "sql", cost.lost, sql_id=plan.sql.sql_id, node_id=node.node_id,
                     operator=node.name),
         mechanism=(
-            f"{node.name} gives {units.count(out)} rows from {units.count(sides[0])} and"
+            f"{node.name} gives {units.counted(out, 'row')} from {units.count(sides[0])} and"
             f" {units.count(sides[1])}, {out / most:.3g} for each of the larger side: keys are"
             " duplicated on both sides"
             + (", and what is above reduces the rows again." if reduced else ".")

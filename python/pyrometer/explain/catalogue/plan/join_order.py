@@ -146,7 +146,7 @@ def _said(
         place=place(facts, "sql", cost.lost, sql_id=plan.sql.sql_id, node_id=chain.lower.node_id,
                     operator=chain.lower.name),
         mechanism=(
-            f"{chain.lower.name} works on {units.count(chain.a_rows)} rows and gives"
+            f"{chain.lower.name} works on {units.counted(chain.a_rows, 'row')} and gives"
             f" {units.count(chain.lower_rows)}, of which the next join keeps"
             f" {units.count(chain.upper_rows)} ({chain.kept:.2g} of them) by columns of the same"
             f" input: {units.duration(cost.ns)} of CPU come before it."

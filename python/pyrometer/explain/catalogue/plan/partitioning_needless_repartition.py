@@ -86,7 +86,8 @@ def _suspect(facts: Facts, plan: Plan, upper: Node, lower: Node) -> tuple[float,
                     operator=lower.name, expression=unnumbered(lower.simple_string)),
         mechanism=(
             f"Rows are repartitioned and go straight into another shuffle: the stage between,"
-            f" {units.count(tasks)} tasks, took {units.duration(time)} to read the one and write"
+            f" {units.counted(tasks, 'task')}, took {units.duration(time)} to read the one and"
+            " write"
             " the other."
         ),
         change=(Less(what, dict.fromkeys(lost, 1.0)),),
