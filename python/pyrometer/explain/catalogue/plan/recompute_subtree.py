@@ -1,16 +1,16 @@
 """The same data is read and computed again for each query or job that needs it.
 
 What it is
-    Several queries of an application begin with the same scan, filters and expressions, or several
-    jobs of a program with the same lineage, and nothing is kept between them.
+    Several queries of an application, or several branches of one, begin with the same scan, filters
+    and expressions, and nothing is kept between them.
 
 Mechanism
     Each of them computes it again. Kept once (cache, or a table), the others read the result. Taken
     away are the stages that repeat, from the second on, but for reading what was kept.
 
 Evidence
-    Stages with the same operators over the same input: as many tasks, bytes and rows read and
-    written, and the same text of the plan.
+    Stages with the same operators over the same input: as many rows read and written, and the same
+    text of the plan; behind a shuffle, where the same queries repeat what comes before it.
 
 Remedy
     `cache()` (or `persist`, or a checkpoint) after the last step that they share, and an action
