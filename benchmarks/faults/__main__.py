@@ -21,6 +21,7 @@ from benchmarks.faults.calibration import calibration
 from benchmarks.faults.cases import DEVELOPMENT
 from benchmarks.faults.judge import judge
 from benchmarks.faults.later_cases import LATER
+from benchmarks.faults.listing import listing
 from benchmarks.faults.record import record, recorded
 from benchmarks.faults.third_cases import THIRD
 from benchmarks.faults.verdict import explained, line, outcomes, table
@@ -43,6 +44,7 @@ def main() -> None:
     parser.add_argument("--plot", type=Path, help="write predicted against measured, SVG")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--size", type=int, default=1, help="times the rows of the largest tables")
+    parser.add_argument("--list", type=Path, help="write a row for each planted cause, Markdown")
     phase = parser.add_mutually_exclusive_group()
     phase.add_argument("--record", action="store_true", help="run only, and explain nothing")
     phase.add_argument("--judge", action="store_true", help="explain the kept runs only")
@@ -66,7 +68,10 @@ def main() -> None:
     replace(asked.output, {"schema": SCHEMA, "rows": rows})
     for key, row in sorted(rows.items()):
         print(key, line(row))
-    verdict = judge(outcomes(rows, of.cases))
+    found_of = outcomes(rows, of.cases)
+    verdict = judge(found_of)
+    if asked.list:
+        asked.list.write_text(listing(found_of))
     print(table(verdict))
     if asked.plot:
         asked.plot.write_text(calibration(verdict.points))
