@@ -58,6 +58,14 @@ def test_a_job_that_only_infers_a_schema(tmp_path: Path) -> None:
     assert ".schema(" in found.remedies[0].after
 
 
+def test_a_statement_that_names_files_infers_by_reading_them_as_text(tmp_path: Path) -> None:
+    rdds = '[{"name":"MapPartitionsRDD","scope":{"name":"mapPartitions"}},{"name":"Scan text "}]'
+    for name, found in ((rdds, 1), (rdds.replace("Scan text", "Scan parquet"), 0)):
+        job = reading([3000] * 4, 10 * MIB, name="sql at Main.scala:3")
+        job.log.rows["stages"][0]["rdd_names"] = name
+        assert len(job.found(tmp_path / str(found), INFERRED)) == found
+
+
 def test_a_job_that_writes_what_it_reads(tmp_path: Path) -> None:
     job = reading([3000] * 4, 10 * MIB, output_bytes=MIB)
     assert job.all_found(tmp_path, INFERRED) == []

@@ -37,19 +37,24 @@ from pyrometer.explain.schema import Evidence, Place, Remedy
 from pyrometer.explain.what_if import Extent
 
 READERS = ("json at ", "csv at ", "xml at ", "load at ", "parquet at ", "orc at ", "table at ")
+IN_SQL = "sql at "
+"""A statement that names files: the job that infers reads them as text."""
 ACHIEVED = (0.9, 1.0)
 """Share that goes; low: the first use of a file system and of its classes moves to the next job."""
 MOST = 5
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
+    as_text = _reading_text(facts)
     jobs: dict[int | None, list[int]] = {}
     for stage in facts.stages:
         jobs.setdefault(stage.job_id, []).append(stage.number)
     found = []
     for numbers in jobs.values():
         stage = facts.stages[numbers[-1]]
-        if len(numbers) > 1 or not (stage.name or "").startswith(READERS):
+        name = stage.name or ""
+        in_sql = name.startswith(IN_SQL) and stage.number in as_text
+        if len(numbers) > 1 or not (in_sql or name.startswith(READERS)):
             continue
         tasks = facts.tasks_of(stage.number)
         moved = sum(
@@ -93,6 +98,17 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                        after='spark.read.schema("id BIGINT, name STRING").json(path)'),
             ],
         )  # fmt: skip
+
+
+def _reading_text(facts: Facts) -> set[int]:
+    """Numbers of stages that scan files as text, or as what their format does not say."""
+    rows = facts.tables.query(
+        "SELECT stage_id, coalesce(stage_attempt, 0) FROM stages"
+        " WHERE regexp_matches(rdd_names, 'Scan (text|binaryFile)') AND contains(rdd_names,"
+        " 'mapPartitions')"
+    )
+    found = {facts.number(stage, attempt) for stage, attempt in rows}
+    return {number for number in found if number is not None}
 
 
 RULE = Rule(

@@ -9,8 +9,10 @@ Mechanism
     away are the stages that repeat, from the second on, but for reading what was kept.
 
 Evidence
-    Stages with the same operators over the same input: as many rows read and written, and the same
-    text of the plan; behind a shuffle, where the same queries repeat what comes before it.
+    Parts of plans that are alike: the same files, conditions, keys of joins, exchanges, sorts,
+    windows and aggregates, and as many rows; columns may differ, as Spark prunes them for each
+    query. Whole stages count, and of stages that go on with other work the CPU samples of the part.
+    A scan with its filters alone is not counted.
 
 Remedy
     `cache()` (or `persist`, or a checkpoint) after the last step that they share, and an action
@@ -31,116 +33,96 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less
-from pyrometer.explain.evidence.plan_nodes import plans, unnumbered
 from pyrometer.explain.evidence.saying import code, place, shown_by
+from pyrometer.explain.evidence.shared_subtrees import Part, computed_again, stages_of
+from pyrometer.explain.evidence.stack_shares import of_nodes
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.what_if import Extent
-from pyrometer.simulation.measured import Stage
 
 ACHIEVED = (0.5, 0.95)
 """Of the repeated stages' time: reading rows kept in memory costs the rest."""
 MOST = 5
-_KEPT = ("InMemoryTableScan", "InMemoryRelation")
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
-    texts, queries = _texts(facts)
-    groups = _groups(facts, texts)
-    # What a query reads again it computes on from there: by the queries that share it.
-    shared: dict[frozenset[int], list[list[Stage]]] = defaultdict(list)
-    for group in groups:
-        shared[frozenset().union(*(queries[one.stage_id] for one in group))].append(group)
-    begun = [
-        mine for mine, found in shared.items()
-        if any(_read_rows(facts, group[0]) > 0 for group in found)
-    ]  # fmt: skip
-    repeated = [
-        found for mine, found in shared.items() if any(mine <= other for other in begun)
-    ]  # fmt: skip
-    repeated.sort(key=lambda found: -_time(facts, _again(found)))
-    for found in repeated[:MOST]:
-        yield _suspect(facts, found)
-
-
-def _groups(facts: Facts, texts: Mapping[int, str]) -> list[list[Stage]]:
-    """Give the stages of each kind that ran more than once."""
-    groups: dict[tuple[object, ...], list[Stage]] = defaultdict(list)
+    groups: dict[frozenset[str], list[tuple[Part, Part]]] = defaultdict(list)
     iterations = _iterations(facts)
-    for stage in facts.stages:
-        text = texts.get(stage.stage_id)
-        if stage.attempt or not stage.tasks_count or text is None:
-            continue
-        if any(name in text for name in _KEPT):
-            continue
-        tasks = facts.tasks_of(stage.number)
-        read = _read_rows(facts, stage), tasks.total("shuffle_read_records_count")
-        written = tasks.total("shuffle_written_records_count")
-        groups[(text, *read, written, iterations.get(stage.stage_id))].append(stage)
-    return [group for group in groups.values() if len(group) > 1]
+    for again, first in computed_again(facts):
+        if iterations.get(again.plan.sql.sql_id) == iterations.get(first.plan.sql.sql_id):
+            groups[again.inputs].append((again, first))
+    found = []
+    for pairs in groups.values():
+        shares = _shares(facts, [again for again, _ in pairs])
+        spent = {
+            number: share * float(facts.tasks_of(number).duration_ns.sum())
+            for number, share in shares.items()
+        }
+        if sum(spent.values()) > 0:
+            found.append((pairs, shares, spent))
+    found.sort(key=lambda one: -sum(one[2].values()))
+    for pairs, shares, spent in found[:MOST]:
+        yield _suspect(facts, pairs, shares, spent)
 
 
-def _read_rows(facts: Facts, stage: Stage) -> float:
-    return facts.tasks_of(stage.number).total("input_records_count")
+def _shares(facts: Facts, parts: Sequence[Part]) -> dict[int, float]:
+    """Give the share of each stage's time that computes again, by number.
 
-
-def _again(groups: Sequence[Sequence[Stage]]) -> list[Stage]:
-    return [stage for group in groups for stage in group[1:]]
-
-
-def _texts(facts: Facts) -> tuple[dict[int, str], dict[int, set[int]]]:
-    """Say what each stage computes, and for which queries.
-
-    That is the texts of the plan's nodes in it, without numbers.
+    Of a stage that goes on with other work, it is what CPU samples say.
     """
-    found: dict[int, list[str]] = defaultdict(list)
-    queries: dict[int, set[int]] = defaultdict(set)
-    for plan in plans(facts):
-        for node in plan.sql.nodes:
-            if node.name.startswith("WholeStageCodegen"):
-                continue
-            for stage_id in node.stage_ids:
-                found[stage_id].append(unnumbered(node.simple_string or node.name))
-                queries[stage_id].add(plan.sql.sql_id)
-    return {stage: "\n".join(sorted(lines)) for stage, lines in found.items()}, queries
+    shares: dict[int, float] = {}
+    for part in parts:
+        whole, some = stages_of(facts, part)
+        shares |= dict.fromkeys(whole, 1.0)
+        if some and facts.has("samples"):
+            sampled = of_nodes(facts, part.plan.sql.sql_id, part.node_ids).by_stage
+            for number in some & sampled.keys():
+                more = sampled[number] * facts.cpu_share(number)
+                shares[number] = min(1.0, shares.get(number, 0.0) + more)
+    return {number: share for number, share in shares.items() if share > 0}
 
 
 def _iterations(facts: Facts) -> dict[int, int | None]:
-    rows = facts.tables.query("SELECT stage_id, iteration FROM w_stages")
-    return {int(stage): iteration for stage, iteration in rows}
+    rows = facts.tables.query("SELECT DISTINCT sql_id, iteration FROM w_stages")
+    return {int(sql): iteration for sql, iteration in rows if sql is not None}
 
 
-def _time(facts: Facts, stages: Sequence[Stage]) -> float:
-    return sum(float(facts.tasks_of(stage.number).duration_ns.sum()) for stage in stages)
-
-
-def _suspect(facts: Facts, groups: Sequence[Sequence[Stage]]) -> Suspect:
-    again = _again(groups)
-    spent = _time(facts, again)
-    read = sum(facts.tasks_of(group[0].number).total("input_bytes") for group in groups)
-    costs = {stage.number: _time(facts, [stage]) for stage in again}
-    every = sorted(stage.stage_id for group in groups for stage in group)
-    names = ", ".join(map(str, every[:6]))
+def _suspect(
+    facts: Facts,
+    pairs: Sequence[tuple[Part, Part]],
+    shares: Mapping[int, float],
+    spent: Mapping[int, float],
+) -> Suspect:
+    largest, first = max(pairs, key=lambda pair: len(pair[0].node_ids))
+    queries = {one.plan.sql.sql_id for pair in pairs for one in pair}
+    total = sum(spent.values())
+    stages = sorted(facts.stages[number].stage_id for number in shares)
+    name = facts.stages[max(spent, key=lambda number: spent[number])].name
     return Suspect(
-        place=place(facts, "sql", costs, source=groups[0][0].name),
+        place=place(facts, "sql", spent, source=name, sql_id=largest.plan.sql.sql_id,
+                    node_id=largest.node.node_id, operator=largest.node.name.strip()),
         mechanism=(
-            f"Stages {names}{' and more' if len(every) > 6 else ''} compute the same from the same"
-            f" {units.size(round(read))} of input: the {len(again)} repetitions took"
-            f" {units.duration(spent)} of tasks."
+            f"{_who(len(queries))} the same from the same input, up to {largest.node.name.strip()}"
+            f" (node {first.node.node_id} of SQL {first.plan.sql.sql_id}):"
+            f" {units.counted(len(pairs), 'repetition')} took {units.duration(total)} of tasks."
         ),
-        change=(Less("recomputed", dict.fromkeys((stage.number for stage in again), 1.0)),),
-        extent=Extent(n=len(again)).times(*ACHIEVED),
+        change=(Less("recomputed", dict(shares)),),
+        extent=Extent(n=len(pairs)).times(*ACHIEVED),
         evidence=[
-            shown_by("time of tasks that repeat", spent, "ns", "tasks",
-                 "SELECT stage_id, sum(finish_wall_ns - launch_wall_ns) FROM tasks WHERE stage_id"
-                 f" IN ({', '.join(map(str, every))}) GROUP BY stage_id",
-                 f"/stage/{again[0].stage_id}/{again[0].attempt}", len(again)),
+            shown_by("time of tasks that repeat", total, "ns", "tasks",
+                     "SELECT stage_id, sum(finish_wall_ns - launch_wall_ns) FROM tasks WHERE"
+                     f" stage_id IN ({', '.join(map(str, stages))}) GROUP BY stage_id",
+                     f"/sql/{largest.plan.sql.sql_id}/{largest.node.node_id}", len(pairs)),
         ],
         remedies=[
             code("keep what they share after its last common step", "shared = spark.read…",
                  "shared = spark.read… .cache()"),
         ],
     )  # fmt: skip
+
+
+def _who(queries: int) -> str:
+    return "One query computes" if queries == 1 else f"{units.count(queries)} queries compute"
 
 
 RULE = Rule(
