@@ -27,3 +27,16 @@ def test_files_of_the_right_size_cannot_be_fewer(tmp_path: Path) -> None:
 
 def test_a_listing_of_some_milliseconds(tmp_path: Path) -> None:
     assert not _job(9, 100, 1 << 20).found(tmp_path, RULE)
+
+
+def test_a_job_that_lists_paths(tmp_path: Path) -> None:
+    job = Job()
+    job.query(0, 1, [("Scan", "Scan")])
+    job.stage([10] * 2_000, name="parquet at Main.scala:3")
+    job.log.rows["jobs"][-1]["description"] = (
+        "Listing leaf files and directories for 2000 paths:<br/>file:/data/a, ..."
+    )
+    job.stage([1_000] * 4)
+    (found,) = job.found(tmp_path, RULE)
+    assert "A job of 2 000 tasks listed 2000 paths, in 20.0 s of tasks" in found.mechanism
+    assert saves(found, 5_000 * 0.9)

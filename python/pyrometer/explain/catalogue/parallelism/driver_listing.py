@@ -5,10 +5,12 @@ What it is
 
 Mechanism
     The listing is over before the first task is launched. Its time goes with the number of files;
-    with files of 128 MiB there are fewer. Taken away is what the other files cost.
+    with files of 128 MiB there are fewer. Taken away is what the other files cost. Where there are
+    more than 32 paths, a job of its own lists them.
 
 Evidence
-    Spark's metric "metadata time" of a scan, with "number of files read" and "size of files read".
+    Spark's metric "metadata time" of a scan, with "number of files read" and "size of files read";
+    jobs that say what they list.
 
 Remedy
     Compact the files; partition less finely; filter on partition columns of a table that the
@@ -27,13 +29,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
-from pyrometer.explain.change import LessGap
+from pyrometer.explain.change import Less, LessGap
 from pyrometer.explain.evidence.driver_time import nodes_of, stretches
 from pyrometer.explain.evidence.places import MOST_SUSPECTS
 from pyrometer.explain.evidence.saying import compact
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
-from pyrometer.explain.schema import Evidence, Place
+from pyrometer.explain.schema import Evidence, Place, Remedy
 from pyrometer.explain.what_if import Extent
 
 _SCANS = """
@@ -47,8 +49,54 @@ GROUP BY ALL HAVING listed_ns > 0 AND files > 0 ORDER BY listed_ns DESC
 """
 
 
+LISTING = "Listing leaf files and directories for "
+"""Description of the jobs by which Spark lists more paths than
+``spark.sql.sources.parallelPartitionDiscovery.threshold``: `InMemoryFileIndex`."""
+LISTED_BY_A_JOB = (0.8, 1.0)
+"""Of such a job: few files are listed by the driver, in milliseconds each. Assumed."""
+
+
+def _jobs(facts: Facts) -> Iterator[Suspect]:
+    """Find jobs that only list files."""
+    rows = facts.tables.query(
+        "SELECT job_id, description FROM jobs WHERE starts_with(description, $1)", [LISTING]
+    )
+    said = {int(job): str(text) for job, text in rows}
+    for stage in facts.stages:
+        text = said.get(stage.job_id) if stage.job_id is not None else None
+        if text is None or not stage.tasks_count:
+            continue
+        tasks = facts.tasks_of(stage.number)
+        spent = float(tasks.duration_ns.sum())
+        paths = text.removeprefix(LISTING).split(":")[0]
+        yield Suspect(
+            place=Place(layer="driver", stage_id=stage.stage_id, stage_attempt=stage.attempt,
+                        stages_count=1, source=stage.name),
+            mechanism=(
+                f"A job of {units.counted(tasks.count, 'task')} listed {paths}, in"
+                f" {units.duration(spent)} of tasks, before they were read."
+            ),
+            change=(Less("listing", {stage.number: 1.0}),),
+            extent=Extent(n=tasks.count).times(*LISTED_BY_A_JOB),
+            evidence=[
+                Evidence(what="time of the tasks that list", estimate=exactly(spent, tasks.count),
+                         unit="ns", table="tasks", link=f"/stage/{stage.stage_id}/{stage.attempt}",
+                         query="SELECT sum(finish_wall_ns - launch_wall_ns) FROM tasks WHERE"
+                         f" stage_id = {stage.stage_id} AND stage_attempt = {stage.attempt}"),
+            ],
+            remedies=[
+                Remedy(kind="data", text="compact the files, or partition less finely",
+                       before='df.write.partitionBy("day", "hour", "minute").parquet(path)',
+                       after='df.write.partitionBy("day").parquet(path)'),
+            ],
+        )  # fmt: skip
+
+
 def _suspects(facts: Facts) -> Iterator[Suspect]:
-    if facts.measured is None or not facts.has("node_metrics"):
+    if facts.measured is None:
+        return
+    yield from _jobs(facts)
+    if not facts.has("node_metrics"):
         return
     kept = [one for one in stretches(facts) if one.kind in ("planning", "in_query")]
     rows = facts.tables.query(_SCANS, [facts.measured.app_index])
@@ -91,6 +139,11 @@ RULE = Rule(
     cause="file listing",
     suspects=_suspects,
     needs=(SQL_PLANS,),
-    explains=("driver.planning",),
+    explains=(
+        "driver.planning",
+        "driver.scheduler-saturated",
+        "partitioning.too-many",
+        "serialisation.closure",
+    ),
     refute="Read a compacted copy: if the metadata time stays, the file system is slow.",
 )
