@@ -13,8 +13,10 @@ from pyrometer.explain.rule import PROFILE, Need
 from pyrometer.explain.what_if import Extent
 from pyrometer.statistics.shares import Z, wilson
 
-SCALAR = ("BatchEvalPython", "ArrowEvalPython")
-"""Operators that evaluate a function of columns."""
+SCALAR = (
+    "BatchEvalPython", "ArrowEvalPython", "BatchEvalPythonUDTF", "ArrowEvalPythonUDTF",
+)  # fmt: skip
+"""Operators that evaluate a function of columns: for a value, or (UDTF) for rows."""
 _WORK = """
 SELECT x.stage_id, coalesce(a.stage_attempt, 0), x.operator, any_value(x.sql_id), x.node_id,
   coalesce(s.work, 'unknown'), sum(x.weight)::DOUBLE, count(*)

@@ -2,7 +2,8 @@
 
 What it is
     A sort-merge (or shuffled hash) join of a large table with one of some megabytes: the large one
-    is written, sent, read and sorted again.
+    is written, sent, read and sorted again. Or adaptive execution sees how small the other side is
+    when the large one has been shuffled, and broadcasts it then.
 
 Mechanism
     With the small side broadcast, the large side stays where it is: no shuffle of it, and no sort.
@@ -37,14 +38,19 @@ from pyrometer.accounts.plan_schema import Node
 from pyrometer.core import units
 from pyrometer.explain.evidence.node_costs import cpu_of_nodes, metric_times
 from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans
-from pyrometer.explain.evidence.saying import factor, place, shown_by
+from pyrometer.explain.evidence.saying import code, factor, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
 
 NAMES = ("SortMergeJoin", "ShuffledHashJoin")
+LATE = "BroadcastHashJoin"
+OWN = "ENSURE_REQUIREMENTS"
+"""Of an exchange that Spark put in, and not the user."""
 SETTING = "spark.sql.autoBroadcastJoinThreshold"
 ACHIEVED = (0.5, 1.0)
 """Of shuffle and sort of the large side: to build and probe the broadcast table costs the rest."""
+ACHIEVED_LATE = (0.8, 1.0)
+"""Of the shuffle where the broadcast is made all the same."""
 BY_METRICS = (0.5, 8.0)
 """Of the times that the metrics hold: see above."""
 EXPANDS = 10
@@ -60,8 +66,51 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         for node in plan.sql.nodes:
             if node.name in NAMES:
                 found = _suspect(facts, plan, node)
-                if found is not None:
-                    yield found
+            elif node.name == LATE:
+                found = _late(facts, plan, node)
+            else:
+                continue
+            if found is not None:
+                yield found
+
+
+def _late(facts: Facts, plan: Plan, node: Node) -> Suspect | None:
+    """Judge a broadcast that was decided only when the large side had been shuffled."""
+    sides = plan.below(node)
+    if len(sides) != 2:
+        return None
+    streamed = sides[1 if ", BuildLeft" in (node.simple_string or "") else 0]
+    size = metric(streamed, "data size")
+    if streamed.name != "Exchange" or OWN not in (streamed.simple_string or "") or not size:
+        return None
+    label = f"shuffle {plan.sql.sql_id} {streamed.node_id}"
+    cost = cpu_of_nodes(facts, plan, label, {streamed.node_id})
+    bounds, how = ACHIEVED_LATE, "took"
+    if cost is None:
+        cost, bounds = metric_times(facts, label, [streamed]), BY_METRICS
+        how = "took at least"
+    if cost is None:
+        return None
+    return Suspect(
+        place=place(facts, "sql", cost.lost, sql_id=plan.sql.sql_id, node_id=node.node_id,
+                    operator=node.name),
+        mechanism=(
+            f"The large side of {node.name}, {units.size(size)}, had been shuffled when Spark saw"
+            f" that the other one is small enough to be broadcast: that {how}"
+            f" {units.duration(cost.ns)} of tasks."
+        ),
+        change=cost.change,
+        extent=cost.extent.times(*bounds),
+        evidence=[
+            shown_by("bytes of the large side", float(size), "bytes", "node_metrics",
+                     "show --json: sql[].nodes[].metrics",
+                     f"/sql/{plan.sql.sql_id}/{streamed.node_id}"),
+        ],
+        remedies=[
+            code("say that the other side is small", 'large.join(small, "k")',
+                 'large.join(broadcast(small), "k")'),
+        ],
+    )  # fmt: skip
 
 
 def _exchange(plan: Plan, side: Node) -> Node | None:
