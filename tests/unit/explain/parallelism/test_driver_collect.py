@@ -35,3 +35,16 @@ def test_a_pause_after_a_few_bytes_is_not_the_result(tmp_path: Path) -> None:
 
 def test_small_results(tmp_path: Path) -> None:
     assert not _job(5, 1_000, 1).found(tmp_path, RULE)
+
+
+def test_parts_that_a_line_fetches_one_after_another_are_one_finding(tmp_path: Path) -> None:
+    job = Job()
+    for _ in range(6):
+        sql = job.query(job.now_ms, job.now_ms + 1_600)
+        job.stage([500], gap_ms=100, sql=sql, name="toLocalIterator at report.py:9",
+                  columns=lambda _: {"result_size_bytes": 20_000_000})  # fmt: skip
+        job.now_ms += 1_000
+    (found,) = job.found(tmp_path, RULE)
+    assert "114 MiB of results went to the driver in 6 jobs of the line" in found.mechanism
+    assert found.place.stages_count == 6
+    assert saves(found, 6 * 800)

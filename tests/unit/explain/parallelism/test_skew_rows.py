@@ -36,3 +36,16 @@ def test_rows_of_as_many_bytes_are_skew_of_bytes(tmp_path: Path) -> None:
 def test_even_rows(tmp_path: Path) -> None:
     job = _job([1_000, 1_010, 990, 1_000] * 4, [1_000, 1_010, 990, 1_000] * 4, [10] * 16)
     assert not job.found(tmp_path, RULE)
+
+
+def test_two_tasks_of_which_one_has_nearly_all_rows(tmp_path: Path) -> None:
+    # Partitions that adaptive execution joined: 9 s and 1 s on four slots, at 5 s each if even.
+    (found,) = _job([9_000, 1_000], [9_000, 1_000], [10, 10]).found(tmp_path, RULE)
+    assert saves(found, 9_000 - 5_000)
+    low = found.saving.elapsed_ns.low
+    assert low is not None
+    assert low < 0.6 * 4e9
+
+
+def test_two_tasks_of_which_one_is_slow_for_as_many_rows(tmp_path: Path) -> None:
+    assert not _job([9_000, 1_000], [5_000, 5_000], [10, 10]).all_found(tmp_path, RULE)

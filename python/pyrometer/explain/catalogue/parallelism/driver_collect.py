@@ -27,25 +27,58 @@ Source
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less, LessGap
-from pyrometer.explain.evidence.driver_time import Stretch, nodes_of, stretches
+from pyrometer.explain.evidence.driver_time import OPAQUE, Stretch, nodes_of, stretches
 from pyrometer.explain.evidence.places import MOST_SUSPECTS, of_stage, of_tasks
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
+from pyrometer.simulation.measured import Floats, Stage
 
+MOST_STAGES = 64
+"""Stages whose results are looked at, the largest."""
 SLOWEST, FASTEST, FASTEST_PYTHON = 2e6, 1e9, 40e6
 """Bytes that a driver decodes in a second: rows pickled to Python, and rows copied. Not measured;
 assumed."""
 
 
+@dataclass(frozen=True)
+class Result:
+    """What the results of a stage cost: its tasks, and the driver up to `gap_ns`."""
+
+    stage: Stage
+    size: float
+    took: Floats
+    gap_ns: float
+    least_ns: float
+    less: Mapping[int, float]
+
+    @property
+    def total_ns(self) -> float:
+        """Tasks and driver."""
+        return float(self.took.sum()) + self.gap_ns
+
+
 def _suspects(facts: Facts) -> Iterator[Suspect]:
+    lines: dict[str, list[Result]] = defaultdict(list)
+    for one in _results(facts):
+        # A line that fetches part by part has a job for each.
+        name = one.stage.name or ""
+        known = name and not any(word in name for word in (OPAQUE, "CompletableFuture"))
+        lines[name if known else f"{one.stage.stage_id}"].append(one)
+    order = sorted(lines.values(), key=lambda mine: -sum(one.total_ns for one in mine))
+    for mine in order[:MOST_SUSPECTS]:
+        yield _suspect(facts, mine)
+
+
+def _results(facts: Facts) -> Iterator[Result]:
     tasks = facts.tasks
     if facts.measured is None or not tasks.known("result_size_bytes"):
         return
@@ -57,7 +90,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     sized = sorted(
         facts.stages, key=lambda one: -facts.tasks_of(one.number).total("result_size_bytes")
     )
-    for stage in sized[:MOST_SUSPECTS]:
+    for stage in sized[:MOST_STAGES]:
         own = facts.tasks_of(stage.number)
         if not stage.tasks_count or own.total("output_bytes") > 0:
             continue
@@ -74,32 +107,48 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             fastest = FASTEST_PYTHON if ".py:" in (stage.name or "") else FASTEST
             least = min(gap, size / fastest * 1e9)
             less = nodes_of(facts, [(start, start + gap)]) if gap > 0 else {}
-        total = float(took.sum()) + gap
-        if total <= 0:
-            continue
-        low = (float(took.sum()) + least) / total
-        yield Suspect(
-            place=of_stage(stage, "driver"),
-            mechanism=(
-                f"{units.size(size)} of results went to the driver: tasks spent"
-                f" {units.duration(float(took.sum()))} on them, and the driver up to"
-                f" {units.duration(gap)} after the last job."
-            ),
-            change=(Less("result", {stage.number: took}), LessGap(less, frozenset({stage.number}))),
-            extent=Extent((1 + low) / 2, low, 1.0, own.count),
-            evidence=[
-                of_tasks("results", size, "bytes", "sum(result_size_bytes)", stage, own.count),
-                of_tasks("time of fetching and serialising", float(took.sum()), "ns",
-                         "sum(coalesce(finish_wall_ns - getting_result_wall_ns, 0)"
-                         " + result_serialization_time_ns)", stage, own.count),
-            ],
-            remedies=[
-                Remedy(kind="factor", factor="spark.sql.execution.arrow.pyspark.enabled",
-                       level="true", text="where it is toPandas: send columns, not rows"),
-                Remedy(kind="code", text="aggregate, or write, where the data are",
-                       before="rows = df.collect()", after="df.write.parquet(path)"),
-            ],
-        )  # fmt: skip
+        found = Result(stage, size, took, gap, least, less)
+        if found.total_ns > 0:
+            yield found
+
+
+def _suspect(facts: Facts, mine: Sequence[Result]) -> Suspect:
+    largest = max(mine, key=lambda one: one.total_ns)
+    stage, size = largest.stage, sum(one.size for one in mine)
+    took, gap = sum(float(one.took.sum()) for one in mine), sum(one.gap_ns for one in mine)
+    low = (took + sum(one.least_ns for one in mine)) / (took + gap)
+    count = sum(facts.tasks_of(one.stage.number).count for one in mine)
+    jobs = f" in {units.counted(len(mine), 'job')} of the line" if len(mine) > 1 else ""
+    after = "after them" if len(mine) > 1 else "after the last job"
+    less: dict[int, float] = {}
+    for one in mine:
+        for node, ns in one.less.items():
+            less[node] = less.get(node, 0.0) + ns
+    return Suspect(
+        place=of_stage(stage, "driver", len(mine)),
+        mechanism=(
+            f"{units.size(size)} of results went to the driver{jobs}: tasks spent"
+            f" {units.duration(took)} on them, and the driver up to {units.duration(gap)} {after}."
+        ),
+        change=(
+            Less("result", {one.stage.number: one.took for one in mine}),
+            LessGap(less, frozenset(one.stage.number for one in mine)),
+        ),
+        extent=Extent((1 + low) / 2, low, 1.0, count),
+        evidence=[
+            of_tasks("results of its largest stage", largest.size, "bytes",
+                     "sum(result_size_bytes)", stage, count),
+            of_tasks("time of fetching and serialising there", float(largest.took.sum()), "ns",
+                     "sum(coalesce(finish_wall_ns - getting_result_wall_ns, 0)"
+                     " + result_serialization_time_ns)", stage, count),
+        ],
+        remedies=[
+            Remedy(kind="factor", factor="spark.sql.execution.arrow.pyspark.enabled",
+                   level="true", text="where it is toPandas: send columns, not rows"),
+            Remedy(kind="code", text="aggregate, or write, where the data are",
+                   before="rows = df.collect()", after="df.write.parquet(path)"),
+        ],
+    )  # fmt: skip
 
 
 RULE = Rule(

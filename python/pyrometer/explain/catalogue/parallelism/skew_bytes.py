@@ -45,7 +45,8 @@ from pyrometer.explain.what_if import Extent
 from pyrometer.simulation.measured import Floats, Stage
 
 FEWEST_TASKS = 4
-"""A line through three tasks fits whatever they are."""
+"""A line through three tasks fits whatever they are: of fewer, time is taken to go with amount."""
+FEWEST = 2
 SPLIT_FACTOR = 2.0
 """Adaptive execution, so set, leaves partitions of up to so many medians (Spark: at least 1)."""
 NONE = Extent(0.0, 0.0, 0.0, 0)
@@ -72,8 +73,10 @@ def explained(time_ns: Floats, amount: Floats) -> Extent:
     over = float(time_ns.max(initial=0.0)) - float(time_ns.mean()) if n else 0.0
     off = amount - amount.mean() if n else amount
     squares = float(off @ off)
-    if n < FEWEST_TASKS or squares <= 0 or over <= 0:
+    if n < FEWEST or squares <= 0 or over <= 0:
         return NONE
+    if n < FEWEST_TASKS:
+        return _in_proportion(time_ns, amount, over)
     slope = float(off @ time_ns) / squares
     rest = time_ns - time_ns.mean() - slope * off
     from scipy.special import stdtrit  # a third of a second less than scipy.stats
@@ -86,6 +89,14 @@ def explained(time_ns: Floats, amount: Floats) -> Extent:
 
     value, low, high = share(slope), share(slope - error), share(slope + error)
     return Extent(value, min(low, value), max(high, value), n)
+
+
+def _in_proportion(time_ns: Floats, amount: Floats, over: float) -> Extent:
+    """Share that an amount explains where time goes with it, at least half as much for sure."""
+    longest = int(time_ns.argmax())
+    expected = float(amount[longest] / amount.mean()) * float(time_ns.mean())
+    value = min(max((expected - float(time_ns.mean())) / over, 0.0), 1.0)
+    return Extent(value, value / 2, value, time_ns.size)
 
 
 def by_bytes(facts: Facts, number: int) -> Extent:
@@ -108,6 +119,8 @@ def _by(facts: Facts, number: int, amount: Callable[[TaskColumns], Floats]) -> E
 
 def split(extent: Extent, time_ns: Floats) -> Extent:
     """Lower an extent by what splitting leaves, at worst: tasks of `SPLIT_FACTOR` medians."""
+    if time_ns.size < FEWEST_TASKS:
+        return extent  # the median of two or three says nothing of what is usual
     longest, mean = float(time_ns.max()), float(time_ns.mean())
     left = max(SPLIT_FACTOR * float(np.median(time_ns)) - mean, 0.0)
     least = max(0.0, 1 - left / (longest - mean)) if longest > mean else 0.0
@@ -117,7 +130,7 @@ def split(extent: Extent, time_ns: Floats) -> Extent:
 @largest
 def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     for stage in facts.stages:
-        if stage.tasks_count < FEWEST_TASKS:
+        if stage.tasks_count < FEWEST:
             continue
         tasks = facts.tasks_of(stage.number)
         extent = by_bytes(facts, stage.number)
@@ -176,7 +189,7 @@ RULE = Rule(
     title="A few tasks read most of the data",
     cause="data skew",
     suspects=_suspects,
-    explains=("spill.", "gc.", "straggler.tail", "skew.time"),
+    explains=("spill.", "gc.", "straggler.tail", "skew.time", "partitioning.too-few"),
     refute="Split the large partitions (salt, adaptive execution): if the stage lasts as long, its"
     " work is not what the tasks read.",
 )

@@ -33,7 +33,7 @@ import numpy as np
 
 from pyrometer.core import units
 from pyrometer.explain.catalogue.parallelism.skew_bytes import (
-    FEWEST_TASKS,
+    FEWEST,
     by_bytes,
     by_rows,
     remedies,
@@ -51,7 +51,7 @@ _ROWS = "coalesce(input_records_count, 0) + coalesce(shuffle_read_records_count,
 @largest
 def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     for stage in facts.stages:
-        if stage.tasks_count < FEWEST_TASKS:
+        if stage.tasks_count < FEWEST:
             continue
         tasks = facts.tasks_of(stage.number)
         extent = by_rows(facts, stage.number)
@@ -86,7 +86,7 @@ RULE = Rule(
     title="A few tasks handle most of the rows",
     cause="data skew",
     suspects=_suspects,
-    explains=("spill.", "gc.", "straggler.tail", "skew.time"),
+    explains=("spill.", "gc.", "straggler.tail", "skew.time", "partitioning.too-few"),
     refute="Divide the rows of the large tasks by a salt: if the stage lasts as long, its work is"
     " not its rows.",
 )
