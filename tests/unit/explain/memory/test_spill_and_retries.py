@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 from tests.support.explain.causes import asked, holds, log, shown
+from tests.support.explain.planted import holds as planted_holds
+from tests.support.explain.planted import job, only, samples, stack
 
 from pyrometer.explain.catalogue.memory.heap_container_limit import RULE as CONTAINER
 from pyrometer.explain.catalogue.memory.retries_out_of_memory import RULE as OOM
@@ -94,3 +96,18 @@ def test_partitions_that_the_query_gives_are_the_query_s_to_change(
     ]  # fmt: skip
     (finding,) = shown(made.write(tmp_path), SPILL)
     assert finding.remedies[0].kind == kind
+
+
+def test_with_samples_the_cpu_of_spilling_counts(tmp_path: Path) -> None:
+    world = job()
+    for task in world.rows["tasks"]:
+        task.update(disk_spilled_bytes=50 * MIB, memory_spilled_bytes=200 * MIB)
+    samples(world, 0.4, java_stack=stack(
+        world, "org.apache.spark.sql.execution.SortExec.next",
+        "org.apache.spark.util.collection.unsafe.sort.UnsafeSorterSpillWriter.write",
+    ))  # fmt: skip
+    world.write(tmp_path)
+    finding = only(tmp_path, SPILL)
+    # 0.4 of 5.6 s of CPU, with its waits 2.56 s on two slots, of which 60 to 100 % go.
+    assert planted_holds(finding, 2.56 / 2 * 0.8)
+    assert "of CPU to sort, write and merge it" in finding.mechanism
