@@ -5,7 +5,8 @@ from pathlib import Path
 from tests.support.explain.planted import job, judged, only, samples, settings
 from tests.support.tables import World
 
-from pyrometer.explain.catalogue.cpu.codegen_fallback import RULE
+from pyrometer.accounts.plan_schema import Node, NodeMetric, Sql
+from pyrometer.explain.catalogue.cpu.codegen_fallback import RULE, unfused
 
 LOG = {"apps", "stages", "tasks", "executors", "sql_executions", "plan_nodes", "node_metrics"}
 
@@ -59,3 +60,27 @@ def test_an_operator_that_has_no_generated_code(tmp_path: Path) -> None:
 
 def test_healthy_twin(tmp_path: Path) -> None:
     assert judged(world(fused=True).write(tmp_path), RULE).findings == []
+
+
+def test_code_that_is_too_long_to_be_used_never_counted_its_time() -> None:
+    def sql(*metrics: NodeMetric) -> Sql:
+        cluster = Node(node_id=0, depth=0, name="WholeStageCodegen (1)", codegen_stage_id=1,
+                       stage_ids=[0], metrics=list(metrics))  # fmt: skip
+        inner = Node(node_id=1, parent_node_id=0, depth=1, name="Filter", codegen_stage_id=1,
+                     stage_ids=[0])  # fmt: skip
+        return Sql(app_index=0, sql_id=0, plan_versions_count=1, nodes=[cluster, inner])
+
+    used = NodeMetric(metric="duration", value_sum=5)
+    assert [node.name for node in unfused(sql(), limited=True)] == ["Filter"]
+    assert unfused(sql(used), limited=True) == []
+    assert unfused(sql()) == []
+
+
+def test_a_limit_of_spark_is_named_with_its_remedy(tmp_path: Path) -> None:
+    made = world(fused=False)
+    settings(made, spark__sql__codegen__hugeMethodLimit="300")
+    found = only(made.write(tmp_path), RULE)
+    assert "longer than spark.sql.codegen.hugeMethodLimit=300" in found.mechanism
+    assert (found.remedies[0].factor, found.remedies[0].level) == (
+        "spark.sql.codegen.hugeMethodLimit", "65535",
+    )  # fmt: skip

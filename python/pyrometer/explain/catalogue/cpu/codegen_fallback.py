@@ -31,7 +31,8 @@ Source
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from pyrometer.accounts.plan_schema import Node, Sql
 from pyrometer.core import units
@@ -39,9 +40,13 @@ from pyrometer.explain.evidence.saying import code, factor, page, place, shown_b
 from pyrometer.explain.evidence.stack_shares import of_nodes
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
+from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
 
 SETTING = "spark.sql.codegen.wholeStage"
+LIMIT = "spark.sql.codegen.hugeMethodLimit"
+DEFAULT_LIMIT = 65535
+"""Bytes of bytecode over which Spark does not use what it generated."""
 ACHIEVED = (("Join$|^Sort$", 0.17, 0.93), ("Aggregate$", 0.44, 0.98), ("", 0.58, 0.98))
 """Share of its CPU that fusing saves, by the name of the operator, at least and at most: twice as
 fast is 0.5."""
@@ -54,10 +59,11 @@ _WHERE_OFF = "SortAggregate"
 setting is off, never where Spark gave it up."""
 
 
-def unfused(sql: Sql, off: bool = False) -> list[Node]:
+def unfused(sql: Sql, off: bool = False, limited: bool = False) -> list[Node]:
     """Give nodes that ran outside whole-stage code although their operator supports it.
 
-    Plans of Spark 2 give the cluster no number: what lies below it, down to its inputs, is fused.
+    Where the size of methods is `limited`, code that never counted its time was not used. Plans of
+    Spark 2 give the cluster no number: what lies below it, down to its inputs, is fused.
     """
     nodes = {node.node_id: node for node in sql.nodes}
     return [
@@ -65,14 +71,16 @@ def unfused(sql: Sql, off: bool = False) -> list[Node]:
         for node in sql.nodes
         if node.stage_ids
         and (_SUPPORT.match(node.name) or (off and node.name == _WHERE_OFF))
-        and not _is_fused(node, nodes)
+        and not _is_fused(node, nodes, limited)
     ]
 
 
-def _is_fused(node: Node, nodes: dict[int, Node]) -> bool:
+def _is_fused(node: Node, nodes: dict[int, Node], limited: bool) -> bool:
     at: Node | None = node
     while at is not None:
-        if at.codegen_stage_id is not None or at.name.startswith("WholeStageCodegen"):
+        if at.name.startswith("WholeStageCodegen"):
+            return not limited or any(one.metric == "duration" for one in at.metrics)
+        if at.codegen_stage_id is not None and not limited:
             return True
         if at is not node and not _SUPPORT.match(at.name) and not at.name.startswith("Broad"):
             return False
@@ -80,12 +88,63 @@ def _is_fused(node: Node, nodes: dict[int, Node]) -> bool:
     return False
 
 
+@dataclass(frozen=True)
+class Why:
+    """Why operators were not fused, and what to do."""
+
+    words: str
+    setting: str | None
+    remedies: Sequence[Remedy]
+
+
+def _why(off: bool, limit: str) -> Why:
+    if off:
+        let = factor(SETTING, "true", "let Spark fuse the operators of a stage")
+        return Why(f"{SETTING} is false", SETTING, [let])
+    if limit.isdigit() and int(limit) < DEFAULT_LIMIT:
+        let = factor(LIMIT, str(DEFAULT_LIMIT), "let Spark use longer methods, as it does unset")
+        return Why(f"their code is longer than {LIMIT}={limit}", LIMIT, [let])
+    return Why(
+        "Spark gave up fusing them", None,
+        [
+            factor("spark.sql.codegen.maxFields", "400",
+                   "where rows have more than 100 columns: raise the limit"),
+            code("select fewer columns before these operators; look for \"Failed to compile\" in"
+                 " the log"),
+        ],
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Ran:
+    """Operators of one SQL execution that ran outside whole-stage code, and their CPU by stage."""
+
+    sql: Sql
+    nodes: Sequence[Node]
+    cost: Mapping[int, float]
+    parts: Mapping[int, float]
+    extent: Extent
+
+    @property
+    def weight(self) -> float:
+        """What they cost, beside other executions."""
+        return sum(self.cost.values())
+
+
 def _suspects(facts: Facts) -> Iterator[Suspect]:
     off = not facts.is_on(SETTING, default=True)
+    limit = facts.setting(LIMIT, "") or ""
+    found = list(_ran(facts, off, limit.isdigit() and int(limit) < DEFAULT_LIMIT))
+    if found:
+        # One reason, and one remedy, for all executions of the application.
+        yield _suspect(facts, found, _why(off, limit))
+
+
+def _ran(facts: Facts, off: bool, limited: bool) -> Iterator[Ran]:
     for sql in facts.summary.sql:
         if facts.measured is None or sql.app_index != facts.measured.app_index:
             continue
-        nodes = unfused(sql, off)
+        nodes = unfused(sql, off, limited)
         if not nodes:
             continue
         cost = {number: facts.cpu_ns[number] for node in nodes for number in
@@ -95,12 +154,12 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             cost = {number: float(hits) for number, hits in found.hits.items()}
             if cost:
                 extent = found.extent(*_achieved(facts, sql, nodes))
-                yield _suspect(facts, sql, nodes, cost, found.by_stage, extent, off)
+                yield Ran(sql, nodes, cost, found.by_stage, extent)
         elif off and any(cost.values()):
             # Which part of the stages' CPU is that of the operators is not known: all, at most.
             most = max(high for _, _, high in ACHIEVED)
             extent = Extent(ACHIEVED[0][1] / 2, 0.0, most, len(cost))
-            yield _suspect(facts, sql, nodes, cost, dict.fromkeys(cost, 1.0), extent, off)
+            yield Ran(sql, nodes, cost, dict.fromkeys(cost, 1.0), extent)
 
 
 def _achieved(facts: Facts, sql: Sql, nodes: Sequence[Node]) -> tuple[float, float]:
@@ -117,48 +176,50 @@ def _achieved(facts: Facts, sql: Sql, nodes: Sequence[Node]) -> tuple[float, flo
     return low, sum(bounds[1] * weight for bounds, weight in weights.items()) / whole
 
 
-def _suspect(
-    facts: Facts,
-    sql: Sql,
-    nodes: Sequence[Node],
-    cost: dict[int, float],
-    parts: dict[int, float],
-    extent: Extent,
-    off: bool,
-) -> Suspect:
-    first = nodes[0]
-    names = ", ".join(dict.fromkeys(node.name for node in nodes))
+def _suspect(facts: Facts, found: Sequence[Ran], why: Why) -> Suspect:
+    largest = max(found, key=lambda one: one.weight)
+    sql, first = largest.sql, largest.nodes[0]
+    names = ", ".join(dict.fromkeys(node.name for one in found for node in one.nodes))
+    cost = {number: ns for one in found for number, ns in one.cost.items()}
+    parts = {number: share for one in found for number, share in one.parts.items()}
     where = place(
         facts, "sql", cost, sql_id=sql.sql_id, node_id=first.node_id, operator=first.name,
-        setting=SETTING if off else None,
+        setting=why.setting,
     )  # fmt: skip
-    why = f"{SETTING} is false" if off else "Spark gave up fusing them"
     cpu = sum(parts[number] * facts.cpu_ns.get(number, 0.0) for number in parts)
     about = "at most " if not facts.samples_by_stage else ""
+    count = sum(len(one.nodes) for one in found)
+    of = f"SQL execution {sql.sql_id}" if len(found) == 1 else f"{len(found)} SQL executions"
     return Suspect(
         place=where,
         mechanism=(
-            f"{len(nodes)} operators of SQL execution {sql.sql_id} ({names}) ran row by row"
-            f" through iterators: {why}. They used {about}{units.duration(cpu)} of CPU."
+            f"{units.counted(count, 'operator')} of {of} ({names}) ran row by row through"
+            f" iterators: {why.words}. They used {about}{units.duration(cpu)} of CPU."
         ),
         change=(facts.less_cpu("unfused", parts),),
-        extent=extent,
+        extent=_together(found),
         evidence=[
-            shown_by("operators outside whole-stage code", len(nodes), "count", "plan_nodes",
-                 f"SELECT node_id, name FROM plan_nodes WHERE sql_id = {sql.sql_id} AND is_final"
-                 " AND codegen_stage_id IS NULL", f"/sql/{sql.sql_id}/{first.node_id}"),
+            shown_by("operators outside whole-stage code", count, "count", "plan_nodes",
+                     "SELECT sql_id, node_id, name FROM plan_nodes WHERE is_final AND"
+                     " codegen_stage_id IS NULL", f"/sql/{sql.sql_id}/{first.node_id}"),
             shown_by(f"{about}CPU of these operators", cpu, "ns",
                      "samples" if not about else "tasks", "show --json: operators", page(where)),
         ],
-        remedies=[factor(SETTING, "true", "let Spark fuse the operators of a stage")]
-        if off
-        else [
-            factor("spark.sql.codegen.maxFields", "400",
-                   "where rows have more than 100 columns: raise the limit"),
-            code("select fewer columns before these operators; look for \"Failed to compile\" in"
-                 " the log"),
-        ],
+        remedies=list(why.remedies),
     )  # fmt: skip
+
+
+def _together(found: Sequence[Ran]) -> Extent:
+    """Weigh the extents of executions by what they cost."""
+    whole = sum(one.weight for one in found)
+    if not whole:
+        return found[0].extent
+
+    def mean(name: str) -> float:
+        return sum(one.weight * float(getattr(one.extent, name)) for one in found) / whole
+
+    n = sum(one.extent.n for one in found)
+    return Extent(mean("value"), mean("low"), mean("high"), n)
 
 
 RULE = Rule(
