@@ -7,7 +7,7 @@ What it is
 Mechanism
     Each job is planned, started and ended by the driver alone, and its few tasks leave slots idle
     at its end. Together they are planned and started once, and what every round reads is read
-    once; the work of different rows stays.
+    once; the work of different rows stays, but for what each task needs whatever it reads.
 
 Evidence
     Jobs of the same line, one after another, and the time without a job before each but the first,
@@ -29,6 +29,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from pyrometer.core import units
 from pyrometer.explain.change import Less, LessGap
 from pyrometer.explain.evidence.driver_time import (
@@ -47,6 +49,9 @@ from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Place, Remedy
 from pyrometer.explain.what_if import Extent
 
+LEAST_QUANTILE = 0.1
+MOST_FIXED_NS = 30e6
+"""What a task needs to start, load and commit, at most: assumed."""
 FEWEST_ROUNDS = 3
 """Of a loop: two jobs of a line may be any two."""
 
@@ -84,10 +89,11 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         n = len(rounds) + 1
         # At least the shortest pause of each round goes; all of them, where they are the same code.
         # Rounds that read as many rows each may read the same ones: then one query reads them once.
-        work = _work(facts, gaps)
-        share = total / (total + sum(work.values()) / max(1, facts.slots))
-        middle = (1 + least) / 2
-        same = " Each round read as many rows." if work else ""
+        work, is_same, fixed = _work(facts, gaps)
+        slots = max(1, facts.slots)
+        tasks, sure = sum(work.values()) / slots, fixed / slots
+        extent = _extent(total, least, tasks, sure, is_same, n)
+        same = " Each round read as many rows." if is_same else ""
         yield Suspect(
             place=Place(layer="driver", source=source),
             mechanism=(
@@ -96,7 +102,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                 f" {units.duration(total / len(rounds))} each.{same}"
             ),
             change=(LessGap(less), Less("round", dict.fromkeys(work, 1.0))),
-            extent=Extent(middle, least * share, 1.0, n),
+            extent=extent,
             evidence=[
                 of_jobs("time between them", total, n,
                         "SELECT job_id, submit_wall_ns, end_wall_ns FROM jobs ORDER BY job_id",
@@ -110,10 +116,30 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         )  # fmt: skip
 
 
-def _work(facts: Facts, gaps: Sequence[Stretch]) -> dict[int, float]:
-    """Time of the tasks of all rounds but one, by stage, if each reads as many rows.
+def _extent(
+    gaps_ns: float, least: float, tasks_ns: float, sure_ns: float, is_same: bool, n: int
+) -> Extent:
+    """Say how much of the pauses, and of the time of the tasks of all rounds but one, goes.
 
-    The first round may read others: it fills a cache that the rest reads.
+    Of rounds that read the same rows all may go. Of others what each task needs whatever it reads
+    does, and at most twice that.
+    """
+    whole = gaps_ns + tasks_ns
+    if whole <= 0:
+        return Extent((1 + least) / 2, least, 1.0, n)
+    if is_same:
+        return Extent((1 + least) / 2, least * gaps_ns / whole, 1.0, n)
+    value = gaps_ns * (1 + least) / 2 + sure_ns
+    high = gaps_ns + min(tasks_ns, 2 * sure_ns)
+    return Extent(value / whole, least * gaps_ns / whole, high / whole, n)
+
+
+def _work(facts: Facts, gaps: Sequence[Stretch]) -> tuple[dict[int, float], bool, float]:
+    """Give the time of the tasks of all rounds but one, by stage.
+
+    Also whether each round reads as many rows, and what all these tasks need whatever they read:
+    what a tenth of them do with, at most `MOST_FIXED_NS`. The first round may read others: it fills
+    a cache that the rest reads.
     """
     ends = [job for one in gaps for job in (one.before, one.after) if job is not None]
     rounds = list(dict.fromkeys(map(_round, sorted(ends, key=lambda job: job.submit))))
@@ -128,9 +154,13 @@ def _work(facts: Facts, gaps: Sequence[Stretch]) -> dict[int, float]:
             times[number][stage.number] = float(tasks.duration_ns.sum())
     fills = len(rounds) > FEWEST_ROUNDS and rows[rounds[0]] != rows[rounds[1]]
     alike = rounds[1:] if fills else rounds
-    if not 0 < min(rows[each] for each in alike) == max(rows[each] for each in alike):
-        return {}
-    return {number: ns for each in alike[1:] for number, ns in times[each].items()}
+    found = {number: ns for each in alike[1:] for number, ns in times[each].items()}
+    is_same = 0 < min(rows[each] for each in alike) == max(rows[each] for each in alike)
+    if not found:
+        return {}, False, 0.0
+    lengths = np.concatenate([facts.tasks_of(number).duration_ns for number in found])
+    each = min(float(np.quantile(lengths, LEAST_QUANTILE)), MOST_FIXED_NS)
+    return found, is_same, each * lengths.size
 
 
 def _within(facts: Facts, gaps: Sequence[Stretch]) -> list[tuple[float, float]]:

@@ -27,22 +27,61 @@ Source
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from pyrometer.core import units
 from pyrometer.explain.catalogue.parallelism.partitioning_too_few import PER_SLOT
+from pyrometer.explain.change import Change
 from pyrometer.explain.evidence.places import largest, of_stage, of_tasks, slots_at
 from pyrometer.explain.evidence.task_costs import joined
-from pyrometer.explain.facts import Facts
+from pyrometer.explain.facts import Facts, TaskColumns
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
+from pyrometer.simulation.measured import Stage
+
+
+@dataclass(frozen=True)
+class Crowded:
+    """A stage with more tasks than it needs.
+
+    Attributes
+    ----------
+    over_ns : float
+        Time beside the run time of its tasks.
+    sure : float
+        Share of what is taken away that is sure to go.
+    """
+
+    stage: Stage
+    tasks: TaskColumns
+    slots: int
+    over_ns: float
+    change: Change
+    sure: float
+
+    @property
+    def is_scan(self) -> bool:
+        """Whether it reads files."""
+        return self.tasks.total("input_bytes") > 0
 
 
 @largest
 def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
+    groups: dict[object, list[Crowded]] = defaultdict(list)
+    for one in _crowded(facts):
+        # Stages behind shuffles with as many tasks have them from one setting.
+        of = one.stage.number if one.is_scan else ("shuffle", one.tasks.count)
+        groups[of].append(one)
+    for mine in groups.values():
+        yield sum(one.over_ns / one.slots for one in mine), _suspect(mine)
+
+
+def _crowded(facts: Facts) -> Iterator[Crowded]:
     for stage in facts.stages:
         slots, count = max(1, slots_at(facts, stage)), stage.tasks_count
         wanted = PER_SLOT * slots
@@ -51,42 +90,49 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
         tasks = facts.tasks_of(stage.number)
         over = np.maximum(tasks.duration_ns - tasks["executor_run_time_ns"], 0.0)
         over = over[np.isfinite(over)]
-        mean = float(over.mean()) if over.size else 0.0
-        if mean <= 0:
+        if not over.size or not over.any():
             continue
         change, each = joined(tasks, stage.number, wanted, slots)
         outside = float(np.quantile(over, 0.25))
-        low = min(outside / each, 1.0) if each > 0 else 0.0
-        total = float(over.sum())
-        share = total / float(tasks.duration_ns.sum())
-        scan = tasks.total("input_bytes") > 0
-        yield total / slots, Suspect(
-            place=of_stage(stage),
-            mechanism=(
-                f"{units.counted(count, 'task')} on {units.counted(slots, 'slot')} spent"
-                f" {units.duration(total)},"
-                f" {units.percent(share)} of their time, on being started and ended:"
-                f" {units.duration(mean)} each."
-            ),
-            # What a task costs whatever it reads; at least its time beside its run time, of which
-            # the first tasks of an executor draw up the mean: hence the quartile.
-            change=change,
-            extent=Extent((1 + low) / 2, low, 1.0, over.size),
-            evidence=[
-                of_tasks("time beside run time", total, "ns", "sum(finish_wall_ns - launch_wall_ns"
-                         " - executor_run_time_ns)", stage, count),
-                of_tasks("tasks", float(count), "count", "count(*)", stage, count),
-            ],
-            remedies=[
-                Remedy(kind="factor", factor="spark.sql.files.maxPartitionBytes",
-                       level=str(max(1 << 27, int(tasks.total("input_bytes") / wanted))),
-                       levels={"spark.sql.files.openCostInBytes": "65536"},
-                       text="fewer, larger parts of the files")
-                if scan else
-                Remedy(kind="factor", factor="spark.sql.shuffle.partitions", level=str(wanted),
-                       text=f"{wanted} partitions after the shuffle, three for each slot"),
-            ],
-        )  # fmt: skip
+        sure = min(outside / each, 1.0) if each > 0 else 0.0
+        yield Crowded(stage, tasks, slots, float(over.sum()), change, sure)
+
+
+def _suspect(mine: Sequence[Crowded]) -> Suspect:
+    first = max(mine, key=lambda one: one.over_ns)
+    count = sum(one.tasks.count for one in mine)
+    total = sum(one.over_ns for one in mine)
+    share = total / sum(float(one.tasks.duration_ns.sum()) for one in mine)
+    low = sum(one.sure * one.over_ns for one in mine) / total
+    wanted = PER_SLOT * first.slots
+    stages = f" of {units.counted(len(mine), 'stage')}" if len(mine) > 1 else ""
+    return Suspect(
+        place=of_stage(first.stage, stages_count=len(mine)),
+        mechanism=(
+            f"{units.counted(count, 'task')}{stages} on {units.counted(first.slots, 'slot')} spent"
+            f" {units.duration(total)}, {units.percent(share)} of their time, on being started and"
+            f" ended: {units.duration(total / count)} each."
+        ),
+        # What a task costs whatever it reads; at least its time beside its run time, of which the
+        # first tasks of an executor draw up the mean: hence the quartile.
+        change=tuple(edit for one in mine for edit in one.change),
+        extent=Extent((1 + low) / 2, low, 1.0, count),
+        evidence=[
+            of_tasks("time beside run time", first.over_ns, "ns", "sum(finish_wall_ns"
+                     " - launch_wall_ns - executor_run_time_ns)", first.stage, first.tasks.count),
+            of_tasks("tasks", float(first.tasks.count), "count", "count(*)", first.stage,
+                     first.tasks.count),
+        ],
+        remedies=[
+            Remedy(kind="factor", factor="spark.sql.files.maxPartitionBytes",
+                   level=str(max(1 << 27, int(first.tasks.total("input_bytes") / wanted))),
+                   levels={"spark.sql.files.openCostInBytes": "65536"},
+                   text="fewer, larger parts of the files")
+            if first.is_scan else
+            Remedy(kind="factor", factor="spark.sql.shuffle.partitions", level=str(wanted),
+                   text=f"{wanted} partitions after the shuffle, three for each slot"),
+        ],
+    )  # fmt: skip
 
 
 RULE = Rule(
