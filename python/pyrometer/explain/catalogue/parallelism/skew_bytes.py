@@ -31,6 +31,7 @@ Source
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from statistics import NormalDist
 
 import numpy as np
 
@@ -47,8 +48,12 @@ from pyrometer.simulation.measured import Floats, Stage
 FEWEST_TASKS = 4
 """A line through three tasks fits whatever they are: of fewer, time is taken to go with amount."""
 FEWEST = 2
+MANY = 200
+NORMAL = NormalDist().inv_cdf(0.95)
 SPLIT_FACTOR = 2.0
 """Adaptive execution, so set, leaves partitions of up to so many medians (Spark: at least 1)."""
+LEAST_RATIO = 0.001
+"""Of the elapsed time: see `pyrometer.explain.judge`."""
 NONE = Extent(0.0, 0.0, 0.0, 0)
 _BYTES = (
     "coalesce(input_bytes, 0) + coalesce(shuffle_read_local_bytes, 0)"
@@ -79,9 +84,7 @@ def explained(time_ns: Floats, amount: Floats) -> Extent:
         return _in_proportion(time_ns, amount, over)
     slope = float(off @ time_ns) / squares
     rest = time_ns - time_ns.mean() - slope * off
-    from scipy.special import stdtrit  # a third of a second less than scipy.stats
-
-    error = float(np.sqrt(rest @ rest / (n - 2) / squares)) * float(stdtrit(n - 2, 0.95))
+    error = float(np.sqrt(rest @ rest / (n - 2) / squares)) * _quantile(n - 2)
 
     def share(by: float) -> float:
         left = float((time_ns - max(by, 0.0) * off).max()) - float(time_ns.mean())
@@ -89,6 +92,15 @@ def explained(time_ns: Floats, amount: Floats) -> Extent:
 
     value, low, high = share(slope), share(slope - error), share(slope + error)
     return Extent(value, min(low, value), max(high, value), n)
+
+
+def _quantile(freedom: int) -> float:
+    """Give the 95th percentile of Student's t; of many tasks, the normal's (0.5 % less at most)."""
+    if freedom > MANY:
+        return NORMAL
+    from scipy.special import stdtrit  # it takes 0.2 s and 24 MB to load
+
+    return float(stdtrit(freedom, 0.95))
 
 
 def _in_proportion(time_ns: Floats, amount: Floats, over: float) -> Extent:
@@ -113,8 +125,16 @@ def _by(facts: Facts, number: int, amount: Callable[[TaskColumns], Floats]) -> E
     known: Extent | None = facts.kept.get((amount, number))
     if known is None:
         tasks = facts.tasks_of(number)
-        known = facts.kept[amount, number] = explained(tasks.duration_ns, amount(tasks))
+        time = tasks.duration_ns
+        known = explained(time, amount(tasks)) if is_worth(facts, time) else NONE
+        facts.kept[amount, number] = known
     return known
+
+
+def is_worth(facts: Facts, time_ns: Floats) -> bool:
+    """Whether even tasks could save as much as is looked at."""
+    over = float(time_ns.max(initial=0.0)) - float(time_ns.mean()) if time_ns.size else 0.0
+    return over >= LEAST_RATIO * facts.elapsed_ns
 
 
 def split(extent: Extent, time_ns: Floats) -> Extent:

@@ -37,6 +37,7 @@ from pyrometer.explain.catalogue.parallelism.skew_bytes import (
     by_bytes,
     by_rows,
     explained,
+    is_worth,
     split,
 )
 from pyrometer.explain.change import Even
@@ -56,6 +57,8 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
             continue
         tasks = facts.tasks_of(stage.number)
         time, cpu = tasks.duration_ns, np.nan_to_num(tasks["executor_cpu_time_ns"])
+        if not is_worth(facts, time):
+            continue
         by_cpu = explained(time, cpu)
         sizes = [by_bytes(facts, stage.number), by_rows(facts, stage.number)]
         known = max(sizes, key=lambda one: one.value)
