@@ -46,7 +46,7 @@ def test_three_queries_compute_the_same(tmp_path: Path) -> None:
     assert saves(found, 2000 * 0.7)
     assert found.place.stages_count == 2
     assert found.place.operator == "HashAggregate"
-    assert "3 queries compute the same" in found.mechanism
+    assert "3 queries compute the same parts again" in found.mechanism
     assert "2 repetitions took 8.00 s" in found.mechanism
 
 
@@ -87,3 +87,52 @@ def test_what_is_read_from_a_cache_is_kept_already(tmp_path: Path) -> None:
 
 def test_once_is_not_again(tmp_path: Path) -> None:
     assert run(scan()).all_found(tmp_path, RULE) == []
+
+
+def test_expressions_that_spark_names_alike_are_not_the_same(tmp_path: Path) -> None:
+    def grouped(folder: Path, *by: str) -> int:
+        job = run(*(scan() for _ in by), key="_groupingexpression#3")
+        for number, expression in enumerate(by):
+            for row in job.log.rows["plan_nodes"]:
+                if row["sql_id"] == number and row["node_id"] == 1:
+                    row.update(node_id=2, depth=2, parent_node_id=1)
+            job.log.rows["plan_nodes"].append(
+                {"app_index": 0, "sql_id": number, "plan_version": 0, "is_final": True,
+                 "node_id": 1, "parent_node_id": 0, "depth": 1, "name": "Project",
+                 "simple_string": f"Project [a#1, {expression} AS _groupingexpression#9]"}
+            )  # fmt: skip
+        return len(job.all_found(folder, RULE))
+
+    assert grouped(tmp_path / "same", "hour(t#4)", "hour(t#5)") == 1
+    assert grouped(tmp_path / "other", "hour(t#4)", "minute(t#5)") == 0
+
+
+def test_what_an_exchange_gives_again_is_not_computed_again(tmp_path: Path) -> None:
+    reused = "ReusedExchange [k#1], Exchange hashpartitioning(k#1, 8)"
+    assert run(reused, reused).all_found(tmp_path, RULE) == []
+
+
+def test_a_plan_deeper_than_pythons_stack_is_compared(tmp_path: Path) -> None:
+    job = run(scan("a#1"), scan("a#7"))
+    for number in range(2):
+        for row in [one for one in job.log.rows["plan_nodes"] if one["sql_id"] == number]:
+            row.update(node_id=row["node_id"] + 3000, parent_node_id=row["node_id"] + 2999)
+        for row in job.log.rows["node_metrics"]:
+            if row["sql_id"] == number:
+                row["node_id"] += 3000
+        for node in range(3000):
+            job.log.rows["plan_nodes"].append(
+                {"app_index": 0, "sql_id": number, "plan_version": 0, "is_final": True,
+                 "node_id": node, "parent_node_id": node - 1 if node else None, "depth": node,
+                 "name": "Project", "simple_string": "Project [a#1]"}
+            )  # fmt: skip
+    assert len(job.all_found(tmp_path, RULE)) == 1
+
+
+def test_what_was_computed_before_counts_within_what_is_new_too(tmp_path: Path) -> None:
+    # The second query goes on from the part of the first, and the third does all of that again:
+    # without samples only its whole stage is its own.
+    ends = ("Filter isnotnull(k#3)", "Filter (k#3 > 4)", "Filter (k#3 > 4)")
+    (found,) = run(scan("a#1"), scan("a#7"), scan("a#9"), above=ends).all_found(tmp_path, RULE)
+    assert "3 queries compute the same parts again" in found.mechanism
+    assert "2 repetitions took 4.00 s" in found.mechanism

@@ -47,10 +47,8 @@ MOST = 5
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
     groups: dict[frozenset[str], list[tuple[Part, Part]]] = defaultdict(list)
-    iterations = _iterations(facts)
     for again, first in computed_again(facts):
-        if iterations.get(again.plan.sql.sql_id) == iterations.get(first.plan.sql.sql_id):
-            groups[again.inputs].append((again, first))
+        groups[again.inputs].append((again, first))
     found = []
     for pairs in groups.values():
         shares = _shares(facts, [again for again, _ in pairs])
@@ -82,11 +80,6 @@ def _shares(facts: Facts, parts: Sequence[Part]) -> dict[int, float]:
     return {number: share for number, share in shares.items() if share > 0}
 
 
-def _iterations(facts: Facts) -> dict[int, int | None]:
-    rows = facts.tables.query("SELECT DISTINCT sql_id, iteration FROM w_stages")
-    return {int(sql): iteration for sql, iteration in rows if sql is not None}
-
-
 def _suspect(
     facts: Facts,
     pairs: Sequence[tuple[Part, Part]],
@@ -102,8 +95,8 @@ def _suspect(
         place=place(facts, "sql", spent, source=name, sql_id=largest.plan.sql.sql_id,
                     node_id=largest.node.node_id, operator=largest.node.name.strip()),
         mechanism=(
-            f"{_who(len(queries))} the same from the same input, up to {largest.node.name.strip()}"
-            f" (node {first.node.node_id} of SQL {first.plan.sql.sql_id}):"
+            f"{_who(len(queries))} from the same input, up to {largest.node.name.strip()} (node"
+            f" {first.node.node_id} of SQL {first.plan.sql.sql_id}):"
             f" {units.counted(len(pairs), 'repetition')} took {units.duration(total)} of tasks."
         ),
         change=(Less("recomputed", dict(shares)),),
@@ -122,7 +115,9 @@ def _suspect(
 
 
 def _who(queries: int) -> str:
-    return "One query computes" if queries == 1 else f"{units.count(queries)} queries compute"
+    if queries == 1:
+        return "Branches of one query compute a part of it again"
+    return f"{units.count(queries)} queries compute the same parts again"
 
 
 RULE = Rule(
