@@ -109,22 +109,26 @@ def _parts(plan: Plan, numbers: dict[object, int]) -> Iterator[tuple[int, _Seen,
     """Give the parts of a plan whose rows are known, the outer ones first."""
     known: dict[int, _Seen | None] = {}
     ends: dict[int, int] = {}
-    handed: set[int] = set()
     # Numbered in pre-order: what lies below a node comes behind it.
     for node in reversed(plan.sql.nodes):
         children = plan.children.get(node.node_id, [])
         ends[node.node_id] = max((ends[one.node_id] for one in children), default=node.node_id + 1)
-        below = [known[one.node_id] for one in children]
-        seen = known[node.node_id] = _seen(node, below, numbers)
-        if seen is not None and any(one is not None and one.kind == seen.kind for one in below):
-            handed.add(node.node_id)  # it only hands on what the node below gives
+        known[node.node_id] = _seen(node, [known[one.node_id] for one in children], numbers)
+    within: set[int] = set()
     for node in plan.sql.nodes:
         seen = known[node.node_id]
         rows = metric(node, "number of output rows", "shuffle records written")
-        if seen is None or not seen.works or rows is None or node.node_id in handed:
+        if seen is None:
             continue
-        ids = range(node.node_id, ends[node.node_id])
-        yield rows, seen, Part(plan, node, seen.inputs, ids)
+        if rows is not None or node.node_id in within:
+            # What a node only hands on is told with the node.
+            below = plan.children.get(node.node_id, [])
+            within |= {
+                one.node_id for one in below
+                if (under := known[one.node_id]) is not None and under.kind == seen.kind
+            }  # fmt: skip
+        if rows is not None and seen.works and node.node_id not in within:
+            yield rows, seen, Part(plan, node, seen.inputs, range(node.node_id, ends[node.node_id]))
 
 
 def _seen(node: Node, below: list[_Seen | None], numbers: dict[object, int]) -> _Seen | None:
