@@ -27,7 +27,7 @@ Source
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,8 +42,6 @@ from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
 from pyrometer.simulation.measured import Floats, Stage
 
-MOST_STAGES = 64
-"""Stages whose results are looked at, the largest."""
 SLOWEST, FASTEST, FASTEST_PYTHON = 2e6, 1e9, 40e6
 """Bytes that a driver decodes in a second: rows pickled to Python, and rows copied. Not measured;
 assumed."""
@@ -51,14 +49,14 @@ assumed."""
 
 @dataclass(frozen=True)
 class Result:
-    """What the results of a stage cost: its tasks, and the driver up to `gap_ns`."""
+    """What the results of a stage cost: its tasks, and the driver up to `gap_ns` from `start`."""
 
     stage: Stage
     size: float
     took: Floats
+    start: float
     gap_ns: float
     least_ns: float
-    less: Mapping[int, float]
 
     @property
     def total_ns(self) -> float:
@@ -87,10 +85,7 @@ def _results(facts: Facts) -> Iterator[Result]:
     for one in stretches(facts):
         if one.kind != "planning" and one.before is not None and one.before.stage is not None:
             after[one.before.stage.number].append(one)
-    sized = sorted(
-        facts.stages, key=lambda one: -facts.tasks_of(one.number).total("result_size_bytes")
-    )
-    for stage in sized[:MOST_STAGES]:
+    for stage in facts.stages:
         own = facts.tasks_of(stage.number)
         if not stage.tasks_count or own.total("output_bytes") > 0:
             continue
@@ -99,15 +94,13 @@ def _results(facts: Facts) -> Iterator[Result]:
         took = np.minimum(
             fetched + np.nan_to_num(own["result_serialization_time_ns"]), own.duration_ns
         )
-        gap, least = 0.0, 0.0
-        less: dict[int, float] = {}
+        start, gap, least = 0.0, 0.0, 0.0
         if following := after.get(stage.number):
             start = float(following[0].start)
             gap = min(float(following[-1].end) - start, size / SLOWEST * 1e9)
             fastest = FASTEST_PYTHON if ".py:" in (stage.name or "") else FASTEST
             least = min(gap, size / fastest * 1e9)
-            less = nodes_of(facts, [(start, start + gap)]) if gap > 0 else {}
-        found = Result(stage, size, took, gap, least, less)
+        found = Result(stage, size, took, start, gap, least)
         if found.total_ns > 0:
             yield found
 
@@ -120,10 +113,7 @@ def _suspect(facts: Facts, mine: Sequence[Result]) -> Suspect:
     count = sum(facts.tasks_of(one.stage.number).count for one in mine)
     jobs = f" in {units.counted(len(mine), 'job')} of the line" if len(mine) > 1 else ""
     after = "after them" if len(mine) > 1 else "after the last job"
-    less: dict[int, float] = {}
-    for one in mine:
-        for node, ns in one.less.items():
-            less[node] = less.get(node, 0.0) + ns
+    spans = [(one.start, one.start + one.gap_ns) for one in mine if one.gap_ns > 0]
     return Suspect(
         place=of_stage(stage, "driver", len(mine)),
         mechanism=(
@@ -132,7 +122,7 @@ def _suspect(facts: Facts, mine: Sequence[Result]) -> Suspect:
         ),
         change=(
             Less("result", {one.stage.number: one.took for one in mine}),
-            LessGap(less, frozenset(one.stage.number for one in mine)),
+            LessGap(nodes_of(facts, spans), frozenset(one.stage.number for one in mine)),
         ),
         extent=Extent((1 + low) / 2, low, 1.0, count),
         evidence=[

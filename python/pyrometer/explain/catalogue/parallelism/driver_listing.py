@@ -62,10 +62,10 @@ def _jobs(facts: Facts) -> Iterator[Suspect]:
         "SELECT job_id, description FROM jobs WHERE starts_with(description, $1)", [LISTING]
     )
     said = {int(job): str(text) for job, text in rows}
-    for stage in facts.stages:
-        text = said.get(stage.job_id) if stage.job_id is not None else None
-        if text is None or not stage.tasks_count:
-            continue
+    listing = [one for one in facts.stages if one.job_id in said and one.tasks_count]
+    listing.sort(key=lambda one: -float(facts.tasks_of(one.number).duration_ns.sum()))
+    for stage in listing[:MOST_SUSPECTS]:
+        text = said[stage.job_id or 0]
         tasks = facts.tasks_of(stage.number)
         spent = float(tasks.duration_ns.sum())
         paths = text.removeprefix(LISTING).split(":")[0]

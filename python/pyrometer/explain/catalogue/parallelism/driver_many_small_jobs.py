@@ -50,6 +50,7 @@ from pyrometer.explain.schema import Place, Remedy
 from pyrometer.explain.what_if import Extent
 
 LEAST_QUANTILE = 0.1
+"""Of the tasks of rounds that read other rows: what the shortest of them need, all need."""
 MOST_FIXED_NS = 30e6
 """What a task needs to start, load and commit, at most: assumed."""
 FEWEST_ROUNDS = 3
@@ -137,9 +138,9 @@ def _extent(
 def _work(facts: Facts, gaps: Sequence[Stretch]) -> tuple[dict[int, float], bool, float]:
     """Give the time of the tasks of all rounds but one, by stage.
 
-    Also whether each round reads as many rows, and what all these tasks need whatever they read:
-    what a tenth of them do with, at most `MOST_FIXED_NS`. The first round may read others: it fills
-    a cache that the rest reads.
+    Also whether each round reads as many rows, and what all these tasks need whatever they read: as
+    long as the shortest of them, at most `MOST_FIXED_NS` each. The first round may read others: it
+    fills a cache that the rest reads.
     """
     ends = [job for one in gaps for job in (one.before, one.after) if job is not None]
     rounds = list(dict.fromkeys(map(_round, sorted(ends, key=lambda job: job.submit))))

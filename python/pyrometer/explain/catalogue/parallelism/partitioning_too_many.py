@@ -75,8 +75,8 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     groups: dict[object, list[Crowded]] = defaultdict(list)
     for one in _crowded(facts):
         # Stages behind shuffles with as many tasks have them from one setting.
-        of = one.stage.number if one.is_scan else ("shuffle", one.tasks.count)
-        groups[of].append(one)
+        shuffled = one.tasks.total("shuffle_read_records_count") > 0 and not one.is_scan
+        groups[("shuffle", one.tasks.count) if shuffled else one.stage.number].append(one)
     for mine in groups.values():
         yield sum(one.over_ns / one.slots for one in mine), _suspect(mine)
 

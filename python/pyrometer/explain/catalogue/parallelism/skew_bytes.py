@@ -40,6 +40,7 @@ from pyrometer.explain.change import Even
 from pyrometer.explain.evidence.places import largest, of_stage, of_tasks
 from pyrometer.explain.evidence.task_costs import read_bytes, read_rows
 from pyrometer.explain.facts import Facts, TaskColumns
+from pyrometer.explain.judge import LEAST_RATIO
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
@@ -48,12 +49,12 @@ from pyrometer.simulation.measured import Floats, Stage
 FEWEST_TASKS = 4
 """A line through three tasks fits whatever they are: of fewer, time is taken to go with amount."""
 FEWEST = 2
+"""Of one task nothing is uneven."""
 MANY = 200
+"""Degrees of freedom from which Student's t is taken to be the normal."""
 NORMAL = NormalDist().inv_cdf(0.95)
 SPLIT_FACTOR = 2.0
 """Adaptive execution, so set, leaves partitions of up to so many medians (Spark: at least 1)."""
-LEAST_RATIO = 0.001
-"""Of the elapsed time: see `pyrometer.explain.judge`."""
 NONE = Extent(0.0, 0.0, 0.0, 0)
 _BYTES = (
     "coalesce(input_bytes, 0) + coalesce(shuffle_read_local_bytes, 0)"

@@ -120,7 +120,7 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
                 f" {'waited for' if known else 'took'}"
                 f" {_range(wait[far])}{loading}{where}, where the median"
                 f" {'waited' if known else 'took'} {units.duration(float(np.median(wait)))}; they"
-                f" read no more{' and used no more CPU' if known else ''} for it."
+                f" read no more for it{', and it was no CPU time' if known else ''}."
             ),
             change=(Less("wait", {stage.number: longer}),),
             # Low: copies are launched late, and take their time.

@@ -58,7 +58,7 @@ ACHIEVED = (0.3, 0.95)
 Not measured; assumed."""
 CHEAPER_NS = (1000.0, 20.0)
 """What a cheaper form costs for a row, at most and at least: to parse one short text or time, and
-to compare a column that is typed. Assumed, from the CPU of such expressions in generated code."""
+to compare a column that is typed. Not measured; assumed."""
 MOST = 5
 
 
@@ -111,7 +111,7 @@ def _achieved(facts: Facts, operator: Operator, expression: Expression) -> tuple
 
 RULE = Rule(
     code="expression.per-row",
-    title="One expression takes much of the CPU",
+    title="Costly expressions take much of the CPU",
     cause="costly expression",
     suspects=_suspects,
     needs=(SQL_PLANS, SAMPLES),
