@@ -76,9 +76,8 @@ def _suspect(facts: Facts, stage: Stage, median: float, least: float, lost: Floa
         place=where,
         mechanism=(
             f"The typical of {units.counted(count, 'task')} deserialised for"
-            f" {units.duration(median)} before it"
-            f" could begin, where {units.duration(least)} is usual in this application:"
-            f" {units.duration(total)} in all."
+            f" {units.duration(median)} before it could begin, where {units.duration(least)} is"
+            f" usual in this application: {units.duration(total)} in all."
         ),
         change=(Less("deserialise", {stage.number: lost}),),
         extent=Extent(1.0, 1 - off, 1 + off, count).times(*ACHIEVED),

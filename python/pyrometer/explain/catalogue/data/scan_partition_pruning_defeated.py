@@ -108,9 +108,8 @@ def _by_join(
     return one.dropped * time.whole_ns, Suspect(
         place=place_of_scan(facts, plan, one, time, in_words(keys)),
         mechanism=(
-            f"{units.counted(one.rows_in, 'row')}{of_partitions} were read, of which"
-            f" {one.top.name} by"
-            f" {in_words(keys)} keeps {units.count(one.rows_out)}, in"
+            f"{units.counted(one.rows_in, 'row')}{of_partitions} were read, of which {one.top.name}"
+            f" by {in_words(keys)} keeps {units.count(one.rows_out)}, in"
             f" {units.duration(time.whole_ns)} of tasks: it prunes no partition"
             f"{', as dynamic pruning is off' * is_off}."
         ),

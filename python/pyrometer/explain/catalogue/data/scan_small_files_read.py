@@ -97,8 +97,7 @@ def _suspect(facts: Facts, plan: Plan, node: Node) -> tuple[float, Suspect] | No
                     operator=node.name.strip()),
         mechanism=(
             f"{units.counted(files, 'file')} of {units.size(size / files)} on average were read,"
-            " and"
-            f" {how} {units.duration(time)} of tasks, {units.duration(time / files)} a file;"
+            f" and {how} {units.duration(time)} of tasks, {units.duration(time / files)} a file;"
             f" {units.counted(wanted, 'file')} would hold the same."
         ),
         change=(facts.share_of_tasks(f"files {plan.sql.sql_id} {node.node_id}", lost),),

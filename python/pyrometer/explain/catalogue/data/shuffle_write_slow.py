@@ -66,9 +66,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                         stages_count=1, source=stage.name),
             mechanism=(
                 f"{units.counted(tasks.count, 'task')} spent {units.duration(lost)} of"
-                f" {units.duration(float(tasks.duration_ns.sum()))} writing"
-                f" {units.size(written)} of"
-                f" shuffle data, {speed} each."
+                f" {units.duration(float(tasks.duration_ns.sum()))} writing {units.size(written)}"
+                f" of shuffle data, {speed} each."
             ),
             change=(Less("shuffle", {number: waits[number]}),),
             extent=Extent(n=tasks.count).times(*ACHIEVED),

@@ -91,9 +91,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         place=where,
         mechanism=(
             f"{units.counted(len(found), 'stage')} that read shuffles ran"
-            f" {units.counted(now, 'task')} where"
-            f" adaptive execution would run {units.count(now - fewer)}; each costs"
-            f" {units.duration(per_task)} whatever it reads."
+            f" {units.counted(now, 'task')} where adaptive execution would run"
+            f" {units.count(now - fewer)}; each costs {units.duration(per_task)} whatever it reads."
         ),
         change=tuple(edits),
         extent=Extent(n=now).times(*ACHIEVED),

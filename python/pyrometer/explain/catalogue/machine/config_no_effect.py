@@ -92,8 +92,7 @@ def _joined(seen: Exercised, value: str) -> str | None:
         return None
     return (
         f"adaptive execution joined the {units.counted(int(value), 'partition')}: no stage that"
-        " read"
-        f" a shuffle ran more than {units.count(most)} task{'s' * (most != 1)}"
+        f" read a shuffle ran more than {units.count(most)} task{'s' * (most != 1)}"
     )
 
 

@@ -51,11 +51,9 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     yield Suspect(
         place=place(facts, "setting", lost, setting="layout.tasks"),
         mechanism=(
-            f"{units.counted(slots, 'task')} ran at once on {units.counted(cpus, 'CPU')} and"
-            f" waited {units.duration(total)} for"
-            f" each other; with {units.counted(cpus, 'slot')} each would be done sooner, and all"
-            " of them about as"
-            " late."
+            f"{units.counted(slots, 'task')} ran at once on {units.counted(cpus, 'CPU')} and waited"
+            f" {units.duration(total)} for each other; with {units.counted(cpus, 'slot')} each"
+            " would be done sooner, and all of them about as late."
         ),
         change=(facts.share_of_tasks("cpu_wait", lost), Slots(cpus / slots)),
         evidence=[

@@ -68,9 +68,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         place=place(facts, "host", cost, setting="layout.tasks"),
         mechanism=(
             f"{units.counted(facts.slots, 'task')} ran on {cores} cores of {threads} hardware"
-            " threads, with memory"
-            f" at {units.percent(used.value)} of the traffic that it attains: the second task on a"
-            " core adds traffic, not work."
+            f" threads, with memory at {units.percent(used.value)} of the traffic that it attains:"
+            " the second task on a core adds traffic, not work."
         ),
         change=(facts.less_cpu("memory", dict.fromkeys(cost, LOST)),),
         extent=Extent(part, max(0.0, part * (2 * part - 1)), 1.5 * part, used.n),

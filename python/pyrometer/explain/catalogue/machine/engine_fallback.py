@@ -124,8 +124,7 @@ def _suspect(
         mechanism=(
             f"{len(back)} operators of SQL execution {sql.sql_id} ({names}) ran in the JVM beside"
             f" {native} native ones, with {units.counted(conversions, 'conversion')} between rows"
-            " and columns, in"
-            f" stages of {units.duration(sum(cost.values()))} of CPU."
+            f" and columns, in stages of {units.duration(sum(cost.values()))} of CPU."
         ),
         change=(facts.less_cpu("engine", parts),),
         extent=Extent((low + ACHIEVED[1]) / 2, low, ACHIEVED[1], n),

@@ -52,9 +52,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                     stage_attempt=stage.attempt, stages_count=len(lost)),
         mechanism=(
             f"Tasks stood still for {units.duration(sum_ns)} in {units.counted(count, 'pause')}"
-            " that"
-            f" began with an object of"
-            f" half a region of G1 or more."
+            " that began with an object of half a region of G1 or more."
         ),
         change=(Less("gc", lost),),
         extent=Extent(n=count).times(*ACHIEVED),

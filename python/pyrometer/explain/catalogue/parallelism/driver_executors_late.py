@@ -83,9 +83,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     yield Suspect(
         place=Place(layer="setting" if is_set else "cluster", setting=name),
         mechanism=(
-            f"{units.counted(late.size, 'executor')} registered"
-            f" {units.duration(float(late.min()))} to"
-            f" {units.duration(float(late.max()))} after the application's start,"
+            f"{units.counted(late.size, 'executor')} registered {units.duration(float(late.min()))}"
+            f" to {units.duration(float(late.max()))} after the application's start,"
             f" {units.duration(float(late.mean()))} on average.{lost * unknown}"
         ),
         change=(Sooner(), LessGap(waited, what="executors")),

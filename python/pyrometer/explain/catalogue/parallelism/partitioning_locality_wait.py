@@ -69,9 +69,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             update={"setting": "spark.locality.wait"}
         ),
         mechanism=(
-            f"Tasks of {units.counted(len(mixed), 'stage')} have their data on some of"
-            f" {len(hosts)} hosts and wait"
-            f" {units.duration(wait)} at each level for a slot there;"
+            f"Tasks of {units.counted(len(mixed), 'stage')} have their data on some of {len(hosts)}"
+            f" hosts and wait {units.duration(wait)} at each level for a slot there;"
             f" {units.percent(near / max(1, level.size))} of all tasks ran near their data."
         ),
         change=(NoLocalityWait([one.number for one in mixed]),),

@@ -83,8 +83,8 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
             place=of_stage(stage).model_copy(update={"sql_id": sql_id}),
             mechanism=(
                 f"One task ran for {units.duration(time)} while"
-                f" {units.counted(slots - 1, 'other slot')} had"
-                f" nothing of this stage to run{named}."
+                f" {units.counted(slots - 1, 'other slot')} had nothing of this stage to"
+                f" run{named}."
             ),
             # The work stays: it is shared, and so are no cores saved.
             change=(

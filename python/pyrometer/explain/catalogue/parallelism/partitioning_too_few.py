@@ -64,8 +64,7 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
             place=of_stage(stage),
             mechanism=(
                 f"The stage has {units.counted(count, 'task')} for {units.counted(slots, 'slot')},"
-                " which stood idle for"
-                f" {units.percent(idle)} of its {units.duration(span)}."
+                f" which stood idle for {units.percent(idle)} of its {units.duration(span)}."
             ),
             change=(Recount({stage.number: wanted / count}, overhead_ns(tasks)),),
             # Low: work divides only down to the next multiple of the slots, as where keys are few.

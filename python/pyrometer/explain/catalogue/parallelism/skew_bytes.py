@@ -171,10 +171,9 @@ def _suspect(stage: Stage, tasks: TaskColumns, extent: Extent) -> Suspect:
         place=of_stage(stage, "data"),
         mechanism=(
             f"The largest of {units.counted(tasks.count, 'task')} read {units.size(largest)},"
-            f" {times} the median"
-            f" ({units.size(median)}), and the longest ran {units.duration(longest)} where the"
-            f" median ran {units.duration(middle)}; what tasks read explains"
-            f" {units.percent(extent.value)} of its excess."
+            f" {times} the median ({units.size(median)}), and the longest ran"
+            f" {units.duration(longest)} where the median ran {units.duration(middle)}; what tasks"
+            f" read explains {units.percent(extent.value)} of its excess."
         ),
         change=(Even([stage.number]),),
         extent=split(extent, time),

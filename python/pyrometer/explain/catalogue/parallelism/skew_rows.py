@@ -64,10 +64,10 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
             place=of_stage(stage, "data"),
             mechanism=(
                 f"The largest of {units.counted(tasks.count, 'task')} read"
-                f" {units.counted(round(most), 'row')} where the"
-                f" median read {units.count(round(median))}, and the longest ran"
-                f" {units.duration(longest)} where the median ran {units.duration(middle)}; rows"
-                f" explain {units.percent(extent.value)} of its excess."
+                f" {units.counted(round(most), 'row')} where the median read"
+                f" {units.count(round(median))}, and the longest ran {units.duration(longest)}"
+                f" where the median ran {units.duration(middle)}; rows explain"
+                f" {units.percent(extent.value)} of its excess."
             ),
             change=(Even([stage.number]),),
             extent=split(extent, time),

@@ -60,8 +60,7 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
             mechanism=(
                 f"The task that ended last began {units.duration(late)} into the stage and ran"
                 f" {units.duration(float(time[last]))}, where the median of"
-                f" {units.counted(tasks.count, 'task')} ran"
-                f" {units.duration(median)}."
+                f" {units.counted(tasks.count, 'task')} ran {units.duration(median)}."
             ),
             change=(LongestFirst([stage.number]),),
             extent=Extent(n=tasks.count).times(1 - 1 / CUT, 1.0),

@@ -117,10 +117,10 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
             place=of_stage(stage),
             mechanism=(
                 f"{count} of {units.counted(tasks.count, 'task')}"
-                f" {'waited for' if known else 'took'}"
-                f" {_range(wait[far])}{loading}{where}, where the median"
-                f" {'waited' if known else 'took'} {units.duration(float(np.median(wait)))}; they"
-                f" read no more for it{', and it was no CPU time' if known else ''}."
+                f" {'waited for' if known else 'took'} {_range(wait[far])}{loading}{where}, where"
+                f" the median {'waited' if known else 'took'}"
+                f" {units.duration(float(np.median(wait)))}; they read no more for"
+                f" it{', and it was no CPU time' if known else ''}."
             ),
             change=(Less("wait", {stage.number: longer}),),
             # Low: copies are launched late, and take their time.

@@ -83,8 +83,8 @@ def _suspect(facts: Facts, plan: Plan, node: Node) -> tuple[float, Suspect] | No
                     operator=node.name),
         mechanism=(
             f"Several counts of distinct values expand {units.counted(below[0], 'row')} into"
-            f" {units.count(out)}, {out / below[0]:.3g} for each:"
-            f" {units.duration(cost.ns)} of CPU in {units.counted(len(cost.lost), 'stage')}."
+            f" {units.count(out)}, {out / below[0]:.3g} for each: {units.duration(cost.ns)} of CPU"
+            f" in {units.counted(len(cost.lost), 'stage')}."
         ),
         change=cost.change,
         extent=cost.extent.times(low, high),

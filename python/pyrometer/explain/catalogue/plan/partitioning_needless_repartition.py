@@ -85,10 +85,9 @@ def _suspect(facts: Facts, plan: Plan, upper: Node, lower: Node) -> tuple[float,
         place=place(facts, "sql", lost, sql_id=plan.sql.sql_id, node_id=lower.node_id,
                     operator=lower.name, expression=unnumbered(lower.simple_string)),
         mechanism=(
-            f"Rows are repartitioned and go straight into another shuffle: the stage between,"
+            "Rows are repartitioned and go straight into another shuffle: the stage between,"
             f" {units.counted(tasks, 'task')}, took {units.duration(time)} to read the one and"
-            " write"
-            " the other."
+            " write the other."
         ),
         change=(Less(what, dict.fromkeys(lost, 1.0)),),
         extent=Extent(n=tasks).times(*ACHIEVED),
