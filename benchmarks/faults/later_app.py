@@ -1,4 +1,4 @@
-"""The later faults: ``spark-submit later_app.py CAUSE SHAPE on|off|data FOLDER``.
+"""The later sets of faults: ``spark-submit later_app.py CAUSE SHAPE on|off|data FOLDER``.
 
 A job of several queries over one shape of data, which writes what they give; one part of it has the
 cause, or its healthy twin, which gives the same rows. With ``data`` it writes its inputs only.
@@ -22,11 +22,20 @@ from benchmarks.faults.later import (
     readings_causes,
 )  # fmt: skip
 from benchmarks.faults.later.job import Job
+from benchmarks.faults.third import (
+    ledger,
+    ledger_causes,
+    texts,
+    texts_causes,
+    trips,
+    trips_causes,
+)  # fmt: skip
 
 SHAPES = {
     tables.SHAPE.name: (causes.SHAPE, tables.TABLES)
     for tables, causes in (
         (orders, orders_causes), (events, events_causes), (readings, readings_causes),
+        (trips, trips_causes), (ledger, ledger_causes), (texts, texts_causes),
     )
 }  # fmt: skip
 

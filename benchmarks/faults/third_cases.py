@@ -8,29 +8,19 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks.faults.cases import BOTH, Case, Set
-
-MAIN_STAGE = {"stage_id": "main"}
-DRIVER = ({"layer": "driver"}, {"source": r".*_causes\.py.*"})
-PYTHON = ({"layer": "python"}, {"operator": ".*(Python|Pandas|Arrow).*"})
-
-PYTHON_CODES = ("python.instead-of-builtin", "python.function", "python.instead-of-arrow")
-
-
-def _operators(*names: str) -> tuple[dict[str, str], ...]:
-    return tuple({"operator": f".*{name}.*"} for name in names)
-
-
-def _expressions(*names: str) -> tuple[dict[str, str], ...]:
-    return tuple({"expression": f"(?i).*{name}.*"} for name in names)
-
-
-def _settings(*names: str) -> tuple[dict[str, str], ...]:
-    return tuple({"setting": f".*{name}.*"} for name in names)
-
+from benchmarks.faults.places import (
+    DRIVER,
+    MAIN_STAGE,
+    PYTHON,
+    PYTHON_CODES,
+    expressions,
+    operators,
+    settings,
+)
 
 CASES = (
     Case("one-task", ("partitioning.one-task", "partitioning.too-few"), by_shape={
-        "trips": Case("one-task", places=(MAIN_STAGE, *_operators("Limit", "Exchange"))),
+        "trips": Case("one-task", places=(MAIN_STAGE, *operators("Limit", "Exchange"))),
         "ledger": Case(
             "one-task",
             on={
@@ -38,8 +28,8 @@ CASES = (
                 "spark.sql.adaptive.advisoryPartitionSizeInBytes": "1g",
             },
             places=(
-                MAIN_STAGE, *_operators("Window", "Exchange", "AQEShuffleRead"),
-                *_settings("coalescePartitions", "advisoryPartitionSize"),
+                MAIN_STAGE, *operators("Window", "Exchange", "AQEShuffleRead"),
+                *settings("coalescePartitions", "advisoryPartitionSize"),
             ),
         ),
         "texts": Case(
@@ -47,14 +37,14 @@ CASES = (
             on={
                 "spark.sql.files.minPartitionNum": "1", "spark.sql.files.maxPartitionBytes": "1g",
             },
-            places=(MAIN_STAGE, *_operators("Scan"), *_settings("minPartitionNum",
+            places=(MAIN_STAGE, *operators("Scan"), *settings("minPartitionNum",
                                                                 "maxPartitionBytes")),
         ),
     }),
-    Case("gzip-input", ("scan.not-splittable",), places=(MAIN_STAGE, *_operators("Scan")),
+    Case("gzip-input", ("scan.not-splittable",), places=(MAIN_STAGE, *operators("Scan")),
          also=("scan.text-format",)),
     Case("tiny-tasks", ("partitioning.too-many",), places=(MAIN_STAGE,), by_shape={
-        "trips": Case("tiny-tasks", places=(MAIN_STAGE, *_operators("Range", "Exchange"))),
+        "trips": Case("tiny-tasks", places=(MAIN_STAGE, *operators("Range", "Exchange"))),
         "ledger": Case(
             "tiny-tasks",
             on={
@@ -62,78 +52,78 @@ CASES = (
                 "spark.sql.shuffle.partitions": "1500",
             },
             places=(
-                MAIN_STAGE, *_operators("Exchange"),
-                *_settings("shuffle.partitions", "coalescePartitions"),
+                MAIN_STAGE, *operators("Exchange"),
+                *settings("shuffle.partitions", "coalescePartitions"),
             ),
         ),
-        "texts": Case("tiny-tasks", places=(MAIN_STAGE, *_operators("Exchange", "Repartition"))),
+        "texts": Case("tiny-tasks", places=(MAIN_STAGE, *operators("Exchange", "Repartition"))),
     }),
     Case("skewed-key", ("skew.",), by_shape={
         "trips": Case(
-            "skewed-key", places=(MAIN_STAGE, *_operators("Sort", "Exchange", "Insert", "Write")),
+            "skewed-key", places=(MAIN_STAGE, *operators("Sort", "Exchange", "Insert", "Write")),
         ),
         "ledger": Case(
-            "skewed-key", places=(MAIN_STAGE, *_operators("Exchange", "Insert", "Write", "Sort")),
+            "skewed-key", places=(MAIN_STAGE, *operators("Exchange", "Insert", "Write", "Sort")),
         ),
         "texts": Case(
-            "skewed-key", places=(MAIN_STAGE, *_operators("Exchange", "Generate", "Aggregate")),
+            "skewed-key", places=(MAIN_STAGE, *operators("Exchange", "Generate", "Aggregate")),
         ),
     }),
     Case("interval-join", ("join.nested-loop",),
-         places=_operators("NestedLoopJoin", "CartesianProduct")),
+         places=operators("NestedLoopJoin", "CartesianProduct")),
     Case("pair-expression", ("expression.per-pair",), by_shape={
         "trips": Case(
-            "pair-expression", places=_expressions("from_?utc_?timestamp", "hour", "minute"),
+            "pair-expression", places=expressions("from_?utc_?timestamp", "hour", "minute"),
         ),
-        "ledger": Case("pair-expression", places=_expressions("split")),
-        "texts": Case("pair-expression", places=_expressions("regexp_?replace", "lower")),
+        "ledger": Case("pair-expression", places=expressions("split")),
+        "texts": Case("pair-expression", places=expressions("regexp_?replace", "lower")),
     }),
     Case("costly-pattern", ("expression.per-row",), by_shape={
-        "trips": Case("costly-pattern", places=_expressions("format_?string")),
-        "ledger": Case("costly-pattern", places=_expressions("regexp_?extract")),
-        "texts": Case("costly-pattern", places=_expressions("levenshtein")),
+        "trips": Case("costly-pattern", places=expressions("format_?string")),
+        "ledger": Case("costly-pattern", places=expressions("regexp_?extract")),
+        "texts": Case("costly-pattern", places=expressions("levenshtein")),
     }),
     Case("python-row",
          PYTHON_CODES,
          by_shape={
-             "trips": Case("python-row", places=(*_expressions("way"), *PYTHON)),
-             "ledger": Case("python-row", places=(*_expressions("close"), *PYTHON)),
-             "texts": Case("python-row", places=(*_expressions("words"), *PYTHON)),
+             "trips": Case("python-row", places=(*expressions("way"), *PYTHON)),
+             "ledger": Case("python-row", places=(*expressions("close"), *PYTHON)),
+             "texts": Case("python-row", places=(*expressions("words"), *PYTHON)),
          }),
     Case("not-cached", ("recompute.subtree",), places=(
-        *_operators("Aggregate", "Exchange", "Window", "Generate", "Union", "Scan"),
+        *operators("Aggregate", "Exchange", "Window", "Generate", "Union", "Scan"),
         {"source": r".*_causes\.py.*"},
     )),
     Case("driver-loop", ("driver.many-small-jobs",), places=DRIVER),
     Case("idle-driver", ("driver.gap",), places=DRIVER),
     Case("collected", ("driver.collect", "driver.gap"), places=DRIVER),
     Case("schema-inferred", ("scan.schema-inferred",), also=("scan.text-format",),
-         places=(*_operators("Scan"), *DRIVER, {"layer": "sql|stage"})),
+         places=(*operators("Scan"), *DRIVER, {"layer": "sql|stage"})),
     Case("small-files", ("scan.small-files-read", "driver.listing"),
-         places=(*_operators("Scan"), *DRIVER)),
+         places=(*operators("Scan"), *DRIVER)),
     Case("spilling", ("spill.sort-and-aggregate",), {"spark.memory.fraction": "0.02"}, by_shape={
         "trips": Case(
             "spilling", on={"spark.shuffle.spill.numElementsForceSpillThreshold": "60000"},
             places=(
-                MAIN_STAGE, *_operators("Sort", "Join"),
-                *_settings("numElementsForceSpillThreshold"),
+                MAIN_STAGE, *operators("Sort", "Join"),
+                *settings("numElementsForceSpillThreshold"),
             ),
         ),
         "ledger": Case(
             "spilling",
-            places=(MAIN_STAGE, *_operators("Aggregate"), *_settings("memory.fraction")),
+            places=(MAIN_STAGE, *operators("Aggregate"), *settings("memory.fraction")),
         ),
         "texts": Case(
             "spilling", on={"spark.memory.fraction": "0.01"},
-            places=(MAIN_STAGE, *_operators("Sort", "Aggregate"), *_settings("memory.fraction")),
+            places=(MAIN_STAGE, *operators("Sort", "Aggregate"), *settings("memory.fraction")),
         ),
     }),
     Case("small-heap", ("gc.heap-too-small", "gc.full"), {"spark.driver.memory": "520m"},
-         places=({"layer": "jvm"}, *_settings("memory", "heap", "Xmx")), by_shape={
+         places=({"layer": "jvm"}, *settings("memory", "heap", "Xmx")), by_shape={
              "texts": Case("small-heap", on={"spark.driver.memory": "560m"}),
          }),
     Case("interpreted-plan", ("codegen.fallback",),
-         places=({"layer": "sql|stage"}, *_settings("codegen")), by_shape={
+         places=({"layer": "sql|stage"}, *settings("codegen")), by_shape={
              "trips": Case(
                  "interpreted-plan", ("codegen.fallback", "codegen.method-too-large"),
                  {"spark.sql.codegen.hugeMethodLimit": "300"},
@@ -141,18 +131,18 @@ CASES = (
              "texts": Case("interpreted-plan", on={"spark.sql.codegen.maxFields": "1"}),
          }),
     Case("no-broadcast", ("join.broadcast-missed",),
-         places=_operators("SortMergeJoin", "ShuffledHashJoin", "BroadcastHashJoin")),
+         places=operators("SortMergeJoin", "ShuffledHashJoin", "BroadcastHashJoin")),
     Case("failing-tasks", ("retries.failed-tasks",), master="local[2,4]", also=PYTHON_CODES,
          places=(MAIN_STAGE, *PYTHON)),
-    Case("text-format", ("scan.text-format",), places=_operators("Scan"), by_shape={
+    Case("text-format", ("scan.text-format",), places=operators("Scan"), by_shape={
         "ledger": Case(
             "text-format", ("scan.text-format", "expression.per-row"),
-            places=(*_operators("Scan"), *_expressions("substr", "to_?date", "timestamp", "cast")),
+            places=(*operators("Scan"), *expressions("substr", "to_?date", "timestamp", "cast")),
         ),
     }),
 )  # fmt: skip
 
 THIRD = Set(
-    "third", Path(__file__).with_name("third_app.py"), CASES,
+    "third", Path(__file__).with_name("later_app.py"), CASES,
     {**BOTH, "spark.driver.memory": "3g"}, ("trips", "ledger", "texts"),
 )  # fmt: skip
