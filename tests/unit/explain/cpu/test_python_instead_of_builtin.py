@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.support.explain.planted import holds, job, judged, only, waiting_for_workers, workers
 
 from pyrometer.explain.catalogue.cpu.python_instead_of_builtin import RULE
@@ -26,6 +27,20 @@ def test_the_function_is_all_that_the_workers_do(tmp_path: Path) -> None:
     (found,) = judged(world.write(tmp_path), RULE).findings
     assert found.saving.elapsed_ns.low is not None
     assert found.saving.elapsed_ns.low < 0.5e9
+
+
+@pytest.mark.parametrize("operator", ["ArrowEvalPython", "BatchEvalPythonUDTF"])
+def test_functions_of_columns_and_of_tables(tmp_path: Path, operator: str) -> None:
+    world = waiting_for_workers()
+    workers(world, operator, serialisation=6000, function=400)
+    found = only(world.write(tmp_path), RULE)
+    assert found.place.operator == operator
+
+
+def test_a_function_of_groups_has_no_built_in(tmp_path: Path) -> None:
+    world = waiting_for_workers()
+    workers(world, "FlatMapGroupsInPandas", serialisation=6000, function=400)
+    assert judged(world.write(tmp_path), RULE).findings == []
 
 
 def test_from_the_event_log_alone(tmp_path: Path) -> None:

@@ -29,3 +29,20 @@ def test_few_tasks_are_started_as_slowly(tmp_path: Path) -> None:
     job = Job()
     job.stage([2_000] * 12, columns=lambda n: _run(1_000))
     assert not job.found(tmp_path, RULE)
+
+
+def test_stages_behind_shuffles_have_their_number_from_one_setting(tmp_path: Path) -> None:
+    job = Job()
+    for _ in range(3):
+        job.stage([20] * 1_000, columns=lambda n: _run(10))
+    (found,) = job.found(tmp_path, RULE)
+    assert "3 000 tasks of 3 stages on 4 slots" in found.mechanism
+    assert found.place.stages_count == 3
+    assert saves(found, 3 * (1_000 - 12) * 10 / 4)
+
+
+def test_stages_that_read_no_shuffle_are_told_one_by_one(tmp_path: Path) -> None:
+    job = Job()
+    for _ in range(2):
+        job.stage([20] * 1_000, columns=lambda n: {"executor_run_time_ns": 10 * MS})
+    assert [one.place.stages_count for one in job.found(tmp_path, RULE)] == [1, 1]
