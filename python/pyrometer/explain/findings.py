@@ -165,9 +165,20 @@ def conclusion(found: Findings) -> str:
     first = next((one for one in found.findings if one.shown and one.muted is None), None)
     if first is None:
         judged = found.rules_count - len(found.unjudged)
+        looked = f"{judged} of {found.rules_count} rules looked."
+        noise = f"{units.percent(found.noise_ratio)}, the noise of this run"
+        unsure = [
+            one for one in found.findings
+            if one.muted is None and one.saving_ratio.value is not None
+            and one.saving_ratio.value > found.noise_ratio
+        ]  # fmt: skip
+        if not unsure:
+            return f"Nothing worth more than {noise}: {looked}"
+        one = max(unsure, key=lambda one: one.saving_ratio.value or 0.0)
+        others = f", and {len(unsure) - 1} more" if len(unsure) > 1 else ""
         return (
-            f"Nothing worth more than {units.percent(found.noise_ratio)}, the noise of this run:"
-            f" {judged} of {found.rules_count} rules looked."
+            f"Nothing is sure to be worth more than {noise}: {looked} It may be:"
+            f" {one.title}, {one.place.words}, {saved(one.saving)}{others} (explain --all)."
         )
     return (
         f"{first.title}, {first.place.words}: about {saved(first.saving)} of"

@@ -22,14 +22,14 @@ def rule(
     code: str,
     change: Change,
     explains: tuple[str, ...] = (),
-    extent: float = 1.0,
+    extent: float | Extent = 1.0,
     remedies: Sequence[Remedy] = (),
 ) -> Rule:
     def suspects(facts: Facts) -> Iterable[Suspect]:
         yield Suspect(
             place=Place(layer="stage"), mechanism=code, change=change, evidence=[],
             remedies=remedies,
-            extent=Extent(extent, extent, extent),
+            extent=extent if isinstance(extent, Extent) else Extent(extent, extent, extent),
         )  # fmt: skip
 
     return Rule(code, code, code, suspects, "try it", explains=explains)
@@ -146,6 +146,17 @@ def test_below_the_noise_nothing_is_shown_and_the_conclusion_says_so(run: Path) 
     result = found(run, rule("gc.a", (Less("gc", {1: 0.01}),)))
     assert [one.shown for one in result.findings] in ([], [False])
     assert result.conclusion.startswith("Nothing worth more than 5.00 %")
+
+
+def test_what_may_be_worth_it_is_not_called_nothing(run: Path) -> None:
+    unsure = Extent(0.6, 0.0, 1.0, 3)
+    result = found(run, rule("gc.a", (Less("gc", {1: 0.5}),), extent=unsure))
+    one = result.findings[0]
+    assert not one.shown
+    assert result.conclusion.startswith("Nothing is sure to be worth more than 5.00 %")
+    assert f"It may be: {one.title}" in result.conclusion
+    muted = found(run, rule("gc.a", (Less("gc", {1: 0.5}),), extent=unsure), muted={"gc.a": "x"})
+    assert muted.conclusion.startswith("Nothing worth more than 5.00 %")
 
 
 def test_a_muted_rule_is_not_in_the_sum(run: Path) -> None:
