@@ -2,12 +2,12 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 mod folded;
 mod imported;
 mod report;
+mod scheduler;
 
 use report::{python_error, report, unpanicked};
 
@@ -18,6 +18,9 @@ mod _core {
 
     #[pymodule_export]
     use super::imported::{import_pprof, import_speedscope};
+
+    #[pymodule_export]
+    use super::scheduler::Scheduler;
 
     #[pymodule_export]
     use super::folded::{fold, import_folded, import_perf_script, render_svg};
@@ -89,28 +92,6 @@ mod _core {
         report(py, |_| {
             pyro_ingest::wait_classes::classify_waits(moments, out)
         })
-    }
-
-    /// Makes the schedules of a request (JSON); tasks are columns of little-endian numbers.
-    #[pyfunction]
-    fn simulate(
-        py: Python<'_>,
-        request: &str,
-        duration_ns: &[u8],
-        delay_ns: &[u8],
-        level: &[u8],
-        wasted: &[u8],
-        retry_of: &[u8],
-    ) -> PyResult<String> {
-        let tasks = pyro_sim::TaskColumns {
-            duration_ns,
-            delay_ns,
-            level,
-            wasted,
-            retry_of,
-        };
-        py.detach(|| unpanicked(|| pyro_sim::simulate_json(request, tasks)))?
-            .map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
     /// Strikes secrets out of a text.

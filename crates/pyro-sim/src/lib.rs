@@ -2,7 +2,7 @@
 //! file, no start time of the measured run. Times are nanoseconds since the application began.
 //!
 //! [`Plan`] says what there is to do, [`Cluster`] on what, [`Law`] how tasks slow one another down;
-//! [`run`] gives an [`Outcome`]. [`simulate_json`] does many schedules of a plan for the bindings.
+//! [`run`] gives an [`Outcome`]. [`Scheduler`] does many schedules of a plan for the bindings.
 
 mod account;
 mod cluster;
@@ -23,4 +23,4 @@ pub use error::{Error, Result};
 pub use law::Law;
 pub use outcome::Outcome;
 pub use plan::{FAR, Node, Plan, Task};
-pub use request::{TaskColumns, simulate_json};
+pub use request::{Scheduler, TaskKinds, Times};

@@ -1,6 +1,8 @@
-//! Requests as JSON: a plan in columns, clusters, laws, and scenarios that name them.
+//! Plans that are read once, and requests: clusters, laws, and scenarios that name them, as JSON,
+//! with times as little-endian columns, as there may be very many.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -13,20 +15,17 @@ use crate::outcome::Outcome;
 use crate::plan::{Node, Plan, Task};
 use crate::resample::{Random, resample};
 
-/// A plan and what to try with it.
+/// What to try with a plan.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Request {
-    plan: Columns,
+    locality_wait_ns: f64,
     clusters: Vec<Cluster>,
     #[serde(default)]
     laws: Vec<Law>,
     /// Cluster and law under which the durations were measured.
     #[serde(default)]
     measured: Option<(usize, usize)>,
-    /// Factors by node, for scenarios to name.
-    #[serde(default)]
-    stretches: Vec<Vec<f64>>,
     scenarios: Vec<Scenario>,
 }
 
@@ -42,8 +41,8 @@ struct Scenario {
     stretch: Option<usize>,
     /// What the driver's time is multiplied by.
     driver: Option<f64>,
-    /// How many times as many tasks each node has.
-    tasks_ratios: Option<Vec<f64>>,
+    /// How many times as many tasks nodes have; those that are not named have as many.
+    tasks_ratios: Option<BTreeMap<u32, f64>>,
     /// Seed of what is drawn.
     seed: u64,
     /// Give times of nodes as well.
@@ -54,23 +53,17 @@ struct Scenario {
 #[serde(deny_unknown_fields)]
 struct Columns {
     end: u32,
-    locality_wait_ns: f64,
     launch_resets_wait: bool,
     after: Vec<Vec<u32>>,
-    node_delay_ns: Vec<f64>,
     load: Vec<f64>,
     pool: Vec<u32>,
     near: Vec<Vec<u32>>,
     tasks_count: Vec<usize>,
 }
 
-/// Tasks of all nodes one after another, as little-endian columns: there may be very many.
+/// What tasks are, whatever their times: all nodes' one after another.
 #[derive(Debug, Clone, Copy)]
-pub struct TaskColumns<'a> {
-    /// `f64`: see [`Task::duration_ns`].
-    pub duration_ns: &'a [u8],
-    /// `f64`: see [`Task::delay_ns`].
-    pub delay_ns: &'a [u8],
+pub struct TaskKinds<'a> {
     /// `u8`: see [`Task::level`].
     pub level: &'a [u8],
     /// `u8`, 0 or 1: see [`Task::wasted`].
@@ -79,29 +72,66 @@ pub struct TaskColumns<'a> {
     pub retry_of: &'a [u8],
 }
 
-impl TaskColumns<'_> {
+impl TaskKinds<'_> {
     fn tasks(self) -> Result<Vec<Task>> {
-        let durations = self.duration_ns.as_chunks::<8>().0;
-        let delays = self.delay_ns.as_chunks::<8>().0;
         let retries = self.retry_of.as_chunks::<4>().0;
-        let count = durations.len();
-        let lengths = [
-            delays.len(),
-            self.level.len(),
-            self.wasted.len(),
-            retries.len(),
-        ];
-        if lengths.iter().any(|&length| length != count) {
+        let count = self.level.len();
+        if self.wasted.len() != count || retries.len() != count {
             return Err(Error::new("tasks: columns of different lengths"));
         }
         let task = |index: usize| Task {
-            duration_ns: f64::from_le_bytes(durations[index]),
-            delay_ns: f64::from_le_bytes(delays[index]),
             level: self.level[index],
             wasted: self.wasted[index] != 0,
             retry_of: u32::try_from(i32::from_le_bytes(retries[index])).ok(),
+            ..Task::default()
         };
         Ok((0..count).map(task).collect())
+    }
+}
+
+/// Times of a plan, as little-endian columns of `f64`.
+#[derive(Debug, Clone, Copy)]
+pub struct Times<'a> {
+    /// See [`Node::delay_ns`].
+    pub node_delay_ns: &'a [u8],
+    /// See [`Task::duration_ns`].
+    pub duration_ns: &'a [u8],
+    /// See [`Task::delay_ns`].
+    pub delay_ns: &'a [u8],
+    /// Factors for scenarios to name: one for each node, of one stretch after another.
+    pub stretches: &'a [u8],
+}
+
+fn floats(column: &[u8]) -> Vec<f64> {
+    let chunks = column.as_chunks::<8>().0;
+    chunks.iter().map(|one| f64::from_le_bytes(*one)).collect()
+}
+
+impl Times<'_> {
+    /// The plan in these times, and its stretches.
+    fn of(&self, plan: &Plan) -> Result<(Plan, Vec<Vec<f64>>)> {
+        let mut timed = plan.clone();
+        let nodes = timed.nodes.len();
+        let delays = floats(self.node_delay_ns);
+        let (durations, waits) = (floats(self.duration_ns), floats(self.delay_ns));
+        let tasks: usize = timed.nodes.iter().map(|node| node.tasks.len()).sum();
+        if delays.len() != nodes || durations.len() != tasks || waits.len() != tasks {
+            return Err(Error::new("times: not one for each node or task"));
+        }
+        let stretches = floats(self.stretches);
+        if nodes == 0 || !stretches.len().is_multiple_of(nodes) {
+            return Err(Error::new("stretches: not one for each node"));
+        }
+        for (node, delay) in timed.nodes.iter_mut().zip(delays) {
+            node.delay_ns = delay;
+        }
+        let all = timed.nodes.iter_mut().flat_map(|node| &mut node.tasks);
+        for ((task, duration), wait) in all.zip(durations).zip(waits) {
+            task.duration_ns = duration;
+            task.delay_ns = wait;
+        }
+        let stretches = stretches.chunks(nodes).map(<[f64]>::to_vec).collect();
+        Ok((timed, stretches))
     }
 }
 
@@ -126,7 +156,6 @@ impl Columns {
     fn plan(self, tasks: &[Task]) -> Result<Plan> {
         let nodes = self.after.len();
         let lengths = [
-            self.node_delay_ns.len(),
             self.load.len(),
             self.pool.len(),
             self.near.len(),
@@ -144,7 +173,7 @@ impl Columns {
             rest = others;
             all.push(Node {
                 after,
-                delay_ns: self.node_delay_ns[index],
+                delay_ns: 0.0,
                 tasks: mine.to_vec(),
                 load: self.load[index],
                 pool: self.pool[index],
@@ -157,7 +186,7 @@ impl Columns {
         Ok(Plan {
             nodes: all,
             end: self.end,
-            locality_wait_ns: self.locality_wait_ns,
+            locality_wait_ns: 0.0,
             launch_resets_wait: self.launch_resets_wait,
         })
     }
@@ -174,7 +203,8 @@ impl Scenario {
         for (index, node) in scaled.nodes.iter_mut().enumerate() {
             node.delay_ns *= self.driver.unwrap_or(1.0);
             if let Some(ratios) = &self.tasks_ratios {
-                node.tasks = resample(node, ratios[index], &mut random);
+                let ratio = ratios.get(&(index as u32)).copied().unwrap_or(1.0);
+                node.tasks = resample(node, ratio, &mut random);
             }
             let factor = stretch.map_or(1.0, |factors| factors[index]);
             for task in &mut node.tasks {
@@ -191,81 +221,90 @@ fn pick<'a, T>(all: &'a [T], index: usize, what: &str) -> Result<&'a T> {
         .ok_or_else(|| Error::new(format!("no {what} {index}")))
 }
 
-/// Makes every schedule of a request.
-fn simulate(request: Request, tasks: TaskColumns<'_>) -> Result<Vec<Outcome>> {
-    let Request {
-        plan,
-        clusters,
-        laws,
-        measured,
-        stretches,
-        scenarios,
-    } = request;
-    let mut plan = plan.plan(&tasks.tasks()?)?;
-    plan.check()?;
-    laws.iter().try_for_each(Law::check)?;
-    let ratios = scenarios.iter().filter_map(|one| one.tasks_ratios.as_ref());
-    if stretches
-        .iter()
-        .chain(ratios)
-        .any(|one| one.len() != plan.nodes.len())
-    {
-        return Err(Error::new("stretches, tasks_ratios: not one for each node"));
-    }
-    if let Some((cluster, law)) = measured {
-        let (cluster, law) = (
-            pick(&clusters, cluster, "cluster")?,
-            pick(&laws, law, "law")?,
-        );
-        let work = run(&plan, cluster, None, Some(law))?.work_ns;
-        let tasks = plan.nodes.iter_mut().flat_map(|node| &mut node.tasks);
-        for (task, work) in tasks.zip(work).filter(|(task, _)| task.duration_ns > 0.0) {
-            task.delay_ns *= work / task.duration_ns;
-            task.duration_ns = work;
-        }
-    }
-    let each = |scenario: &Scenario| {
-        let cluster = pick(&clusters, scenario.cluster, "cluster")?;
-        let law = scenario
-            .law
-            .map(|law| pick(&laws, law, "law"))
-            .transpose()?;
-        let stretch = scenario
-            .stretch
-            .map(|one| pick(&stretches, one, "stretch"))
-            .transpose()?;
-        run(&scenario.apply(&plan, stretch), cluster, law, None)
-    };
-    scenarios.iter().map(each).collect()
+/// A plan whose times come with each request: read and checked once, scheduled many times.
+#[derive(Debug, Clone)]
+pub struct Scheduler {
+    plan: Plan,
 }
 
-/// Reads a request and writes the outcomes, both JSON.
-///
-/// # Errors
-/// If the request is none, or something in it cannot be scheduled.
-pub fn simulate_json(request: &str, tasks: TaskColumns<'_>) -> Result<String> {
-    let request: Request =
-        serde_json::from_str(request).map_err(|error| Error::new(error.to_string()))?;
-    let detailed: Vec<bool> = request
-        .scenarios
-        .iter()
-        .map(|scenario| scenario.nodes)
-        .collect();
-    let outcomes = simulate(request, tasks)?;
-    let answers: Vec<Answer> = outcomes
-        .into_iter()
-        .zip(detailed)
-        .map(|(outcome, detailed)| Answer {
-            elapsed_ns: outcome.elapsed_ns,
-            first_launch_ns: outcome.first_launch_ns,
-            slot_time: outcome.slot_time,
-            kept_executors_count: outcome.kept_executors_count,
-            nodes: detailed.then_some(Nodes {
-                submit_ns: outcome.submit_ns,
-                complete_ns: outcome.complete_ns,
-                released_by: outcome.released_by,
-            }),
-        })
-        .collect();
-    serde_json::to_string(&answers).map_err(|error| Error::new(error.to_string()))
+impl Scheduler {
+    /// Reads a plan: JSON, and what its tasks are.
+    ///
+    /// # Errors
+    /// If it is none, or cannot be scheduled.
+    pub fn new(plan: &str, tasks: TaskKinds<'_>) -> Result<Self> {
+        let columns: Columns = from_json(plan)?;
+        let plan = columns.plan(&tasks.tasks()?)?;
+        plan.check()?;
+        Ok(Self { plan })
+    }
+
+    /// Reads a request and writes the outcomes, both JSON.
+    ///
+    /// # Errors
+    /// If the request is none, or something in it cannot be scheduled.
+    pub fn simulate(&self, request: &str, times: &Times<'_>) -> Result<String> {
+        let request: Request = from_json(request)?;
+        let outcomes = self.outcomes(&request, times)?;
+        let answers: Vec<Answer> = outcomes
+            .into_iter()
+            .zip(&request.scenarios)
+            .map(|(outcome, scenario)| Answer {
+                elapsed_ns: outcome.elapsed_ns,
+                first_launch_ns: outcome.first_launch_ns,
+                slot_time: outcome.slot_time,
+                kept_executors_count: outcome.kept_executors_count,
+                nodes: scenario.nodes.then_some(Nodes {
+                    submit_ns: outcome.submit_ns,
+                    complete_ns: outcome.complete_ns,
+                    released_by: outcome.released_by,
+                }),
+            })
+            .collect();
+        serde_json::to_string(&answers).map_err(|error| Error::new(error.to_string()))
+    }
+
+    fn outcomes(&self, request: &Request, times: &Times<'_>) -> Result<Vec<Outcome>> {
+        let (mut plan, stretches) = times.of(&self.plan)?;
+        plan.locality_wait_ns = request.locality_wait_ns;
+        plan.check()?;
+        request.laws.iter().try_for_each(Law::check)?;
+        let nodes = plan.nodes.len() as u32;
+        let ratios = request
+            .scenarios
+            .iter()
+            .filter_map(|one| one.tasks_ratios.as_ref());
+        if ratios.flat_map(BTreeMap::keys).any(|&node| node >= nodes) {
+            return Err(Error::new("tasks_ratios: no such node"));
+        }
+        if let Some((cluster, law)) = request.measured {
+            let (cluster, law) = (
+                pick(&request.clusters, cluster, "cluster")?,
+                pick(&request.laws, law, "law")?,
+            );
+            let work = run(&plan, cluster, None, Some(law))?.work_ns;
+            let tasks = plan.nodes.iter_mut().flat_map(|node| &mut node.tasks);
+            for (task, work) in tasks.zip(work).filter(|(task, _)| task.duration_ns > 0.0) {
+                task.delay_ns *= work / task.duration_ns;
+                task.duration_ns = work;
+            }
+        }
+        let each = |scenario: &Scenario| {
+            let cluster = pick(&request.clusters, scenario.cluster, "cluster")?;
+            let law = scenario
+                .law
+                .map(|law| pick(&request.laws, law, "law"))
+                .transpose()?;
+            let stretch = scenario
+                .stretch
+                .map(|one| pick(&stretches, one, "stretch"))
+                .transpose()?;
+            run(&scenario.apply(&plan, stretch), cluster, law, None)
+        };
+        request.scenarios.iter().map(each).collect()
+    }
+}
+
+fn from_json<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T> {
+    serde_json::from_str(text).map_err(|error| Error::new(error.to_string()))
 }

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pyrometer.simulation.measured import Floats, Measured
 
@@ -60,7 +61,7 @@ class State:
     recounted: dict[int, float] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, measured: Measured, gap_ns: Sequence[float]) -> State:
+    def of(cls, measured: Measured, gap_ns: Sequence[float] | Floats) -> State:
         """Give the plan as it was measured."""
         counts = [stage.tasks_count for stage in measured.stages]
         first = [0, *np.cumsum(counts).tolist()]
@@ -111,17 +112,36 @@ class Less:
     def apply(self, state: State, factor: float) -> None:
         """Take the time away, ``factor`` of it."""
         taken = state.taken.setdefault(self.what, np.zeros_like(state.duration_ns))
-        for stage, amount in self.ns.items():
-            place = state.tasks(stage)
-            now = state.duration_ns[place]
-            if isinstance(amount, float):
-                share = min(max(amount, 0.0), 1.0) * factor
-                wanted = (now + taken[place]) * share
-            else:
-                wanted = np.nan_to_num(np.asarray(amount, dtype=np.float64)) * factor
-            less = np.minimum(np.maximum(wanted - taken[place], 0.0), now)
-            taken[place] += less
-            state.duration_ns[place] = now - less
+        place, share, fixed = self._laid_out(state.first)
+        now, before = state.duration_ns[place], taken[place]
+        wanted = ((now + before) * share + fixed) * factor
+        less = np.minimum(np.maximum(wanted - before, 0.0), now)
+        taken[place] = before + less
+        state.duration_ns[place] = now - less
+
+    def _laid_out(self, first: Sequence[int]) -> tuple[NDArray[np.intp], Floats, Floats]:
+        """Give the places of all its tasks, and of each the share or the time that goes.
+
+        Kept, as an edit is applied many times to plans of the same tasks.
+        """
+        known: tuple[NDArray[np.intp], Floats, Floats] | None = self.__dict__.get("_known")
+        if known is None:
+            places, shares, amounts = [], [], []
+            for stage, amount in self.ns.items():
+                count = first[stage + 1] - first[stage]
+                of_time = isinstance(amount, float)
+                places.append(np.arange(first[stage], first[stage + 1]))
+                shares.append(np.full(count, min(max(amount, 0.0), 1.0) if of_time else 0.0))
+                amounts.append(
+                    np.broadcast_to(0.0 if of_time else np.asarray(amount, np.float64), count)
+                )
+            known = (
+                np.concatenate([np.zeros(0, np.intp), *places]),
+                np.concatenate([np.zeros(0), *shares]),
+                np.nan_to_num(np.concatenate([np.zeros(0), *amounts])),
+            )
+            self.__dict__["_known"] = known
+        return known
 
 
 @dataclass(frozen=True)

@@ -284,18 +284,9 @@ class Facts:
 
     def gap_nodes(self, since_ns: float, until_ns: float) -> dict[int, float]:
         """Give the driver's time between two instants, by node of the graph that it delays."""
-        if self.what_if is None:
-            return {}
-        graph = self.what_if.calibrated.graph
-        found: dict[int, float] = {}
-        for node, delay in enumerate(graph.delay_ns):
-            if delay <= 0 or not graph.after[node]:
-                continue
-            begin = max(graph.done_ns[before] for before in graph.after[node])
-            inside = min(until_ns, begin + delay) - max(since_ns, begin)
-            if inside > 0:
-                found[node] = float(inside)
-        return found
+        nodes, begins, ends = self.gaps
+        inside = np.minimum(until_ns, ends) - np.maximum(since_ns, begins)
+        return {nodes[n]: float(inside[n]) for n in np.flatnonzero(inside > 0)}
 
     @cached_property
     def gaps(self) -> tuple[list[int], Floats, Floats]:

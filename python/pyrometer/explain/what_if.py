@@ -19,7 +19,7 @@ import os
 from collections import deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -165,7 +165,7 @@ class WhatIf:
 
     def of_state(self, state: State) -> float:
         """Give the simulated elapsed time of an edited plan, in nanoseconds."""
-        return self._schedules(state, [None])[0].elapsed_ns
+        return self._schedules(state)[0].elapsed_ns
 
     def saved_ratio(self, parts: Sequence[tuple[Change, float]]) -> float:
         """Give the share of the elapsed time that changes save together; negative: they cost."""
@@ -224,39 +224,43 @@ class WhatIf:
         """Give the simulated elapsed times with the errors of each replicate, on all CPUs."""
 
         def some(part: Floats) -> list[float]:
-            return [one.elapsed_ns for one in self._schedules(state, part.tolist())]
+            return [one.elapsed_ns for one in self._schedules(state, part)]
 
         workers = _workers()
         with ThreadPoolExecutor(workers) as pool:
             parts = pool.map(some, np.array_split(drawn, min(workers, len(drawn))))
             return [one for part in parts for one in part]
 
-    def _schedules(self, state: State, stretches: Sequence[list[float] | None]) -> list[Schedule]:
+    def _schedules(self, state: State, stretches: Floats | None = None) -> list[Schedule]:
         calibrated = self.calibrated
         plan = calibrated.plan
-        tasks = replace(
-            plan.tasks,
-            duration_ns=state.duration_ns,
-            delay_ns=np.minimum(plan.tasks.delay_ns, state.duration_ns),
-        )
-        changed = replace(
-            plan,
-            tasks=tasks,
-            delay_ns=state.gap_ns.tolist(),
-            locality_wait_ns=plan.locality_wait_ns * state.locality_wait_ratio,
+        changed = plan.timed(
+            state.duration_ns,
+            np.minimum(plan.tasks.delay_ns, state.duration_ns),
+            state.gap_ns,
+            plan.locality_wait_ns * state.locality_wait_ratio,
         )
         cluster = calibrated.cluster(Shape(state.slots_ratio))
         if state.startup_ratio != 1.0:
             cluster = [_sooner(executor, state.startup_ratio) for executor in cluster]
+        others = np.flatnonzero(state.tasks_ratio != 1)
         base = (
-            {} if (state.tasks_ratio == 1).all() else {"tasks_ratios": state.tasks_ratio.tolist()}
+            {
+                "tasks_ratios": dict(
+                    zip(others.tolist(), state.tasks_ratio[others].tolist(), strict=True)
+                )
+            }
+            if others.size
+            else {}
         )
-        known = [one for one in stretches if one is not None]
-        scenarios = [
-            base if one is None else {**base, "stretch": number}
-            for number, one in enumerate(stretches)
-        ]
-        return schedules(changed, [cluster], scenarios, stretches=known)
+        scenarios = (
+            [base]
+            if stretches is None
+            else [{**base, "stretch": number} for number in range(len(stretches))]
+        )
+        return schedules(
+            changed, [cluster], scenarios, stretches=() if stretches is None else stretches
+        )
 
 
 def _workers() -> int:

@@ -242,15 +242,14 @@ def _schedules(
     factors = np.ones(len(calibrated.graph.after))
     for stage in calibrated.measured.stages:
         factors[stage.number] = ask.stretch.get(stage.stage_id, 1.0)
-    stretches = [factors.tolist(), *([] if drawn is None else (factors * drawn).tolist())]
+    stretches = factors[None] if drawn is None else np.vstack([factors, factors * drawn])
     # The first cluster is the one that was measured.
     clusters = [calibrated.cluster(shape) for shape in (Shape(), *shapes)]
-    nodes = len(calibrated.graph.after)
     scenarios: list[dict[str, Any]] = []
     for number, shape in enumerate(shapes, 1):
-        ratios = tasks_ratios(calibrated.measured, nodes, shape.ratio, ask.tasks_ratio)
+        ratios = tasks_ratios(calibrated.measured, shape.ratio, ask.tasks_ratio)
         what: dict[str, Any] = {"seed": ask.seed, "cluster": number}
-        if any(ratio != 1 for ratio in ratios):
+        if ratios:
             what["tasks_ratios"] = ratios
         scenarios += [{**what, "stretch": stretch} for stretch in range(len(stretches))]
     found = schedules(calibrated.plan, clusters, scenarios, contention, stretches)
@@ -291,7 +290,7 @@ def _bounds(calibrated: Calibrated) -> Bounds:
         calibrated.plan.anywhere(),
         [plain(graph, max(1, tasks.duration_ns.size)), plain(graph, 1)],
         [{"cluster": 0, "nodes": True}, {"cluster": 1}, {"cluster": 1, "stretch": 0}],
-        stretches=[[0.0] * len(graph.after)],
+        stretches=np.zeros((1, len(graph.after))),
     )
     work_ns = float(tasks.duration_ns.sum())
     return Bounds(
@@ -324,7 +323,7 @@ def _stages(
     if drawn is not None:
         scenarios = [{"nodes": True, "stretch": n} for n in range(len(drawn))]
         cluster = calibrated.cluster(Shape())
-        replicated = schedules(calibrated.plan, [cluster], scenarios, contention, drawn.tolist())
+        replicated = schedules(calibrated.plan, [cluster], scenarios, contention, drawn)
     spans = np.array([one.complete_ns - one.submit_ns for one in replicated])
     spans = spans.reshape(len(replicated), len(calibrated.graph.after)) + calibrated.stage_delay_ns
     return [

@@ -199,10 +199,8 @@ def cluster_of(
     return executors
 
 
-def tasks_ratios(
-    measured: Measured, nodes: int, ratio: float, asked: float | None = None
-) -> list[float]:
-    """Give the factor of each node's number of tasks at another number of slots.
+def tasks_ratios(measured: Measured, ratio: float, asked: float | None = None) -> dict[int, float]:
+    """Give the factor of the number of tasks of nodes where it is another, at other slots.
 
     Spark splits input by the number of cores (``spark.default.parallelism``): a stage without
     parents that had as many tasks as slots keeps as many tasks as slots. With dynamic allocation
@@ -217,13 +215,14 @@ def tasks_ratios(
     """
     slots = most_slots(measured.executors)
     fixed = not measured.settings.dynamic
-    ratios = [1.0] * nodes
+    ratios: dict[int, float] = {}
     for stage in measured.stages:
         if asked is not None:
-            ratios[stage.number] = asked if stage.tasks_count > 1 else 1.0
+            if stage.tasks_count > 1:
+                ratios[stage.number] = asked
         elif fixed and not stage.parent_ids and stage.tasks_count == slots:
             ratios[stage.number] = math.ceil(slots * ratio - 1e-9) / slots
-    return ratios
+    return {number: ratio for number, ratio in ratios.items() if ratio != 1}
 
 
 def plain(graph: Graph, slots: int) -> Description:

@@ -147,8 +147,7 @@ class Sized:
             law = law.on(cpus)
         shape = Shape(slots / self.size[0])
         clusters = [calibrated.cluster(Shape()), calibrated.cluster(shape)]
-        ratios = tasks_ratios(self.measured, len(calibrated.graph.after), shape.ratio)
-        scenario = {"cluster": 1, "tasks_ratios": ratios}
+        scenario = {"cluster": 1, "tasks_ratios": tasks_ratios(self.measured, shape.ratio)}
         schedule = schedules(calibrated.plan, clusters, [scenario], law)[0]
         return schedule.elapsed_ns / len(self.measured.intervals) / 1e9
 

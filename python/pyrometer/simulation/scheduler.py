@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -46,13 +48,57 @@ class Plan:
 
     graph: Graph
     tasks: Tasks
-    delay_ns: list[float]
+    delay_ns: Sequence[float] | Floats
     counts: list[int]
     load: list[float]
     pool: list[int]
     near: list[list[int]]
     locality_wait_ns: float
     launch_resets_wait: bool
+
+    @cached_property
+    def scheduler(self) -> Any:
+        """What schedules it, in any times.
+
+        Raises
+        ------
+        UsageError
+            If the graph cannot be scheduled.
+        """
+        plan = {
+            "end": self.graph.end,
+            "launch_resets_wait": self.launch_resets_wait,
+            "after": self.graph.after,
+            "load": self.load,
+            "pool": self.pool,
+            "near": self.near,
+            "tasks_count": self.counts,
+        }
+        tasks = self.tasks
+        with _refused():
+            return native().Scheduler(
+                json.dumps(plan),
+                tasks.level.tobytes(),
+                tasks.wasted.tobytes(),
+                tasks.retry_of.tobytes(),
+            )
+
+    def timed(
+        self,
+        duration_ns: Floats,
+        delay_ns: Floats,
+        node_delay_ns: Sequence[float] | Floats,
+        locality_wait_ns: float,
+    ) -> Plan:
+        """Give the same work in other times: of tasks, of the driver before each node."""
+        timed = replace(
+            self,
+            tasks=replace(self.tasks, duration_ns=duration_ns, delay_ns=delay_ns),
+            delay_ns=node_delay_ns,
+            locality_wait_ns=locality_wait_ns,
+        )
+        timed.__dict__["scheduler"] = self.scheduler
+        return timed
 
     def anywhere(self) -> Plan:
         """Give the same plan for executors of one kind, without locality."""
@@ -116,7 +162,7 @@ def schedules(
     clusters: Sequence[Description],
     scenarios: Sequence[dict[str, Any]],
     contention: Contention | None = None,
-    stretches: Sequence[Sequence[float]] = (),
+    stretches: Sequence[Floats] | Floats = (),
 ) -> list[Schedule]:
     """Compute a schedule for each scenario (fields: ``Scenario`` in crates/pyro-sim).
 
@@ -128,38 +174,30 @@ def schedules(
         If the graph cannot be scheduled.
     """
     law = {} if contention is None else {"law": 1, "driver": contention.driver}
-    graph = plan.graph
     request = {
-        "plan": {
-            "end": graph.end,
-            "locality_wait_ns": plan.locality_wait_ns,
-            "launch_resets_wait": plan.launch_resets_wait,
-            "after": graph.after,
-            "node_delay_ns": plan.delay_ns,
-            "load": plan.load,
-            "pool": plan.pool,
-            "near": plan.near,
-            "tasks_count": plan.counts,
-        },
+        "locality_wait_ns": plan.locality_wait_ns,
         "clusters": list(clusters),
         "laws": [] if contention is None else contention.tables(),
         "measured": None if contention is None else [0, 0],
-        "stretches": [list(one) for one in stretches],
         "scenarios": [{**law, **scenario} for scenario in scenarios],
     }
-    tasks = plan.tasks
-    try:
-        answer = native().simulate(
+    with _refused():
+        answer = plan.scheduler.simulate(
             json.dumps(request),
-            tasks.duration_ns.tobytes(),
-            tasks.delay_ns.tobytes(),
-            tasks.level.tobytes(),
-            tasks.wasted.tobytes(),
-            tasks.retry_of.tobytes(),
+            np.asarray(plan.delay_ns, dtype=np.float64).tobytes(),
+            plan.tasks.duration_ns.tobytes(),
+            plan.tasks.delay_ns.tobytes(),
+            np.asarray(stretches, dtype=np.float64).tobytes(),
         )
+    return [_schedule(one) for one in json.loads(answer)]
+
+
+@contextmanager
+def _refused() -> Iterator[None]:
+    try:
+        yield
     except ValueError as error:
         raise UsageError(f"this run cannot be scheduled: {error}") from error
-    return [_schedule(one) for one in json.loads(answer)]
 
 
 def _schedule(one: dict[str, Any]) -> Schedule:
