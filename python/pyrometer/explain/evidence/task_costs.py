@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyrometer.explain.change import Change, Even, Less, Recount
 from pyrometer.explain.facts import TaskColumns
+from pyrometer.explain.what_if import Extent
 from pyrometer.simulation.measured import Floats
-from pyrometer.statistics.shares import Z
 
 FEWEST_TASKS = 3
 MERGED = 2
+Z90 = 1.645
+FURTHEST, REACH, GRID = 4.0, 6.0, 1001
 _KNOWN = (
     "executor_cpu_time_ns", "jvm_gc_time_ns", "shuffle_fetch_wait_time_ns",
     "shuffle_write_time_ns",
@@ -50,49 +54,128 @@ def warm_of(tasks: TaskColumns, slots: int) -> NDArray[np.bool_]:
     return reads if reads.any() else ~reads
 
 
-def fixed_ns(tasks: TaskColumns, slots: int) -> float:
-    """Give what a task costs whatever it reads, in nanoseconds.
+@dataclass(frozen=True)
+class Fixed:
+    """What a task costs whatever it reads, in nanoseconds: expected, and its 90 % interval."""
 
-    That is its time beside its run time, and what a straight line through run time and bytes leaves
-    at no bytes: the lower 95 % bound of that, at most the median, as tasks that all read as much do
-    not tell what is fixed. The first tasks of a slot are left out: they load classes and compile.
+    value: float
+    low: float
+    high: float
+
+
+def fixed_of(tasks: TaskColumns, slots: int) -> Fixed:
+    """Give what a task costs whatever it reads.
+
+    That is its time beside its run time, and what a straight line through run time and amount
+    leaves at nothing: the error of the line is taken as normal, and cut to what is possible,
+    between nothing and all of the run time. Tasks that are alike do not tell: it may be either.
+    The first tasks of a slot are left out: they load classes and compile.
     """
     warm = warm_of(tasks, slots)
     run = np.fmin(tasks["executor_run_time_ns"], tasks.duration_ns)[warm]
-    beside = float((tasks.duration_ns[warm] - run).mean())
-    amount = read_bytes(tasks)[warm]
-    middle = float(np.median(run))
-    if np.ptp(amount) == 0:
-        return beside + (0.0 if amount.any() else middle)
-    slope = max(0.0, float(np.cov(amount, run)[0, 1] / np.var(amount, ddof=1)))
-    fixed = float(run.mean() - slope * amount.mean())
-    left = run - fixed - slope * amount
+    over = tasks.duration_ns[warm] - run
+    beside, whole = float(over.mean()), float(run.mean())
+    amount = _amount(tasks)[warm]
     spread = float(amount.var() * amount.size)
-    error = Z * math.sqrt(
-        float(left @ left) / max(1, run.size - 2) * (1 / run.size + amount.mean() ** 2 / spread)
+    if run.size < FEWEST_TASKS or not spread:
+        value, low, high = whole / 2, 0.0, whole
+    else:
+        slope = float(np.cov(amount, run)[0, 1] / np.var(amount, ddof=1))
+        fixed = whole - slope * float(amount.mean())
+        left = run - fixed - slope * amount
+        error = math.sqrt(
+            float(left @ left) / (run.size - 2) * (1 / run.size + amount.mean() ** 2 / spread)
+        )
+        value, low, high = _cut(fixed, error, whole)
+    off = Z90 * float(over.std()) / math.sqrt(over.size)
+    return Fixed(
+        beside + value,
+        max(0.0, beside + value - math.hypot(off, value - low)),
+        beside + value + math.hypot(off, high - value),
     )
-    return beside + max(0.0, min(middle, fixed - error))
 
 
-def joined(tasks: TaskColumns, number: int, count: int, slots: int) -> tuple[Change, float]:
-    """Give a stage with as many tasks, and what each task less saves.
+def _amount(tasks: TaskColumns) -> Floats:
+    """Give what tasks read, or, where none reads anything, as ranges do, what they wrote."""
+    read = read_bytes(tasks)
+    if read.any():
+        return read
+    names = ("output_bytes", "shuffle_written_bytes")
+    written: Floats = np.nansum([tasks[name] for name in names], axis=0)
+    return written
+
+
+def _cut(middle: float, error: float, most: float) -> tuple[float, float, float]:
+    """Give mean and 90 % interval of a normal value that is known to be from nothing to `most`.
+
+    Examples
+    --------
+    >>> [round(one, 2) for one in _cut(3.0, 0.1, 10.0)]
+    [3.0, 2.84, 3.16]
+    >>> [round(one, 1) for one in _cut(3.0, 1e6, 10.0)]
+    [5.0, 0.5, 9.5]
+    >>> [round(one, 2) for one in _cut(12.0, 0.5, 10.0)]
+    [9.89, 9.67, 9.99]
+    >>> _cut(4.0, 0.0, 3.0)
+    (3.0, 3.0, 3.0)
+    """
+    within = min(max(middle, 0.0), most)
+    if error <= 1e-9 * most or most <= 0:
+        return within, within, within
+    # From further off, all of the weight lies at the near end, however far it is.
+    middle = min(max(middle, -FURTHEST * error), most + FURTHEST * error)
+    ends = max(0.0, middle - REACH * error), min(most, middle + REACH * error)
+    at = np.linspace(*ends, GRID)
+    weight = np.exp(-(((at - middle) / error) ** 2) / 2)
+    upto = np.cumsum(weight) - weight / 2
+    low, high = np.interp([0.05, 0.95], upto / weight.sum(), at)
+    return float((at * weight).sum() / weight.sum()), float(low), float(high)
+
+
+def joined(tasks: TaskColumns, number: int, count: int, slots: int) -> tuple[Change, Fixed]:
+    """Give a stage with as many tasks at most, and what each task less saves.
 
     What first tasks took beyond the others was starting up: as many slots pay it as are used.
+    The change is of the highest saving.
     """
-    fixed = fixed_ns(tasks, slots)
+    fixed = fixed_of(tasks, slots)
     amount, whole = read_bytes(tasks), float(tasks.duration_ns.sum())
-    empty = np.minimum(tasks.duration_ns[amount == 0], fixed)
-    costs = float(empty.sum()) + fixed * (tasks.count - empty.size)
+    empty = tasks.duration_ns[amount == 0] if amount.any() else np.zeros(0)
+
+    def saved(each: float) -> float:
+        costs = float(empty.sum()) + each * (tasks.count - empty.size)
+        return min(max(0.0, costs - each * count), whole) / (tasks.count - count)
+
     warm = warm_of(tasks, slots)
     cold = ~warm & (amount > 0)
     usual = float(tasks.duration_ns[warm].mean())
     more = max(0.0, float(tasks.duration_ns[cold].sum()) - usual * float(cold.sum()))
     unused = max(0.0, 1 - count / max(1, min(slots, tasks.count)))
     less = Less("start-up", {number: more * unused / whole if whole else 0.0})
-    each = max(0.0, costs - fixed * count) / (tasks.count - count)
-    recount = Recount({number: count / tasks.count}, each)
+    each = Fixed(*(saved(one) for one in (fixed.value, fixed.low, fixed.high)))
+    recount = Recount({number: count / tasks.count}, each.high)
     # Tasks that take the work of several others are more alike than these.
     edits: Change = (less, Even([number]), recount) if MERGED * count <= tasks.count else (
         less, recount,
     )  # fmt: skip
     return edits, each
+
+
+def saved_of(found: Iterable[tuple[Fixed, int]], n: int) -> Extent:
+    """Give how much of what tasks save comes true, by what each saves, and how many less there are.
+
+    Of changes of the highest saving, see `joined`.
+
+    Examples
+    --------
+    >>> saved_of([(Fixed(2.0, 1.0, 4.0), 10), (Fixed(5.0, 3.0, 6.0), 10)], 22)
+    Extent(value=0.7, low=0.4, high=1.0, n=22)
+    """
+    pairs = list(found)
+    most = sum(each.high * less for each, less in pairs)
+    if most <= 0:
+        return Extent(0.0, 0.0, 0.0, n)
+    value, low = (
+        sum(getattr(each, side) * less for each, less in pairs) / most for side in ("value", "low")
+    )
+    return Extent(value, low, 1.0, n)

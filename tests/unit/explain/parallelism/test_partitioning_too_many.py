@@ -1,6 +1,7 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.support.explain.explained import Job, saves
 from tests.support.tables import MS
 
@@ -46,3 +47,53 @@ def test_stages_that_read_no_shuffle_are_told_one_by_one(tmp_path: Path) -> None
     for _ in range(2):
         job.stage([20] * 1_000, columns=lambda n: {"executor_run_time_ns": 10 * MS})
     assert [one.place.stages_count for one in job.found(tmp_path, RULE)] == [1, 1]
+
+
+def test_run_time_that_does_not_grow_with_the_bytes_is_a_cost_of_each_task(tmp_path: Path) -> None:
+    job = Job()
+    # 1 ms beside the run time; of 19 ms within it, work is 1 ms for a KiB, from none to 4 KiB.
+    lengths = [18 + n % 5 for n in range(2_000)]
+    job.stage(
+        lengths,
+        columns=lambda n: {
+            **_run(lengths[n] - 1), "shuffle_read_local_bytes": 1 + 1024 * (n % 5),
+        },
+    )  # fmt: skip
+    (found,) = job.found(tmp_path, RULE)
+    assert saves(found, (2_000 - 12) * 18 / 4)
+    assert found.saving_ratio.value == pytest.approx(18 / 20, rel=0.03)
+    assert (found.saving_ratio.low or 0.0) > 0.8
+
+
+def test_tasks_without_rows_are_costs_with_all_their_time(tmp_path: Path) -> None:
+    job = Job()
+    # One in ten has something to do, for as long as nine others last.
+    job.stage(
+        [180 if n % 10 == 0 else 20 for n in range(1_000)],
+        columns=lambda n: {
+            "executor_run_time_ns": (175 + n // 10 % 7 if n % 10 == 0 else 15) * MS,
+            "shuffle_read_local_bytes": 10_000 * (170 + n // 10 % 7) if n % 10 == 0 else 0,
+            "shuffle_read_records_count": 10 if n % 10 == 0 else 0,
+        },
+    )  # fmt: skip
+    (found,) = job.found(tmp_path, RULE)
+    assert saves(found, (900 * 20 + 100 * 10) / 4)
+
+
+def test_run_time_that_is_all_for_bytes_is_no_cost_of_each_task(tmp_path: Path) -> None:
+    job = Job()
+    lengths = [5 + 10 * (1 + n % 5) for n in range(2_000)]
+    job.stage(
+        lengths,
+        columns=lambda n: {
+            **_run(lengths[n] - 5), "shuffle_read_local_bytes": 1024 * (1 + n % 5),
+        },
+    )  # fmt: skip
+    (found,) = job.found(tmp_path, RULE)
+    assert found.saving_ratio.value == pytest.approx(5 / 35, rel=0.05)
+
+
+def test_ranges_that_compute_much_are_not_told_to_be_overhead(tmp_path: Path) -> None:
+    job = Job()
+    job.stage([1_000] * 100, columns=lambda n: {"executor_run_time_ns": 999 * MS})
+    assert not job.found(tmp_path, RULE)

@@ -11,8 +11,8 @@ Mechanism
     not in it.
 
 Evidence
-    Bytes that stages read from shuffles over their tasks; what a straight line
-    through time and bytes leaves for a task that reads nothing.
+    Bytes that stages read from shuffles over their tasks; what a straight line through time and
+    bytes leaves for a task that reads nothing, with its error.
 
 Remedy
     `spark.sql.adaptive.enabled=true`.
@@ -37,10 +37,9 @@ import numpy as np
 from pyrometer.core import units
 from pyrometer.explain.change import Edit
 from pyrometer.explain.evidence.saying import factor, page, place, shown_by
-from pyrometer.explain.evidence.task_costs import joined, read_bytes
+from pyrometer.explain.evidence.task_costs import Fixed, joined, read_bytes, saved_of
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
-from pyrometer.explain.what_if import Extent
 
 SETTING = "spark.sql.adaptive.enabled"
 ADVISORY_BYTES, LEAST_BYTES = 64 << 20, 1 << 20
@@ -64,8 +63,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
               if one.sql_id is not None and (facts.measured is None
               or one.app_index == facts.measured.app_index)}  # fmt: skip
     edits: list[Edit] = []
-    found: dict[int, float] = {}
-    fewer = 0
+    found: dict[int, tuple[Fixed, int]] = {}
     for stage in facts.stages:
         if (stage.stage_id, stage.attempt) not in of_sql or stage.tasks_count < 2:
             continue
@@ -78,12 +76,13 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         target = max(LEAST_BYTES, min(ADVISORY_BYTES, total / max(1, facts.slots)))
         count = max(1, math.ceil(total / target))
         if count < stage.tasks_count:
-            change, found[stage.number] = joined(tasks, stage.number, count, facts.slots)
+            change, each = joined(tasks, stage.number, count, facts.slots)
+            found[stage.number] = each, stage.tasks_count - count
             edits += change
-            fewer += stage.tasks_count - count
     if not found:
         return
-    per_task = float(np.median(list(found.values())))
+    per_task = float(np.median([each.value for each, _ in found.values()]))
+    fewer = sum(less for _, less in found.values())
     where = place(facts, "setting", {n: facts.stages[n].tasks_count for n in found},
                   setting=SETTING)  # fmt: skip
     now = sum(facts.stages[number].tasks_count for number in found)
@@ -95,7 +94,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             f" {units.count(now - fewer)}; each costs {units.duration(per_task)} whatever it reads."
         ),
         change=tuple(edits),
-        extent=Extent(n=now).times(*ACHIEVED),
+        extent=saved_of(found.values(), now).times(*ACHIEVED),
         evidence=[
             shown_by("tasks that adaptive execution would join", fewer, "count", "tasks",
                  "SELECT stage_id, count(*), sum(shuffle_read_local_bytes"

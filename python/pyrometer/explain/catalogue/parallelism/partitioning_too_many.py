@@ -8,9 +8,14 @@ Mechanism
     Each task is serialised, sent, loaded and answered, whatever its work. With `PER_SLOT` larger
     tasks for each slot, all but these pay nothing.
 
+    What a task costs is more than the time beside its run time: within it, blocks are opened,
+    decoders and generated code set up, files made. That is what a straight line through run time
+    and bytes of the stage's tasks leaves at no bytes, with its error; tasks without rows are wholly
+    such cost. Where all read as much, it may be nothing or all of the run time.
+
 Evidence
     Time of tasks in their slot beside their run time (scheduler delay, deserialisation, result),
-    from the stage's own tasks.
+    and run time against bytes, from the stage's own tasks.
 
 Remedy
     Fewer partitions after a shuffle, adaptive coalescing, larger `maxPartitionBytes`; small files
@@ -37,11 +42,10 @@ from pyrometer.core import units
 from pyrometer.explain.catalogue.parallelism.partitioning_too_few import PER_SLOT
 from pyrometer.explain.change import Change
 from pyrometer.explain.evidence.places import largest, of_stage, of_tasks, slots_at
-from pyrometer.explain.evidence.task_costs import joined
+from pyrometer.explain.evidence.task_costs import Fixed, joined, saved_of
 from pyrometer.explain.facts import Facts, TaskColumns
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
-from pyrometer.explain.what_if import Extent
 from pyrometer.simulation.measured import Stage
 
 
@@ -53,8 +57,8 @@ class Crowded:
     ----------
     over_ns : float
         Time beside the run time of its tasks.
-    sure : float
-        Share of what is taken away that is sure to go.
+    each : Fixed
+        What each task less saves.
     """
 
     stage: Stage
@@ -62,7 +66,7 @@ class Crowded:
     slots: int
     over_ns: float
     change: Change
-    sure: float
+    each: Fixed
 
     @property
     def is_scan(self) -> bool:
@@ -93,9 +97,7 @@ def _crowded(facts: Facts) -> Iterator[Crowded]:
         if not over.size or not over.any():
             continue
         change, each = joined(tasks, stage.number, wanted, slots)
-        outside = float(np.quantile(over, 0.25))
-        sure = min(outside / each, 1.0) if each > 0 else 0.0
-        yield Crowded(stage, tasks, slots, float(over.sum()), change, sure)
+        yield Crowded(stage, tasks, slots, float(over.sum()), change, each)
 
 
 def _suspect(mine: Sequence[Crowded]) -> Suspect:
@@ -103,7 +105,6 @@ def _suspect(mine: Sequence[Crowded]) -> Suspect:
     count = sum(one.tasks.count for one in mine)
     total = sum(one.over_ns for one in mine)
     share = total / sum(float(one.tasks.duration_ns.sum()) for one in mine)
-    low = sum(one.sure * one.over_ns for one in mine) / total
     wanted = PER_SLOT * first.slots
     stages = f" of {units.counted(len(mine), 'stage')}" if len(mine) > 1 else ""
     return Suspect(
@@ -113,10 +114,10 @@ def _suspect(mine: Sequence[Crowded]) -> Suspect:
             f" {units.duration(total)}, {units.percent(share)} of their time, on being started and"
             f" ended: {units.duration(total / count)} each."
         ),
-        # What a task costs whatever it reads; at least its time beside its run time, of which the
-        # first tasks of an executor draw up the mean: hence the quartile.
         change=tuple(edit for one in mine for edit in one.change),
-        extent=Extent((1 + low) / 2, low, 1.0, count),
+        extent=saved_of(
+            [(one.each, one.tasks.count - PER_SLOT * one.slots) for one in mine], count
+        ),
         evidence=[
             of_tasks("time beside run time", first.over_ns, "ns", "sum(finish_wall_ns"
                      " - launch_wall_ns - executor_run_time_ns)", first.stage, first.tasks.count),
