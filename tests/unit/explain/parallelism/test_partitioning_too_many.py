@@ -3,7 +3,8 @@ from typing import Any
 
 import pytest
 from tests.support.explain.explained import Job, saves
-from tests.support.tables import MS
+from tests.support.explain.planted import only, samples, stack
+from tests.support.tables import MS, StageSpec, World
 
 from pyrometer.explain.catalogue.parallelism.partitioning_too_many import RULE
 
@@ -97,3 +98,22 @@ def test_ranges_that_compute_much_are_not_told_to_be_overhead(tmp_path: Path) ->
     job = Job()
     job.stage([1_000] * 100, columns=lambda n: {"executor_run_time_ns": 999 * MS})
     assert not job.found(tmp_path, RULE)
+
+
+OPENS = "org.apache.spark.shuffle.IndexShuffleBlockResolver.getBlockData"
+READS = "org.apache.spark.storage.BufferReleasingInputStream.read"
+
+
+def _behind(folder: Path, code: str) -> float:
+    """Give what a hundred small tasks cost; two behind them spend half their CPU on some code."""
+    world = World([StageSpec([10] * 100), StageSpec([300] * 2)])
+    world.rows["stages"][1]["parent_ids"] = [0]
+    samples(world, 0.5, stage=1, java_stack=stack(world, "java.lang.Thread.run", code))
+    return only(world.write(folder), RULE).saving.elapsed_ns.value or 0.0
+
+
+def test_blocks_that_are_opened_behind_them_are_a_cost_of_many_tasks(tmp_path: Path) -> None:
+    opens, reads = _behind(tmp_path / "opens", OPENS), _behind(tmp_path / "reads", READS)
+    # Half of the CPU and of the queue, 80 % of 300 ms, for the 94 of 100 blocks that go: as all
+    # else, by the factor that is expected of the change.
+    assert (opens - reads) / MS == pytest.approx(0.5 * 0.8 * 300 * 0.94, rel=0.5)

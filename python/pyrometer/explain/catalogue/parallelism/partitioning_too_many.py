@@ -11,11 +11,12 @@ Mechanism
     What a task costs is more than the time beside its run time: within it, blocks are opened,
     decoders and generated code set up, files made. That is what a straight line through run time
     and bytes of the stage's tasks leaves at no bytes, with its error; tasks without rows are wholly
-    such cost. Where all read as much, it may be nothing or all of the run time.
+    such cost. Where all read as much, it may be nothing or all of the run time. Stages that read
+    their shuffles open a block of each of them: the CPU of that goes too, in proportion.
 
 Evidence
     Time of tasks in their slot beside their run time (scheduler delay, deserialisation, result),
-    and run time against bytes, from the stage's own tasks.
+    and run time against bytes, from the stage's own tasks; CPU samples in code that opens blocks.
 
 Remedy
     Fewer partitions after a shuffle, adaptive coalescing, larger `maxPartitionBytes`; small files
@@ -40,13 +41,21 @@ import numpy as np
 
 from pyrometer.core import units
 from pyrometer.explain.catalogue.parallelism.partitioning_too_few import PER_SLOT
-from pyrometer.explain.change import Change
+from pyrometer.explain.change import Change, Less
 from pyrometer.explain.evidence.places import largest, of_stage, of_tasks, slots_at
+from pyrometer.explain.evidence.shuffles import shuffles
+from pyrometer.explain.evidence.stack_shares import through
 from pyrometer.explain.evidence.task_costs import Fixed, joined, saved_of
 from pyrometer.explain.facts import Facts, TaskColumns
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
 from pyrometer.simulation.measured import Stage
+
+OPENS = (
+    r"^org\.apache\.spark\.(storage\.ShuffleBlockFetcherIterator\.(initialize|sendRequest"
+    r"|fetch\w*)|shuffle\.IndexShuffleBlockResolver\.|network\.buffer\.FileSegmentManagedBuffer\.)"
+)
+"""Code that looks for blocks of shuffles and opens them: once for each, whatever its length."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +91,7 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
         shuffled = one.tasks.total("shuffle_read_records_count") > 0 and not one.is_scan
         groups[("shuffle", one.tasks.count) if shuffled else one.stage.number].append(one)
     for mine in groups.values():
-        yield sum(one.over_ns / one.slots for one in mine), _suspect(mine)
+        yield sum(one.over_ns / one.slots for one in mine), _suspect(facts, mine)
 
 
 def _crowded(facts: Facts) -> Iterator[Crowded]:
@@ -100,7 +109,7 @@ def _crowded(facts: Facts) -> Iterator[Crowded]:
         yield Crowded(stage, tasks, slots, float(over.sum()), change, each)
 
 
-def _suspect(mine: Sequence[Crowded]) -> Suspect:
+def _suspect(facts: Facts, mine: Sequence[Crowded]) -> Suspect:
     first = max(mine, key=lambda one: one.over_ns)
     count = sum(one.tasks.count for one in mine)
     total = sum(one.over_ns for one in mine)
@@ -114,7 +123,7 @@ def _suspect(mine: Sequence[Crowded]) -> Suspect:
             f" {units.duration(total)}, {units.percent(share)} of their time, on being started and"
             f" ended: {units.duration(total / count)} each."
         ),
-        change=tuple(edit for one in mine for edit in one.change),
+        change=(*(edit for one in mine for edit in one.change), *_blocks(facts, mine)),
         extent=saved_of(
             [(one.each, one.tasks.count - PER_SLOT * one.slots) for one in mine], count
         ),
@@ -134,6 +143,21 @@ def _suspect(mine: Sequence[Crowded]) -> Suspect:
                    text=f"{wanted} partitions after the shuffle, three for each slot"),
         ],
     )  # fmt: skip
+
+
+def _blocks(facts: Facts, mine: Sequence[Crowded]) -> Iterator[Less]:
+    """Take away what stages behind these need to open blocks that would not be there."""
+    known = shuffles(facts)
+    behind = {
+        number: 1 - PER_SLOT * one.slots / one.tasks.count
+        for one in mine
+        for number in known[one.stage.number].readers
+    }
+    if behind and facts.has("samples"):
+        opened = through(facts, OPENS).by_stage
+        yield facts.less_cpu(
+            "blocks", {number: opened.get(number, 0.0) * less for number, less in behind.items()}
+        )
 
 
 RULE = Rule(
