@@ -1,8 +1,15 @@
 from pathlib import Path
+from typing import Any
 
+import pytest
 from tests.support.explain.explained import Job, saves
+from tests.support.explain.planned import node, operator, plan
+from tests.support.explain.planted import judged_with
+from tests.support.tables import StageSpec, World
 
 from pyrometer.explain.catalogue.parallelism.partitioning_one_task import RULE
+
+SINGLE = "Exchange SinglePartition, ENSURE_REQUIREMENTS, [plan_id=12]"
 
 
 def test_one_task_for_four_slots(tmp_path: Path) -> None:
@@ -29,3 +36,37 @@ def test_one_slot_alone_has_nobody_to_share_with(tmp_path: Path) -> None:
     job = Job(executors=1, cores=1)
     job.stage([10_000])
     assert not job.all_found(tmp_path, RULE)
+
+
+def _most(folder: Path, text: str, over: str, seconds: float = 2.0) -> float:
+    """Give the most that a stage of one task costs, in seconds; an exchange feeds it."""
+    exchange = node(2, "Exchange", 1, [0, 1], shuffle_bytes_written=1 << 20)
+    exchange.simple_string = text
+    change: Any = plan(
+        node(0, "HashAggregate", None, [1]), node(1, over, 0, [1]), exchange,
+        node(3, "Scan parquet", 2, [0]),
+        operators=(operator("Exchange", 2, seconds, stages=(0, 1)),),
+    )  # fmt: skip
+    world = World([StageSpec([500] * 8), StageSpec([4_000])])
+    world.rows["stages"][1]["parent_ids"] = [0]
+    (found,) = judged_with(folder, world, RULE, change).findings
+    return (found.saving.elapsed_ns.high or 0.0) / 1e9
+
+
+def test_rows_that_a_limit_brings_together_are_neither_written_nor_read(tmp_path: Path) -> None:
+    most = _most(tmp_path, SINGLE, "GlobalLimit")
+    # Of 280 samples of either stage 100 are the exchange's, 0.286 of the time: of 2 s and of 4 s.
+    exchange = 100 / 280 * 0.8
+    assert most == pytest.approx(2 * exchange + 4 * exchange + 4 * (1 - exchange) / 2, rel=0.1)
+
+
+def test_rows_that_are_asked_for_in_one_partition(tmp_path: Path) -> None:
+    assert _most(tmp_path, "Exchange RoundRobinPartitioning(1)", "Project") > 2.8
+
+
+def test_near_miss_a_window_over_all_rows_needs_an_exchange_still(tmp_path: Path) -> None:
+    assert _most(tmp_path, SINGLE, "Window") == pytest.approx(2.0, rel=0.1)
+
+
+def test_near_miss_an_exchange_without_cpu(tmp_path: Path) -> None:
+    assert _most(tmp_path, SINGLE, "GlobalLimit", 0.0) == pytest.approx(2.0, rel=0.1)

@@ -6,10 +6,13 @@ What it is
 
 Mechanism
     One slot works, the others wait. Divided over all slots, the work takes its share of the time,
-    but for putting the rows together again where that is wanted.
+    but for putting the rows together again where that is wanted. Rows that a limit or a
+    `repartition(1)` brings together are written by the stage before and read by this one for that
+    alone: what the exchange costs both goes too.
 
 Evidence
-    The time of the stage's only task beside the slots that were there.
+    The time of the stage's only task beside the slots that were there; CPU samples of the exchange,
+    or, without samples, the times that its metrics hold.
 
 Remedy
     Write several files, `repartition(n)` instead of `coalesce(n)`, a partitioned window, a read in
@@ -26,19 +29,25 @@ Source
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 
 from pyrometer.core import units
 from pyrometer.explain.catalogue.parallelism.partitioning_too_few import overhead_ns
 from pyrometer.explain.change import Cores, Less
+from pyrometer.explain.evidence.node_costs import Cost, above, cpu_of_nodes, metric_times
 from pyrometer.explain.evidence.places import MOST_SUSPECTS, largest, of_stage, of_tasks, slots_at
+from pyrometer.explain.evidence.plan_nodes import plans
+from pyrometer.explain.evidence.shuffles import shuffles
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
+from pyrometer.simulation.measured import Stage
 
 REACHED = (0.5, 1.0)
 """Of the division: half where all rows are put together again, which is a second pass over them,
 taken to cost at most what the first does."""
+LIMIT = "GlobalLimit"
 _CAUSES = (
     ("Coalesce 1", "coalesce(1)"),
     ("SinglePartition", "an exchange to a single partition"),
@@ -79,6 +88,7 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
         sql_id, plan = plans.get(stage.stage_id, (None, ""))
         why = [name for word, name in _CAUSES if word in plan]
         named = f"; its query has {' and '.join(why)}" if why else ""
+        gathered = [edit for cost in _gathering(facts, stage) for edit in cost.change]
         yield time * shared, Suspect(
             place=of_stage(stage).model_copy(update={"sql_id": sql_id}),
             mechanism=(
@@ -86,10 +96,9 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
                 f" {units.counted(slots - 1, 'other slot')} had nothing of this stage to"
                 f" run{named}."
             ),
-            # The work stays: it is shared, and so are no cores saved.
+            # The work stays: it is shared, and so are no cores saved but for the exchange's.
             change=(
-                Less("divided", {stage.number: tasks.duration_ns * shared}),
-                Cores(-time * shared),
+                *gathered, Less("divided", {stage.number: shared}), Cores(-time * shared),
             ),
             extent=Extent(n=1).times(*REACHED),
             evidence=[
@@ -102,6 +111,26 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
                        after="df.write.parquet(path)"),
             ],
         )  # fmt: skip
+
+
+def _gathering(facts: Facts, stage: Stage) -> Iterator[Cost]:
+    """Give the exchanges that bring rows together for this stage, and for nothing else."""
+    known = {plan.sql.sql_id: plan for plan in plans(facts)}
+    for one in shuffles(facts).values():
+        if one.node is None or one.sql_id not in known or stage.number not in one.readers:
+            continue
+        plan, node = known[one.sql_id], one.node
+        text = node.simple_string or ""
+        over = takewhile(lambda each: not each.name.endswith("Exchange"), above(plan, node))
+        limited = "SinglePartition" in text and any(each.name == LIMIT for each in over)
+        if not limited and "RoundRobinPartitioning(1)" not in text:
+            continue
+        label = f"gathering {one.sql_id} {node.node_id}"
+        cost = cpu_of_nodes(facts, plan, label, [node.node_id])
+        if cost is None and not facts.has("samples"):
+            cost = metric_times(facts, label, [node])
+        if cost is not None:
+            yield cost
 
 
 RULE = Rule(
