@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from pyrometer.accounts.memory import define_stack_code
+from pyrometer.attribution.schema import Operator
 from pyrometer.core.estimate import Estimate
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.what_if import Extent
@@ -108,13 +109,17 @@ def interpreted(facts: Facts, *kinds: str, where: str = "true") -> Shares:
 def of_nodes(facts: Facts, sql_id: int, node_ids: Collection[int]) -> Shares:
     """Give the samples of some nodes of a plan; of several stages, in proportion to their samples.
 
-    Samples are attributed to nodes over all stages of a node.
+    Samples are attributed to nodes over all stages of a node. Those of which only the operator's
+    name is known, as iterators of several nodes are of one class, count where all that ran of the
+    plan's nodes of that name are meant.
     """
     totals = {number: sum(kinds.values()) for number, kinds in facts.samples_by_stage.items()}
     hits: dict[int, int] = dict.fromkeys(totals, 0)
     app = 0 if facts.measured is None else facts.measured.app_index
     for one in facts.summary.operators:
-        if one.sql_id != sql_id or one.node_id not in node_ids or one.app_index not in (None, app):
+        if one.sql_id != sql_id or one.app_index not in (None, app):
+            continue
+        if not _is_of(facts, one, node_ids):
             continue
         numbers = [facts.number(stage_id) for stage_id in one.stage_ids]
         known = [number for number in numbers if number in totals]
@@ -124,6 +129,18 @@ def of_nodes(facts: Facts, sql_id: int, node_ids: Collection[int]) -> Shares:
                 hits[number] += round(one.samples_count * totals[number] / whole)
     capped = {number: min(found, totals[number]) for number, found in hits.items() if found}
     return Shares(capped, {number: totals[number] for number in capped})
+
+
+def _is_of(facts: Facts, one: Operator, node_ids: Collection[int]) -> bool:
+    """Whether samples are of some nodes, and of no other."""
+    if one.node_id is not None:
+        return one.node_id in node_ids
+    sql = facts.sql_of(one.sql_id)
+    alike = [
+        node.node_id for node in (sql.nodes if sql else ())
+        if node.name.rstrip() == one.operator and (node.stage_ids or node.node_id in node_ids)
+    ]  # fmt: skip
+    return bool(alike) and all(node_id in node_ids for node_id in alike)
 
 
 def shares(facts: Facts, mine: str) -> Shares:

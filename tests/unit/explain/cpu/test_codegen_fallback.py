@@ -2,7 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.explain.planted import job, judged, only, samples, settings
+import pytest
+from tests.support.explain.planned import node, operator, plan
+from tests.support.explain.planted import job, judged, judged_with, only, samples, settings
 from tests.support.tables import World
 
 from pyrometer.accounts.plan_schema import Node, NodeMetric, Sql
@@ -84,3 +86,28 @@ def test_a_limit_of_spark_is_named_with_its_remedy(tmp_path: Path) -> None:
     assert (found.remedies[0].factor, found.remedies[0].level) == (
         "spark.sql.codegen.hugeMethodLimit", "65535",
     )  # fmt: skip
+
+
+def _twice(folder: Path, fused: bool) -> float:
+    """Give what is saved where samples are of one of two Generates, and nobody knows of which."""
+    lower = node(3, "Generate", 2, [0])
+    lower.codegen_stage_id = 1 if fused else None
+    of_both = operator("Generate", 1, 4.0).model_copy(update={"node_id": None})
+    change = plan(
+        node(0, "HashAggregate", None, [0]), node(1, "Generate", 0, [0]),
+        node(2, "CollectLimit", 1, [0]), lower,
+        operators=(operator("HashAggregate", 0, 0.8), of_both),
+    )  # fmt: skip
+    (found,) = judged_with(folder, job(), RULE, change).findings
+    return (found.saving.elapsed_ns.value or 0.0) / 1e9
+
+
+def test_samples_of_either_of_two_nodes_count_where_both_are_meant(tmp_path: Path) -> None:
+    # Of 560 samples, 80 are the aggregate's and 400 of either; 80 % of 4 s goes with the CPU.
+    expected = 3.2 * (80 / 560 * (0.44 + 0.98) / 2 + 400 / 560 * (0.58 + 0.98) / 2)
+    assert _twice(tmp_path, fused=False) == pytest.approx(expected, rel=0.05)
+
+
+def test_near_miss_one_of_the_two_is_fused(tmp_path: Path) -> None:
+    expected = 3.2 * 80 / 560 * (0.44 + 0.98) / 2
+    assert _twice(tmp_path, fused=True) == pytest.approx(expected, rel=0.05)
