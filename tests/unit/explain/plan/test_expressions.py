@@ -102,3 +102,14 @@ def test_costly_expressions_of_one_operator_are_one_finding(tmp_path: Path) -> N
     (found,) = shown(tmp_path, PER_ROW, change)
     assert holds(found, 4.57 / 2 * 0.6)
     assert "and 1 more expression take 4.00 s" in found.mechanism
+
+
+def test_a_comparison_holds_the_code_of_the_function_that_it_compares(tmp_path: Path) -> None:
+    text = "((hour(from_utc_timestamp(t#1, Paris)) * 60) >= begins#2)"
+    change = joined("BroadcastHashJoin", expression(text, 2.8, 0.7))
+    assert shown(tmp_path, PER_PAIR, change)
+
+
+def test_near_miss_a_comparison_of_functions_of_both_sides(tmp_path: Path) -> None:
+    change = joined("BroadcastHashJoin", expression("(greatest(t#1, u#2) >= v#3)", 2.8, 0.7))
+    assert shown(tmp_path, PER_PAIR, change) == []

@@ -10,8 +10,8 @@ Mechanism
     that remain: one for each row, of the pairs that the join compared.
 
 Evidence
-    CPU samples in the lines of generated code that the expression is in; rows and pairs of the
-    join in the plan's metrics.
+    CPU samples in the lines of generated code that the expression is in, or a comparison of it;
+    rows and pairs of the join in the plan's metrics.
 
 Remedy
     Compute the expression in a column below the join, with the type that the condition compares:
@@ -52,11 +52,28 @@ ACHIEVED = {True: (0.8, 1.0), False: (0.3, 1.0)}
 """Of the CPU of the expression: joins of all pairs meet each row many times; in others a row may
 meet few."""
 MOST = 5
+_COMPARES = re.compile(r" (?:<|<=|>|>=|=|<=>|AND|OR) ")
+_CALLS = re.compile(r"\b(?!AND|OR|NOT|IN)\w+\(")
+_COLUMN = re.compile(r"[\w.]+#\d+")
 
 
 def _reads_both(expression: str) -> bool:
-    """Whether an expression compares columns, rather than making a value of one side."""
-    return bool(re.match(r"^\(.* (<|<=|>|>=|=|<=>|AND|OR) .*\)$", expression))
+    """Whether an expression compares columns, rather than making a value of one side.
+
+    Code of a comparison holds what it compares, too: where that is a function of one column, its
+    CPU is the function's, beside which a comparison is nothing.
+
+    Examples
+    --------
+    >>> _reads_both("(t#1 >= start#2)"), _reads_both("minute(t#1, Some(UTC))")
+    (True, False)
+    >>> _reads_both("((hour(t#1) * 60) >= begins#2)"), _reads_both("(f(t#1, u#2) >= begins#3)")
+    (False, True)
+    """
+    parts = _COMPARES.split(expression) if re.match(r"^\(.*\)$", expression) else []
+    return len(parts) > 1 and not any(
+        _CALLS.search(part) and len(set(_COLUMN.findall(part))) == 1 for part in parts
+    )
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
