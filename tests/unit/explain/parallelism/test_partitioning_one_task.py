@@ -38,13 +38,13 @@ def test_one_slot_alone_has_nobody_to_share_with(tmp_path: Path) -> None:
     assert not job.all_found(tmp_path, RULE)
 
 
-def _most(folder: Path, text: str, over: str, seconds: float = 2.0) -> float:
+def _most(folder: Path, text: str, below: str, seconds: float = 2.0) -> float:
     """Give the most that a stage of one task costs, in seconds; an exchange feeds it."""
     exchange = node(2, "Exchange", 1, [0, 1], shuffle_bytes_written=1 << 20)
     exchange.simple_string = text
     change: Any = plan(
-        node(0, "HashAggregate", None, [1]), node(1, over, 0, [1]), exchange,
-        node(3, "Scan parquet", 2, [0]),
+        node(0, "HashAggregate", None, [1]), node(1, "Generate", 0, [1]), exchange,
+        node(3, below, 2, [0]), node(4, "Scan parquet", 3, [0]),
         operators=(operator("Exchange", 2, seconds, stages=(0, 1)),),
     )  # fmt: skip
     world = World([StageSpec([500] * 8), StageSpec([4_000])])
@@ -54,7 +54,7 @@ def _most(folder: Path, text: str, over: str, seconds: float = 2.0) -> float:
 
 
 def test_rows_that_a_limit_brings_together_are_neither_written_nor_read(tmp_path: Path) -> None:
-    most = _most(tmp_path, SINGLE, "GlobalLimit")
+    most = _most(tmp_path, SINGLE, "LocalLimit")
     # Of 280 samples of either stage 100 are the exchange's, 0.286 of the time: of 2 s and of 4 s.
     exchange = 100 / 280 * 0.8
     assert most == pytest.approx(2 * exchange + 4 * exchange + 4 * (1 - exchange) / 2, rel=0.1)
@@ -65,8 +65,8 @@ def test_rows_that_are_asked_for_in_one_partition(tmp_path: Path) -> None:
 
 
 def test_near_miss_a_window_over_all_rows_needs_an_exchange_still(tmp_path: Path) -> None:
-    assert _most(tmp_path, SINGLE, "Window") == pytest.approx(2.0, rel=0.1)
+    assert _most(tmp_path, SINGLE, "Filter") == pytest.approx(2.0, rel=0.1)
 
 
 def test_near_miss_an_exchange_without_cpu(tmp_path: Path) -> None:
-    assert _most(tmp_path, SINGLE, "GlobalLimit", 0.0) == pytest.approx(2.0, rel=0.1)
+    assert _most(tmp_path, SINGLE, "LocalLimit", 0.0) == pytest.approx(2.0, rel=0.1)

@@ -29,12 +29,11 @@ Source
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import takewhile
 
 from pyrometer.core import units
 from pyrometer.explain.catalogue.parallelism.partitioning_too_few import overhead_ns
 from pyrometer.explain.change import Cores, Less
-from pyrometer.explain.evidence.node_costs import Cost, above, cpu_of_nodes, metric_times
+from pyrometer.explain.evidence.node_costs import Cost, cpu_of_nodes, metric_times
 from pyrometer.explain.evidence.places import MOST_SUSPECTS, largest, of_stage, of_tasks, slots_at
 from pyrometer.explain.evidence.plan_nodes import plans
 from pyrometer.explain.evidence.shuffles import shuffles
@@ -47,7 +46,7 @@ from pyrometer.simulation.measured import Stage
 REACHED = (0.5, 1.0)
 """Of the division: half where all rows are put together again, which is a second pass over them,
 taken to cost at most what the first does."""
-LIMIT = "GlobalLimit"
+LIMIT = "LocalLimit"
 _CAUSES = (
     ("Coalesce 1", "coalesce(1)"),
     ("SinglePartition", "an exchange to a single partition"),
@@ -121,8 +120,10 @@ def _gathering(facts: Facts, stage: Stage) -> Iterator[Cost]:
             continue
         plan, node = known[one.sql_id], one.node
         text = node.simple_string or ""
-        over = takewhile(lambda each: not each.name.endswith("Exchange"), above(plan, node))
-        limited = "SinglePartition" in text and any(each.name == LIMIT for each in over)
+        # The limit over it may be gone: adaptive execution leaves out one that no rows reach.
+        limited = "SinglePartition" in text and any(
+            below.name == LIMIT for below in plan.below(node)
+        )
         if not limited and "RoundRobinPartitioning(1)" not in text:
             continue
         label = f"gathering {one.sql_id} {node.node_id}"
