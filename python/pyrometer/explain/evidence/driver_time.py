@@ -24,11 +24,14 @@ ORDINARY_BETWEEN_NS = 0.5e9
 
 OPAQUE = "AccessorImpl.java"
 """In names of stages that another language submitted: the same for every line of the program."""
+NO_LINES = (OPAQUE, "<unknown>")
+"""In names of jobs and queries of which Spark knows no line: all lines of a program share them."""
 OWN_THREADS = ("CompletableFuture.java", "ThreadPoolExecutor.java")
 """In names of stages that threads of Spark submitted, as for broadcasts and adaptive execution."""
 
 _JOBS = """
-SELECT j.job_id, j.submit_wall_ns AS submit, j.end_wall_ns AS end, j.sql_id, j.iteration,
+SELECT j.job_id, j.submit_wall_ns AS submit, j.end_wall_ns AS end, j.sql_id,
+  coalesce(s.root_sql_id, j.sql_id) AS root_sql_id, j.iteration,
   j.description, s.start_wall_ns AS sql_start, s.end_wall_ns AS sql_end,
   s.description AS sql_description
 FROM jobs j JOIN sim_window w ON j.submit_wall_ns >= w.start_ns AND j.submit_wall_ns <= w.end_ns
@@ -39,12 +42,16 @@ WHERE j.app_index = $1 AND j.end_wall_ns IS NOT NULL ORDER BY j.submit_wall_ns, 
 
 @dataclass(frozen=True)
 class JobTime:
-    """A job with its query. ``stage`` is its last; its name is the user's line."""
+    """A job with its query. ``stage`` is its last; its name is the user's line.
+
+    ``root_sql_id`` is the query that the user's program ran, of which ``sql_id`` may be a part.
+    """
 
     job_id: int
     submit: int
     end: int
     sql_id: int | None
+    root_sql_id: int | None
     iteration: int | None
     description: str | None
     sql_start: int | None
@@ -59,6 +66,13 @@ class JobTime:
         if name and any(word in name for word in OWN_THREADS):
             return self.sql_description or name
         return name
+
+    @property
+    def line(self) -> str | None:
+        """The same where it tells one line of the program from another."""
+        name = self.source
+        hidden = name is None or any(word in name for word in (*NO_LINES, *OWN_THREADS))
+        return None if hidden else name
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,9 @@ _PARTITIONING = re.compile(r"^\w+ (\w+\(.*?\)|SinglePartition)(?:, [A-Z]|$)")
 _WORKS = re.compile(
     r"^(Exchange|\w*Aggregate|Window|Sort|Generate|Expand|\w*Join|CartesianProduct)\b"
 )
-_KEPT = re.compile(r"^(InMemoryTableScan|InMemoryRelation|ReusedExchange)\b")
+KEPT = re.compile(r"^(InMemoryTableScan|InMemoryRelation|ReusedExchange)\b")
 """What is there already: nothing above it is computed again from its inputs."""
-_PASSES = re.compile(
+PASSES = re.compile(
     r"^(AdaptiveSparkPlan|InputAdapter|WholeStageCodegen|\w*QueryStage|AQEShuffleRead"
     r"|CustomShuffleReader|Project|ColumnarToRow)\b"
 )
@@ -134,7 +134,7 @@ def _parts(plan: Plan, numbers: dict[object, int]) -> Iterator[tuple[int, _Seen,
 def _seen(node: Node, below: list[_Seen | None], numbers: dict[object, int]) -> _Seen | None:
     """Say what decides a node's rows; None of what reads a cache or a reused exchange."""
     text = unnumbered(node.simple_string or node.name)
-    if _KEPT.match(text) or _KEPT.match(node.name) or None in below:
+    if KEPT.match(text) or KEPT.match(node.name) or None in below:
         return None
     under = [one for one in below if one is not None]
     if not under:
@@ -145,7 +145,7 @@ def _seen(node: Node, below: list[_Seen | None], numbers: dict[object, int]) -> 
         made |= _aliases(text)
     inputs = frozenset().union(*(one.inputs for one in under))
     works = _WORKS.match(node.name) is not None or any(one.works for one in under)
-    words = None if _PASSES.match(node.name) else _words(node.name, text)
+    words = None if PASSES.match(node.name) else _words(node.name, text)
     if words is None and len(under) == 1:
         return _Seen(under[0].kind, inputs, works, made)
     said = _MADE.sub(lambda found: made.get(found[0], found[0]), words or node.name)
