@@ -22,10 +22,8 @@ longest of the others 0.74 s; rounded up, as other machines are slower."""
 ORDINARY_BETWEEN_NS = 0.5e9
 """The same of the driver's code between two queries: 0.26 s at most of 21."""
 
-OPAQUE = "AccessorImpl.java"
-"""In names of stages that another language submitted: the same for every line of the program."""
-NO_LINES = (OPAQUE, "<unknown>")
-"""In names of jobs and queries of which Spark knows no line: all lines of a program share them."""
+NO_LINES = ("AccessorImpl.java", "<unknown>")
+"""In names of what another language submitted: the same for every line of the program."""
 OWN_THREADS = ("CompletableFuture.java", "ThreadPoolExecutor.java")
 """In names of stages that threads of Spark submitted, as for broadcasts and adaptive execution."""
 
@@ -38,6 +36,17 @@ FROM jobs j JOIN sim_window w ON j.submit_wall_ns >= w.start_ns AND j.submit_wal
 LEFT JOIN sql_executions s ON s.app_index = j.app_index AND s.sql_id = j.sql_id
 WHERE j.app_index = $1 AND j.end_wall_ns IS NOT NULL ORDER BY j.submit_wall_ns, j.job_id
 """
+
+
+def names_a_line(name: str) -> bool:
+    """Whether the name of a stage or query tells one line of the program from another.
+
+    Examples
+    --------
+    >>> names_a_line("count at loop.py:7"), names_a_line("count at <unknown>:0")
+    (True, False)
+    """
+    return not any(word in name for word in (*NO_LINES, *OWN_THREADS))
 
 
 @dataclass(frozen=True)
@@ -71,8 +80,7 @@ class JobTime:
     def line(self) -> str | None:
         """The same where it tells one line of the program from another."""
         name = self.source
-        hidden = name is None or any(word in name for word in (*NO_LINES, *OWN_THREADS))
-        return None if hidden else name
+        return name if name is not None and names_a_line(name) else None
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ import numpy as np
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less, LessGap
-from pyrometer.explain.evidence.driver_time import OPAQUE, Stretch, nodes_of, stretches
+from pyrometer.explain.evidence.driver_time import Stretch, names_a_line, nodes_of, stretches
 from pyrometer.explain.evidence.places import MOST_SUSPECTS, of_stage, of_tasks
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
@@ -69,7 +69,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     for one in _results(facts):
         # A line that fetches part by part has a job for each.
         name = one.stage.name or ""
-        known = name and not any(word in name for word in (OPAQUE, "CompletableFuture"))
+        known = name and names_a_line(name)
         lines[name if known else f"{one.stage.stage_id}"].append(one)
     order = sorted(lines.values(), key=lambda mine: -sum(one.total_ns for one in mine))
     for mine in order[:MOST_SUSPECTS]:
