@@ -10,8 +10,9 @@ from tests.browser.conftest import Browser
 from tests.support.explain.findings import HOSTILE, a_finding, some_findings
 
 from pyrometer.accounts.window import open_scope
+from pyrometer.core.estimate import Estimate
 from pyrometer.explain.facts import exactly
-from pyrometer.explain.schema import Evidence, Findings, Note, Place, Remedy
+from pyrometer.explain.schema import Evidence, Findings, Note, Place, Remedy, Saving
 from pyrometer.pages.page import ReportData
 from pyrometer.report.page import page_data
 from pyrometer.store import Run
@@ -172,7 +173,7 @@ def test_weak_muted_and_noted_are_folded(browser: Browser) -> None:
                 settings={"spark.sql.shuffle.partitions": "8"})  # fmt: skip
     page = browser.open(
         page_of(some_findings(
-            a_finding("gc.a"), a_finding("gc.b", shown=False), a_finding("gc.c", muted="agreed"),
+            a_finding("gc.a"), a_finding("gc.b", 0.1, shown=False), a_finding("gc.c", muted="agreed"),
             notes=[note],
         ))
     )  # fmt: skip
@@ -181,6 +182,34 @@ def test_weak_muted_and_noted_are_folded(browser: Browser) -> None:
     assert any("1 muted by the project" in one for one in folds)
     assert any("1 note" in one for one in folds)
     assert page.js("return document.querySelectorAll('#findings > .findings > li').length") == 1
+
+
+def test_what_may_be_worth_it_stands_below_what_is_sure_with_its_interval(
+    browser: Browser,
+) -> None:
+    def ratio(value: float, low: float, high: float) -> dict[str, Any]:
+        ends = {"level": 0.9, "n": 8, "method": "t"}
+        saving = Estimate(value=value * 1e10, low=low * 1e10, high=high * 1e10, **ends)
+        return {
+            "saving": Saving(elapsed_ns=saving, core_ns=saving), "shown": False,
+            "saving_ratio": Estimate(value=value, low=low, high=high, **ends),
+        }  # fmt: skip
+
+    page = browser.open(
+        page_of(some_findings(
+            a_finding("gc.sure"), a_finding("gc.weak", **ratio(0.004, 0.001, 0.01)),
+            a_finding("gc.may", title="Unsure", **ratio(0.15, 0.0, 0.3)),
+        ))
+    )  # fmt: skip
+    seen = page.all_texts("#findings > .findings > li > .finding > summary")
+    assert len(seen) == 2
+    assert "Unsure" in seen[1]
+    assert "may save 0 s to 3.00 s" in seen[1]
+    assert "may be worth it" in page.text("#findings .may-be")
+    (folded,) = page.all_texts("#findings > .more-findings > summary")
+    assert folded.startswith("1 more, not above the noise")
+    alone = browser.open(page_of(some_findings(a_finding(**ratio(0.15, 0.0, 0.3)))))
+    assert alone.text("#findings .may-be").startswith("It may be worth it")
 
 
 def test_what_a_log_says_is_text(browser: Browser) -> None:

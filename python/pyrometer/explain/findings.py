@@ -27,6 +27,7 @@ from pyrometer.explain.schema import (
     Symptom,
     Unjudged,
 )
+from pyrometer.explain.words import unsure
 from pyrometer.simulation.scheduler import doubts_of
 from pyrometer.store import Run
 from pyrometer.summary.schema import Summary
@@ -167,15 +168,11 @@ def conclusion(found: Findings) -> str:
         judged = found.rules_count - len(found.unjudged)
         looked = f"{judged} of {found.rules_count} rules looked."
         noise = f"{units.percent(found.noise_ratio)}, the noise of this run"
-        unsure = [
-            one for one in found.findings
-            if one.muted is None and one.saving_ratio.value is not None
-            and one.saving_ratio.value > found.noise_ratio
-        ]  # fmt: skip
-        if not unsure:
+        may = unsure(found)
+        if not may:
             return f"Nothing worth more than {noise}: {looked}"
-        one = max(unsure, key=lambda one: one.saving_ratio.value or 0.0)
-        others = f", and {len(unsure) - 1} more" if len(unsure) > 1 else ""
+        one, *rest = may
+        others = f", and {len(rest)} more" if rest else ""
         return (
             f"Nothing is sure to be worth more than {noise}: {looked} It may be:"
             f" {one.title}, {one.place.words}, {saved(one.saving)}{others} (explain --all)."

@@ -38,7 +38,8 @@ def findings_data(scope: Scope, summary: Summary, find: Find = computed) -> dict
     -------
     dict or None
         Fields of ``pyrometer/findings/1`` without what the summary has; ``options`` of each remedy
-        are what one types, ``where`` of a finding its place, ``tried`` its verdict, ``range_ms`` of
+        are what one types, ``where`` of a finding its place, ``may`` whether it may be worth it
+        without being sure, ``tried`` its verdict, ``range_ms`` of
         evidence the part of the timeline that it opens. Only a
         ``reason`` where they could not be computed; None for what is no application of Spark.
     """
@@ -58,7 +59,9 @@ def findings_data(scope: Scope, summary: Summary, find: Find = computed) -> dict
 
 def _worded(found: Findings) -> dict[str, Any]:
     shown = found.model_dump(mode="json", by_alias=True, exclude={"run", "window", "doubts"})
+    may = {one.key for one in words.unsure(found)}
     for one, data in zip(found.findings, shown["findings"], strict=True):
+        data["may"] = one.key in may
         data["where"] = words.where(one.place)
         data["tried"] = None if one.proof is None else words.tried(one.proof)
         _add_options(one.remedies, data["remedies"])

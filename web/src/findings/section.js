@@ -11,7 +11,7 @@ const HELP = "Each finding is a cause, and what the run would take without it: t
 export function findingsSection(found, has) {
   if (!found) return null;
   if (found.reason) return section("findings", TITLE, null, missing(found.reason));
-  const { counted, weak, muted } = parted(found.findings ?? []);
+  const { counted, may, weak, muted } = parted(found.findings ?? []);
   const whole = found.baseline?.elapsed_ns;
   const joint = found.joint_saving?.elapsed_ns;
   return section("findings", TITLE, HELP,
@@ -19,6 +19,8 @@ export function findingsSection(found, has) {
       ? el("p", { class: "joint" }, counted.length > 1 ? "Could be saved by all together: " : "Could be saved: ", el("b", null, amount(joint.value, "ns")), ` of ${time(whole)} (${ends(joint, "ns")}).`)
       : el("p", { class: "joint" }, bdi(found.conclusion)),
     list(counted, whole, has),
+    may.length > 0 && el("p", { class: "may-be" }, `${counted.length ? "Not sure, but it may be worth it, too" : "It may be worth it"}: the interval reaches above the noise of the run (${percent(found.noise_ratio)}), its low end does not.`),
+    list(may, whole, has),
     notes(found.notes ?? []),
     folded(`${weak.length} more, not above the noise of the run (${percent(found.noise_ratio)})`, weak.length && list(weak, whole, has)),
     folded(`${muted.length} muted by the project`, muted.length && list(muted, whole, has)),
@@ -31,10 +33,11 @@ const folded = (title, body) => (body ? el("details", { class: "more-findings" }
 
 function card(one, whole, has) {
   const saving = one.saving.elapsed_ns;
-  return el("details", { class: "finding", data: { code: one.code } },
+  return el("details", { class: one.may ? "finding may" : "finding", data: { code: one.code } },
     el("summary", null,
       el("span", { class: "saves" }, el("b", null, amount(saving.value, "ns")), " ", el("span", { class: "dim" }, percent(one.saving_ratio?.value))),
-      el("span", { class: "finding-title" }, el("b", null, one.title), " ", el("span", { class: "dim" }, bdi(one.where))),
+      el("span", { class: "finding-title" }, el("b", null, one.title), " ", el("span", { class: "dim" }, bdi(one.where)),
+        one.may && el("span", { class: "dim" }, ` · may save ${ends(saving, "ns") ?? amount(saving.value, "ns")}`)),
       bar(saving, whole)),
     el("div", { class: "finding-body" },
       el("p", null, bdi(one.mechanism)),

@@ -16,11 +16,14 @@ export function within(one, unit) {
   return `${amount(one?.value, unit)}${range ? ` (${range})` : ""}`;
 }
 
-// Findings that count, in their order; those that are weaker than the noise; those that are muted.
+// Findings that count, in their order; those that may be worth it, the largest first; those that
+// are weaker than the noise; those that are muted.
 export function parted(findings) {
   const muted = findings.filter((one) => one.muted !== null && one.muted !== undefined);
   const open = findings.filter((one) => !muted.includes(one));
-  return { counted: open.filter((one) => one.shown), weak: open.filter((one) => !one.shown), muted };
+  const may = open.filter((one) => !one.shown && one.may);
+  may.sort((a, b) => (b.saving?.elapsed_ns?.value ?? 0) - (a.saving?.elapsed_ns?.value ?? 0));
+  return { counted: open.filter((one) => one.shown), may, weak: open.filter((one) => !one.shown && !one.may), muted };
 }
 
 // What to type: of a factor the options, else the code after the edit.

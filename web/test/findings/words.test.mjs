@@ -11,7 +11,13 @@ test("a number stands in its unit, with its interval where it has one", () => {
 
 test("what counts, what is weaker than the noise, and what is muted stand apart", () => {
   const [a, b, c] = [{ shown: true, muted: null }, { shown: false }, { shown: true, muted: "known" }];
-  assert.deepEqual(parted([a, b, c]), { counted: [a], weak: [b], muted: [c] });
+  assert.deepEqual(parted([a, b, c]), { counted: [a], may: [], weak: [b], muted: [c] });
+});
+
+test("what may be worth it is neither sure nor weak, the largest first", () => {
+  const saves = (value) => ({ shown: false, may: true, saving: { elapsed_ns: { value } } });
+  const [small, large, weak, muted] = [saves(1e9), saves(2e9), { shown: false, may: false }, { ...saves(3e9), muted: "known" }];
+  assert.deepEqual(parted([small, weak, muted, large]), { counted: [], may: [large, small], weak: [weak], muted: [muted] });
 });
 
 test("a remedy is what one types", () => {
