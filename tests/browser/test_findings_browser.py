@@ -173,7 +173,8 @@ def test_weak_muted_and_noted_are_folded(browser: Browser) -> None:
                 settings={"spark.sql.shuffle.partitions": "8"})  # fmt: skip
     page = browser.open(
         page_of(some_findings(
-            a_finding("gc.a"), a_finding("gc.b", 0.1, shown=False), a_finding("gc.c", muted="agreed"),
+            a_finding("gc.a"), a_finding("gc.b", 0.1, shown=False),
+            a_finding("gc.c", muted="agreed"),
             notes=[note],
         ))
     )  # fmt: skip

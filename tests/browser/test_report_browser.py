@@ -17,6 +17,7 @@ from selenium.webdriver.common.keys import Keys
 from tests.browser.conftest import Browser
 from tests.support.report_fixture import manifest, run_rows, write_tables
 from tests.support.summary_fixture import eventlog_only_summary, summary
+from tests.support.tables import StageSpec, World
 
 from pyrometer.accounts.ledger.elapsed.schema import (
     Elapsed,
@@ -25,11 +26,14 @@ from pyrometer.accounts.ledger.elapsed.schema import (
     Kind,
     PathStretch,
 )
+from pyrometer.accounts.window import open_scope
 from pyrometer.characterise.queries import Characterisation, Part
 from pyrometer.pages.page import ReportData
 from pyrometer.report.data import build
+from pyrometer.report.page import page_data
 from pyrometer.statistics.warmup import mean_estimate
-from pyrometer.store import Tables
+from pyrometer.store import Run, Tables
+from pyrometer.summary.summary import summarise
 
 pytestmark = pytest.mark.browser
 
@@ -719,3 +723,16 @@ def test_what_the_application_waited_for_is_a_bar_and_tables(
     stops = "return document.querySelectorAll('#elapsed rect.on-path[tabindex=\"0\"]').length"
     assert page.js(stops) == 1
     assert page.text("#verdict .next") == "Next: look at stage 7"
+
+
+def test_a_stage_of_sparks_own_thread_has_a_telling_name(browser: Browser, tmp_path: Path) -> None:
+    world = World([StageSpec([40, 30])])
+    own = "$anonfun$withThreadLocalCaptured$1 at CompletableFuture.java:1768"
+    world.rows["stages"][0]["name"] = own
+    world.rows["sql_executions"][0]["description"] = "nightly <b>prices</b>"
+    with Run.open(world.write(tmp_path / "run")) as run:
+        scope = open_scope(run, None)
+        page = browser.open(page_data(scope, summarise(scope)))
+    assert "nightly <b>prices</b>" in page.text("#stages tbody")
+    assert "anonfun" not in page.text("#stages tbody")
+    assert own in page.js("return document.querySelector('#stages tbody .clip').title")

@@ -176,12 +176,16 @@ class StageTasks(BaseModel):
 
 
 class Stage(BaseModel):
-    """One stage attempt; ``tasks`` is None but for the longest 200."""
+    """One stage attempt; ``tasks`` is None but for the longest 200.
+
+    ``name`` is Spark's; ``called`` is what says most (`pyrometer.accounts.stage_names`).
+    """
 
     app_index: int
     stage_id: int
     stage_attempt: int
     name: str | None = None
+    called: str | None = None
     sql_id: int | None = None
     job_id: int | None = None
     iteration: int | None = None

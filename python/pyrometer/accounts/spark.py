@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from pyrometer.accounts.explosions import explosions
 from pyrometer.accounts.plan_schema import Node, NodeMetric, Sql
 from pyrometer.accounts.schema import Iteration, PageCache, Stage, TaskTime, Totals
+from pyrometer.accounts.stage_names import stage_name
 from pyrometer.accounts.stage_tasks import stage_tasks
 from pyrometer.attribution.schema import Operator
 from pyrometer.window.scope import Scope
@@ -226,8 +227,9 @@ def stages(scope: Scope) -> list[Stage]:
           coalesce(t.failed_tasks_count, 0) AS failed_tasks_count,
           coalesce(t.killed_tasks_count, 0) AS killed_tasks_count,
           s.submit_wall_ns, s.complete_wall_ns,
-          s.complete_wall_ns - s.submit_wall_ns AS duration_ns, t.q
+          s.complete_wall_ns - s.submit_wall_ns AS duration_ns, t.q, d.description
         FROM w_stages s LEFT JOIN t USING (app_index, stage_id, stage_attempt)
+        LEFT JOIN sql_executions d ON d.app_index = s.app_index AND d.sql_id = s.sql_id
         ORDER BY duration_ns DESC NULLS LAST LIMIT {MAX_STAGES}
         """
     )
@@ -237,6 +239,7 @@ def stages(scope: Scope) -> list[Stage]:
         key = tuple(row[k] for k in STAGE_KEY)
         times = TaskTime(min_ns=q[0], median_ns=q[1], p95_ns=q[2], max_ns=q[3])
         sums = found.get(key, nothing())
+        row["called"] = stage_name(row["name"], row.pop("description"))
         attempts.append(Stage(**row, task_time=times, tasks=tasks.get(key), totals=sums))
     return sorted(attempts, key=lambda s: (s.app_index, s.submit_wall_ns or 0, s.stage_id))
 

@@ -12,10 +12,10 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from pyrometer.accounts.ledger.elapsed.schema import HeldStage
+from pyrometer.accounts.stage_names import at_file
 from pyrometer.attribution.operators import across_executions
 from pyrometer.compare.sides import Side
 from pyrometer.summary.schema import Summary
-from pyrometer.summary.story import site
 
 _WAITING = "executor_startup"
 _WORDS = {
@@ -163,7 +163,7 @@ def _parts(summary: Summary) -> dict[str | Place, float]:
     sums: dict[Place, float] = defaultdict(float)
     places = _places(summary)
     for stage in summary.elapsed.stages:
-        place = places.get((stage.app_index, stage.stage_id), (_site(summary, stage), 0))
+        place = places.get((stage.app_index, stage.stage_id), (_site(stage), 0))
         sums[place] += (stage.held_ns - stage.causes.get(_WAITING, 0)) / each
     found.update(sums)
     return found
@@ -173,22 +173,19 @@ def _cut(summary: Summary) -> bool:
     return summary.elapsed.stages_count > len(summary.elapsed.stages)
 
 
-def _site(summary: Summary, stage: HeldStage) -> str:
-    text = next((q.description for q in summary.sql if q.sql_id == stage.sql_id), None)
-    return site(stage.name, text) or f"stage {stage.stage_id}"
+def _site(stage: HeldStage) -> str:
+    return at_file(stage.called or f"stage {stage.stage_id}")
 
 
 def _places(summary: Summary) -> dict[tuple[int, int], Place]:
     """Name the stages of each iteration by where they come from, and number those of one place."""
-    texts = {(q.app_index, q.sql_id): q.description for q in summary.sql}
     seen: Counter[tuple[int | None, str]] = Counter()
     found: dict[tuple[int, int], Place] = {}
     for stage in summary.stages:
         key = (stage.app_index, stage.stage_id)
         if key in found:
             continue
-        described = texts.get((stage.app_index, stage.sql_id or -1))
-        name = site(stage.name, described) or "a stage without a name"
+        name = at_file(stage.called or "a stage without a name")
         found[key] = (name, seen[stage.iteration, name])
         seen[stage.iteration, name] += 1
     return found

@@ -17,6 +17,7 @@ import numpy as np
 
 from pyrometer.accounts.ledger.elapsed.causes import EXECUTORS, WAITING, causes_of
 from pyrometer.accounts.ledger.elapsed.path import PathPart, PathStage, path_parts
+from pyrometer.accounts.stage_names import at_file, stage_name
 from pyrometer.accounts.window import open_scope
 from pyrometer.compare.sampled_shares import (
     Hits,
@@ -30,7 +31,6 @@ from pyrometer.compare.stage_tasks import COLUMNS, NS, TasksOf
 from pyrometer.core.json_text import parse_json
 from pyrometer.store import Run
 from pyrometer.summary.schema import Summary
-from pyrometer.summary.story import site
 from pyrometer.window.scope import Scope
 
 _WAITS = ("waiting_to_launch", "finishing")
@@ -218,7 +218,7 @@ class _Known:
 
 def _work(known: _Known, key: tuple[int, int], row: Mapping[str, Any], path: _Path) -> Work:
     """Give a stage of a unit."""
-    name = site(row["name"], row["text"]) or f"stage {key[1]}"
+    name = at_file(stage_name(row["name"], row["text"]) or f"stage {key[1]}")
     waits = {cause: path.times[cause] / NS for cause in _WAITS if path.times.get(cause)}
     net = sum(ns for cause, ns in path.times.items() if cause not in _WAITS) / NS
     full = path.times.get("slots_busy", 0) / NS

@@ -332,6 +332,7 @@ def _stages(
             stage_id=stage.stage_id,
             stage_attempt=stage.attempt,
             name=stage.name,
+            called=stage.called,
             tasks_count=stage.tasks_count,
             measured_ns=stage.complete_ns - stage.submit_ns,
             simulated_ns=interval(

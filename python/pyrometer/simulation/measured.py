@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyrometer.accounts.stage_names import stage_name
 from pyrometer.core.errors import UsageError
 from pyrometer.core.json_text import parse_json
 from pyrometer.simulation.attempts import attempts
 from pyrometer.simulation.queries import (
     CUT,
+    DESCRIPTIONS,
     EXECUTORS,
     EXECUTORS_AT_ONCE,
     FIRST_LAUNCH,
@@ -145,6 +147,8 @@ class Stage:
         Task attempts; 0 where the log lacks some of its tasks: the stage keeps its measured time.
     pool : int
         Resource profile of the executors that ran it.
+    called : str or None
+        What says most of where it comes from; ``name`` is Spark's.
     hosts : tuple of str
         Hosts on which its tasks ran near their data.
     """
@@ -160,6 +164,7 @@ class Stage:
     tasks_count: int
     pool: int
     hosts: tuple[str, ...]
+    called: str | None = None
 
 
 @dataclass(frozen=True)
@@ -259,8 +264,12 @@ def measured_of(run: Run, window: Window, app_index: int | None = None) -> Measu
         },
     )
     tables.define("sim_stages", STAGES, [index])
+    described = dict(tables.query(DESCRIPTIONS, [index]))
     stages = [
-        Stage(**{**row, **{k: tuple(row[k] or ()) for k in ("parent_ids", "hosts")}})
+        Stage(
+            **{**row, **{k: tuple(row[k] or ()) for k in ("parent_ids", "hosts")}},
+            called=stage_name(row["name"], described.get(row["stage_id"])),
+        )
         for row in tables.records("SELECT * FROM sim_stages ORDER BY number")
     ]
     if not any(stage.tasks_count for stage in stages):

@@ -87,3 +87,8 @@ ran AS (
 {_EXECUTORS}
 """
 """The same with the most tasks that each ran at once: a sort of all starts and ends."""
+
+DESCRIPTIONS = """
+SELECT s.stage_id, any_value(q.description) FROM stages s
+  JOIN sql_executions q USING (app_index, sql_id) WHERE s.app_index = $1 GROUP BY ALL
+"""

@@ -127,6 +127,7 @@ class StageReport(BaseModel):
     stage_id: int
     stage_attempt: int
     name: str | None
+    called: str | None = None
     tasks_count: int
     measured_ns: int
     simulated_ns: Estimate

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from pyrometer.accounts.stage_names import at_file
 from pyrometer.core import units
 from pyrometer.core.estimate import Estimate
 from pyrometer.simulation.schema import LeftOut, LeftOutReport, Level, SimulationReport
@@ -185,7 +186,7 @@ def _stages(report: SimulationReport, look: Look) -> Iterator[RenderableType]:
     rows = [
         [
             f"{stage.stage_id}.{stage.stage_attempt}{' *' if stage.critical else ''}",
-            safe(stage.name or ""),
+            safe(at_file(stage.called or "")),
             str(stage.tasks_count),
             units.duration(stage.measured_ns),
             units.duration(stage.simulated_ns.value),

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 
 from pyrometer.accounts.ledger.elapsed.schema import Gap, HeldStage
 from pyrometer.accounts.plan_schema import Node
+from pyrometer.accounts.stage_names import at_file
 from pyrometer.core import units
 from pyrometer.summary.busy_slots import work
 from pyrometer.summary.schema import Summary
-from pyrometer.summary.story import Story, short, site
+from pyrometer.summary.story import Story, short
 
 _DOMINANT = 0.25
 """From this share of the elapsed time on, a stage is spoken of by itself."""
@@ -145,7 +146,7 @@ def _one(summary: Summary, group: _Group) -> Story:
     causes = group.causes
     cause = max(causes, key=lambda name: causes[name])
     time = _of(summary, causes[cause])
-    name = _place(summary, stage)
+    name = _place(stage)
     many = stage.slots_count
     slots = "" if many is None else f" {units.count(many)}"
     every = {1: "its only slot", 2: "both slots"}.get(many or 0, f"all{slots} slots")
@@ -183,9 +184,8 @@ def _one(summary: Summary, group: _Group) -> Story:
     return Story(f"{text}: {doing.text}" if doing.text else text, doing.next_step or ask)
 
 
-def _place(summary: Summary, stage: HeldStage) -> str:
-    text = site(stage.name, _text(summary, stage))
-    return f" ({short(text)})" if text else ""
+def _place(stage: HeldStage) -> str:
+    return f" ({short(at_file(stage.called))})" if stage.called else ""
 
 
 def _last(stage: HeldStage) -> str:

@@ -7,21 +7,23 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from rich.padding import Padding
 from rich.rule import Rule
 from rich.text import Text
 
+from pyrometer.accounts.ledger.elapsed.elapsed_view import row_names
 from pyrometer.accounts.ledger.schema import Row, View
 from pyrometer.accounts.ledger.terminal import ordered
+from pyrometer.accounts.stage_names import at_file
 from pyrometer.accounts.terminal import account_lines
 from pyrometer.attribution.operators import across_executions
 from pyrometer.core import units
 from pyrometer.core.doubt import Doubt
 from pyrometer.summary.schema import Summary
-from pyrometer.summary.story import at_file, site
 from pyrometer.summary.terminal import header_facts, iteration_lines, run_name
 from pyrometer.terminal.drawing import (
     COLOURS,
@@ -50,6 +52,7 @@ _ROWS = {"elapsed": 5, "slots": 4, "cores": 4}
 _LESS = 1
 """Rows of each list that give way to findings."""
 _NARROW = 72
+NO_NAMES: Mapping[str, str] = MappingProxyType({})
 _SEVERE = ("error", "warning", "info")
 
 
@@ -96,7 +99,8 @@ def _parts(
     yield from _doubts(s.doubts, MAX_DOUBTS - less)
     elapsed = s.ledger.elapsed_view
     if elapsed.total_ns:
-        yield from _account("Elapsed", elapsed, _ROWS["elapsed"] - less, look)
+        names = row_names(s.elapsed.stages)
+        yield from _account("Elapsed", elapsed, _ROWS["elapsed"] - less, look, names)
     if s.account is None and s.ledger.slot_view.total_ns:
         yield from _account("Task slots", s.ledger.slot_view, _ROWS["slots"], look)
     if s.ledger.core_view.total_ns:
@@ -187,14 +191,16 @@ def _doubts(doubts: Sequence[Doubt], most: int) -> Iterator[RenderableType]:
         yield _line("[green]no doubts[/]")
 
 
-def _account(title: str, view: View, most: int, look: Look) -> Iterator[RenderableType]:
+def _account(
+    title: str, view: View, most: int, look: Look, stages: Mapping[str, str] = NO_NAMES
+) -> Iterator[RenderableType]:
     closure = "" if view.closure_ratio is None else f" · closure {_signed(view.closure_ratio)}"
     yield _title(f"{title} {units.duration(view.total_ns)}{closure}")
     shown, rest = folded(view.rows, most)
     table = bars(look)
     for row in shown:
         table.add_row(
-            "  " * row.path.count("/") + safe(_called(row)),
+            "  " * row.path.count("/") + safe(_called(row, stages)),
             bar(row.share, look.plain),
             units.percent(row.share),
             interval(row.value_ns, row.low_ns, row.high_ns),
@@ -208,13 +214,12 @@ def _signed(ratio: float) -> str:
     return units.percent(ratio, signed=True)
 
 
-def _called(row: Row) -> str:
+def _called(row: Row, stages: Mapping[str, str]) -> str:
     name = row.path.rsplit("/", 1)[-1].replace("_", " ")
     if row.method == "by_complement":
         return f"{name} *"
-    of_stage = row.path.startswith("stages/stage ") and row.path.count("/") == 1
-    if of_stage and not row.source.startswith("$anonfun"):
-        return f"{name} {at_file(row.source)}".rstrip()
+    if row.path.startswith("stages/stage ") and row.path.count("/") == 1:
+        return f"{name} {at_file(stages.get(row.path, row.source))}".rstrip()
     return name
 
 
@@ -261,9 +266,6 @@ def _stages(s: Summary, look: Look, most: int) -> Iterator[RenderableType]:
             -(x.duration_ns or 0),
         ),
     )
-    queries: dict[tuple[int, int | None], str | None] = {
-        (one.app_index, one.sql_id): one.description for one in s.sql
-    }
     columns: tuple[tuple[str, Justify], ...] = (
         (f"stage (of {len(s.stages)})", "left"), ("on path", "right"), ("duration", "right"),
         ("tasks", "right"), ("median", "right"), ("longest", "right"), ("name", "left"),
@@ -279,7 +281,7 @@ def _stages(s: Summary, look: Look, most: int) -> Iterator[RenderableType]:
                 f"{units.count(x.tasks_count)}{f' (−{lost})' if lost else ''}",
                 units.duration(x.task_time.median_ns),
                 units.duration(x.task_time.max_ns),
-                safe(site(x.name, queries.get((x.app_index, x.sql_id))), 200),
+                safe(at_file(x.called or x.name or ""), 200),
             ]
         )
     if look.width < _NARROW:

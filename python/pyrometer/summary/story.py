@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 
@@ -35,28 +34,3 @@ def short(text: str, most: int = 60) -> str:
     """
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 1] + "…"
-
-
-def at_file(text: str) -> str:
-    """Leave out the folders of a call site.
-
-    Examples
-    --------
-    >>> at_file("collect at /home/me/jobs/q.py:3")
-    'collect at q.py:3'
-    """
-    return re.sub(r" at /\S*/(?=[^/\s]+$)", " at ", text)
-
-
-def site(name: str | None, description: str | None) -> str:
-    """Say where in the program a stage comes from; Spark's own threads are no answer.
-
-    Examples
-    --------
-    >>> site("$anonfun$withThreadLocalCaptured$1 at CompletableFuture.java:1768", "show at q.py:2")
-    'show at q.py:2'
-    >>> site("$anonfun$run$1 at CompletableFuture.java:1768", None)
-    '$anonfun$run$1 at CompletableFuture.java:1768'
-    """
-    known = name is not None and not name.startswith("$anonfun")
-    return at_file((name if known else description or name) or "")

@@ -12,6 +12,7 @@ from pyrometer.accounts.hardware.terminal import hardware_lines
 from pyrometer.accounts.jvm.terminal import jvm_lines
 from pyrometer.accounts.ledger.terminal import view_lines
 from pyrometer.accounts.schema import Iteration, Stage
+from pyrometer.accounts.stage_names import at_file
 from pyrometer.accounts.terminal import account_lines, code_lines, memory_lines, thread_io_lines
 from pyrometer.accounts.waits.terminal import extended_stack_lines, latency_lines, wait_lines
 from pyrometer.attribution.terminal import category_lines, operator_lines, python_lines
@@ -257,7 +258,7 @@ def _stages(
                 units.duration(x.totals.get("executor_cpu_time_ns")),
                 units.duration(x.task_time.median_ns),
                 units.duration(x.task_time.max_ns),
-                safe(x.name or "", 200),
+                safe(at_file(x.called or x.name or ""), 200),
             ]
         )
     yield indented(grid(look, columns, rows, elastic=6))

@@ -103,3 +103,34 @@ def test_units_read_as_people_write_them() -> None:
     assert [units.percent(r) for r in (1.0, 0.09994, 0.9999, 1e-7)] == [
         "100 %", "9.99 %", "100 %", "< 0.01 %",
     ]  # fmt: skip
+
+
+OWN = "$anonfun$withThreadLocalCaptured$1 at CompletableFuture.java:1768"
+
+
+@pytest.mark.parametrize(
+    ("description", "called"),
+    [
+        ("collect at /jobs/q.py:3", "collect at q.py:3"),
+        ("nightly prices", "nightly prices"),
+        ("parquet at NativeMethodAccessorImpl.java:0", "parquet"),
+    ],
+)
+def test_a_stage_of_sparks_own_thread_is_called_after_its_query(
+    tmp_path: Path, capsys: Capture, description: str, called: str
+) -> None:
+    world = World([StageSpec([400, 300]), StageSpec([200])])
+    world.rows["stages"][0]["name"] = OWN
+    world.rows["stages"][1]["name"] = "sum at /jobs/m.py:7"
+    world.rows["sql_executions"][0]["description"] = description
+    run = str(world.write(tmp_path / "run"))
+    for options in ([], ["--section", "stages"]):
+        shown = inside(capsys, "show", run, *options).stdout
+        assert called in shown
+        assert "sum at m.py:7" in shown
+        assert "anonfun" not in shown
+    found = json.loads(inside(capsys, "show", run, "--json").stdout.splitlines()[-1])
+    (first, second) = found["stages"]
+    assert first["name"] == OWN
+    assert first["called"].endswith(called.removeprefix("collect at "))
+    assert second["called"] == second["name"] == "sum at /jobs/m.py:7"

@@ -1,6 +1,6 @@
 // Elapsed time: what the application waited for, along its critical path.
 import { el, missing, section, svg } from "../ui/dom.js";
-import { callSite, count, percent, time } from "../ui/format.js";
+import { callSite, count, percent, stageCalled, stageTitle, time } from "../ui/format.js";
 import { axisBelow, drawing, linear, reach, steps, wide, words } from "../ui/plot.js";
 import { quality } from "./section.js";
 import { rowsTable } from "./rows.js";
@@ -54,7 +54,7 @@ function stages(found) {
     { label: "Tasks", value: (s) => s.tasks_count, show: (s) => count(s.tasks_count), number: true },
     { label: "Slots", value: (s) => s.slots_count, show: (s) => count(s.slots_count), number: true },
     { label: "Last task", value: (s) => s.last_task?.duration_ns, show: (s) => (s.last_task ? `${time(s.last_task.duration_ns)}${s.last_task.median_ns ? ` (median ${time(s.last_task.median_ns)})` : ""}` : null), number: true, help: "The task that ended last, beside the median of the stage's tasks." },
-    { label: "Name", value: (s) => s.name, show: (s) => el("bdi", { class: "clip", title: s.name }, callSite(s.name) ?? "–"), class: "name" },
+    { label: "Name", value: stageCalled, show: (s) => el("bdi", { class: "clip", title: stageTitle(s) }, callSite(stageCalled(s)) ?? "–"), class: "name" },
   ];
   return [table(columns, list, { first: 8, empty: "No stage was on the path." }), found.stages_count > list.length && el("p", { class: "note" }, `The ${list.length} longest of ${count(found.stages_count)} stages on the path.`)];
 }

@@ -2,7 +2,7 @@
 import { bar } from "../ui/bars.js";
 import { betterByStage, CROSS, disputeOf, disputeText } from "../ui/disputed.js";
 import { el, missing, section } from "../ui/dom.js";
-import { bytes, callSite, count, gone, percent, significant, time } from "../ui/format.js";
+import { bytes, callSite, count, gone, percent, significant, stageCalled, stageTitle, time } from "../ui/format.js";
 import { table } from "../ui/table.js";
 import { facts, tipOn } from "../ui/tip.js";
 import { taskDetails } from "./tasks.js";
@@ -23,7 +23,7 @@ export function stagesSection(summary, cuts) {
   let used;
   const columns = [
     { label: "Stage", value: (s) => (s.app_index ?? 0) * 1e9 + s.stage_id * 100 + (s.stage_attempt ?? 0), show: (s) => opener(s, nameOf(s, several), used.length), number: true },
-    { label: "Name", value: (s) => s.name, show: (s) => el("bdi", { class: "clip", title: s.name }, callSite(s.name) ?? "–"), class: "name" },
+    { label: "Name", value: stageCalled, show: (s) => el("bdi", { class: "clip", title: stageTitle(s) }, callSite(stageCalled(s)) ?? "–"), class: "name" },
     { label: "Iteration", value: (s) => s.iteration, number: true },
     { label: "SQL", value: (s) => s.sql_id, number: true, help: "SQL execution that submitted the stage." },
     { label: "Tasks", value: (s) => s.tasks_count, show: tasks, number: true },

@@ -120,6 +120,14 @@ export function callSite(text) {
   return text?.replace(/(?:\/[^\s/]+){2,}\/(?=[^\s/]+)/g, "…/");
 }
 
+// What a stage is called; runs of older versions have Spark's name alone.
+export const stageCalled = (stage) => stage.called ?? stage.name;
+
+// The same in full, with Spark's name below where that is another.
+export function stageTitle(stage) {
+  return [...new Set([stageCalled(stage), stage.name].filter(Boolean))].join("\n");
+}
+
 // "shuffle_write" and "stage-tail" as words.
 export function words(name) {
   return String(name ?? NONE).replace(/[_-]+/g, " ");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
-import { bytes, callSite, count, interval, metric, NONE, percent, rate, short, signedPercent, significant, time, unit, wilson } from "../../src/ui/format.js";
+import { bytes, callSite, count, interval, metric, NONE, percent, rate, short, signedPercent, significant, time, unit, wilson, stageCalled, stageTitle } from "../../src/ui/format.js";
 
 test("what is missing is a dash, never a zero", () => {
   for (const show of [time, bytes, count, percent, rate, short, significant, signedPercent]) {
@@ -57,4 +57,12 @@ test("call sites keep the file, not its folders", () => {
   assert.equal(callSite("count at Main.scala:12"), "count at Main.scala:12");
   assert.equal(callSite("a/b and 1/2"), "a/b and 1/2");
   assert.equal(callSite(null), undefined);
+});
+
+test("a stage is called what says most, with Spark's name behind it", () => {
+  const stage = { name: "$anonfun$run$1 at CompletableFuture.java:1768", called: "show at q.py:2" };
+  assert.equal(stageCalled(stage), "show at q.py:2");
+  assert.equal(stageTitle(stage), `show at q.py:2\n${stage.name}`);
+  assert.equal(stageCalled({ name: "count at q.py:1" }), "count at q.py:1");
+  assert.equal(stageTitle({ name: "a", called: "a" }), "a");
 });

@@ -27,14 +27,18 @@ from pyrometer.accounts.ledger.sums import (
     prepare,
     sums,
 )
+from pyrometer.accounts.stage_names import stage_name
 from pyrometer.core.errors import UsageError
 from pyrometer.window.scope import Scope
 
 MOST = 20
 """Parts shown one by one by default; the others are one row."""
 _NAMES = {
-    "sql": "SELECT app_index, sql_id, coalesce(description, '') FROM sql_executions",
-    "stage": "SELECT app_index, stage_id, stage_attempt, coalesce(name, '') FROM stages",
+    "sql": "SELECT app_index, sql_id, description, description FROM sql_executions",
+    "stage": (
+        "SELECT app_index, stage_id, stage_attempt, s.name, q.description FROM stages s"
+        " LEFT JOIN sql_executions q USING (app_index, sql_id)"
+    ),
 }
 SHARES = (
     "shares of task time by samples: they have no total of their own that closure could be held"
@@ -152,7 +156,10 @@ def _names(scope: Scope, by: By, groups: list[Group]) -> dict[tuple[int | None, 
         return {}
     ids = ", ".join(str(keys[1]) for keys in wanted if keys[1] is not None) or "NULL"
     sql = f"{_NAMES[by]} WHERE {KEYS[by][1]} IN ({ids})"
-    return {tuple(keys): str(name) for *keys, name in scope.tables.query(sql)}
+    return {
+        tuple(keys): stage_name(name, description) or ""
+        for *keys, name, description in scope.tables.query(sql)
+    }
 
 
 def _label(by: By, group: Group, names: dict[tuple[int | None, ...], str], others: int) -> str:

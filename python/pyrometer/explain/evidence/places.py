@@ -35,7 +35,7 @@ def of_stage(stage: Stage, layer: Layer = "stage", stages_count: int = 1) -> Pla
         stage_id=stage.stage_id,
         stage_attempt=stage.attempt,
         stages_count=stages_count,
-        source=stage.name,
+        source=stage.called,
     )
 
 

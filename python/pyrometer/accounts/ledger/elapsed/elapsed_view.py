@@ -137,6 +137,7 @@ def _fill(
                 stage_attempt=stage.attempt,
                 sql_id=stage.sql_id,
                 name=stage.name,
+                called=stage.called,
                 tasks_count=stage.planned,
                 duration_ns=stage.times.complete - stage.times.submit,
                 held_ns=own.total,
@@ -270,14 +271,26 @@ def scope_length(scope: Scope) -> int:
     )
 
 
+def row_names(stages: Sequence[HeldStage]) -> dict[str, str]:
+    """Say what the stages of the view's rows are called, by path, whatever applications it has."""
+    return {
+        _row_path(stage.stage_id, stage.stage_attempt, app): stage.called
+        for stage in stages
+        if stage.called
+        for app in (stage.app_index, None)
+    }
+
+
+def _row_path(stage_id: int, attempt: int, app: int | None) -> str:
+    name = f"stage {stage_id}" + (f".{attempt}" if attempt else "")
+    return f"stages/{name}" + ("" if app is None else f" of application {app}")
+
+
 def _stage_rows(stages: dict[PathStage, dict[str, int]]) -> Iterator[Row]:
     ordered = sorted(stages, key=lambda s: (-sum(stages[s].values()), s.stage_id))
     several_apps = len({stage.app for stage in ordered}) > 1
     for stage in ordered[:MOST_ROWS]:
-        name = f"stage {stage.stage_id}" + (f".{stage.attempt}" if stage.attempt else "")
-        if several_apps:
-            name += f" of application {stage.app}"
-        path = f"stages/{name}"
+        path = _row_path(stage.stage_id, stage.attempt, stage.app if several_apps else None)
         yield _row(path, sum(stages[stage].values()), stage.name or "")
         for cause, ns in sorted(stages[stage].items(), key=lambda one: -one[1]):
             yield _row(f"{path}/{cause}", ns, _CAUSES[cause])

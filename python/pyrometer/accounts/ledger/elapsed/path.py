@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from pyrometer.accounts.ledger.elapsed.critical_path import StageTimes, Stretch, critical_path
 from pyrometer.accounts.ledger.events import define_events
+from pyrometer.accounts.stage_names import stage_name
 from pyrometer.store.lives import define_lives
 from pyrometer.window.scope import Scope
 
@@ -23,6 +24,7 @@ class PathStage:
     attempt: int
     sql_id: int | None
     name: str | None
+    called: str | None
     planned: int | None
     times: StageTimes
 
@@ -74,11 +76,13 @@ def _stages(scope: Scope) -> dict[int, list[PathStage]]:
         WITH ran AS (SELECT app_index, stage_id, stage_attempt, min(since) AS first,
             max(until) AS last
           FROM l_work WHERE NOT again GROUP BY ALL)
-        SELECT s.app_index, s.stage_id, s.stage_attempt, d.sql_id, d.name, d.parent_ids,
-          d.planned_tasks_count, s.since AS submit, greatest(s.until, s.since) AS complete,
+        SELECT s.app_index, s.stage_id, s.stage_attempt, d.sql_id, d.name, q.description,
+          d.parent_ids, d.planned_tasks_count,
+          s.since AS submit, greatest(s.until, s.since) AS complete,
           r.first, r.last, j.submit_wall_ns AS job_submit
         FROM l_stages s JOIN stages d USING (app_index, stage_id, stage_attempt)
         LEFT JOIN ran r USING (app_index, stage_id, stage_attempt)
+        LEFT JOIN sql_executions q ON q.app_index = d.app_index AND q.sql_id = d.sql_id
         LEFT JOIN jobs j ON j.app_index = d.app_index AND j.job_id = d.job_id
         ORDER BY s.app_index, s.since, s.stage_id, s.stage_attempt
         """
@@ -102,6 +106,7 @@ def _stages(scope: Scope) -> dict[int, list[PathStage]]:
                 row["stage_attempt"],
                 row["sql_id"],
                 row["name"],
+                stage_name(row["name"], row["description"]),
                 row["planned_tasks_count"],
                 times,
             )

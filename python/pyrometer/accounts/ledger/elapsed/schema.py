@@ -28,6 +28,8 @@ class HeldStage(BaseModel):
 
     Attributes
     ----------
+    called : str or None
+        What says most of where it comes from; ``name`` is Spark's.
     held_ns : int
         Time in which it was what the application waited for; at most its duration.
     causes : dict of str to int
@@ -48,6 +50,7 @@ class HeldStage(BaseModel):
     stage_attempt: int
     sql_id: int | None = None
     name: str | None = None
+    called: str | None = None
     tasks_count: int | None = None
     duration_ns: int | None = None
     held_ns: int

@@ -68,7 +68,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
 
 
 def _suspect(facts: Facts, stage: Stage, median: float, least: float, lost: Floats) -> Suspect:
-    where = place(facts, "stage", {stage.number: 1.0}, source=stage.name)
+    where = place(facts, "stage", {stage.number: 1.0}, source=stage.called)
     total, count = float(lost.sum()), int(lost.size)
     # A median to the millisecond: it may be off by half of one, either way.
     off = min(1.0, RESOLUTION_NS / 2 / (median - least))

@@ -49,7 +49,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     worst = max(cost, key=lambda number: cost[number])
     where = place(
         facts, "setting", cost, setting="spark.serializer", operator=found.operators.get(worst),
-        source=facts.stages[worst].name,
+        source=facts.stages[worst].called,
     )  # fmt: skip
     yield Suspect(
         place=where,

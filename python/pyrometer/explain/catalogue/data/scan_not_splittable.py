@@ -102,7 +102,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         sql = f"stage_id = {stage.stage_id} AND stage_attempt = {stage.attempt}"
         yield Suspect(
             place=Place(layer="data", stage_id=stage.stage_id, stage_attempt=stage.attempt,
-                        stages_count=1, source=stage.name),
+                        stages_count=1, source=stage.called),
             mechanism=(
                 f"{_tasks(amount)}, where pieces of {units.size(size)} would make"
                 f" {pieces:.0f} tasks for {units.counted(facts.slots, 'slot')}."

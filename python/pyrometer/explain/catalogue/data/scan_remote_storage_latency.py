@@ -91,7 +91,7 @@ def _suspect(facts: Facts, scan: RemoteScan, found: Waits) -> tuple[float, Suspe
     where = place(
         facts, "data", cost, sql_id=sql, node_id=node.node_id if node else None,
         operator=node.name.strip() if node else None,
-        source=None if node else facts.stages[next(iter(cost))].name,
+        source=None if node else facts.stages[next(iter(cost))].called,
     )  # fmt: skip
     link = page(where) if node is None else f"/sql/{sql}/{node.node_id}"
     what = "were seen to wait for it" if found.sampled else "waited, by what no counter names,"

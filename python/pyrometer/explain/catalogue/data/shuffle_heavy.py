@@ -84,7 +84,7 @@ def _suspect(facts: Facts, found: Shuffle, files: float) -> tuple[float, Suspect
     if high_ns <= 0:
         return None
     low = max(0.0, least) * low_ns / high_ns
-    spot = place(facts, "data", [found.number], sql_id=found.sql_id, source=stage.name,
+    spot = place(facts, "data", [found.number], sql_id=found.sql_id, source=stage.called,
                  node_id=found.node.node_id if found.node else None,
                  operator=found.node.name.strip() if found.node else None)  # fmt: skip
     multiplied = f", {rows / came_rows:.3g} rows for each" if rows and came_rows else ""

@@ -63,7 +63,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         sql = f"stage_id = {stage.stage_id} AND stage_attempt = {stage.attempt}"
         yield Suspect(
             place=Place(layer="stage", stage_id=stage.stage_id, stage_attempt=stage.attempt,
-                        stages_count=1, source=stage.name),
+                        stages_count=1, source=stage.called),
             mechanism=(
                 f"{units.counted(tasks.count, 'task')} spent {units.duration(lost)} of"
                 f" {units.duration(float(tasks.duration_ns.sum()))} writing {units.size(written)}"

@@ -98,7 +98,7 @@ def _by_samples(facts: Facts) -> Suspect | None:
     own = facts.tasks_of(stage.number)
     return Suspect(
         place=Place(layer="stage", stage_id=stage.stage_id, stage_attempt=stage.attempt,
-                    stages_count=len(lost), source=stage.name,
+                    stages_count=len(lost), source=stage.called,
                     operator=found.operators.get(stage.number)),
         mechanism=(
             f"Tasks spilled {units.size(disk)} to disk"
@@ -148,7 +148,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         count = int((np.nan_to_num(tasks["disk_spilled_bytes"]) > 0).sum())
         yield Suspect(
             place=Place(layer="stage", stage_id=stage.stage_id, stage_attempt=stage.attempt,
-                        stages_count=1, source=stage.name),
+                        stages_count=1, source=stage.called),
             mechanism=(
                 f"{count} of {units.counted(tasks.count, 'task')} spilled"
                 f" {units.size(bytes_of[number])} to disk"

@@ -71,7 +71,7 @@ def _jobs(facts: Facts) -> Iterator[Suspect]:
         paths = text.removeprefix(LISTING).split(":")[0]
         yield Suspect(
             place=Place(layer="driver", stage_id=stage.stage_id, stage_attempt=stage.attempt,
-                        stages_count=1, source=stage.name),
+                        stages_count=1, source=stage.called),
             mechanism=(
                 f"A job of {units.counted(tasks.count, 'task')} listed {paths}, in"
                 f" {units.duration(spent)} of tasks, before they were read."

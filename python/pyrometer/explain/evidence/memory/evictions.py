@@ -166,7 +166,7 @@ def _found(facts: Facts) -> Iterable[Eviction]:
     for number, part in known.items():
         if number in covered:
             continue
-        name = facts.stages[part.filled_by].name or "cached RDD"
+        name = facts.stages[part.filled_by].called or "cached RDD"
         group = others.setdefault(name, Eviction(name, part.filled_by))
         group.lost[number] = _sampled(facts, number, part)
         group.blocks = max(group.blocks, facts.stages[number].tasks_count)
