@@ -25,6 +25,7 @@ from pyrometer.attribution.schema import (
     Unmapped,
 )
 from pyrometer.core.doubt import Doubt
+from pyrometer.summary.failure import Failure
 from pyrometer.window.windows import RunFacts, WindowFacts
 
 
@@ -76,6 +77,7 @@ class Summary(BaseModel):
     windows: list[str] = Field(default_factory=list)
     verdict: str = ""
     next_step: str | None = None
+    failure: Failure | None = None
     elapsed: Elapsed = Field(default_factory=Elapsed)
     totals: Totals
     failed: Failed

@@ -47,6 +47,7 @@ from pyrometer.core.doubt import Doubt
 from pyrometer.store import Run
 from pyrometer.summary import rules
 from pyrometer.summary.disputed import disputed
+from pyrometer.summary.failure import failure
 from pyrometer.summary.rule import Rule
 from pyrometer.summary.schema import Summary
 from pyrometer.summary.verdict import verdict
@@ -141,6 +142,7 @@ def summarise(scope: Scope) -> Summary:
     )
     result.doubts += analysis_doubts(scope, result)
     result.disputed = disputed(result)
+    result.failure = failure(scope)
     result.verdict, result.next_step = verdict(result)
     return result
 

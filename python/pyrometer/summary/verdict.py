@@ -18,7 +18,7 @@ _SECOND = 0.2
 
 
 def verdict(summary: Summary) -> tuple[str, str | None]:
-    """Say what the elapsed time went to, and what to do next; a wrong result comes first.
+    """Say what the elapsed time went to, and what to do next; failures and wrong results first.
 
     Returns
     -------
@@ -28,6 +28,9 @@ def verdict(summary: Summary) -> tuple[str, str | None]:
     found = _account(summary)
     wrong = next((doubt for doubt in summary.doubts if doubt.code == "wrong_result"), None)
     text = found.text if wrong is None else f"Wrong result: {wrong.message} {found.text}"
+    if summary.failure is not None:
+        # Time is not what one asks about first: no advice on it.
+        return f"{summary.failure.text} {text}", None
     return text, found.next_step
 
 
