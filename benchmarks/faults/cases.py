@@ -82,6 +82,30 @@ class Set:
     shapes: Sequence[str] = SHAPES
 
 
+def together(by_shape: Mapping[str, Sequence[Case]]) -> tuple[Case, ...]:
+    """Put cases that have the same name on several shapes together.
+
+    Examples
+    --------
+    >>> both = together({"a": [Case("x", ("one",))], "b": [Case("x", ("two",)), Case("y")]})
+    >>> [(case.name, case.of("b").codes) for case in both]
+    [('x', ('two',)), ('y', ())]
+    >>> sorted(both[1].by_shape)
+    ['b']
+    """
+    names = dict.fromkeys(case.name for cases in by_shape.values() for case in cases)
+    return tuple(
+        Case(
+            name,
+            by_shape={
+                shape: case for shape, cases in by_shape.items() for case in cases
+                if case.name == name
+            },
+        )
+        for name in names
+    )  # fmt: skip
+
+
 CASES = (
     Case("one-task", ("partitioning.one-task", "partitioning.too-few")),
     Case("many-tasks", ("partitioning.too-many", "config.adaptive-off"),

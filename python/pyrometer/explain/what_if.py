@@ -37,7 +37,7 @@ LEAST_ERROR = 0.05
 """Relative error of a saving where it cannot be judged: what the simulator's documentation calls
 a large error (docs/reference/simulate.md)."""
 MOST_REPLICATED = 20_000
-"""Tasks up to which each saving has replicates of its own; in larger runs the spread of the
+"""Tasks and nodes of the graph up to which each saving has replicates of its own; in larger runs the spread of the
 replicates of the whole application counts, relative to the saving: 19 schedules take too long."""
 METHOD = "simulated; sampling, remedy, simulator and earlier trials in quadrature"
 
@@ -209,7 +209,8 @@ class WhatIf:
             error = max(abs(self.calibrated.error_ratio), LEAST_ERROR) * abs(value)
             return error, error
         without = self._replicates
-        if self.calibrated.plan.tasks.duration_ns.size > MOST_REPLICATED:
+        plan = self.calibrated.plan
+        if plan.tasks.duration_ns.size + len(plan.counts) > MOST_REPLICATED:
             error = (max(without) - min(without)) / 2 / max(min(without), 1.0) * abs(value)
             return error, error
         changed = self._replicated(self.state(parts), drawn)

@@ -251,7 +251,13 @@ class Calibrated:
 
     def cluster(self, shape: Shape) -> Description:
         """Describe a cluster of another size."""
-        return cluster_of(self.measured, self.graph, shape, self.startup_ns)
+        if shape not in self._clusters:
+            self._clusters[shape] = cluster_of(self.measured, self.graph, shape, self.startup_ns)
+        return self._clusters[shape]
+
+    @cached_property
+    def _clusters(self) -> dict[Shape, Description]:
+        return {}
 
 
 def calibrate(measured: Measured, contention: Contention | None = None) -> Calibrated:
