@@ -1,6 +1,8 @@
 //! Small graphs whose schedules can be worked out by hand.
 
-use pyro_sim::{Executor, Law, Node, Outcome, Plan, Task, TaskColumns, run, simulate_json};
+use pyro_sim::{
+    Executor, Law, Node, Outcome, Plan, Result, Scheduler, Task, TaskKinds, Times, run,
+};
 
 fn stage(after: &[u32], delay_ns: f64, durations: &[f64]) -> Node {
     let tasks = durations.iter().map(|&duration_ns| Task {
@@ -254,27 +256,94 @@ fn work_gauged_under_a_law_gives_the_measured_schedule_back() {
     );
 }
 
+/// Two nodes, the second of two tasks.
+fn scheduler(pool: &str, level: &[u8]) -> Result<Scheduler> {
+    let plan = format!(
+        r#"{{"end": 1, "launch_resets_wait": false, "after": [[], [0]], "load": [1, 1],
+        "tasks_count": [0, 2], "pool": {pool}, "near": [[], []]}}"#
+    );
+    let retry_of: Vec<u8> = [-1i32; 2]
+        .iter()
+        .flat_map(|one| one.to_le_bytes())
+        .collect();
+    let tasks = TaskKinds {
+        level,
+        wasted: &[0, 0],
+        retry_of: &retry_of,
+    };
+    Scheduler::new(&plan, tasks)
+}
+
+fn column(values: &[f64]) -> Vec<u8> {
+    values.iter().flat_map(|one| one.to_le_bytes()).collect()
+}
+
+fn answer(
+    delays: &[f64],
+    durations: &[f64],
+    stretches: &[f64],
+    scenario: &str,
+) -> Result<Vec<f64>> {
+    let request = format!(
+        r#"{{"locality_wait_ns": 0, "clusters": [[{{"slots": 1, "host": 0, "add": [0, 0]}}]],
+        "scenarios": [{scenario}]}}"#
+    );
+    let waits = vec![0.0; durations.len()];
+    let times = Times {
+        node_delay_ns: &column(delays),
+        duration_ns: &column(durations),
+        delay_ns: &column(&waits),
+        stretches: &column(stretches),
+    };
+    let answers = scheduler("[0, 0]", &[0, 0])?.simulate(&request, &times)?;
+    let answers: Vec<serde_json::Value> = serde_json::from_str(&answers).unwrap();
+    Ok(answers
+        .iter()
+        .map(|one| one["elapsed_ns"].as_f64().unwrap())
+        .collect())
+}
+
+#[test]
+fn one_plan_is_scheduled_in_several_times() {
+    let plain = answer(&[0.0, 5.0], &[10.0, 20.0], &[], "{}").unwrap();
+    let slower = answer(&[0.0, 7.0], &[10.0, 30.0], &[], "{}").unwrap();
+    assert_eq!((plain[0], slower[0]), (35.0, 47.0));
+    let stretched = r#"{"stretch": 0}, {"stretch": 1}, {"tasks_ratios": {"1": 0.5}}"#;
+    let several = answer(&[0.0, 5.0], &[10.0, 20.0], &[1.0, 1.0, 1.0, 2.0], stretched).unwrap();
+    assert_eq!(several, [35.0, 65.0, 35.0]);
+}
+
 #[test]
 fn columns_of_different_lengths_are_refused() {
-    let none = TaskColumns {
-        duration_ns: &[],
-        delay_ns: &[],
-        level: &[],
-        wasted: &[],
-        retry_of: &[],
-    };
-    let asked = |pool: &str, near: &str| {
-        let request = format!(
-            r#"{{"plan": {{"end": 0, "locality_wait_ns": 0, "launch_resets_wait": false,
-            "after": [[]], "node_delay_ns": [0], "load": [1], "tasks_count": [0],
-            "pool": {pool}, "near": {near}}}, "clusters": [[]], "scenarios": [{{}}]}}"#
-        );
-        simulate_json(&request, none)
-    };
-    assert!(asked("[0]", "[[]]").is_ok());
-    for (pool, near) in [("[]", "[[]]"), ("[0]", "[]")] {
-        let error = asked(pool, near).unwrap_err();
-        assert!(error.to_string().contains("different lengths"), "{error}");
+    let lengths = "different lengths";
+    for (pool, level) in [("[0]", &[0u8, 0][..]), ("[0, 0]", &[0][..])] {
+        let error = scheduler(pool, level).unwrap_err();
+        assert!(error.to_string().contains(lengths), "{error}");
+    }
+    let refused = [
+        answer(&[0.0], &[1.0, 1.0], &[], "{}"),
+        answer(&[0.0, 0.0], &[1.0], &[], "{}"),
+        answer(&[0.0, 0.0], &[1.0, 1.0], &[1.0], "{}"),
+        answer(
+            &[0.0, 0.0],
+            &[1.0, 1.0],
+            &[],
+            r#"{"tasks_ratios": {"2": 2.0}}"#,
+        ),
+        answer(&[0.0, 0.0], &[1.0, 1.0], &[], r#"{"stretch": 0}"#),
+        answer(&[0.0, f64::NAN], &[1.0, 1.0], &[], "{}"),
+    ];
+    let said = [
+        "each node or task",
+        "each node or task",
+        "each node",
+        "no such node",
+        "no stretch 0",
+        "neither finite",
+    ];
+    for (error, what) in refused.into_iter().zip(said) {
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(what), "{error}");
     }
 }
 
