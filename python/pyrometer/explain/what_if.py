@@ -37,8 +37,9 @@ LEAST_ERROR = 0.05
 """Relative error of a saving where it cannot be judged: what the simulator's documentation calls
 a large error (docs/reference/simulate.md)."""
 MOST_REPLICATED = 20_000
-"""Tasks and nodes of the graph up to which each saving has replicates of its own; in larger runs the spread of the
-replicates of the whole application counts, relative to the saving: 19 schedules take too long."""
+"""Tasks and nodes of the graph up to which each saving has replicates of its own; in larger runs
+the spread of the replicates of the whole application counts, relative to the saving: 19 schedules
+take too long."""
 METHOD = "simulated; sampling, remedy, simulator and earlier trials in quadrature"
 
 
