@@ -135,12 +135,12 @@ def counted(found: Sequence[Finding]) -> list[Finding]:
 def unsure(found: Findings) -> list[Finding]:
     """Give the findings that may be worth it, the largest first, of those that are not muted.
 
-    The interval of their saving reaches above the noise of the run; its low end does not.
+    Their saving lies above the noise of the run, the low end of its interval does not.
     """
     may = [
         one for one in found.findings
         if one.muted is None and not one.shown
-        and (one.saving_ratio.high or 0.0) > found.noise_ratio
+        and (one.saving_ratio.value or 0.0) > found.noise_ratio
     ]  # fmt: skip
     return sorted(may, key=lambda one: -(one.saving_ratio.value or 0.0))
 

@@ -157,6 +157,10 @@ def test_what_may_be_worth_it_is_not_called_nothing(run: Path) -> None:
     assert f"It may be: {one.title}" in result.conclusion
     muted = found(run, rule("gc.a", (Less("gc", {1: 0.5}),), extent=unsure), muted={"gc.a": "x"})
     assert muted.conclusion.startswith("Nothing worth more than 5.00 %")
+    hardly = found(run, rule("gc.a", (Less("gc", {1: 0.5}),), extent=Extent(0.05, 0.0, 1.0, 3)))
+    (one,) = hardly.findings
+    assert one.saving_ratio.value < hardly.noise_ratio < one.saving_ratio.high
+    assert hardly.conclusion.startswith("Nothing worth more than 5.00 %")
 
 
 def test_a_muted_rule_is_not_in_the_sum(run: Path) -> None:
