@@ -72,7 +72,7 @@ def failure(scope: Scope) -> Failure | None:
     results = [one.error for one in manifest.results if one.error]
     output = [_tail(scope.run.paths.stderr), _tail(scope.run.paths.stdout)]
     for text, whole in [*((one, True) for one in results[-1:]), *((one, False) for one in output)]:
-        found = _told(text, whole)
+        found = _exception_in(text, whole)
         if found is not None:
             if last is not None and not last["went_on"]:
                 found |= {key: last[key] for key in ("app_index", "sql_id", "stage_id")}
@@ -90,7 +90,7 @@ def failure(scope: Scope) -> Failure | None:
 
 
 def _of_spark(last: dict[str, Any]) -> Failure:
-    found = _told(last["error"] or "", whole=True)
+    found = _exception_in(last["error"] or "", whole=True)
     if found is None:
         return Failure(
             text=f"Failed in {_where(last)}; the log does not say why.",
@@ -159,7 +159,7 @@ def _tail(path: Path) -> str:
         return ""
 
 
-def _told(text: str, whole: bool) -> dict[str, Any] | None:
+def _exception_in(text: str, whole: bool) -> dict[str, Any] | None:
     """Find an exception in a text; if all of it is a message, its first line will do."""
     found = _of_python(text) or _of_java(text)
     if found is None and (condition := _CONDITION.search(text)):
