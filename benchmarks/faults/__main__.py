@@ -4,8 +4,8 @@ Every case runs on every shape of data, ``--blocks`` times with the cause and wi
 order within a block; the runs with the cause are explained (one of them for each block), and so
 are the healthy ones. What the cause costs is the difference of the elapsed times. Rules must not
 be changed after looking at the result: those that are, are measured again on cases written later.
-So there are sets: ``--set development``, which rules were written beside, ``later``, and ``third``,
-whose causes have other forms on other shapes of data.
+So there are sets: ``--set development``, which rules were written beside, ``later``, ``third`` and
+``fourth``, whose causes have other forms on other shapes of data.
 
 ``--record`` only runs the applications and keeps the runs, so that they can be recorded while rules
 are still written; ``--judge`` only explains what was kept, with the rules of now.
@@ -19,6 +19,7 @@ from pathlib import Path
 
 from benchmarks.faults.calibration import calibration
 from benchmarks.faults.cases import DEVELOPMENT
+from benchmarks.faults.fourth_cases import FOURTH
 from benchmarks.faults.judge import judge
 from benchmarks.faults.later_cases import LATER
 from benchmarks.faults.listing import listing
@@ -28,7 +29,7 @@ from benchmarks.faults.verdict import explained, line, outcomes, table
 from benchmarks.harness import replace
 
 SCHEMA = "pyrometer/faults/1"
-SETS = {one.name: one for one in (DEVELOPMENT, LATER, THIRD)}
+SETS = {one.name: one for one in (DEVELOPMENT, LATER, THIRD, FOURTH)}
 
 
 def main() -> None:

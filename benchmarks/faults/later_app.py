@@ -13,6 +13,14 @@ from pyspark.sql import SparkSession
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from benchmarks.faults.fourth import (
+    clicks,
+    clicks_causes,
+    grid,
+    grid_causes,
+    invoices,
+    invoices_causes,
+)
 from benchmarks.faults.later import (
     events,
     events_causes,
@@ -36,6 +44,7 @@ SHAPES = {
     for tables, causes in (
         (orders, orders_causes), (events, events_causes), (readings, readings_causes),
         (trips, trips_causes), (ledger, ledger_causes), (texts, texts_causes),
+        (clicks, clicks_causes), (grid, grid_causes), (invoices, invoices_causes),
     )
 }  # fmt: skip
 

@@ -1,0 +1,1 @@
+"""The fourth set of causes."""
