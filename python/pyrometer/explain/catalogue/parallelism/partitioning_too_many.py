@@ -19,8 +19,8 @@ Evidence
     and run time against bytes, from the stage's own tasks; CPU samples in code that opens blocks.
 
 Remedy
-    Fewer partitions after a shuffle, adaptive coalescing, larger `maxPartitionBytes`; small files
-    compacted.
+    Fewer partitions after a shuffle or in a cache, adaptive coalescing, larger `maxPartitionBytes`;
+    small files compacted.
 
 When it is wrong
     Larger tasks need more memory: where they spill, the saving shrinks. Where tasks differ much in
@@ -43,6 +43,7 @@ from pyrometer.core import units
 from pyrometer.explain.catalogue.parallelism.partitioning_too_few import PER_SLOT
 from pyrometer.explain.change import Change, Less
 from pyrometer.explain.evidence.places import largest, of_stage, of_tasks, slots_at
+from pyrometer.explain.evidence.plan_nodes import plans
 from pyrometer.explain.evidence.shuffles import shuffles
 from pyrometer.explain.evidence.stack_shares import through
 from pyrometer.explain.evidence.task_costs import Fixed, joined, saved_of
@@ -68,6 +69,8 @@ class Crowded:
         Time beside the run time of its tasks.
     each : Fixed
         What each task less saves.
+    is_cached : bool
+        It reads what was cached.
     """
 
     stage: Stage
@@ -76,25 +79,38 @@ class Crowded:
     over_ns: float
     change: Change
     each: Fixed
+    is_cached: bool
 
     @property
     def is_scan(self) -> bool:
         """Whether it reads files."""
-        return self.tasks.total("input_bytes") > 0
+        return self.tasks.total("input_bytes") > 0 and not self.is_cached
+
+    @property
+    def setting(self) -> object:
+        """What its number of tasks comes from: stages that have it in common are one cause."""
+        if self.is_cached:
+            return "cache", self.tasks.count
+        if self.tasks.total("shuffle_read_records_count") > 0 and not self.is_scan:
+            return "shuffle", self.tasks.count
+        return self.stage.number
 
 
 @largest
 def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     groups: dict[object, list[Crowded]] = defaultdict(list)
     for one in _crowded(facts):
-        # Stages behind shuffles with as many tasks have them from one setting.
-        shuffled = one.tasks.total("shuffle_read_records_count") > 0 and not one.is_scan
-        groups[("shuffle", one.tasks.count) if shuffled else one.stage.number].append(one)
+        groups[one.setting].append(one)
     for mine in groups.values():
         yield sum(one.over_ns / one.slots for one in mine), _suspect(facts, mine)
 
 
 def _crowded(facts: Facts) -> Iterator[Crowded]:
+    cached = {
+        number for plan in plans(facts) for node in plan.sql.nodes
+        if node.name.startswith("InMemoryTableScan")
+        for number in facts.stages_of(node, plan.sql)
+    }  # fmt: skip
     for stage in facts.stages:
         slots, count = max(1, slots_at(facts, stage)), stage.tasks_count
         wanted = PER_SLOT * slots
@@ -106,7 +122,7 @@ def _crowded(facts: Facts) -> Iterator[Crowded]:
         if not over.size or not over.any():
             continue
         change, each = joined(tasks, stage.number, wanted, slots)
-        yield Crowded(stage, tasks, slots, float(over.sum()), change, each)
+        yield Crowded(stage, tasks, slots, float(over.sum()), change, each, stage.number in cached)
 
 
 def _suspect(facts: Facts, mine: Sequence[Crowded]) -> Suspect:
@@ -133,15 +149,27 @@ def _suspect(facts: Facts, mine: Sequence[Crowded]) -> Suspect:
             of_tasks("tasks", float(first.tasks.count), "count", "count(*)", first.stage,
                      first.tasks.count),
         ],
-        remedies=[
-            Remedy(kind="factor", factor="spark.sql.files.maxPartitionBytes",
-                   level=str(max(1 << 27, int(first.tasks.total("input_bytes") / wanted))),
-                   levels={"spark.sql.files.openCostInBytes": "65536"},
-                   text="fewer, larger parts of the files")
-            if first.is_scan else
-            Remedy(kind="factor", factor="spark.sql.shuffle.partitions", level=str(wanted),
-                   text=f"{wanted} partitions after the shuffle, three for each slot"),
-        ],
+        remedies=[_remedy(first, wanted)],
+    )  # fmt: skip
+
+
+def _remedy(first: Crowded, wanted: int) -> Remedy:
+    if first.is_cached:
+        return Remedy(
+            kind="code", text="cache it in fewer partitions: all that read it have as many tasks",
+            before=f"kept = df.repartition({first.tasks.count}).cache()",
+            after=f"kept = df.repartition({wanted}).cache()",
+        )  # fmt: skip
+    if first.is_scan:
+        return Remedy(
+            kind="factor", factor="spark.sql.files.maxPartitionBytes",
+            level=str(max(1 << 27, int(first.tasks.total("input_bytes") / wanted))),
+            levels={"spark.sql.files.openCostInBytes": "65536"},
+            text="fewer, larger parts of the files",
+        )  # fmt: skip
+    return Remedy(
+        kind="factor", factor="spark.sql.shuffle.partitions", level=str(wanted),
+        text=f"{wanted} partitions after the shuffle, three for each slot",
     )  # fmt: skip
 
 
