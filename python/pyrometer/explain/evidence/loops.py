@@ -2,7 +2,8 @@
 
 Rounds are alike if they come from the same line and their plans have the same shape: operators,
 columns, functions. Values differ from round to round, such as the key that a filter asks for. Of a
-program in Python, Spark often knows no line: then the shape alone says it.
+program in Python, Spark often knows no line: then the shape alone says it. Queries that each give
+one row of the same input are alike whatever they count: one query gives all of it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, groupby
+from itertools import accumulate, groupby, takewhile
 from statistics import median
 
 from pyrometer.explain.evidence.driver_time import ORDINARY_BETWEEN_NS, JobTime, jobs_of
@@ -21,6 +22,8 @@ from pyrometer.explain.facts import Facts
 
 FEWEST_ROUNDS = 3
 """Of a loop: two jobs of a line may be any two."""
+FEWEST_CHECKS = 5
+"""Queries that each give one row of the same input, to be a loop: a few are what programs do."""
 MOST_BODY = 5
 """Queries in the body of a loop, at most: the next of a kind is so many queries away."""
 
@@ -31,6 +34,10 @@ _STREAM = "runId = "
 """In the description of a micro-batch: each waits for the data of its own."""
 _GIVEN = re.compile(r"^(LocalTableScan|Scan ExistingRDD|Scan$|LogicalRDD|Scan OneRow)")
 """Rows that the program gives: texts say nothing of them."""
+_ONE_ROW = re.compile(r"(Hash|ObjectHash|Sort)Aggregate\(keys?=\[\]")
+_TOP = 3
+"""Nodes at the top of a plan of which one adds all rows up: a limit may be above."""
+_LOCATION = re.compile(r"Location: (.*?)(?:, [A-Z]\w+: |$)")
 _PLANS = """
 SELECT sql_id, depth, name, simple_string FROM plan_nodes
 WHERE app_index = $1 AND plan_version = 0 ORDER BY sql_id, node_id
@@ -51,6 +58,8 @@ class Round:
         All lines of the program share what is known: it is a part of a loop, and makes none.
     text : tuple of str or None
         The plan with its values; None where it does not tell all that may differ.
+    gives_one_row : bool
+        It adds all rows of its input up.
     """
 
     number: int
@@ -60,6 +69,7 @@ class Round:
     key: Key | None = None
     is_weak: bool = False
     text: tuple[str, ...] | None = None
+    gives_one_row: bool = False
 
     @property
     def source(self) -> str:
@@ -114,6 +124,35 @@ def shape(nodes: Iterable[PlanNode]) -> tuple[object, ...]:
     )
 
 
+def input_added_up(nodes: Sequence[PlanNode]) -> tuple[str, ...] | None:
+    """Name the one input whose rows a query adds up to one row; None for any other query.
+
+    Examples
+    --------
+    >>> scan = "FileScan parquet [a#1], Location: files(1 paths)[x/t], PushedFilters: []"
+    >>> one = [(0, "HashAggregate", "HashAggregate(keys=[], functions=[count(1)])"),
+    ...        (1, "Filter", "Filter isnull(a#1)"), (2, "Scan parquet", scan)]
+    >>> input_added_up(one)
+    ('files(1 paths)[x/t]',)
+    >>> input_added_up(one[1:])
+    """
+    own = _own(nodes)
+    added_up = any(_ONE_ROW.match(text or "") for _, _, text in own[:_TOP])
+    if not added_up or any("Join" in name or name == "Union" for _, name, _ in own):
+        return None
+    _, name, text = own[-1]
+    if KEPT.match(name):
+        return tuple(unnumbered(text or name) for _, name, text in _beneath(nodes))
+    place = _LOCATION.search(text or "")
+    return (place[1],) if place else None
+
+
+def _beneath(nodes: Sequence[PlanNode]) -> list[PlanNode]:
+    """Give what a plan's first cache was made of."""
+    at, depth = next((n, one[0]) for n, one in enumerate(nodes) if KEPT.match(one[1]))
+    return list(takewhile(lambda one: one[0] > depth, nodes[at + 1 :]))
+
+
 def _own(nodes: Iterable[PlanNode]) -> list[PlanNode]:
     """Leave out what only hands rows on, and what lies below a cache."""
     found, kept = [], None
@@ -163,8 +202,9 @@ def _round(jobs: Sequence[JobTime], plans: dict[int, list[PlanNode]]) -> Round:
     line = next((job.line for job in jobs if job.line is not None), None)
     if known is not None:
         # What the program says of its queries may name the round.
-        key = (first.iteration, line, shape(known))
-        return replace(plain, key=key, text=_text(known))
+        added_up = input_added_up(known)
+        key = (first.iteration, line, added_up or shape(known))
+        return replace(plain, key=key, text=_text(known), gives_one_row=added_up is not None)
     if line is not None:
         return replace(plain, key=(first.iteration, line, said))
     if first.source is not None:
@@ -211,7 +251,7 @@ def _loop(rounds: Sequence[Round], since: int, until: int) -> Loop | None:
         if one.key is not None and counts[one.key] >= FEWEST_ROUNDS:
             kinds[one.key].append(one)
     known = sorted(
-        (kind for kind in kinds.values() if not _is_repeated(kind)),
+        (kind for kind in kinds.values() if not _is_none(kind)),
         key=lambda kind: (kind[0].is_weak, -len(kind), kind[0].number),
     )
     if not known or known[0][0].is_weak:
@@ -221,9 +261,15 @@ def _loop(rounds: Sequence[Round], since: int, until: int) -> Loop | None:
     return None if _waits(loop) else loop
 
 
-def _is_repeated(kind: Sequence[Round]) -> bool:
-    """Whether each round is the very same query: repeated on purpose, or `recompute.subtree`."""
-    return kind[0].text is not None and len({one.text for one in kind}) == 1
+def _is_none(kind: Sequence[Round]) -> bool:
+    """Whether rounds are repeated on purpose, or few that have only their input in common.
+
+    The very same query again is a benchmark, or `recompute.subtree`.
+    """
+    texts = {one.text for one in kind}
+    if kind[0].gives_one_row and len(kind) < FEWEST_CHECKS:
+        return True
+    return None not in texts and len(texts) <= (len(kind) / 2 if kind[0].gives_one_row else 1)
 
 
 def _waits(loop: Loop) -> bool:

@@ -12,11 +12,11 @@ Mechanism
     it; where they read different rows, all but what each task needs whatever it reads.
 
 Evidence
-    Queries of one line, or, where Spark knows no line, of plans that differ in values only, one
-    after another; the driver's time before and within each but the first while no task ran, and
-    the lengths of its tasks beside what they read. Before a round, what Spark itself may need
-    counts; beyond that the program does something else, which is `driver.gap`. The interval goes
-    from what each job costs alone to all that rounds read again.
+    Queries of one line, or, where Spark knows no line, of plans that differ in values only or that
+    each give one row of the same input, one after another; the driver's time before and within each
+    but the first while no task ran, and the lengths of its tasks beside what they read. Before a
+    round, what Spark itself may need counts; beyond that the program does something else, which is
+    `driver.gap`. The interval goes from what each job costs alone to all that rounds read again.
 
 Remedy
     One query that groups by what the loop goes over; or several threads, each with its jobs.
@@ -101,11 +101,12 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
 def _suspect(facts: Facts, driver: _Driver, works: Sequence[Work], loop: Loop) -> Suspect:
     first = loop.kinds[0][0]
     n, jobs = len(loop.kinds[0]), sum(len(one.jobs) for one in loop.rounds)
-    which = (
-        f"of the line {first.source}"
-        if any(job.line for job in first.jobs)
-        else f"whose plans differ in values only ({first.source})"
-    )
+    if any(job.line for job in first.jobs):
+        which = f"of the line {first.source}"
+    elif first.gives_one_row:
+        which = f"that each give one row of the same input ({first.source})"
+    else:
+        which = f"whose plans differ in values only ({first.source})"
     more = f", {units.counted(jobs, 'job')} in all," if jobs > n else ""
     same = " Each round read as many rows." if any(one.is_same for one in works) else ""
     return Suspect(
