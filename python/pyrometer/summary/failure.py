@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
@@ -16,7 +16,9 @@ from pyrometer.accounts.stage_names import at_file, stage_name
 from pyrometer.core.redaction import redacted
 from pyrometer.summary.story import short
 from pyrometer.terminal.harmless import harmless
-from pyrometer.window.scope import Scope
+
+if TYPE_CHECKING:
+    from pyrometer.window.scope import Scope
 
 MOST = 160
 """Characters of a message."""

@@ -15,7 +15,7 @@ from rich.padding import Padding
 from rich.rule import Rule
 from rich.text import Text
 
-from pyrometer.accounts.ledger.elapsed.elapsed_view import row_names
+from pyrometer.accounts.ledger.elapsed.schema import row_names
 from pyrometer.accounts.ledger.schema import Row, View
 from pyrometer.accounts.ledger.terminal import ordered
 from pyrometer.accounts.stage_names import at_file

@@ -19,6 +19,7 @@ from pyrometer.accounts.ledger.elapsed.schema import (
     Kind,
     LastTask,
     PathStretch,
+    row_path,
 )
 from pyrometer.accounts.ledger.rows import close
 from pyrometer.accounts.ledger.schema import Row, View
@@ -271,26 +272,11 @@ def scope_length(scope: Scope) -> int:
     )
 
 
-def row_names(stages: Sequence[HeldStage]) -> dict[str, str]:
-    """Say what the stages of the view's rows are called, by path, whatever applications it has."""
-    return {
-        _row_path(stage.stage_id, stage.stage_attempt, app): stage.called
-        for stage in stages
-        if stage.called
-        for app in (stage.app_index, None)
-    }
-
-
-def _row_path(stage_id: int, attempt: int, app: int | None) -> str:
-    name = f"stage {stage_id}" + (f".{attempt}" if attempt else "")
-    return f"stages/{name}" + ("" if app is None else f" of application {app}")
-
-
 def _stage_rows(stages: dict[PathStage, dict[str, int]]) -> Iterator[Row]:
     ordered = sorted(stages, key=lambda s: (-sum(stages[s].values()), s.stage_id))
     several_apps = len({stage.app for stage in ordered}) > 1
     for stage in ordered[:MOST_ROWS]:
-        path = _row_path(stage.stage_id, stage.attempt, stage.app if several_apps else None)
+        path = row_path(stage.stage_id, stage.attempt, stage.app if several_apps else None)
         yield _row(path, sum(stages[stage].values()), stage.name or "")
         for cause, ns in sorted(stages[stage].items(), key=lambda one: -one[1]):
             yield _row(f"{path}/{cause}", ns, _CAUSES[cause])

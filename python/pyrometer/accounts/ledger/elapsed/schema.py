@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import BaseModel, Field
@@ -120,3 +121,25 @@ class Elapsed(BaseModel):
     gaps_count: int = 0
     path: list[PathStretch] = Field(default_factory=list)
     reason: str | None = None
+
+
+def row_names(stages: Sequence[HeldStage]) -> dict[str, str]:
+    """Say what the stages of the view's rows are called, by path, whatever applications it has."""
+    return {
+        row_path(stage.stage_id, stage.stage_attempt, app): stage.called
+        for stage in stages
+        if stage.called
+        for app in (stage.app_index, None)
+    }
+
+
+def row_path(stage_id: int, attempt: int, app: int | None) -> str:
+    """Give the path of a stage's row in the view; with its application where there are several.
+
+    Examples
+    --------
+    >>> row_path(3, 0, None), row_path(3, 1, 0)
+    ('stages/stage 3', 'stages/stage 3.1 of application 0')
+    """
+    name = f"stage {stage_id}" + (f".{attempt}" if attempt else "")
+    return f"stages/{name}" + ("" if app is None else f" of application {app}")
