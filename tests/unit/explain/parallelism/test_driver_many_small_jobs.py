@@ -107,6 +107,7 @@ def test_one_line_of_python_is_one_loop_however_spark_names_it(tmp_path: Path) -
     assert found.shown
     assert found.mechanism.startswith("30 rounds that each give one row of the same input (count")
     assert saves(found, 29 * 120)
+    assert "df.agg(*(F.count_if(" in (found.remedies[0].after or "")
 
 
 def test_two_queries_in_the_body_of_a_loop_are_one_finding(tmp_path: Path) -> None:

@@ -50,11 +50,30 @@ def test_stages_that_read_no_shuffle_are_told_one_by_one(tmp_path: Path) -> None
     assert [one.place.stages_count for one in job.found(tmp_path, RULE)] == [1, 1]
 
 
-def test_stages_that_read_a_cache_have_their_number_from_it(tmp_path: Path) -> None:
+ASKED = ("Exchange", "Exchange RoundRobinPartitioning(100), REPARTITION_BY_NUM, [plan_id=7]")
+NEEDED = ("Exchange", "Exchange hashpartitioning(a#1, 100), ENSURE_REQUIREMENTS, [plan_id=7]")
+FILES = ("Scan parquet ", "FileScan parquet [a#1]")
+
+
+@pytest.mark.parametrize(
+    ("made", "remedy"),
+    [
+        (ASKED, "repartition(100).cache()"),
+        (NEEDED, "spark.sql.shuffle.partitions"),
+        (FILES, "spark.sql.files.maxPartitionBytes"),
+    ],
+)
+def test_stages_that_read_a_cache_have_their_number_from_it(
+    tmp_path: Path, made: tuple[str, str], remedy: str
+) -> None:
     job = Job()
     for _ in range(4):
-        query = job.query(job.now_ms, job.now_ms + 500, [("InMemoryTableScan", "[a#1]")])
-        stage = job.stage([10] * 100, columns=lambda n: {"executor_run_time_ns": 5 * MS}, sql=query)
+        nodes = [("InMemoryTableScan", "[a#1]"), made]
+        query = job.query(job.now_ms, job.now_ms + 500, nodes)
+        stage = job.stage(
+            [10] * 100, sql=query,
+            columns=lambda n: {"executor_run_time_ns": 5 * MS, "input_bytes": 1000},
+        )  # fmt: skip
         job.metric(query, 0, "number of output rows", 100)
         job.log.rows["node_metrics"][-1]["stage_id"] = stage
     # What else the program does is so long that each alone is within the noise.
@@ -62,7 +81,8 @@ def test_stages_that_read_a_cache_have_their_number_from_it(tmp_path: Path) -> N
     (found,) = job.found(tmp_path, RULE)
     assert found.place.stages_count == 4
     assert saves(found, 4 * (100 - 12) * 5 / 4)
-    assert "repartition(100).cache()" in (found.remedies[0].before or "")
+    (way,) = found.remedies
+    assert remedy in (way.factor or way.before or "")
 
 
 def test_run_time_that_does_not_grow_with_the_bytes_is_a_cost_of_each_task(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             place=Place(layer="stage", stage_id=stage.stage_id, stage_attempt=stage.attempt,
                         stages_count=1, source=stage.called),
             mechanism=(
-                f"The job of '{stage.name}' read {units.size(read)} in {units.duration(total)} of"
+                f"The job of '{stage.called}' read {units.size(read)} in {units.duration(total)} of"
                 f" {units.counted(tasks.count, 'task')}, and gave nothing but a schema."
             ),
             change=(

@@ -128,6 +128,10 @@ def _suspect(facts: Facts, driver: _Driver, works: Sequence[Work], loop: Loop) -
         ],
         remedies=[
             Remedy(kind="code", text="one query for all rounds",
+                   before="for name in names:\n    df.where(F.col(name).isNull()).count()",
+                   after="df.agg(*(F.count_if(F.col(name).isNull()) for name in names)).first()")
+            if first.gives_one_row else
+            Remedy(kind="code", text="one query for all rounds",
                    before='for day in days:\n    df.filter(df.day == day).count()',
                    after='df.filter(df.day.isin(days)).groupBy("day").count()'),
         ],

@@ -28,20 +28,20 @@ Source
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from pyrometer.accounts.plan_schema import Node
 from pyrometer.core import units
 from pyrometer.explain.catalogue.parallelism.partitioning_too_few import overhead_ns
 from pyrometer.explain.change import Cores, Less
 from pyrometer.explain.evidence.node_costs import Cost, cpu_of_nodes, metric_times
 from pyrometer.explain.evidence.places import MOST_SUSPECTS, largest, of_stage, of_tasks, slots_at
-from pyrometer.explain.evidence.plan_nodes import plans
+from pyrometer.explain.evidence.plan_nodes import Plan, plans
 from pyrometer.explain.evidence.shuffles import shuffles
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
-from pyrometer.simulation.measured import Stage
 
 REACHED = (0.5, 1.0)
 """Of the division: half where all rows are put together again, which is a second pass over them,
@@ -71,11 +71,12 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     single = single[:MOST_SUSPECTS]
     if not single or facts.measured is None:
         return
-    plans: dict[int, tuple[int | None, str]] = {}
+    texts: dict[int, tuple[int | None, str]] = {}
     if facts.has("plan_nodes"):
         ids = [one.stage_id for one in single]
         rows = facts.tables.query(_PLANS, [facts.measured.app_index, ids])
-        plans = {stage_id: (sql_id, text or "") for stage_id, sql_id, text in rows}
+        texts = {stage_id: (sql_id, text or "") for stage_id, sql_id, text in rows}
+    gathering = list(_gathering(facts))
     for stage in single:
         slots = slots_at(facts, stage)
         if slots < 2:
@@ -84,10 +85,11 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
         time = float(tasks.duration_ns[0])
         left = 1 / slots + overhead_ns(tasks) / max(time, 1.0)
         shared = max(0.0, 1 - left)
-        sql_id, plan = plans.get(stage.stage_id, (None, ""))
+        sql_id, plan = texts.get(stage.stage_id, (None, ""))
         why = [name for word, name in _CAUSES if word in plan]
         named = f"; its query has {' and '.join(why)}" if why else ""
-        gathered = [edit for cost in _gathering(facts, stage) for edit in cost.change]
+        costs = (_cost(facts, *one) for one, readers in gathering if stage.number in readers)
+        gathered = [edit for cost in costs if cost is not None for edit in cost.change]
         yield time * shared, Suspect(
             place=of_stage(stage).model_copy(update={"sql_id": sql_id}),
             mechanism=(
@@ -112,26 +114,27 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
         )  # fmt: skip
 
 
-def _gathering(facts: Facts, stage: Stage) -> Iterator[Cost]:
-    """Give the exchanges that bring rows together for this stage, and for nothing else."""
+def _gathering(facts: Facts) -> Iterator[tuple[tuple[Plan, Node], Sequence[int]]]:
+    """Give the exchanges that only bring rows together, and the stages that read them."""
     known = {plan.sql.sql_id: plan for plan in plans(facts)}
     for one in shuffles(facts).values():
-        if one.node is None or one.sql_id not in known or stage.number not in one.readers:
+        if one.node is None or one.sql_id not in known:
             continue
-        plan, node = known[one.sql_id], one.node
-        text = node.simple_string or ""
+        plan, text = known[one.sql_id], one.node.simple_string or ""
         # The limit over it may be gone: adaptive execution leaves out one that no rows reach.
         limited = "SinglePartition" in text and any(
-            below.name == LIMIT for below in plan.below(node)
+            below.name == LIMIT for below in plan.below(one.node)
         )
-        if not limited and "RoundRobinPartitioning(1)" not in text:
-            continue
-        label = f"gathering {one.sql_id} {node.node_id}"
-        cost = cpu_of_nodes(facts, plan, label, [node.node_id])
-        if cost is None and not facts.has("samples"):
-            cost = metric_times(facts, label, [node])
-        if cost is not None:
-            yield cost
+        if limited or "RoundRobinPartitioning(1)" in text:
+            yield (plan, one.node), one.readers
+
+
+def _cost(facts: Facts, plan: Plan, node: Node) -> Cost | None:
+    label = f"gathering {plan.sql.sql_id} {node.node_id}"
+    cost = cpu_of_nodes(facts, plan, label, [node.node_id])
+    if cost is None and not facts.has("samples"):
+        cost = metric_times(facts, label, [node])
+    return cost
 
 
 RULE = Rule(

@@ -34,17 +34,19 @@ Source
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 import numpy as np
 
+from pyrometer.accounts.plan_schema import Node
 from pyrometer.core import units
 from pyrometer.explain.catalogue.parallelism.partitioning_too_few import PER_SLOT
 from pyrometer.explain.change import Change, Less
 from pyrometer.explain.evidence.places import largest, of_stage, of_tasks, slots_at
 from pyrometer.explain.evidence.plan_nodes import plans
-from pyrometer.explain.evidence.shuffles import shuffles
+from pyrometer.explain.evidence.shuffles import Shuffle, shuffles
 from pyrometer.explain.evidence.stack_shares import through
 from pyrometer.explain.evidence.task_costs import Fixed, joined, saved_of
 from pyrometer.explain.facts import Facts, TaskColumns
@@ -69,8 +71,8 @@ class Crowded:
         Time beside the run time of its tasks.
     each : Fixed
         What each task less saves.
-    is_cached : bool
-        It reads what was cached.
+    cached : str or None
+        Of what was cached and it reads: the exchange that made its partitions, or nothing.
     """
 
     stage: Stage
@@ -79,21 +81,20 @@ class Crowded:
     over_ns: float
     change: Change
     each: Fixed
-    is_cached: bool
+    cached: str | None
 
     @property
     def is_scan(self) -> bool:
-        """Whether it reads files."""
-        return self.tasks.total("input_bytes") > 0 and not self.is_cached
+        """Whether it reads files, or what was read from files and cached."""
+        return self.tasks.total("input_bytes") > 0 and not self.cached
 
     @property
     def setting(self) -> object:
         """What its number of tasks comes from: stages that have it in common are one cause."""
-        if self.is_cached:
-            return "cache", self.tasks.count
-        if self.tasks.total("shuffle_read_records_count") > 0 and not self.is_scan:
-            return "shuffle", self.tasks.count
-        return self.stage.number
+        if self.cached == "":
+            return "cached files", self.tasks.count
+        shuffled = self.tasks.total("shuffle_read_records_count") > 0 and not self.is_scan
+        return ("shuffle", self.tasks.count) if self.cached or shuffled else self.stage.number
 
 
 @largest
@@ -101,16 +102,14 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     groups: dict[object, list[Crowded]] = defaultdict(list)
     for one in _crowded(facts):
         groups[one.setting].append(one)
+    known = shuffles(facts) if groups and facts.has("samples") else {}
     for mine in groups.values():
-        yield sum(one.over_ns / one.slots for one in mine), _suspect(facts, mine)
+        change = _blocks(facts, known, mine)
+        yield sum(one.over_ns / one.slots for one in mine), _suspect(mine, change)
 
 
 def _crowded(facts: Facts) -> Iterator[Crowded]:
-    cached = {
-        number for plan in plans(facts) for node in plan.sql.nodes
-        if node.name.startswith("InMemoryTableScan")
-        for number in facts.stages_of(node, plan.sql)
-    }  # fmt: skip
+    cached = _cached(facts)
     for stage in facts.stages:
         slots, count = max(1, slots_at(facts, stage)), stage.tasks_count
         wanted = PER_SLOT * slots
@@ -122,10 +121,32 @@ def _crowded(facts: Facts) -> Iterator[Crowded]:
         if not over.size or not over.any():
             continue
         change, each = joined(tasks, stage.number, wanted, slots)
-        yield Crowded(stage, tasks, slots, float(over.sum()), change, each, stage.number in cached)
+        yield Crowded(
+            stage, tasks, slots, float(over.sum()), change, each, cached.get(stage.number)
+        )
 
 
-def _suspect(facts: Facts, mine: Sequence[Crowded]) -> Suspect:
+def _cached(facts: Facts) -> dict[int, str]:
+    """Give what made the partitions of the cache that a stage reads: an exchange, or nothing."""
+    found = {}
+    for plan in plans(facts):
+        nodes = plan.sql.nodes
+        for place, node in enumerate(nodes):
+            if not node.name.startswith("InMemoryTableScan"):
+                continue
+            below = _under(nodes[place:])
+            made = next((one.simple_string or "" for one in below if one.name == "Exchange"), "")
+            found.update(dict.fromkeys(facts.stages_of(node, plan.sql), made))
+    return found
+
+
+def _under(nodes: Sequence[Node]) -> Iterator[Node]:
+    """Give what lies under the first of nodes in pre-order; plans are deep: without recursion."""
+    top, *others = nodes
+    return takewhile(lambda one: one.depth > top.depth, others)
+
+
+def _suspect(mine: Sequence[Crowded], blocks: Sequence[Less]) -> Suspect:
     first = max(mine, key=lambda one: one.over_ns)
     count = sum(one.tasks.count for one in mine)
     total = sum(one.over_ns for one in mine)
@@ -139,7 +160,7 @@ def _suspect(facts: Facts, mine: Sequence[Crowded]) -> Suspect:
             f" {units.duration(total)}, {units.percent(share)} of their time, on being started and"
             f" ended: {units.duration(total / count)} each."
         ),
-        change=(*(edit for one in mine for edit in one.change), *_blocks(facts, mine)),
+        change=(*(edit for one in mine for edit in one.change), *blocks),
         extent=saved_of(
             [(one.each, one.tasks.count - PER_SLOT * one.slots) for one in mine], count
         ),
@@ -149,12 +170,12 @@ def _suspect(facts: Facts, mine: Sequence[Crowded]) -> Suspect:
             of_tasks("tasks", float(first.tasks.count), "count", "count(*)", first.stage,
                      first.tasks.count),
         ],
-        remedies=[_remedy(first, wanted)],
+        remedies=[_remedy(mine, first, wanted)],
     )  # fmt: skip
 
 
-def _remedy(first: Crowded, wanted: int) -> Remedy:
-    if first.is_cached:
+def _remedy(mine: Sequence[Crowded], first: Crowded, wanted: int) -> Remedy:
+    if any("REPARTITION" in (one.cached or "") for one in mine):
         return Remedy(
             kind="code", text="cache it in fewer partitions: all that read it have as many tasks",
             before=f"kept = df.repartition({first.tasks.count}).cache()",
@@ -173,19 +194,21 @@ def _remedy(first: Crowded, wanted: int) -> Remedy:
     )  # fmt: skip
 
 
-def _blocks(facts: Facts, mine: Sequence[Crowded]) -> Iterator[Less]:
+def _blocks(facts: Facts, known: Mapping[int, Shuffle], mine: Sequence[Crowded]) -> list[Less]:
     """Take away what stages behind these need to open blocks that would not be there."""
-    known = shuffles(facts)
     behind = {
         number: 1 - PER_SLOT * one.slots / one.tasks.count
-        for one in mine
+        for one in mine if one.stage.number in known
         for number in known[one.stage.number].readers
-    }
-    if behind and facts.has("samples"):
-        opened = through(facts, OPENS).by_stage
-        yield facts.less_cpu(
+    }  # fmt: skip
+    if not behind:
+        return []
+    opened = through(facts, OPENS).by_stage
+    return [
+        facts.less_cpu(
             "blocks", {number: opened.get(number, 0.0) * less for number, less in behind.items()}
         )
+    ]
 
 
 RULE = Rule(
