@@ -85,10 +85,12 @@ def failure(scope: Scope) -> Failure | None:
     if last is not None and not last["went_on"]:
         return _of_spark(last)
     if last is not None:
-        why = f"{_where(last)} had failed, but the program went on after it"
+        why = f": {_where(last)} had failed, but the program went on after it"
+    elif scope.tables.query("SELECT 1 FROM apps LIMIT 1"):
+        why = ": Spark's log has no failed query, job or stage"
     else:
-        why = "Spark's log has no failed query, job or stage"
-    return Failure(text=f"Failed {how}: {why}; the error is in what the application printed.")
+        why = ""
+    return Failure(text=f"Failed {how}{why}; the error is in what the command printed.")
 
 
 def _of_spark(last: dict[str, Any]) -> Failure:

@@ -102,6 +102,13 @@ def test_where_nothing_is_known_this_is_said(tmp_path: Path, capsys: Capture) ->
     assert "Failed with exit code 1: Spark's log has no failed query, job or stage;" in shown
 
 
+def test_of_a_command_without_spark_no_log_is_spoken_of(tmp_path: Path, capsys: Capture) -> None:
+    made = World([StageSpec([400])])
+    made.rows = {name: [] for name in made.rows}
+    shown = screen(capsys, failed(made, tmp_path / "run"))
+    assert "Failed with exit code 1; the error is in what the command printed. No Spark" in shown
+
+
 def test_output_that_was_kept_has_the_error_of_the_driver(tmp_path: Path, capsys: Capture) -> None:
     kept = (
         "Traceback (most recent call last):\n"
