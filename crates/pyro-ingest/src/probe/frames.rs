@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 
 use arrow_ipc::Message;
-use arrow_schema::{DataType, Schema};
+use arrow_schema::{DataType, FieldRef, Schema};
 
 use super::fault::Fault;
 
@@ -100,7 +100,15 @@ impl Frame {
         let header = &self.bytes[8..self.header_end];
         let message = arrow_ipc::root_as_message(header).map_err(Fault::damaged)?;
         if let Some(header) = message.header_as_schema() {
-            *schema = Some(arrow_ipc::convert::try_fb_to_schema(header).map_err(Fault::damaged)?);
+            let read = arrow_ipc::convert::try_fb_to_schema(header).map_err(Fault::damaged)?;
+            // Dictionaries come before the first batch, and name their column by a number only.
+            let known = |field: &FieldRef| layout(field.data_type()).is_some();
+            if !read.fields().iter().all(known) {
+                return Err(Fault::damaged(
+                    "a column of a type that the probe does not write",
+                ));
+            }
+            *schema = Some(read);
         }
         let body = (self.bytes.len() - self.header_end) as u64;
         sound(&message, body, schema.as_ref()).ok_or_else(|| Fault::damaged("layout"))

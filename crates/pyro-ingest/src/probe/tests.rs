@@ -169,6 +169,22 @@ fn every_stream_goes_to_its_table_and_an_unknown_one_is_named() {
     assert_eq!(doubt.file.as_deref(), Some(paths[2].as_str()));
 }
 
+/// One damaged byte anywhere, each value that names a type, a kind of message or a small number.
+#[test]
+fn no_single_damaged_byte_panics() {
+    let (whole, ends) = stream(1, true);
+    for at in 0..ends[1] as usize {
+        for byte in (0..32).chain([0x7f, 0x80, 0xff]) {
+            let mut bytes = whole.clone();
+            bytes[at] = byte;
+            let mut frames = Frames::new(bytes.as_slice(), bytes.len() as u64);
+            let _ = read_stream(&mut frames, |batch| {
+                fitted::<OsSeriesBuilder>(batch).map(|_| ())
+            });
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
     #[test]
