@@ -19,7 +19,7 @@ from pathlib import Path
 from pyrometer.export.pprof import PprofWriter, ValueType
 from pyrometer.push.options import Settings, Window
 from pyrometer.store.ingest import native
-from pyrometer.store.tables import Tables
+from pyrometer.store.tables import Tables, literal
 
 NS = "nanoseconds"
 NO_STACK = "[stack unknown]"
@@ -250,9 +250,8 @@ def _parts(
     names = ", ".join(settings.by)
     rows = tables.connection.execute(
         f"SELECT frame_ids, weight, n{', ' * bool(names)}{names} FROM labelled"
-        " LEFT JOIN stacks ON stack_id = java_stack WHERE event = ? AND slice = ?"
-        f" ORDER BY java_stack{', ' * bool(names)}{names}",
-        [event, at],
+        f" LEFT JOIN stacks ON stack_id = java_stack WHERE event = {literal(event)}"
+        f" AND slice = {int(at)} ORDER BY java_stack{', ' * bool(names)}{names}"
     )
     part: Part | None = None
     number = 0

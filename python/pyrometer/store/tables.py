@@ -251,11 +251,15 @@ def write_rows(folder: Path, table: str, rows: Sequence[dict[str, Any]]) -> Path
     holes = ", ".join("?" for _ in columns)
     with duckdb.connect(config={"threads": 1}) as connection:
         connection.execute(f"CREATE TABLE t ({declared})")
-        if rows:
-            connection.executemany(
-                f"INSERT INTO t VALUES ({holes})",
-                [[_kept(row.get(c.name)) for c in columns] for row in rows],
-            )
+        for start in range(0, len(rows), BATCH_ROWS):
+            batch = rows[start : start + BATCH_ROWS]
+            values = [_kept(row.get(c.name)) for row in batch for c in columns]
+            insert = "INSERT INTO t VALUES " + ", ".join([f"({holes})"] * len(batch))
+            written = with_parameters(insert, values)
+            if written is None:
+                connection.execute(insert, values)
+            else:
+                connection.execute(written)
         connection.execute(f"COPY t TO {literal(str(temporary))} (FORMAT parquet)")
     temporary.replace(target)
     return target

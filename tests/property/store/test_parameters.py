@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -49,9 +50,11 @@ def test_as_many_parameters_as_question_marks() -> None:
     assert with_parameters("SELECT ?", [[1, object()]]) is None
 
 
-def test_queries_with_parameters_import_no_data_frames() -> None:
+def test_queries_with_parameters_import_no_data_frames(tmp_path: Path) -> None:
     script = (
-        "import sys, pathlib; from pyrometer.store.tables import Tables\n"
+        "import sys, pathlib; from pyrometer.store.tables import Tables, write_rows\n"
+        f"written = write_rows(pathlib.Path({str(tmp_path)!r}), 'iterations', [{{'iteration': 1, 'status': 'success'}}])\n"
+        "assert written.is_file()\n"
         "with Tables(pathlib.Path('nowhere')) as tables:\n"
         "    assert tables.scalar('SELECT ? + 1', [2]) == 3\n"
         "    tables.keep('kept', {'a': 'BIGINT'}, {'a': [1, None]})\n"
