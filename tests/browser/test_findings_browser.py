@@ -210,7 +210,7 @@ def test_what_may_be_worth_it_stands_below_what_is_sure_with_its_interval(
     (folded,) = page.all_texts("#findings > .more-findings > summary")
     assert folded.startswith("1 more, not above the noise")
     alone = browser.open(page_of(some_findings(a_finding(**ratio(0.15, 0.0, 0.3)))))
-    assert alone.text("#findings .may-be").startswith("It may be worth it")
+    assert alone.text("#findings .may-be").startswith("Not sure, but may be worth it")
 
 
 def test_what_a_log_says_is_text(browser: Browser) -> None:

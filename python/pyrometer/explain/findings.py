@@ -174,13 +174,17 @@ def conclusion(found: Findings) -> str:
         one, *rest = may
         others = f", and {len(rest)} more" if rest else ""
         return (
-            f"Nothing is sure to be worth more than {noise}: {looked} It may be:"
-            f" {one.title}, {one.place.words}, {saved(one.saving)}{others} (explain --all)."
+            f"Nothing is sure to be worth more than {noise}: {looked} Not sure:"
+            f" {one.title}{_at(one)} may cost {saved(one.saving)}{others} (explain --all)."
         )
     return (
         f"{first.title}, {first.place.words}: about {saved(first.saving)} of"
         f" {units.duration(found.baseline.elapsed_ns)}. {first.mechanism}"
     )
+
+
+def _at(one: Finding) -> str:
+    return "" if one.place.words == "application" else f" ({one.place.words})"
 
 
 def saved(saving: Saving) -> str:

@@ -19,7 +19,7 @@ export function findingsSection(found, has) {
       ? el("p", { class: "joint" }, counted.length > 1 ? "Could be saved by all together: " : "Could be saved: ", el("b", null, amount(joint.value, "ns")), ` of ${time(whole)} (${ends(joint, "ns")}).`)
       : el("p", { class: "joint" }, bdi(found.conclusion)),
     list(counted, whole, has),
-    may.length > 0 && el("p", { class: "may-be" }, `${counted.length ? "Not sure, but it may be worth it, too" : "It may be worth it"}: above the noise of the run (${percent(found.noise_ratio)}), but the low end of the interval is not.`),
+    may.length > 0 && el("p", { class: "may-be" }, `${counted.length ? "Not sure, but may be worth it, too" : "Not sure, but may be worth it"}: above the noise of the run (${percent(found.noise_ratio)}), but the low end of the interval is not.`),
     list(may, whole, has),
     notes(found.notes ?? []),
     folded(`${weak.length} more, not above the noise of the run (${percent(found.noise_ratio)})`, weak.length && list(weak, whole, has)),
