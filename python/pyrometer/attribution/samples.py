@@ -70,7 +70,8 @@ def kind(operator: str) -> Kind:
 def define_task_samples(scope: Scope) -> None:
     """Define ``task_samples``: ``w_samples`` of task threads, with operator and node completed."""
     scope.tables.define("named", f"SELECT * FROM {_names(scope)}")
-    scope.tables.define("role_nodes", _ROLE_NODES)
+    if "role_nodes" not in scope.tables.defined:
+        scope.tables.define("role_nodes", _ROLE_NODES)
     scope.tables.define(
         "task_samples",
         "SELECT w.* REPLACE (CASE WHEN n.java_stack IS NULL THEN w.operator ELSE n.named END"

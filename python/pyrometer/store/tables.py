@@ -21,6 +21,9 @@ MEMORY_LIMIT = "1GB"
 # Most runs are small, and most queries smaller: more threads only take CPU and memory from each
 # other, a quarter of all for a report.
 _SMALL_BYTES = 64 << 20
+# A table is read a dozen times: one that is not larger is read from memory after the first.
+_LOADED_BYTES = 256 << 10
+_LOADED_CELLS = 250_000
 BATCH_ROWS = 4096
 
 
@@ -96,8 +99,13 @@ class Tables:
             else f'NULL::{c.sql_type} AS "{c.name}"'
             for c in table.columns
         )
-        self.connection.execute(f"CREATE VIEW {table.name} AS SELECT {columns} FROM {source}")
-        self._rows[table.name] = int(counted[0]) if counted else 0
+        rows = self._rows[table.name] = int(counted[0]) if counted else 0
+        small = (
+            rows * len(table.columns) <= _LOADED_CELLS
+            and sum(file.stat().st_size for file in files) <= _LOADED_BYTES
+        )
+        kind = "TABLE" if small else "VIEW"
+        self.connection.execute(f"CREATE {kind} {table.name} AS SELECT {columns} FROM {source}")
 
     def has(self, name: str) -> bool:
         """Whether table ``name`` has at least one row."""

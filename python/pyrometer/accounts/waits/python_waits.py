@@ -27,6 +27,8 @@ _MAY_BE = ("helper", "network", "block_io", "lock", "idle", UNCLASSIFIED)
 
 def define_python_waits(scope: Scope) -> None:
     """Define ``python_wait_stacks``: Java stacks of waits for Python workers."""
+    if "python_wait_stacks" in scope.tables.defined:
+        return
     scope.tables.define(
         "python_wait_stacks",
         "WITH mine AS (SELECT stack_id, unnest(frame_ids) AS frame_id,"
