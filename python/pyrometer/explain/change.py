@@ -157,11 +157,14 @@ class Even:
         a few tasks were slow for no work of their own (stragglers).
     keeps : float
         Time of a task that cannot be spread, in nanoseconds.
+    onto : int or None
+        Tasks of each stage that have all of its work; None: all that ran.
     """
 
     numbers: Sequence[int]
     conserved: bool = True
     keeps: float = 0.0
+    onto: int | None = None
 
     @property
     def stages(self) -> frozenset[int]:
@@ -176,11 +179,51 @@ class Even:
             ran = now > 0
             if not ran.any():
                 continue
-            if self.conserved:
+            if self.conserved and self.onto is not None and self.onto < ran.sum():
+                target = np.zeros_like(now)
+                target[np.argsort(-now, kind="stable")[: self.onto]] = max(
+                    float(now.sum()) / self.onto, self.keeps
+                )
+            elif self.conserved:
                 target = np.where(ran, max(float(now[ran].mean()), self.keeps), 0.0)
             else:
                 target = np.minimum(now, max(float(np.median(now[ran])), self.keeps))
             state.duration_ns[place] = now + factor * (target - now)
+
+
+@dataclass(frozen=True)
+class Apart:
+    """Of a stage, all but one task would be more and smaller: that one cannot be divided further.
+
+    Attributes
+    ----------
+    number : int
+        Number of the stage.
+    keeps : float
+        Time of the longest task that cannot be divided, in nanoseconds; the rest of the work is
+        spread over the other tasks.
+    """
+
+    number: int
+    keeps: float
+
+    @property
+    def stages(self) -> frozenset[int]:
+        """Number of the stage."""
+        return frozenset((self.number,))
+
+    def apply(self, state: State, factor: float) -> None:
+        """Bring the other tasks together, ``factor`` of the way."""
+        place = state.tasks(self.number)
+        now = state.duration_ns[place]
+        others = int((now > 0).sum()) - 1
+        if others < 1:
+            return
+        longest = int(now.argmax())
+        kept = min(self.keeps, float(now[longest]))
+        target = np.where(now > 0, (float(now.sum()) - kept) / others, 0.0)
+        target[longest] = kept
+        state.duration_ns[place] = now + factor * (target - now)
 
 
 @dataclass(frozen=True)

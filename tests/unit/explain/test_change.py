@@ -5,7 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyrometer.explain.change import Even, Less, LessGap, Recount, Slots, Sooner, State, concerned
+from pyrometer.explain.change import (
+    Apart,
+    Even,
+    Less,
+    LessGap,
+    Recount,
+    Slots,
+    Sooner,
+    State,
+    concerned,
+)
 
 
 def state(*stages: list[float], gaps: tuple[float, ...] = ()) -> State:
@@ -53,6 +63,18 @@ def test_skew_keeps_the_work_and_stragglers_lose_theirs() -> None:
     Even([0], conserved=False).apply(slow, 1.0)
     assert skewed.duration_ns.tolist() == [20, 20, 20]
     assert slow.duration_ns.tolist() == [10, 10, 10]
+
+
+def test_work_that_is_spread_fills_whole_rounds() -> None:
+    plan = state([5, 10, 45])
+    Even([0], onto=2).apply(plan, 1.0)
+    assert plan.duration_ns.tolist() == [0, 30, 30]
+
+
+def test_a_key_stays_in_one_task_and_the_others_are_spread() -> None:
+    plan = state([5, 10, 45])
+    Apart(0, 30.0).apply(plan, 1.0)
+    assert plan.duration_ns.tolist() == [15, 15, 30]
 
 
 def test_work_that_cannot_be_spread_stays_whole() -> None:

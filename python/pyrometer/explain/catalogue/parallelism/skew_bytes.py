@@ -6,7 +6,9 @@ What it is
 
 Mechanism
     The time of tasks follows what they read. Divided evenly, the same work would end at once on
-    all slots. The simulator schedules the stage with its work spread evenly over its tasks.
+    all slots. The simulator schedules the stage with its work spread evenly over its tasks; where
+    one task outlasts an equal share of the work for each slot, over as many as fill all slots to
+    the end, as what splits it makes more tasks.
 
 Evidence
     Bytes that tasks read, the largest beside the median, and the line of time over bytes through
@@ -37,7 +39,7 @@ import numpy as np
 
 from pyrometer.core import units
 from pyrometer.explain.change import Even
-from pyrometer.explain.evidence.places import largest, of_stage, of_tasks
+from pyrometer.explain.evidence.places import largest, of_stage, of_tasks, slots_at
 from pyrometer.explain.evidence.task_costs import read_bytes, read_rows
 from pyrometer.explain.facts import Facts, TaskColumns
 from pyrometer.explain.judge import LEAST_RATIO
@@ -148,6 +150,18 @@ def split(extent: Extent, time_ns: Floats) -> Extent:
     return Extent(extent.value * (least + 1) / 2, extent.low * least, extent.high, extent.n)
 
 
+def spread(facts: Facts, stage: Stage, time_ns: Floats) -> Even:
+    """Give a stage with its work spread evenly.
+
+    Where the longest task outlasts an equal share of the work for each slot, skew is why slots
+    stand idle, and not that tasks leave a round half empty: then they fill whole rounds.
+    """
+    slots = max(1, slots_at(facts, stage))
+    whole_rounds = time_ns.size // slots * slots
+    is_longest = float(time_ns.max()) > float(time_ns.sum()) / slots
+    return Even([stage.number], onto=whole_rounds if is_longest and whole_rounds else None)
+
+
 @largest
 def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     for stage in facts.stages:
@@ -159,10 +173,10 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
             continue
         time = tasks.duration_ns
         bound = extent.value * float(time.max() - time.mean())
-        yield bound, _suspect(stage, tasks, extent)
+        yield bound, _suspect(facts, stage, tasks, extent)
 
 
-def _suspect(stage: Stage, tasks: TaskColumns, extent: Extent) -> Suspect:
+def _suspect(facts: Facts, stage: Stage, tasks: TaskColumns, extent: Extent) -> Suspect:
     time, amount = tasks.duration_ns, read_bytes(tasks)
     largest, median = float(amount.max()), float(np.median(amount))
     times = f"{largest / median:.3g} times" if median > 0 else "and the median task nothing,"
@@ -175,7 +189,7 @@ def _suspect(stage: Stage, tasks: TaskColumns, extent: Extent) -> Suspect:
             f" {units.duration(longest)} where the median ran {units.duration(middle)}; what tasks"
             f" read explains {units.percent(extent.value)} of its excess."
         ),
-        change=(Even([stage.number]),),
+        change=(spread(facts, stage, time),),
         extent=split(extent, time),
         evidence=[
             of_tasks("most that a task read", largest, "bytes", f"max({_BYTES})", stage,

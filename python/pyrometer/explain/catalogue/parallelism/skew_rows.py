@@ -38,8 +38,8 @@ from pyrometer.explain.catalogue.parallelism.skew_bytes import (
     by_rows,
     remedies,
     split,
+    spread,
 )
-from pyrometer.explain.change import Even
 from pyrometer.explain.evidence.places import largest, of_stage, of_tasks
 from pyrometer.explain.evidence.task_costs import read_bytes, read_rows
 from pyrometer.explain.facts import Facts
@@ -69,7 +69,7 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
                 f" where the median ran {units.duration(middle)}; rows explain"
                 f" {units.percent(extent.value)} of its excess."
             ),
-            change=(Even([stage.number]),),
+            change=(spread(facts, stage, time),),
             extent=split(extent, time),
             evidence=[
                 of_tasks("most rows that a task read", most, "count", f"max({_ROWS})", stage,

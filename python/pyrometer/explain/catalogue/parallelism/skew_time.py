@@ -39,8 +39,8 @@ from pyrometer.explain.catalogue.parallelism.skew_bytes import (
     explained,
     is_worth,
     split,
+    spread,
 )
-from pyrometer.explain.change import Even
 from pyrometer.explain.evidence.places import largest, of_stage, of_tasks
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
@@ -81,7 +81,7 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
                 f" where the median ran {units.duration(middle)}; bytes and rows explain only"
                 f" {units.percent(known.value)} of its excess."
             ),
-            change=(Even([stage.number]),),
+            change=(spread(facts, stage, time),),
             extent=split(extent, time),
             evidence=[
                 of_tasks("most CPU of a task", most, "ns", "max(executor_cpu_time_ns)", stage, now),
