@@ -17,7 +17,7 @@ SELECT x.stage_id, coalesce(a.stage_attempt, 0), coalesce(sum(x.hits) FILTER (mi
   sum(x.hits)::BIGINT, mode(x.operator) FILTER (mine)
 FROM (SELECT *, coalesce({mine}, false) AS mine FROM w_samples) x
 LEFT JOIN ({attempts}) a USING (task_attempt_id)
-WHERE x.event = 'cpu' AND x.role = 'task' AND x.stage_id IS NOT NULL
+WHERE x.event = '{event}' AND x.role = 'task' AND x.stage_id IS NOT NULL
   AND coalesce(x.app_index, {app}) = {app}
 GROUP BY ALL HAVING sum(x.hits) > 0
 """
@@ -75,7 +75,7 @@ class Shares:
         return Extent(1.0, least / value, most / value, self.n).times(low, high)
 
 
-def through(facts: Facts, frames: str, without: str | None = None) -> Shares:
+def through(facts: Facts, frames: str, without: str | None = None, event: str = "cpu") -> Shares:
     """Give the samples of tasks whose stacks go through frames of some names.
 
     Parameters
@@ -83,11 +83,13 @@ def through(facts: Facts, frames: str, without: str | None = None) -> Shares:
     frames, without : str
         Regular expressions on ``class.method`` (``symbol`` of native code): a stack must have a
         frame of the first, and none of the second.
+    event : str
+        ``cpu``; or ``wall``: shares of time, with all waits.
     """
     mine = f"java_stack IN ({_stacks(frames)})"
     if without is not None:
         mine += f" AND java_stack NOT IN ({_stacks(without)})"
-    return shares(facts, mine)
+    return shares(facts, mine, event)
 
 
 def interpreted(facts: Facts, *kinds: str, where: str = "true") -> Shares:
@@ -143,12 +145,12 @@ def _is_of(facts: Facts, one: Operator, node_ids: Collection[int]) -> bool:
     return bool(alike) and all(node_id in node_ids for node_id in alike)
 
 
-def shares(facts: Facts, mine: str) -> Shares:
+def shares(facts: Facts, mine: str, event: str = "cpu") -> Shares:
     """Give the samples of tasks that a condition is true of."""
     app = 0 if facts.measured is None else facts.measured.app_index
     hits, totals, operators = {}, {}, {}
     for stage_id, attempt, found, all_of_it, operator in facts.tables.query(
-        _SHARES.format(mine=mine, app=app, attempts=facts.attempts)
+        _SHARES.format(mine=mine, app=app, attempts=facts.attempts, event=event)
     ):
         number = facts.number(stage_id, attempt)
         if number is not None:

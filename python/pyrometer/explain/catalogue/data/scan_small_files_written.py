@@ -5,35 +5,48 @@ What it is
     thousands of files of some kilobytes, each created, closed and committed.
 
 Mechanism
-    With files of 128 MiB, at least one for each slot and for each partition value, there are
-    fewer. Taken from the tasks that wrote is what the other files cost, between `LEAST_NS` and
-    `MOST_NS` each (`REMOTE` where they are not local), never more than their share of the tasks'
-    time; and from the commit, by the driver alone, their share of it. A shuffle that the remedy
-    needs, where each task writes several files, is left in the interval.
+    With files of 128 MiB, at least one for each slot, there are fewer. Where a file for each
+    partition value takes most of the others away (`MOST_OF`), tasks times values are the cause:
+    rows of a value are brought together, for the price of a shuffle. Else the values alone are too
+    many, and a coarser division, or none, leaves a few files; between none and a tenth of them stay
+    in the interval.
+
+    Taken from the tasks that wrote is what the other files cost, never more than their share of
+    the tasks' time, and from the commit, by the driver alone, their share of it. What all files
+    cost is the time of tasks in code that begins and ends them, by samples of the wall clock, less
+    `FIRST_NS` for each slot, as the first files load and compile that code. Else
+    each has CPU of `LEAST_NS`, and about half of what no counter explains of the tasks' time: at
+    least `LEAST_NS`, at most `MOST_NS` (`REMOTE` where files are not local).
 
 Evidence
     Spark's metrics of the write: "number of written files", "written output", "number of dynamic
     part", "job commit time"; without the last, the time from the last task to the end of the query.
+    Samples of the wall clock in Spark's writers of files, or run times beside CPU times.
 
 Remedy
-    Shuffle by the partition columns before the write, or write with fewer tasks; let
+    Divide by a coarser column, or not at all, where the values alone are many; else shuffle by the
+    partition columns before the write, or write with fewer tasks; let
     `spark.sql.files.maxRecordsPerFile` be.
 
 When it is wrong
     Few tasks write what many have computed: `coalesce` takes these slots from the work before it,
-    `repartition` does not. Files may be small on purpose, for a reader that wants them so.
+    `repartition` does not. Files may be small on purpose, for a reader that wants them so: a query
+    that asks for one partition value reads more where the division is coarser.
 
 Source
     `BasicWriteJobStatsTracker` of Spark. A local Parquet file of 20 rows took 20.9 ms of a task,
     3.3 ms of it on a CPU, and 0.4 ms of the commit (1 000 of them against one of the same rows, one
-    slot, beside other work, one run on 2026-11-25).
+    slot, beside other work, one run on 2026-11-25). 300,000 rows into 584 files and 146 folders
+    took 29.1 s of tasks, 85 % of it in code that begins and ends files; into 32 files and 8 folders
+    7.1 s (two slots, busy machine, one run each, 2026-11-26).
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from pyrometer.accounts.plan_schema import Node
 from pyrometer.core import units
@@ -42,21 +55,41 @@ from pyrometer.explain.evidence.driver_time import JobTime, jobs_of, nodes_of
 from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans
 from pyrometer.explain.evidence.saying import WANTED_FILE_BYTES, code, factor, place, shown_by
+from pyrometer.explain.evidence.stack_shares import Shares, through
+from pyrometer.explain.evidence.task_costs import unexplained
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
-from pyrometer.explain.schema import Remedy
+from pyrometer.explain.schema import Evidence, Remedy
 from pyrometer.explain.what_if import Extent
 
-LEAST_NS, USUAL_NS, MOST_NS = 3.3e6, 10e6, 21e6
-"""Cost of a local file in its task: on a CPU alone, usual, and with all waits. See above; the
-middle is assumed."""
-REMOTE = (20e6, 100e6, 300e6)
+LEAST_NS, MOST_NS = 3.3e6, 21e6
+"""Cost of a local file in its task, where no samples say: on a CPU alone, and with all waits."""
+REMOTE = (20e6, 300e6)
 """The same of an object store. Not measured; assumed."""
+ACHIEVED = (0.7, 1.0)
+"""Of the time in code that begins and ends files: rows are still compressed when one ends. In the
+runs above 0.9 of it went."""
+WRITERS = (
+    r"^org\.apache\.spark\.sql\.execution\.datasources\.\w*DataWriter"
+    r"\.(renew|close|release|newOutputWriter)\w*"
+)
+"""Code that begins and ends a file."""
+FIRST_NS = (1e9, 2e9, 0.0)
+"""Of that time, in each slot, what loading and compiling the code took: usual, most, least. 1.1 s
+in the run of 32 files above."""
+FEWEST_SAMPLES = 20
+"""Samples of the wall clock of the tasks that wrote, to go by them."""
+MOST_OF = 2 / 3
+"""Of the files beyond those needed, that a file for each value must take away."""
+COARSER = 0.1
+"""Files that a coarser division leaves at most, over those that were written. Assumed."""
 COMMIT = (0.5, 0.9)
 """Of the commit's share of the other files: least, and usual. Not measured; assumed."""
 RATE = 50e6
 """Bytes that a slot shuffles in a second. Not measured; assumed."""
 ROWS = "spark.sql.files.maxRecordsPerFile"
+_DIVIDED = re.compile(r", (?:true|false), \[([^\]]+)\], ")
+_NAME = re.compile(r"([\w.]+)#\d+")
 _REMOTE = re.compile(r"(?<![\w.])(?!file:|map:)[a-z][a-z0-9]+:/", re.IGNORECASE)
 
 
@@ -78,57 +111,149 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
             yield found
 
 
+@dataclass(frozen=True)
+class Written:
+    """What a query wrote.
+
+    Attributes
+    ----------
+    values : int
+        Folders of partition values; 0 where the table is not divided.
+    ran_ns : mapping of int to float
+        Time of the tasks that wrote, by number of the stage.
+    needed : int
+        Files that would hold the same, whatever the values.
+    """
+
+    node: Node
+    files: int
+    size: int
+    values: int
+    ran_ns: Mapping[int, float]
+    tasks_count: int
+    needed: int
+
+    @property
+    def too_many_values(self) -> bool:
+        """Whether a file for each value would leave too many."""
+        spare = self.files - self.needed
+        return self.values > self.needed and self.files - self.values < MOST_OF * spare
+
+    @property
+    def wanted(self) -> int:
+        """Files that the remedy leaves."""
+        return self.needed if self.too_many_values else max(self.needed, self.values)
+
+    @property
+    def shuffled_ns(self) -> float:
+        """What a shuffle costs that the remedy needs: that of tasks that write several files."""
+        if self.too_many_values or self.files <= self.tasks_count:
+            return 0.0
+        return self.size / RATE * 1e9
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What files cost the tasks that wrote them, in nanoseconds, and what says so."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+    shown: Evidence | None = None
+
+
+def _spent(facts: Facts, written: Written, link: str) -> Spent:
+    """Give what beginning and ending all files took the tasks."""
+    whole = sum(written.ran_ns.values())
+    found = through(facts, WRITERS, event="wall") if facts.has("samples") else Shares({}, {})
+    mine = Shares(
+        {n: hits for n, hits in found.hits.items() if n in written.ran_ns},
+        {n: total for n, total in found.totals.items() if n in written.ran_ns},
+    )
+    if mine.found and mine.n >= FEWEST_SAMPLES:
+        spent = sum(mine.by_stage.get(n, 0.0) * ns for n, ns in written.ran_ns.items())
+        extent = mine.extent(*ACHIEVED)
+        share = shown_by("share of the tasks' time in beginning and ending files", mine.estimate,
+                         "ratio", "samples", "show --json: waits", link, mine.n)  # fmt: skip
+        used = min(max(1, facts.slots), written.tasks_count)
+        value, low, high = (
+            min(whole, max(0.0, spent - used * first) * end)
+            for first, end in zip(
+                FIRST_NS, (extent.value, extent.low, extent.high), strict=True
+            )
+        )  # fmt: skip
+        return Spent(value, low, high, mine.n, share)
+    is_remote = _REMOTE.search(written.node.simple_string or "")
+    least, most = REMOTE if is_remote else (LEAST_NS, MOST_NS)
+    waited = sum(float(unexplained(facts.tasks_of(n)).sum()) for n in written.ran_ns)
+    each = waited / written.files
+    usual, high = (min(max(least, LEAST_NS + part), most) for part in (each / 2, each))
+    low, value, high = (min(whole, written.files * one) for one in (least, usual, high))
+    return Spent(value, low, high, written.files)
+
+
+def _written(facts: Facts, node: Node, files: int, wrote: Sequence[JobTime]) -> Written | None:
+    size = metric(node, "written output", "bytes of written output")
+    stages = [job.stage.number for job in wrote if job.stage is not None]
+    if size is None or not stages:
+        return None
+    found = Written(
+        node, files, size, metric(node, "number of dynamic part") or 0,
+        {n: float(facts.tasks_of(n).duration_ns.sum()) for n in stages},
+        sum(facts.tasks_of(n).count for n in stages),
+        max(math.ceil(size / WANTED_FILE_BYTES), facts.slots, 1),
+    )  # fmt: skip
+    return found if found.wanted < files and sum(found.ran_ns.values()) > 0 else None
+
+
 def _suspect(
     facts: Facts, plan: Plan, node: Node, files: int, jobs: list[JobTime]
 ) -> tuple[float, Suspect] | None:
-    size = metric(node, "written output", "bytes of written output")
     wrote = [
         job
         for job in jobs
         if job.stage is not None and facts.tasks_of(job.stage.number).total("output_bytes") > 0
     ]
-    parts = metric(node, "number of dynamic part") or 0
-    wanted = max(math.ceil((size or 0) / WANTED_FILE_BYTES), facts.slots, parts, 1)
-    if size is None or not wrote or wanted >= files:
+    written = _written(facts, node, files, wrote)
+    if written is None:
         return None
-    tasks = [facts.tasks_of(job.stage.number) for job in wrote if job.stage is not None]
-    ran = {
-        job.stage.number: float(own.duration_ns.sum())
-        for job, own in zip(wrote, tasks, strict=True)
-        if job.stage is not None
-    }
-    whole, share, fewer = sum(ran.values()), 1 - wanted / files, files - wanted
-    costs = REMOTE if _REMOTE.search(node.simple_string or "") else (LEAST_NS, USUAL_NS, MOST_NS)
-    least, usual, most = (min(whole * share, fewer * each) for each in costs)
+    link = f"/sql/{plan.sql.sql_id}/{node.node_id}"
+    ran, whole = written.ran_ns, sum(written.ran_ns.values())
+    spent = _spent(facts, written, link)
+    share = 1 - written.wanted / files
+    at_least = 1 - max(written.wanted / files, COARSER * written.too_many_values)
     took, gaps = _commit(facts, node, wrote[-1])
-    gone = sum(gaps.values()) * share
-    tasks_count = sum(own.count for own in tasks)
-    shuffled = size / RATE * 1e9 if files > tasks_count else 0.0
-    middle = max(0.0, usual - shuffled)
-    value = middle + COMMIT[1] * gone
+    gone = sum(gaps.values())
+    middle = max(0.0, spent.value * (share + at_least) / 2 - written.shuffled_ns)
+    value = middle + COMMIT[1] * gone * share
     if value <= 0:
         return None
-    low = max(0.0, least - shuffled) + COMMIT[0] * gone
+    low = max(0.0, spent.low * at_least - written.shuffled_ns) + COMMIT[0] * gone * at_least
     label = f"files {plan.sql.sql_id} {node.node_id}"
     less = facts.share_of_tasks(label, {n: middle * ns / whole for n, ns in ran.items()})
-    link = f"/sql/{plan.sql.sql_id}/{node.node_id}"
     metrics = "show --json: sql[].nodes[].metrics"
+    folders = f" in {units.counted(written.values, 'folder')}" if written.values else ""
     suspect = Suspect(
         place=place(facts, "data", ran, sql_id=plan.sql.sql_id, node_id=node.node_id,
                     operator=node.name.strip()),
         mechanism=(
-            f"{units.counted(tasks_count, 'task')} wrote {units.counted(files, 'file')} of"
-            f" {units.size(size / files)} on average in {units.duration(whole)}, and the commit"
-            f" took {units.duration(took)}; {units.counted(wanted, 'file')} would hold the same."
+            f"{units.counted(written.tasks_count, 'task')} wrote {units.counted(files, 'file')} of"
+            f" {units.size(written.size / files)} on average{folders} in {units.duration(whole)},"
+            f" about {units.duration(spent.value)} of it to begin and end them, and the commit"
+            f" took {units.duration(took)}; {units.counted(written.wanted, 'file')} would hold the"
+            " same."
         ),
         change=_change(less, {n: COMMIT[1] * ns * share for n, ns in gaps.items()}),
-        extent=Extent(1.0, low / value, (most + gone) / value, files),
+        extent=Extent(1.0, low / value, (spent.high * share + gone * share) / value, spent.n),
         evidence=[
             shown_by("files written", float(files), "count", "node_metrics", metrics, link),
-            shown_by("size of files written", float(size), "bytes", "node_metrics", metrics, link),
+            shown_by("size of files written", float(written.size), "bytes", "node_metrics",
+                     metrics, link),
             shown_by("commit", took, "ns", "node_metrics", metrics, link),
+            *([spent.shown] if spent.shown else []),
         ],
-        remedies=_remedies(facts, wanted, parts, several=files > tasks_count),
+        remedies=_remedies(facts, written),
     )  # fmt: skip
     return value, suspect
 
@@ -149,19 +274,28 @@ def _commit(facts: Facts, node: Node, job: JobTime) -> tuple[float, dict[int, fl
     return took, {number: ns * part for number, ns in gaps.items()}
 
 
-def _remedies(facts: Facts, wanted: int, parts: int, several: bool) -> list[Remedy]:
+def _remedies(facts: Facts, written: Written) -> list[Remedy]:
     found = []
-    if parts:
+    listed = _DIVIDED.search(written.node.simple_string or "")
+    names = ", ".join(f'"{name}"' for name in _NAME.findall(listed[1])) if listed else ""
+    names = names or '"day"'
+    if written.too_many_values:
+        found.append(
+            code("divide by a coarser column, or not at all",
+                 f"df.write.partitionBy({names}).parquet(path)",
+                 'df.withColumn("coarse", …).write.partitionBy("coarse").parquet(path)')
+        )  # fmt: skip
+    if written.values and written.values < written.files:
         found.append(
             code("bring the rows of a partition together before the write",
-                 'df.write.partitionBy("day").parquet(path)',
-                 'df.repartition("day").write.partitionBy("day").parquet(path)')
+                 f"df.write.partitionBy({names}).parquet(path)",
+                 f"df.repartition({names}).write.partitionBy({names}).parquet(path)")
         )  # fmt: skip
-    else:
-        how = "repartition" if several else "coalesce"
+    if not written.values:
+        how = "repartition" if written.files > written.tasks_count else "coalesce"
         found.append(
-            code(f"write {units.counted(wanted, 'file')}", "df.write.parquet(path)",
-                 f"df.{how}({wanted}).write.parquet(path)")
+            code(f"write {units.counted(written.wanted, 'file')}", "df.write.parquet(path)",
+                 f"df.{how}({written.wanted}).write.parquet(path)")
         )  # fmt: skip
     rows = facts.setting(ROWS, "0") or "0"
     if rows.isdigit() and int(rows) > 0:
