@@ -54,6 +54,14 @@ def job(tasks: int = 8, ms: int = 1000, slots: int = 2, **parts: Any) -> World:
     return World([StageSpec([ms] * tasks)], slots=slots, **parts)
 
 
+def in_a_row(stages: int) -> World:
+    """Give a world of stages like that of `job`, each of which waits for the one before."""
+    world = World([StageSpec([1000] * 8) for _ in range(stages)])
+    for number, row in enumerate(world.rows["stages"]):
+        row["parent_ids"] = [number - 1] if number else []
+    return world
+
+
 def stack(world: World, *frames: str, kind: str = "c2") -> int:
     """Add a stack, root first, of ``Class.method`` or native ``symbol``; give its id."""
     number = len(world.rows.get("stacks", []))

@@ -152,7 +152,7 @@ def sampled(estimate: Estimate | None, low: float = 1.0, high: float = 1.0) -> E
 
 
 def of_operators(
-    operators: Sequence[Operator], wanted: Callable[[Expression], bool], most: int
+    operators: Sequence[Operator], wanted: Callable[[Expression], bool]
 ) -> Iterator[tuple[Operator, list[Expression]]]:
     """Give the wanted expressions of each operator, the operators with most CPU in them first.
 
@@ -161,7 +161,7 @@ def of_operators(
     found = [(one, sorted(filter(wanted, one.expressions), key=_cpu)) for one in operators]
     found = [(one, mine) for one, mine in found if mine]
     found.sort(key=lambda pair: sum(map(_cpu, pair[1])))
-    yield from found[:most]
+    yield from found
 
 
 def _cpu(expression: Expression) -> int:

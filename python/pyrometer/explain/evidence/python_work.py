@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
 from pyrometer.attribution.python_workers import define_python_stacks
 from pyrometer.explain.change import Less
+from pyrometer.explain.evidence.plan_nodes import unnumbered
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Need
 from pyrometer.explain.what_if import Extent
@@ -27,6 +29,10 @@ FROM w_python x LEFT JOIN ({attempts}) a USING (task_attempt_id) LEFT JOIN
 WHERE x.event = 'cpu' AND x.role = 'python' AND x.thread_name = 'Python worker'
   AND x.stage_id IS NOT NULL GROUP BY ALL
 """
+
+
+_LISTED = re.compile(r"\[([^\]]*)\]")
+_CALLED = re.compile(r"([\w.<>]+)\(")
 
 
 @dataclass
@@ -64,6 +70,21 @@ def _missing(facts: Facts) -> str | None:
 
 WORKERS = Need(_missing, PROFILE)
 """Needs samples of Python workers."""
+
+
+def functions_of(facts: Facts, sql_id: int | None, node_id: int | None) -> Hashable:
+    """Name the functions that a node of a plan calls; where it has no names, the node.
+
+    Functions without a name are told apart by the columns that they take.
+    """
+    sql = facts.sql_of(sql_id)
+    node = next((one for one in sql.nodes if one.node_id == node_id), None) if sql else None
+    text = unnumbered(node.simple_string) if node else ""
+    listed = _LISTED.search(text)
+    called = tuple(_CALLED.findall(listed[1])) if listed else ()
+    if not called:
+        return sql_id, node_id
+    return text if "<lambda>" in called else called
 
 
 def work(facts: Facts) -> dict[int, Work]:

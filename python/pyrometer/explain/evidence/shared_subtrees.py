@@ -157,6 +157,20 @@ def _number(numbers: dict[object, int], kind: object) -> int:
     return numbers.setdefault(kind, len(numbers))
 
 
+def input_of(node: Node) -> str:
+    """Name the input that a scan reads, whatever it takes of it: files by place; else its text."""
+    text = unnumbered(node.simple_string)
+    read = _INPUT.search(text)
+    if read is None:
+        return f"{node.name.strip()} {text}"
+    # Of a path that Spark cut, the files must be as many, and as large.
+    return f"{node.name.strip()} {read[1]} {_files(node) if '...' in read[1] else ''}"
+
+
+def _files(node: Node) -> tuple[int | None, int | None]:
+    return metric(node, "number of files read"), metric(node, "size of files read")
+
+
 def _input(node: Node, text: str) -> str:
     """Name what a leaf reads: a table, or files by place, number and size; else its whole text."""
     read = _INPUT.search(text)
@@ -164,8 +178,7 @@ def _input(node: Node, text: str) -> str:
     # Spark cuts long paths: then all that is left of the text must be the same.
     if read is not None and "..." not in read[1] + read[2]:
         place = f"{read[1]} {read[2]}"
-    files = metric(node, "number of files read"), metric(node, "size of files read")
-    return f"{node.name.strip()} {place} {files}"
+    return f"{node.name.strip()} {place} {_files(node)}"
 
 
 def _aliases(text: str) -> dict[str, str]:

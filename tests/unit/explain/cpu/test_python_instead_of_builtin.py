@@ -3,9 +3,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.support.explain.planted import holds, job, judged, only, waiting_for_workers, workers
+from tests.support.explain.planted import (
+    holds,
+    in_a_row,
+    job,
+    judged,
+    only,
+    waiting_for_workers,
+    workers,
+)
 
 from pyrometer.explain.catalogue.cpu.python_instead_of_builtin import RULE
+from pyrometer.explain.schema import Finding
 from pyrometer.store import Run
 
 SLOW_JOB = Path("examples/slow-job")
@@ -54,6 +63,39 @@ def test_from_the_event_log_alone(tmp_path: Path) -> None:
     log = {"apps", "stages", "tasks", "executors", "sql_executions", "plan_nodes", "node_metrics"}
     found = only(world.write(tmp_path, only=log), RULE)
     assert holds(found, 3.4)
+
+
+def called_in(folder: Path, *functions: str) -> list[Finding]:
+    """Call a function in a stage of each, whose tasks use no CPU for 30 % of 8 s."""
+    world = in_a_row(len(functions))
+    for number, function in enumerate(functions):
+        world.add(
+            "plan_nodes", app_index=0, sql_id=0, plan_version=0, is_final=True, node_id=number,
+            depth=number, parent_node_id=number - 1 if number else None, name="BatchEvalPython",
+            simple_string=f"BatchEvalPython [{function}(x#{number})#9], [pythonUDF0#{number}]",
+        )  # fmt: skip
+        world.add(
+            "node_metrics", app_index=0, sql_id=0, plan_version=0, node_id=number,
+            accumulator_id=number, metric="time to run Python workers", metric_type="timing",
+            stage_id=number, stage_attempt=0, updates_count=8, value_sum=2400,
+        )  # fmt: skip
+    log = {"apps", "stages", "tasks", "executors", "sql_executions", "plan_nodes", "node_metrics"}
+    return judged(world.write(folder, only=log), RULE).findings
+
+
+def test_the_same_function_in_several_stages_is_one_cause(tmp_path: Path) -> None:
+    (found,) = called_in(tmp_path, "department", "department", "department")
+    assert found.place.stages_count == 3
+    assert holds(found, 3 * 2.4 / 2 * 0.9)
+
+
+def test_near_miss_other_functions_are_other_causes(tmp_path: Path) -> None:
+    assert len(called_in(tmp_path / "named", "department", "price")) == 2
+
+
+def test_functions_without_a_name_are_known_by_their_columns(tmp_path: Path) -> None:
+    assert len(called_in(tmp_path / "same", "<lambda>", "<lambda>")) == 1
+    assert len(called_in(tmp_path / "others", "<lambda>", "<lambda>(y#7), <lambda>")) == 2
 
 
 def test_healthy_twin(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.explain.planned import node, operator, plan
-from tests.support.explain.planted import holds, job, judged_with
+from tests.support.explain.planted import holds, in_a_row, job, judged_with
 
 from pyrometer.explain.catalogue.data.scan_text_format import RULE
 from pyrometer.explain.schema import Finding
@@ -48,3 +48,28 @@ def test_near_miss_little_text_in_a_long_stage(tmp_path: Path) -> None:
 def test_healthy_twin_parquet(tmp_path: Path) -> None:
     assert not found(tmp_path, "Scan parquet ", 4.0, 300 * MB)
     assert not found(tmp_path / "log", "Scan parquet ", size=300 * MB)
+
+
+def several(folder: Path, *inputs: str) -> list[Finding]:
+    """Scan an input in a stage of each: 1 s of CPU of 5.6 s."""
+    nodes = [node(number, "Scan csv ", None, [number]) for number in range(len(inputs))]
+    for number, (one, path) in enumerate(zip(nodes, inputs, strict=True)):
+        one.simple_string = (
+            f"FileScan csv [a#{number}] Location: InMemoryFileIndex(1 paths)[{path}],"
+            f" PartitionFilters: [], PushedFilters: [IsNotNull(a{number})]"
+        )
+    operators = tuple(
+        operator("Scan csv", number, 1.0, stages=(number,)) for number in range(len(inputs))
+    )
+    change: Any = plan(*nodes, operators=operators)
+    return judged_with(folder, in_a_row(len(inputs)), RULE, change).findings
+
+
+def test_scans_of_the_same_input_are_one_cause(tmp_path: Path) -> None:
+    (one,) = several(tmp_path, *["file:/in/a"] * 3)
+    assert holds(one, 3 * 1.14 * 0.79 / 2)
+    assert one.place.stages_count == 3
+
+
+def test_near_miss_scans_of_other_inputs(tmp_path: Path) -> None:
+    assert len(several(tmp_path, "file:/in/a", "file:/in/b")) == 2

@@ -50,6 +50,23 @@ def test_stages_that_read_no_shuffle_are_told_one_by_one(tmp_path: Path) -> None
     assert [one.place.stages_count for one in job.found(tmp_path, RULE)] == [1, 1]
 
 
+def test_one_setting_divides_all_files(tmp_path: Path) -> None:
+    job = Job()
+    for size in (1_000, 2_000):
+        query = job.query(job.now_ms, job.now_ms + 500, [FILES])
+        stage = job.stage(
+            [10] * 100, sql=query,
+            columns=lambda n, size=size: {  # type: ignore[misc]
+                "executor_run_time_ns": 5 * MS, "input_bytes": size,
+            },
+        )  # fmt: skip
+        job.metric(query, 0, "size of files read", 100 * size)
+        job.log.rows["node_metrics"][-1]["stage_id"] = stage
+    (found,) = job.found(tmp_path, RULE)
+    assert found.place.stages_count == 2
+    assert found.remedies[0].factor == "spark.sql.files.maxPartitionBytes"
+
+
 ASKED = ("Exchange", "Exchange RoundRobinPartitioning(100), REPARTITION_BY_NUM, [plan_id=7]")
 NEEDED = ("Exchange", "Exchange hashpartitioning(a#1, 100), ENSURE_REQUIREMENTS, [plan_id=7]")
 FILES = ("Scan parquet ", "FileScan parquet [a#1]")

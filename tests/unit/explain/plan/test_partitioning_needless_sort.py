@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.support.explain.planned import node, operator, plan
-from tests.support.explain.planted import holds, job, judged_with
+from tests.support.explain.planted import holds, in_a_row, job, judged_with
 from tests.support.tables import StageSpec, World
 
 from pyrometer.explain.catalogue.plan.partitioning_needless_sort import RULE
@@ -112,3 +112,31 @@ def test_without_samples_of_it_the_metrics_count(tmp_path: Path) -> None:
 
 def test_healthy_the_sort_takes_no_time(tmp_path: Path) -> None:
     assert not found(tmp_path, seconds=0.001, sort_ms=1)
+
+
+def several(folder: Path, *orders: str, seconds: float = 0.75) -> list[Finding]:
+    """Sort so often, each in a stage of its own that takes 4 s on two slots, and shuffle."""
+    nodes, operators = [node(0, "Execute", None, [])], []
+    for number, order in enumerate(orders):
+        over, sort = node(2 * number + 1, "Exchange", 0, [number]), node(
+            2 * number + 2, "Sort", 2 * number + 1, [number]
+        )  # fmt: skip
+        over.simple_string, sort.simple_string = EXCHANGE, f"Sort [{order}#{number} ASC], false, 0"
+        nodes += [over, sort]
+        operators.append(operator("Sort", sort.node_id, seconds, stages=(number,)))
+    change: Any = plan(*nodes, operators=tuple(operators))
+    return judged_with(folder, in_a_row(len(orders)), RULE, change).findings
+
+
+def test_sorts_by_the_same_columns_are_one_cause(tmp_path: Path) -> None:
+    (one,) = several(tmp_path, "t", "t", "t")
+    # 0.75 s of CPU with its waits, 0.86 s, on two slots, three times.
+    assert holds(one, 3 * 0.86 / 2 * 0.9)
+    assert one.shown
+    assert one.place.stages_count == 3
+    assert "The same in 2 more places: 2.25 s in all." in one.mechanism
+    assert len(one.evidence) == 3
+
+
+def test_near_miss_sorts_by_other_columns_are_told_one_by_one(tmp_path: Path) -> None:
+    assert len(several(tmp_path, "t", "u", "v")) == 3

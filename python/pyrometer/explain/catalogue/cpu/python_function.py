@@ -6,7 +6,7 @@ What it is
 
 Mechanism
     Taken away is the workers' CPU in the function, less what a function that works on columns needs
-    for the same.
+    for the same. Wherever the same function is called counts together.
 
 Evidence
     CPU samples of workers by kind of work and by function.
@@ -26,10 +26,18 @@ Source
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 from pyrometer.core import units
-from pyrometer.explain.evidence.python_work import WORKERS, Work, sampled, without, work
+from pyrometer.explain.evidence.alike import alike
+from pyrometer.explain.evidence.python_work import (
+    WORKERS,
+    Work,
+    functions_of,
+    sampled,
+    without,
+    work,
+)
 from pyrometer.explain.evidence.saying import code, page, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
@@ -40,6 +48,11 @@ _ROWWISE = ("BatchEvalPython",)
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
+    yield from (suspect for _, suspect in alike(_each(facts)))
+
+
+def _each(facts: Facts) -> Iterator[tuple[Hashable, float, Suspect]]:
+    """Give each node whose workers spend CPU in functions, with their names."""
     nodes: dict[tuple[str, int | None, int | None], dict[int, Work]] = {}
     for number, one in work(facts).items():
         if one.ns.get("function", 0.0) > 0:
@@ -53,7 +66,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         where = place(facts, "python", mine, sql_id=sql_id, node_id=node_id, operator=operator,
                       source=name)  # fmt: skip
         achieved = ROWS if operator in _ROWWISE else COLUMNS
-        yield Suspect(
+        yield (operator, functions_of(facts, sql_id, node_id)), total, Suspect(
             place=where,
             mechanism=(
                 f"{units.duration(total)} of {units.duration(whole)} of CPU of Python workers are"

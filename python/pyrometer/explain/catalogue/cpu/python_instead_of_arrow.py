@@ -7,7 +7,8 @@ What it is
 Mechanism
     Taken away is the exchange: pickling in the JVM (`python_bridge`) and in the workers
     (`serialisation`), with the waits that go with it, less what Arrow needs for the same columns.
-    The function is still called for each row.
+    The function is still called for each row. All functions of the application count together, as
+    one setting decides for all.
 
 Evidence
     CPU of workers by kind of work and CPU of the JVM's side, by samples; waits of tasks for workers
@@ -33,6 +34,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
+from pyrometer.explain.evidence.alike import alike
 from pyrometer.explain.evidence.python_work import WORKERS, Work, sampled, without, work
 from pyrometer.explain.evidence.saying import code, factor, page, place, shown_by
 from pyrometer.explain.facts import Facts
@@ -45,6 +47,11 @@ ACHIEVED = (0.3, 0.9)
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
+    yield from (suspect for _, suspect in alike(_each(facts)))
+
+
+def _each(facts: Facts) -> Iterator[tuple[str, float, Suspect]]:
+    """Give each node that exchanges rows: one setting has all of them exchange columns."""
     if facts.is_on(SETTING):
         return
     nodes: dict[tuple[int | None, int | None], dict[int, Work]] = {}
@@ -52,7 +59,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         if one.operator == NODE and one.ns.get("serialisation", 0.0) + one.bridge_ns > 0:
             nodes.setdefault((one.sql_id, one.node_id), {})[number] = one
     for found in nodes.values():
-        yield _suspect(facts, found)
+        spent = sum(one.ns.get("serialisation", 0.0) + one.bridge_ns for one in found.values())
+        yield SETTING, spent, _suspect(facts, found)
 
 
 def _suspect(facts: Facts, found: dict[int, Work]) -> Suspect:

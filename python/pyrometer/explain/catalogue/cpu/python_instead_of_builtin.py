@@ -8,7 +8,8 @@ What it is
 Mechanism
     Taken away is all that exists for the function's sake: the workers' CPU (exchange, loop, start),
     the JVM's side of the exchange, and the waits between them; less what the built-in needs. What
-    the function itself computes is saved at most, not at least.
+    the function itself computes is saved at most, not at least. Wherever the same function is
+    called counts together.
 
 Evidence
     CPU of the workers and of the operator in the JVM, by samples, waits by the kernel's counters.
@@ -29,14 +30,16 @@ Source
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 import numpy as np
 
 from pyrometer.accounts.plan_schema import Node, Sql
 from pyrometer.core import units
 from pyrometer.explain.change import Less
-from pyrometer.explain.evidence.python_work import SCALAR, Work, without, work
+from pyrometer.explain.evidence.alike import alike
+from pyrometer.explain.evidence.plan_nodes import metric
+from pyrometer.explain.evidence.python_work import SCALAR, Work, functions_of, without, work
 from pyrometer.explain.evidence.saying import code, page, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
@@ -50,12 +53,20 @@ MS = 1e6
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
+    yield from (suspect for _, suspect in alike(_each(facts)))
+
+
+def _each(facts: Facts) -> Iterator[tuple[Hashable, float, Suspect]]:
+    """Give each node that calls functions, with their names."""
     sampled = {n: one for n, one in work(facts).items() if one.operator in SCALAR}
     nodes: dict[tuple[int | None, int | None], dict[int, Work]] = {}
     for number, one in sampled.items():
         nodes.setdefault((one.sql_id, one.node_id), {})[number] = one
     for found in nodes.values():
-        yield from _by_samples(facts, found)
+        first = next(iter(found.values()))
+        said = functions_of(facts, first.sql_id, first.node_id)
+        spent = sum(one.workers_ns + one.operator_ns for one in found.values())
+        yield from ((said, spent, suspect) for suspect in _by_samples(facts, found))
     if sampled:
         return
     for sql in facts.summary.sql:
@@ -63,7 +74,9 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             continue
         for node in sql.nodes:
             if node.name in SCALAR:
-                yield from _by_log(facts, sql, node)
+                said = functions_of(facts, sql.sql_id, node.node_id)
+                spent = float(metric(node, RUN) or 0) * MS
+                yield from ((said, spent, suspect) for suspect in _by_log(facts, sql, node))
 
 
 def _by_samples(facts: Facts, found: dict[int, Work]) -> Iterator[Suspect]:

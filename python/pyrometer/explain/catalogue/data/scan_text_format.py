@@ -7,7 +7,8 @@ What it is
 Mechanism
     In a columnar format with types, values are decoded, and only the wanted columns are read. Taken
     away is the CPU of the scan by samples, in its stages; without samples, the CPU that parsing its
-    bytes takes at `RATE`, never more than its stages used.
+    bytes takes at `RATE`, never more than its stages used. Scans of the same input, each of which
+    parses it again, are one cause.
 
 Evidence
     CPU samples of the scan's operator; else "size of files read" of the scan and the CPU of its
@@ -33,6 +34,7 @@ from collections.abc import Iterator
 
 from pyrometer.accounts.plan_schema import Node
 from pyrometer.core import units
+from pyrometer.explain.evidence.alike import alike
 from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.plan_nodes import (
     Plan,
@@ -43,6 +45,7 @@ from pyrometer.explain.evidence.plan_nodes import (
     shares_of_stages,
 )
 from pyrometer.explain.evidence.saying import place, shown_by
+from pyrometer.explain.evidence.shared_subtrees import input_of
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
 from pyrometer.explain.schema import Remedy
@@ -58,11 +61,16 @@ _TEXT = re.compile(r"^(?:File|Batch)?Scan (csv|json)\b|\b(csv|json)scan\b", re.I
 
 @largest
 def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
+    yield from alike(_each(facts))
+
+
+def _each(facts: Facts) -> Iterator[tuple[str, float, Suspect]]:
+    """Give each scan of text, with what it reads."""
     for plan in plans(facts):
         for node in plan.sql.nodes:
             kind = _TEXT.search(node.name.strip()) or _TEXT.search(node.simple_string or "")
             if kind and (found := _suspect(facts, plan, node, kind[1] or kind[2])):
-                yield found
+                yield input_of(node), *found
 
 
 def _suspect(facts: Facts, plan: Plan, node: Node, kind: str) -> tuple[float, Suspect] | None:

@@ -14,6 +14,9 @@ Mechanism
     such cost. Where all read as much, it may be nothing or all of the run time. Stages that read
     their shuffles open a block of each of them: the CPU of that goes too, in proportion.
 
+    Stages whose number of tasks one setting makes are one cause: those that scan files, and those
+    that read as many partitions of a shuffle or of a cache.
+
 Evidence
     Time of tasks in their slot beside their run time (scheduler delay, deserialisation, result),
     and run time against bytes, from the stage's own tasks; CPU samples in code that opens blocks.
@@ -46,7 +49,7 @@ from pyrometer.explain.catalogue.parallelism.partitioning_too_few import PER_SLO
 from pyrometer.explain.change import Change, Less
 from pyrometer.explain.evidence.places import largest, of_stage, of_tasks, slots_at
 from pyrometer.explain.evidence.plan_nodes import plans
-from pyrometer.explain.evidence.shuffles import Shuffle, shuffles
+from pyrometer.explain.evidence.shuffles import Shuffle, bytes_of_files, shuffles
 from pyrometer.explain.evidence.stack_shares import through
 from pyrometer.explain.evidence.task_costs import Fixed, joined, saved_of
 from pyrometer.explain.facts import Facts, TaskColumns
@@ -73,6 +76,8 @@ class Crowded:
         What each task less saves.
     cached : str or None
         Of what was cached and it reads: the exchange that made its partitions, or nothing.
+    is_listed : bool
+        It reads files that a plan lists, and which one setting divides.
     """
 
     stage: Stage
@@ -82,6 +87,7 @@ class Crowded:
     change: Change
     each: Fixed
     cached: str | None
+    is_listed: bool = False
 
     @property
     def is_scan(self) -> bool:
@@ -93,6 +99,8 @@ class Crowded:
         """What its number of tasks comes from: stages that have it in common are one cause."""
         if self.cached == "":
             return "cached files", self.tasks.count
+        if self.is_scan and self.is_listed:
+            return "files"
         shuffled = self.tasks.total("shuffle_read_records_count") > 0 and not self.is_scan
         return ("shuffle", self.tasks.count) if self.cached or shuffled else self.stage.number
 
@@ -109,7 +117,7 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
 
 
 def _crowded(facts: Facts) -> Iterator[Crowded]:
-    cached = _cached(facts)
+    cached, listed = _cached(facts), bytes_of_files(facts)
     for stage in facts.stages:
         slots, count = max(1, slots_at(facts, stage)), stage.tasks_count
         wanted = PER_SLOT * slots
@@ -122,7 +130,14 @@ def _crowded(facts: Facts) -> Iterator[Crowded]:
             continue
         change, each = joined(tasks, stage.number, wanted, slots)
         yield Crowded(
-            stage, tasks, slots, float(over.sum()), change, each, cached.get(stage.number)
+            stage,
+            tasks,
+            slots,
+            float(over.sum()),
+            change,
+            each,
+            cached.get(stage.number),
+            stage.number in listed,
         )
 
 
@@ -182,9 +197,10 @@ def _remedy(mine: Sequence[Crowded], first: Crowded, wanted: int) -> Remedy:
             after=f"kept = df.repartition({wanted}).cache()",
         )  # fmt: skip
     if first.is_scan:
+        most = max(one.tasks.total("input_bytes") for one in mine)
         return Remedy(
             kind="factor", factor="spark.sql.files.maxPartitionBytes",
-            level=str(max(1 << 27, int(first.tasks.total("input_bytes") / wanted))),
+            level=str(max(1 << 27, int(most / wanted))),
             levels={"spark.sql.files.openCostInBytes": "65536"},
             text="fewer, larger parts of the files",
         )  # fmt: skip

@@ -7,7 +7,8 @@ What it is
 Mechanism
     A row that meets a thousand others is converted a thousand times. Computed below the join, it
     is converted once. Taken away is the CPU of the expression in the join, but for the conversions
-    that remain: one for each row, of the pairs that the join compared.
+    that remain: one for each row, of the pairs that the join compared. Joins with the same
+    expression are one cause.
 
 Evidence
     CPU samples in the lines of generated code that the expression is in, or a comparison of it;
@@ -34,12 +35,15 @@ from collections.abc import Iterator
 
 from pyrometer.attribution.schema import Expression, Operator
 from pyrometer.core import units
+from pyrometer.explain.evidence.alike import alike
+from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.plan_nodes import (
     and_more,
     of_operators,
     sampled,
     shares_of_stages,
     total,
+    unnumbered,
 )
 from pyrometer.explain.evidence.saying import code, place, shown_by
 from pyrometer.explain.facts import Facts
@@ -51,7 +55,6 @@ ALL_PAIRS = JOINS[:2]
 ACHIEVED = {True: (0.8, 1.0), False: (0.3, 1.0)}
 """Of the CPU of the expression: joins of all pairs meet each row many times; in others a row may
 meet few."""
-MOST = 5
 _COMPARES = re.compile(r" (?:<|<=|>|>=|=|<=>|AND|OR) ")
 _CALLS = re.compile(r"\b(?!AND|OR|NOT|IN)\w+\(")
 _COLUMN = re.compile(r"[\w.]+#\d+")
@@ -76,13 +79,20 @@ def _reads_both(expression: str) -> bool:
     )
 
 
-def _suspects(facts: Facts) -> Iterator[Suspect]:
+@largest
+def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
+    yield from alike(_each(facts))
+
+
+def _each(facts: Facts) -> Iterator[tuple[str, float, Suspect]]:
+    """Give each join with expressions of a side, and the costliest."""
     joins = [one for one in facts.summary.operators if one.operator in JOINS]
-    for operator, found in of_operators(joins, lambda e: not _reads_both(e.expression), MOST):
+    for operator, found in of_operators(joins, lambda e: not _reads_both(e.expression)):
         expression = total(found)
         shares = shares_of_stages(facts, operator, expression.share)
         if shares:
-            yield _suspect(facts, operator, expression, len(found), shares)
+            suspect = _suspect(facts, operator, expression, len(found), shares)
+            yield unnumbered(expression.expression), float(expression.on_cpu_ns), suspect
 
 
 def _suspect(

@@ -7,7 +7,8 @@ What it is
 Mechanism
     The expression runs once a row (or more often, where the plan repeats it). Taken away is its CPU
     in the stages that it ran in, with that of the operator's other costly ones, but for what
-    cheaper ones still cost for as many rows.
+    cheaper ones still cost for as many rows. Operators whose costliest expression is the same are
+    one cause.
 
 Evidence
     CPU samples in the lines of generated code that the expression is in.
@@ -32,6 +33,8 @@ from collections.abc import Iterator
 from pyrometer.attribution.schema import Expression, Operator
 from pyrometer.core import units
 from pyrometer.explain.catalogue.plan.expression_per_pair import JOINS
+from pyrometer.explain.evidence.alike import alike
+from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.plan_nodes import (
     and_more,
     of_operators,
@@ -39,6 +42,7 @@ from pyrometer.explain.evidence.plan_nodes import (
     sampled,
     shares_of_stages,
     total,
+    unnumbered,
 )
 from pyrometer.explain.evidence.saying import code, place, shown_by
 from pyrometer.explain.facts import Facts
@@ -59,14 +63,17 @@ Not measured; assumed."""
 CHEAPER_NS = (1000.0, 20.0)
 """What a cheaper form costs for a row, at most and at least: to parse one short text or time, and
 to compare a column that is typed. Not measured; assumed."""
-MOST = 5
 
 
-def _suspects(facts: Facts) -> Iterator[Suspect]:
+@largest
+def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
+    yield from alike(_each(facts))
+
+
+def _each(facts: Facts) -> Iterator[tuple[str, float, Suspect]]:
+    """Give each operator with costly expressions, and the costliest."""
     outside_joins = [one for one in facts.summary.operators if one.operator not in JOINS]
-    costly = of_operators(
-        outside_joins, lambda one: COSTLY.search(one.expression) is not None, MOST
-    )
+    costly = of_operators(outside_joins, lambda one: COSTLY.search(one.expression) is not None)
     for operator, found in costly:
         expression = total(found)
         shares = shares_of_stages(facts, operator, expression.share)
@@ -77,7 +84,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             sql_id=operator.sql_id, node_id=operator.node_id, operator=operator.operator,
             expression=expression.expression,
         )  # fmt: skip
-        yield Suspect(
+        yield unnumbered(expression.expression), float(expression.on_cpu_ns), Suspect(
             place=where,
             mechanism=(
                 f"{and_more(expression.expression, len(found))}"

@@ -8,7 +8,8 @@ Mechanism
     Without it no rows are buffered and compared; and where the sort is over all partitions, no
     rows are shuffled by ranges for it either, nor read before to find the ranges. Taken away is the
     CPU of the sort and, where the next shuffle follows anyway, of its exchange and the tasks that
-    look for its ranges; without samples the times in their metrics.
+    look for its ranges; without samples the times in their metrics. Sorts by the same columns, as
+    of one view that several queries read, are one cause.
 
 Evidence
     The `Sort` in the plan with the operator above it, and the CPU samples of sort and exchange, or
@@ -38,6 +39,7 @@ from pyrometer.accounts.plan_schema import Node
 from pyrometer.core import units
 from pyrometer.explain.catalogue.plan.join_broadcast_missed import BY_METRICS
 from pyrometer.explain.change import Less
+from pyrometer.explain.evidence.alike import alike
 from pyrometer.explain.evidence.node_costs import above, cpu_of_nodes, metric_times
 from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.plan_nodes import Plan, plans, unnumbered
@@ -66,12 +68,17 @@ _GLOBAL = re.compile(r"\], true, \d+$")
 
 @largest
 def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
+    yield from alike(_each(facts))
+
+
+def _each(facts: Facts) -> Iterator[tuple[str, float, Suspect]]:
+    """Give each needless sort, with the order that it makes."""
     for plan in plans(facts):
         for node in plan.sql.nodes:
             if node.name == "Sort" and (forgets := _forgetting(plan, node)) is not None:
                 found = _suspect(facts, plan, node, forgets)
                 if found is not None:
-                    yield found
+                    yield unnumbered(node.simple_string), *found
 
 
 def _forgetting(plan: Plan, node: Node) -> Node | None:
