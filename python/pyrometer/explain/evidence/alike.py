@@ -59,7 +59,7 @@ def _joined(group: Sequence[tuple[float, Suspect]]) -> Suspect:
             f" {units.duration(whole)} in all."
         ),
         change=change,
-        extent=_weighed(group, whole),
+        extent=weighed([(ns, one.extent) for ns, one in group]),
         evidence=[
             *first.evidence,
             *(one.evidence[0] for _, one in group[1:MOST_SHOWN] if one.evidence),
@@ -68,8 +68,16 @@ def _joined(group: Sequence[tuple[float, Suspect]]) -> Suspect:
     )  # fmt: skip
 
 
-def _weighed(group: Sequence[tuple[float, Suspect]], whole: float) -> Extent:
-    weights = [(ns / whole if whole > 0 else 1 / len(group), one.extent) for ns, one in group]
+def weighed(found: Sequence[tuple[float, Extent]]) -> Extent:
+    """Give how much of several changes comes true, by what each takes away.
+
+    Examples
+    --------
+    >>> weighed([(3.0, Extent(1.0, 0.5, 1.0)), (1.0, Extent(0.6, 0.1, 1.0))])
+    Extent(value=0.9, low=0.4, high=1.0, n=2)
+    """
+    whole = sum(ns for ns, _ in found)
+    weights = [(ns / whole if whole > 0 else 1 / len(found), one) for ns, one in found]
     return Extent(
         sum(weight * one.value for weight, one in weights),
         sum(weight * one.low for weight, one in weights),

@@ -1,85 +1,197 @@
-"""Rows are repartitioned, and the next thing done with them is to partition them again.
+"""Rows are repartitioned, and the next shuffle partitions them again.
 
 What it is
-    A `repartition` whose rows go straight into another shuffle, of a join or an aggregate or of
-    another `repartition`: the first shuffle leaves nothing that the second one keeps.
+    A `repartition`, `DISTRIBUTE BY` or `CLUSTER BY` whose rows go into another shuffle, of a join
+    or an aggregate or of another `repartition`: the first shuffle leaves nothing that the second
+    one keeps. Between both rows may be chosen, sorted, put together by a union, and added up in
+    part: none of that needs rows to be where they are.
 
 Mechanism
-    Without it, its tasks of the stage below write the second shuffle instead of the first: the
-    stage between both, which reads the one and writes the other, is gone. Taken away is the time of
-    its tasks. What it costs the stage below to write other partitions is left in the interval.
+    Without it, tasks of the stage below write the second shuffle instead of the first. Where
+    nothing but columns, filters, sorts and unions is between, the stage between both, which reads
+    the one and writes the other, is gone: taken away is the time of its tasks. What it costs the
+    stage below to write other partitions is left in the interval.
+
+    Where rows are added up in part between both, or others join in a union, that work moves to the
+    stage below. Taken away is the CPU of the first shuffle, and of sorts between that no operator
+    needs; without samples the times in their metrics.
+
+    Repartitions by the same columns, as of one view that several queries read, are one cause.
 
 Evidence
-    Two exchanges of the plan with nothing but columns chosen between them, the lower one from
-    `repartition`; the time of the tasks of the stage that both share.
+    Two exchanges of the plan with nothing between them that needs the lower one, which is from
+    `repartition`; the time of the tasks of the stage that both share, or the CPU samples of
+    exchange and sort, or their sort time, shuffle write time and fetch wait.
 
 Remedy
-    Leave the `repartition` out.
+    Leave the `repartition` out; sort where the order is used.
 
 When it is wrong
     Something between both that the plan does not show, as a function of an RDD, was to run with
-    more tasks. An expensive function in the stage below runs there either way.
+    more tasks. An expensive function in the stage below runs there either way. Rows that are
+    brought together by a column that goes with the keys of the aggregate are fewer after they are
+    added up in part.
 
 Source
     "Partitioning Hints" in Spark's SQL reference. Parquet of 1.5 million rows, `repartition(6)` and
     then `repartition(5, "a")` on two slots: 5.8 to 7.3 s, and 2.0 to 2.6 s without the first (three
-    runs each, 2026-11-25, other load on the machine). `ACHIEVED` itself is assumed.
+    runs each, 2026-11-25, other load on the machine). Both `ACHIEVED` and `ACHIEVED_APART` are
+    assumed. Metrics against samples: as measured for `join.broadcast-missed`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from pyrometer.accounts.plan_schema import Node
 from pyrometer.core import units
+from pyrometer.explain.catalogue.plan.join_broadcast_missed import BY_METRICS
+from pyrometer.explain.catalogue.plan.partitioning_needless_sort import BY_ORDER
 from pyrometer.explain.change import Less
-from pyrometer.explain.evidence.places import largest
+from pyrometer.explain.evidence.alike import alike, weighed
+from pyrometer.explain.evidence.node_costs import Cost, cpu_of_nodes, metric_times
+from pyrometer.explain.evidence.places import largest, slots_at
 from pyrometer.explain.evidence.plan_nodes import Plan, plans, unnumbered
 from pyrometer.explain.evidence.saying import code, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
+from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
 
 ACHIEVED = (0.7, 1.0)
 """Of the time of the stage between: to write other partitions costs the stage below the rest."""
-_ASKED_FOR = re.compile(r"\bREPARTITION(?:_\w+)?\b|RoundRobinPartitioning")
-_COMPUTES = re.compile(r"\bUDF\(|\w\(")
-"""A projection that calls a function, which `repartition` may be there to spread."""
+ACHIEVED_APART = (0.8, 1.0)
+"""Of the CPU of the first shuffle and of sorts, where the stage between has other work."""
+_ASKED_FOR = re.compile(
+    r"\bREPARTITION(?:_\w+)?\b|\bREBALANCE_PARTITIONS_BY_\w+|RoundRobinPartitioning"
+)
+_WRAPS = re.compile(
+    r"^(?:InputAdapter|WholeStageCodegen|\w*QueryStage|AQEShuffleRead|CustomShuffleReader"
+    r"|ColumnarToRow|RowToColumnar)\b"
+)
+_HANDS_ON = re.compile(r"^(?:Project|Filter|Sort|Union)\b")
+_PARTIAL = re.compile(r"functions=\[partial_(?!.*\bmerge_)")
+_DISTINCT = re.compile(r"keys=\[(.*?)\], functions=\[\]")
+_COMPUTES = re.compile(
+    r"\bUDF\(|pythonUDF|rlike|regexp|json|xml|csv|levenshtein|\b(?:sha\d?|md5|aes_\w+)\("
+    r"|\b(?:transform|aggregate|sequence|array_sort)\(",
+    re.IGNORECASE,
+)
+"""Functions that cost so much that `repartition` may be there to spread them."""
+
+
+@dataclass(frozen=True)
+class Branch:
+    """What lies under an exchange, down to the next one.
+
+    Attributes
+    ----------
+    end : Node or None
+        The exchange of a `repartition`; None where rows come from elsewhere.
+    path : sequence of Node
+        Operators between, the upper first.
+    """
+
+    end: Node | None
+    path: Sequence[Node]
+
+    @property
+    def sorts(self) -> list[Node]:
+        """Sorts between."""
+        return [node for node in self.path if node.name == "Sort"]
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether rows are added up in part."""
+        return any("Aggregate" in node.name for node in self.path)
+
+    @property
+    def counts_on_order(self) -> bool:
+        """Whether rows are sorted, and something above gives something else for another order."""
+        texts = [node.simple_string or "" for node in self.path]
+        return bool(self.sorts) and any(map(BY_ORDER.search, texts))
 
 
 @largest
 def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
+    yield from alike(_each(facts))
+
+
+def _each(facts: Facts) -> Iterator[tuple[str, float, Suspect]]:
+    """Give each exchange with needless ones below it, and how these partition rows."""
     for plan in plans(facts):
         for node in plan.sql.nodes:
-            if node.name == "Exchange" and (lower := _asked_for_below(plan, node)) is not None:
-                found = _suspect(facts, plan, node, lower)
-                if found is not None:
-                    yield found
+            if node.name != "Exchange":
+                continue
+            branches = list(_branches(plan, node))
+            needless = [one for one in branches if one.end is not None and not one.counts_on_order]
+            if not needless:
+                continue
+            gone = len(needless) == len(branches) and not any(one.adds_up for one in branches)
+            found = (
+                _stage_gone(facts, plan, node, needless) if gone else
+                _shuffle_gone(facts, plan, node, needless)
+            )  # fmt: skip
+            if found is not None:
+                yield unnumbered(_lowers(needless)[0].simple_string), *found
 
 
-def _asked_for_below(plan: Plan, node: Node) -> Node | None:
-    """Find the exchange of a `repartition` right below an exchange."""
-    below = plan.below(node)
-    if len(below) != 1 or below[0].name != "Exchange":
-        return None
-    lower = below[0]
-    one = plan.by_id.get(lower.parent_node_id) if lower.parent_node_id is not None else None
-    while one is not None and one.node_id != node.node_id:
-        if one.name == "Project" and _COMPUTES.search(one.simple_string or ""):
-            return None
-        one = plan.by_id.get(one.parent_node_id) if one.parent_node_id is not None else None
-    return lower if _ASKED_FOR.search(lower.simple_string or "") else None
+def _branches(plan: Plan, upper: Node) -> Iterator[Branch]:
+    """Give what rows come from under an exchange, through operators that need no distribution."""
+    left: list[tuple[Node, tuple[Node, ...]]] = [
+        (child, ()) for child in plan.children.get(upper.node_id, ())
+    ]
+    while left:
+        node, path = left.pop(0)
+        below = plan.children.get(node.node_id, ())
+        if node.name == "Exchange":
+            asked = _ASKED_FOR.search(node.simple_string or "")
+            yield Branch(node if asked else None, path)
+        elif below and _WRAPS.match(node.name):
+            left += [(child, path) for child in below]
+        elif below and _needs_nothing(upper, node, path):
+            left += [(child, (*path, node)) for child in below]
+        else:
+            yield Branch(None, path)
 
 
-def _suspect(facts: Facts, plan: Plan, upper: Node, lower: Node) -> tuple[float, Suspect] | None:
-    between = set(facts.stages_of(upper, plan.sql)) & set(facts.stages_of(lower, plan.sql))
+def _needs_nothing(upper: Node, node: Node, path: Sequence[Node]) -> bool:
+    """Whether an operator gives the same wherever rows are, and costs about as much."""
+    text = node.simple_string or ""
+    if _HANDS_ON.match(node.name):
+        return _COMPUTES.search(text) is None
+    if node.name not in ("HashAggregate", "ObjectHashAggregate"):
+        return False
+    distinct = _DISTINCT.search(text)
+    if distinct is None:
+        return _PARTIAL.search(text) is not None
+    # Of two, the upper one needs its keys together; the lower one has the upper exchange's keys.
+    first = not any("Aggregate" in one.name for one in path)
+    return first and f"hashpartitioning({distinct[1]}, " in (upper.simple_string or "")
+
+
+def _lowers(branches: Sequence[Branch]) -> list[Node]:
+    return [one.end for one in branches if one.end is not None]
+
+
+def _stages(facts: Facts, plan: Plan, nodes: Sequence[Node]) -> set[int]:
+    return {number for node in nodes for number in facts.stages_of(node, plan.sql)}
+
+
+def _stage_gone(
+    facts: Facts, plan: Plan, upper: Node, branches: Sequence[Branch]
+) -> tuple[float, Suspect] | None:
+    lowers = _lowers(branches)
+    between = set(facts.stages_of(upper, plan.sql)) & _stages(facts, plan, lowers)
     lost = {n: float(facts.tasks_of(n).duration_ns.sum()) for n in between}
     lost = {n: ns for n, ns in lost.items() if ns > 0}
     if not lost:
         return None
     time = sum(lost.values())
     tasks = sum(facts.tasks_of(n).count for n in lost)
+    lower = lowers[0]
     what = f"repartition {plan.sql.sql_id} {lower.node_id}"
     return time, Suspect(
         place=place(facts, "sql", lost, sql_id=plan.sql.sql_id, node_id=lower.node_id,
@@ -97,19 +209,77 @@ def _suspect(facts: Facts, plan: Plan, upper: Node, lower: Node) -> tuple[float,
                      f" ({', '.join(str(facts.stages[n].stage_id) for n in sorted(lost))})",
                      f"/sql/{plan.sql.sql_id}/{lower.node_id}", tasks),
         ],
-        remedies=[
-            code("leave the repartition out", 'df.repartition(200).repartition("k")',
-                 'df.repartition("k")'),
-        ],
+        remedies=_remedies(),
     )  # fmt: skip
+
+
+def _shuffle_gone(
+    facts: Facts, plan: Plan, upper: Node, branches: Sequence[Branch]
+) -> tuple[float, Suspect] | None:
+    lowers = _lowers(branches)
+    below = _stages(facts, plan, lowers) - set(facts.stages_of(upper, plan.sql))
+    slots = max((slots_at(facts, facts.stages[n]) for n in below), default=0)
+    if sum(facts.stages[n].tasks_count for n in below) < max(1, slots):
+        return None  # it gives the work between more tasks
+    sql_id, lower = plan.sql.sql_id, lowers[0]
+    sorts = {node.node_id: node for one in branches for node in one.sorts}
+    parts = [_cost(facts, plan, f"repartition {sql_id} {lower.node_id}", lowers)]
+    # The same label as that of a needless sort: what both take, goes once.
+    parts += [_cost(facts, plan, f"sort {sql_id} {one.node_id}", [one]) for one in sorts.values()]
+    if parts[0] is None:
+        return None
+    costs = [one for one in parts if one is not None]
+    time = sum(cost.ns for cost, _ in costs)
+    lost: dict[int, float] = {}
+    for cost, _ in costs:
+        for number, ns in cost.lost.items():
+            lost[number] = lost.get(number, 0.0) + ns
+    sorted_too = ", and the sort after it," if len(costs) > 1 else ""
+    many = f"{units.counted(len(lowers), 'shuffle')} of it" if len(lowers) > 1 else "its shuffle"
+    return time, Suspect(
+        place=place(facts, "sql", lost, sql_id=sql_id, node_id=lower.node_id,
+                    operator=lower.name, expression=unnumbered(lower.simple_string)),
+        mechanism=(
+            f"Rows are repartitioned, and shuffled again before anything needs that: {many}"
+            f"{sorted_too} took {units.duration(time)} of tasks."
+        ),
+        change=tuple(edit for cost, _ in costs for edit in cost.change),
+        extent=weighed([(cost.ns, cost.extent.times(*bounds)) for cost, bounds in costs]),
+        evidence=[
+            shown_by("time of the needless shuffle", time, "ns", "node_metrics",
+                     "show --json: sql[].nodes[]", f"/sql/{sql_id}/{lower.node_id}"),
+        ],
+        remedies=_remedies(),
+    )  # fmt: skip
+
+
+def _cost(
+    facts: Facts, plan: Plan, label: str, nodes: Sequence[Node]
+) -> tuple[Cost, tuple[float, float]] | None:
+    """Give what nodes cost by samples, else by metrics, and how much of it goes."""
+    cost = cpu_of_nodes(facts, plan, label, {one.node_id for one in nodes})
+    if cost is not None:
+        return cost, ACHIEVED_APART
+    cost = metric_times(facts, label, nodes)
+    return None if cost is None else (cost, BY_METRICS)
+
+
+def _remedies() -> list[Remedy]:
+    return [
+        code("leave the repartition out", 'df.repartition(200).repartition("k")',
+             'df.repartition("k")'),
+    ]  # fmt: skip
 
 
 RULE = Rule(
     code="partitioning.needless-repartition",
-    title="A repartition goes straight into another shuffle",
+    title="A repartition is undone by the next shuffle",
     cause="needless repartition",
     suspects=_suspects,
     needs=(SQL_PLANS,),
-    explains=("shuffle.", "partitioning.too-many", "partitioning.too-few", "spill."),
+    explains=(
+        "shuffle.", "partitioning.too-many", "partitioning.too-few", "partitioning.needless-sort",
+        "spill.",
+    ),
     refute="Leave the repartition out: if the query takes as long, its stage is not why.",
-)
+)  # fmt: skip

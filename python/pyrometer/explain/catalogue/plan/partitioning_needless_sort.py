@@ -57,7 +57,7 @@ _HANDS_ON = re.compile(
 _FORGETS = re.compile(
     r"^(?:Exchange|BroadcastExchange|HashAggregate|ObjectHashAggregate|ShuffledHashJoin)\b"
 )
-_BY_ORDER = re.compile(
+BY_ORDER = re.compile(
     r"(?:\b|_)(?:first|first_value|last|last_value|any_value|collect_list|collect_set|listagg"
     r"|string_agg|mode|monotonically_increasing_id)\(|udf|udaf",
     re.IGNORECASE,
@@ -84,7 +84,7 @@ def _each(facts: Facts) -> Iterator[tuple[str, float, Suspect]]:
 def _forgetting(plan: Plan, node: Node) -> Node | None:
     """Find the operator above a sort that forgets its order; None where something may need it."""
     for one in above(plan, node):
-        if _BY_ORDER.search(one.simple_string or ""):
+        if BY_ORDER.search(one.simple_string or ""):
             return None
         if _FORGETS.match(one.name):
             return one
