@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.simulation.simulated import Log, measured
 
-from pyrometer.explain.change import Change, Edit, Even, Less, LessGap, Recount, Slots
+from pyrometer.explain.change import Apart, Change, Edit, Even, Less, LessGap, Recount, Slots
 from pyrometer.explain.what_if import Extent, Part, WhatIf
 from pyrometer.simulation.scheduler import calibrate
 
@@ -54,6 +54,8 @@ def changes(draw: st.DrawFn, stages: int) -> Change:
                     [
                         Less(draw(st.sampled_from(["gc", "spill"])), {stage: share}),
                         Even([stage], conserved=draw(st.booleans())),
+                        Even([stage], onto=draw(st.integers(1, 8))),
+                        Apart(stage, draw(st.floats(0, 1e10))),
                         Recount({stage: draw(st.floats(0.01, 50))}, draw(st.floats(0, 1e9))),
                         LessGap({draw(st.integers(0, stages)): share * 1e9}),
                         Slots(draw(st.floats(0.5, 4))),
