@@ -7,18 +7,22 @@ What it is
 Mechanism
     Spark times the deserialisation of each task. The first tasks of an executor load classes; if
     the typical task of a stage needs longer than the typical task of other stages, its binary is
-    large. Taken away is what the median of the stage has more, from each of its tasks.
+    large. Taken away is what the median of the stage has more, from each of its tasks. Pauses of
+    the collector meanwhile are not the closure's but the heap's, and stay: of what a task was
+    not on a CPU while it deserialised, as much as it met pauses in all.
 
 Evidence
-    `Executor Deserialize Time` of the stage's tasks, median, beside the least median of the
-    application's stages; resolution 1 ms.
+    `Executor Deserialize Time` of the stage's tasks, without pauses, median, beside the least
+    median of the application's stages; resolution 1 ms. `Executor Deserialize CPU Time` and
+    `JVM GC Time` bound the pauses.
 
 Remedy
     Broadcast the object: each executor then builds it once.
 
 When it is wrong
     Where tasks wait for a CPU while they deserialise, the clock counts that, too; where a stage
-    has fewer tasks than slots, every task is a first one.
+    has fewer tasks than slots, every task is a first one. A log without CPU times does not say
+    when a task met its pauses: they are then spread over all of its time.
 
 Source
     Task metrics in Spark's event log; Spark's programming guide, "Broadcast Variables".
@@ -35,6 +39,7 @@ from pyrometer.explain.change import Less
 from pyrometer.explain.evidence.saying import code, page, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
+from pyrometer.explain.task_columns import TaskColumns
 from pyrometer.explain.what_if import Extent
 from pyrometer.simulation.measured import Floats, Stage
 
@@ -42,12 +47,18 @@ MOST = 5
 RESOLUTION_NS = 1e6
 ACHIEVED = (0.7, 1.0)
 """Once for each executor it is still built. Not measured; assumed."""
+WITHOUT_PAUSES = (
+    "executor_deserialize_time_ns - least(coalesce(jvm_gc_time_ns, 0), executor_deserialize_time_ns"
+    " - executor_deserialize_cpu_time_ns)"
+)
+"""SQL: what a task needed to deserialise, without pauses of the collector."""
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
     medians: dict[int, float] = {}
+    own = {stage.number: _without_pauses(facts.tasks_of(stage.number)) for stage in facts.stages}
     for stage in facts.stages:
-        times = facts.tasks_of(stage.number)["executor_deserialize_time_ns"]
+        times = own[stage.number]
         times = times[np.isfinite(times)]
         # Where no slot runs a second task of the stage, all of them are first ones.
         if times.size > facts.slots:
@@ -60,30 +71,43 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         more = median - least
         if more <= 0:
             continue
-        times = np.nan_to_num(facts.tasks_of(number)["executor_deserialize_time_ns"])
-        found.append((number, median, np.minimum(times, more)))
+        found.append((number, median, np.minimum(np.nan_to_num(own[number]), more)))
     found.sort(key=lambda one: -float(one[2].sum()))
     for number, median, lost in found[:MOST]:
         yield _suspect(facts, facts.stages[number], median, least, lost)
 
 
+def _without_pauses(tasks: TaskColumns) -> Floats:
+    """Give what each task needed to deserialise, but for pauses of the collector meanwhile."""
+    wall, cpu = tasks["executor_deserialize_time_ns"], tasks["executor_deserialize_cpu_time_ns"]
+    paused = np.nan_to_num(tasks["jvm_gc_time_ns"])
+    whole = np.maximum(wall + np.nan_to_num(tasks["executor_run_time_ns"]), 1.0)
+    most = np.where(np.isfinite(cpu), wall - cpu, paused * wall / whole)
+    left: Floats = wall - np.clip(np.minimum(paused, most), 0.0, wall)
+    return left
+
+
 def _suspect(facts: Facts, stage: Stage, median: float, least: float, lost: Floats) -> Suspect:
     where = place(facts, "stage", {stage.number: 1.0}, source=stage.called)
     total, count = float(lost.sum()), int(lost.size)
+    met_pauses = facts.tasks_of(stage.number).total("jvm_gc_time_ns") > 0
+    of_query = WITHOUT_PAUSES if met_pauses else "executor_deserialize_time_ns"
     # A median to the millisecond: it may be off by half of one, either way.
     off = min(1.0, RESOLUTION_NS / 2 / (median - least))
     return Suspect(
         place=where,
         mechanism=(
             f"The typical of {units.counted(count, 'task')} deserialised for"
-            f" {units.duration(median)} before it could begin, where {units.duration(least)} is"
-            f" usual in this application: {units.duration(total)} in all."
+            f" {units.duration(median)} before it could begin"
+            + (", pauses of the collector left out" if met_pauses else "")
+            + f", where {units.duration(least)} is usual in this application:"
+            f" {units.duration(total)} in all."
         ),
         change=(Less("deserialise", {stage.number: lost}),),
         extent=Extent(1.0, 1 - off, 1 + off, count).times(*ACHIEVED),
         evidence=[
             shown_by("deserialising a task, median", median, "ns", "tasks",
-                 "SELECT median(executor_deserialize_time_ns) FROM tasks WHERE stage_id ="
+                 f"SELECT median({of_query}) FROM tasks WHERE stage_id ="
                  f" {stage.stage_id} AND stage_attempt = {stage.attempt}", page(where), count),
         ],
         remedies=[
