@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from tests.support.explain.explained import Job, saves
 
 from pyrometer.explain.catalogue.data.scan_not_splittable import RULE as NOT_SPLITTABLE
@@ -74,3 +75,71 @@ def test_a_job_that_writes_what_it_reads(tmp_path: Path) -> None:
 def test_a_job_of_another_action(tmp_path: Path) -> None:
     job = reading([3000] * 4, 10 * MIB, name="count at Load.scala:9")
     assert job.all_found(tmp_path, INFERRED) == []
+
+
+READER = "org.apache.spark.sql.classic.DataFrameReader.json(DataFrameReader.scala:155)\n..."
+WRITER = "org.apache.spark.sql.DataFrameWriter.json(DataFrameWriter.scala:383)\n..."
+IN_PYTHON = "org.apache.spark.sql.api.python.PythonSQLUtils.jsonFromDataFrame(PythonSQLUtils.scala)"
+
+
+def _rdds(*scopes: str) -> str:
+    return json.dumps([{"name": "MapPartitionsRDD", "scope": {"name": scope}} for scope in scopes])
+
+
+OF_AN_RDD = _rdds("map", "Scan", "mapPartitions")
+OF_PATHS = _rdds("parallelize", "mapPartitions")
+
+
+def inferring(size: int, details: str, name: str, rdds: str = OF_AN_RDD, **more: int) -> Job:
+    job = reading([3000] * 4, size, name=name, **more)
+    job.log.rows["stages"][0].update(details=details, rdd_names=rdds)
+    return job
+
+
+@pytest.mark.parametrize(
+    ("name", "details"),
+    [("jsonFromDataFrame at <unknown>:0", IN_PYTHON), ("json at Load.scala:3", READER)],
+)
+@pytest.mark.parametrize("size", [0, 10 * MIB])
+def test_a_schema_of_texts_in_a_column(tmp_path: Path, name: str, details: str, size: int) -> None:
+    (found,) = inferring(size, details, name).found(tmp_path, INFERRED)
+    assert saves(found, 3000 * 0.97)
+    assert found.remedies[0].after is not None
+    assert ".schema(" in found.remedies[0].after
+
+
+def test_a_schema_of_rows_of_python(tmp_path: Path) -> None:
+    job = inferring(MIB, "org.apache.spark.rdd.RDD.collect", "createDataFrame at load.py:3")
+    (found,) = job.found(tmp_path, INFERRED)
+    assert found.remedies[0].before == "spark.createDataFrame(rdd, samplingRatio=0.5)"
+
+
+def test_of_texts_that_were_shuffled_the_last_stage_is_what_infers(tmp_path: Path) -> None:
+    def shuffled(details: str) -> Job:
+        job = Job()
+        job.stage([1000] * 4, columns=lambda _: {"shuffle_written_bytes": MIB})
+        job.stage([3000] * 4, name="json at Load.scala:3",
+                  columns=lambda _: {"shuffle_read_local_bytes": MIB})  # fmt: skip
+        rows = job.log.rows
+        rows["stages"][1].update(job_id=0, details=details, rdd_names=OF_AN_RDD, parent_ids=[0])
+        rows["jobs"][0].update(stage_ids=[0, 1], end_wall_ns=rows["jobs"].pop()["end_wall_ns"])
+        return job
+
+    (found,) = shuffled(READER).found(tmp_path / "reader", INFERRED)
+    assert found.place.stage_id == 1
+    assert saves(found, 3000 * 0.97)
+    assert not shuffled("").all_found(tmp_path / "unknown", INFERRED)
+
+
+def test_near_miss_a_writer_of_the_same_name(tmp_path: Path) -> None:
+    job = inferring(10 * MIB, WRITER, "json at Load.scala:3")
+    assert not job.all_found(tmp_path, INFERRED)
+
+
+def test_near_miss_a_reader_that_lists_files(tmp_path: Path) -> None:
+    assert not inferring(0, READER, "json at Load.scala:3", OF_PATHS).all_found(tmp_path, INFERRED)
+
+
+def test_healthy_rows_of_python_that_are_used(tmp_path: Path) -> None:
+    job = inferring(MIB, "org.apache.spark.rdd.RDD.collect", "sum at load.py:3")
+    assert not job.all_found(tmp_path, INFERRED)

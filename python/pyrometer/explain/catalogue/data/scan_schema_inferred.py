@@ -2,22 +2,28 @@
 
 What it is
     `spark.read.csv(..., inferSchema=True)`, `spark.read.json(path)` and schema merging of Parquet
-    read files before the query that they are for reads them again.
+    read files before the query that they are for reads them again. `spark.read.json` of a column
+    or an RDD of texts, and `createDataFrame(rdd, samplingRatio=...)`, compute these rows for it,
+    and again for the query.
 
 Mechanism
-    With the schema given, the job is not run. Its tasks' time is taken away whole, and with it the
-    driver's time before its stage.
+    With the schema given, the job is not run. The time of its last stage's tasks is taken away
+    whole, and with it the driver's time before it. What the stages before shuffled stays: Spark
+    keeps it, and the query needs it.
 
 Evidence
-    Stages named after a reader (`json at`, `csv at`, `load at`) whose job reads input, shuffles
-    nothing and writes nothing.
+    Stages named after a reader (`json at`, `jsonFromDataFrame at`, `csv at`, `load at`,
+    `createDataFrame at`) whose job reads input, shuffles nothing and writes nothing. Where the
+    stage's call site is in Spark's reader, the job may have stages before it, and rows that come
+    from no file.
 
 Remedy
     Give the schema: `.schema(...)`, once and for all, or a table whose catalogue has it.
 
 When it is wrong
-    Where the call is a writer's of the same name that read its input and wrote nothing; the schema
-    that is inferred may change with the data, and a fixed one then drops columns.
+    Where the call is a writer's of the same name that read its input and wrote nothing, and the log
+    has no call sites; the schema that is inferred may change with the data, and a fixed one then
+    drops columns.
 
 Source
     `inferSchema`, `samplingRatio`, `mergeSchema` in Spark's documentation of data sources.
@@ -25,90 +31,140 @@ Source
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less, LessGap
-from pyrometer.explain.facts import Facts, exactly
+from pyrometer.explain.evidence.task_costs import read_bytes
+from pyrometer.explain.facts import Facts, TaskColumns, exactly
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Evidence, Place, Remedy
 from pyrometer.explain.what_if import Extent
+from pyrometer.simulation.measured import Stage
 
-READERS = ("json at ", "csv at ", "xml at ", "load at ", "parquet at ", "orc at ", "table at ")
+READER = re.compile(
+    r"(json|csv|xml|load|parquet|orc|table|createDataFrame|toDF)(FromDataFrame)? at "
+)
 IN_SQL = "sql at "
 """A statement that names files: the job that infers reads them as text."""
 ACHIEVED = (0.9, 1.0)
 """Share that goes; low: the first use of a file system and of its classes moves to the next job."""
 MOST = 5
+_CALLED = """
+SELECT stage_id, coalesce(stage_attempt, 0),
+  regexp_matches(details, 'DataFrameReader[.]|[.]PythonSQLUtils[.]\\w+FromDataFrame'),
+  regexp_matches(details, 'DataFrameWriter|DataStreamWriter'),
+  regexp_matches(rdd_names, 'Scan (text|binaryFile)') AND contains(rdd_names, 'mapPartitions'),
+  regexp_matches(rdd_names, '"Scan') AND contains(rdd_names, 'mapPartitions')
+FROM stages
+"""
+
+
+@dataclass(frozen=True)
+class Called:
+    """What the log says of a stage: who called, and what it computes on partitions of a scan.
+
+    Attributes
+    ----------
+    reader, writer : bool
+        Whether the call site is in Spark's reader, or writer, of data sources.
+    of_text, of_scan : bool
+        Whether it goes over files as text (or as what their format does not say), or over rows of
+        any scan, an RDD's included.
+    """
+
+    reader: bool = False
+    writer: bool = False
+    of_text: bool = False
+    of_scan: bool = False
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
-    as_text = _reading_text(facts)
-    jobs: dict[int | None, list[int]] = {}
+    called = _called(facts)
+    jobs: dict[int | None, list[Stage]] = {}
     for stage in facts.stages:
-        jobs.setdefault(stage.job_id, []).append(stage.number)
+        jobs.setdefault(stage.job_id, []).append(stage)
     found = []
-    for numbers in jobs.values():
-        stage = facts.stages[numbers[-1]]
-        name = stage.name or ""
-        in_sql = name.startswith(IN_SQL) and stage.number in as_text
-        if len(numbers) > 1 or not (in_sql or name.startswith(READERS)):
-            continue
+    for stages in jobs.values():
+        stage = max(stages, key=lambda one: (one.stage_id, one.attempt))
+        how = called.get(stage.number, Called())
         tasks = facts.tasks_of(stage.number)
-        moved = sum(
-            tasks.total(name)
-            for name in (
-                "output_bytes", "shuffle_written_bytes", "shuffle_read_local_bytes",
-                "shuffle_read_remote_bytes",
-            )
-        )  # fmt: skip
-        if tasks.count and not moved and tasks.total("input_bytes") > 0:
+        if _infers(stage, how, tasks, alone=len(stages) == 1):
             found.append((float(tasks.duration_ns.sum()), stage, tasks))
     found.sort(key=lambda one: -one[0])
     for total, stage, tasks in found[:MOST]:
-        read = tasks.total("input_bytes")
-        sql = f"stage_id = {stage.stage_id} AND stage_attempt = {stage.attempt}"
-        until = float(stage.submit_ns)
-        begin = float(np.nanmin(tasks["launch_wall_ns"]))
-        yield Suspect(
-            place=Place(layer="stage", stage_id=stage.stage_id, stage_attempt=stage.attempt,
-                        stages_count=1, source=stage.called),
-            mechanism=(
-                f"The job of '{stage.called}' read {units.size(read)} in {units.duration(total)} of"
-                f" {units.counted(tasks.count, 'task')}, and gave nothing but a schema."
-            ),
-            change=(
-                Less("inference", {stage.number: 1.0}),
-                LessGap(
-                    {stage.number: max(0.0, begin - until)}, frozenset({stage.number}), "schema"
-                ),
-            ),
-            extent=Extent(n=tasks.count).times(*ACHIEVED),
-            evidence=[
-                Evidence(what="read to infer a schema", estimate=exactly(read, tasks.count),
-                         unit="bytes", table="tasks",
-                         link=f"/stage/{stage.stage_id}/{stage.attempt}",
-                         query=f"SELECT sum(input_bytes) FROM tasks WHERE {sql}"),
-            ],
-            remedies=[
-                Remedy(kind="code", text="give the schema",
-                       before="spark.read.json(path)",
-                       after='spark.read.schema("id BIGINT, name STRING").json(path)'),
-            ],
-        )  # fmt: skip
+        yield _suspect(stage, tasks, total)
 
 
-def _reading_text(facts: Facts) -> set[int]:
-    """Numbers of stages that scan files as text, or as what their format does not say."""
-    rows = facts.tables.query(
-        "SELECT stage_id, coalesce(stage_attempt, 0) FROM stages"
-        " WHERE regexp_matches(rdd_names, 'Scan (text|binaryFile)') AND contains(rdd_names,"
-        " 'mapPartitions')"
-    )
-    found = {facts.number(stage, attempt) for stage, attempt in rows}
-    return {number for number in found if number is not None}
+def _called(facts: Facts) -> Mapping[int, Called]:
+    found = {}
+    for stage_id, attempt, *how in facts.tables.query(_CALLED):
+        number = facts.number(stage_id, attempt)
+        if number is not None:
+            found[number] = Called(*map(bool, how))
+    return found
+
+
+def _infers(stage: Stage, how: Called, tasks: TaskColumns, *, alone: bool) -> bool:
+    """Whether the last stage of a job only learns a schema."""
+    name = stage.name or ""
+    named = READER.match(name) or (name.startswith(IN_SQL) and how.of_text)
+    if not named or how.writer or not tasks.count:
+        return False
+    written = tasks.total("output_bytes") + tasks.total("shuffle_written_bytes")
+    read, input_bytes = float(read_bytes(tasks).sum()), tasks.total("input_bytes")
+    if written or (read > input_bytes and not how.reader):
+        return False
+    if not alone and not how.reader:
+        return False
+    # Jobs that list files, or read footers, have no scan.
+    return read > 0 or (how.reader and how.of_scan)
+
+
+def _suspect(stage: Stage, tasks: TaskColumns, total: float) -> Suspect:
+    read = float(read_bytes(tasks).sum())
+    columns = "input_bytes + shuffle_read_local_bytes + shuffle_read_remote_bytes"
+    sql = f"stage_id = {stage.stage_id} AND stage_attempt = {stage.attempt}"
+    until = float(stage.submit_ns)
+    begin = float(np.nanmin(tasks["launch_wall_ns"]))
+    what = f"read {units.size(read)}" if read else "went over its rows"
+    return Suspect(
+        place=Place(layer="stage", stage_id=stage.stage_id, stage_attempt=stage.attempt,
+                    stages_count=1, source=stage.called),
+        mechanism=(
+            f"The job of '{stage.called}' {what} in {units.duration(total)} of"
+            f" {units.counted(tasks.count, 'task')}, and gave nothing but a schema."
+        ),
+        change=(
+            Less("inference", {stage.number: 1.0}),
+            LessGap({stage.number: max(0.0, begin - until)}, frozenset({stage.number}), "schema"),
+        ),
+        extent=Extent(n=tasks.count).times(*ACHIEVED),
+        evidence=[
+            Evidence(what="read to infer a schema", estimate=exactly(read, tasks.count),
+                     unit="bytes", table="tasks",
+                     link=f"/stage/{stage.stage_id}/{stage.attempt}",
+                     query=f"SELECT sum({columns}) FROM tasks WHERE {sql}"),
+        ],
+        remedies=[_remedy(stage.name or "")],
+    )  # fmt: skip
+
+
+def _remedy(name: str) -> Remedy:
+    schema = '"id BIGINT, name STRING"'
+    if name.startswith(("createDataFrame", "toDF")):
+        before, after = "(rdd, samplingRatio=0.5)", f"(rdd, {schema})"
+        return Remedy(kind="code", text="give the schema", before=f"spark.createDataFrame{before}",
+                      after=f"spark.createDataFrame{after}")  # fmt: skip
+    found = READER.match(name)
+    reader = found[1] if found and found[1] != "table" else "json"
+    of = "texts" if "FromDataFrame" in name else "path"
+    return Remedy(kind="code", text="give the schema", before=f"spark.read.{reader}({of})",
+                  after=f"spark.read.schema({schema}).{reader}({of})")  # fmt: skip
 
 
 RULE = Rule(
