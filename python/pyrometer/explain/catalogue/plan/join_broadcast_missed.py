@@ -3,7 +3,8 @@
 What it is
     A sort-merge (or shuffled hash) join of a large table with one of some megabytes: the large one
     is written, sent, read and sorted again. Or adaptive execution sees how small the other side is
-    when the large one has been shuffled, and broadcasts it then.
+    when the large one has been shuffled, and broadcasts it then. Or an outer join keeps the rows of
+    the small side that match nothing: Spark does not broadcast a side that it has to keep.
 
 Mechanism
     With the small side broadcast, the large side stays where it is: no shuffle of it, and no sort.
@@ -11,18 +12,23 @@ Mechanism
     exchange and its sort, with the waits for a CPU that go with it; without samples, their metrics,
     which hold writing, waiting and sorting, and neither partitioning nor serialising: of 3 million
     rows on two slots they were 156 ms where the samples found 1.47 s (one run, 2026-11-25). What
-    the broadcast costs is left in the interval.
+    the broadcast costs is left in the interval; where a small side is kept, so is what it costs to
+    find its unmatched rows in another way, unless they are dropped above the join, or there are
+    none.
 
 Evidence
     Bytes of both sides in the metrics of their exchanges; CPU samples of exchange and sort, or
     shuffle write time, fetch wait and sort time.
 
 Remedy
-    Factor `spark.sql.autoBroadcastJoinThreshold` above the size of the small side; or a hint.
+    Factor `spark.sql.autoBroadcastJoinThreshold` above the size of the small side; or a hint. Where
+    an outer join keeps the small side: an inner join if its unmatched rows are not needed, and if
+    they are, the large side aggregated by the key first, or the unmatched rows added by a union.
 
 When it is wrong
-    Outer joins can only broadcast one of the sides. A broadcast takes heap of the driver and of
-    every executor, several times the shuffled bytes: with little heap it fails.
+    Where an outer join keeps the small side, another join gives other rows if some match nothing: a
+    run in which there are none proves it for its data only. A broadcast takes heap of the driver
+    and of every executor, several times the shuffled bytes: with little heap it fails.
 
 Source
     Spark's documentation of SQL performance tuning, "Join Strategy Hints" and "Automatically
@@ -36,11 +42,13 @@ from collections.abc import Iterator
 
 from pyrometer.accounts.plan_schema import Node
 from pyrometer.core import units
-from pyrometer.explain.evidence.node_costs import cpu_of_nodes, metric_times
-from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans
+from pyrometer.explain.evidence.node_costs import above, cpu_of_nodes, metric_times
+from pyrometer.explain.evidence.plan_columns import drops_unmatched
+from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans, rows_out
 from pyrometer.explain.evidence.saying import code, factor, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
+from pyrometer.explain.schema import Remedy
 
 NAMES = ("SortMergeJoin", "ShuffledHashJoin")
 LATE = "BroadcastHashJoin"
@@ -51,6 +59,9 @@ ACHIEVED = (0.5, 1.0)
 """Of shuffle and sort of the large side: to build and probe the broadcast table costs the rest."""
 ACHIEVED_LATE = (0.8, 1.0)
 """Of the shuffle where the broadcast is made all the same."""
+ACHIEVED_KEPT = (0.2, 1.0)
+"""Of shuffle and sort of the large side where unmatched rows of the small one have to be found in
+another way, which reads the keys of the large side again. Not measured; assumed."""
 BY_METRICS = (0.5, 8.0)
 """Of the times that the metrics hold: see above."""
 EXPANDS = 10
@@ -59,6 +70,8 @@ MOST_OF_HEAP = 0.2
 _BROADCASTS = {"Inner": (0, 1), "LeftOuter": (1,), "LeftSemi": (1,), "LeftAnti": (1,),
                "RightOuter": (0,)}  # fmt: skip
 """Sides that may be broadcast, by type of the join."""
+_KEEPS = {"LeftOuter": (0,), "RightOuter": (1,), "FullOuter": (0, 1)}
+"""Sides whose unmatched rows are kept, which Spark does not broadcast."""
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
@@ -125,26 +138,21 @@ def _exchange(plan: Plan, side: Node) -> Node | None:
 
 def _suspect(facts: Facts, plan: Plan, node: Node) -> Suspect | None:
     sides = plan.below(node)
-    exchanges = [_exchange(plan, side) for side in sides]
-    if len(exchanges) != 2 or exchanges[0] is None or exchanges[1] is None:
+    exchanges = [one for one in (_exchange(plan, side) for side in sides) if one is not None]
+    sizes = [size for size in (metric(one, "data size") for one in exchanges) if size is not None]
+    if len(sides) != 2 or len(sizes) != 2:
         return None
-    sizes = [metric(one, "data size") if one is not None else None for one in exchanges]
-    if sizes[0] is None or sizes[1] is None:
-        return None
-    kind = next((name for name in _BROADCASTS if f", {name}" in (node.simple_string or "")), None)
-    allowed = _BROADCASTS.get(kind or "", ())
-    if not allowed:
-        return None
-    small = min(allowed, key=lambda side: sizes[side] or 0)
+    text = node.simple_string or ""
+    kind = next((name for name in (*_BROADCASTS, *_KEEPS) if f", {name}" in text), "")
+    small = 0 if sizes[0] < sizes[1] else 1
     large = 1 - small
+    is_kept = small in _KEEPS.get(kind, ())
     heap = facts.measured.settings.memory_bytes if facts.measured else 0
-    if (sizes[small] or 0) * EXPANDS > MOST_OF_HEAP * heap or (sizes[small] or 0) >= (
-        sizes[large] or 0
-    ):
+    if small not in _BROADCASTS.get(kind, ()) and not is_kept:
+        return None
+    if sizes[small] * EXPANDS > MOST_OF_HEAP * heap or sizes[small] >= sizes[large]:
         return None
     exchange, sort = exchanges[large], sides[large]
-    if exchange is None:
-        return None
     label = f"shuffle {plan.sql.sql_id} {exchange.node_id}"
     nodes = [exchange, *([sort] if sort.name == "Sort" else [])]
     cost = cpu_of_nodes(facts, plan, label, {one.node_id for one in nodes})
@@ -154,26 +162,68 @@ def _suspect(facts: Facts, plan: Plan, node: Node) -> Suspect | None:
         how = "writing, fetching and sorting the large side took at least"
     if cost is None:
         return None
-    level = str(max(10 << 20, 2 * (sizes[small] or 0)))
+    level = str(max(10 << 20, 2 * sizes[small]))
     link = f"/sql/{plan.sql.sql_id}/{node.node_id}"
+    remedies = [factor(SETTING, level, f"broadcast up to {units.size(int(level))}")]
+    why, refute = "", None
+    if is_kept:
+        lost = _unmatched(plan, node, exchange, large)
+        why, refute = f" It keeps the unmatched rows of the small side{lost}.", REFUTE_KEPT
+        if bounds is ACHIEVED and not lost:
+            bounds = ACHIEVED_KEPT
+        remedies = _other_joins(kind)
     return Suspect(
         place=place(facts, "sql", cost.lost, sql_id=plan.sql.sql_id, node_id=node.node_id,
-                    operator=node.name, setting=SETTING),
+                    operator=node.name, setting=None if is_kept else SETTING),
         mechanism=(
             f"{node.name} shuffles {units.size(sizes[large])} to meet {units.size(sizes[small])}:"
-            f" {how} {units.duration(cost.ns)} of tasks."
+            f" {how} {units.duration(cost.ns)} of tasks.{why}"
         ),
         change=cost.change,
         extent=cost.extent.times(*bounds),
         evidence=[
-            shown_by("bytes of the small side", float(sizes[small] or 0), "bytes", "node_metrics",
+            shown_by("bytes of the small side", float(sizes[small]), "bytes", "node_metrics",
                  "show --json: sql[].nodes[].metrics", link),
-            shown_by("bytes of the large side", float(sizes[large] or 0), "bytes", "node_metrics",
+            shown_by("bytes of the large side", float(sizes[large]), "bytes", "node_metrics",
                  "show --json: sql[].nodes[].metrics", link),
         ],
-        remedies=[factor(SETTING, level, f"broadcast up to {units.size(int(level))}")],
+        remedies=remedies,
+        refute=refute,
     )  # fmt: skip
 
+
+def _unmatched(plan: Plan, node: Node, exchange: Node, large: int) -> str:
+    """Say why no unmatched row of the small side is lost without an outer join; "" if some may."""
+    dropping = drops_unmatched(plan, node, large, above(plan, node))
+    if dropping is not None:
+        return f", which {dropping.name} (node {dropping.node_id}) drops"
+    out, read = rows_out(plan, node), rows_out(plan, exchange)
+    if out is not None and out == read:
+        return ", of which there may be none: the join gives as many rows as the large side has"
+    return ""
+
+
+def _other_joins(kind: str) -> list[Remedy]:
+    one_side = kind == "FullOuter"
+    instead = "left" if one_side else "inner"
+    given = f'large.join(broadcast(small), "k", "{instead}")'
+    outer = f'large.join(small, "k", "{"full" if one_side else "right"}")'
+    return [
+        code(f"if unmatched rows of the small side are not needed: a join that is {instead}, and"
+             " broadcasts it", outer, given),
+        code("if they are needed: aggregate the large side by the key before the join, or add them"
+             " by a union", outer,
+             f"{given}.unionByName(\n"
+             '    small.join(large.select("k").distinct(), "k", "left_anti"),\n'
+             "    allowMissingColumns=True)"),
+    ]  # fmt: skip
+
+
+REFUTE_KEPT = (
+    "Count the rows of the small side that match nothing: if there are some, and the result needs"
+    " them, another join loses them. Otherwise make it: if the query takes as long, the shuffle is"
+    " not why."
+)
 
 RULE = Rule(
     code="join.broadcast-missed",
