@@ -15,6 +15,8 @@ Sides = frozenset[int]
 _NUMBER = re.compile(r"(?<=[\w)`\]}])#(\d+)")
 _ALIAS = re.compile(r" AS \S*#(\d+)L?$")
 _COLUMN = r"[\w.`]+#\d+L?"
+COLUMN = re.compile(_COLUMN)
+"""A column with its number."""
 _PLAIN = rf"(?:cast\({_COLUMN} as \w+\)|{_COLUMN})"
 _COMPARES = r"(?:=|<|>|<=|>=)"
 _REJECTS = re.compile(
@@ -70,6 +72,14 @@ def listed(text: str | None, name: str = "") -> list[str]:
     return parts(after) if found else []
 
 
+def aliases(node: Node) -> Iterator[tuple[int, str]]:
+    """Give the numbers of columns that a projection makes, each with what it is made of."""
+    for part in listed(node.simple_string):
+        alias = _ALIAS.search(part)
+        if alias is not None:
+            yield int(alias[1]), part[: alias.start()]
+
+
 class Origins:
     """From which side of a join columns come, as far as its plan says; else from both."""
 
@@ -87,12 +97,9 @@ class Origins:
 
     def pass_through(self, node: Node, *, plain: bool = False) -> None:
         """Note what a node above gives new names to; plain columns only, else it is of both."""
-        for part in listed(node.simple_string):
-            alias = _ALIAS.search(part)
-            if alias is not None:
-                text = part[: alias.start()]
-                known = not plain or re.fullmatch(_PLAIN, text) is not None
-                self._sides[int(alias[1])] = self.of(text) if known else BOTH
+        for number, text in aliases(node):
+            known = not plain or re.fullmatch(_PLAIN, text) is not None
+            self._sides[number] = self.of(text) if known else BOTH
 
 
 def _ran(plan: Plan, node: Node) -> Iterator[Node]:
@@ -142,7 +149,7 @@ def drops_unmatched(plan: Plan, join: Node, side: int, over: Iterable[Node]) -> 
             text = (node.simple_string or "").removeprefix("Filter ")
             for part in conjuncts(text):
                 if _REJECTS.fullmatch(part) and any(
-                    origins.of(name) == {side} for name in re.findall(_COLUMN, part)
+                    origins.of(name) == {side} for name in COLUMN.findall(part)
                 ):
                     return node
         elif node.name == "Project":

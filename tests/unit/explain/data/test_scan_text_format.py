@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.support.explain.planned import node, operator, plan
-from tests.support.explain.planted import holds, in_a_row, job, judged_with
+import pytest
+from tests.support.explain.planned import expression, node, operator, plan
+from tests.support.explain.planted import holds, in_a_row, job, judged_with, samples, stack
 
+from pyrometer.attribution.schema import Operator
 from pyrometer.explain.catalogue.data.scan_text_format import RULE
 from pyrometer.explain.schema import Finding
 
@@ -73,3 +75,71 @@ def test_scans_of_the_same_input_are_one_cause(tmp_path: Path) -> None:
 
 def test_near_miss_scans_of_other_inputs(tmp_path: Path) -> None:
     assert len(several(tmp_path, "file:/in/a", "file:/in/b")) == 2
+
+
+FROM_CSV = "[from_csv(StructField(id,LongType,true), value#1, Some(UTC), None) AS r#2]"
+BY_HAND = "[split(value#1, ,, -1) AS r#2]"
+IN_EXPRESSION = "org.apache.spark.sql.catalyst.expressions.CsvToStructs.nullSafeEval"
+
+
+def parsing(
+    folder: Path, share: float, made: str = FROM_CSV, scan: str = "Scan text ",
+    operators: tuple[Operator, ...] = (), frame: str = IN_EXPRESSION,
+) -> list[Finding]:  # fmt: skip
+    """Rows of a scan go through a projection, of whose samples a share parses."""
+    world = job()
+    if share:
+        samples(world, share, java_stack=stack(world, frame, "com.univocity.Parser.parse"))
+    top, middle, below = (
+        node(0, "HashAggregate", None, [0]), node(1, "Project", 0, []), node(2, scan, 1, [0])
+    )  # fmt: skip
+    middle.simple_string = f"Project {made}"
+    below.simple_string = f"File{scan}[value#1] Batched: false"
+    change: Any = plan(top, middle, below, operators=operators)
+    return [one for one in judged_with(folder, world, RULE, change).findings if one.shown]
+
+
+@pytest.mark.parametrize("scan", ["Scan text ", "Scan parquet db.messages"])
+def test_text_of_files_that_an_expression_parses(tmp_path: Path, scan: str) -> None:
+    (one,) = parsing(tmp_path, 0.5, scan=scan)
+    # Half of the CPU with its waits, 3.2 of 8 s on two slots: 60 to 98 % of it.
+    assert holds(one, 3.2 * 0.8 / 2)
+    assert (one.place.operator, one.place.expression) == ("Project", "from_csv(value#1)")
+    assert scan.strip() in one.mechanism
+
+
+def by_hand(*seconds: float) -> tuple[Operator, ...]:
+    texts = ("split(value#1, ,, -1)", "cast(r#2[1] as double)", "concat(r#2[0], x#9)")
+    return (operator("Project", 1, sum(seconds), *(
+        expression(text, s, s / sum(seconds)) for text, s in zip(texts, seconds, strict=False)
+    )),)  # fmt: skip
+
+
+def test_lines_that_are_taken_apart_by_hand(tmp_path: Path) -> None:
+    (one,) = parsing(tmp_path, 0.0, BY_HAND, operators=by_hand(2.0, 0.8))
+    assert holds(one, 3.2 * 0.8 / 2)
+    assert one.place.expression == "split(value#1, ,, -1)"
+
+
+def test_what_reads_other_columns_too_stays(tmp_path: Path) -> None:
+    (one,) = parsing(tmp_path, 0.0, BY_HAND, operators=by_hand(1.4, 0.7, 3.0))
+    # 2.1 of 5.6 s of CPU.
+    assert holds(one, 2.4 * 0.8 / 2)
+    assert not holds(one, 5.8 * 0.8 / 2)
+
+
+def test_near_miss_a_column_that_is_split(tmp_path: Path) -> None:
+    found = parsing(tmp_path, 0.0, BY_HAND, scan="Scan parquet ", operators=by_hand(2.0, 0.8))
+    assert not found
+
+
+def test_near_miss_rows_that_come_from_no_file(tmp_path: Path) -> None:
+    assert not parsing(tmp_path, 0.5, scan="Scan ExistingRDD")
+
+
+def test_near_miss_another_parser_in_the_same_stage(tmp_path: Path) -> None:
+    assert not parsing(tmp_path, 0.5, frame="org.apache.spark.sql.catalyst.csv.UnivocityParser.x")
+
+
+def test_healthy_text_that_takes_no_time_to_parse(tmp_path: Path) -> None:
+    assert not parsing(tmp_path, 0.01)

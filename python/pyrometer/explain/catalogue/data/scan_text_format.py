@@ -2,24 +2,28 @@
 
 What it is
     CSV or JSON is read: each value is found, parsed and converted for every query, also those of
-    columns and rows that the query does not need.
+    columns and rows that the query does not need. Or the text is a column, or lines, of files, and
+    expressions parse it: `from_csv`, `from_json`, `split` with the conversions of its parts.
 
 Mechanism
     In a columnar format with types, values are decoded, and only the wanted columns are read. Taken
     away is the CPU of the scan by samples, in its stages; without samples, the CPU that parsing its
-    bytes takes at `RATE`, never more than its stages used. Scans of the same input, each of which
-    parses it again, are one cause.
+    bytes takes at `RATE`, never more than its stages used. Of expressions it is their CPU by
+    samples. Scans of the same input, or expressions that are alike on it, each of which parses it
+    again, are one cause.
 
 Evidence
     CPU samples of the scan's operator; else "size of files read" of the scan and the CPU of its
-    stages by Spark's counter.
+    stages by Spark's counter. CPU samples with a frame of `CsvToStructs`, `JsonToStructs` or
+    `XmlToStructs`, in stages that scan files and whose plan has such a call; and in lines of
+    generated code of expressions that read nothing but lines of a text file.
 
 Remedy
     Convert the data once, to Parquet or ORC, and read that.
 
 When it is wrong
-    Data that is read once costs as much to convert. Compressed text has more bytes to parse than
-    the log counts.
+    Data that is read once costs as much to convert, such as messages of a queue. Compressed text
+    has more bytes to parse than the log counts.
 
 Source
     Measured: a million rows of six columns took 1.19 to 1.21 s of CPU from CSV, 1.09 s from JSON
@@ -30,11 +34,12 @@ Source
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 from pyrometer.accounts.plan_schema import Node
 from pyrometer.core import units
 from pyrometer.explain.evidence.alike import alike
+from pyrometer.explain.evidence.parsed_text import ParsedText, parsed_texts
 from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.plan_nodes import (
     Plan,
@@ -43,6 +48,7 @@ from pyrometer.explain.evidence.plan_nodes import (
     plans,
     sampled,
     shares_of_stages,
+    unnumbered,
 )
 from pyrometer.explain.evidence.saying import place, shown_by
 from pyrometer.explain.evidence.shared_subtrees import input_of
@@ -64,13 +70,41 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     yield from alike(_each(facts))
 
 
-def _each(facts: Facts) -> Iterator[tuple[str, float, Suspect]]:
-    """Give each scan of text, with what it reads."""
+def _each(facts: Facts) -> Iterator[tuple[Hashable, float, Suspect]]:
+    """Give each scan of text, with what it reads, and each expression that parses such."""
     for plan in plans(facts):
         for node in plan.sql.nodes:
             kind = _TEXT.search(node.name.strip()) or _TEXT.search(node.simple_string or "")
             if kind and (found := _suspect(facts, plan, node, kind[1] or kind[2])):
                 yield input_of(node), *found
+    for one in parsed_texts(facts):
+        yield (input_of(one.scan), unnumbered(one.expression)), *_by_expression(facts, one)
+
+
+def _by_expression(facts: Facts, found: ParsedText) -> tuple[float, Suspect]:
+    sql_id, node = found.plan.sql.sql_id, found.node
+    costs = {n: share * facts.cpu_ns.get(n, 0.0) for n, share in found.shares.items()}
+    cpu = sum(costs.values())
+    return cpu, Suspect(
+        place=place(facts, "data", costs, sql_id=sql_id, node_id=node.node_id, operator=node.name,
+                    expression=found.expression),
+        mechanism=(
+            f"{node.name} parses text that {found.scan.name.strip()} reads, by"
+            f" {unnumbered(found.expression)[:80]}: {units.duration(cpu)} of CPU."
+        ),
+        change=(facts.less_cpu(f"parse {sql_id}", found.shares),),
+        extent=found.extent.times(*ACHIEVED),
+        evidence=[
+            shown_by("CPU of the expressions that parse", cpu, "ns", "samples",
+                     "show --json: operators[]", f"/sql/{sql_id}/{node.node_id}",
+                     found.samples_count),
+        ],
+        remedies=[
+            Remedy(kind="data", text="store the parsed columns once, in a columnar format",
+                   before='df.select(from_csv("line", schema).alias("r")).select("r.*")',
+                   after="spark.read.parquet(path)"),
+        ],
+    )  # fmt: skip
 
 
 def _suspect(facts: Facts, plan: Plan, node: Node, kind: str) -> tuple[float, Suspect] | None:

@@ -97,7 +97,7 @@ def _suspect(
     listed = ", ".join(map(str, nodes))
     saved = saves(texts, parsing_ns, _jvms(facts))
     sampled = parsing.extent(low=_without_queue(facts, spent))
-    change = facts.less_cpu(f"json {sql_id} {node.node_id}", parsing.by_stage)
+    change = facts.less_cpu(f"parse {sql_id}", parsing.by_stage)
     return parsing_ns * saved.high, Suspect(
         place=place(facts, "sql", spent, sql_id=sql_id, node_id=node.node_id, operator=node.name,
                     expression=next(call.whole for each, call in text.calls if each is node)),
@@ -192,7 +192,7 @@ RULE = Rule(
     cause="repeated parsing",
     suspects=_suspects,
     needs=(SQL_PLANS, SAMPLES),
-    explains=("expression.per-row",),
+    explains=("expression.per-row", "scan.text-format"),
     refute="Parse the text once with from_json, and take the fields: if the stage takes as long, it"
     " is not the parsing.",
 )
