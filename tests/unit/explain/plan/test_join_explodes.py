@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.support.explain.planned import node, operator, plan
 from tests.support.explain.planted import holds, job, judged_with
 
@@ -13,15 +14,21 @@ from pyrometer.explain.schema import Finding
 
 
 def found(
-    folder: Path, out: int, groups: int, name: str = "SortMergeJoin", seconds: float = 4.2
-) -> list[Finding]:
+    folder: Path, out: int, groups: int, name: str = "SortMergeJoin", seconds: float = 4.2,
+    keys: str = "a#2", functions: str = "partial_count(1)", further: str = "",
+    above: str = "HashAggregate",
+) -> list[Finding]:  # fmt: skip
+    """A join of columns k#1, a#2 of 100 000 rows and j#3, b#4 of 10 000, 40 of them for each."""
     change: Any = plan(
-        node(0, "HashAggregate", None, [0], number_of_output_rows=groups),
-        node(1, name, 0, [0], number_of_output_rows=out),
-        node(2, "Scan a", 1, [0], number_of_output_rows=100_000),
-        node(3, "Scan b", 1, [0], number_of_output_rows=10_000),
+        top := node(0, above, None, [0], number_of_output_rows=groups),
+        join := node(1, name, 0, [0], number_of_output_rows=out),
+        left := node(2, "Scan a", 1, [0], number_of_output_rows=100_000),
+        right := node(3, "Scan b", 1, [0], number_of_output_rows=10_000),
         operators=(operator(name, 1, seconds),),
     )
+    top.simple_string = f"{above}(keys=[{keys}], functions=[{functions}])"
+    join.simple_string = f"{name} [k#1], [j#3], Inner{further}"
+    left.simple_string, right.simple_string = "Scan a[k#1,a#2]", "Scan b[j#3,b#4]"
     return [one for one in judged_with(folder, job(), RULE, change).findings if one.shown]
 
 
@@ -30,7 +37,7 @@ def test_rows_multiply_and_are_aggregated(tmp_path: Path) -> None:
     (one,) = found(tmp_path, 4_000_000, 500)
     assert holds(one, 4.8 / 2 * 0.975 * 0.75)
     assert (one.place.node_id, one.place.operator) == (1, "SortMergeJoin")
-    assert "reduces the rows again" in one.mechanism
+    assert "HashAggregate reduces the rows to 500 again" in one.mechanism
     assert one.saving.elapsed_ns.low is not None
     assert one.saving.elapsed_ns.low > 0.5e9
 
@@ -54,3 +61,38 @@ def test_healthy_the_join_takes_no_time(tmp_path: Path) -> None:
 
 def test_pairs_that_nothing_reduces_may_be_wanted(tmp_path: Path) -> None:
     assert not found(tmp_path, 4_000_000, 4_000_000)
+
+
+@pytest.mark.parametrize(
+    ("keys", "functions"),
+    [("a#2", "partial_sum(b#4), partial_max(a#2)"), ("b#4", "partial_count(1)"),
+     ("a#2", "partial_sum((cast(a#2 as decimal(20,2)) * b#4))"), ("a#2", "")],
+)  # fmt: skip
+def test_a_side_that_can_be_aggregated_before(tmp_path: Path, keys: str, functions: str) -> None:
+    assert found(tmp_path, 4_000_000, 500, keys=keys, functions=functions)
+
+
+def test_groups_of_both_sides_bound_what_remains(tmp_path: Path) -> None:
+    # Of 4 000 000 rows 2 groups leave 100 000 * 2 at most, 39 of them nearly all.
+    (one,) = found(tmp_path / "few", 4_000_000, 2, keys="a#2, b#4")
+    assert holds(one, 4.8 / 2 * 0.95 * 0.75)
+    assert not found(tmp_path / "many", 4_000_000, 500, keys="a#2, b#4")
+
+
+@pytest.mark.parametrize(
+    "functions",
+    ["partial_sum((a#2 - b#4))", "partial_sum((a#2 * f(b#4, 1)))", "partial_max((a#2 * b#4))",
+     "partial_collect_list(b#4)", "partial_sum(c#9)"],
+)  # fmt: skip
+def test_near_miss_pairs_are_what_is_computed(tmp_path: Path, functions: str) -> None:
+    assert not found(tmp_path, 4_000_000, 500, functions=functions)
+
+
+@pytest.mark.parametrize("further", [", (a#2 > b#4)", ", BuildRight, (a#2 > b#4), false"])
+def test_near_miss_pairs_are_compared_further(tmp_path: Path, further: str) -> None:
+    assert not found(tmp_path, 4_000_000, 500, further=further)
+
+
+@pytest.mark.parametrize("above", ["Window", "Filter", "SortMergeJoin", "Generate"])
+def test_near_miss_other_work_on_pairs_comes_first(tmp_path: Path, above: str) -> None:
+    assert not found(tmp_path, 4_000_000, 500, above=above)
