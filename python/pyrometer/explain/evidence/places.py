@@ -22,10 +22,15 @@ def largest(
 
     @wraps(weighed)
     def kept(facts: Facts) -> Iterator[Suspect]:
-        found = sorted(weighed(facts), key=lambda pair: -pair[0])
-        yield from (suspect for _, suspect in found[:MOST_SUSPECTS])
+        yield from most(weighed(facts))
 
     return kept
+
+
+def most(weighed: Iterable[tuple[float, Suspect]]) -> Iterator[Suspect]:
+    """Give the suspects that can save most, each with that bound, largest first."""
+    found = sorted(weighed, key=lambda pair: -pair[0])
+    yield from (suspect for _, suspect in found[:MOST_SUSPECTS])
 
 
 def of_stage(stage: Stage, layer: Layer = "stage", stages_count: int = 1) -> Place:

@@ -1,43 +1,59 @@
 """Costly expressions take much of the CPU of an operator.
 
 What it is
-    A regular expression, a parser of dates, numbers or JSON, or a conversion of decimals costs more
-    than all else that the operator computes for a row.
+    A regular expression, a parser of dates, numbers or JSON, or a conversion costs more than all
+    else that the operator computes for a row, and could cost less: by another form, or by being
+    evaluated for fewer rows.
 
 Mechanism
     The expression runs once a row (or more often, where the plan repeats it). Taken away is its CPU
-    in the stages that it ran in, with that of the operator's other costly ones, but for what
-    cheaper ones still cost for as many rows. Operators whose costliest expression is the same are
-    one cause.
+    in the stages that it ran in, with that of the operator's others of the kind, but for what a
+    cheaper one still costs for as many rows, or for the evaluations that remain. Operators whose
+    costliest expression is the same are one cause.
 
 Evidence
-    CPU samples in the lines of generated code that the expression is in.
+    CPU samples in the lines of generated code that the expression is in, and the rows that go into
+    its operator: what takes a microsecond a row counts whatever its name is. That it can cost less
+    shows in the plan: it is a pattern, and no cheap one; it builds a value (a map, an array) of
+    which only a part is taken out; it formats a value and parses it again, or converts text that a
+    file holds; it is a distance that is compared with a bound; rows are grouped by what it formats;
+    or its columns are there in fewer rows below, before a join or `explode` multiplies them. Where
+    none of these is seen the interval begins at nothing, and the finding shows with `--all` only.
 
 Remedy
-    Say it by a cheaper expression (a prefix instead of a pattern, a typed column instead of text),
-    compute it once and keep it (a column of the stored table), or filter before it.
+    Say it by a cheaper expression (a prefix instead of a pattern, a part instead of the whole),
+    compute it once and keep it (a typed column of the stored table), or compute it before rows
+    multiply.
 
 When it is wrong
-    Where the expression is what the query is about. The remedy is then a faster function, or
-    nothing.
+    Where the pattern is what the query is about, and no plainer function finds the same. Lines of
+    text files that are taken apart are `scan.text-format`.
 
 Source
-    Lines of generated code and their expressions: docs/reference/codegen.md.
+    Lines of generated code and their expressions: docs/reference/codegen.md. Shares that are saved
+    are not measured; assumed.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from pyrometer.attribution.schema import Expression, Operator
 from pyrometer.core import units
 from pyrometer.explain.catalogue.plan.expression_per_pair import JOINS
 from pyrometer.explain.evidence.alike import alike
-from pyrometer.explain.evidence.places import largest
+from pyrometer.explain.evidence.cheaper_forms import (
+    CHEAPER_NS,
+    Cheaper,
+    cheaper,
+    reads_lines,
+    together,
+)
+from pyrometer.explain.evidence.places import most
 from pyrometer.explain.evidence.plan_nodes import (
     and_more,
-    of_operators,
+    plans,
     rows_into,
     sampled,
     shares_of_stages,
@@ -49,71 +65,87 @@ from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SAMPLES, SQL_PLANS, Rule, Suspect
 
 COSTLY = re.compile(
-    r"rlike|regexp|like\(|get_json_object|from_json|json_tuple|jsontostructs|to_date|to_timestamp"
-    r"|unix_timestamp|gettimestamp|date_format|from_csv|from_xml|xpath|split\(|levenshtein|soundex"
+    r"rlike|regexp|like\(|get_json_object|json_tuple|to_date|to_timestamp"
+    r"|unix_timestamp|gettimestamp|date_format|xpath|split\(|levenshtein|soundex"
     r"|array_?sort|sort_?array|array_?(?:distinct|except|intersect|union)|arrays_?overlap|conv\("
     r"|sha\d?|md5|aes_|parse_url|format_string|format_number|cast\(.* as (date|timestamp|decimal"
     r"|double|int|bigint|string)",
     re.IGNORECASE,
 )
-"""What has a cheaper form, or can be computed when the data is written."""
-ACHIEVED = (0.3, 0.95)
-"""Of the CPU of the expression, where its rows are not known: a cheaper one still reads the column.
-Not measured; assumed."""
-CHEAPER_NS = (1000.0, 20.0)
-"""What a cheaper form costs for a row, at most and at least: to parse one short text or time, and
-to compare a column that is typed. Not measured; assumed."""
+"""What may have a cheaper form, or be computed when the data is written, whatever it costs."""
 
 
-@largest
-def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
-    yield from alike(_each(facts))
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    found = list(_each(facts))
+    for sure in (True, False):
+        groups = alike(
+            (said, ns, suspect) for is_sure, said, ns, suspect in found if is_sure is sure
+        )
+        yield from most(groups)
 
 
-def _each(facts: Facts) -> Iterator[tuple[str, float, Suspect]]:
-    """Give each operator with costly expressions, and the costliest."""
-    outside_joins = [one for one in facts.summary.operators if one.operator not in JOINS]
-    costly = of_operators(outside_joins, lambda one: COSTLY.search(one.expression) is not None)
-    for operator, found in costly:
-        expression = total(found)
-        shares = shares_of_stages(facts, operator, expression.share)
-        if not shares:
+def _each(facts: Facts) -> Iterator[tuple[bool, str, float, Suspect]]:
+    """Give each operator with costly expressions: whether it is sure, the costliest, its CPU."""
+    known = {plan.sql.sql_id: plan for plan in plans(facts)}
+    for operator in facts.summary.operators:
+        plan = None if operator.sql_id is None else known.get(operator.sql_id)
+        if plan is None or operator.operator in JOINS:
             continue
-        where = place(
-            facts, "sql", {n: s * facts.cpu_ns.get(n, 0.0) for n, s in shares.items()},
-            sql_id=operator.sql_id, node_id=operator.node_id, operator=operator.operator,
-            expression=expression.expression,
-        )  # fmt: skip
-        yield unnumbered(expression.expression), float(expression.on_cpu_ns), Suspect(
-            place=where,
-            mechanism=(
-                f"{and_more(expression.expression, len(found))}"
-                f" take{'s' * (len(found) == 1)} {units.duration(expression.on_cpu_ns)} of CPU,"
-                f" {units.percent(expression.share)} of what {operator.operator} uses."
-            ),
-            change=(facts.less_cpu(f"expression {operator.sql_id} {operator.node_id}"
-                                   f" {expression.expression}", shares),),
-            extent=sampled(expression.on_cpu, *_achieved(facts, operator, expression)),
-            evidence=[
-                shown_by("CPU of the expression", expression.on_cpu or float(expression.on_cpu_ns),
+        node = None if operator.node_id is None else plan.by_id.get(operator.node_id)
+        rows = rows_into(facts, operator)
+        forms = [
+            (one, cheaper(plan, node, rows, one))
+            for one in operator.expressions
+            if _is_costly(one, rows) and not (node and reads_lines(plan, node, one))
+        ]
+        for sure in (True, False):
+            mine = sorted(
+                (pair for pair in forms if pair[1].is_sure is sure),
+                key=lambda pair: -pair[0].on_cpu_ns,
+            )
+            expression = total([one for one, _ in mine]) if mine else None
+            shares = shares_of_stages(facts, operator, expression.share) if expression else {}
+            if expression and shares:
+                said = unnumbered(expression.expression)
+                suspect = _suspect(facts, operator, mine, shares)
+                yield sure, said, float(expression.on_cpu_ns), suspect
+
+
+def _is_costly(one: Expression, rows: int | None) -> bool:
+    """Whether an expression costs much for a row; where rows are not known, by its name."""
+    is_slow = bool(rows) and "(" in one.expression and one.on_cpu_ns >= (rows or 0) * CHEAPER_NS[0]
+    return is_slow or COSTLY.search(one.expression) is not None
+
+
+def _suspect(
+    facts: Facts,
+    operator: Operator,
+    found: Sequence[tuple[Expression, Cheaper]],
+    shares: Mapping[int, float],
+) -> Suspect:
+    expression = total([one for one, _ in found])
+    where = place(
+        facts, "sql", {n: s * facts.cpu_ns.get(n, 0.0) for n, s in shares.items()},
+        sql_id=operator.sql_id, node_id=operator.node_id, operator=operator.operator,
+        expression=expression.expression,
+    )  # fmt: skip
+    return Suspect(
+        place=where,
+        mechanism=(
+            f"{and_more(expression.expression, len(found))}"
+            f" take{'s' * (len(found) == 1)} {units.duration(expression.on_cpu_ns)} of CPU,"
+            f" {units.percent(expression.share)} of what {operator.operator} uses."
+        ),
+        change=(facts.less_cpu(f"expression {operator.sql_id} {operator.node_id}"
+                               f" {expression.expression}", shares),),
+        extent=sampled(expression.on_cpu, *together(found)),
+        evidence=[
+            shown_by("CPU of the expression", expression.on_cpu or float(expression.on_cpu_ns),
                      "ns", "samples", "show --json: operators[].expressions[]",
                      f"/sql/{operator.sql_id}/{operator.node_id}", expression.samples_count),
-            ],
-            remedies=[
-                code("say it by a cheaper expression, filter before it, or store its result as a"
-                     " column"),
-            ],
-        )  # fmt: skip
-
-
-def _achieved(facts: Facts, operator: Operator, expression: Expression) -> tuple[float, float]:
-    """Give the shares of the expression's CPU that a cheaper form saves, by its CPU for a row."""
-    rows = rows_into(facts, operator)
-    if not rows:
-        return ACHIEVED
-    each = expression.on_cpu_ns / rows
-    low, high = (1 - cost / each if each > cost else 0.0 for cost in CHEAPER_NS)
-    return max(ACHIEVED[0], low), max(ACHIEVED[1], high)
+        ],
+        remedies=[code(text) for text in dict.fromkeys(form.remedy for _, form in found)],
+    )  # fmt: skip
 
 
 RULE = Rule(

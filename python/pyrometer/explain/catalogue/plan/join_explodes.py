@@ -131,7 +131,7 @@ def _is_equality(node: Node) -> bool:
     >>> [_is_equality(Node(node_id=0, depth=0, name="", simple_string=text)) for text in texts]
     [True, False]
     """
-    return not any(part.startswith("(") for part in parts(node.simple_string or "")[1:])
+    return not any("#" in part for part in parts(node.simple_string or "")[2:])
 
 
 def _reducing(over: Sequence[Node]) -> list[Node]:
