@@ -166,7 +166,7 @@ def _is_stored_text(plan: Plan, text: str) -> bool:
     return bool(names) and all(types.get(name) == "string" for name in names)
 
 
-def fewest_rows(plan: Plan, node: Node, read: set[int]) -> int | None:
+def fewest_rows(plan: Plan, node: Node, read: frozenset[int]) -> int | None:
     """Give the least rows of a node below that has some columns: they could be used there."""
     fewest: int | None = None
     below: Node | None = _next(plan, node, read)
@@ -180,7 +180,7 @@ def fewest_rows(plan: Plan, node: Node, read: set[int]) -> int | None:
     return fewest
 
 
-def _next(plan: Plan, node: Node, read: set[int]) -> Node | None:
+def _next(plan: Plan, node: Node, read: frozenset[int]) -> Node | None:
     """Give the child of a node that has all of the columns, if one has."""
     for child in plan.children.get(node.node_id, ()):
         if _gives(plan, child, read):
@@ -188,7 +188,7 @@ def _next(plan: Plan, node: Node, read: set[int]) -> Node | None:
     return None
 
 
-def _gives(plan: Plan, node: Node, read: set[int]) -> bool:
+def _gives(plan: Plan, node: Node, read: frozenset[int]) -> bool:
     made: set[int] = set()
     for one in plan.beneath(node):
         made |= columns(one.simple_string)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import pairwise
 
 from pyrometer.accounts.plan_schema import Node
@@ -26,7 +27,8 @@ _REJECTS = re.compile(
 _DEPTH = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 
 
-def columns(text: str | None) -> set[int]:
+@lru_cache(maxsize=4096)
+def columns(text: str | None) -> frozenset[int]:
     """Give the numbers of the columns that a text names.
 
     Examples
@@ -34,7 +36,7 @@ def columns(text: str | None) -> set[int]:
     >>> sorted(columns("Project [a#1, (b#2L + 1) AS c#33, count(1)#4L], [id=#9]"))
     [1, 2, 4, 33]
     """
-    return {int(number) for number in _NUMBER.findall(text or "")}
+    return frozenset(int(number) for number in _NUMBER.findall(text or ""))
 
 
 def parts(text: str) -> list[str]:
