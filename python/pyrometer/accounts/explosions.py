@@ -51,8 +51,9 @@ def explosions(
 
     Examples
     --------
+    >>> from pyrometer.accounts.plan_schema import NodeMetric
     >>> def rows(n):
-    ...     return [{"metric": "number of output rows", "value_sum": n}]
+    ...     return [NodeMetric(metric="number of output rows", value_sum=n)]
     >>> plan = [
     ...     Node(node_id=0, depth=0, name="CartesianProduct", metrics=rows(4_000_000)),
     ...     Node(node_id=1, depth=1, parent_node_id=0, name="Range", metrics=rows(2_000)),

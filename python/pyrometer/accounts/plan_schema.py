@@ -1,11 +1,18 @@
-"""SQL executions with their plans: nodes, their metrics, and rows that multiply."""
+"""SQL executions with their plans: nodes, their metrics, and rows that multiply.
+
+A long application has a hundred thousand metrics of nodes: nodes and metrics are dataclasses with
+slots, a fifth of the memory of models and of the time to make them.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass, field
 
 from pydantic import BaseModel, Field
 
 
-class NodeMetric(BaseModel):
+@dataclass(slots=True, kw_only=True)
+class NodeMetric:
     """One metric of a plan node, over all attempts that updated it."""
 
     metric: str
@@ -15,7 +22,8 @@ class NodeMetric(BaseModel):
     value_max: int | None = None
 
 
-class Node(BaseModel):
+@dataclass(slots=True, kw_only=True)
+class Node:
     """One node of the final plan; ``node_id`` is its pre-order index.
 
     ``python_cpu_ns`` is the CPU of the Python workers that it drove, beside ``on_cpu_ns`` of the
@@ -32,8 +40,8 @@ class Node(BaseModel):
     python_cpu_ns: int | None = None
     off_cpu_ns: int | None = None
     samples_count: int | None = None
-    stage_ids: list[int] = Field(default_factory=list)
-    metrics: list[NodeMetric] = Field(default_factory=list)
+    stage_ids: list[int] = field(default_factory=list)
+    metrics: list[NodeMetric] = field(default_factory=list)
 
 
 class Explosion(BaseModel):

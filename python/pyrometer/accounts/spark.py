@@ -273,24 +273,28 @@ def sql(scope: Scope, operators: Iterable[Operator]) -> list[Sql]:
     for operator in operators:
         used[(operator.app_index, operator.sql_id, operator.node_id)].append(operator)
     nodes: dict[tuple[int, int], list[Node]] = defaultdict(list)
-    for row in tables.records(
+    texts: dict[str, str] = {}  # plans of a loop are alike: each text is held once
+    for app, sql_id, node_id, parent, depth, name, text, codegen_stage_id in tables.batches(
         "SELECT app_index, sql_id, node_id, parent_node_id, depth, trim(name) AS name,"
         " simple_string, codegen_stage_id FROM w_nodes ORDER BY ALL"
     ):
-        place = (row.pop("app_index"), row.pop("sql_id"))
-        key = (*place, row["node_id"])
-        hits = used.get(key, [])
-        nodes[place].append(
-            Node(
-                **row,
-                on_cpu_ns=_sum(o.on_cpu_ns for o in hits),
-                python_cpu_ns=_sum(o.python_cpu_ns for o in hits),
-                off_cpu_ns=_sum(o.off_cpu_ns for o in hits),
-                samples_count=sum(o.samples_count for o in hits) if hits else None,
-                stage_ids=stage_ids.get(key, []),
-                metrics=metrics.get(key, []),
-            )
+        key = (app, sql_id, node_id)
+        node = Node(
+            node_id=node_id,
+            parent_node_id=parent,
+            depth=depth,
+            name=texts.setdefault(name, name),
+            simple_string=None if text is None else texts.setdefault(text, text),
+            codegen_stage_id=codegen_stage_id,
+            stage_ids=stage_ids.get(key, []),
+            metrics=metrics.get(key, []),
         )
+        if hits := used.get(key):
+            node.on_cpu_ns = _sum(o.on_cpu_ns for o in hits)
+            node.python_cpu_ns = _sum(o.python_cpu_ns for o in hits)
+            node.off_cpu_ns = _sum(o.off_cpu_ns for o in hits)
+            node.samples_count = sum(o.samples_count for o in hits)
+        nodes[app, sql_id].append(node)
     plans = [nodes[(row["app_index"], row["sql_id"])] for row in executions]
     listed = [
         Sql(**row, nodes=plan, explosions=explosions(plan))
@@ -304,7 +308,8 @@ def _metrics(
 ) -> tuple[dict[tuple[int, int, int], list[NodeMetric]], dict[tuple[int, int, int], list[int]]]:
     metrics: dict[tuple[int, int, int], list[NodeMetric]] = defaultdict(list)
     stage_ids: dict[tuple[int, int, int], list[int]] = {}
-    rows = scope.tables.records(
+    texts: dict[str, str] = {}
+    rows = scope.tables.batches(
         """
         SELECT m.app_index, m.sql_id, m.node_id, m.metric, first(m.metric_type) AS metric_type,
           sum(m.value_sum)::BIGINT AS value_sum, min(m.value_min) AS value_min,
@@ -317,11 +322,19 @@ def _metrics(
         ORDER BY ALL
         """
     )
-    for row in rows:
-        key = (row.pop("app_index"), row.pop("sql_id"), row.pop("node_id"))
-        seen = row.pop("stage_ids") or []
-        stage_ids[key] = sorted({*stage_ids.get(key, []), *seen})
-        metrics[key].append(NodeMetric(**row))
+    for app, sql_id, node_id, name, kind, value_sum, value_min, value_max, seen in rows:
+        key = (app, sql_id, node_id)
+        if seen:
+            stage_ids[key] = sorted({*stage_ids.get(key, ()), *seen})
+        metrics[key].append(
+            NodeMetric(
+                metric=texts.setdefault(name, name),
+                metric_type=None if kind is None else texts.setdefault(kind, kind),
+                value_sum=value_sum,
+                value_min=value_min,
+                value_max=value_max,
+            )
+        )
     return metrics, stage_ids
 
 

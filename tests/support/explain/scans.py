@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.support.explain.planned import node
 
 from pyrometer.accounts.plan_schema import Node
@@ -29,10 +31,10 @@ def scan(
         f" Location: InMemoryFileIndex(1 paths)[file:/data/t], {', '.join(written)}"
     )
     found = node(number, f"Scan {form.lower()} ", parent, [0], **metrics)
-    return found.model_copy(update={"simple_string": text})
+    return replace(found, simple_string=text)
 
 
 def above(number: int, name: str, parent: int | None, text: str, **metrics: int) -> Node:
     """Give a node of the first stage with its text."""
     found = node(number, name, parent, [0], **metrics)
-    return found.model_copy(update={"simple_string": f"{name} {text}"})
+    return replace(found, simple_string=f"{name} {text}")

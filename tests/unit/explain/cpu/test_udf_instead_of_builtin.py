@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from tests.support.explain.planned import node, plan
@@ -55,7 +56,7 @@ def found(
     world = job(tasks=80)
     planned(world, shares)
     top = node(0, "WholeStageCodegen", None, [0])
-    one = node(1, "Project", 0, []).model_copy(update={"simple_string": f"Project [{text}]"})
+    one = replace(node(1, "Project", 0, []), simple_string=f"Project [{text}]")
     return judged_with(
         folder, world, RULE, plan(top, one, node(2, "Scan parquet", 1, [0]))
     ).findings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ def test_a_projection_above_a_source_that_prunes_nothing(tmp_path: Path) -> None
 
 
 def test_near_miss_another_query_takes_the_rest_from_the_cache(tmp_path: Path) -> None:
-    other = CACHE.model_copy(update={"simple_string": "InMemoryTableScan [a#11, b#12, c#13]"})
+    other = replace(CACHE, simple_string="InMemoryTableScan [a#11, b#12, c#13]")
     assert not found(tmp_path, CACHE, read(0), then=(other, read(0)))
 
 
@@ -77,7 +78,7 @@ def test_what_an_unknown_operator_uses_is_not_known(tmp_path: Path) -> None:
 
 def test_a_text_that_is_cut_is_left_out(tmp_path: Path) -> None:
     assert not found(tmp_path, CACHE, read(0, schema="id:bigint,a:str..."))
-    cut = CACHE.model_copy(update={"simple_string": "InMemoryTableScan [id#0L, ... 3 more fields]"})
+    cut = replace(CACHE, simple_string="InMemoryTableScan [id#0L, ... 3 more fields]")
     assert not found(tmp_path / "cut", cut, read(0))
 
 
@@ -86,5 +87,5 @@ def test_unread_files_cost_nothing(tmp_path: Path) -> None:
 
 
 def test_healthy_twin(tmp_path: Path) -> None:
-    cache = CACHE.model_copy(update={"simple_string": "InMemoryTableScan [id#0L, a#1]"})
+    cache = replace(CACHE, simple_string="InMemoryTableScan [id#0L, a#1]")
     assert not found(tmp_path, cache, read(0, columns="id#0L, a#1", schema="id:bigint,a:string"))

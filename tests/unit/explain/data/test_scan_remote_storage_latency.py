@@ -83,9 +83,8 @@ def _sampled(folder: Path, wait: str, location: str = "s3a://b/t", *others: Any)
     sleeping(world, wait)
     settings(world, spark__executor__cores="2")
     read = scan(1, 0)
-    text = (read.simple_string or "").replace("file:/data/t", location)
-    change: Any = plan(node(0, "Project", None, [0]), read.model_copy(
-        update={"simple_string": text}), *others)  # fmt: skip
+    read.simple_string = (read.simple_string or "").replace("file:/data/t", location)
+    change: Any = plan(node(0, "Project", None, [0]), read, *others)
     return judged_with(folder, world, RULE, change).findings
 
 

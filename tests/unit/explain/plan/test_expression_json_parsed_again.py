@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -39,14 +40,14 @@ def from_json(text: str, *fields: str) -> list[str]:
 def projected(text: str, *below: Node, rows: int = 1000) -> Callable[[Summary], None]:
     """A projection over what is given, over a scan: in one generated stage."""
     top = node(0, "WholeStageCodegen", None, [0])
-    one = node(1, "Project", 0, []).model_copy(update={"simple_string": f"Project [{text}]"})
+    one = replace(node(1, "Project", 0, []), simple_string=f"Project [{text}]")
     scan = node(2 + len(below), "Scan parquet", 1 + len(below), [0], number_of_output_rows=rows)
     return plan(top, one, *below, scan)
 
 
 def filtered(text: str, rows: int) -> Node:
     one = node(2, "Filter", 1, [0], number_of_output_rows=rows)
-    return one.model_copy(update={"simple_string": f"Filter ({text})"})
+    return replace(one, simple_string=f"Filter ({text})")
 
 
 def found(
@@ -129,9 +130,9 @@ def test_final_aggregates_only_name_what_was_aggregated() -> None:
     final = node(0, "HashAggregate", None, [1])
     first = node(2, "HashAggregate", 1, [0])
     nodes = [
-        final.model_copy(update={"simple_string": f"HashAggregate(keys=[], functions=[{sums}])"}),
+        replace(final, simple_string=f"HashAggregate(keys=[], functions=[{sums}])"),
         node(1, "Exchange", 0, [0, 1]),
-        first.model_copy(update={"simple_string": f"HashAggregate(functions=[partial_{sums}])"}),
+        replace(first, simple_string=f"HashAggregate(functions=[partial_{sums}])"),
     ]
     plan_ = Plan(_sql(nodes))
     above, below = pipelines(plan_)
@@ -143,7 +144,7 @@ def test_final_aggregates_only_name_what_was_aggregated() -> None:
 
 def test_what_a_plan_hides_counts_at_most() -> None:
     text = f"Project [{parts(*get('t#4', 'a', 'b'))}, ... 4 more fields]"
-    top = node(0, "Project", None, [0]).model_copy(update={"simple_string": text})
+    top = replace(node(0, "Project", None, [0]), simple_string=text)
     plan_ = Plan(_sql([top]))
     (one,) = pipelines(plan_)
     (parsed,) = json_texts(plan_, one, once=True)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -80,7 +81,7 @@ def late(text: str, kind: str = "BuildRight") -> object:
     )
     large.simple_string = text
     sides = (large, small) if kind == "BuildRight" else (
-        small.model_copy(update={"node_id": 1}), large.model_copy(update={"node_id": 2})
+        replace(small, node_id=1), replace(large, node_id=2)
     )  # fmt: skip
     at = large.node_id if kind == "BuildRight" else 2
     return plan(join, *sides, operators=(operator("Exchange", at, 2.1),))
