@@ -16,8 +16,8 @@ from pyrometer.core.errors import UsageError
 from pyrometer.explain.schema import Findings, Record
 from pyrometer.store.locate import Located, locate
 from pyrometer.store.tables_folder import findings_file
+from pyrometer.summary.kept import in_json, kept_summary, put_beside, state_of
 from pyrometer.summary.kept import keep as keep_summary
-from pyrometer.summary.kept import kept_summary, put_beside, state_of
 
 if TYPE_CHECKING:
     from pyrometer.summary.schema import Summary
@@ -98,10 +98,10 @@ def keep_findings(
     muted: Mapping[str, str] | None = None,
 ) -> None:
     """Store findings next to the tables; if that fails, they are computed each time."""
-    content = findings.model_dump(mode="json", by_alias=True)
     with suppress(OSError):
-        data = {"of": _mark(found, records or {}, muted or {}), "findings": content}
-        put_beside(findings_file(found.paths.tables, window), data)
+        of = json.dumps(_mark(found, records or {}, muted or {}))
+        text = f'{{"of": {of}, "findings": {in_json(findings)}}}'
+        put_beside(findings_file(found.paths.tables, window), [text])
 
 
 def kept_findings(

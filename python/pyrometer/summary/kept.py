@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticSerializationError
 
 import pyrometer
 from pyrometer.core.redaction import redacted
@@ -50,14 +51,36 @@ def summary_of(path: str | Path, window: str | None = None) -> Summary:
 
 def keep(found: Located, summary: Summary, window: str | None = None) -> None:
     """Store a summary next to the tables it came from; if that fails, it is computed each time."""
-    content = summary.model_dump(mode="json", by_alias=True)
     with suppress(OSError):
-        data = {"of": state_of(found), "summary": content}
-        put_beside(summary_file(found.paths.tables, window), data)
+        put_beside(summary_file(found.paths.tables, window), _written(state_of(found), summary))
 
 
-def put_beside(target: Path, content: dict[str, Any]) -> None:
-    """Write a file next to the tables, whole or not at all; secrets are struck out.
+def _written(state: str, summary: Summary) -> Iterator[str]:
+    """Write a summary query by query: the plans of a long application are most of it."""
+    yield f'{{"of": {json.dumps(state)}, "summary": {{"sql": ['
+    for number, one in enumerate(summary.sql):
+        yield f"{',' if number else ''}{in_json(one)}"
+    yield f"],{in_json(summary, exclude={'sql'})[1:]}}}"
+
+
+def in_json(model: BaseModel, exclude: set[str] | None = None) -> str:
+    """Write a model as JSON."""
+    try:
+        return model.model_dump_json(by_alias=True, exclude=exclude)
+    except PydanticSerializationError:
+        # Half a surrogate pair, as of a file whose name is no UTF-8, has to be escaped.
+        return json.dumps(model.model_dump(mode="json", by_alias=True, exclude=exclude))
+
+
+def put_beside(target: Path, content: Iterable[str]) -> None:
+    """Write a file of JSON next to the tables, whole or not at all; secrets are struck out.
+
+    Parameters
+    ----------
+    target : Path
+        The file.
+    content : iterable of str
+        Its text, in parts that no secret crosses.
 
     Raises
     ------
@@ -66,10 +89,10 @@ def put_beside(target: Path, content: dict[str, Any]) -> None:
     """
     temporary = target.with_name(f"{target.name}.{os.getpid()}")
     try:
-        data = json.dumps(content)
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with open(handle, "w", encoding="utf-8") as file:
-            file.write(redacted(data))
+            for part in content:
+                file.write(redacted(part))
         temporary.replace(target)
     except OSError:
         with suppress(OSError):
