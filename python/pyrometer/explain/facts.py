@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from pyrometer.accounts.ledger.parts import parts
-from pyrometer.accounts.ledger.sums import Only
+from pyrometer.accounts.ledger.parts import stage_times
 from pyrometer.accounts.plan_schema import Node, Sql
 from pyrometer.attribution.samples import CATEGORY, attribution
 from pyrometer.core.errors import UsageError
@@ -160,16 +159,11 @@ class Facts:
     @cached_property
     def ledger(self) -> dict[int, dict[str, float]]:
         """Rows of the ledger's slot view by number of the stage: path to nanoseconds."""
-        groups, _ = parts(self.scope, "stage", Only(), max(1, len(self.stages)))
         found: dict[int, dict[str, float]] = {}
-        for group in groups:
-            if group.stage_id is None:
-                continue
-            number = self.number(group.stage_id, group.stage_attempt or 0)
+        for stage_id, attempt, times in stage_times(self.scope, max(1, len(self.stages))):
+            number = self.number(stage_id, attempt)
             if number is not None:
-                found[number] = {
-                    row.path: row.value_ns for row in group.view.rows if row.value_ns is not None
-                }
+                found[number] = dict(times)
         return found
 
     def ledger_ns(self, path: str) -> dict[int, float]:

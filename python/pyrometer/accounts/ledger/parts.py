@@ -7,6 +7,7 @@ Ledgers of stages, operators and tasks as the page holds them: few rows, each a 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from pydantic import BaseModel, Field
@@ -14,7 +15,7 @@ from pydantic import BaseModel, Field
 from pyrometer.accounts.ledger.in_task import classes
 from pyrometer.accounts.ledger.rows import CPU_SAMPLES, NO_OPERATOR, Parts, close, sampled, split
 from pyrometer.accounts.ledger.schema import LedgerGroup, Row, RowDifference, SlowestTask, View
-from pyrometer.accounts.ledger.slot_view import part_view
+from pyrometer.accounts.ledger.slot_view import part_times, part_view
 from pyrometer.accounts.ledger.slowest import slowest_task
 from pyrometer.accounts.ledger.sums import (
     KEYS,
@@ -86,6 +87,23 @@ def parts(
         for group in groups
     ]
     return ledgers, count
+
+
+def stage_times(scope: Scope, most: int) -> Iterator[tuple[int, int, dict[str, int]]]:
+    """Give the times of stage attempts by path of the ledger's row, one attempt after the other.
+
+    Yields
+    ------
+    (int, int, dict of str to int)
+        Stage, attempt, and nanoseconds.
+    """
+    prepare(scope)
+    groups, _ = group_by(scope, "stage", Only(), most)
+    found = sums(scope, groups)
+    for group in groups:
+        stage_id = group.keys.get("stage_id")
+        if stage_id is not None:
+            yield stage_id, group.keys["stage_attempt"] or 0, part_times(found[group.number])
 
 
 def operators(

@@ -78,6 +78,12 @@ def part_view(scope: Scope, mine: Sums) -> View:
     return _closed(scope, mine, mine.total, rows, memos, "the attempts")
 
 
+def part_times(mine: Sums) -> dict[str, int]:
+    """Give the time of some task attempts by path of the row, where it is known."""
+    rows, _ = _rows(mine, 0)
+    return {row.path: row.value_ns for row in rows if row.value_ns is not None}
+
+
 def only_view(scope: Scope, only: Only) -> View:
     """Build the slot view of the task attempts that a filter keeps, together."""
     prepare(scope)
