@@ -6,7 +6,8 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import cached_property
+from itertools import islice, pairwise
 
 from pyrometer.accounts.ledger.elapsed.critical_path import StageTimes, Stretch, critical_path
 from pyrometer.accounts.ledger.events import define_events
@@ -63,7 +64,7 @@ def path_parts(scope: Scope) -> Iterator[PathPart]:
                     since = offset + one.start - interval.start_wall_ns
                     yield PathPart(app, one.start, one.end, own[one.stage], None, since)
                     continue
-                for piece, where in _placed(one, queries.get(app, _Queries((), None, None))):
+                for piece, where in _placed(one, queries.get(app, _NO_QUERIES)):
                     since = offset + piece.start - interval.start_wall_ns
                     yield PathPart(app, piece.start, piece.end, None, where, since)
         offset += interval.end_wall_ns - interval.start_wall_ns
@@ -127,6 +128,14 @@ class _Queries:
     last: int | None
     registered: int | None = None
 
+    @cached_property
+    def begins(self) -> Sequence[int]:
+        """Where each stretch begins."""
+        return [since for since, _ in self.joined]
+
+
+_NO_QUERIES = _Queries((), None, None)
+
 
 def _queries(scope: Scope) -> dict[int, _Queries]:
     rows = scope.tables.query(
@@ -172,18 +181,18 @@ def _placed(gap: Stretch, queries: _Queries) -> Iterator[tuple[Stretch, str]]:
     first, last = queries.first, queries.last
     if first is None or last is None:
         first = last = gap.end
-    begin = max(0, bisect_right([since for since, _ in queries.joined], gap.start) - 1)
+    begin = max(0, bisect_right(queries.begins, gap.start) - 1)
     cuts = {gap.start, gap.end}
     if queries.registered is not None and gap.start < queries.registered < min(gap.end, first):
         cuts.add(queries.registered)
-    for since, until in queries.joined[begin:]:
+    for since, until in islice(queries.joined, begin, None):
         if since >= gap.end:
             break
         cuts |= {at for at in (since, until) if gap.start < at < gap.end}
     inside = queries.joined
     for since, until in pairwise(sorted(cuts)):
         middle = (since + until) / 2
-        at = bisect_right(inside, middle, key=lambda q: q[0]) - 1
+        at = bisect_right(queries.begins, middle) - 1
         if until <= first:
             waits = queries.registered is not None and until <= queries.registered
             where = "before_executors" if waits else "start"
