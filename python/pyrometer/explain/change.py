@@ -42,8 +42,8 @@ class State:
         Time of cores saved outside tasks.
     taken : dict of str to array
         What was taken from each task, by the kind of time.
-    gap_taken : dict of (str, int) to float
-        The same of the driver's time, by kind and node.
+    gap_taken : dict of str to array
+        The same of the driver's time before each node, by kind.
     recounted : dict of int to float
         What other numbers of tasks cost so far, by number of the stage; negative: they save it.
     """
@@ -57,16 +57,14 @@ class State:
     slots_ratio: float = 1.0
     core_ns: float = 0.0
     taken: dict[str, Floats] = field(default_factory=dict)
-    gap_taken: dict[tuple[str, int], float] = field(default_factory=dict)
+    gap_taken: dict[str, Floats] = field(default_factory=dict)
     recounted: dict[int, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, measured: Measured, gap_ns: Sequence[float] | Floats) -> State:
         """Give the plan as it was measured."""
-        counts = [stage.tasks_count for stage in measured.stages]
-        first = [0, *np.cumsum(counts).tolist()]
         return cls(
-            first,
+            measured.first_tasks,
             measured.tasks.duration_ns.copy(),
             np.array(gap_ns, dtype=np.float64),
             np.ones(len(gap_ns)),
@@ -290,11 +288,13 @@ class LessGap:
 
     def apply(self, state: State, factor: float) -> None:
         """Shorten the gaps, by ``factor`` of the time."""
-        for node, less in self.ns.items():
-            taken = state.gap_taken.get((self.what, node), 0.0)
-            more = min(max(0.0, factor * less - taken), state.gap_ns[node])
-            state.gap_taken[self.what, node] = taken + more
-            state.gap_ns[node] -= more
+        taken = state.gap_taken.setdefault(self.what, np.zeros_like(state.gap_ns))
+        nodes = np.fromiter(self.ns.keys(), np.intp, len(self.ns))
+        less = np.fromiter(self.ns.values(), np.float64, len(self.ns))
+        now, before = state.gap_ns[nodes], taken[nodes]
+        more = np.minimum(np.maximum(factor * less - before, 0.0), now)
+        taken[nodes] = before + more
+        state.gap_ns[nodes] = now - more
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -21,8 +21,8 @@ from pyrometer.attribution.samples import CATEGORY, attribution
 from pyrometer.core.errors import UsageError
 from pyrometer.core.estimate import Estimate
 from pyrometer.explain.change import Less
+from pyrometer.explain.task_columns import StageSums, task_columns, together
 from pyrometer.explain.task_columns import TaskColumns as TaskColumns
-from pyrometer.explain.task_columns import task_columns, together
 from pyrometer.explain.what_if import WhatIf
 from pyrometer.simulation.measured import Floats, Measured, Stage, measured_of
 from pyrometer.simulation.scheduler import calibrate
@@ -149,12 +149,16 @@ class Facts:
 
     @cached_property
     def _first(self) -> list[int]:
-        return [0, *np.cumsum([stage.tasks_count for stage in self.stages]).tolist()]
+        return self.measured.first_tasks if self.measured else [0]
 
     def tasks_of(self, number: int) -> TaskColumns:
         """Task attempts of a stage, by its number."""
-        place = slice(self._first[number], self._first[number + 1])
-        return replace(self.tasks, place=place)
+        all_ = self.tasks
+        return TaskColumns(all_.columns, all_.names, self.place_of(number), self._sums, number)
+
+    @cached_property
+    def _sums(self) -> StageSums:
+        return StageSums(self.tasks.columns, self._first)
 
     @cached_property
     def ledger(self) -> dict[int, dict[str, float]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,11 +56,22 @@ class TaskColumns:
     """Columns of a stage's task attempts, or of all: floats, NaN where a value is null.
 
     ``host`` and ``executor_id`` are arrays of str, "" where a value is null.
+
+    Attributes
+    ----------
+    place : slice
+        Where they are among all.
+    sums : StageSums or None
+        Sums of columns by number of the stage, where they are those of one.
+    number : int
+        Its number.
     """
 
     columns: Mapping[str, Any]
     names: Mapping[str, Any]
     place: slice = field(default_factory=lambda: slice(None))
+    sums: StageSums | None = None
+    number: int = 0
 
     def __getitem__(self, name: str) -> Any:
         """Give one column."""
@@ -82,11 +93,39 @@ class TaskColumns:
 
     def total(self, name: str) -> float:
         """Sum up a column; what is null counts as nothing."""
+        if self.sums is not None:
+            return float(self.sums[name][self.number])
         return float(np.nansum(self.columns[name][self.place], dtype=np.float64))
 
     def known(self, name: str) -> bool:
         """Whether any attempt has the value."""
         return bool(np.isfinite(self.columns[name][self.place]).any())
+
+
+class StageSums(dict[str, Floats]):
+    """Sums of columns by number of the stage, each computed when it is first asked for.
+
+    Parameters
+    ----------
+    columns : mapping of str to array
+        Columns of all attempts.
+    first : sequence of int
+        Place of each stage's first attempt, and the number of all attempts.
+    """
+
+    def __init__(self, columns: Mapping[str, Any], first: Sequence[int]) -> None:
+        super().__init__()
+        self._columns, self._first = columns, np.asarray(first, dtype=np.intp)
+
+    def __missing__(self, name: str) -> Floats:
+        values = np.asarray(self._columns[name], dtype=np.float64)
+        values = np.where(np.isnan(values), 0.0, values)
+        sums = np.zeros(self._first.size - 1)
+        begins, full = self._first[:-1], np.diff(self._first) > 0
+        if full.any():
+            sums[full] = np.add.reduceat(values, begins[full])
+        self[name] = sums
+        return sums
 
 
 def task_columns(tables: Tables, measured: Measured | None) -> TaskColumns:

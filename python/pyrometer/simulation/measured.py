@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -236,6 +237,11 @@ class Measured:
     def elapsed_ns(self) -> int:
         """Time in the window."""
         return sum(i.end_wall_ns - i.start_wall_ns for i in self.intervals)
+
+    @cached_property
+    def first_tasks(self) -> list[int]:
+        """Place of each stage's first task, by its number, and the number of all tasks."""
+        return [0, *np.cumsum([stage.tasks_count for stage in self.stages]).tolist()]
 
 
 def measured_of(run: Run, window: Window, app_index: int | None = None) -> Measured:

@@ -80,7 +80,11 @@ def _results(facts: Facts) -> Iterator[Result]:
     tasks = facts.tasks
     if facts.measured is None or not tasks.known("result_size_bytes"):
         return
-    fetching = np.nan_to_num(tasks["getting_result_time_ns"])
+    every = np.minimum(
+        np.nan_to_num(tasks["getting_result_time_ns"])
+        + np.nan_to_num(tasks["result_serialization_time_ns"]),
+        tasks.duration_ns,
+    )
     after: dict[int, list[Stretch]] = defaultdict(list)
     for one in stretches(facts):
         if one.kind != "planning" and one.before is not None and one.before.stage is not None:
@@ -90,10 +94,7 @@ def _results(facts: Facts) -> Iterator[Result]:
         if not stage.tasks_count or own.total("output_bytes") > 0:
             continue
         size = own.total("result_size_bytes")
-        fetched = fetching[facts.place_of(stage.number)]
-        took = np.minimum(
-            fetched + np.nan_to_num(own["result_serialization_time_ns"]), own.duration_ns
-        )
+        took = every[facts.place_of(stage.number)]
         start, gap, least = 0.0, 0.0, 0.0
         if following := after.get(stage.number):
             start = float(following[0].start)
