@@ -12,11 +12,12 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import accumulate, groupby, takewhile
 from statistics import median
 
 from pyrometer.explain.evidence.driver_time import ORDINARY_BETWEEN_NS, JobTime, jobs_of
-from pyrometer.explain.evidence.plan_nodes import unnumbered
+from pyrometer.explain.evidence.plan_nodes import TEXTS, unnumbered
 from pyrometer.explain.evidence.shared_subtrees import KEPT, PASSES
 from pyrometer.explain.facts import Facts
 
@@ -118,10 +119,12 @@ def shape(nodes: Iterable[PlanNode]) -> tuple[object, ...]:
     >>> shape(other) == shape(one)
     True
     """
-    return tuple(
-        (re.sub(r"\d+", "0", name), tuple(_WORDS.findall((text or "").partition(_FILES)[0])))
-        for _, name, text in _own(nodes)
-    )
+    return tuple((re.sub(r"\d+", "0", name), _words(text or "")) for _, name, text in _own(nodes))
+
+
+@lru_cache(TEXTS)
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(_WORDS.findall(text.partition(_FILES)[0]))
 
 
 def input_added_up(nodes: Sequence[PlanNode]) -> tuple[str, ...] | None:
@@ -178,9 +181,12 @@ def rounds_of(facts: Facts) -> list[Round]:
     """Give the queries, and jobs without one, of the window, in order of time."""
     plans: dict[int, list[PlanNode]] = {}
     if facts.measured is not None and facts.has("plan_nodes"):
-        rows = facts.tables.query(_PLANS, [facts.measured.app_index])
+        texts: dict[str | None, str | None] = {}  # each is held once
+        rows = facts.tables.batches(_PLANS, [facts.measured.app_index])
         for sql_id, group in groupby(rows, key=lambda row: row[0]):
-            plans[sql_id] = [(depth, name, text) for _, depth, name, text in group]
+            plans[sql_id] = [
+                (depth, name, texts.setdefault(text, text)) for _, depth, name, text in group
+            ]
     queries: dict[tuple[str, int], list[JobTime]] = defaultdict(list)
     for job in jobs_of(facts):
         known = job.root_sql_id

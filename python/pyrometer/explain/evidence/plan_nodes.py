@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from pyrometer.accounts.explosions import output_rows
 from pyrometer.accounts.plan_schema import Node, Sql
@@ -20,6 +20,8 @@ _WRAPPERS = re.compile(
     r"^(AdaptiveSparkPlan|InputAdapter|WholeStageCodegen|\w*QueryStage|AQEShuffleRead"
     r"|CustomShuffleReader|ReusedExchange|Project|ColumnarToRow)\b"
 )
+TEXTS = 4096
+"""Texts of nodes of which what was read of them is kept: plans of a loop are alike."""
 _NUMBERS = re.compile(r"#\d+L?|,? ?\[(?:plan_)?id=#?\d+\]")
 
 
@@ -110,7 +112,12 @@ def unnumbered(text: str | None) -> str:
     >>> unnumbered("Exchange hashpartitioning(k#3, 8), ENSURE_REQUIREMENTS, [plan_id=398]")
     'Exchange hashpartitioning(k, 8), ENSURE_REQUIREMENTS'
     """
-    return _NUMBERS.sub("", text or "")
+    return _unnumbered(text) if text else ""
+
+
+@lru_cache(TEXTS)
+def _unnumbered(text: str) -> str:
+    return _NUMBERS.sub("", text)
 
 
 def operator_of(facts: Facts, sql_id: int, node_id: int) -> Operator | None:

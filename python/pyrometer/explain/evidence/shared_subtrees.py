@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from pyrometer.accounts.plan_schema import Node
-from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans, unnumbered
+from pyrometer.explain.evidence.plan_nodes import TEXTS, Plan, metric, plans, unnumbered
 from pyrometer.explain.evidence.scans.scan_filters import conjuncts
 from pyrometer.explain.evidence.scans.scan_text import NULL_CHECK, parts
 from pyrometer.explain.facts import Facts
@@ -181,6 +182,7 @@ def _input(node: Node, text: str) -> str:
     return f"{node.name.strip()} {place} {_files(node)}"
 
 
+@lru_cache(TEXTS)
 def _aliases(text: str) -> dict[str, str]:
     """Give the expressions that a projection gives names of Spark's own.
 
@@ -194,6 +196,7 @@ def _aliases(text: str) -> dict[str, str]:
     return {name: said for said, _, name in pairs if _MADE.fullmatch(name)}
 
 
+@lru_cache(TEXTS)
 def _words(name: str, text: str) -> str | None:
     """Give what decides the rows of a node that has others below; None of a filter of nulls."""
     if name == "Filter":

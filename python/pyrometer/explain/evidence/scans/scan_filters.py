@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from pyrometer.accounts.plan_schema import Node
-from pyrometer.explain.evidence.plan_nodes import Plan, metric, unnumbered
+from pyrometer.explain.evidence.plan_nodes import TEXTS, Plan, metric, unnumbered
 from pyrometer.explain.evidence.saying import place, shown_by
 from pyrometer.explain.evidence.scans.scan_text import (
     COLUMN,
@@ -66,11 +67,16 @@ def conjuncts(text: str) -> list[str]:
     >>> conjuncts("(isnotnull(a#1) AND (a#1 = 3))")
     ['isnotnull(a#1)', '(a#1 = 3)']
     """
+    return list(_conjuncts(text))
+
+
+@lru_cache(TEXTS)
+def _conjuncts(text: str) -> tuple[str, ...]:
     inner = text[1:-1] if text.startswith("(") and text.endswith(")") else text
     found = parts(inner, " AND ")
     if len(found) < 2:
-        return [text]
-    return [each for one in found for each in conjuncts(one)]
+        return (text,)
+    return tuple(each for one in found for each in _conjuncts(one))
 
 
 def is_wrapped(condition: str) -> bool:

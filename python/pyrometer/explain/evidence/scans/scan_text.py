@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from pyrometer.accounts.plan_schema import Node
+from pyrometer.explain.evidence.plan_nodes import TEXTS
 
 COLUMN = re.compile(r"[^\s()\[\],=<>+*/%!]+#\d+L?")
 NULL_CHECK = re.compile(r"^\(?(isnotnull|isnull|IsNotNull|IsNull)\([^()]*\)\)?$")
@@ -37,14 +39,23 @@ def listed(node: Node, name: str) -> Listed | None:
     >>> listed(node, "PushedFilters")
     Listed(items=['IsNotNull(a)'], cut=False)
     """
-    text = node.simple_string or ""
+    return _listed(node.simple_string or "", name)
+
+
+@lru_cache(TEXTS)
+def _listed(text: str, name: str) -> Listed | None:
     found = re.search(rf"\b{name}: \[(.*?)(\]|\.\.\.)(?=, [A-Z]\w+: |$)", text)
     return None if found is None else Listed(parts(found[1], ","), found[2] == "...")
 
 
 def output(node: Node) -> Listed:
     """Give the columns that a scan hands on, with their numbers."""
-    found = _OUTPUT.search(node.simple_string or "")
+    return _output(node.simple_string or "")
+
+
+@lru_cache(TEXTS)
+def _output(text: str) -> Listed:
+    found = _OUTPUT.search(text)
     items = parts(found[1], ",") if found else []
     cut = not found or any("more field" in item for item in items)
     return Listed([item for item in items if COLUMN.fullmatch(item)], cut)
@@ -52,8 +63,12 @@ def output(node: Node) -> Listed:
 
 def read_columns(node: Node) -> Listed | None:
     """Give names and types of the columns that a scan reads from files, as ``name:type``."""
-    found = re.search(r"\bReadSchema: struct<(.*?)(>|\.\.\.)(?=, [A-Z]\w+: |$)",
-                      node.simple_string or "")  # fmt: skip
+    return _read_columns(node.simple_string or "")
+
+
+@lru_cache(TEXTS)
+def _read_columns(text: str) -> Listed | None:
+    found = re.search(r"\bReadSchema: struct<(.*?)(>|\.\.\.)(?=, [A-Z]\w+: |$)", text)
     return None if found is None else Listed(parts(found[1], ",", "()<>"), found[2] == "...")
 
 
@@ -65,6 +80,11 @@ def parts(text: str, separator: str, brackets: str = "()[]{}") -> list[str]:
     >>> parts("a, f(b, c)", ",")
     ['a', 'f(b, c)']
     """
+    return list(_parts(text, separator, brackets))
+
+
+@lru_cache(TEXTS)
+def _parts(text: str, separator: str, brackets: str) -> tuple[str, ...]:
     found, depth, begin = [], 0, 0
     for place, letter in enumerate(text):
         if depth == 0 and text.startswith(separator, place):
@@ -72,7 +92,7 @@ def parts(text: str, separator: str, brackets: str = "()[]{}") -> list[str]:
             begin = place + len(separator)
         elif letter in brackets:
             depth += -1 if brackets.index(letter) % 2 else 1
-    return [one for one in [*found, text[begin:].strip()] if one]
+    return tuple(one for one in [*found, text[begin:].strip()] if one)
 
 
 def columns_of(text: str) -> set[str]:
