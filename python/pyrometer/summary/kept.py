@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -56,11 +56,15 @@ def keep(found: Located, summary: Summary, window: str | None = None) -> None:
 
 
 def _written(state: str, summary: Summary) -> Iterator[str]:
-    """Write a summary query by query: the plans of a long application are most of it."""
-    yield f'{{"of": {json.dumps(state)}, "summary": {{"sql": ['
-    for number, one in enumerate(summary.sql):
-        yield f"{',' if number else ''}{in_json(one)}"
-    yield f"],{in_json(summary, exclude={'sql'})[1:]}}}"
+    """Write a summary in parts: queries and stages of a long application are most of it."""
+    lists: Mapping[str, Sequence[BaseModel]] = {"sql": summary.sql, "stages": summary.stages}
+    yield f'{{"of": {json.dumps(state)}, "summary": {{'
+    for name, models in lists.items():
+        yield f'"{name}": ['
+        for number, one in enumerate(models):
+            yield f"{',' if number else ''}{in_json(one)}"
+        yield "],"
+    yield f"{in_json(summary, exclude=set(lists))[1:]}}}"
 
 
 def in_json(model: BaseModel, exclude: set[str] | None = None) -> str:
