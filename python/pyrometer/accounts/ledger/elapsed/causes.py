@@ -201,14 +201,19 @@ def _add(
     mine = np.bincount(part, full * own, len(parts))
     most = np.full(len(parts), np.iinfo(np.int64).min)
     np.maximum.at(most, part, slots)
-    for number, (one, where) in enumerate(zip(found, parts, strict=True)):
-        for code in np.flatnonzero(spent[number]).tolist():
-            name = _NAMES[code]
-            if where.stage is None:
-                waited = name == WAITING and where.where == "before_executors"
-                name = EXECUTORS if waited else DRIVER
-            one.times[name] += int(spent[number, code])
-        if most[number] > np.iinfo(np.int64).min:
-            one.slots = max(one.slots or 0, int(most[number]))
+    rows, codes = np.nonzero(spent)
+    for number, code, ns in zip(
+        rows.tolist(), codes.tolist(), spent[rows, codes].tolist(), strict=True
+    ):
+        name, where = _NAMES[code], parts[number]
+        if where.stage is None:
+            waited = name == WAITING and where.where == "before_executors"
+            name = EXECUTORS if waited else DRIVER
+        found[number].times[name] += ns
+    none = np.iinfo(np.int64).min
+    sums = zip(found, parts, most.tolist(), busy.tolist(), mine.tolist(), strict=True)
+    for one, where, slots_count, busy_ns, own_ns in sums:
+        if slots_count > none:
+            one.slots = max(one.slots or 0, slots_count)
         if where.stage is not None:
-            one.busy, one.own = one.busy + round(busy[number]), one.own + round(mine[number])
+            one.busy, one.own = one.busy + round(busy_ns), one.own + round(own_ns)
