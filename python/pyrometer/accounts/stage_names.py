@@ -7,6 +7,7 @@ it, or Python called through reflection, that frame is of the JVM and says nothi
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 MOST = 300
 """Characters of a name: descriptions of queries may be long texts of SQL."""
@@ -23,6 +24,7 @@ _REFLECTION = re.compile(
 )
 
 
+@lru_cache(4096)
 def stage_name(name: str | None, description: str | None) -> str | None:
     """Choose what says most of where a stage comes from.
 
