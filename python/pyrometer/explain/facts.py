@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pyrometer.accounts.ledger.parts import stage_times
 from pyrometer.accounts.plan_schema import Node, Sql
@@ -283,8 +284,20 @@ class Facts:
     def gap_nodes(self, since_ns: float, until_ns: float) -> dict[int, float]:
         """Give the driver's time between two instants, by node of the graph that it delays."""
         nodes, begins, ends = self.gaps
-        inside = np.minimum(until_ns, ends) - np.maximum(since_ns, begins)
-        return {nodes[n]: float(inside[n]) for n in np.flatnonzero(inside > 0)}
+        order, begun, over = self._gaps_in_time
+        first, last = np.searchsorted(over, since_ns, "right"), np.searchsorted(begun, until_ns)
+        near = np.sort(order[first:last])
+        inside = np.minimum(until_ns, ends[near]) - np.maximum(since_ns, begins[near])
+        return {
+            nodes[n]: ns for n, ns in zip(near.tolist(), inside.tolist(), strict=True) if ns > 0
+        }
+
+    @cached_property
+    def _gaps_in_time(self) -> tuple[NDArray[np.intp], Floats, Floats]:
+        """Order of the gaps by when they begin, these times, and by when all so far are over."""
+        _, begins, ends = self.gaps
+        order = np.argsort(begins, kind="stable")
+        return order, begins[order], np.maximum.accumulate(ends[order])
 
     @cached_property
     def gaps(self) -> tuple[list[int], Floats, Floats]:
