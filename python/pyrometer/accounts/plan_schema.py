@@ -1,11 +1,12 @@
 """SQL executions with their plans: nodes, their metrics, and rows that multiply.
 
 A long application has a hundred thousand metrics of nodes: nodes and metrics are dataclasses with
-slots, a fifth of the memory of models and of the time to make them.
+slots, a fifth of the memory of models.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from pydantic import BaseModel, Field
@@ -75,3 +76,12 @@ class Sql(BaseModel):
     plan_versions_count: int
     nodes: list[Node] = Field(default_factory=list)
     explosions: list[Explosion] = Field(default_factory=list)
+
+
+def share_texts(queries: Iterable[Sql]) -> None:
+    """Hold texts of nodes once that are the same: plans of a loop are alike."""
+    texts: dict[str, str] = {}
+    for query in queries:
+        for node in query.nodes:
+            if node.simple_string is not None:
+                node.simple_string = texts.setdefault(node.simple_string, node.simple_string)

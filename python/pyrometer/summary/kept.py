@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError
 
 import pyrometer
+from pyrometer.accounts.plan_schema import share_texts
 from pyrometer.core.redaction import redacted
 from pyrometer.store.locate import Located, locate
 from pyrometer.store.tables_folder import STAMP, summary_file
@@ -58,7 +59,7 @@ def keep(found: Located, summary: Summary, window: str | None = None) -> None:
 def _written(state: str, summary: Summary) -> Iterator[str]:
     """Write a summary in parts: queries and stages of a long application are most of it."""
     lists: Mapping[str, Sequence[BaseModel]] = {"sql": summary.sql, "stages": summary.stages}
-    yield f'{{"of": {json.dumps(state)}, "summary": {{'
+    yield f"{_of(state)}{{"
     for name, models in lists.items():
         yield f'"{name}": ['
         for number, one in enumerate(models):
@@ -107,10 +108,26 @@ def put_beside(target: Path, content: Iterable[str]) -> None:
 def kept_summary(found: Located, window: str | None = None) -> Summary | None:
     """Give the stored summary of a run, or ``None`` if there is none of its present state."""
     try:
-        data = json.loads(summary_file(found.paths.tables, window).read_bytes())
-        return Summary.model_validate(data["summary"]) if data["of"] == state_of(found) else None
-    except (OSError, ValueError, LookupError, TypeError, RecursionError, ValidationError):
+        data = summary_file(found.paths.tables, window).read_bytes()
+        if not data.startswith(_of(state_of(found)).encode()):
+            return None
+        summary = _Kept.model_validate_json(data).summary
+    except (OSError, ValueError, ValidationError):
         return None
+    share_texts(summary.sql)
+    return summary
+
+
+class _Kept(BaseModel):
+    """The file of a kept summary."""
+
+    of: str
+    summary: Summary
+
+
+def _of(state: str) -> str:
+    """Give how the file of a state begins."""
+    return f'{{"of": {json.dumps(state)}, "summary": '
 
 
 def state_of(found: Located) -> str:
