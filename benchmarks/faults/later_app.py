@@ -7,46 +7,30 @@ cause, or its healthy twin, which gives the same rows. With ``data`` it writes i
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.faults.fourth import (
-    clicks,
-    clicks_causes,
-    grid,
-    grid_causes,
-    invoices,
-    invoices_causes,
-)
-from benchmarks.faults.later import (
-    events,
-    events_causes,
-    orders,
-    orders_causes,
-    readings,
-    readings_causes,
-)  # fmt: skip
 from benchmarks.faults.later.job import Job
-from benchmarks.faults.third import (
-    ledger,
-    ledger_causes,
-    texts,
-    texts_causes,
-    trips,
-    trips_causes,
-)  # fmt: skip
 
-SHAPES = {
-    tables.SHAPE.name: (causes.SHAPE, tables.TABLES)
-    for tables, causes in (
-        (orders, orders_causes), (events, events_causes), (readings, readings_causes),
-        (trips, trips_causes), (ledger, ledger_causes), (texts, texts_causes),
-        (clicks, clicks_causes), (grid, grid_causes), (invoices, invoices_causes),
-    )
-}  # fmt: skip
+SETS = {
+    "later": ("orders", "events", "readings"),
+    "third": ("trips", "ledger", "texts"),
+    "fourth": ("clicks", "invoices", "grid"),
+    "fifth": ("payments", "tickets", "genes"),
+}
+"""Shapes of data of each set."""
+
+
+def of(shape: str) -> tuple[Any, Any]:
+    """Give the causes of a shape of data, and what makes its tables."""
+    name = next(name for name, shapes in SETS.items() if shape in shapes)
+    place = f"benchmarks.faults.{name}.{shape}"
+    return import_module(f"{place}_causes").SHAPE, import_module(place).TABLES
 
 
 def main() -> None:
@@ -54,7 +38,7 @@ def main() -> None:
     name, shape, mode, folder = sys.argv[1], sys.argv[2], sys.argv[3], Path(sys.argv[4])
     spark = SparkSession.builder.appName(f"{name}-{shape}-{mode}").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
-    job, (of_shape, tables) = Job(spark, shape, name, mode == "on", folder), SHAPES[shape]
+    job, (of_shape, tables) = Job(spark, shape, name, mode == "on", folder), of(shape)
     if mode == "data":
         of_shape.prepare(job, tables)
     else:

@@ -1,0 +1,1 @@
+"""The fifth set of causes."""
