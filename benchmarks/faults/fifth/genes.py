@@ -84,8 +84,9 @@ def write_panels(job: Job, path: str) -> None:
 
 @SHAPE.input("runs")
 def write_runs(job: Job, path: str) -> None:
-    """Write cells with a folder for each run of the sequencer."""
-    cells = job.table("cells").withColumn("run", F.expr(f"cast(cell % {RUNS} AS INT)"))
+    """Write cells with a folder for each run of the sequencer, of which each cell goes into two."""
+    twice = job.table("cells").withColumn("again", F.explode(F.array(F.lit(0), F.lit(7))))
+    cells = twice.withColumn("run", F.expr(f"cast((cell + again) % {RUNS} AS INT)"))
     cells.repartition(8, "run").write.mode("overwrite").partitionBy("run").parquet(path)
 
 
@@ -106,7 +107,7 @@ def write_reports(job: Job, path: str) -> None:
       concat('operator ', slide % 12), 'kit', concat('kit ', sample % 25), 'read', read,
       'quality', named_struct('q20', m00, 'q30', m01, 'density', m02), 'yield', reads[0],
       'phix', reads[1], 'clusters', reads[2], 'cycles', reads))"""
-    job.table("cells").where("cell % 3 > 0").select(
+    job.table("cells").where("cell % 3 = 1").select(
         "cell", F.expr(report).alias("report")
     ).write.mode("overwrite").parquet(path)
 
