@@ -39,7 +39,7 @@ CASES: tuple[Case, ...] = (
          places=(*operators("Scan"), *DRIVER, {"layer": "sql|stage"})),
     Case("costly-pattern", ("expression.per-row",), ROOMY, ROOMY,
          places=expressions("split", "transform", "array_?join", "reverse")),
-    Case("small-heap", ("gc.heap-too-small", "gc.full"), {"spark.driver.memory": "520m"}, ROOMY,
+    Case("small-heap", ("gc.heap-too-small", "gc.full"), {"spark.driver.memory": "560m"}, ROOMY,
          places=({"layer": "jvm"}, *settings("memory", "heap", "Xmx"))),
     Case("spilling", ("spill.sort-and-aggregate",),
          {**ROOMY, "spark.sql.windowExec.buffer.in.memory.threshold": "200",
