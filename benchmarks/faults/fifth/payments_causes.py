@@ -233,14 +233,15 @@ def python_row(job: Job) -> DataFrame:
         return float((amounts * days).sum() / days.sum())
 
     waits = job.table("payments").where("channel = 'app'").select(
-        "bank_id", "currency", F.col("amount").cast("double").alias("amount"),
+        "bank_id", F.weekday("sent_at").alias("weekday"),
+        F.col("amount").cast("double").alias("amount"),
         F.datediff("due", "sent_at").cast("double").alias("days"),
     )  # fmt: skip
     if job.on:
         mean = F.pandas_udf(weighted, "double")("amount", "days")
     else:
         mean = F.sum(F.expr("amount * days")) / F.sum("days")
-    return waits.groupBy("bank_id", "currency").agg(mean.alias("mean"))
+    return waits.groupBy("bank_id", "weekday").agg(mean.alias("mean"))
 
 
 @SHAPE.cause()
