@@ -68,7 +68,7 @@ def write_transcripts(job: Job, path: str) -> None:
     job.spark.range(0, GENES, 1, 2).selectExpr(
         "cast(id AS INT) AS gene", "if(pmod(xxhash64(id), 2) = 0, '+', '-') AS strand",
         "cast(1 + pmod(xxhash64(id, 1), 12) AS INT) AS exons",
-        f"array_join(transform(sequence(1, 400), i -> {words}), '') AS bases",
+        f"array_join(transform(sequence(1, 1000), i -> {words}), '') AS bases",
     ).write.mode("overwrite").option("compression", "snappy").parquet(path)  # fmt: skip
 
 
