@@ -19,6 +19,7 @@ from pathlib import Path
 
 from benchmarks.faults.calibration import calibration
 from benchmarks.faults.cases import DEVELOPMENT
+from benchmarks.faults.fifth_cases import FIFTH
 from benchmarks.faults.fourth_cases import FOURTH
 from benchmarks.faults.judge import judge
 from benchmarks.faults.later_cases import LATER
@@ -29,7 +30,7 @@ from benchmarks.faults.verdict import explained, line, outcomes, table
 from benchmarks.harness import replace
 
 SCHEMA = "pyrometer/faults/1"
-SETS = {one.name: one for one in (DEVELOPMENT, LATER, THIRD, FOURTH)}
+SETS = {one.name: one for one in (DEVELOPMENT, LATER, THIRD, FOURTH, FIFTH)}
 
 
 def main() -> None:
