@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from benchmarks.faults.fifth.tickets import ARRIVED, DAYS, EXPORTED, SHAPE, START
-from benchmarks.faults.later.job import Job
+from benchmarks.faults.later.job import SIZE, Job
 
 
 @SHAPE.cause("backup", "backup-in-groups")
@@ -146,20 +146,23 @@ def costly_pattern(job: Job) -> DataFrame:
 
 @SHAPE.cause()
 def small_heap(job: Job) -> DataFrame:
-    """Old tickets are sent to all tasks as a table in memory, in little heap, by a setting."""
-    tickets = job.table("tickets")
-    old = tickets.where("ticket_id < 100000").select(
-        F.col("ticket_id").alias("parent_id"), F.col("body").alias("told"),
-        F.col("form").alias("filled"),
-    )  # fmt: skip
-    again = tickets.join(F.broadcast(old), "parent_id").select(
-        "product_id",
-        "queue",
-        F.length("filled").alias("filled"),
-        F.expr("size(array_intersect(split(body, ' '), split(told, ' ')))").alias("shared"),
-    )
-    return again.groupBy("product_id", "queue").agg(
-        F.sum("shared").alias("shared"), F.max("filled").alias("filled"), F.count("*").alias("n")
+    """Each channel's pairs of words become a map by where they stand, in little heap."""
+    job.table("tickets")
+    return job.spark.sql(
+        f"""
+        SELECT channel, size(pairs) AS n, longest,
+               size(map_filter(pairs, (place, pair) -> pair LIKE 'p%')) AS with_p
+        FROM (
+          SELECT channel, map_from_entries(collect_list(struct(place, pair))) AS pairs,
+                 max(length(pair)) AS longest
+          FROM (
+            SELECT channel, ticket_id * 100 + nth AS place,
+                   concat(words[nth], ' ', words[nth + 1]) AS pair
+            FROM (SELECT channel, ticket_id, split(body, ' ') AS words FROM tickets
+                  WHERE ticket_id % {26 * SIZE} < 10)
+            LATERAL VIEW explode(sequence(0, size(words) - 2)) AS nth)
+          GROUP BY channel)
+        """
     )
 
 
