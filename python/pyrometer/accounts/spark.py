@@ -167,6 +167,8 @@ def window_totals(scope: Scope) -> tuple[Totals, Totals]:
 STAGE_KEY = ("app_index", "stage_id", "stage_attempt")
 MAX_STAGES = 5000
 MAX_SQL = 1000
+# Of equally long ones the first: the same ones whenever they are asked for.
+_LONGEST = f"DESC NULLS LAST, app_index, sql_id LIMIT {MAX_SQL}"
 
 
 def _page_cache(recorded: dict[str, Any]) -> PageCache:
@@ -258,15 +260,15 @@ def sql(scope: Scope, operators: Iterable[Operator]) -> list[Sql]:
     executions = tables.records(
         "SELECT app_index, sql_id, description, iteration, start_wall_ns, end_wall_ns,"
         " end_wall_ns - start_wall_ns AS duration_ns, error, plan_versions_count"
-        f" FROM w_sql ORDER BY duration_ns DESC NULLS LAST LIMIT {MAX_SQL}"
+        f" FROM w_sql ORDER BY duration_ns {_LONGEST}"
     )
     if not executions:
         return []
     tables.define(
         "w_nodes",
         "SELECT n.* FROM plan_nodes n SEMI JOIN"
-        f" (SELECT app_index, sql_id FROM w_sql ORDER BY end_wall_ns - start_wall_ns DESC"
-        f" NULLS LAST LIMIT {MAX_SQL}) q USING (app_index, sql_id) WHERE n.is_final",
+        f" (SELECT app_index, sql_id FROM w_sql ORDER BY end_wall_ns - start_wall_ns {_LONGEST})"
+        " q USING (app_index, sql_id) WHERE n.is_final",
     )
     metrics, stage_ids = _metrics(scope)
     used: dict[tuple[int | None, int | None, int | None], list[Operator]] = defaultdict(list)

@@ -117,7 +117,8 @@ def _define_sql(tables: Tables, chosen: str, window: Window) -> None:
         only = _touching(window, "q.start_wall_ns", "q.end_wall_ns")
     tables.define(
         "w_sql",
-        "SELECT q.*, m.iteration FROM sql_executions q LEFT JOIN"
+        # Plans are read node by node; their texts are the largest column.
+        "SELECT q.* EXCLUDE (physical_plan), m.iteration FROM sql_executions q LEFT JOIN"
         f" (SELECT app_index, sql_id, min(iteration) AS iteration FROM ({marks})"
         "  WHERE sql_id IS NOT NULL GROUP BY ALL) m USING (app_index, sql_id)"
         f" {only}",
