@@ -77,6 +77,11 @@ class Workload(abc.ABC):
         Size for ``test``, ``default`` and ``seed``.
     scale_unit : str
         What a size counts, for example ``"rows of web_sales"``.
+    scale_factor : int
+        Size of scale factor 1, where a benchmark's standard has scale factors: users may type
+        ``sf1``, ``sf0.1``. 0: there is none.
+    least_scale : int
+        Least size that can be made.
     needs : Needs
         What must be installed.
     repeats : bool
@@ -94,6 +99,8 @@ class Workload(abc.ABC):
     variants: ClassVar[Mapping[str, Variant]] = {}
     scales: ClassVar[Mapping[str, int]]
     scale_unit: ClassVar[str]
+    scale_factor: ClassVar[int] = 0
+    least_scale: ClassVar[int] = 1
     needs: ClassVar[Needs] = Needs()
     repeats: ClassVar[bool] = False
 
@@ -258,25 +265,32 @@ def prepared_from_json(value: Mapping[str, Any]) -> Prepared:
 
 
 def parse_scale(workload: Workload, scale: str) -> int:
-    """Size that `scale` stands for.
+    """Size that `scale` stands for: a name, a number, or a scale factor as ``sf0.1``.
 
     Raises
     ------
     UsageError
-        If it is neither a known name nor a positive number.
+        If it is none of these, or less than can be made.
     """
     if scale in workload.scales:
         return workload.scales[scale]
+    by_factor = workload.scale_factor > 0 and scale[:2].lower() == "sf"
     try:
-        size = float(scale)
+        size = float(scale[2:]) * workload.scale_factor if by_factor else float(scale)
     except ValueError:
         size = 0.0
-    if not 1 <= size < 1e15:
+    words = f"one of {', '.join(workload.scales)}, or a number (of {workload.scale_unit})"
+    if workload.scale_factor:
+        words += ", or a scale factor (sf1, sf0.1)"
+    if not 0 < size < 1e15 or (not by_factor and size < 1):
+        raise UsageError(f"{workload.name} has no scale {scale!r}", f"use {words}")
+    if round(size) < workload.least_scale:
         raise UsageError(
-            f"{workload.name} has no scale {scale!r}",
-            f"use one of {', '.join(workload.scales)}, or a number (of {workload.scale_unit})",
+            f"{workload.name} cannot be made at scale {scale}: the least is {workload.least_scale}"
+            f" {workload.scale_unit}",
+            f"use {words}",
         )
-    return int(size)
+    return round(size) if by_factor else int(size)
 
 
 NEEDS = Needs(python=("pyarrow", "numpy"))

@@ -28,6 +28,14 @@ def test_scale_may_be_a_number(scale, size):
 
 
 @pytest.mark.parametrize(
+    ("scale", "size"), [("sf1", 1000), ("SF10", 10_000), ("sf0.07", 70), ("70", 70)]
+)
+def test_scale_may_be_a_scale_factor(scale, size):
+    assert resolve("tpch", {}, scale).size == size
+    assert resolve("tpcds", {}, scale).size == size
+
+
+@pytest.mark.parametrize(
     ("arguments", "message", "remedy"),
     [
         (("parquet-skan", {}), "did you mean 'parquet-scan'?", "pyrometer workloads"),
@@ -36,6 +44,11 @@ def test_scale_may_be_a_number(scale, size):
         (("parquet-scan", {"codec": "snapy"}), "did you mean 'snappy'?", "snappy, none, zstd"),
         (("parquet-scan", {}, "big"), "has no scale 'big'", "rows of web_sales"),
         (("parquet-scan", {}, "0"), "has no scale '0'", "test, default, seed"),
+        (("parquet-scan", {}, "sf1"), "has no scale 'sf1'", "rows of web_sales"),
+        (("tpch", {}, "sf"), "has no scale 'sf'", "sf0.1"),
+        (("tpch", {}, "sf-1"), "has no scale 'sf-1'", "sf0.1"),
+        (("tpch", {}, "sf0.0001"), "cannot be made at scale sf0.0001", "sf0.1"),
+        (("tpcds", {}, "1"), "the least is 10 thousandths of TPC-DS's scale factor", "sf0.1"),
         (("parquet-scan", {}, "-5"), "has no scale '-5'", "number"),
         (("parquet-scan", {}, "nan"), "has no scale 'nan'", "number"),
         (("parquet-scan", {}, "inf"), "has no scale 'inf'", "number"),

@@ -124,7 +124,7 @@ def characterise(
         typer.Option("--set", metavar="FACTOR=LEVEL", help="Set a factor's level; repeatable."),
     ] = [],  # noqa: B006
     scale: Annotated[
-        str, typer.Option(help="Scale: test, default, seed, or a number.")
+        str, typer.Option(help="Scale: test, default, seed, a number, or a scale factor (sf1).")
     ] = "default",
     iterations: Annotated[int, typer.Option(help="How often each query runs.")] = 6,
     output: Annotated[

@@ -129,7 +129,7 @@ def prepare(
         typer.Option("--set", metavar="VARIANT=LEVEL", help="Set a variant's level; repeatable."),
     ] = [],  # noqa: B006
     scale: Annotated[
-        str, typer.Option(help="Scale: test, default, seed, or a number.")
+        str, typer.Option(help="Scale: test, default, seed, a number, or a scale factor (sf1).")
     ] = "default",
     verify_data: Annotated[
         bool,

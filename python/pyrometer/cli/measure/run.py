@@ -74,7 +74,7 @@ def run(
         str, typer.Option(help="off, light, full, or events such as cpu,wall,alloc,lock.")
     ] = "full",
     scale: Annotated[
-        str, typer.Option(help="Scale: test, default, seed, or a number.")
+        str, typer.Option(help="Scale: test, default, seed, a number, or a scale factor (sf1).")
     ] = "default",
     output: Annotated[
         Path | None,

@@ -30,6 +30,7 @@ class Tpch(suite.Suite):
     variants: ClassVar = suite.variants(22)
     scales: ClassVar = {"test": 10, "default": 1_000, "seed": 100_000}
     scale_unit = "thousandths of TPC-H's scale factor"
+    scale_factor = 1000
     needs = Needs(python=("duckdb", "duckdb_extension_tpch", "pyarrow"))
     tables = (
         "customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier",
@@ -66,6 +67,9 @@ class Tpcds(suite.Suite):
     variants: ClassVar = suite.variants(99)
     scales: ClassVar = {"test": 10, "default": 1_000, "seed": 100_000}
     scale_unit = "thousandths of TPC-DS's scale factor"
+    scale_factor = 1000
+    # Below, DuckDB's generator does not end.
+    least_scale = 10
     needs = Needs(python=("duckdb", "duckdb_extension_tpcds", "pyarrow"))
     tables = (
         "call_center", "catalog_page", "catalog_returns", "catalog_sales", "customer",
