@@ -131,6 +131,30 @@ def test_of_texts_that_were_shuffled_the_last_stage_is_what_infers(tmp_path: Pat
     assert not shuffled("").all_found(tmp_path / "unknown", INFERRED)
 
 
+CATALOGUE = "org.apache.spark.sql.{}.createTable(Catalog.scala:431)\n..."
+OF_TEXT = _rdds("Scan text ", "DeserializeToObject", "mapPartitions", "mapPartitions")
+
+
+@pytest.mark.parametrize("owner", ["catalog.Catalog", "internal.CatalogImpl"])
+def test_the_catalogue_looks_for_the_types_of_a_table(tmp_path: Path, owner: str) -> None:
+    name = "createTable at Load.scala:3"
+    job = inferring(10 * MIB, CATALOGUE.format(owner), name, OF_TEXT)
+    (found,) = job.found(tmp_path, INFERRED)
+    assert saves(found, 3000 * 0.97)
+    assert found.place.source == name
+    assert found.remedies[0].after == "spark.catalog.createTable(name, path, source, schema)"
+
+
+@pytest.mark.parametrize(
+    ("size", "written"), [(0, 0), (10 * MIB, MIB)], ids=["lists files", "writes the table"]
+)
+def test_near_miss_a_table_whose_types_are_known(tmp_path: Path, size: int, written: int) -> None:
+    details = CATALOGUE.format("catalog.Catalog")
+    rdds = OF_TEXT if size else OF_PATHS
+    job = inferring(size, details, "createTable at Load.scala:3", rdds, output_bytes=written)
+    assert not job.all_found(tmp_path, INFERRED)
+
+
 def test_near_miss_a_writer_of_the_same_name(tmp_path: Path) -> None:
     job = inferring(10 * MIB, WRITER, "json at Load.scala:3")
     assert not job.all_found(tmp_path, INFERRED)

@@ -2,9 +2,10 @@
 
 What it is
     `spark.read.csv(..., inferSchema=True)`, `spark.read.json(path)` and schema merging of Parquet
-    read files before the query that they are for reads them again. `spark.read.json` of a column
-    or an RDD of texts, and `createDataFrame(rdd, samplingRatio=...)`, compute these rows for it,
-    and again for the query.
+    read files before the query that they are for reads them again; so do
+    `spark.catalog.createTable(...)` and `CREATE TABLE` over files of text without a schema.
+    `spark.read.json` of a column or an RDD of texts, and `createDataFrame(rdd, samplingRatio=...)`,
+    compute these rows for it, and again for the query.
 
 Mechanism
     With the schema given, the job is not run. The time of its last stage's tasks is taken away
@@ -13,9 +14,10 @@ Mechanism
 
 Evidence
     Stages named after a reader (`json at`, `jsonFromDataFrame at`, `csv at`, `load at`,
-    `createDataFrame at`) whose job reads input, shuffles nothing and writes nothing. Where the
-    stage's call site is in Spark's reader, the job may have stages before it, and rows that come
-    from no file.
+    `createDataFrame at`) or after `createTable` of the catalogue, whose job reads input, shuffles
+    nothing and writes nothing. Where the stage's call site is in Spark's reader, the job may have
+    stages before it, and rows that come from no file. Of statements (`sql at`), those that read
+    files as text.
 
 Remedy
     Give the schema: `.schema(...)`, once and for all, or a table whose catalogue has it.
@@ -47,7 +49,8 @@ from pyrometer.explain.what_if import Extent
 from pyrometer.simulation.measured import Stage
 
 READER = re.compile(
-    r"(json|csv|xml|load|parquet|orc|table|createDataFrame|toDF)(FromDataFrame)? at "
+    r"(json|csv|xml|load|parquet|orc|table|createDataFrame|toDF|createTable|createExternalTable)"
+    r"(FromDataFrame)? at "
 )
 IN_SQL = "sql at "
 """A statement that names files: the job that infers reads them as text."""
@@ -56,7 +59,8 @@ ACHIEVED = (0.9, 1.0)
 MOST = 5
 _CALLED = """
 SELECT stage_id, coalesce(stage_attempt, 0),
-  regexp_matches(details, 'DataFrameReader[.]|[.]PythonSQLUtils[.]\\w+FromDataFrame'),
+  regexp_matches(details, 'DataFrameReader[.]|[.]PythonSQLUtils[.]\\w+FromDataFrame'
+    '|[.]Catalog(Impl)?[.]create(External)?Table'),
   regexp_matches(details, 'DataFrameWriter|DataStreamWriter'),
   regexp_matches(rdd_names, 'Scan (text|binaryFile)') AND contains(rdd_names, 'mapPartitions'),
   regexp_matches(rdd_names, '"Scan') AND contains(rdd_names, 'mapPartitions')
@@ -71,7 +75,8 @@ class Called:
     Attributes
     ----------
     reader, writer : bool
-        Whether the call site is in Spark's reader, or writer, of data sources.
+        Whether the call site is in Spark's reader, or writer, of data sources; a catalogue that
+        makes a table of files reads them.
     of_text, of_scan : bool
         Whether it goes over files as text (or as what their format does not say), or over rows of
         any scan, an RDD's included.
@@ -161,6 +166,10 @@ def _remedy(name: str) -> Remedy:
         return Remedy(kind="code", text="give the schema", before=f"spark.createDataFrame{before}",
                       after=f"spark.createDataFrame{after}")  # fmt: skip
     found = READER.match(name)
+    if name.startswith(("createTable", "createExternalTable")):
+        call = "spark.catalog.createTable(name, path, source"
+        return Remedy(kind="code", text="give the schema", before=f"{call})",
+                      after=f"{call}, schema)")  # fmt: skip
     reader = found[1] if found and found[1] != "table" else "json"
     of = "texts" if "FromDataFrame" in name else "path"
     return Remedy(kind="code", text="give the schema", before=f"spark.read.{reader}({of})",
