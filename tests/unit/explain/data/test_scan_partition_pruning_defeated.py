@@ -81,6 +81,82 @@ def test_partitions_are_pruned_by_a_function_that_spark_computes(tmp_path: Path)
     assert not found(tmp_path, MIXED, partition="(cast(day#2 as int) = 3)")
 
 
+TUPLES = "named_struct(day, day#2, text, text#1) IN ([3,a],[3,b],[3,c])"
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        TUPLES,
+        "named_struct(text, text#1, day, day#2) INSET [a,3], [b,3]",
+        "(named_struct(day, day#2, text, text#1) = [3,a])",
+        f"({TUPLES} AND (id#0L = 7))",
+    ],
+)
+def test_tuples_name_one_of_twenty_partitions(tmp_path: Path, condition: str) -> None:
+    (one,) = found(tmp_path, condition, out=1000)
+    assert one.shown
+    assert holds(one, 4 / 2 * 0.95)
+    assert holds(one, 8 / 2 * 0.95)
+    assert one.mechanism.endswith("It names 1 partition.")
+    assert (
+        one.remedies[0].after
+        == "df.where(\"day IN (3, 4) AND (day, kind) IN ((3, 'a'), (4, 'b'))\")"
+    )
+
+
+@pytest.mark.parametrize(
+    ("condition", "columns"),
+    [
+        (TUPLES.replace("[3,c])", "... 9 more fields)"), "day#2"),
+        (TUPLES.replace("[3,c]", "[3,c,d]"), "day#2"),
+        (TUPLES.replace("day#2", "cast(day#2 as int)"), "day#2"),
+        (TUPLES, "day#2, hour#3"),
+        (f"NOT {TUPLES}", "day#2"),
+        (TUPLES.replace("3,b", "4,b"), "day#2"),
+    ],
+    ids=["cut", "a comma in a text", "a function", "hours are open", "others", "no more are read"],
+)
+def test_near_miss_tuples_that_may_name_all_partitions(
+    tmp_path: Path, condition: str, columns: str
+) -> None:
+    many = 2 if "4,b" in condition else 20
+    (one,) = found(tmp_path, condition, columns=f"id#0L, text#1, {columns}",
+                   number_of_partitions_read=many)  # fmt: skip
+    assert not one.shown
+    assert (one.saving.elapsed_ns.low or 0) <= 0
+
+
+def test_healthy_tuples_beside_the_partition_column(tmp_path: Path) -> None:
+    assert not found(tmp_path, TUPLES, partition="isnotnull(day#2), (day#2 = 3)")
+
+
+def test_near_miss_tuples_of_columns_of_the_files(tmp_path: Path) -> None:
+    assert not found(tmp_path, TUPLES.replace("day", "id"))
+
+
+def test_what_the_text_cuts_off_the_log_holds_in_full(tmp_path: Path) -> None:
+    world = job()
+    cut = scan(2, 1, columns="id#0L, text#1, day#2", schema="id:bigint,te...", partition="isn...",
+               number_of_output_rows=1_000_000, scan_time=4000)  # fmt: skip
+    metadata = {
+        "ReadSchema": "struct<id:bigint,text:string>",
+        "PartitionFilters": "[isnotnull(day#2)]",
+    }
+    change: Any = plan(
+        above(0, "Filter", None, UDF, number_of_output_rows=50_000),
+        above(1, "BatchEvalPython", 0, PYTHON), cut,
+    )  # fmt: skip
+    assert not judged_with(tmp_path / "cut", world, RULE, change).findings
+    row = next(one for one in world.rows["plan_nodes"] if one["node_id"] == 2)
+    row.update(simple_string=cut.simple_string, metadata=json.dumps(metadata))
+    (one,) = judged_with(tmp_path / "whole", world, RULE, change).findings
+    assert one.shown
+    metadata["PartitionFilters"] = "[isnotnull(day#2), (day#2 = 3)]"
+    row["metadata"] = json.dumps(metadata)
+    assert not judged_with(tmp_path / "pruned", world, RULE, change).findings
+
+
 def met(
     folder: Path, keys: str = "[day#2], [day#7]", out: int = 50_000, kind: str = "Inner",
     partition: str = "isnotnull(day#2)", conf: str = "{}",

@@ -2,23 +2,27 @@
 
 What it is
     `WHERE f(day) = 3` with a Python function, `WHERE concat(day, hour) = '2026-01-0112'` with a
-    column of the files in it: Spark prunes by conditions of partition columns alone, in functions
-    that it can compute itself before the job. A join by the partition column prunes only where its
-    other side has a filter, and dynamic pruning is on.
+    column of the files in it, `WHERE (day, kind) IN ((3, 'a'), (4, 'b'))`: Spark prunes by
+    conditions of partition columns alone, in functions that it can compute itself before the job,
+    and takes no tuple apart. A join by the partition column prunes only where its other side has a
+    filter, and dynamic pruning is on.
 
 Mechanism
     With a condition of the bare partition column, the other partitions are not read. Taken from the
     tasks of the scan is the share that the rows dropped by the filter are of its rows: at least of
     the scan's own time (`FOR_SURE` of it), at most of all the time of the tasks, which also hand
-    these rows to the function. Where other conditions or columns take part, nothing is sure.
+    these rows to the function. Where other conditions or columns take part, nothing is sure; of
+    tuples that hold every partition column are sure the partitions that none of them names.
 
 Evidence
     Partition columns are those that the scan hands on and that are not in its `ReadSchema`;
     `PartitionFilters`, empty or null checks only; the filter's condition; "number of output rows"
-    of both; "number of partitions read".
+    of both; "number of partitions read". Where Spark cuts the text of the scan, its log has the
+    lists in full.
 
 Remedy
-    Compare the partition column itself, or say the condition once more of it: `day = '3'`.
+    Compare the partition column itself, or say the condition once more of it: `day = '3'`; beside
+    tuples `day IN (3, 4)`, which keeps the same rows.
 
 When it is wrong
     The condition cannot be said of the partition column: then partition by what is asked for.
@@ -49,8 +53,10 @@ from pyrometer.explain.evidence.scans.scan_filters import (
     scanned,
 )
 from pyrometer.explain.evidence.scans.scan_text import columns_of, listed
+from pyrometer.explain.evidence.scans.tuples import values_in_tuples
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
+from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
 
 DYNAMIC = "spark.sql.optimizer.dynamicPartitionPruning.enabled"
@@ -64,7 +70,7 @@ UNKNOWN = 0.1
 @largest
 def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     for plan in plans(facts):
-        for one in filtered_scans(plan):
+        for one in filtered_scans(facts, plan):
             partition = partition_columns(one)
             conditions = [
                 each for each in one.conditions if columns_of(each) & partition and is_wrapped(each)
@@ -72,11 +78,10 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
             pruned = listed(one.scan, "PartitionFilters")
             if not conditions or pruned is None or pruned.cut or not pruned.only_null_checks:
                 continue
-            alone = all(columns_of(each) <= partition for each in one.conditions)
-            suspect = _suspect(facts, plan, one, conditions, alone)
+            suspect = _suspect(facts, plan, one, conditions)
             if suspect is not None:
                 yield suspect
-        for one in joined_scans(plan):
+        for one in joined_scans(facts, plan):
             pruned, partition = listed(one.scan, "PartitionFilters"), partition_columns(one)
             keys = [key for key in one.conditions if columns_of(key) & partition]
             if not keys or pruned is None or pruned.cut or not pruned.only_null_checks:
@@ -121,30 +126,48 @@ def _by_join(
 
 
 def _suspect(
-    facts: Facts, plan: Plan, one: Filtered, conditions: list[str], alone: bool
+    facts: Facts, plan: Plan, one: Filtered, conditions: list[str]
 ) -> tuple[float, Suspect] | None:
     time = scanned(facts, plan, one)
     if time is None:
         return None
     share = time.scan_share
     scanning = UNKNOWN if share is None else share * FOR_SURE
-    least = scanning if alone else 0.0
-    lost = {n: one.dropped * ns for n, ns in time.by_stage.items()}
     read = metric(one.scan, "number of partitions read")
+    named = _named(one)
+    alone = all(columns_of(each) <= partition_columns(one) for each in one.conditions)
+    unnamed = 1.0 if alone else 0.0 if not named or not read else max(0.0, 1 - named / read)
+    least = scanning * min(1.0, unnamed / one.dropped)
+    lost = {n: one.dropped * ns for n, ns in time.by_stage.items()}
     of_partitions = f" of {units.counted(read, 'partition')}" if read else ""
+    names = f" It names {units.counted(named, 'partition')}." if named else ""
     return one.dropped * time.whole_ns, Suspect(
         place=place_of_scan(facts, plan, one, time, in_words(conditions[:1])),
         mechanism=(
             f"{in_words(conditions)} prunes no partition: {units.counted(one.rows_in, 'row')}"
             f"{of_partitions} were read, of which {units.count(one.rows_out)} are left, in"
-            f" {units.duration(time.whole_ns)} of tasks."
+            f" {units.duration(time.whole_ns)} of tasks.{names}"
         ),
         change=(facts.share_of_tasks(f"pruning {plan.sql.sql_id} {one.scan.node_id}", lost),),
         extent=Extent((least + 1) / 2, least, 1.0, time.tasks_count),
         evidence=rows_and_time(plan, one, time),
-        remedies=[code("compare the partition column itself", 'df.where(f("day") == 3)',
+        remedies=[_beside_tuples() if named else
+                  code("compare the partition column itself", 'df.where(f("day") == 3)',
                        "df.where(\"day = '3'\")")],
     )  # fmt: skip
+
+
+def _named(one: Filtered) -> int | None:
+    """Give how many partitions tuples name at most; None where they leave a column open."""
+    columns = sorted(partition_columns(one))
+    found = [values_in_tuples(each, columns) for each in one.conditions]
+    return min((len(values) for values in found if values), default=None)
+
+
+def _beside_tuples() -> Remedy:
+    tuples = "(day, kind) IN ((3, 'a'), (4, 'b'))"
+    return code("say beside the tuples which values the partition column has",
+                f'df.where("{tuples}")', f'df.where("day IN (3, 4) AND {tuples}")')  # fmt: skip
 
 
 RULE = Rule(

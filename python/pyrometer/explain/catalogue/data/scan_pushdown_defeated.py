@@ -70,7 +70,8 @@ GROUP BY sql_id, node_id
 
 @largest
 def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
-    found = [(plan, one) for plan in plans(facts) for one in filtered_scans(plan) if _defeated(one)]
+    found = [(plan, one) for plan in plans(facts) for one in filtered_scans(facts, plan)
+             if _defeated(one)]  # fmt: skip
     if not found:
         return
     app = 0 if facts.measured is None else facts.measured.app_index

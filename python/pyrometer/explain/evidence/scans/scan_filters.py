@@ -10,6 +10,7 @@ from functools import lru_cache
 from pyrometer.accounts.plan_schema import Node
 from pyrometer.explain.evidence.plan_nodes import TEXTS, Plan, metric, unnumbered
 from pyrometer.explain.evidence.saying import place, shown_by
+from pyrometer.explain.evidence.scans.scan_metadata import uncut
 from pyrometer.explain.evidence.scans.scan_text import (
     COLUMN,
     NULL_CHECK,
@@ -103,22 +104,23 @@ def is_wrapped(condition: str) -> bool:
     return False
 
 
-def filtered_scans(plan: Plan) -> Iterator[Filtered]:
+def filtered_scans(facts: Facts, plan: Plan) -> Iterator[Filtered]:
     """Give the scans of a plan that lie right under filters, with rows counted."""
     for scan in plan.sql.nodes:
         rows = metric(scan, "number of output rows")
         if rows and "PushedFilters: " in (scan.simple_string or ""):
-            found = _filters(plan, scan, rows)
+            found = _filters(plan, uncut(facts, plan, scan), rows)
             if found is not None:
                 yield found
 
 
-def joined_scans(plan: Plan) -> Iterator[Filtered]:
+def joined_scans(facts: Facts, plan: Plan) -> Iterator[Filtered]:
     """Give scans whose rows a join drops by keys, which stand as the conditions."""
-    for scan in plan.sql.nodes:
-        rows = metric(scan, "number of output rows")
-        if not rows or "PartitionFilters: " not in (scan.simple_string or ""):
+    for each in plan.sql.nodes:
+        rows = metric(each, "number of output rows")
+        if not rows or "PartitionFilters: " not in (each.simple_string or ""):
             continue
+        scan = uncut(facts, plan, each)
         join = _parent(plan, scan)
         while join is not None and _TO_JOIN.match(join.name):
             join = _parent(plan, join)

@@ -1,0 +1,53 @@
+"""What Spark's log holds in full of scans of files, where it cuts the text of their nodes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pyrometer.accounts.plan_schema import Node
+from pyrometer.explain.evidence.plan_nodes import Plan
+from pyrometer.explain.facts import Facts
+
+_CUT = re.compile(r"\b([A-Z]\w+): ((?:(?!, [A-Z]\w+: ).)*?)\.\.\.(?=, [A-Z]\w+: |$)")
+_METADATA = """
+SELECT sql_id, node_id, metadata FROM plan_nodes
+WHERE app_index = $1 AND is_final AND metadata LIKE '{%' AND contains(simple_string, '...')
+"""
+
+
+def uncut(facts: Facts, plan: Plan, node: Node) -> Node:
+    """Give a scan with all of its text that the log holds."""
+    text = node.simple_string or ""
+    known = _metadata(facts).get((plan.sql.sql_id, node.node_id)) if "..." in text else None
+    if known is None:
+        return node
+    return replace(node, simple_string=completed(text, json.loads(known)))
+
+
+def _metadata(facts: Facts) -> Mapping[tuple[int, int], str]:
+    known: dict[tuple[int, int], str] | None = facts.kept.get("metadata of scans")
+    if known is None:
+        app = 0 if facts.measured is None else facts.measured.app_index
+        rows = facts.tables.query(_METADATA, [app]) if facts.has("plan_nodes") else []
+        known = facts.kept["metadata of scans"] = {(sql, node): text for sql, node, text in rows}
+    return known
+
+
+def completed(text: str, metadata: Mapping[str, str]) -> str:
+    """Put values in full where a text has their beginnings.
+
+    Examples
+    --------
+    >>> completed("FileScan orc [a#1] ReadSchema: struct<a:i...", {"ReadSchema": "struct<a:int>"})
+    'FileScan orc [a#1] ReadSchema: struct<a:int>'
+    """
+
+    def full(found: re.Match[str]) -> str:
+        name, begun = found[1], found[2]
+        value = metadata.get(name, "")
+        return f"{name}: {value}" if value.startswith(begun) and value else found[0]
+
+    return _CUT.sub(full, text)
