@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pyrometer.accounts.plan_schema import Node
-from pyrometer.explain.evidence.plan_nodes import metric, plans
+from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans
 from pyrometer.explain.evidence.task_costs import unexplained
 from pyrometer.explain.facts import Facts
 from pyrometer.simulation.measured import Floats
@@ -71,6 +71,28 @@ def shuffles(facts: Facts) -> dict[int, Shuffle]:
                 if first in found and found[first].node is None:
                     found[first] = Shuffle(first, others, plan.sql.sql_id, node)
     return found
+
+
+def sampled_for_ranges(facts: Facts, plan: Plan, exchange: Node) -> dict[int, float]:
+    """Give the time of tasks of stages that only look for an exchange's ranges, by their number.
+
+    Such a job reads all rows below the exchange, down to the next one, and writes no shuffle.
+    """
+    if "rangepartitioning(" not in (exchange.simple_string or ""):
+        return {}
+    ids: set[int] = set()
+    left = list(plan.children.get(exchange.node_id, ()))
+    while left:
+        node = left.pop()
+        if not node.name.endswith("Exchange"):
+            ids.update(node.stage_ids)
+            left += plan.children.get(node.node_id, ())
+    numbers = [facts.number(stage) for stage in ids - set(exchange.stage_ids)]
+    found = {number: facts.tasks_of(number) for number in numbers if number is not None}
+    return {
+        number: float(tasks.duration_ns.sum()) for number, tasks in found.items()
+        if tasks.total("shuffle_written_bytes") == 0
+    }  # fmt: skip
 
 
 def costs(facts: Facts, found: Shuffle, written: float) -> None:

@@ -208,3 +208,84 @@ def test_repartitions_by_the_same_columns_are_one_cause(tmp_path: Path) -> None:
     (one,) = judged_with(tmp_path, in_a_row(6), RULE, change).findings
     assert one.place.stages_count == 4
     assert holds(one, 2 * 0.8 / 2 * 0.9)
+
+
+BY_SORT = "SortAggregate(key=[k#1], functions=[partial_max(v#2)])"
+BY_KEY = "Sort [k#1 ASC NULLS FIRST], false, 0"
+
+
+def test_what_is_added_up_in_part_by_sort_keeps_its_sort(tmp_path: Path) -> None:
+    (one,) = asked(tmp_path, BY_SORT, BY_KEY, "Project [k#1, v#2]", READ, seconds=2.8)
+    assert one.shown
+    assert holds(one, 3.2 / 2 * 0.9)
+    assert (one.saving.elapsed_ns.high or 0) < 2.5e9
+    assert "the sort after it" not in one.mechanism
+
+
+def test_a_sort_below_that_of_an_aggregate_goes_too(tmp_path: Path) -> None:
+    (one,) = asked(tmp_path, BY_SORT, BY_KEY, "Project [k#1, v#2]", SORTED, READ)
+    assert holds(one, 3.2 / 2 * 0.9)
+    assert "the sort after it" in one.mechanism
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SortAggregate(key=[k#1], functions=[max(v#2)])",
+        "SortAggregate(key=[k#1], functions=[merge_max(v#2), partial_count(distinct d#4)])",
+        "SortAggregate(key=[k#1], functions=[partial_first(v#2, false)])",
+    ],
+)
+def test_near_miss_an_aggregate_by_sort_needs_it(tmp_path: Path, text: str) -> None:
+    assert not asked(tmp_path, text, BY_KEY, READ)
+
+
+RANGES = "Exchange rangepartitioning(s#3 ASC NULLS FIRST, 8), REPARTITION_BY_NUM, [plan_id=12]"
+
+
+def ranged(
+    folder: Path, *between: str, scan_of: str = "Scan parquet", lower: str = RANGES
+) -> Finding:
+    """Four stages in a row, of 4 s on two slots, of which the first writes no shuffle."""
+    (upper,) = chain(UPPER, under=-1, stages=[[2, 3]])
+    upper.parent_node_id = None
+    under = 1 + len(between)
+    middle = chain(*between, stages=[[2]] * len(between))
+    exchange, scan = chain(lower, scan_of, under=under - 1, stages=[[1, 2], [0, 1]])
+    other = chain("Scan parquet", under=under + 1, stages=[[0]])
+    world = World([StageSpec([1000] * 8) for _ in range(4)])
+    for number, row in enumerate(world.rows["stages"]):
+        row["parent_ids"] = [number - 1] if number else []
+    for task in world.rows["tasks"]:
+        task["shuffle_written_bytes"] = 100 if task["stage_id"] in (1, 2) else 0
+    used = (operator("Exchange", exchange.node_id, 1.4, stages=(1, 2)),)
+    change: Any = plan(upper, *middle, exchange, scan, *other, operators=used)
+    (one,) = judged_with(folder, world, RULE, change).findings
+    return one
+
+
+@pytest.mark.parametrize(("between", "gone"), [((BY_SORT, BY_KEY), 1.6), ((), 8.0)])
+def test_the_job_that_looks_for_the_ranges_goes_too(
+    tmp_path: Path, between: tuple[str, ...], gone: float
+) -> None:
+    one = ranged(tmp_path, *between, "Project [k#1, v#2]")
+    assert one.shown
+    assert holds(one, (8 + gone) / 2 * 0.85)
+    assert "A job before it read the rows for 8.0" in one.mechanism
+    assert one.place.stages_count == (3 if between else 2)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"scan_of": "BroadcastExchange HashedRelationBroadcastMode"},
+        {"lower": CLUSTERED},
+    ],
+    ids=["it makes a table to join", "rows are not put into ranges"],
+)
+def test_near_miss_a_stage_before_that_does_something_else(
+    tmp_path: Path, other: dict[str, Any]
+) -> None:
+    one = ranged(tmp_path, BY_SORT, BY_KEY, "Project [k#1, v#2]", **other)
+    assert "to find the ranges" not in one.mechanism
+    assert holds(one, 1.6 / 2 * 0.9)

@@ -4,7 +4,7 @@ What it is
     A `repartition`, `DISTRIBUTE BY` or `CLUSTER BY` whose rows go into another shuffle, of a join
     or an aggregate or of another `repartition`: the first shuffle leaves nothing that the second
     one keeps. Between both rows may be chosen, sorted, put together by a union, and added up in
-    part: none of that needs rows to be where they are.
+    part, by hash or by sort: none of that needs rows to be where they are.
 
 Mechanism
     Without it, tasks of the stage below write the second shuffle instead of the first. Where
@@ -14,7 +14,8 @@ Mechanism
 
     Where rows are added up in part between both, or others join in a union, that work moves to the
     stage below. Taken away is the CPU of the first shuffle, and of sorts between that no operator
-    needs; without samples the times in their metrics.
+    needs; without samples the times in their metrics. A `repartitionByRange` also goes without the
+    job that reads all rows before it to find the ranges.
 
     Repartitions by the same columns, as of one view that several queries read, are one cause.
 
@@ -42,7 +43,7 @@ Source
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyrometer.accounts.plan_schema import Node
@@ -55,6 +56,7 @@ from pyrometer.explain.evidence.node_costs import Cost, cpu_of_nodes, metric_tim
 from pyrometer.explain.evidence.places import largest, slots_at
 from pyrometer.explain.evidence.plan_nodes import Plan, plans, unnumbered
 from pyrometer.explain.evidence.saying import code, place, shown_by
+from pyrometer.explain.evidence.shuffles import sampled_for_ranges
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
 from pyrometer.explain.schema import Remedy
@@ -99,8 +101,13 @@ class Branch:
 
     @property
     def sorts(self) -> list[Node]:
-        """Sorts between."""
-        return [node for node in self.path if node.name == "Sort"]
+        """Sorts between, but for those that an aggregate by sort is over."""
+        found, needed = [], False
+        for node in self.path:
+            if node.name == "Sort" and not needed:
+                found.append(node)
+            needed = node.name == "SortAggregate" or (needed and node.name in ("Project", "Filter"))
+        return found
 
     @property
     def adds_up(self) -> bool:
@@ -110,8 +117,8 @@ class Branch:
     @property
     def counts_on_order(self) -> bool:
         """Whether rows are sorted, and something above gives something else for another order."""
-        texts = [node.simple_string or "" for node in self.path]
-        return bool(self.sorts) and any(map(BY_ORDER.search, texts))
+        is_sorted = any(node.name == "Sort" for node in self.path)
+        return is_sorted and any(BY_ORDER.search(node.simple_string or "") for node in self.path)
 
 
 @largest
@@ -162,7 +169,7 @@ def _needs_nothing(upper: Node, node: Node, path: Sequence[Node]) -> bool:
     text = node.simple_string or ""
     if _HANDS_ON.match(node.name):
         return _COMPUTES.search(text) is None
-    if node.name not in ("HashAggregate", "ObjectHashAggregate"):
+    if node.name not in ("HashAggregate", "ObjectHashAggregate", "SortAggregate"):
         return False
     distinct = _DISTINCT.search(text)
     if distinct is None:
@@ -192,16 +199,17 @@ def _stage_gone(
     time = sum(lost.values())
     tasks = sum(facts.tasks_of(n).count for n in lost)
     lower = lowers[0]
+    ranges = _sampled(facts, plan, lowers)
     what = f"repartition {plan.sql.sql_id} {lower.node_id}"
-    return time, Suspect(
-        place=place(facts, "sql", lost, sql_id=plan.sql.sql_id, node_id=lower.node_id,
+    return time + sum(ranges.values()), Suspect(
+        place=place(facts, "sql", {**ranges, **lost}, sql_id=plan.sql.sql_id, node_id=lower.node_id,
                     operator=lower.name, expression=unnumbered(lower.simple_string)),
         mechanism=(
             "Rows are repartitioned and go straight into another shuffle: the stage between,"
             f" {units.counted(tasks, 'task')}, took {units.duration(time)} to read the one and"
-            " write the other."
+            f" write the other.{_to_find(ranges)}"
         ),
-        change=(Less(what, dict.fromkeys(lost, 1.0)),),
+        change=(Less(what, dict.fromkeys([*lost, *ranges], 1.0)),),
         extent=Extent(n=tasks).times(*ACHIEVED),
         evidence=[
             shown_by("time of tasks between the shuffles", time, "ns", "tasks",
@@ -234,23 +242,44 @@ def _shuffle_gone(
     for cost, _ in costs:
         for number, ns in cost.lost.items():
             lost[number] = lost.get(number, 0.0) + ns
+    ranges = _sampled(facts, plan, lowers)
     sorted_too = ", and the sort after it," if len(costs) > 1 else ""
     many = f"{units.counted(len(lowers), 'shuffle')} of it" if len(lowers) > 1 else "its shuffle"
-    return time, Suspect(
-        place=place(facts, "sql", lost, sql_id=sql_id, node_id=lower.node_id,
+    return time + sum(ranges.values()), Suspect(
+        place=place(facts, "sql", {**ranges, **lost}, sql_id=sql_id, node_id=lower.node_id,
                     operator=lower.name, expression=unnumbered(lower.simple_string)),
         mechanism=(
             f"Rows are repartitioned, and shuffled again before anything needs that: {many}"
-            f"{sorted_too} took {units.duration(time)} of tasks."
+            f"{sorted_too} took {units.duration(time)} of tasks.{_to_find(ranges)}"
         ),
-        change=tuple(edit for cost, _ in costs for edit in cost.change),
-        extent=weighed([(cost.ns, cost.extent.times(*bounds)) for cost, bounds in costs]),
+        change=(
+            *(edit for cost, _ in costs for edit in cost.change),
+            Less(f"ranges {sql_id} {lower.node_id}", dict.fromkeys(ranges, 1.0)),
+        ),
+        extent=weighed(
+            [(cost.ns, cost.extent.times(*bounds)) for cost, bounds in costs]
+            + [(ns, Extent(n=facts.tasks_of(n).count).times(*ACHIEVED)) for n, ns in ranges.items()]
+        ),
         evidence=[
             shown_by("time of the needless shuffle", time, "ns", "node_metrics",
                      "show --json: sql[].nodes[]", f"/sql/{sql_id}/{lower.node_id}"),
         ],
         remedies=_remedies(),
     )  # fmt: skip
+
+
+def _sampled(facts: Facts, plan: Plan, lowers: Sequence[Node]) -> dict[int, float]:
+    found: dict[int, float] = {}
+    for lower in lowers:
+        found |= sampled_for_ranges(facts, plan, lower)
+    return found
+
+
+def _to_find(ranges: Mapping[int, float]) -> str:
+    spent = sum(ranges.values())
+    return f" A job before it read the rows for {units.duration(spent)} to find the ranges." * (
+        spent > 0
+    )
 
 
 def _cost(

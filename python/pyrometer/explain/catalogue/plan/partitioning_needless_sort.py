@@ -44,6 +44,7 @@ from pyrometer.explain.evidence.node_costs import above, cpu_of_nodes, metric_ti
 from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.plan_nodes import Plan, plans, unnumbered
 from pyrometer.explain.evidence.saying import code, place, shown_by
+from pyrometer.explain.evidence.shuffles import sampled_for_ranges
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
 
@@ -108,19 +109,6 @@ def _own_exchange(plan: Plan, node: Node, forgets: Node) -> Node | None:
     return below[0] if own and "rangepartitioning" in (below[0].simple_string or "") else None
 
 
-def _sampled(facts: Facts, plan: Plan, exchange: Node | None) -> dict[int, float]:
-    """Give the time of tasks of stages that only look for the bounds of the ranges, by number."""
-    if exchange is None:
-        return {}
-    ids = {stage for one in plan.beneath(exchange) for stage in one.stage_ids}
-    numbers = [facts.number(stage) for stage in ids - set(exchange.stage_ids)]
-    found = {number: facts.tasks_of(number) for number in numbers if number is not None}
-    return {
-        number: float(tasks.duration_ns.sum()) for number, tasks in found.items()
-        if tasks.total("shuffle_written_bytes") == 0
-    }  # fmt: skip
-
-
 def _suspect(facts: Facts, plan: Plan, node: Node, forgets: Node) -> tuple[float, Suspect] | None:
     exchange = _own_exchange(plan, node, forgets)
     nodes = [node] if exchange is None else [node, exchange]
@@ -132,7 +120,7 @@ def _suspect(facts: Facts, plan: Plan, node: Node, forgets: Node) -> tuple[float
     if cost is None:
         return None
     what = "The sort" if exchange is None else "The sort and its shuffle by ranges"
-    sampling = _sampled(facts, plan, exchange)
+    sampling = {} if exchange is None else sampled_for_ranges(facts, plan, exchange)
     spent = sum(sampling.values())
     before = (
         f" A job before it read the rows for {units.duration(spent)} to find the ranges."
