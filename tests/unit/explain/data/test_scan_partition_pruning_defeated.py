@@ -90,6 +90,7 @@ TUPLES = "named_struct(day, day#2, text, text#1) IN ([3,a],[3,b],[3,c])"
         TUPLES,
         "named_struct(text, text#1, day, day#2) INSET [a,3], [b,3]",
         "(named_struct(day, day#2, text, text#1) = [3,a])",
+        "struct(day, day#2, text, text#1) IN ([3,a])",
         f"({TUPLES} AND (id#0L = 7))",
     ],
 )

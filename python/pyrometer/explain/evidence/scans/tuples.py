@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pyrometer.explain.evidence.scans.scan_text import parts
 
 _COMPARED = (
-    re.compile(r"^named_struct\((?P<fields>.*)\) IN \((?P<values>\[.*\])\)$"),
-    re.compile(r"^named_struct\((?P<fields>.*)\) INSET (?P<values>\[.*\])$"),
-    re.compile(r"^\(named_struct\((?P<fields>.*)\) = (?P<values>\[.*\])\)$"),
+    re.compile(r"^(?:named_)?struct\((?P<fields>.*)\) IN \((?P<values>\[.*\])\)$"),
+    re.compile(r"^(?:named_)?struct\((?P<fields>.*)\) INSET (?P<values>\[.*\])$"),
+    re.compile(r"^\((?:named_)?struct\((?P<fields>.*)\) = (?P<values>\[.*\])\)$"),
 )
 
 
