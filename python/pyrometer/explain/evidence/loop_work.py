@@ -53,7 +53,9 @@ class Work:
     is_same: bool
 
 
-def work_of(facts: Facts, kind: Sequence[Round], numbers: dict[int, list[int]]) -> Work:
+def work_of(
+    facts: Facts, kind: Sequence[Round], numbers: dict[int, list[int]], are_batches: bool = False
+) -> Work:
     """Say what of the tasks of all rounds but one goes.
 
     The first round may read other rows than the rest: it fills a cache that they read. Then it
@@ -63,15 +65,17 @@ def work_of(facts: Facts, kind: Sequence[Round], numbers: dict[int, list[int]]) 
     ----------
     numbers : dict of int to list of int
         Numbers of stages by job.
+    are_batches : bool
+        Each round reads rows of its own, as many as others or not, and the first fills no cache.
     """
     stages = [[n for job in one.jobs for n in numbers.get(job.job_id, ())] for one in kind]
     rows = [
         sum(facts.tasks_of(n).total("input_records_count") for n in mine) for mine in stages
     ]  # fmt: skip
-    fills = len(kind) > FEWEST_ROUNDS and rows[0] != rows[1]
+    fills = not are_batches and len(kind) > FEWEST_ROUNDS and rows[0] != rows[1]
     alike = 1 if fills else 0
     gone = [n for mine in stages[alike + 1 :] for n in mine if facts.tasks_of(n).count]
-    is_same = 0 < min(rows[alike:]) == max(rows[alike:])
+    is_same = not are_batches and 0 < min(rows[alike:]) == max(rows[alike:])
     spans = {n: _span(facts, n) for n in gone}
     if not gone:
         return Work({}, 0.0, 0.0, 0.0, False)

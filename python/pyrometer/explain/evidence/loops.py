@@ -32,7 +32,7 @@ _WORDS = re.compile(r"[^\s()\[\],=<>+*/%!]+(?=#\d)|\w+(?=\()")
 _FILES = " Batched: "
 """In the text of a scan: paths and pushed filters come behind it, cut where they are long."""
 _STREAM = "runId = "
-"""In the description of a micro-batch: each waits for the data of its own."""
+"""In the description of a micro-batch: `pyrometer.explain.evidence.micro_batches` has these."""
 _GIVEN = re.compile(r"^(LocalTableScan|Scan ExistingRDD|Scan$|LogicalRDD|Scan OneRow)")
 """Rows that the program gives: texts say nothing of them."""
 _ONE_ROW = re.compile(r"(Hash|ObjectHash|Sort)Aggregate\(keys?=\[\]")
@@ -260,10 +260,14 @@ def _loop(rounds: Sequence[Round], since: int, until: int) -> Loop | None:
         (kind for kind in kinds.values() if not _is_none(kind)),
         key=lambda kind: (kind[0].is_weak, -len(kind), kind[0].number),
     )
-    if not known or known[0][0].is_weak:
-        return None
-    ends = list(accumulate((one.end for one in rounds[: until + 1]), max))
-    loop = Loop(known, {n: ends[n - 1] for n in range(max(1, since), until + 1)})
+    return None if not known or known[0][0].is_weak else loop_of(rounds, known)
+
+
+def loop_of(rounds: Sequence[Round], kinds: Sequence[Sequence[Round]]) -> Loop | None:
+    """Make a loop of some of all rounds, unless it waits longer than they take."""
+    within = sorted(one.number for kind in kinds for one in kind)
+    ends = list(accumulate((one.end for one in rounds[: within[-1] + 1]), max))
+    loop = Loop(kinds, {n: ends[n - 1] for n in range(max(1, within[0]), within[-1] + 1)})
     return None if _waits(loop) else loop
 
 

@@ -177,11 +177,80 @@ def test_a_program_that_waits_between_its_queries(tmp_path: Path) -> None:
     assert not job.all_found(tmp_path, RULE)
 
 
-def test_batches_of_a_stream(tmp_path: Path) -> None:
+LENGTHS = (600, 100, 240, 70, 300, 90, 150, 400, 80, 200, 120, 30)
+"""Of the tasks of each batch of a stream."""
+FILE: Nodes = [("Scan parquet ", "FileScan parquet [a#1] Batched: true, Location: t")]
+
+
+def stream(pauses: Sequence[int], rows: Sequence[int], files: int | None = None) -> Job:
+    """Run batches of `LENGTHS`: 100 ms and one stage each."""
     job = Job()
-    for value in range(12):
-        ask(job, count_of("batch", value), said=f"id = 5 runId = 8 batch = {value}")
+    for n, (length, pause, read) in enumerate(zip(LENGTHS, pauses, rows, strict=True)):
+        ask(job, FILE, pause_ms=pause, length_ms=length, rows=read,
+            said=f"id = 5 runId = 8 batch = {n}")  # fmt: skip
+        if files is not None:
+            job.metric(n, 0, "number of files read", files)
+    return job
+
+
+SOON = (150, 160) * 6
+"""Pauses of a stream that waits for nothing."""
+
+
+@pytest.mark.parametrize(
+    ("rows", "files", "fixed"),
+    [([10 * length for length in LENGTHS], 1, 0), ([*[5_000, 5_050] * 5, 5_000, 100], None, 30)],
+    ids=["files", "rows"],
+)
+def test_batches_of_a_stream_under_a_limit(
+    tmp_path: Path, rows: Sequence[int], files: int | None, fixed: int
+) -> None:
+    (found,) = stream(SOON, rows, files).all_found(tmp_path, RULE)
+    assert found.shown
+    assert found.mechanism.startswith("12 micro-batches of a stream, of equal size by a limit")
+    assert "maxFilesPerTrigger" in (found.remedies[0].after or "")
+    saving = found.saving.elapsed_ns
+    # Two batches stay of twelve: ten pauses and beginnings go, and what each task needs anyway.
+    assert saving.value == pytest.approx(10 * (155 + 100 + fixed) * MS, rel=0.1)
+    assert saves(found, 11 * (155 + 100))
+
+
+def test_batches_of_a_stream_that_take_what_came_meanwhile(tmp_path: Path) -> None:
+    rows = [10 * length for length in LENGTHS]
+    assert not stream(SOON, rows).all_found(tmp_path, RULE)
+
+
+def test_batches_of_a_stream_that_waits_for_files(tmp_path: Path) -> None:
+    pauses = [50, *(850 - 100 - length for length in LENGTHS[:-1])]
+    assert not stream(pauses, [5_000] * 12, 1).all_found(tmp_path, RULE)
+    irregular = (120, 900, 300, 30, 700, 200, 20, 500, 60, 800, 400, 10)
+    assert not stream(irregular, [5_000] * 12, 1).all_found(tmp_path / "2", RULE)
+
+
+def test_a_stream_that_takes_all_at_once(tmp_path: Path) -> None:
+    job = Job()
+    ask(job, FILE, length_ms=2_600, rows=60_000, said="id = 5 runId = 8 batch = 0")
     assert not job.all_found(tmp_path, RULE)
+
+
+def test_batches_in_which_the_program_runs_queries(tmp_path: Path) -> None:
+    def of(nested: bool) -> float:
+        job = stream(SOON, [5_000] * 12, 1)
+        if nested:
+            rows = job.log.rows
+            for n in range(12):
+                inner = job.query(0, 0)
+                rows["sql_executions"][-1].update(root_sql_id=n, **{
+                    name: rows["sql_executions"][n][name]
+                    for name in ("start_wall_ns", "end_wall_ns", "description")
+                })  # fmt: skip
+                rows["jobs"][n]["sql_id"] = rows["stages"][n]["sql_id"] = inner
+        (found,) = job.all_found(tmp_path / str(nested), RULE)
+        assert found.saving.elapsed_ns.low is not None
+        return found.saving.elapsed_ns.low / MS
+
+    # What the driver does within a batch may be the program's.
+    assert of(nested=True) == pytest.approx(of(nested=False) - 10 * 100, rel=0.1)
 
 
 def test_one_query_of_many_jobs(tmp_path: Path) -> None:

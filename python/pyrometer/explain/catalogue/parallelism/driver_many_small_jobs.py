@@ -2,14 +2,15 @@
 
 What it is
     A loop over keys, files or days, with an action in its body, where one query over all of them
-    would do.
+    would do. Or a stream that takes what is there already in many small batches.
 
 Mechanism
     Each round is planned, started and ended by the driver alone, and its few tasks leave slots idle
     at its end. One query is planned, submitted and started once, and what every round reads is read
     and decoded once. What is done with the rows of a round stays: where rounds read the same rows,
     that is taken to cost as much for each row that passes what differs between rounds as reading
-    it; where they read different rows, all but what each task needs whatever it reads.
+    it; where they read different rows, all but what each task needs whatever it reads. A batch of a
+    stream is such a round, with logs of offsets and commits besides.
 
 Evidence
     Queries of one line, or, where Spark knows no line, of plans that differ in values only or that
@@ -17,14 +18,19 @@ Evidence
     but the first while no task ran, and the lengths of its tasks beside what they read. Before a
     round, what Spark itself may need counts; beyond that the program does something else, which is
     `driver.gap`. The interval goes from what each job costs alone to all that rounds read again.
+    Batches of a stream count where each takes as many files or rows, as only a limit makes them,
+    and starts as soon as Spark can: pauses are alike, and starts vary with the lengths of batches.
 
 Remedy
-    One query that groups by what the loop goes over; or several threads, each with its jobs.
+    One query that groups by what the loop goes over; or several threads, each with its jobs. Of a
+    stream: a limit ten times as high, which is what is predicted, or none.
 
 When it is wrong
     Each round needs the result of the one before. The very same query again and again is
     `recompute.subtree`, or a benchmark; a program that waits between its rounds for longer than
-    they take has no more to do then. Neither is judged, and no micro-batch of a stream.
+    they take has no more to do then. Neither is judged, and no stream that waits for data or its
+    turn, or takes all that came. A limit may be there for the memory that a batch needs; and where
+    late rows are dropped, or results are updated with each batch, other batches give other rows.
 
 Source
     Spark's "Job Scheduling", "Scheduling Within an Application". What Spark may need between two
@@ -33,6 +39,7 @@ Source
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -47,6 +54,7 @@ from pyrometer.explain.evidence.driver_time import (
 )
 from pyrometer.explain.evidence.loop_work import Work, work_of
 from pyrometer.explain.evidence.loops import Loop, Round, loops
+from pyrometer.explain.evidence.micro_batches import limited_streams, runs_queries
 from pyrometer.explain.evidence.places import MOST_SUSPECTS
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
@@ -54,6 +62,8 @@ from pyrometer.explain.schema import Place, Remedy
 from pyrometer.explain.what_if import Extent
 
 Span = tuple[float, float]
+LARGER = 10
+"""Times the limit of a stream that its remedy asks for."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +106,10 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     found.sort(key=lambda one: -one[0].ns)
     for driver, works, loop in found[:MOST_SUSPECTS]:
         yield _suspect(facts, driver, works, loop)
+    for stream in limited_streams(facts, numbers)[:MOST_SUSPECTS]:
+        driver = _driver(facts, stream, stream.rounds[1:])
+        if driver.less:
+            yield _of_stream(facts, driver, work_of(facts, stream.rounds, numbers, True), stream)
 
 
 def _suspect(facts: Facts, driver: _Driver, works: Sequence[Work], loop: Loop) -> Suspect:
@@ -134,6 +148,43 @@ def _suspect(facts: Facts, driver: _Driver, works: Sequence[Work], loop: Loop) -
             Remedy(kind="code", text="one query for all rounds",
                    before='for day in days:\n    df.filter(df.day == day).count()',
                    after='df.filter(df.day.isin(days)).groupBy("day").count()'),
+        ],
+    )  # fmt: skip
+
+
+def _of_stream(facts: Facts, driver: _Driver, work: Work, stream: Loop) -> Suspect:
+    """Suspect the limit of a stream: all its batches but the first could be a part of others.
+
+    Between batches only Spark works; within them the program does, too, where it runs queries.
+    """
+    batches = stream.rounds
+    n = len(batches)
+    whole = driver.ns + sum(work.stages.values()) * work.high
+    less = (n - math.ceil(n / LARGER)) / (n - 1)
+    own_ns = driver.own_ns if not runs_queries(batches) else 0.0
+    value = (driver.ns + own_ns + driver.between_ns) / 2 + sum(work.stages.values()) * work.value
+    low = driver.between_ns + own_ns + sum(work.stages.values()) * work.low
+    return Suspect(
+        place=Place(layer="driver", source=batches[0].source),
+        mechanism=(
+            f"{units.count(n)} micro-batches of a stream, of equal size by a"
+            f" limit, ran one right after another; for {units.duration(driver.ns)} of it,"
+            f" {units.duration(driver.ns / (n - 1))} each, no task ran and the driver was at them."
+        ),
+        change=(
+            LessGap(driver.less),
+            Less("round", dict.fromkeys(work.stages, work.high)),
+        ),
+        extent=Extent(value / whole * less, low / whole * less, 1.0, n),
+        evidence=[
+            of_jobs("time of the driver without a task", driver.ns, n,
+                    "SELECT job_id, submit_wall_ns, end_wall_ns FROM jobs ORDER BY job_id",
+                    (batches[0].begin, batches[-1].end)),
+        ],
+        remedies=[
+            Remedy(kind="code", text=f"a limit {LARGER} times as high, or none",
+                   before='spark.readStream.option("maxFilesPerTrigger", 1)',
+                   after=f'spark.readStream.option("maxFilesPerTrigger", {LARGER})'),
         ],
     )  # fmt: skip
 
