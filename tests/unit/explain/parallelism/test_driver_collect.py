@@ -1,7 +1,18 @@
 from pathlib import Path
 
+import pytest
 from tests.support.explain.explained import Job, saves
-from tests.support.tables import MS
+from tests.support.explain.planned import node, plan
+from tests.support.explain.planted import (
+    holds,
+    job,
+    judged,
+    judged_with,
+    only,
+    samples,
+    stack,
+)
+from tests.support.tables import MS, World
 
 from pyrometer.explain.catalogue.parallelism.driver_collect import RULE
 
@@ -48,3 +59,40 @@ def test_parts_that_a_line_fetches_one_after_another_are_one_finding(tmp_path: P
     assert "114 MiB of results went to the driver in 6 jobs of the line" in found.mechanism
     assert found.place.stages_count == 6
     assert saves(found, 6 * 800)
+
+
+ARROW = "org.apache.spark.sql.execution.arrow.ArrowConverters$ArrowBatchIterator.next"
+BYTES = "org.apache.spark.sql.execution.SparkPlan.$anonfun$getByteArrayRdd$1"
+GENERATED = "org.apache.spark.sql.catalyst.expressions.GeneratedClass$GeneratedIterator.processNext"
+
+
+def _encoding(*frames: str, size: int = 20_000_000) -> World:
+    """Give a world of eight tasks of a second, half of whose CPU is in a stack."""
+    world = job()
+    samples(world, 0.5, java_stack=stack(world, "a.Task.run", *frames))
+    for row in world.rows["tasks"]:
+        row["result_size_bytes"] = size
+    return world
+
+
+@pytest.mark.parametrize("frame", [ARROW, BYTES])
+def test_tasks_that_encode_rows_for_the_driver(tmp_path: Path, frame: str) -> None:
+    found = only(_encoding(frame).write(tmp_path), RULE)
+    # Four rounds of tasks, of which 80 % go with the CPU: half of that.
+    assert holds(found, 4 * 0.8 * 0.5)
+    assert any("encoding" in one.what for one in found.evidence)
+
+
+def test_what_makes_the_rows_is_not_encoding(tmp_path: Path) -> None:
+    assert not judged(_encoding(ARROW, GENERATED).write(tmp_path), RULE).findings
+
+
+def test_few_bytes_do_not_take_long_to_encode(tmp_path: Path) -> None:
+    found = judged(_encoding(BYTES, size=20_000).write(tmp_path), RULE).findings
+    assert not any(one.shown for one in found)
+
+
+def test_rows_that_are_broadcast_are_not_the_programs(tmp_path: Path) -> None:
+    change = plan(node(0, "BroadcastExchange", None, []), node(1, "Filter", 0, [0]))
+    found = judged_with(tmp_path, _encoding(BYTES), RULE, change)
+    assert not found.findings

@@ -5,20 +5,22 @@ What it is
     decodes and keeps all of it alone.
 
 Mechanism
-    Tasks serialise their results, the driver fetches those too large to be sent inline, decodes
-    them after the last task, and the query ends then. Aggregated, limited or written by tasks,
-    the rows need none of it.
+    Tasks encode their rows, as Arrow batches or compressed, and serialise these results; the driver
+    fetches those too large to be sent inline, decodes them after the last task, and the query ends
+    then. Aggregated, limited or written by tasks, the rows need none of it.
 
 Evidence
-    Bytes of results, time of fetching and serialising them in tasks, and the time from the last job
-    to the next query, of which only what the bytes can have cost counts: at most their size over
-    `SLOWEST`, at least over `FASTEST` (`FASTEST_PYTHON` where a line of Python collects).
+    Bytes of results, time of fetching and serialising them in tasks, CPU samples of encoding rows
+    there, and the time from the last job to the next query. Of the latter two only what the bytes
+    can have cost counts: at most their size over `SLOWEST`; of the driver's at least that over
+    `FASTEST` (`FASTEST_PYTHON` where a line of Python collects).
 
 Remedy
     Aggregate before, write instead of collecting; for pandas, Arrow.
 
 When it is wrong
-    The result is needed whole, and is as small as it can be.
+    The result is needed whole, and is as small as it can be. Rows that are written instead are
+    encoded, too, for files.
 
 Source
     `TaskResultGetter` of Spark; Spark's guide "PySpark Usage Guide for Pandas with Apache Arrow".
@@ -35,25 +37,40 @@ import numpy as np
 from pyrometer.core import units
 from pyrometer.explain.change import Less, LessGap
 from pyrometer.explain.evidence.driver_time import Stretch, names_a_line, nodes_of, stretches
-from pyrometer.explain.evidence.places import MOST_SUSPECTS, of_stage, of_tasks
+from pyrometer.explain.evidence.places import MOST_SUSPECTS, link, of_stage, of_tasks
+from pyrometer.explain.evidence.plan_nodes import plans
+from pyrometer.explain.evidence.saying import shown_by
+from pyrometer.explain.evidence.stack_shares import Shares, through
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
 from pyrometer.simulation.measured import Floats, Stage
+from pyrometer.statistics.shares import wilson
 
 SLOWEST, FASTEST, FASTEST_PYTHON = 2e6, 1e9, 40e6
 """Bytes that a driver decodes in a second: rows pickled to Python, and rows copied. Not measured;
 assumed."""
+_ENCODES = r"ArrowConverters\$ArrowBatch\w*Iterator|SparkPlan[.].*getByteArrayRdd"
+_MAKES = (
+    r"GeneratedClass|WholeStageCodegen|EvaluatorFactory|Exec[.$]|FileScanRDD|DataSourceRDD"
+    r"|ShuffledRowRDD|AggregateIterator|RowSorter|InMemoryRelation|api[.]python"
+)
+"""Frames of what encodes rows for the driver, and of what makes the rows that it asks for."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What the results of a stage cost: its tasks, and the driver up to `gap_ns` from `start`."""
+    """What the results of a stage cost: its tasks, and the driver up to `gap_ns` from `start`.
+
+    Of the tasks' time `encoded_ns` is known by samples: all but `unsure_ns` of it is sure.
+    """
 
     stage: Stage
     size: float
     took: Floats
+    encoded_ns: float
+    unsure_ns: float
     start: float
     gap_ns: float
     least_ns: float
@@ -85,6 +102,8 @@ def _results(facts: Facts) -> Iterator[Result]:
         + np.nan_to_num(tasks["result_serialization_time_ns"]),
         tasks.duration_ns,
     )
+    encoding = through(facts, _ENCODES, _MAKES) if facts.has("samples") else None
+    sent_on = _sent_on(facts)
     after: dict[int, list[Stretch]] = defaultdict(list)
     for one in stretches(facts):
         if one.kind != "planning" and one.before is not None and one.before.stage is not None:
@@ -95,22 +114,52 @@ def _results(facts: Facts) -> Iterator[Result]:
             continue
         size = own.total("result_size_bytes")
         took = every[facts.place_of(stage.number)]
+        most = 0.0 if stage.number in sent_on else size / SLOWEST * 1e9
+        encoded, unsure = _encoded(facts, stage.number, encoding, most)
+        encoded = np.minimum(encoded, own.duration_ns - took)
         start, gap, least = 0.0, 0.0, 0.0
         if following := after.get(stage.number):
             start = float(following[0].start)
             gap = min(float(following[-1].end) - start, size / SLOWEST * 1e9)
             fastest = FASTEST_PYTHON if ".py:" in (stage.name or "") else FASTEST
             least = min(gap, size / fastest * 1e9)
-        found = Result(stage, size, took, start, gap, least)
+        found = Result(stage, size, took + encoded, float(encoded.sum()), unsure, start, gap, least)
         if found.total_ns > 0:
             yield found
+
+
+def _sent_on(facts: Facts) -> set[int]:
+    """Give the stages whose rows Spark itself fetches, to broadcast them."""
+    return {
+        number
+        for plan in plans(facts)
+        for node in plan.sql.nodes if node.name == "BroadcastExchange"
+        for below in plan.below(node)
+        for number in facts.stages_of(below, plan.sql)
+    }  # fmt: skip
+
+
+def _encoded(
+    facts: Facts, number: int, encoding: Shares | None, most_ns: float
+) -> tuple[Floats, float]:
+    """Give what tasks took to encode rows, each, and how much of all of it is not sure."""
+    length = facts.tasks_of(number).duration_ns
+    hits = encoding.hits.get(number) if encoding is not None else None
+    if encoding is None or not hits:
+        return np.zeros_like(length), 0.0
+    samples = encoding.totals[number]
+    taken = hits / samples * facts.cpu_share(number) * length
+    whole = float(taken.sum())
+    counted = min(whole, most_ns)
+    sure = wilson(hits, samples)[0] * samples / hits
+    return taken * (counted / whole if whole else 0.0), counted * (1 - sure)
 
 
 def _suspect(facts: Facts, mine: Sequence[Result]) -> Suspect:
     largest = max(mine, key=lambda one: one.total_ns)
     stage, size = largest.stage, sum(one.size for one in mine)
     took, gap = sum(float(one.took.sum()) for one in mine), sum(one.gap_ns for one in mine)
-    low = (took + sum(one.least_ns for one in mine)) / (took + gap)
+    low = (took + sum(one.least_ns - one.unsure_ns for one in mine)) / (took + gap)
     count = sum(facts.tasks_of(one.stage.number).count for one in mine)
     jobs = f" in {units.counted(len(mine), 'job')} of the line" if len(mine) > 1 else ""
     after = "after them" if len(mine) > 1 else "after the last job"
@@ -129,9 +178,13 @@ def _suspect(facts: Facts, mine: Sequence[Result]) -> Suspect:
         evidence=[
             of_tasks("results of its largest stage", largest.size, "bytes",
                      "sum(result_size_bytes)", stage, count),
-            of_tasks("time of fetching and serialising there", float(largest.took.sum()), "ns",
+            of_tasks("time of fetching and serialising there",
+                     float(largest.took.sum()) - largest.encoded_ns, "ns",
                      "sum(coalesce(finish_wall_ns - getting_result_wall_ns, 0)"
                      " + result_serialization_time_ns)", stage, count),
+            *([shown_by("time of encoding rows there, by CPU samples", largest.encoded_ns, "ns",
+                        "samples", "show --json: stages", link(stage))]
+              if largest.encoded_ns else []),
         ],
         remedies=[
             Remedy(kind="factor", factor="spark.sql.execution.arrow.pyspark.enabled",
