@@ -60,20 +60,27 @@ def _readings(facts: Facts, where: str, name: str) -> list[tuple[Floats, Floats]
 
 
 _ROLES = """
+WITH known AS (SELECT * FROM w_threads WHERE {threads})
 SELECT role, moment // 100000000 * 100000000.0 AS t, sum(run)::DOUBLE AS run
-FROM (SELECT w.role, s.t AS moment, s.run FROM thread_steps s JOIN w_threads w USING (pid, tid)
+FROM (SELECT w.role, s.t AS moment, s.run FROM thread_steps s JOIN known w USING (pid, tid)
   UNION ALL  -- what a thread used lies between two readings
-  SELECT w.role, s.since, 0 FROM thread_steps s JOIN w_threads w USING (pid, tid))
+  SELECT w.role, s.since, 0 FROM thread_steps s JOIN known w USING (pid, tid))
 GROUP BY ALL ORDER BY 1, 2
 """
 
 
-def cpu_by_role(facts: Facts) -> dict[str, dict[int, float]]:
-    """Give the CPU time of threads of each role while each stage ran, by number of the stage."""
+def cpu_by_role(facts: Facts, threads: str = "true") -> dict[str, dict[int, float]]:
+    """Give the CPU time of threads of each role while each stage ran, by number of the stage.
+
+    Parameters
+    ----------
+    threads : str
+        Which threads, as a condition on the columns ``comm`` and ``role``.
+    """
     offset = facts.scope.offset_ns
     if offset is None:
         return {}
-    rows = facts.tables.columns(_ROLES)
+    rows = facts.tables.columns(_ROLES.format(threads=threads))
     roles, times = np.asarray(rows["role"]), np.asarray(rows["t"])
     begin = np.array([stage.submit_ns for stage in facts.stages], dtype=np.float64) - offset
     end = np.array([stage.complete_ns for stage in facts.stages], dtype=np.float64) - offset

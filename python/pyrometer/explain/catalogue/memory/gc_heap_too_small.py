@@ -8,10 +8,14 @@ Mechanism
     The time that a collector needs for an allocation rate goes with live bytes over free bytes:
     with twice the heap, what is free more than doubles, and pauses become rarer in proportion.
     Taken away here is the time of pauses inside tasks, but for what a larger heap still needs.
+    Threads that mark the heap beside the tasks do it as often, and hold CPUs: so much of the tasks'
+    wait for one goes, too, in the same proportion, but is not sure.
 
 Evidence
     Pauses that tasks met (the collector's log where there is one, else Spark's `JVM GC Time`,
-    which charges each pause to every running task), heap after collections over the heap's size.
+    which charges each pause to every running task), heap after collections over the heap's size;
+    by the kernel's counters, CPU of the collector's threads that run beside tasks, and waits of
+    tasks for a CPU.
     Without that log: the peak of the heap in Spark's executor metrics, and what tasks held of
     it. Where half of the heap was never used nothing is suspected; where neither shows that more
     was, the saving may be nothing. Cached blocks that did not fit (`cache.evicted`), or may not
@@ -24,9 +28,11 @@ Remedy
 When it is wrong
     Pauses for humongous objects, class metadata and System.gc() have other causes and remedies, and
     are left out where the log tells them. Where twice the young generation fits into the heap as it
-    is, the heap need not grow: `gc.young-too-small` says so instead. One trial: of a k-means whose
-    cached points did not fit, 4.7 s were predicted from pauses alone, and 30.6 s saved: twice the
-    heap kept the points. Such runs have an interval that holds both.
+    is, young collections are left to `gc.young-too-small`: only the others are judged, marking and
+    mixed collections, which more young does not make rarer, and only from the share of the heap on
+    at which G1 begins to mark, 45 % (`InitiatingHeapOccupancyPercent`). One trial: of a k-means
+    whose cached points did not fit, 4.7 s were predicted from pauses alone, and 30.6 s saved: twice
+    the heap kept the points. Such runs have an interval that holds both.
 
 Source
     Cost of copying and mark-compact collection as live over free memory: Jones, Hosking and Moss,
@@ -36,17 +42,18 @@ Source
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from pyrometer.core import units
 from pyrometer.explain.catalogue.memory.gc_young_too_small import fits
 from pyrometer.explain.change import Less
+from pyrometer.explain.evidence.host_series import cpu_by_role
 from pyrometer.explain.evidence.memory.allocations import evidence_of
 from pyrometer.explain.evidence.memory.evictions import unkept_ns
 from pyrometer.explain.evidence.memory.heap_use import HeapUse, heap_use
-from pyrometer.explain.evidence.memory.pauses import is_other, met_by_tasks
+from pyrometer.explain.evidence.memory.pauses import is_other, is_young, met_by_tasks
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Evidence, Place, Remedy
@@ -55,6 +62,10 @@ from pyrometer.simulation.measured import Floats
 
 GROWTH = 2.0
 """Times the heap that the remedy asks for."""
+_BESIDE = "role = 'gc' AND comm NOT LIKE 'GC Thread%' AND comm NOT LIKE 'ParGC%'"
+"""Threads of the collector that run beside tasks; the others work in pauses."""
+MARKS_FROM = 0.45
+"""Share of the heap in use at which G1 begins to mark it, unless set."""
 
 
 def achieved(live_ratio: float, stored_ratio: float = 0.0) -> tuple[float, float]:
@@ -107,28 +118,78 @@ def _without_a_log(use: HeapUse | None) -> tuple[float, float]:
     return low, 1.0 if use.peak is None else achieved(use.peak / use.given)[1]
 
 
-def _suspects(facts: Facts) -> Iterator[Suspect]:
-    tasks = facts.tasks
-    if not tasks.known("jvm_gc_time_ns"):
-        return
+def _pauses(facts: Facts, live: float | None) -> dict[int, Floats]:
+    """Give the pauses that tasks met and that are the heap's, by number of the stage."""
     lost = {
         stage.number: np.minimum(np.nan_to_num(own["jvm_gc_time_ns"]), own.duration_ns)
         for stage in facts.stages
         for own in (facts.tasks_of(stage.number),)
     }
-    total = float(sum(one.sum() for one in lost.values()))
-    if total <= 0 or fits(facts, GROWTH):
-        return
+    if fits(facts, GROWTH):
+        if not facts.has("spans") or (live or 0.0) < MARKS_FROM:
+            return {}
+        some = met_by_tasks(facts, lambda *one: not (is_young(*one) or is_other(*one)))[0]
+        return {number: some.get(number, 0.0 * one) for number, one in lost.items()}
     # What has a cause of its own is not the heap's: where the log tells it, it is left out.
     others = _of_other_causes(facts)
-    lost = {
+    return {
         number: np.maximum(one - others[number], 0.0) if number in others else one
         for number, one in lost.items()
     }
+
+
+@dataclass(frozen=True)
+class _Beside:
+    """What the collector's threads did beside tasks.
+
+    Attributes
+    ----------
+    cpu_ns : float
+        Their CPU while tasks waited for one.
+    behind : dict of int to float
+        Waits of tasks for a CPU that these had, in proportion to all that were busy, by number of
+        the stage.
+    most_ns : float
+        The same at most; at least it is nothing, as others were busy, too.
+    """
+
+    cpu_ns: float = 0.0
+    behind: dict[int, float] = field(default_factory=dict)
+    most_ns: float = 0.0
+
+    @property
+    def ns(self) -> float:
+        """All of the waits."""
+        return sum(self.behind.values())
+
+
+def _beside(facts: Facts) -> _Beside:
+    queue = facts.ledger_ns("task/run_queue") if facts.has("thread_counters") else {}
+    if not queue:
+        return _Beside()
+    mine = cpu_by_role(facts, _BESIDE).get("gc", {})
+    roles = cpu_by_role(facts)
+    behind, most, cpu = {}, 0.0, 0.0
+    for number, waited in queue.items():
+        own = mine.get(number, 0.0)
+        busy = sum(one.get(number, 0.0) for one in roles.values())
+        if 0 < own <= busy:
+            behind[number] = waited * own / busy
+            most += min(waited, own * facts.slots)
+            cpu += own
+    return _Beside(cpu, behind, most)
+
+
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    tasks = facts.tasks
+    if not tasks.known("jvm_gc_time_ns"):
+        return
+    live, n = _live_ratio(facts) if facts.has("gc_pauses") else (None, 0)
+    lost = _pauses(facts, live)
     total = float(sum(one.sum() for one in lost.values()))
     if total <= 0:
         return
-    live, n = _live_ratio(facts) if facts.has("gc_pauses") else (None, 0)
+    beside = _beside(facts)
     use = heap_use(facts)
     if live is None and use is not None and use.peak and use.peak * GROWTH < use.given:
         return
@@ -155,7 +216,21 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                      " / sum(duration_ns) FROM gc_pauses")
         )  # fmt: skip
     evidence += evidence_of(facts)
-    middle = Extent(n=tasks.count).times(low, high)
+    if beside.ns:
+        evidence.append(
+            Evidence(what="CPU of the collector's threads beside tasks", unit="ns",
+                     table="thread_counters", estimate=exactly(beside.cpu_ns, len(beside.behind)),
+                     link="/jvm", query="SELECT comm, run_ns FROM w_threads WHERE " + _BESIDE)
+        )  # fmt: skip
+    whole = total + beside.ns
+    middle = Extent(
+        (low + high) / 2, low * total / whole, high * (total + beside.most_ns) / whole, tasks.count
+    )
+    waits = (
+        f" Its threads beside tasks used {units.duration(beside.cpu_ns)} of CPU, for which tasks"
+        f" waited up to {units.duration(beside.ns)}."
+        if beside.ns else ""
+    )  # fmt: skip
     kept = "; cached blocks that did not fit may fit into more" if more else ""
     yield Suspect(
         place=Place(layer="setting", setting=name, stage_id=worst.stage_id,
@@ -163,10 +238,10 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                     stages_count=sum(bool(np.any(one > 0)) for one in lost.values())),
         mechanism=(
             f"The collector stopped tasks for {units.duration(total)}, {units.percent(share)} of"
-            f" their time, with {name}={now}{free}{kept}."
+            f" their time, with {name}={now}{free}{kept}.{waits}"
         ),
-        change=(Less("gc", lost),),
-        extent=replace(middle, high=middle.high + more / total),
+        change=(Less("gc", lost), facts.share_of_tasks("cpu_wait", beside.behind)),
+        extent=replace(middle, high=middle.high + more / whole),
         evidence=evidence,
         remedies=[
             Remedy(kind="factor", factor=name, level=larger(now),
