@@ -96,3 +96,25 @@ def test_rows_that_are_broadcast_are_not_the_programs(tmp_path: Path) -> None:
     change = plan(node(0, "BroadcastExchange", None, []), node(1, "Filter", 0, [0]))
     found = judged_with(tmp_path, _encoding(BYTES), RULE, change)
     assert not found.findings
+
+
+@pytest.mark.parametrize(("given", "is_back"), [(80_000, True), (79_000, False)])
+def test_rows_that_go_back_are_read_by_more_tasks(
+    tmp_path: Path, given: int, is_back: bool
+) -> None:
+    job = Job()
+    asked = job.query(0, 1_600, [("Scan parquet ", "FileScan parquet [a#1]")])
+    job.metric(asked, 0, "number of output rows", 80_000)
+    job.stage([1_000] * 4, gap_ms=100, sql=asked, columns=lambda _: {
+        "result_size_bytes": 20_000_000, "result_serialization_time_ns": 400 * MS,
+    })  # fmt: skip
+    job.now_ms += 500
+    again = job.query(job.now_ms, job.now_ms + 1_700, [("LocalTableScan", "LocalTableScan [a#1]")])
+    job.metric(again, 0, "number of output rows", given)
+    job.log.rows["node_metrics"][-1].update(stage_id=1, stage_attempt=0)
+    job.stage([30] * 200, gap_ms=100, sql=again,
+              columns=lambda _: {"executor_run_time_ns": 10 * MS})  # fmt: skip
+    found = next(one for one in job.found(tmp_path, RULE) if one.place.stage_id == 0)
+    assert ("went back to Spark, in 196 more tasks" in found.mechanism) == is_back
+    # Beside their run time 196 tasks on 4 slots need 20 ms each.
+    assert saves(found, 400 + 500 + (196 * 20 / 4 if is_back else 0))

@@ -7,13 +7,16 @@ What it is
 Mechanism
     Tasks encode their rows, as Arrow batches or compressed, and serialise these results; the driver
     fetches those too large to be sent inline, decodes them after the last task, and the query ends
-    then. Aggregated, limited or written by tasks, the rows need none of it.
+    then. Aggregated, limited or written by tasks, the rows need none of it. Where the program gives
+    rows back to Spark, the stage that reads them has tasks of its own, which are started besides.
 
 Evidence
     Bytes of results, time of fetching and serialising them in tasks, CPU samples of encoding rows
     there, and the time from the last job to the next query. Of the latter two only what the bytes
     can have cost counts: at most their size over `SLOWEST`; of the driver's at least that over
-    `FASTEST` (`FASTEST_PYTHON` where a line of Python collects).
+    `FASTEST` (`FASTEST_PYTHON` where a line of Python collects). Rows count as given back where a
+    later query reads exactly as many from the program; of its tasks, what each needs whatever it
+    reads, for all beyond as many as made the rows.
 
 Remedy
     Aggregate before, write instead of collecting; for pandas, Arrow.
@@ -28,6 +31,7 @@ Source
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -35,12 +39,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyrometer.core import units
-from pyrometer.explain.change import Less, LessGap
-from pyrometer.explain.evidence.driver_time import Stretch, names_a_line, nodes_of, stretches
-from pyrometer.explain.evidence.places import MOST_SUSPECTS, link, of_stage, of_tasks
-from pyrometer.explain.evidence.plan_nodes import plans
+from pyrometer.explain.change import Change, Less, LessGap
+from pyrometer.explain.evidence.driver_time import (
+    Stretch,
+    jobs_of,
+    names_a_line,
+    nodes_of,
+    stretches,
+)
+from pyrometer.explain.evidence.places import MOST_SUSPECTS, link, of_stage, of_tasks, slots_at
+from pyrometer.explain.evidence.plan_nodes import metric, plans, rows_out
 from pyrometer.explain.evidence.saying import shown_by
 from pyrometer.explain.evidence.stack_shares import Shares, through
+from pyrometer.explain.evidence.task_costs import Fixed, joined
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
@@ -51,6 +62,8 @@ from pyrometer.statistics.shares import wilson
 SLOWEST, FASTEST, FASTEST_PYTHON = 2e6, 1e9, 40e6
 """Bytes that a driver decodes in a second: rows pickled to Python, and rows copied. Not measured;
 assumed."""
+_GIVEN = re.compile(r"^(LocalTableScan|Scan ExistingRDD)")
+"""What reads rows that the program gave."""
 _ENCODES = r"ArrowConverters\$ArrowBatch\w*Iterator|SparkPlan[.].*getByteArrayRdd"
 _MAKES = (
     r"GeneratedClass|WholeStageCodegen|EvaluatorFactory|Exec[.$]|FileScanRDD|DataSourceRDD"
@@ -128,6 +141,39 @@ def _results(facts: Facts) -> Iterator[Result]:
             yield found
 
 
+def _given_back(facts: Facts, mine: Sequence[Result]) -> list[tuple[Change, Fixed, int]]:
+    """Give the stages that read as many rows from the program as results had, with fewer tasks.
+
+    Returns
+    -------
+    list of (tuple of Edit, Fixed, int)
+        As `joined` gives it, and how many tasks less there are.
+    """
+    known = {plan.sql.sql_id: plan for plan in plans(facts)}
+    jobs = {job.stage.number: job for job in jobs_of(facts) if job.stage is not None}
+    found = []
+    for one in mine:
+        job = jobs.get(one.stage.number)
+        first = known.get(job.sql_id) if job is not None and job.sql_id is not None else None
+        rows = rows_out(first, first.sql.nodes[0]) if first is not None else None
+        if first is None or not rows:
+            continue
+        wanted = one.stage.tasks_count
+        numbers = {
+            number
+            for plan in known.values() if plan.sql.sql_id > first.sql.sql_id
+            for node in plan.sql.nodes
+            if _GIVEN.match(node.name) and metric(node, "number of output rows") == rows
+            for number in facts.stages_of(node, plan.sql)
+        }  # fmt: skip
+        for number in sorted(numbers):
+            tasks = facts.tasks_of(number)
+            if tasks.count > wanted:
+                slots = max(1, slots_at(facts, facts.stages[number]))
+                found.append((*joined(tasks, number, wanted, slots), tasks.count - wanted))
+    return found
+
+
 def _sent_on(facts: Facts) -> set[int]:
     """Give the stages whose rows Spark itself fetches, to broadcast them."""
     return {
@@ -159,7 +205,17 @@ def _suspect(facts: Facts, mine: Sequence[Result]) -> Suspect:
     largest = max(mine, key=lambda one: one.total_ns)
     stage, size = largest.stage, sum(one.size for one in mine)
     took, gap = sum(float(one.took.sum()) for one in mine), sum(one.gap_ns for one in mine)
-    low = (took + sum(one.least_ns - one.unsure_ns for one in mine)) / (took + gap)
+    back = _given_back(facts, mine)
+    most, middle, least = (
+        sum(getattr(each, side) * less for _, each, less in back)
+        for side in ("high", "value", "low")
+    )
+    low = took + sum(one.least_ns - one.unsure_ns for one in mine)
+    value, whole = (took + gap + low) / 2, took + gap + most
+    again = (
+        f" As many rows went back to Spark, in {sum(less for *_, less in back)} more tasks."
+        if back else ""
+    )  # fmt: skip
     count = sum(facts.tasks_of(one.stage.number).count for one in mine)
     jobs = f" in {units.counted(len(mine), 'job')} of the line" if len(mine) > 1 else ""
     after = "after them" if len(mine) > 1 else "after the last job"
@@ -169,12 +225,14 @@ def _suspect(facts: Facts, mine: Sequence[Result]) -> Suspect:
         mechanism=(
             f"{units.size(size)} of results went to the driver{jobs}: tasks spent"
             f" {units.duration(took)} on them, and the driver up to {units.duration(gap)} {after}."
+            f"{again}"
         ),
         change=(
             Less("result", {one.stage.number: one.took for one in mine}),
             LessGap(nodes_of(facts, spans), frozenset(one.stage.number for one in mine)),
+            *(edit for change, *_ in back for edit in change),
         ),
-        extent=Extent((1 + low) / 2, low, 1.0, count),
+        extent=Extent((value + middle) / whole, (low + least) / whole, 1.0, count),
         evidence=[
             of_tasks("results of its largest stage", largest.size, "bytes",
                      "sum(result_size_bytes)", stage, count),
