@@ -53,7 +53,8 @@ def test_as_many_parameters_as_question_marks() -> None:
 def test_queries_with_parameters_import_no_data_frames(tmp_path: Path) -> None:
     script = (
         "import sys, pathlib; from pyrometer.store.tables import Tables, write_rows\n"
-        f"written = write_rows(pathlib.Path({str(tmp_path)!r}), 'iterations', [{{'iteration': 1, 'status': 'success'}}])\n"
+        "row = {'iteration': 1, 'status': 'success'}\n"
+        f"written = write_rows(pathlib.Path({str(tmp_path)!r}), 'iterations', [row])\n"
         "assert written.is_file()\n"
         "with Tables(pathlib.Path('nowhere')) as tables:\n"
         "    assert tables.scalar('SELECT ? + 1', [2]) == 3\n"
