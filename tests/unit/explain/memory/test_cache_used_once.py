@@ -85,6 +85,74 @@ def test_healthy_twin_a_second_query_reads(tmp_path: Path) -> None:
     assert filled_and_read(scan, scan).all_found(tmp_path, RULE) == []
 
 
+def counted(job: Job, by: str = "CacheTableAsSelect", plan: str = PLAN) -> Job:
+    """A statement counts the rows of the cache to fill it, in a query of its own."""
+    sql = job.queries
+    start = job.now_ms
+    job.query(start, start, [(by, f"{by} kept, Range (0, 8)")])
+    read_plan(job, [2000] * 4, range(4), scan="Scan In-memory table kept", plan=plan)
+    job.log.rows["sql_executions"][-1]["root_sql_id"] = sql
+    return job
+
+
+def test_a_statement_fills_the_cache_and_one_query_reads_it(tmp_path: Path) -> None:
+    job = counted(Job())
+    read_plan(job, [500] * 4, (), scan="Scan In-memory table kept [id#11L, h#12]")
+    (found,) = job.all_found(tmp_path, RULE)
+    assert saves(found, 2000 * 0.5)
+    assert found.remedies[0].after == "CREATE TEMPORARY VIEW name AS SELECT"
+
+
+def test_near_miss_a_program_counts_rows(tmp_path: Path) -> None:
+    job = counted(Job(), by="Project")
+    read_plan(job, [500] * 4, (), scan="Scan In-memory table kept [id#11L, h#12]")
+    assert job.all_found(tmp_path, RULE) == []
+
+
+def test_healthy_twin_two_queries_read_what_a_statement_filled(tmp_path: Path) -> None:
+    job = counted(Job())
+    for _ in range(2):
+        read_plan(job, [500] * 4, (), scan="Scan In-memory table kept [id#11L, h#12]")
+    assert job.all_found(tmp_path, RULE) == []
+
+
+def test_a_stage_that_only_counts_for_a_statement_goes_too(tmp_path: Path) -> None:
+    job = Job()
+    counted(job)
+    fill = job.jobs - 1
+    count = job.stage([1000] * 4, sql=1)
+    rdds(job.log.rows["stages"][-1], [1, 2, 1000 + count])
+    out = next(one for one in job.log.rows["node_metrics"] if one["node_id"] == 1)
+    assert out["stage_id"] == fill
+    out["stage_id"] = count
+    read_plan(job, [500] * 4, (), scan="Scan In-memory table kept [id#11L, h#12]")
+    (found,) = job.all_found(tmp_path, RULE)
+    assert saves(found, 2000 * 0.5 + 1000)
+
+
+def test_what_fills_a_cache_reads_the_cache_below_it(tmp_path: Path) -> None:
+    job = counted(Job(), plan="Scan In-memory table base [id#1L, h#2]")
+    read_plan(job, [500] * 4, (), scan="Scan In-memory table base [id#1L, h#2]")
+    rows = job.log.rows["plan_nodes"]
+    for row in rows:
+        if row["sql_id"] == 1 and row["node_id"] == 2:
+            row["name"] = "Scan In-memory table base"
+    rows[-2]["simple_string"] = rows[-1]["simple_string"]
+    assert job.all_found(tmp_path, RULE) == []
+
+
+def test_a_stage_that_feeds_a_shuffle_below_the_cache(tmp_path: Path) -> None:
+    job = Job()
+    fed = job.stage([100] * 4, sql=0)
+    rdds(job.log.rows["stages"][-1], [500, 501])
+    read_plan(job, [2000] * 4, range(4))
+    job.log.rows["node_metrics"].append(
+        {**job.log.rows["node_metrics"][-1], "stage_id": fed, "accumulator_id": 77}
+    )
+    (found,) = job.all_found(tmp_path, RULE)
+    assert saves(found, 2000 * 0.5)
+
+
 def test_a_plan_that_grew_in_a_loop(tmp_path: Path) -> None:
     """It is deeper than Python's stack."""
     job = Job()

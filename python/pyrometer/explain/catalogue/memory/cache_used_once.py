@@ -7,7 +7,8 @@ Mechanism
     Keeping rows means to encode them as batches of columns, to allocate and hold these, and to
     decode them when they are read; nothing is saved, as nobody computes them a second time. Plans
     end at a cache, too: filters and columns of the query that reads it do not reach what is below,
-    which computes all columns for all rows. Taken away is the time of keeping.
+    which computes all columns for all rows. Taken away is the time of keeping. The statement `CACHE
+    TABLE` counts the rows to fill the cache, and nobody sees the count: what only counts goes, too.
 
 Evidence
     Of the whole run, one scan of the cached plan, one stage that reads it, and no other stage with
@@ -17,15 +18,15 @@ Evidence
     samples, 10 to 90 % of that stage are assumed.
 
 Remedy
-    Leave `cache()` out.
+    Leave `cache()` out; in place of `CACHE TABLE name AS`, create a temporary view of that name.
 
 When it is wrong
     A program that was interrupted would have read it again. A cache keeps what is not to be
-    computed twice when a task or a stage is tried again. A job that only fills the cache, such as
-    `count()`, counts as a reader. RDDs that are cached without a plan are not looked at. Trials
-    here, of 3 million rows with a hash that were grouped once: 4.4 s with the cache and 2.4 s
-    without where the hash was read, 2.6 and 0.6 s where it was not (means of 3, Spark 4.3, local
-    mode, November 2026); 60 % of the samples of such a run were of the cache.
+    computed twice when a task or a stage is tried again. A `count()` of the program counts as a
+    reader, as the program may use the number. RDDs that are cached without a plan are not looked
+    at. Trials here, of 3 million rows with a hash that were grouped once: 4.4 s with the cache and
+    2.4 s without where the hash was read, 2.6 and 0.6 s where it was not (means of 3, Spark 4.3,
+    local mode, November 2026); 60 % of the samples of such a run were of the cache.
 
 Source
     Spark's SQL performance tuning guide, "Caching Data In Memory";
@@ -45,6 +46,7 @@ from pyrometer.explain.evidence.memory.cached_plans import (
     CachedPlan,
     cached_plans,
     lineages,
+    putters,
     used_once,
 )
 from pyrometer.explain.evidence.places import largest
@@ -68,9 +70,9 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     once = [plan for plan in found if used_once(plan, lineage)]
     parts = parts_of(facts, _KEEPING) if once and facts.has("samples") else {}
     # A stage that also reads another cache does not tell which of them its samples are of.
-    shared = [stage for plan in found if plan not in once for stage in plan.readers]
+    shared = [stage for plan in found if plan not in once for stage in plan.asking_readers]
     for plan in once:
-        suspect = _suspect(facts, plan, parts, frozenset(shared))
+        suspect = _suspect(facts, plan, putters(plan, lineage), parts, frozenset(shared))
         if suspect is not None:
             yield suspect
 
@@ -83,10 +85,16 @@ def _ended(facts: Facts) -> bool:
 
 
 def _suspect(
-    facts: Facts, plan: CachedPlan, parts: dict[int, Part], shared: frozenset[int]
+    facts: Facts,
+    plan: CachedPlan,
+    fillers: set[int],
+    parts: dict[int, Part],
+    shared: frozenset[int],
 ) -> tuple[float, Suspect] | None:
-    fills = _numbers(facts, plan.fillers)
-    reads = [n for n in _numbers(facts, plan.readers) if facts.stages[n].stage_id not in shared]
+    fills = _numbers(facts, fillers)
+    reads = [
+        n for n in _numbers(facts, plan.asking_readers) if facts.stages[n].stage_id not in shared
+    ]
     numbers = sorted({*fills, *reads})
     if not fills:
         return None
@@ -120,12 +128,16 @@ def _suspect(
         for number in fills:
             ns[number] = (ns.get(number, 0.0) + all_of_it[number]) / 2
             gc.setdefault(number, all_of_it[number] * 0.0)
+    for number in _numbers(facts, plan.counters):
+        ns[number] = facts.tasks_of(number).duration_ns
+        gc[number] = ns[number] * 0.0
+        low, high = low + float(ns[number].sum()), high + float(ns[number].sum())
     total = sum(float(one.sum()) for one in ns.values())
     if total <= 0:
         return None
     costs = {number: float(one.sum()) for number, one in ns.items()}
     n = round(sum(parts[number].cpu_total for number in numbers if number in parts)) or 1
-    (sql_id, node_id), _ = next(iter(plan.scans.items()))
+    (sql_id, node_id), _ = next(iter(plan.asking.items()))
     where = place(facts, "sql", costs, sql_id=sql_id, node_id=node_id, source=plan.text,
                   operator="InMemoryTableScan")  # fmt: skip
     return total, Suspect(
@@ -147,10 +159,13 @@ def _suspect(
                      if sampled else "SELECT stage_id, sum(finish_wall_ns - launch_wall_ns) FROM"
                      " tasks GROUP BY 1", page(where), n),
         ],
-        remedies=[code("do not keep what is read once", "df.cache()", "df")],
+        remedies=[_STATEMENT if plan.statements else _CALL],
     )  # fmt: skip
 
 
+_CALL = code("do not keep what is read once", "df.cache()", "df")
+_STATEMENT = code("leave the statement out, or let it create a view", "CACHE TABLE name AS SELECT",
+                  "CREATE TEMPORARY VIEW name AS SELECT")  # fmt: skip
 _QUERY = (
     "SELECT stage_id, operator, count(*) FROM samples WHERE event = 'cpu' AND role = 'task'"
     " AND stage_id IN ({stages}) GROUP BY ALL ORDER BY 1, 3 DESC"
@@ -163,10 +178,10 @@ def _numbers(facts: Facts, stages: set[int]) -> list[int]:
 
 def _sentence(facts: Facts, plan: CachedPlan, reads: list[int], total: float) -> str:
     rows = sum(facts.tasks_of(number).total("input_bytes") for number in reads)
-    alone = not plan.readers & plan.fillers
+    alone = not plan.asking_readers & plan.fillers
     kept = f", {units.size(round(rows))} of them," if rows and alone else ""
     more = " Columns are kept that it does not read." if plan.unread else ""
-    reader = min(plan.readers)
+    reader = min(plan.asking_readers)
     return (
         f"The cached rows{kept} were read once, by stage {reader}: keeping and reading them took"
         f" {units.duration(total)} of tasks.{more}"

@@ -2,7 +2,8 @@
 
 A cached plan is the same wherever it is read: the nodes below each scan of it have the same text,
 numbers of columns included, and the same accumulators. A stage that updates these accumulators
-computes blocks; one in which rows come out of the scan reads them.
+computes blocks; one in which rows come out of the scan reads them. What the statement `CACHE TABLE`
+counts only fills the cache: nobody sees the count.
 """
 
 from __future__ import annotations
@@ -34,6 +35,13 @@ FROM node_metrics m JOIN (
 ) USING (app_index, sql_id, plan_version)
 WHERE app_index = $1 AND m.stage_id IS NOT NULL AND m.accumulator_id IS NOT NULL GROUP BY ALL
 """
+_STATEMENTS = """
+SELECT DISTINCT s.sql_id, t.stage_id FROM sql_executions s
+JOIN plan_nodes p ON p.app_index = s.app_index AND p.sql_id = s.root_sql_id
+LEFT JOIN stages t ON t.app_index = s.app_index AND t.sql_id = s.sql_id
+WHERE s.app_index = $1 AND s.sql_id <> s.root_sql_id
+  AND p.name::VARCHAR IN ('CacheTable', 'CacheTableAsSelect')
+"""
 _LINEAGES = """
 SELECT stage_id, rdd_names FROM stages WHERE app_index = $1 AND submit_wall_ns IS NOT NULL
 ORDER BY submit_wall_ns, stage_id
@@ -43,7 +51,7 @@ _MOVES = re.compile(
     r"^(AdaptiveSparkPlan|InputAdapter|WholeStageCodegen|\w*QueryStage|AQEShuffleRead"
     r"|CustomShuffleReader|ReusedExchange|\w*Exchange|ColumnarToRow)\b"
 )
-_COLUMN = re.compile(r"#(\d+)")
+_COLUMN = re.compile(r"(\w*)#(\d+)")
 
 
 @dataclass
@@ -60,6 +68,8 @@ class CachedPlan:
         Stages in which rows came out of a scan.
     computed : dict of int to dict
         By accumulator below the scans: tasks that updated it by stage and attempt.
+    statements : dict of int to set of int
+        Stages of what statements that fill it run, by number of the SQL execution.
     """
 
     text: str
@@ -68,11 +78,28 @@ class CachedPlan:
     computed: dict[int, dict[tuple[int, int], int]] = field(
         default_factory=lambda: defaultdict(dict)
     )
+    statements: dict[int, set[int]] = field(default_factory=dict)
 
     @cached_property
     def readers(self) -> set[int]:
         """All stages that read it."""
         return set().union(*self.read.values())
+
+    @cached_property
+    def asking(self) -> dict[tuple[int, int], str]:
+        """Scans whose rows a query works on: not those of statements that only fill the cache."""
+        return {place: text for place, text in self.scans.items()
+                if place[0] not in self.statements}  # fmt: skip
+
+    @cached_property
+    def asking_readers(self) -> set[int]:
+        """All stages of queries that read it."""
+        return set().union(*(self.read[place] for place in self.asking if place in self.read))
+
+    @property
+    def counters(self) -> set[int]:
+        """All stages that only count its rows, for a statement that fills it."""
+        return self.readers - self.asking_readers - self.fillers
 
     @cached_property
     def fillers(self) -> set[int]:
@@ -82,8 +109,13 @@ class CachedPlan:
     @property
     def unread(self) -> bool:
         """Whether it has columns that no scan asked for, as far as texts tell."""
-        own = {match[-1] for match in map(_COLUMN.findall, _items(self.text)) if match}
-        asked = {one for text in self.scans.values() for one in _COLUMN.findall(text)}
+        found = [match[-1] for match in map(_COLUMN.findall, _items(self.text)) if match]
+        read = [one for text in self.scans.values() for one in _COLUMN.findall(text)]
+        own, asked = {number for _, number in found}, {number for _, number in read}
+        if not own & asked:  # a view's columns have numbers of their own: names tell, if unique
+            own, asked = {name for name, _ in found}, {name for name, _ in read}
+            if len(own) < len(found):
+                return False
         return bool(own - asked) and asked <= own
 
 
@@ -101,17 +133,25 @@ def cached_plans(facts: Facts) -> list[CachedPlan]:
         nodes[sql_id, node_id] = name, text or name
         if parent is not None:
             children[sql_id, parent].append(node_id)
+    statements: dict[int, set[int]] = defaultdict(set)
+    for sql_id, stage in facts.tables.query(_STATEMENTS, [app]):
+        statements[sql_id] |= set() if stage is None else {stage}
     found: dict[tuple[str, ...], CachedPlan] = {}
     owner: dict[tuple[int, int], CachedPlan] = {}
+    beneath: set[tuple[int, int]] = set()
     for (sql_id, node_id), (name, text) in nodes.items():
         if not _SCAN.match(name):
             continue
+        is_first = (sql_id, node_id) not in beneath
         below = list(_beneath(children, sql_id, node_id))
+        beneath.update(below)
         texts = [nodes[one][1] for one in below if not _MOVES.match(nodes[one][0])]
         if not texts:
             continue  # versions of Spark that do not show what was cached
         plan = found.setdefault(tuple(sorted(set(texts))), CachedPlan(texts[0]))
         plan.scans[sql_id, node_id] = text
+        if is_first and sql_id in statements:  # what fills it may read another cache in earnest
+            plan.statements[sql_id] = statements[sql_id]
         owner |= dict.fromkeys(below, plan)
         owner[sql_id, node_id] = plan
     for sql_id, node_id, accumulator, stage, attempt, updates, rows_out in facts.tables.query(
@@ -176,17 +216,30 @@ def computed_again(facts: Facts, plan: CachedPlan, of_task: Floats) -> dict[int,
     return found
 
 
+def putters(plan: CachedPlan, lineage: Mapping[int, frozenset[int]]) -> set[int]:
+    """Give the stages that put blocks of a cached plan into memory.
+
+    They have its RDDs, as those that read them. Other stages that compute for it give shuffles and
+    broadcasts to these.
+    """
+    read = frozenset().union(*(lineage.get(stage, frozenset()) for stage in plan.asking_readers))
+    return {stage for stage in plan.fillers if lineage.get(stage, frozenset()) & read}
+
+
 def used_once(plan: CachedPlan, lineage: Mapping[int, frozenset[int]]) -> bool:
-    """Whether a cached plan was read by one stage only, as far as all stages of the run show."""
-    if len(plan.scans) != 1 or len(plan.readers) != 1 or not plan.fillers:
+    """Whether queries read a cached plan in one stage only, as far as all stages of the run show.
+
+    Statements that only fill it do not count.
+    """
+    fillers = putters(plan, lineage)
+    if len(plan.asking) != 1 or len(plan.asking_readers) != 1 or not fillers:
         return False
-    mine = plan.readers | plan.fillers
+    mine = plan.asking_readers | fillers
     parts = [lineage.get(stage, frozenset()) for stage in mine]
     shared = frozenset.intersection(*parts)
+    others = lineage.keys() - mine - set().union(*plan.statements.values())
     # RDDs of a cached plan are in every stage that reads it, also where no plan says so.
-    return bool(shared) and not any(
-        shared & rdds for stage, rdds in lineage.items() if stage not in mine
-    )
+    return bool(shared) and not any(shared & lineage[stage] for stage in others)
 
 
 def _beneath(
