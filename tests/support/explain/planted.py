@@ -127,6 +127,9 @@ def jit_log(world: World, level: int, count: int, method: str = "a.B.c") -> None
 PYTHON = {
     "function": ("__main__", "/home/me/app.py"),
     "serialisation": ("pyspark.serializers", "/usr/lib/python3.11/site-packages/pyspark/s.py"),
+    "model": ("sklearn.tree", "/usr/lib/python3.11/site-packages/sklearn/tree.py"),
+    "pandas": ("pandas.core.frame", "/usr/lib/python3.11/site-packages/pandas/core/frame.py"),
+    "network": ("http.client", "/usr/lib/python3.11/http/client.py"),
     "imports": ("importlib._bootstrap", "<frozen importlib._bootstrap>"),
 }
 """Module and file of a frame of each kind of a worker's work."""
@@ -140,11 +143,13 @@ def workers(world: World, operator: str = "BatchEvalPython", **work_ms: int) -> 
     )  # fmt: skip
     tasks = [row["task_attempt_id"] for row in world.rows["tasks"] if row["stage_id"] == 0]
     for work, ms in work_ms.items():
-        module, file = PYTHON[work]
-        frame, number = len(world.rows.get("frames", [])), len(world.rows.get("stacks", []))
-        world.add("frames", frame_id=frame, class_name=module, method="f", kind="python",
-                  library=file)  # fmt: skip
-        world.add("stacks", stack_id=number, frame_ids=[frame], truncated=False)
+        kinds = ("function", work) if work == "network" else (work,)
+        first, number = len(world.rows.get("frames", [])), len(world.rows.get("stacks", []))
+        for frame, (module, file) in enumerate((PYTHON[kind] for kind in kinds), first):
+            world.add("frames", frame_id=frame, class_name=module, method="f", kind="python",
+                      library=file)  # fmt: skip
+        frames = list(range(first, first + len(kinds)))
+        world.add("stacks", stack_id=number, frame_ids=frames, truncated=False)
         for place in range(ms // 10):
             world.add(
                 "samples", host=HOST, pid=9, tid=9, t_ns=mono(150) + place * 10 * MS, clock="mono",

@@ -7,9 +7,10 @@ import re
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
+from pyrometer.accounts.explosions import output_rows
 from pyrometer.attribution.python_workers import define_python_stacks
 from pyrometer.explain.change import Less
-from pyrometer.explain.evidence.plan_nodes import unnumbered
+from pyrometer.explain.evidence.plan_nodes import plans, rows_out, unnumbered
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Need
 from pyrometer.explain.what_if import Extent
@@ -19,6 +20,26 @@ SCALAR = (
     "BatchEvalPython", "ArrowEvalPython", "BatchEvalPythonUDTF", "ArrowEvalPythonUDTF",
 )  # fmt: skip
 """Operators that evaluate a function of columns: for a value, or (UDTF) for rows."""
+BATCHES = ("MapInPandas", "PythonMapInArrow", "MapInArrow")
+"""Operators that call a function for batches of rows, which gives any number of rows."""
+MOST_OTHERS = 0.1
+"""Of a function's CPU, in what no expression replaces: beyond that, it is what the function is for.
+"""
+_OTHERS = """
+SELECT coalesce(sum(x.weight) FILTER (s.others), 0)::DOUBLE, coalesce(sum(x.weight), 0)::DOUBLE
+FROM w_python x JOIN (
+  SELECT stack_id, bool_or(work = 'function') AS called, bool_or(work = 'import') AS imports,
+    coalesce(bool_or(
+      (work = 'function' AND contains(library, '-packages/')
+        AND NOT regexp_matches(class_name, '^(pandas|numpy|pyarrow|dateutil|pytz|six)(\\.|$)'))
+      OR regexp_matches(class_name, '^numpy\\.(linalg|fft)(\\.|$)')
+      OR regexp_matches(class_name,
+        '^(socket|ssl|http|urllib|subprocess|sqlite3|asyncio|multiprocessing|ctypes)(\\.|$)')
+    ), false) AS others
+  FROM python_stacks GROUP BY stack_id) s ON s.stack_id = x.java_stack
+WHERE x.event = 'cpu' AND x.role = 'python' AND x.thread_name = 'Python worker'
+  AND s.called AND NOT coalesce(s.imports, false) AND x.sql_id = $1 AND x.node_id = $2
+"""
 _WORK = """
 SELECT x.stage_id, coalesce(a.stage_attempt, 0), x.operator, any_value(x.sql_id), x.node_id,
   coalesce(s.work, 'unknown'), sum(x.weight)::DOUBLE, count(*)
@@ -106,6 +127,25 @@ def work(facts: Facts) -> dict[int, Work]:
     dearest = {n: max(of.values(), key=lambda one: one.workers_ns) for n, of in found.items()}
     _add_bridge(facts, dearest)
     return dearest
+
+
+def maps_rows(facts: Facts, one: Work) -> bool:
+    """Whether a function of batches gives a row for each row, by code that expressions may replace.
+
+    That is code of the application, of the standard library, and of packages for columns.
+    """
+    if one.sql_id is None or one.node_id is None:
+        return False
+    plan = next((plan for plan in plans(facts) if plan.sql.sql_id == one.sql_id), None)
+    node = plan.by_id.get(one.node_id) if plan else None
+    if plan is None or node is None:
+        return False
+    below = plan.below(node)
+    given, taken = output_rows(node), rows_out(plan, below[0]) if len(below) == 1 else None
+    if not given or given != taken:
+        return False
+    others, whole = facts.tables.query(_OTHERS, [one.sql_id, one.node_id])[0]
+    return bool(whole > 0 and others <= MOST_OTHERS * whole)
 
 
 def _add_bridge(facts: Facts, found: Mapping[int, Work]) -> None:

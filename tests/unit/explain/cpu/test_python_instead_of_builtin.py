@@ -52,6 +52,43 @@ def test_a_function_of_groups_has_no_built_in(tmp_path: Path) -> None:
     assert judged(world.write(tmp_path), RULE).findings == []
 
 
+def of_batches(folder: Path, rows_in: int = 1000, **work_ms: int) -> list[Finding]:
+    """Give a thousand rows for so many in batches, most of the CPU in the exchange."""
+    world = waiting_for_workers()
+    workers(world, "MapInPandas", serialisation=6000, **work_ms)
+    world.add(
+        "plan_nodes", app_index=0, sql_id=0, plan_version=0, is_final=True, node_id=4,
+        parent_node_id=3, depth=2, name="Filter", simple_string="Filter isnotnull(x#1)",
+    )  # fmt: skip
+    for node, rows in ((3, 1000), (4, rows_in)):
+        world.add(
+            "node_metrics", app_index=0, sql_id=0, plan_version=0, node_id=node,
+            metric="number of output rows", metric_type="sum", accumulator_id=node, stage_id=0,
+            stage_attempt=0, updates_count=8, value_sum=rows,
+        )  # fmt: skip
+    return judged(world.write(folder), RULE).findings
+
+
+def test_a_function_of_batches_that_gives_a_row_for_each(tmp_path: Path) -> None:
+    (found,) = of_batches(tmp_path, function=300, pandas=100)
+    assert found.shown
+    assert found.place.operator == "MapInPandas"
+    assert "df.selectExpr" in (found.remedies[0].after or "")
+
+
+@pytest.mark.parametrize("others", ["model", "network"])
+def test_near_miss_what_no_expression_does(tmp_path: Path, others: str) -> None:
+    assert of_batches(tmp_path, function=300, **{others: 100}) == []
+
+
+def test_near_miss_a_function_of_batches_that_gives_other_rows(tmp_path: Path) -> None:
+    assert of_batches(tmp_path, rows_in=5000, function=400) == []
+
+
+def test_near_miss_of_batches_the_function_was_not_seen(tmp_path: Path) -> None:
+    assert of_batches(tmp_path) == []
+
+
 def test_from_the_event_log_alone(tmp_path: Path) -> None:
     world = waiting_for_workers()
     workers(world)

@@ -1,9 +1,9 @@
 """Rows leave the JVM for a Python function that a built-in expression may replace.
 
 What it is
-    A scalar Python function in SQL or in a DataFrame: rows are handed to a worker process and back.
-    Where the function trims, splits, compares or computes, a built-in expression does the same in
-    the JVM.
+    A scalar Python function in SQL or in a DataFrame, or `mapInPandas` with a function that gives a
+    row for each row: rows are handed to a worker process and back. Where the function trims,
+    splits, compares or computes, a built-in expression does the same in the JVM.
 
 Mechanism
     Taken away is all that exists for the function's sake: the workers' CPU (exchange, loop, start),
@@ -13,6 +13,10 @@ Mechanism
 
 Evidence
     CPU of the workers and of the operator in the JVM, by samples, waits by the kernel's counters.
+    Of `mapInPandas` and `mapInArrow` there are as many rows behind as before, and samples show the
+    function in code of the application, the standard library, pandas, numpy and pyarrow: other
+    packages, such as models, numpy's linear algebra, and what talks to a network do what no
+    expression does.
     From the event log alone: Spark's `time to run Python workers`, at most, and the time of tasks
     in which they used no CPU of the JVM, at least.
 
@@ -21,7 +25,8 @@ Remedy
 
 When it is wrong
     Where no built-in does what the function does: then see `python.instead-of-arrow` and
-    `python.function`.
+    `python.function`. A function of batches may depend on the order of rows, or multiply by a
+    matrix of its own: neither shows in samples.
 
 Source
     Pyrometer's tutorial "Why is my job slow?": the same job with the built-in, measured 20 to 26 %
@@ -39,11 +44,18 @@ from pyrometer.core import units
 from pyrometer.explain.change import Less
 from pyrometer.explain.evidence.alike import alike
 from pyrometer.explain.evidence.plan_nodes import metric
-from pyrometer.explain.evidence.python_work import SCALAR, Work, functions_of, without, work
+from pyrometer.explain.evidence.python_work import (
+    BATCHES,
+    SCALAR,
+    Work,
+    functions_of,
+    maps_rows,
+    without,
+    work,
+)
 from pyrometer.explain.evidence.saying import code, page, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
-from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
 
 ACHIEVED = (0.85, 1.0)
@@ -58,7 +70,10 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
 
 def _each(facts: Facts) -> Iterator[tuple[Hashable, float, Suspect]]:
     """Give each node that calls functions, with their names."""
-    sampled = {n: one for n, one in work(facts).items() if one.operator in SCALAR}
+    sampled = {
+        n: one for n, one in work(facts).items()
+        if one.operator in SCALAR or (one.operator in BATCHES and maps_rows(facts, one))
+    }  # fmt: skip
     nodes: dict[tuple[int | None, int | None], dict[int, Work]] = {}
     for number, one in sampled.items():
         nodes.setdefault((one.sql_id, one.node_id), {})[number] = one
@@ -67,7 +82,7 @@ def _each(facts: Facts) -> Iterator[tuple[Hashable, float, Suspect]]:
         said = functions_of(facts, first.sql_id, first.node_id)
         spent = sum(one.workers_ns + one.operator_ns for one in found.values())
         yield from ((said, spent, suspect) for suspect in _by_samples(facts, found))
-    if sampled:
+    if any(one.operator in SCALAR for one in sampled.values()):
         return
     for sql in facts.summary.sql:
         if facts.measured is None or sql.app_index != facts.measured.app_index:
@@ -107,7 +122,7 @@ def _by_samples(facts: Facts, found: dict[int, Work]) -> Iterator[Suspect]:
             shown_by("CPU of the operator in the JVM", here, "ns", "samples",
                  "show --json: operators", f"/sql/{first.sql_id}/{first.node_id}", n),
         ],
-        remedies=_remedies(),
+        remedies=[_OF_BATCHES if first.operator in BATCHES else _OF_VALUES],
     )  # fmt: skip
 
 
@@ -144,16 +159,20 @@ def _by_log(facts: Facts, sql: Sql, node: Node) -> Iterator[Suspect]:
                  f"SELECT value_sum FROM node_metrics WHERE sql_id = {sql.sql_id} AND node_id ="
                  f" {node.node_id} AND metric = '{RUN}'", f"/sql/{sql.sql_id}/{node.node_id}", n),
         ],
-        remedies=_remedies(),
+        remedies=[_OF_VALUES],
     )  # fmt: skip
 
 
-def _remedies() -> list[Remedy]:
-    return [
-        code("use a built-in expression in place of the Python function",
-             "@F.udf(\"string\")\ndef department(s): return s.strip().split(\"-\")[0].upper()",
-             "F.upper(F.split(F.trim(\"product\"), \"-\")[0])"),
-    ]  # fmt: skip
+_OF_VALUES = code(
+    "use a built-in expression in place of the Python function",
+    '@F.udf("string")\ndef department(s): return s.strip().split("-")[0].upper()',
+    'F.upper(F.split(F.trim("product"), "-")[0])',
+)
+_OF_BATCHES = code(
+    "compute the columns by expressions in place of the Python function",
+    'df.mapInPandas(totals, "k INT, total LONG")',
+    'df.selectExpr("k", "aggregate(counts, 0L, (sum, n) -> sum + n) AS total")',
+)
 
 
 RULE = Rule(
