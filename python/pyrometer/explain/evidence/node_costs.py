@@ -91,6 +91,16 @@ def metric_times(facts: Facts, label: str, nodes: Collection[Node]) -> Cost | No
     return Cost((facts.share_of_tasks(label, lost),), lost, Extent(n=1))
 
 
+def writes_rows(plan: Plan, exchange: Node) -> list[int]:
+    """Give the number of the generated code that writes rows for an exchange; none without it.
+
+    Operators of one piece of generated code hand on values. Samples that are of the code, and of
+    none of its operators, are of the rows that it writes for what lies over it.
+    """
+    below = plan.children.get(exchange.node_id, [])
+    return [one.node_id for one in below if one.name.startswith("WholeStageCodegen")]
+
+
 def above(plan: Plan, node: Node) -> Iterator[Node]:
     """Give the nodes over one, the nearest first."""
     parent = node.parent_node_id

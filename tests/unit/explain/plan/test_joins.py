@@ -97,6 +97,23 @@ def test_a_broadcast_that_comes_after_the_shuffle(tmp_path: Path, kind: str) -> 
     assert one.remedies[0].after == 'large.join(broadcast(small), "k")'
 
 
+@pytest.mark.parametrize(("below", "expected"), [("WholeStageCodegen (1)", 2.8), ("Scan", 2.1)])
+def test_the_code_below_writes_rows_for_the_shuffle(
+    tmp_path: Path, below: str, expected: float
+) -> None:
+    """What an operator there does itself has to be done without the shuffle, too."""
+    join = node(0, "BroadcastHashJoin", None, [0])
+    join.simple_string = "BroadcastHashJoin [k#1], [k#2], Inner, BuildRight, false, false"
+    large = node(1, "Exchange", 0, [0], data_size=900 << 20)
+    large.simple_string = "Exchange hashpartitioning(k#1, 8), ENSURE_REQUIREMENTS, [plan_id=1]"
+    small = node(3, "BroadcastExchange", 0, [], data_size=1 << 20)
+    world = plan(join, large, node(2, below, 1, [0]), small,
+                 operators=(operator("Exchange", 1, 2.1), operator(below, 2, 0.7)))  # fmt: skip
+    (one,) = shown(tmp_path, BROADCAST, world)
+    saved = one.saving.elapsed_ns.value or 0
+    assert saved == pytest.approx(expected * 8 / 7 / 2 * 0.9 * 1e9, rel=0.02)
+
+
 def test_a_shuffle_that_the_user_asked_for_is_no_missed_broadcast(tmp_path: Path) -> None:
     text = "Exchange hashpartitioning(k#1, 8), REPARTITION_BY_COL, [plan_id=1]"
     assert not shown(tmp_path, BROADCAST, late(text))

@@ -8,17 +8,18 @@ What it is
 
 Mechanism
     With the small side broadcast, the large side stays where it is: no shuffle of it, and no sort.
-    Taken away is what shuffle and sort of the large side cost: the CPU of the samples in its
-    exchange and its sort, with the waits for a CPU that go with it; without samples, their metrics,
-    which hold writing, waiting and sorting, and neither partitioning nor serialising: of 3 million
-    rows on two slots they were 156 ms where the samples found 1.47 s (one run, 2026-11-25). What
-    the broadcast costs is left in the interval; where a small side is kept, so is what it costs to
-    find its unmatched rows in another way, unless they are dropped above the join, or there are
-    none.
+    The join goes on in the code that reads it, which need not write rows for the shuffle either.
+    Taken away is what all that costs: the CPU of the samples in its exchange, its sort, and the
+    generated code below that is of no operator of its own, as it writes these rows, with the waits
+    for a CPU that go with it; without samples, the metrics of shuffle and sort, which hold writing,
+    waiting and sorting, and neither partitioning nor serialising: of 3 million rows on two slots
+    they were 156 ms where the samples found 1.47 s (one run, 2026-11-25). What the broadcast costs
+    is left in the interval; where a small side is kept, so is what it costs to find its unmatched
+    rows in another way, unless they are dropped above the join, or there are none.
 
 Evidence
-    Bytes of both sides in the metrics of their exchanges; CPU samples of exchange and sort, or
-    shuffle write time, fetch wait and sort time.
+    Bytes of both sides in the metrics of their exchanges; CPU samples of exchange, sort and the
+    generated code below, or shuffle write time, fetch wait and sort time.
 
 Remedy
     Factor `spark.sql.autoBroadcastJoinThreshold` above the size of the small side; or a hint. Where
@@ -42,7 +43,7 @@ from collections.abc import Iterator
 
 from pyrometer.accounts.plan_schema import Node
 from pyrometer.core import units
-from pyrometer.explain.evidence.node_costs import above, cpu_of_nodes, metric_times
+from pyrometer.explain.evidence.node_costs import above, cpu_of_nodes, metric_times, writes_rows
 from pyrometer.explain.evidence.plan_columns import drops_unmatched
 from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans, rows_out
 from pyrometer.explain.evidence.saying import code, factor, place, shown_by
@@ -97,7 +98,7 @@ def _late(facts: Facts, plan: Plan, node: Node) -> Suspect | None:
     if streamed.name != "Exchange" or OWN not in (streamed.simple_string or "") or not size:
         return None
     label = f"shuffle {plan.sql.sql_id} {streamed.node_id}"
-    cost = cpu_of_nodes(facts, plan, label, {streamed.node_id})
+    cost = cpu_of_nodes(facts, plan, label, {streamed.node_id, *writes_rows(plan, streamed)})
     bounds, how = ACHIEVED_LATE, "took"
     if cost is None:
         cost, bounds = metric_times(facts, label, [streamed]), BY_METRICS
@@ -155,7 +156,8 @@ def _suspect(facts: Facts, plan: Plan, node: Node) -> Suspect | None:
     exchange, sort = exchanges[large], sides[large]
     label = f"shuffle {plan.sql.sql_id} {exchange.node_id}"
     nodes = [exchange, *([sort] if sort.name == "Sort" else [])]
-    cost = cpu_of_nodes(facts, plan, label, {one.node_id for one in nodes})
+    moved = {one.node_id for one in nodes} | {*writes_rows(plan, exchange)}
+    cost = cpu_of_nodes(facts, plan, label, moved)
     bounds, how = ACHIEVED, "shuffling and sorting the large side took"
     if cost is None:
         cost, bounds = metric_times(facts, label, nodes), BY_METRICS
