@@ -2,14 +2,15 @@
 
 Spark prunes columns for each query, so that shared parts differ in text. They are compared by what
 decides their rows: inputs, conditions, keys of exchanges, sorts, windows, joins and aggregates, and
-by the number of rows that they give.
+by the number of rows that they give. How an aggregate finds its groups, by a hash table or by
+sorting, decides no rows. A part of which only some inputs are reused exchanges is computed again.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from pyrometer.accounts.plan_schema import Node
@@ -26,6 +27,8 @@ _WORKS = re.compile(
 )
 KEPT = re.compile(r"^(InMemoryTableScan|InMemoryRelation|ReusedExchange)\b")
 """What is there already: nothing above it is computed again from its inputs."""
+_REUSED = "ReusedExchange"
+_LOCAL_SORT = re.compile(r"^Sort \[.*\], false\b")
 PASSES = re.compile(
     r"^(AdaptiveSparkPlan|InputAdapter|WholeStageCodegen|\w*QueryStage|AQEShuffleRead"
     r"|CustomShuffleReader|Project|ColumnarToRow)\b"
@@ -70,12 +73,18 @@ class _Seen:
         It is more than a filtered scan.
     made : dict of str to str
         Expressions behind names of Spark's own.
+    unsorted : int
+        The same as `kind` without the sort within partitions that ends it, if one does.
+    is_reused : bool
+        All of it comes from exchanges that another part filled.
     """
 
     kind: int
     inputs: frozenset[str]
     works: bool
     made: dict[str, str]
+    unsorted: int
+    is_reused: bool = False
 
 
 def computed_again(facts: Facts) -> list[tuple[Part, Part]]:
@@ -115,11 +124,11 @@ def _parts(plan: Plan, numbers: dict[object, int]) -> Iterator[tuple[int, _Seen,
         children = plan.children.get(node.node_id, [])
         ends[node.node_id] = max((ends[one.node_id] for one in children), default=node.node_id + 1)
         known[node.node_id] = _seen(node, [known[one.node_id] for one in children], numbers)
-    within: set[int] = set()
+    within = _beneath_reused(plan)
     for node in plan.sql.nodes:
         seen = known[node.node_id]
         rows = metric(node, "number of output rows", "shuffle records written")
-        if seen is None:
+        if seen is None or seen.is_reused:
             continue
         if rows is not None or node.node_id in within:
             # What a node only hands on is told with the node.
@@ -133,25 +142,43 @@ def _parts(plan: Plan, numbers: dict[object, int]) -> Iterator[tuple[int, _Seen,
 
 
 def _seen(node: Node, below: list[_Seen | None], numbers: dict[object, int]) -> _Seen | None:
-    """Say what decides a node's rows; None of what reads a cache or a reused exchange."""
+    """Say what decides a node's rows; None of what reads a cache, or an exchange not shown."""
     text = unnumbered(node.simple_string or node.name)
+    under = [one for one in below if one is not None]
+    if node.name.startswith(_REUSED) and len(under) == 1:
+        return replace(under[0], is_reused=True)
     if KEPT.match(text) or KEPT.match(node.name) or None in below:
         return None
-    under = [one for one in below if one is not None]
     if not under:
         name = _input(node, text)
-        return _Seen(_number(numbers, (name,)), frozenset([name]), False, {})
+        kind = _number(numbers, (name,))
+        return _Seen(kind, frozenset([name]), False, {}, kind)
     made = {name: said for one in under for name, said in one.made.items()}
     if node.name == "Project":
         made |= _aliases(text)
     inputs = frozenset().union(*(one.inputs for one in under))
     works = _WORKS.match(node.name) is not None or any(one.works for one in under)
+    is_reused = all(one.is_reused for one in under)
     words = None if PASSES.match(node.name) else _words(node.name, text)
     if words is None and len(under) == 1:
-        return _Seen(under[0].kind, inputs, works, made)
+        return _Seen(under[0].kind, inputs, works, made, under[0].unsorted, is_reused)
     said = _MADE.sub(lambda found: made.get(found[0], found[0]), words or node.name)
-    kind = _number(numbers, (said, *(one.kind for one in under)))
-    return _Seen(kind, inputs, works, made)
+    groups = "Aggregate" in node.name
+    kind = _number(numbers, (said, *(one.unsorted if groups else one.kind for one in under)))
+    unsorted = under[0].unsorted if _LOCAL_SORT.match(text) else kind
+    return _Seen(kind, inputs, works, made, unsorted, is_reused)
+
+
+def _beneath_reused(plan: Plan) -> set[int]:
+    """Give the nodes that are shown below a reused exchange: they ran elsewhere in the plan."""
+    found: set[int] = set()
+    depth = None
+    for node in plan.sql.nodes:  # in pre-order
+        if depth is not None and node.depth > depth:
+            found.add(node.node_id)
+        else:
+            depth = node.depth if node.name.startswith(_REUSED) else None
+    return found
 
 
 def _number(numbers: dict[object, int], kind: object) -> int:
@@ -205,7 +232,7 @@ def _words(name: str, text: str) -> str | None:
         return f"Filter {sorted(said)}" if said else None
     if "Aggregate" in name:
         keys = _KEYS.search(text)
-        return f"{name} {keys[1] if keys else text}"
+        return f"Aggregate {keys[1] if keys else text}"
     if name == "Exchange":
         found = _PARTITIONING.match(text)
         return f"Exchange {found[1] if found else text}"
@@ -216,9 +243,11 @@ def stages_of(facts: Facts, part: Part) -> tuple[set[int], set[int]]:
     """Give the numbers of stages that only work for a part, and of those that do more."""
     others: set[int] = set()
     mine: set[int] = set()
+    reused = _beneath_reused(part.plan)
     for node in part.plan.sql.nodes:
         if not _NO_WORK.match(node.name):
-            (mine if node.node_id in part.node_ids else others).update(node.stage_ids)
+            is_mine = node.node_id in part.node_ids and node.node_id not in reused
+            (mine if is_mine else others).update(node.stage_ids)
     whole = {facts.number(stage) for stage in mine - others}
     some = {facts.number(stage) for stage in mine & others}
     return {n for n in whole if n is not None}, {n for n in some if n is not None}

@@ -136,3 +136,87 @@ def test_what_was_computed_before_counts_within_what_is_new_too(tmp_path: Path) 
     (found,) = run(scan("a#1"), scan("a#7"), scan("a#9"), above=ends).all_found(tmp_path, RULE)
     assert "3 queries compute the same parts again" in found.mechanism
     assert "2 repetitions took 4.00 s" in found.mechanism
+
+
+def sorted_first(*above: str) -> Job:
+    """One query groups by a hash table, one by sorting; maybe something takes rows in between."""
+    job = run(scan("a#1"), scan("a#7"))
+    rows = job.log.rows["plan_nodes"]
+    group, read = (row for row in rows if row["sql_id"] == 1)
+    text = "SortAggregate(key=[k#3], functions=[partial_max(name#4)])"
+    group.update(name="SortAggregate", simple_string=text)
+    between = (*above, "Sort [k#3 ASC NULLS FIRST], false, 0")
+    read.update(node_id=1 + len(between), depth=1 + len(between), parent_node_id=len(between))
+    for place, text in enumerate(between, 1):
+        rows.append({**read, "node_id": place, "depth": place, "parent_node_id": place - 1,
+                     "name": text.split(" ")[0], "simple_string": text})  # fmt: skip
+    for row in job.log.rows["node_metrics"]:
+        if row["sql_id"] == 1 and row["node_id"] == 1:
+            row["node_id"] = read["node_id"]
+    return job
+
+
+def test_groups_that_are_found_by_sorting_are_the_same(tmp_path: Path) -> None:
+    (found,) = sorted_first().found(tmp_path, RULE)
+    assert saves(found, 1000 * 0.7)
+
+
+def test_near_miss_the_order_decides_which_rows_are_grouped(tmp_path: Path) -> None:
+    assert sorted_first("LocalLimit 1000").all_found(tmp_path, RULE) == []
+
+
+SHARED = (
+    (0, None, "CartesianProduct", "CartesianProduct", None),
+    (1, 0, "HashAggregate", "HashAggregate(keys=[k#3], functions=[sum(a#1)])", 0),
+    (2, 1, "BroadcastHashJoin", "BroadcastHashJoin [c#2], [c#4], Inner, BuildRight", 0),
+    (3, 2, "Scan parquet", scan("a#1"), 0),
+    (4, 2, "BroadcastExchange", "BroadcastExchange HashedRelationBroadcastMode", None),
+    (5, 4, "Scan parquet", scan("c#4", FILES.replace("/t", "/rates")), 1),
+    (6, 0, "HashAggregate", "HashAggregate(keys=[k#13], functions=[max(a#11)])", 2),
+    (7, 6, "BroadcastHashJoin", "BroadcastHashJoin [c#12], [c#4], Inner, BuildRight", 2),
+    (8, 7, "Scan parquet", scan("a#11"), 2),
+    (9, 7, "ReusedExchange", "ReusedExchange [c#4], BroadcastExchange", None),
+    (10, 9, "BroadcastExchange", "BroadcastExchange HashedRelationBroadcastMode", None),
+    (11, 10, "Scan parquet", scan("c#4", FILES.replace("/t", "/rates")), 1),
+)
+"""A query with two branches: number, parent, name, text, and the stage with the node's rows."""
+
+
+def branches() -> Job:
+    """Run the query with two branches."""
+    job = Job()
+    for ms in (1000, 100, 1000):
+        job.stage([ms] * 4, sql=0)
+    job.query(0, job.now_ms)
+    depth: dict[int | None, int] = {None: -1}
+    for node, parent, name, text, stage in SHARED:
+        depth[node] = depth[parent] + 1
+        job.log.rows.setdefault("plan_nodes", []).append(
+            {"app_index": 0, "sql_id": 0, "plan_version": 0, "is_final": True, "node_id": node,
+             "parent_node_id": parent, "depth": depth[node],
+             "name": name, "simple_string": text}
+        )  # fmt: skip
+        if stage is not None:
+            job.log.rows.setdefault("node_metrics", []).append(
+                {"app_index": 0, "sql_id": 0, "plan_version": 0, "node_id": node,
+                 "metric": "number of output rows", "metric_type": "sum", "accumulator_id": node,
+                 "stage_id": stage, "stage_attempt": 0, "updates_count": 4, "value_sum": 1000}
+            )  # fmt: skip
+    return job
+
+
+def test_a_branch_that_reuses_only_the_small_side_computes_again(tmp_path: Path) -> None:
+    (found,) = branches().found(tmp_path, RULE)
+    # The stage of the reused side is not its own.
+    assert found.place.stages_count == 1
+    assert saves(found, 1000 * 0.7)
+
+
+def test_near_miss_a_branch_that_reuses_all_of_its_inputs(tmp_path: Path) -> None:
+    job = branches()
+    for row in job.log.rows["plan_nodes"]:
+        if row["node_id"] == 7:
+            row.update(name="ReusedExchange", simple_string="ReusedExchange [k#3], Exchange")
+    rows = job.log.rows["plan_nodes"]
+    rows[:] = [row for row in rows if row["node_id"] not in (9, 10, 11)]
+    assert job.all_found(tmp_path, RULE) == []

@@ -11,8 +11,10 @@ Mechanism
 Evidence
     Parts of plans that are alike: the same files, conditions, keys of joins, exchanges, sorts,
     windows and aggregates, and as many rows; columns may differ, as Spark prunes them for each
-    query. Whole stages count, and of stages that go on with other work the CPU samples of the part.
-    A scan with its filters alone is not counted.
+    query, and so may the way groups are found, which depends on the columns. A branch that reuses
+    some of its inputs (`ReusedExchange`) computes the rest again; what comes from reused exchanges
+    alone is not counted. Whole stages count, and of stages that go on with other work the CPU
+    samples of the part. A scan with its filters alone is not counted.
 
 Remedy
     `cache()` (or `persist`, or a checkpoint) after the last step that they share, and an action
