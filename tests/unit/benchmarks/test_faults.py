@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 from benchmarks.faults.cases import DEVELOPMENT, Case, Set
+from benchmarks.faults.fifth_cases import FIFTH
+from benchmarks.faults.fourth_cases import FOURTH
 from benchmarks.faults.judge import Found, Outcome, judge
 from benchmarks.faults.later_cases import LATER
 from benchmarks.faults.record import RECORDED, command, failure, record, recorded
@@ -88,14 +90,12 @@ def test_what_both_twins_have_counts_neither_way() -> None:
 
 
 @pytest.mark.parametrize(
-    ("of", "shape"), [(of, shape) for of in (LATER, THIRD) for shape in of.shapes]
+    ("of", "shape"), [(of, shape) for of in (LATER, THIRD, FOURTH, FIFTH) for shape in of.shapes]
 )
 def test_every_later_cause_is_planted_in_every_shape(of: Set, shape: str) -> None:
     pytest.importorskip("pyspark")
-    applications = importlib.import_module(f"benchmarks.faults.{of.app.stem}").SHAPES
+    application, tables = importlib.import_module(f"benchmarks.faults.{of.app.stem}").of(shape)
 
-    assert set(of.shapes) <= set(applications)
-    application, tables = applications[shape]
     assert set(application.planted) == {case.name for case in of.cases}
     needed = {*tables, *(name for needs in application.needs.values() for name in needs)}
     assert needed == set(application.inputs)

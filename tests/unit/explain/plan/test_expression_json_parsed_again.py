@@ -10,7 +10,7 @@ from tests.support.explain.planted import holds, job, judged_with, samples, stac
 
 from pyrometer.accounts.plan_schema import Node, Sql
 from pyrometer.explain.catalogue.plan.expression_json_parsed_again import RULE, SPLITS, saves
-from pyrometer.explain.evidence.json_calls import Parsed, json_calls, json_texts
+from pyrometer.explain.evidence.expressions.json_calls import Parsed, json_calls, json_texts
 from pyrometer.explain.evidence.pipelines import pipelines
 from pyrometer.explain.evidence.plan_nodes import Plan
 from pyrometer.explain.schema import Finding

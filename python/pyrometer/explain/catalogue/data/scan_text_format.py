@@ -39,7 +39,7 @@ from collections.abc import Hashable, Iterator
 from pyrometer.accounts.plan_schema import Node
 from pyrometer.core import units
 from pyrometer.explain.evidence.alike import alike
-from pyrometer.explain.evidence.parsed_text import ParsedText, parsed_texts
+from pyrometer.explain.evidence.expressions.parsed_text import ParsedText, parsed_texts
 from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.plan_nodes import (
     Plan,

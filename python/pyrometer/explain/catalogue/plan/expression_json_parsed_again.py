@@ -40,7 +40,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from pyrometer.core import units
-from pyrometer.explain.evidence.json_calls import PARSER, Parsed, json_texts
+from pyrometer.explain.evidence.expressions.json_calls import PARSER, Parsed, json_texts
 from pyrometer.explain.evidence.pipelines import pipelines
 from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.plan_nodes import Plan, plans, unnumbered

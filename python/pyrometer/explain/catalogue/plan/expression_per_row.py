@@ -43,7 +43,7 @@ from pyrometer.attribution.schema import Expression, Operator
 from pyrometer.core import units
 from pyrometer.explain.catalogue.plan.expression_per_pair import JOINS
 from pyrometer.explain.evidence.alike import alike
-from pyrometer.explain.evidence.cheaper_forms import (
+from pyrometer.explain.evidence.expressions.cheaper_forms import (
     CHEAPER_NS,
     Cheaper,
     cheaper,

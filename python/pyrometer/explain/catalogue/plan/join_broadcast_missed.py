@@ -43,8 +43,8 @@ from collections.abc import Iterator
 
 from pyrometer.accounts.plan_schema import Node
 from pyrometer.core import units
+from pyrometer.explain.evidence.expressions.plan_columns import drops_unmatched
 from pyrometer.explain.evidence.node_costs import above, cpu_of_nodes, metric_times, writes_rows
-from pyrometer.explain.evidence.plan_columns import drops_unmatched
 from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans, rows_out
 from pyrometer.explain.evidence.saying import code, factor, place, shown_by
 from pyrometer.explain.facts import Facts

@@ -40,9 +40,9 @@ from collections.abc import Iterator, Sequence
 from pyrometer.accounts.explosions import explosions, output_rows
 from pyrometer.accounts.plan_schema import Node
 from pyrometer.core import units
+from pyrometer.explain.evidence.expressions.plan_columns import BOTH, Origins, listed, parts
 from pyrometer.explain.evidence.node_costs import above, cost_of_rows
 from pyrometer.explain.evidence.places import largest
-from pyrometer.explain.evidence.plan_columns import BOTH, Origins, listed, parts
 from pyrometer.explain.evidence.plan_nodes import Plan, plans, rows_out
 from pyrometer.explain.evidence.saying import code, place, shown_by
 from pyrometer.explain.facts import Facts

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from pyrometer.accounts.plan_schema import Node
 from pyrometer.attribution.schema import Expression
+from pyrometer.explain.evidence.expressions.plan_columns import COLUMN, aliases, columns, parts
 from pyrometer.explain.evidence.pipelines import Pipeline, pipelines
-from pyrometer.explain.evidence.plan_columns import COLUMN, aliases, columns, parts
 from pyrometer.explain.evidence.plan_nodes import Plan, plans
 from pyrometer.explain.evidence.stack_shares import Shares, through
 from pyrometer.explain.facts import Facts

@@ -11,9 +11,9 @@ from pyrometer.accounts.plan_schema import Node
 from pyrometer.attribution.plan_match import column_types
 from pyrometer.attribution.schema import Expression
 from pyrometer.core import units
-from pyrometer.explain.evidence.parsed_text import taken_apart
+from pyrometer.explain.evidence.expressions.parsed_text import taken_apart
+from pyrometer.explain.evidence.expressions.plan_columns import COLUMN, aliases, columns, listed
 from pyrometer.explain.evidence.pipelines import pipelines
-from pyrometer.explain.evidence.plan_columns import COLUMN, aliases, columns, listed
 from pyrometer.explain.evidence.plan_nodes import Plan, rows_out
 
 CHEAPER_NS = (1000.0, 20.0)

@@ -1,0 +1,1 @@
+"""Expressions in the texts of plans: what they read, what they parse, how they could cost less."""
