@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from statistics import fmean
 
+from pyrometer.core import units
+from pyrometer.explain.evidence.alike import weighed
 from pyrometer.explain.rule import Rule, Suspect
-from pyrometer.explain.what_if import Extent
 
 Suspicion = tuple[Rule, Suspect]
 
@@ -32,18 +32,12 @@ def _joined(group: Sequence[Suspect]) -> Suspect:
     first = group[0]
     if len(group) == 1:
         return first
-    extents = [one.extent for one in group]
     return replace(
         first,
         place=first.place.model_copy(
             update={"stages_count": sum(max(1, one.place.stages_count) for one in group)}
         ),
-        mechanism=f"{first.mechanism} The same {len(group) - 1} more times.",
+        mechanism=f"{first.mechanism} The same {units.counted(len(group) - 1, 'more time')}.",
         change=tuple(edit for one in group for edit in one.change),
-        extent=Extent(
-            fmean(one.value for one in extents),
-            fmean(one.low for one in extents),
-            fmean(one.high for one in extents),
-            sum(one.n for one in extents),
-        ),
+        extent=weighed([(1.0, one.extent) for one in group]),
     )

@@ -33,6 +33,8 @@ from pyrometer.simulation.measured import Floats
 from pyrometer.simulation.scheduler import Calibrated, Schedule, schedules
 
 LEVEL = 0.9
+TRACE = 1e-3
+"""Of a saving: a loss that is smaller is none, as where a schedule came out worse by chance."""
 LEAST_ERROR = 0.05
 """Relative error of a saving where it cannot be judged: what the simulator's documentation calls
 a large error (docs/reference/simulate.md)."""
@@ -191,6 +193,9 @@ class WhatIf:
         known = [part.error_ratio for part in parts if part.error_ratio is not None]
         earlier = max(known, default=0.0) * abs(value)
         low = value - math.hypot(value - min(value, *ends), below, earlier)
+        # Errors that are shares of a saving, none of which makes a loss of it, make none together.
+        worst = min(*ends, value - below, value - earlier)
+        low = 0.0 if low < 0 <= worst + TRACE * abs(value) else low
         high = value + math.hypot(max(value, *ends) - value, above, earlier)
         n = min((part.extent.n for part in parts), default=0)
         elapsed = [min(one, 1.0) * self.measured_ns for one in (value, low, high)]

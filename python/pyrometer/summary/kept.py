@@ -90,7 +90,7 @@ def put_beside(target: Path, content: Iterable[str]) -> None:
     Raises
     ------
     OSError
-        If it cannot be written; nothing of it remains then.
+        If it cannot be written. Whatever ends the writing, nothing of it remains.
     """
     temporary = target.with_name(f"{target.name}.{os.getpid()}")
     try:
@@ -99,7 +99,7 @@ def put_beside(target: Path, content: Iterable[str]) -> None:
             for part in content:
                 file.write(redacted(part))
         temporary.replace(target)
-    except OSError:
+    except BaseException:
         with suppress(OSError):
             temporary.unlink()
         raise

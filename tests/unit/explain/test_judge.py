@@ -183,6 +183,12 @@ def test_a_rule_that_breaks_is_named_and_the_others_look(run: Path) -> None:
     assert [(one.code, "1 / 0" in one.missing) for one in result.unjudged] == [("gc.x", True)]
 
 
+def test_a_saving_that_may_be_nothing_begins_at_nothing(run: Path) -> None:
+    unsure = rule("skew.a", (Even([0]),), extent=Extent(0.5, 0.0, 1.0, 10))
+    saving = found(run, unsure).findings[0].saving.elapsed_ns
+    assert saving.low == 0.0
+
+
 def test_what_a_rule_lacks_is_said_with_what_would_allow_it(run: Path) -> None:
     lacking = Rule(
         "gc.x", "x", "x", lambda facts: [], "", needs=(Need(lambda facts: "no log", "log it"),)

@@ -28,6 +28,11 @@ def test_the_same_operator_in_three_iterations_is_one_finding() -> None:
     assert found.mechanism == "It joins. The same 2 more times."
 
 
+def test_one_more_is_singular() -> None:
+    ((_, found),) = once([(RULE, suspect(n, operator="Sort", node_id=3)) for n in (7, 11)])
+    assert found.mechanism == "It joins. The same 1 more time."
+
+
 def test_other_operators_are_other_findings() -> None:
     given = [(RULE, suspect(7, operator="SortMergeJoin", node_id=n)) for n in (3, 9)]
     assert once(given) == given

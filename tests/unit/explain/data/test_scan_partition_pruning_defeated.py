@@ -156,6 +156,10 @@ def test_what_the_text_cuts_off_the_log_holds_in_full(tmp_path: Path) -> None:
     metadata["PartitionFilters"] = "[isnotnull(day#2), (day#2 = 3)]"
     row["metadata"] = json.dumps(metadata)
     assert not judged_with(tmp_path / "pruned", world, RULE, change).findings
+    for damaged in ('{"ReadSchema": "struct<', '{"PartitionFilters": 7}'):
+        row["metadata"] = damaged
+        found = judged_with(tmp_path / str(len(damaged)), world, RULE, change)
+        assert not found.findings
 
 
 def met(

@@ -227,8 +227,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         (low + high) / 2, low * total / whole, high * (total + beside.most_ns) / whole, tasks.count
     )
     waits = (
-        f" Its threads beside tasks used {units.duration(beside.cpu_ns)} of CPU, for which tasks"
-        f" waited up to {units.duration(beside.ns)}."
+        f" Its threads beside tasks used {units.duration(beside.cpu_ns)} of CPU, and tasks waited"
+        f" about {units.duration(beside.ns)} for CPUs that they held."
         if beside.ns else ""
     )  # fmt: skip
     kept = "; cached blocks that did not fit may fit into more" if more else ""

@@ -213,7 +213,8 @@ def _suspect(facts: Facts, mine: Sequence[Result]) -> Suspect:
     low = took + sum(one.least_ns - one.unsure_ns for one in mine)
     value, whole = (took + gap + low) / 2, took + gap + most
     again = (
-        f" As many rows went back to Spark, in {sum(less for *_, less in back)} more tasks."
+        f" As many rows went back to Spark, in"
+        f" {units.counted(sum(less for *_, less in back), 'more task')}."
         if back else ""
     )  # fmt: skip
     count = sum(facts.tasks_of(one.stage.number).count for one in mine)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
 
 from pyrometer.accounts.plan_schema import Node
+from pyrometer.core.json_text import parse_json
 from pyrometer.explain.evidence.plan_nodes import Plan
 from pyrometer.explain.facts import Facts
 
@@ -22,9 +22,11 @@ def uncut(facts: Facts, plan: Plan, node: Node) -> Node:
     """Give a scan with all of its text that the log holds."""
     text = node.simple_string or ""
     known = _metadata(facts).get((plan.sql.sql_id, node.node_id)) if "..." in text else None
-    if known is None:
-        return node
-    return replace(node, simple_string=completed(text, json.loads(known)))
+    try:
+        metadata = {} if known is None else parse_json(known)
+    except ValueError:  # a damaged log: what the text says has to do
+        metadata = {}
+    return replace(node, simple_string=completed(text, metadata)) if metadata else node
 
 
 def _metadata(facts: Facts) -> Mapping[tuple[int, int], str]:
@@ -36,7 +38,7 @@ def _metadata(facts: Facts) -> Mapping[tuple[int, int], str]:
     return known
 
 
-def completed(text: str, metadata: Mapping[str, str]) -> str:
+def completed(text: str, metadata: Mapping[str, object]) -> str:
     """Put values in full where a text has their beginnings.
 
     Examples
@@ -47,7 +49,7 @@ def completed(text: str, metadata: Mapping[str, str]) -> str:
 
     def full(found: re.Match[str]) -> str:
         name, begun = found[1], found[2]
-        value = metadata.get(name, "")
+        value = str(metadata.get(name, ""))
         return f"{name}: {value}" if value.startswith(begun) and value else found[0]
 
     return _CUT.sub(full, text)
