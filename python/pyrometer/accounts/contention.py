@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pyrometer.accounts.cpu import NO_CLOCK, NO_PROBE, OWN_PROCESS
+from pyrometer.accounts.cpu import NO_CLOCK, NO_PROBE, OWN_PROCESS, SHORT_LIVED
 from pyrometer.accounts.ledger.core_view import cpus_count
 from pyrometer.accounts.ledger.schema import Ledger, View
 from pyrometer.accounts.machine_schema import CpuTaker, HostContention
@@ -49,6 +49,7 @@ def contention(scope: Scope, ledger: Ledger) -> HostContention:
         return HostContention(reason="the number of CPUs of the host is not known")
     cpus = _cpus_used(scope, count)
     _define_pieces(scope)
+    define_steps(scope)
     _define_used(scope, cpus, count)
     busy, followed, kernel, steal = scope.tables.query(
         "SELECT sum(busy), sum(followed), sum(kernel), sum(steal) FROM c_used"
@@ -141,7 +142,10 @@ def _define_used(scope: Scope, cpus: list[int], count: int) -> None:
             coalesce(lag(t_mono_ns) OVER s, (SELECT min(b.value) FROM os_series b
               WHERE b.scope = x.scope AND b.name = 'start_time_mono_ns'), t_mono_ns - 1) AS t0
           FROM (SELECT *, {kinds} AS kind FROM os_series) x WHERE kind IS NOT NULL
-          WINDOW s AS (PARTITION BY host, scope, name ORDER BY t_mono_ns)),
+          WINDOW s AS (PARTITION BY host, scope, name ORDER BY t_mono_ns)
+          UNION ALL
+          SELECT 'process/' || pid, 'followed', t, run, since FROM thread_steps
+          WHERE pid IN ({SHORT_LIVED}) AND pid NOT IN ({OWN_PROCESS})),
         cut AS (
           SELECT p.piece, kind, sum(grown::DOUBLE
             * (least(s.t, p.until) - greatest(s.t0, p.since)) / greatest(s.t - s.t0, 1)) AS ns
@@ -196,7 +200,6 @@ def _with_queue(scope: Scope, found: HostContention, slots: View) -> HostContent
 
 
 def _divided(scope: Scope) -> _Divided:
-    define_steps(scope)
     whole, behind, low, high, n = scope.tables.query(
         """
         WITH waited AS (

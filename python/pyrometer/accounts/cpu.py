@@ -20,6 +20,12 @@ EXITED = "exited"
 
 # Processes of Pyrometer itself, by the kernel's name of their main thread.
 OWN_PROCESS = "SELECT DISTINCT pid FROM thread_counters WHERE pid = tid AND comm = 'pyro-probe'"
+# Processes of the application that came and went between two readings, as a `chmod` for each file
+# that Hadoop writes: only the exits of their threads are known.
+SHORT_LIVED = (
+    "SELECT DISTINCT pid FROM thread_counters WHERE 'process/' || pid NOT IN"
+    " (SELECT scope FROM os_series WHERE scope LIKE 'process/%' AND name = 'cpu_ns')"
+)
 
 
 def cpu(scope: Scope, succeeded: Totals, failed: Totals) -> Cpu:
@@ -61,12 +67,19 @@ def cpu(scope: Scope, succeeded: Totals, failed: Totals) -> Cpu:
 
 
 def process_cpu_ns(scope: Scope) -> int | None:
-    """CPU of all followed processes, ended threads included, without the probe itself."""
+    """CPU of all followed processes, ended threads included, without the probe itself.
+
+    Processes that no reading saw count by the exits of their threads.
+    """
     found = scope.tables.scalar(
         "SELECT sum(growth)::BIGINT FROM w_series WHERE name = 'cpu_ns' AND scope LIKE 'process/%'"
         f" AND scope NOT IN (SELECT 'process/' || pid FROM ({OWN_PROCESS}))"
     )
-    return None if found is None else int(found)
+    unread = scope.tables.scalar(
+        "SELECT coalesce(sum(run_ns), 0)::BIGINT FROM w_threads"
+        f" WHERE pid IN ({SHORT_LIVED}) AND pid NOT IN ({OWN_PROCESS})"
+    )
+    return None if found is None else int(found) + int(unread)
 
 
 def instruments(scope: Scope, process_cpu: int | None) -> list[Instrument]:

@@ -72,6 +72,26 @@ def test_a_host_that_others_keep_busy_is_a_doubt_with_its_size(tmp_path: Path) -
     assert "Other processes took 50.0 % of the host's CPU time" in one.verdict
 
 
+def test_programs_that_the_application_starts_for_a_moment_are_its_own(tmp_path: Path) -> None:
+    made = busy_host(world(), 0.2)
+    took = round(0.2 * made.cpus * made.end_ms * MS)
+    each = took // 100
+    for n in range(100):
+        made.add(
+            "thread_counters", host=HOST, pid=90_000 + n, tid=90_000 + n, first=True, last=True,
+            t_mono_ns=mono((n + 1) * made.end_ms // 101), comm="chmod", state="Z", run_ns=each,
+            run_delay_ns=0, timeslices_count=1,
+        )  # fmt: skip
+    one = shown(made, tmp_path)
+    assert not found(one)
+    assert one.contention.others_ratio == pytest.approx(0, abs=0.01)
+    rows = {row.path: row for row in one.ledger.core_view.rows}
+    assert rows["other_processes"].value_ns == pytest.approx(0, abs=0.05 * took)
+    assert rows["exited_threads/process chmod"].value_ns == pytest.approx(100 * each, rel=0.05)
+    assert rows["exited_threads/process chmod"].n == 100
+    assert abs(one.ledger.core_view.closure_ratio or 0) < 0.01
+
+
 def test_threads_of_the_application_that_queue_for_each_other_are_no_contention(
     tmp_path: Path,
 ) -> None:

@@ -13,7 +13,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from pyrometer.accounts.cpu import NO_CLOCK, NO_PROBE, OWN_PROCESS, process_cpu_ns
+from pyrometer.accounts.cpu import (
+    NO_CLOCK,
+    NO_PROBE,
+    OWN_PROCESS,
+    SHORT_LIVED,
+    process_cpu_ns,
+)
 from pyrometer.accounts.ledger.rows import CPU_SAMPLES, SHARE_OF_PARENT, close, counts, slug, split
 from pyrometer.accounts.ledger.schema import Row, View
 from pyrometer.accounts.ledger.sums import group_all, prepare
@@ -25,6 +31,8 @@ from pyrometer.window.counters import BUSY, growth
 from pyrometer.window.scope import Scope
 
 PATH = "exited_threads"
+MOST_NAMES = 5
+"""Names of short-lived processes that have a row of their own."""
 # The only row of such a thread is that of its exit: first sight and last.
 UNSEEN = (
     "SELECT pid, tid FROM thread_counters GROUP BY pid, tid"
@@ -64,11 +72,16 @@ def exited(scope: Scope) -> list[Row]:
 def _described(scope: Scope) -> list[Row]:
     source = "probe: counters at the exit of threads that no reading saw"
     parts = [
-        Row(path=f"{PATH}/{slug(role)}", parent=PATH, value_ns=int(run), n=int(n), source=source)
-        for role, run, n in scope.tables.query(
-            "SELECT role, sum(run_ns)::BIGINT, count(*) FROM w_threads"
-            f" WHERE (pid, tid) IN ({UNSEEN}) AND pid NOT IN ({OWN_PROCESS})"
-            " GROUP BY role ORDER BY 2 DESC, 1"
+        Row(path=f"{PATH}/{slug(name)}", parent=PATH, value_ns=int(run), n=int(n), source=source)
+        for name, run, n in scope.tables.query(
+            "WITH unseen AS (SELECT *, CASE WHEN pid NOT IN"
+            f" ({SHORT_LIVED}) THEN role ELSE 'process ' || comm END AS name FROM w_threads"
+            f" WHERE (pid, tid) IN ({UNSEEN}) AND pid NOT IN ({OWN_PROCESS})), ranks AS (SELECT"
+            " name, row_number() OVER (ORDER BY sum(run_ns) DESC, name) AS rank FROM unseen"
+            " WHERE name LIKE 'process %' GROUP BY name)"
+            f" SELECT CASE WHEN rank > {MOST_NAMES} THEN 'other processes' ELSE name END,"
+            " sum(run_ns)::BIGINT, count(*) FROM unseen LEFT JOIN ranks USING (name)"
+            " GROUP BY 1 ORDER BY 2 DESC, 1"
         )
     ]
     total, n = sum(row.value_ns or 0 for row in parts), sum(row.n or 0 for row in parts)
