@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
+OF_WORKLOADS = ("scale", "iterations", "warmup")
+"""Options that say nothing to a command."""
 INTERRUPTED = 130
 """Exit code where Ctrl-C came before anything was launched, as shells have it."""
 
@@ -62,7 +64,9 @@ def run(
         list[str],
         typer.Option("--set", metavar="FACTOR=LEVEL", help="Set a factor's level; repeatable."),
     ] = [],  # noqa: B006
-    iterations: Annotated[int, typer.Option(help="How many iterations to measure.")] = 3,
+    iterations: Annotated[
+        int, typer.Option(help="How many iterations of a workload to measure.")
+    ] = 3,
     warmup: Annotated[
         str,
         typer.Option(
@@ -106,6 +110,16 @@ def run(
     """
     # The parser swallows "--"; whether it stood there decides what the first word means.
     is_command = "--" in (context.obj or ())
+    given = [
+        name
+        for name in OF_WORKLOADS
+        if (source := context.get_parameter_source(name)) and source.name == "COMMANDLINE"
+    ]
+    if is_command and given:
+        raise UsageError(
+            f"--{given[0]} is for workloads: a command itself decides what it repeats and reads",
+            "leave it out, or describe the command as a workload (docs/how-to/workloads.md)",
+        )
     execute(
         partial(
             make_trial, what, is_command, setting, iterations, warmup, profile, scale, output,

@@ -40,3 +40,16 @@ def test_a_job_that_lists_paths(tmp_path: Path) -> None:
     (found,) = job.found(tmp_path, RULE)
     assert "A job of 2 000 tasks listed 2000 paths, in 20.0 s of tasks" in found.mechanism
     assert saves(found, 5_000 * 0.9)
+
+
+def test_the_same_paths_listed_twice_are_one_cause(tmp_path: Path) -> None:
+    job = Job()
+    job.query(0, 1, [("Scan", "Scan")])
+    for paths in ("file:/data/a, ...", "file:/data/a, ...", "file:/data/b, ..."):
+        job.stage([10] * 1_000, name="parquet at Main.scala:3")
+        job.log.rows["jobs"][-1]["description"] = (
+            f"Listing leaf files and directories for 1000 paths:<br/>{paths}"
+        )
+    job.stage([1_000] * 4)
+    result = job.all_found(tmp_path, RULE)
+    assert [one.place.stages_count for one in result] == [2, 1]

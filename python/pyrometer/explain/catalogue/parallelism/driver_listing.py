@@ -6,7 +6,7 @@ What it is
 Mechanism
     The listing is over before the first task is launched. Its time goes with the number of files;
     with files of 128 MiB there are fewer. Taken away is what the other files cost. Where there are
-    more than 32 paths, a job of its own lists them.
+    more than 32 paths, a job of its own lists them; jobs that list the same paths are one cause.
 
 Evidence
     Spark's metric "metadata time" of a scan, with "number of files read" and "size of files read";
@@ -30,8 +30,9 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less, LessGap
+from pyrometer.explain.evidence.alike import alike
 from pyrometer.explain.evidence.driver_time import nodes_of, stretches
-from pyrometer.explain.evidence.places import MOST_SUSPECTS
+from pyrometer.explain.evidence.places import MOST_SUSPECTS, most
 from pyrometer.explain.evidence.saying import compact
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
@@ -56,20 +57,19 @@ LISTED_BY_A_JOB = (0.8, 1.0)
 """Of such a job: few files are listed by the driver, in milliseconds each. Assumed."""
 
 
-def _jobs(facts: Facts) -> Iterator[Suspect]:
-    """Find jobs that only list files."""
+def _jobs(facts: Facts) -> Iterator[tuple[str, float, Suspect]]:
+    """Find jobs that only list files: what they list, and the time of their tasks."""
     rows = facts.tables.query(
         "SELECT job_id, description FROM jobs WHERE starts_with(description, $1)", [LISTING]
     )
     said = {int(job): str(text) for job, text in rows}
     listing = [one for one in facts.stages if one.job_id in said and one.tasks_count]
-    listing.sort(key=lambda one: -float(facts.tasks_of(one.number).duration_ns.sum()))
-    for stage in listing[:MOST_SUSPECTS]:
+    for stage in listing:
         text = said[stage.job_id or 0]
         tasks = facts.tasks_of(stage.number)
         spent = float(tasks.duration_ns.sum())
         paths = text.removeprefix(LISTING).split(":")[0]
-        yield Suspect(
+        yield text, spent, Suspect(
             place=Place(layer="driver", stage_id=stage.stage_id, stage_attempt=stage.attempt,
                         stages_count=1, source=stage.called),
             mechanism=(
@@ -95,7 +95,7 @@ def _jobs(facts: Facts) -> Iterator[Suspect]:
 def _suspects(facts: Facts) -> Iterator[Suspect]:
     if facts.measured is None:
         return
-    yield from _jobs(facts)
+    yield from most(alike(_jobs(facts)))
     if not facts.has("node_metrics"):
         return
     kept = [one for one in stretches(facts) if one.kind in ("planning", "in_query")]
