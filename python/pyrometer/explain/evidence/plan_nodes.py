@@ -16,10 +16,12 @@ from pyrometer.core.estimate import Estimate
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.what_if import Extent
 
-_WRAPPERS = re.compile(
-    r"^(AdaptiveSparkPlan|InputAdapter|WholeStageCodegen|\w*QueryStage|AQEShuffleRead"
-    r"|CustomShuffleReader|ReusedExchange|Project|ColumnarToRow)\b"
+SHELLS = (
+    r"AdaptiveSparkPlan|InputAdapter|WholeStageCodegen|\w*QueryStage|AQEShuffleRead"
+    r"|CustomShuffleReader|ColumnarToRow|RowToColumnar"
 )
+"""Nodes that only hold others: alternatives of a pattern, for names of nodes."""
+_WRAPPERS = re.compile(rf"^(?:{SHELLS}|ReusedExchange|Project)\b")
 TEXTS = 4096
 """Texts of nodes of which what was read of them is kept: plans of a loop are alike."""
 _NUMBERS = re.compile(r"#\d+L?|,? ?\[(?:plan_)?id=#?\d+\]")

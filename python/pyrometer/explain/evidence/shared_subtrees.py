@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from pyrometer.accounts.plan_schema import Node
-from pyrometer.explain.evidence.plan_nodes import TEXTS, Plan, metric, plans, unnumbered
+from pyrometer.explain.evidence.plan_nodes import SHELLS, TEXTS, Plan, metric, plans, unnumbered
 from pyrometer.explain.evidence.scans.scan_filters import conjuncts
 from pyrometer.explain.evidence.scans.scan_text import NULL_CHECK, parts
 from pyrometer.explain.facts import Facts
@@ -29,10 +29,7 @@ KEPT = re.compile(r"^(InMemoryTableScan|InMemoryRelation|ReusedExchange)\b")
 """What is there already: nothing above it is computed again from its inputs."""
 _REUSED = "ReusedExchange"
 _LOCAL_SORT = re.compile(r"^Sort \[.*\], false\b")
-PASSES = re.compile(
-    r"^(AdaptiveSparkPlan|InputAdapter|WholeStageCodegen|\w*QueryStage|AQEShuffleRead"
-    r"|CustomShuffleReader|Project|ColumnarToRow)\b"
-)
+PASSES = re.compile(rf"^(?:{SHELLS}|Project)\b")
 _MADE = re.compile(r"(?<!\w)_\w+")
 """Names that Spark gives to expressions, such as `_groupingexpression`: they hide what differs."""
 _NO_WORK = re.compile(r"^(WholeStageCodegen|InputAdapter|AQEShuffleRead|\w*QueryStage)\b")

@@ -38,7 +38,7 @@ from dataclasses import dataclass
 from pyrometer.accounts.plan_schema import Node
 from pyrometer.core import units
 from pyrometer.explain.evidence.places import largest
-from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans
+from pyrometer.explain.evidence.plan_nodes import SHELLS, Plan, metric, plans
 from pyrometer.explain.evidence.saying import code, place, shown_by
 from pyrometer.explain.evidence.scans.scan_text import columns_of, output, parts, read_columns
 from pyrometer.explain.facts import Facts
@@ -48,9 +48,8 @@ from pyrometer.explain.what_if import Extent
 LEAST = 0.2
 """Of the share by number: what unused columns cost at least. Not measured; assumed."""
 _PASS = re.compile(
-    r"^(AdaptiveSparkPlan|InputAdapter|WholeStageCodegen|\w*QueryStage|AQEShuffleRead"
-    r"|CustomShuffleReader|ColumnarToRow|Filter|Exchange|BroadcastExchange|Sort|\w+Join"
-    r"|LocalLimit|GlobalLimit|Coalesce)\b"
+    rf"^(?:{SHELLS}|Filter|Exchange|BroadcastExchange|Sort|\w+Join|LocalLimit|GlobalLimit"
+    r"|Coalesce)\b"
 )
 _ENDS = re.compile(r"^(Project|HashAggregate|SortAggregate|ObjectHashAggregate)\b")
 _CACHE = "InMemoryTableScan"

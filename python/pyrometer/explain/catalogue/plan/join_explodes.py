@@ -43,7 +43,7 @@ from pyrometer.core import units
 from pyrometer.explain.evidence.expressions.plan_columns import BOTH, Origins, listed, parts
 from pyrometer.explain.evidence.node_costs import above, cost_of_rows
 from pyrometer.explain.evidence.places import largest
-from pyrometer.explain.evidence.plan_nodes import Plan, plans, rows_out
+from pyrometer.explain.evidence.plan_nodes import SHELLS, Plan, plans, rows_out
 from pyrometer.explain.evidence.saying import code, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
@@ -53,10 +53,7 @@ ACHIEVED = (0.5, 1.0)
 """Of the CPU of the rows too many: to make a side unique costs the rest. Not measured; assumed."""
 WHOLE_STAGE = (0.1, 0.9)
 """Of the stages' CPU: without samples it is not known which share is the join's. Assumed."""
-_PASSES = re.compile(
-    r"^(?:Project|Sort|Exchange|InputAdapter|WholeStageCodegen|\w*QueryStage|AQEShuffleRead"
-    r"|CustomShuffleReader)\b"
-)
+_PASSES = re.compile(rf"^(?:{SHELLS}|Project|Sort|Exchange)\b")
 _ADDS_UP = re.compile(r"^(?:partial_)?(?:count|sum|min|max|avg|bool_and|bool_or|every|any)\(")
 _NO_PRODUCT = re.compile(r" [-+/%|&] | (?:div|DIV|AND|OR) |\b(?!partial_sum|sum|cast|decimal)\w+\(")
 _ENDS = re.compile(r"Exchange\b|^Execute\b|^Write|Data$")

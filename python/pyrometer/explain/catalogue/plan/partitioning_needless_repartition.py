@@ -54,7 +54,7 @@ from pyrometer.explain.change import Less
 from pyrometer.explain.evidence.alike import alike, weighed
 from pyrometer.explain.evidence.node_costs import Cost, cpu_of_nodes, metric_times
 from pyrometer.explain.evidence.places import largest, slots_at
-from pyrometer.explain.evidence.plan_nodes import Plan, plans, unnumbered
+from pyrometer.explain.evidence.plan_nodes import SHELLS, Plan, plans, unnumbered
 from pyrometer.explain.evidence.saying import code, place, shown_by
 from pyrometer.explain.evidence.shuffles import sampled_for_ranges
 from pyrometer.explain.facts import Facts
@@ -69,10 +69,7 @@ ACHIEVED_APART = (0.8, 1.0)
 _ASKED_FOR = re.compile(
     r"\bREPARTITION(?:_\w+)?\b|\bREBALANCE_PARTITIONS_BY_\w+|RoundRobinPartitioning"
 )
-_WRAPS = re.compile(
-    r"^(?:InputAdapter|WholeStageCodegen|\w*QueryStage|AQEShuffleRead|CustomShuffleReader"
-    r"|ColumnarToRow|RowToColumnar)\b"
-)
+_WRAPS = re.compile(rf"^(?:{SHELLS})\b")
 _HANDS_ON = re.compile(r"^(?:Project|Filter|Sort|Union)\b")
 _PARTIAL = re.compile(r"functions=\[partial_(?!.*\bmerge_)")
 _DISTINCT = re.compile(r"keys=\[(.*?)\], functions=\[\]")

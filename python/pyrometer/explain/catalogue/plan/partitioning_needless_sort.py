@@ -42,7 +42,7 @@ from pyrometer.explain.change import Less
 from pyrometer.explain.evidence.alike import alike
 from pyrometer.explain.evidence.node_costs import above, cpu_of_nodes, metric_times
 from pyrometer.explain.evidence.places import largest
-from pyrometer.explain.evidence.plan_nodes import Plan, plans, unnumbered
+from pyrometer.explain.evidence.plan_nodes import SHELLS, Plan, plans, unnumbered
 from pyrometer.explain.evidence.saying import code, place, shown_by
 from pyrometer.explain.evidence.shuffles import sampled_for_ranges
 from pyrometer.explain.facts import Facts
@@ -50,10 +50,7 @@ from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
 
 ACHIEVED = (0.8, 1.0)
 """Of the CPU of sort and exchange: unsorted rows may compress worse. Not measured; assumed."""
-_HANDS_ON = re.compile(
-    r"^(?:Project|Filter|Generate|InputAdapter|WholeStageCodegen|\w*QueryStage|AdaptiveSparkPlan"
-    r"|ColumnarToRow|RowToColumnar|Union|Coalesce)\b"
-)
+_HANDS_ON = re.compile(rf"^(?:{SHELLS}|Project|Filter|Generate|Union|Coalesce)\b")
 """What keeps the order of rows, and does not depend on it."""
 _FORGETS = re.compile(
     r"^(?:Exchange|BroadcastExchange|HashAggregate|ObjectHashAggregate|ShuffledHashJoin)\b"

@@ -17,6 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
+from pyrometer.explain.evidence.plan_nodes import SHELLS
 from pyrometer.explain.facts import Facts
 from pyrometer.simulation.measured import Floats
 
@@ -47,10 +48,7 @@ SELECT stage_id, rdd_names FROM stages WHERE app_index = $1 AND submit_wall_ns I
 ORDER BY submit_wall_ns, stage_id
 """
 _SCAN = re.compile(r"^(InMemoryTableScan|Scan In-memory)")
-_MOVES = re.compile(
-    r"^(AdaptiveSparkPlan|InputAdapter|WholeStageCodegen|\w*QueryStage|AQEShuffleRead"
-    r"|CustomShuffleReader|ReusedExchange|\w*Exchange|ColumnarToRow)\b"
-)
+_MOVES = re.compile(rf"^(?:{SHELLS}|\w*Exchange)\b")
 _COLUMN = re.compile(r"(\w*)#(\d+)")
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from pyrometer.accounts.plan_schema import Node
-from pyrometer.explain.evidence.plan_nodes import TEXTS, Plan, metric, unnumbered
+from pyrometer.explain.evidence.plan_nodes import SHELLS, TEXTS, Plan, metric, unnumbered
 from pyrometer.explain.evidence.saying import place, shown_by
 from pyrometer.explain.evidence.scans.scan_metadata import uncut
 from pyrometer.explain.evidence.scans.scan_text import (
@@ -25,10 +25,7 @@ from pyrometer.explain.schema import Evidence, Place
 
 _PYTHON = re.compile(r"^(BatchEvalPython|ArrowEvalPython)$")
 _PASS = re.compile(r"^(InputAdapter|WholeStageCodegen|Project|ColumnarToRow)\b")
-_TO_JOIN = re.compile(
-    r"^(InputAdapter|WholeStageCodegen|Project|ColumnarToRow|Filter|Sort|Exchange|AQEShuffleRead"
-    r"|\w*QueryStage)\b"
-)
+_TO_JOIN = re.compile(rf"^(?:{SHELLS}|Project|Filter|Sort|Exchange)\b")
 _KEYS = re.compile(r"\w+Join \[(.*?)\], \[(.*?)\], (?:Inner|LeftSemi)\b")
 _PUSHED_AS_IS = {"isnotnull", "isnull", "StartsWith", "EndsWith", "Contains"}
 """Functions that a source understands."""
