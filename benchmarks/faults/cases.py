@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-SHAPES = ("orders", "events", "readings")
+SHAPES = {
+    "development": ("orders", "events", "readings"),
+    "later": ("orders", "events", "readings"),
+    "third": ("trips", "ledger", "texts"),
+    "fourth": ("clicks", "invoices", "grid"),
+    "fifth": ("payments", "tickets", "genes"),
+    "sixth": ("parcels", "plays", "claims"),
+}
+"""Shapes of data of each set."""
 BOTH = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "8"}
 
 
@@ -71,15 +79,17 @@ class Set:
     ----------
     both : mapping of str to str
         Settings of all its runs.
-    shapes : sequence of str
-        Shapes of data that it has.
     """
 
     name: str
     app: Path
     cases: Sequence[Case]
     both: Mapping[str, str]
-    shapes: Sequence[str] = SHAPES
+
+    @property
+    def shapes(self) -> Sequence[str]:
+        """Shapes of data that it has."""
+        return SHAPES[self.name]
 
 
 def together(by_shape: Mapping[str, Sequence[Case]]) -> tuple[Case, ...]:

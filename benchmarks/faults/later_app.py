@@ -15,20 +15,15 @@ from pyspark.sql import SparkSession
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from benchmarks.faults.cases import SHAPES
 from benchmarks.faults.later.job import Job
-
-SETS = {
-    "later": ("orders", "events", "readings"),
-    "third": ("trips", "ledger", "texts"),
-    "fourth": ("clicks", "invoices", "grid"),
-    "fifth": ("payments", "tickets", "genes"),
-}
-"""Shapes of data of each set."""
 
 
 def of(shape: str) -> tuple[Any, Any]:
     """Give the causes of a shape of data, and what makes its tables."""
-    name = next(name for name, shapes in SETS.items() if shape in shapes)
+    name = next(
+        name for name, shapes in SHAPES.items() if shape in shapes and name != "development"
+    )
     place = f"benchmarks.faults.{name}.{shape}"
     return import_module(f"{place}_causes").SHAPE, import_module(place).TABLES
 

@@ -144,5 +144,5 @@ CASES = (
 
 THIRD = Set(
     "third", Path(__file__).with_name("later_app.py"), CASES,
-    {**BOTH, "spark.driver.memory": "3g"}, ("trips", "ledger", "texts"),
+    {**BOTH, "spark.driver.memory": "3g"},
 )  # fmt: skip

@@ -5,15 +5,15 @@ import json
 from pathlib import Path
 
 import pytest
+from benchmarks.faults.authored import authored
 from benchmarks.faults.cases import DEVELOPMENT, Case, Set
-from benchmarks.faults.fifth_cases import FIFTH
-from benchmarks.faults.fourth_cases import FOURTH
 from benchmarks.faults.judge import Found, Outcome, judge
 from benchmarks.faults.later_cases import LATER
 from benchmarks.faults.record import RECORDED, command, failure, record, recorded
 from benchmarks.faults.third_cases import THIRD
 from benchmarks.faults.verdict import explained, line, outcomes
 
+AUTHORED = [authored(name) for name in ("fourth", "fifth")]
 SPILL = Case(
     "spill", ("spill.a",), {"x": "1"}, {"x": "2"}, ({"operator": "Sort"},), "local[2,4]",
     {"events": Case("spill", on={"y": "3"}, places=({"operator": "Window"},))},
@@ -90,7 +90,7 @@ def test_what_both_twins_have_counts_neither_way() -> None:
 
 
 @pytest.mark.parametrize(
-    ("of", "shape"), [(of, shape) for of in (LATER, THIRD, FOURTH, FIFTH) for shape in of.shapes]
+    ("of", "shape"), [(of, shape) for of in (LATER, THIRD, *AUTHORED) for shape in of.shapes]
 )
 def test_every_later_cause_is_planted_in_every_shape(of: Set, shape: str) -> None:
     pytest.importorskip("pyspark")
@@ -105,7 +105,7 @@ def test_every_later_cause_is_planted_in_every_shape(of: Set, shape: str) -> Non
         assert case.of(shape).places
 
 
-@pytest.mark.parametrize("of", [LATER, THIRD])
+@pytest.mark.parametrize("of", [LATER, THIRD, *AUTHORED])
 def test_later_codes_are_of_rules_that_there_are(of: Set) -> None:
     from pyrometer.explain.every_rule import every_rule
 
@@ -121,6 +121,6 @@ def test_later_codes_are_of_rules_that_there_are(of: Set) -> None:
 
 
 def test_sets_have_applications() -> None:
-    for each in (DEVELOPMENT, LATER, THIRD):
+    for each in (DEVELOPMENT, LATER, THIRD, *AUTHORED):
         assert each.app.exists()
         assert len({case.name for case in each.cases}) == len(each.cases)

@@ -1,0 +1,1 @@
+"""The sixth set of causes."""
