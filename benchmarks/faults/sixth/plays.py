@@ -18,13 +18,16 @@ SOUNDS = 40_000
 DAYS = 60
 START = 1767225600
 """First second of 2026, UTC."""
+KINDS = ("master", "print", "stage", "clip", "radio", "cover")
+"""Kinds of rights."""
 DEVICES = ("phone", "tablet", "desktop", "speaker", "car", "tv")
 ARRIVED = """play_id LONG, listener LONG, track STRUCT<id: LONG, label: LONG>, device STRING,
 client STRING, source STRING, market STRING, started_at TIMESTAMP, ended_at TIMESTAMP, ms LONG,
 session STRING"""
 """Of plays as players send them."""
-HEARD = """os STRING, city STRING, network STRING, quality STRING, volume INT, stalls INT,
-shuffled BOOLEAN, gain DOUBLE, route STRING"""
+HEARD = """os STRING, city STRING, network STRING, quality STRING, volume INT, stalls INT, \
+shuffled BOOLEAN, gain DOUBLE, route STRING, \
+filled INT, buffer INT, delay INT, drift INT"""
 """Of reports on what was heard."""
 
 
@@ -91,7 +94,7 @@ def write_labels(job: Job, path: str) -> None:
 @SHAPE.input("playlists")
 def write_playlists(job: Job, path: str) -> None:
     """Write playlists with the numbers of their tracks, each of which is there once."""
-    job.spark.range(0, 360, 1, 1).selectExpr(
+    job.spark.range(0, 480, 1, 1).selectExpr(
         "cast(id AS INT) AS playlist_id", "concat('Editor ', id % 30) AS editor",
         f"transform(sequence(0, 39), i -> cast((id * 83 + i * 709) % {TRACKS} AS INT)) AS tracks",
     ).write.mode("overwrite").parquet(path)  # fmt: skip
@@ -128,11 +131,12 @@ def contracts(path: str) -> dict[str, str]:
 @SHAPE.input("contracts")
 def write_contracts(job: Job, path: str) -> None:
     """Write which share a label has of each right in each market, into a database."""
-    share = job.spark.range(0, LABELS * MARKETS * 3, 1, 1).selectExpr(
+    kinds = ", ".join(f"'{kind}'" for kind in KINDS)
+    share = job.spark.range(0, LABELS * MARKETS * len(KINDS), 1, 1).selectExpr(
         f"cast(id % {LABELS} AS INT) AS label_id",
         f"{market(f'cast(id DIV {LABELS} % {MARKETS} AS INT)')} AS market",
-        f"element_at(array('master', 'print', 'stage'), cast(1 + id DIV {LABELS * MARKETS} AS INT))"
-        " AS kind", "concat('Tariff ', id % 11) AS tariff",
+        f"element_at(array({kinds}), cast(1 + id DIV {LABELS * MARKETS} AS INT)) AS kind",
+        "concat('Tariff ', id % 11) AS tariff",
         "cast(pmod(xxhash64(id), 1000) AS INT) AS share",
     )  # fmt: skip
     types = "market VARCHAR(2), kind VARCHAR(8), tariff VARCHAR(12)"
@@ -152,14 +156,15 @@ def write_arrived(job: Job, path: str) -> None:
 
 @SHAPE.input("reports")
 def write_reports(job: Job, path: str) -> None:
-    """Write what players report of one play in three, as text in JSON."""
-    job.table("plays").where("play_id % 3 = 0").selectExpr(
+    """Write what players report of two plays in five, as text in JSON."""
+    job.table("plays").where("play_id % 5 < 2").selectExpr(
         "play_id",
         """to_json(named_struct('os', concat(device, '-', track_id % 9),
           'city', concat('city ', listener % 400), 'network', element_at(array('wifi', '4g', '5g'),
           cast(1 + listener % 3 AS INT)), 'quality', concat(64 * (1 + track_id % 5), 'k'),
           'volume', ms % 101, 'stalls', ms % 7, 'shuffled', track_id % 2 = 0,
-          'gain', (ms % 4000) / 100D, 'seen', array(ms, ms + 1, ms + 2),
+          'gain', (ms % 4000) / 100D, 'seen', transform(sequence(1, 12), i -> ms DIV i),
+          'filled', ms % 11, 'buffer', ms % 13, 'delay', ms % 17, 'drift', ms % 19,
           'route', concat_ws('/', source, session, market))) AS said""",
     ).write.mode("overwrite").parquet(path)  # fmt: skip
 
