@@ -102,7 +102,7 @@ def failing_tasks(job: Job) -> DataFrame:
 
 @SHAPE.cause("reports")
 def json_again(job: Job) -> DataFrame:
-    """A function of SQL reads a report, and is called for each field of it; or twice."""
+    """A function of SQL reads a report, and is called for each field of it; or once."""
     job.table("reports")
     job.spark.sql(
         f"""
