@@ -114,11 +114,14 @@ def write_experts(job: Job, path: str) -> None:
 
 @SHAPE.input("seasons")
 def write_seasons(job: Job, path: str) -> None:
-    """Write what a tariff's claims weigh in each half of a month, from and to as text."""
-    job.spark.range(0, TARIFFS * 24, 1, 1).selectExpr(
-        "concat('T', lpad(id DIV 24, 2, '0')) AS tariff",
-        "concat(lpad(1 + id % 24 DIV 2, 2, '0'), if(id % 2 = 0, '01', '16')) AS begins",
-        "concat(lpad(1 + id % 24 DIV 2, 2, '0'), if(id % 2 = 0, '15', '31')) AS ends",
+    """Write what a tariff's claims weigh in each quarter of a month, from and to as text."""
+    month = "lpad(1 + id % 48 DIV 4, 2, '0')"
+    job.spark.range(0, TARIFFS * 48, 1, 1).selectExpr(
+        "concat('T', lpad(id DIV 48, 2, '0')) AS tariff",
+        f"concat({month}, element_at(array('01', '09', '17', '25'), cast(1 + id % 4 AS INT)))"
+        " AS begins",
+        f"concat({month}, element_at(array('08', '16', '24', '31'), cast(1 + id % 4 AS INT)))"
+        " AS ends",
         "cast((80 + pmod(xxhash64(id), 40)) / 100 AS DECIMAL(4,2)) AS weight",
     ).write.mode("overwrite").parquet(path)  # fmt: skip
 
@@ -135,8 +138,8 @@ def write_contracts(job: Job, path: str) -> None:
 
 @SHAPE.input("forms")
 def write_forms(job: Job, path: str) -> None:
-    """Write forms in JSON as people filled them in, for two claims in five."""
-    job.table("claims").where("claim_id % 5 < 2").selectExpr(
+    """Write forms in JSON as people filled them in, for three claims in five."""
+    job.table("claims").where("claim_id % 5 < 3").selectExpr(
         "claim_id", "line", """to_json(named_struct(
           'plate', concat('B-', pmod(xxhash64(claim_id), 900000)), 'maker',
           element_at(array('opel', 'fiat', 'skoda', 'volvo'),
@@ -154,7 +157,7 @@ def write_forms(job: Job, path: str) -> None:
 @SHAPE.input("delivered")
 def write_delivered(job: Job, path: str) -> None:
     """Write claims as brokers deliver them: a file is one array of JSON over many lines."""
-    job.table("claims").where("claim_id % 5 = 2").selectExpr(
+    job.table("claims").where("claim_id % 10 IN (2, 5, 8)").selectExpr(
         "claim_id % 16 AS broker",
         """to_json(named_struct('claim_id', claim_id, 'office', office, 'peril', peril,
           'happened', happened, 'filed', filed, 'paid', paid, 'reserve', reserve, 'status', status,
