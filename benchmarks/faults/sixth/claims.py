@@ -126,16 +126,6 @@ def write_seasons(job: Job, path: str) -> None:
     ).write.mode("overwrite").parquet(path)  # fmt: skip
 
 
-@SHAPE.input("contracts")
-def write_contracts(job: Job, path: str) -> None:
-    """Write the texts of policies."""
-    letters = ", ".join(f"hex(xxhash64(id, {i}))" for i in range(18))
-    job.spark.range(0, POLICIES, 1, 2).selectExpr(
-        "id AS policy_id", "concat('state ', pmod(xxhash64(id), 16)) AS state",
-        f"concat({letters}) AS clause", "concat('holder ', hex(xxhash64(id, 40))) AS holder",
-    ).write.mode("overwrite").parquet(path)  # fmt: skip
-
-
 @SHAPE.input("forms")
 def write_forms(job: Job, path: str) -> None:
     """Write forms in JSON as people filled them in, for three claims in five."""

@@ -18,6 +18,7 @@ from benchmarks.faults.places import (
 )
 
 HEAP = {"spark.driver.memory": "2g"}
+LARGE = {"spark.driver.memory": "3g"}
 OBJECTS = {"spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "10000000"}
 
 CASES: tuple[Case, ...] = (
@@ -48,10 +49,9 @@ CASES: tuple[Case, ...] = (
          {"spark.driver.memory": "560m", **OBJECTS}, {"spark.driver.memory": "3g", **OBJECTS},
          places=({"layer": "jvm"}, *settings("memory", "heap", "Xmx"))),
     Case("spilling", ("spill.sort-and-aggregate",),
-         {**HEAP, "spark.sql.sortMergeJoinExec.buffer.in.memory.threshold": "40",
-          "spark.sql.sortMergeJoinExec.buffer.spill.threshold": "40"}, HEAP,
-         places=(MAIN_STAGE, *operators("SortMergeJoin"),
-                 *settings("sortMergeJoinExec.buffer"))),
+         {**LARGE, "spark.shuffle.spill.numElementsForceSpillThreshold": "20000"}, LARGE,
+         places=(MAIN_STAGE, *operators("Sort", "Window"),
+                 *settings("numElementsForceSpillThreshold"))),
     Case("tiny-tasks", ("partitioning.too-many",), also=("scan.small-files-read",),
          places=(MAIN_STAGE, *operators("Scan", "Aggregate"))),
 )  # fmt: skip

@@ -319,17 +319,20 @@ def small_heap(job: Job) -> DataFrame:
     )
 
 
-@SHAPE.cause("contracts")
+@SHAPE.cause()
 def spilling(job: Job) -> DataFrame:
-    """A merge join keeps no more than some claims of a policy in memory, by settings."""
-    job.table("contracts")
+    """Instalments are put in order for a window, and spill after some thousands, by a setting."""
     job.table("claims")
     return job.spark.sql(
         """
-        SELECT state, peril, count(*) AS n, sum(paid) AS paid, max(filed) AS filed,
-               sum(length(clause) + length(holder) + length(note)) AS letters
-        FROM contracts c JOIN claims l ON c.policy_id = l.policy_id
-        GROUP BY state, peril
+        SELECT peril, part, count(*) AS n, sum(gap) AS gap, max(paid) AS paid, max(filed) AS filed,
+               sum(length(note) + length(card) + length(office)) AS letters
+        FROM (
+          SELECT peril, part, paid, filed, note, card, office,
+                 unix_seconds(filed) - unix_seconds(lag(filed) OVER of_policy) AS gap
+          FROM claims LATERAL VIEW explode(sequence(1, 4)) AS part
+          WINDOW of_policy AS (PARTITION BY policy_id, part ORDER BY filed, claim_id))
+        GROUP BY peril, part
         """
     )
 
