@@ -16,7 +16,7 @@ POSTCODES = 40
 """Postcodes that a depot serves."""
 CUSTOMERS = 40_000
 DEVICES = 500
-TOURS = 8_000
+TOURS = 2_000
 SHIPPERS = 300_000
 DAYS = 60
 START = 1772323200
@@ -101,7 +101,7 @@ def write_devices(job: Job, path: str) -> None:
 @SHAPE.input("tours")
 def write_tours(job: Job, path: str) -> None:
     """Write tours of vans, each with the track that the van sent, which is long."""
-    steps = "transform(sequence(1, 150), step -> hex(xxhash64(id, step)))"
+    steps = "transform(sequence(1, 600), step -> hex(xxhash64(id, step)))"
     job.spark.range(0, TOURS, 1, 4).selectExpr(
         "id AS tour_id", "concat('van ', id % 900) AS van", f"concat_ws(' ', {steps}) AS track",
     ).write.mode("overwrite").parquet(path)  # fmt: skip
