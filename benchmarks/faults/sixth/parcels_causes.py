@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from benchmarks.faults.later.job import SIZE, Job
-from benchmarks.faults.sixth.parcels import DEPOTS, FEED, SHAPE, TRAIL
+from benchmarks.faults.sixth.parcels import FEED, SHAPE, TRAIL
 
 
 @SHAPE.cause()
@@ -348,6 +348,6 @@ def tiny_tasks(job: Job) -> DataFrame:
     return (
         job.table("parcels")
         .join(F.broadcast(distances), ["from_depot", "to_depot"])
-        .groupBy("service", (F.col("km") / DEPOTS).cast("int").alias("band"))
+        .groupBy("service", (F.col("km") / 100).cast("int").alias("band"))
         .agg(F.sum("weight").alias("weight"), F.max("km").alias("km"), F.count("*").alias("n"))
     )
