@@ -322,7 +322,7 @@ def small_heap(job: Job) -> DataFrame:
 
 @SHAPE.cause("tours")
 def spilling(job: Job) -> DataFrame:
-    """Parcels of a tour that a merge has found go to disk after some dozens, by settings."""
+    """Parcels of a tour that a merge has found go to disk after two hundred, by settings."""
     tours, parcels = job.table("tours"), job.table("parcels")
     return tours.join(parcels, "tour_id").groupBy("van", "service").agg(
         F.sum("weight").alias("weight"), F.max("promised").alias("promised"),
