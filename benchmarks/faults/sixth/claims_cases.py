@@ -46,7 +46,7 @@ CASES: tuple[Case, ...] = (
     Case("skewed-key", ("skew.rows", "skew.bytes"), also=("expression.per-row",),
          places=(MAIN_STAGE, *operators("Exchange", "Repartition", "Generate", "Aggregate"))),
     Case("small-heap", ("gc.heap-too-small", "gc.full"),
-         {"spark.driver.memory": "560m", **OBJECTS}, {"spark.driver.memory": "3g", **OBJECTS},
+         {"spark.driver.memory": "640m", **OBJECTS}, {"spark.driver.memory": "3g", **OBJECTS},
          places=({"layer": "jvm"}, *settings("memory", "heap", "Xmx"))),
     Case("spilling", ("spill.sort-and-aggregate",),
          {**LARGE, "spark.shuffle.spill.numElementsForceSpillThreshold": "20000"}, LARGE,

@@ -136,7 +136,7 @@ def failing_tasks(job: Job) -> DataFrame:
 def json_again(job: Job) -> DataFrame:
     """A function of SQL takes a field out of a form, and is called for each; or all are taken."""
     names = ("plate", "maker", "age", "speed", "told", "hurt", "weather", "road", "doubt",
-             "place", "witnesses")  # fmt: skip
+             "witnesses")  # fmt: skip
     job.table("forms")
     if job.on:
         job.spark.sql(
@@ -156,7 +156,7 @@ def json_again(job: Job) -> DataFrame:
         SELECT line, maker, weather, road, count(*) AS n, count_if(hurt = 'true') AS hurt,
                max(cast(speed AS INT)) AS speed, sum(cast(age AS INT)) AS age,
                sum(cast(doubt AS INT)) AS doubt, sum(length(told)) AS told,
-               bit_xor(xxhash64(plate)) AS plates, max(length(place)) AS places,
+               bit_xor(xxhash64(plate)) AS plates,
                max(length(witnesses)) AS witnesses
         FROM ({taken}) GROUP BY line, maker, weather, road
         """
