@@ -16,7 +16,6 @@ POSTCODES = 40
 """Postcodes that a depot serves."""
 CUSTOMERS = 40_000
 DEVICES = 500
-TOURS = 2_000
 SHIPPERS = 300_000
 DAYS = 60
 START = 1772323200
@@ -40,7 +39,6 @@ def write_parcels(job: Job, path: str) -> None:
         f"cast(pmod(g, {DEPOTS}) AS INT) AS from_depot",
         f"cast(pmod(f, {DEPOTS * POSTCODES}) DIV {POSTCODES} AS INT) AS to_depot",
         f"cast(10000 + pmod(f, {DEPOTS * POSTCODES}) AS INT) AS postcode",
-        f"pmod(xxhash64(g), {TOURS}) AS tour_id",
         f"element_at({SERVICES}, cast(1 + pmod(xxhash64(h), 6) AS INT)) AS service",
         "cast(50 + pmod(xxhash64(f), 29950) AS INT) AS weight",
         f"timestamp_seconds({START} + pmod(h, {DAYS * 86400})) AS sent_at",
@@ -95,15 +93,6 @@ def write_devices(job: Job, path: str) -> None:
     job.spark.range(0, DEVICES, 1, 1).selectExpr(
         "cast(id AS INT) AS device_id", "concat('model ', id % 25) AS model",
         "concat('vendor ', id % 6) AS vendor",
-    ).write.mode("overwrite").parquet(path)  # fmt: skip
-
-
-@SHAPE.input("tours")
-def write_tours(job: Job, path: str) -> None:
-    """Write tours of vans, each with the track that the van sent, which is long."""
-    steps = "transform(sequence(1, 600), step -> hex(xxhash64(id, step)))"
-    job.spark.range(0, TOURS, 1, 4).selectExpr(
-        "id AS tour_id", "concat('van ', id % 900) AS van", f"concat_ws(' ', {steps}) AS track",
     ).write.mode("overwrite").parquet(path)  # fmt: skip
 
 

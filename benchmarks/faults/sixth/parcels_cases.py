@@ -22,7 +22,7 @@ SPLIT = {
     "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes": "3m",
     "spark.sql.adaptive.advisoryPartitionSizeInBytes": "4m",
 }
-MERGE = "spark.sql.sortMergeJoinExec.buffer"
+FORCED = "spark.shuffle.spill.numElementsForceSpillThreshold"
 CASES: tuple[Case, ...] = (
     Case("codegen-off", ("codegen.fallback",),
          places=({"layer": "sql|stage"}, *operators("Filter"), *expressions("exists"))),
@@ -57,10 +57,8 @@ CASES: tuple[Case, ...] = (
          {"spark.driver.memory": "3g", **LISTS},
          places=({"layer": "jvm"}, *settings("memory", "heap", "Xmx"))),
     Case("spilling", ("spill.sort-and-aggregate",),
-         {"spark.driver.memory": "2g", f"{MERGE}.in.memory.threshold": "200",
-          f"{MERGE}.spill.threshold": "200"},
-         {"spark.driver.memory": "2g"},
-         places=(MAIN_STAGE, *operators("SortMergeJoin"), *settings("sortMergeJoinExec.buffer"))),
+         {"spark.driver.memory": "3g", FORCED: "20000"}, {"spark.driver.memory": "3g"},
+         places=(MAIN_STAGE, *operators("Sort", "Window"), *settings("ForceSpillThreshold"))),
     Case("tiny-tasks", ("partitioning.too-many",), also=PYTHON_CODES,
          places=(MAIN_STAGE, *operators("ExistingRDD", "Scan"))),
 )  # fmt: skip

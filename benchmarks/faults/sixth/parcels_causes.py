@@ -320,15 +320,21 @@ def small_heap(job: Job) -> DataFrame:
     )
 
 
-@SHAPE.cause("tours")
+@SHAPE.cause()
 def spilling(job: Job) -> DataFrame:
-    """Parcels of a tour that a merge has found go to disk after two hundred, by settings."""
-    tours, parcels = job.table("tours"), job.table("parcels")
-    return tours.join(parcels, "tour_id").groupBy("van", "service").agg(
-        F.sum("weight").alias("weight"), F.max("promised").alias("promised"),
-        F.count_if(F.col("track").startswith("A")).alias("west"), F.count("*").alias("n"),
-        F.min(F.length("track")).alias("length"), F.sum(F.length("label")).alias("letters"),
-    )  # fmt: skip
+    """Scans that a window puts in order go to disk after some thousands, by a setting."""
+    job.table("scans")
+    return job.spark.sql(
+        """
+        SELECT depot_id, event, sum(since) AS since, max(since) AS longest, count(*) AS n,
+               sum(length(note) + length(came)) AS letters, max(device_id) AS device
+        FROM (
+          SELECT *, unix_seconds(scanned_at) - unix_seconds(lag(scanned_at) OVER w) AS since,
+                 lag(note) OVER w AS came
+          FROM scans WINDOW w AS (PARTITION BY parcel_id ORDER BY scanned_at))
+        GROUP BY depot_id, event
+        """
+    )
 
 
 @SHAPE.cause()
