@@ -15,6 +15,8 @@ SHAPES = {
     "sixth": ("parcels", "plays", "claims"),
 }
 """Shapes of data of each set."""
+LOCAL = "local[2]"
+"""Where Spark runs if a case says nothing: a failing attempt is not repeated there."""
 BOTH = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "8"}
 
 
@@ -45,7 +47,7 @@ class Case:
     on: Mapping[str, str] = field(default_factory=dict)
     off: Mapping[str, str] = field(default_factory=dict)
     places: Sequence[Mapping[str, str]] = ()
-    master: str = "local[2]"
+    master: str = LOCAL
     by_shape: Mapping[str, Case] = field(default_factory=dict)
     also: Sequence[str] = ()
 
@@ -68,6 +70,7 @@ class Case:
             self,
             codes=here.codes or self.codes, on=here.on or self.on, off=here.off or self.off,
             places=here.places or self.places, also=here.also or self.also,
+            master=here.master if here.master != LOCAL else self.master,
         )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from benchmarks.faults.record import RECORDED, command, failure, record, recorde
 from benchmarks.faults.third_cases import THIRD
 from benchmarks.faults.verdict import explained, line, outcomes
 
-AUTHORED = [authored(name) for name in ("fourth", "fifth")]
+AUTHORED = [authored(name) for name in ("fourth", "fifth", "sixth")]
 SPILL = Case(
     "spill", ("spill.a",), {"x": "1"}, {"x": "2"}, ({"operator": "Sort"},), "local[2,4]",
     {"events": Case("spill", on={"y": "3"}, places=({"operator": "Window"},))},
@@ -26,6 +26,8 @@ def test_a_shape_says_what_differs_and_the_rest_is_the_cases() -> None:
     assert (here.codes, here.on, here.off) == (("spill.a",), {"y": "3"}, {"x": "2"})
     assert here.places == ({"operator": "Window"},)
     assert here.master == "local[2,4]"
+    elsewhere = Case("spill", by_shape={"events": Case("spill", master="local[1,4]")})
+    assert elsewhere.of("events").master == "local[1,4]"
     assert SPILL.of("orders") == SPILL
 
 
