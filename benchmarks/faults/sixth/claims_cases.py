@@ -49,7 +49,7 @@ CASES: tuple[Case, ...] = (
          {"spark.driver.memory": "640m", **OBJECTS}, {"spark.driver.memory": "3g", **OBJECTS},
          places=({"layer": "jvm"}, *settings("memory", "heap", "Xmx"))),
     Case("spilling", ("spill.sort-and-aggregate",),
-         {**LARGE, "spark.shuffle.spill.numElementsForceSpillThreshold": "20000"}, LARGE,
+         {**LARGE, "spark.shuffle.spill.numElementsForceSpillThreshold": "4000"}, LARGE,
          places=(MAIN_STAGE, *operators("Sort", "Window"),
                  *settings("numElementsForceSpillThreshold"))),
     Case("tiny-tasks", ("partitioning.too-many",), also=("scan.small-files-read",),

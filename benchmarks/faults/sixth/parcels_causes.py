@@ -339,8 +339,8 @@ def spilling(job: Job) -> DataFrame:
 
 @SHAPE.cause()
 def tiny_tasks(job: Job) -> DataFrame:
-    """Depots meet depots in a product whose slices multiply to thousands; or to four."""
-    slices = 48 if job.on else 2
+    """Depots meet depots in a product whose slices multiply to hundreds; or to four."""
+    slices = 16 if job.on else 2
     places = [(row.depot_id, row.lat, row.lon) for row in job.table("depots").collect()]
     depots = job.spark.sparkContext.parallelize(places, slices)
 
