@@ -1,10 +1,9 @@
 //! What there is to do it on: executors that come and go.
 
-use std::collections::BTreeSet;
-
 use serde::Deserialize;
 
 use crate::error::{Error, Result};
+use crate::free::Free;
 use crate::plan::{Plan, is_time};
 
 /// A time after the completion of a node.
@@ -74,14 +73,27 @@ struct Place {
     last_used: f64,
     /// It is never given up again: without it no slot would be left.
     kept: bool,
+    /// Which of the pools it is in, and its place there.
+    pool: usize,
+    place: usize,
+}
+
+/// Executors of one kind.
+struct Pool {
+    /// See [`Executor::pool`].
+    kind: u32,
+    /// Their numbers.
+    executors: Vec<u32>,
+    free: Free,
 }
 
 /// Which executors are there, and what they have to do.
 pub(crate) struct Places<'a> {
     executors: &'a [Executor],
     places: Vec<Place>,
-    /// Executors with a free slot: pool, busy slots, number. The least busy of a pool comes first.
-    free: BTreeSet<(u32, u32, u32)>,
+    pools: Vec<Pool>,
+    /// Site and number of each executor, in order.
+    sites: Vec<(u32, u32)>,
     /// Slots that are there.
     pub alive: u64,
     /// Executors that were kept beyond their end.
@@ -90,16 +102,37 @@ pub(crate) struct Places<'a> {
 
 impl<'a> Places<'a> {
     pub fn new(executors: &'a [Executor]) -> Self {
-        let place = Place {
-            state: State::Absent,
-            busy: 0,
-            last_used: 0.0,
-            kept: false,
+        let mut members: Vec<(u32, Vec<u32>)> = Vec::new();
+        let mut places = Vec::with_capacity(executors.len());
+        for (number, executor) in executors.iter().enumerate() {
+            let known = members.iter().position(|(kind, _)| *kind == executor.pool);
+            let pool = known.unwrap_or_else(|| {
+                members.push((executor.pool, Vec::new()));
+                members.len() - 1
+            });
+            places.push(Place {
+                state: State::Absent,
+                busy: 0,
+                last_used: 0.0,
+                kept: false,
+                pool,
+                place: members[pool].1.len(),
+            });
+            members[pool].1.push(number as u32);
+        }
+        let pool = |(kind, executors): (u32, Vec<u32>)| Pool {
+            kind,
+            free: Free::new(executors.len()),
+            executors,
         };
+        let numbered = executors.iter().zip(0u32..);
+        let mut sites: Vec<_> = numbered.map(|(one, number)| (one.site, number)).collect();
+        sites.sort_unstable();
         Self {
             executors,
-            places: vec![place; executors.len()],
-            free: BTreeSet::new(),
+            places,
+            pools: members.into_iter().map(pool).collect(),
+            sites,
             alive: 0,
             kept: 0,
         }
@@ -134,8 +167,7 @@ impl<'a> Places<'a> {
 
     fn go(&mut self, executor: u32) {
         let place = &mut self.places[executor as usize];
-        self.free
-            .remove(&(self.executors[executor as usize].pool, place.busy, executor));
+        self.pools[place.pool].free.set(place.place, None);
         place.state = State::Gone;
         // Slots that still run a task go with its end.
         self.alive -= u64::from(self.executors[executor as usize].slots - place.busy);
@@ -143,33 +175,41 @@ impl<'a> Places<'a> {
 
     /// Takes a slot of the least busy executor of a pool at one of the sites (none: at any).
     pub fn take(&mut self, pool: u32, sites: &[u32]) -> Option<u32> {
-        let near = |executor: u32| {
-            sites.is_empty() || sites.contains(&self.executors[executor as usize].site)
+        let of = self.pools.iter().position(|one| one.kind == pool)?;
+        let executor = if sites.is_empty() {
+            let one = &self.pools[of];
+            one.executors[one.free.first()?]
+        } else {
+            let near = sites.iter().flat_map(|&site| self.at(site));
+            let free = near.filter_map(|executor| {
+                let Place { pool, place, .. } = self.places[executor as usize];
+                let busy = self.pools[pool].free.busy(place);
+                busy.filter(|_| pool == of).map(|busy| (busy, executor))
+            });
+            free.min()?.1
         };
-        let &slot = self
-            .free
-            .range((pool, 0, 0)..=(pool, u32::MAX, u32::MAX))
-            .find(|&&(_, _, executor)| near(executor))?;
-        self.free.remove(&slot);
-        let (_, _, executor) = slot;
         self.places[executor as usize].busy += 1;
         self.offer(executor);
         Some(executor)
     }
 
+    /// Numbers of the executors at a site.
+    fn at(&self, site: u32) -> impl Iterator<Item = u32> {
+        let first = self.sites.partition_point(|&(other, _)| other < site);
+        let mine = self.sites[first..].iter();
+        mine.take_while(move |&&(other, _)| other == site)
+            .map(|&(_, executor)| executor)
+    }
+
     /// Whether a pool has a free slot anywhere.
     pub fn has_free(&self, pool: u32) -> bool {
-        self.free
-            .range((pool, 0, 0)..=(pool, u32::MAX, u32::MAX))
-            .next()
-            .is_some()
+        let mut pools = self.pools.iter();
+        pools.any(|one| one.kind == pool && one.free.any())
     }
 
     /// Gives a slot back.
     pub fn give_back(&mut self, executor: u32, now: f64, tasks_wait: bool) {
         let place = &mut self.places[executor as usize];
-        self.free
-            .remove(&(self.executors[executor as usize].pool, place.busy, executor));
         place.busy -= 1;
         place.last_used = now;
         match place.state {
@@ -202,9 +242,7 @@ impl<'a> Places<'a> {
 
     fn offer(&mut self, executor: u32) {
         let place = self.places[executor as usize];
-        let Executor { slots, pool, .. } = self.executors[executor as usize];
-        if place.busy < slots {
-            self.free.insert((pool, place.busy, executor));
-        }
+        let busy = (place.busy < self.executors[executor as usize].slots).then_some(place.busy);
+        self.pools[place.pool].free.set(place.place, busy);
     }
 }

@@ -1,16 +1,16 @@
 //! The event loop.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::BinaryHeap;
 
 use crate::account::{Now, SlotTime};
-use crate::cluster::{self, Executor, Places};
+use crate::cluster::{self, Anchor, Executor, Places};
 use crate::error::Result;
 use crate::hosts::{Hosts, Moment};
 use crate::law::Law;
 use crate::outcome::Outcome;
-use crate::plan::{FAR, Node, Plan, Task};
-use crate::work::{Progress, Work};
+use crate::plan::{FAR, Node, Plan};
+use crate::work::{Layout, Lengths, Progress, Work};
 
 /// Schedules a plan on a cluster.
 ///
@@ -26,10 +26,26 @@ pub fn run(
     gauge: Option<&Law>,
 ) -> Result<Outcome> {
     plan.check()?;
-    cluster::check(cluster, plan)?;
-    let mut engine = Engine::new(plan, cluster, pace, gauge);
+    let work = Work {
+        plan,
+        layout: &Layout::of(plan),
+        lengths: &Lengths::of(plan),
+        locality_wait_ns: plan.locality_wait_ns,
+    };
+    schedule(&work, cluster, pace, gauge)
+}
+
+/// Schedules what is checked already, on a cluster that is not.
+pub(crate) fn schedule(
+    work: &Work<'_>,
+    cluster: &[Executor],
+    pace: Option<&Law>,
+    gauge: Option<&Law>,
+) -> Result<Outcome> {
+    cluster::check(cluster, work.plan)?;
+    let mut engine = Engine::new(*work, cluster, pace, gauge);
     engine.go();
-    Ok(engine.outcome(gauge.is_some()))
+    Ok(engine.outcome())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,23 +59,33 @@ enum Event {
     Wake,
 }
 
+/// When a task was launched, and the gauge then; not a number where it is not running.
+#[derive(Debug, Clone, Copy)]
+struct Launch {
+    time: f64,
+    gauge: f64,
+}
+
+const NOT_RUNNING: Launch = Launch {
+    time: f64::NAN,
+    gauge: f64::NAN,
+};
+
 struct Engine<'a> {
-    plan: &'a Plan,
+    work: Work<'a>,
     cluster: &'a [Executor],
-    tasks: Vec<(u32, Task)>,
-    retried_by: Vec<Option<u32>>,
-    dependants: Vec<Vec<u32>>,
-    adds: Vec<Vec<u32>>,
-    removes: Vec<Vec<u32>>,
+    /// Executors that come and go after each node: node and executor, in order.
+    adds: Vec<(u32, u32)>,
+    removes: Vec<(u32, u32)>,
     nodes: Vec<Progress>,
-    /// Nodes with tasks that can be launched.
-    waiting: BTreeSet<u32>,
+    /// Nodes with tasks that can be launched, in order.
+    waiting: Vec<u32>,
     events: BinaryHeap<Reverse<(Moment, Event)>>,
     places: Places<'a>,
     hosts: Hosts<'a>,
-    /// Executor, start and gauge of each running task.
-    running: Vec<Option<(u32, f64, f64)>>,
-    work: Vec<f64>,
+    launched: Vec<Launch>,
+    /// Work of each task under the gauged law; empty without one.
+    gauged: Vec<f64>,
     now: f64,
     first_launch: Option<f64>,
     state: Now,
@@ -68,23 +94,17 @@ struct Engine<'a> {
 
 impl<'a> Engine<'a> {
     fn new(
-        plan: &'a Plan,
+        work: Work<'a>,
         cluster: &'a [Executor],
         pace: Option<&'a Law>,
         gauge: Option<&'a Law>,
     ) -> Self {
-        let Work {
-            tasks,
-            retried_by,
-            nodes,
-        } = Work::of(plan);
-        let by_node = |anchor: &dyn Fn(&Executor) -> Option<u32>| {
-            let mut found = vec![Vec::new(); plan.nodes.len()];
-            for (index, executor) in cluster.iter().enumerate() {
-                if let Some(node) = anchor(executor) {
-                    found[node as usize].push(index as u32);
-                }
-            }
+        let by_node = |anchor: fn(&Executor) -> Option<Anchor>| {
+            let executors = cluster.iter().zip(0u32..);
+            let mut found: Vec<_> = executors
+                .filter_map(|(executor, number)| Some((anchor(executor)?.0, number)))
+                .collect();
+            found.sort_unstable();
             found
         };
         let hosts = cluster
@@ -92,21 +112,19 @@ impl<'a> Engine<'a> {
             .map(|executor| executor.host + 1)
             .max()
             .unwrap_or(0);
+        let tasks = work.lengths.duration_ns.len();
         Self {
-            plan,
+            work,
             cluster,
-            running: vec![None; tasks.len()],
-            work: vec![0.0; tasks.len()],
-            tasks,
-            retried_by,
-            dependants: plan.dependants(),
-            adds: by_node(&|executor| Some(executor.add.0)),
-            removes: by_node(&|executor| executor.remove.map(|anchor| anchor.0)),
-            nodes,
-            waiting: BTreeSet::new(),
+            adds: by_node(|executor| Some(executor.add)),
+            removes: by_node(|executor| executor.remove),
+            nodes: Progress::start(&work),
+            waiting: Vec::new(),
             events: BinaryHeap::new(),
             places: Places::new(cluster),
             hosts: Hosts::new(hosts, pace, gauge),
+            launched: vec![NOT_RUNNING; tasks],
+            gauged: vec![0.0; if gauge.is_some() { tasks } else { 0 }],
             now: 0.0,
             first_launch: None,
             state: Now::default(),
@@ -117,11 +135,15 @@ impl<'a> Engine<'a> {
     fn go(&mut self) {
         for node in 0..self.nodes.len() as u32 {
             if self.nodes[node as usize].unmet == 0 {
-                self.at(self.plan.nodes[node as usize].delay_ns, Event::Ready(node));
+                self.at(
+                    self.work.lengths.node_delay_ns[node as usize],
+                    Event::Ready(node),
+                );
             }
         }
         let mut ended = Vec::new();
-        while self.nodes[self.plan.end as usize].complete.is_none() {
+        let plan = self.work.plan;
+        while self.nodes[plan.end as usize].complete.is_none() {
             if let Some(Reverse((Moment(time), event))) = self.events.pop() {
                 self.pass(time);
                 self.happen(event, &mut ended);
@@ -135,7 +157,7 @@ impl<'a> Engine<'a> {
                 }
             } else if let Some(&node) = self.waiting.first() {
                 self.places
-                    .call_back(self.plan.nodes[node as usize].pool, self.now);
+                    .call_back(plan.nodes[node as usize].pool, self.now);
             }
             self.dispatch();
             let (now, events) = (self.now, &mut self.events);
@@ -155,13 +177,13 @@ impl<'a> Engine<'a> {
         self.now = time;
     }
 
-    fn happen(&mut self, event: Event, ended: &mut Vec<u32>) {
+    fn happen(&mut self, event: Event, ended: &mut Vec<(u32, u32)>) {
         match event {
             Event::Ends(host, version) => {
                 if self.hosts.is_current(host, version) {
                     let gauge = self.hosts.finish(host, self.now, ended);
-                    for task in ended.drain(..) {
-                        self.end_task(task, host, gauge);
+                    for (task, executor) in ended.drain(..) {
+                        self.end_task(task, executor, gauge);
                     }
                 }
             }
@@ -186,48 +208,65 @@ impl<'a> Engine<'a> {
         self.state.active += 1;
         self.state.planned += progress.remaining as u64;
         self.state.pending += progress.remaining as u64;
-        self.waiting.insert(node);
+        self.wait(node);
+    }
+
+    /// Tasks of a node can be launched.
+    fn wait(&mut self, node: u32) {
+        if let Err(place) = self.waiting.binary_search(&node) {
+            self.waiting.insert(place, node);
+        }
     }
 
     fn complete(&mut self, node: u32) {
         self.nodes[node as usize].complete = Some(self.now);
-        for index in 0..self.dependants[node as usize].len() {
-            let next = self.dependants[node as usize][index];
+        let layout = self.work.layout;
+        for &next in layout.dependants(node) {
             let progress = &mut self.nodes[next as usize];
             progress.unmet -= 1;
             progress.released_by = Some(node);
             if progress.unmet == 0 {
-                self.at(
-                    self.now + self.plan.nodes[next as usize].delay_ns,
-                    Event::Ready(next),
-                );
+                let delay = self.work.lengths.node_delay_ns[next as usize];
+                self.at(self.now + delay, Event::Ready(next));
             }
         }
-        for executor in std::mem::take(&mut self.adds[node as usize]) {
+        let of = |all: &[(u32, u32)]| {
+            let first = all.partition_point(|&(other, _)| other < node);
+            let last = all.partition_point(|&(other, _)| other <= node);
+            first..last
+        };
+        for index in of(&self.adds) {
+            let executor = self.adds[index].1;
             let after = self.cluster[executor as usize].add.1;
             self.at(self.now + after, Event::Add(executor));
         }
-        for executor in std::mem::take(&mut self.removes[node as usize]) {
-            let after = self.cluster[executor as usize]
-                .remove
-                .map_or(0.0, |anchor| anchor.1);
+        for index in of(&self.removes) {
+            let executor = self.removes[index].1;
+            let remove = self.cluster[executor as usize].remove;
+            let after = remove.map_or(0.0, |anchor| anchor.1);
             self.at(self.now + after, Event::Remove(executor));
         }
     }
 
     fn dispatch(&mut self) {
-        let mut from = 0;
-        while let Some(&node) = self.waiting.range(from..).next() {
-            from = node + 1;
-            while let Some(&task) = self.nodes[node as usize].pending.front() {
-                let Some((executor, level)) = self.place_for(node, task) else {
+        let layout = self.work.layout;
+        let mut at = 0;
+        while let Some(&node) = self.waiting.get(at) {
+            let end = layout.first[node as usize + 1];
+            loop {
+                let Some(task) = self.nodes[node as usize].upcoming(end) else {
+                    self.waiting.remove(at);
                     break;
                 };
-                self.nodes[node as usize].pending.pop_front();
+                let Some((executor, level)) = self.place_for(node, task) else {
+                    at += 1;
+                    break;
+                };
+                let progress = &mut self.nodes[node as usize];
+                if progress.retries.pop().is_none() {
+                    progress.next = layout.unforced(node, task + 1);
+                }
                 self.launch(node, task, executor, level);
-            }
-            if self.nodes[node as usize].pending.is_empty() {
-                self.waiting.remove(&node);
             }
         }
     }
@@ -235,11 +274,11 @@ impl<'a> Engine<'a> {
     /// A slot for a task, and how far from its data that is. Where every free one is further than
     /// tasks of the node may go yet, they wait.
     fn place_for(&mut self, node: u32, task: u32) -> Option<(u32, u8)> {
-        let plan = self.plan;
-        let Node { pool, near, .. } = &plan.nodes[node as usize];
-        let level = self.tasks[task as usize].1.level;
+        let work = self.work;
+        let Node { pool, near, .. } = &work.plan.nodes[node as usize];
+        let level = work.layout.level[task as usize];
         let progress = &mut self.nodes[node as usize];
-        let until = progress.level_since + plan.locality_wait_ns;
+        let until = progress.level_since + work.locality_wait_ns;
         let allowed = if self.now >= until {
             FAR
         } else {
@@ -263,17 +302,19 @@ impl<'a> Engine<'a> {
     }
 
     fn launch(&mut self, node: u32, task: u32, executor: u32, level: u8) {
-        let work = self.tasks[task as usize].1;
         let host = self.cluster[executor as usize].host;
-        let load = self.plan.nodes[node as usize].load;
-        let gauge = self
-            .hosts
-            .launch(host, self.now, task, work.duration_ns, load);
-        self.running[task as usize] = Some((executor, self.now, gauge));
+        let load = self.work.plan.nodes[node as usize].load;
+        let length = self.work.lengths.duration_ns[task as usize];
+        self.launched[task as usize] = Launch {
+            time: self.now,
+            gauge: self
+                .hosts
+                .launch(host, self.now, (task, executor), length, load),
+        };
         let progress = &mut self.nodes[node as usize];
         // Spark calls a task without any preference as near as can be: a level never falls again.
         progress.level = progress.level.max(level);
-        if self.plan.launch_resets_wait || !progress.refused {
+        if self.work.plan.launch_resets_wait || !progress.refused {
             progress.level_since = self.now;
         }
         self.first_launch.get_or_insert(self.now);
@@ -281,18 +322,20 @@ impl<'a> Engine<'a> {
         self.state.pending -= 1;
     }
 
-    fn end_task(&mut self, task: u32, host: u32, gauge: f64) {
-        let (node, measured) = self.tasks[task as usize];
-        self.hosts.unload(host, self.plan.nodes[node as usize].load);
-        let Some((executor, start, started_gauge)) = self.running[task as usize].take() else {
-            return;
-        };
-        self.work[task as usize] = gauge - started_gauge;
-        self.charge(self.now - start, measured);
+    fn end_task(&mut self, task: u32, executor: u32, gauge: f64) {
+        let node = self.work.layout.node_of[task as usize];
+        let host = self.cluster[executor as usize].host;
+        let load = self.work.plan.nodes[node as usize].load;
+        self.hosts.unload(host, load);
+        let launched = std::mem::replace(&mut self.launched[task as usize], NOT_RUNNING);
+        if let Some(gauged) = self.gauged.get_mut(task as usize) {
+            *gauged = gauge - launched.gauge;
+        }
+        self.charge(launched.time, task);
         self.state.running -= 1;
-        if let Some(retry) = self.retried_by[task as usize] {
-            self.nodes[node as usize].pending.push_front(retry);
-            self.waiting.insert(node);
+        if let Some(retry) = self.work.layout.retried_by[task as usize] {
+            self.nodes[node as usize].retries.push(retry);
+            self.wait(node);
         }
         let tasks_wait = self.tasks_wait_for(executor);
         self.places.give_back(executor, self.now, tasks_wait);
@@ -300,7 +343,7 @@ impl<'a> Engine<'a> {
         progress.remaining -= 1;
         if progress.remaining == 0 {
             self.state.active -= 1;
-            self.state.planned -= self.plan.nodes[node as usize].tasks.len() as u64;
+            self.state.planned -= u64::from(self.work.layout.tasks_count(node));
             self.complete(node);
         }
     }
@@ -308,24 +351,27 @@ impl<'a> Engine<'a> {
     /// Whether work keeps an executor that dynamic allocation gives up.
     fn tasks_wait_for(&self, executor: u32) -> bool {
         let Executor { dynamic, pool, .. } = self.cluster[executor as usize];
-        let needs = |&node: &u32| self.plan.nodes[node as usize].pool == pool;
+        let needs = |&node: &u32| self.work.plan.nodes[node as usize].pool == pool;
         dynamic && self.waiting.iter().any(needs)
     }
 
-    fn charge(&mut self, time: f64, task: Task) {
-        let delay = if task.duration_ns > 0.0 {
-            (task.delay_ns / task.duration_ns).min(1.0)
+    fn charge(&mut self, since: f64, task: u32) {
+        let (task, lengths) = (task as usize, self.work.lengths);
+        let delay = if lengths.duration_ns[task] > 0.0 {
+            (lengths.delay_ns[task] / lengths.duration_ns[task]).min(1.0)
         } else {
             0.0
         };
-        self.slot_time.ended(time, task.wasted, delay);
+        let wasted = self.work.layout.wasted[task];
+        self.slot_time.ended(self.now - since, wasted, delay);
     }
 
-    fn outcome(mut self, gauged: bool) -> Outcome {
+    fn outcome(mut self) -> Outcome {
         // What the end does not wait for may still be running.
-        for index in 0..self.running.len() {
-            if let Some((_, start, _)) = self.running[index] {
-                self.charge(self.now - start, self.tasks[index].1);
+        for task in 0..self.launched.len() {
+            let since = self.launched[task].time;
+            if !since.is_nan() {
+                self.charge(since, task as u32);
             }
         }
         let nodes = self.nodes;
@@ -337,7 +383,7 @@ impl<'a> Engine<'a> {
             released_by: nodes.iter().map(|node| node.released_by).collect(),
             slot_time: self.slot_time,
             kept_executors_count: self.places.kept,
-            work_ns: if gauged { self.work } else { Vec::new() },
+            work_ns: self.gauged,
         }
     }
 }

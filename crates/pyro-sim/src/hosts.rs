@@ -29,7 +29,8 @@ impl Ord for Moment {
 /// Progress and running tasks of one host.
 #[derive(Debug, Default)]
 struct Host {
-    running: BinaryHeap<Reverse<(Moment, u32)>>,
+    /// Progress at which a task ends, the task, and its executor.
+    running: BinaryHeap<Reverse<(Moment, u32, u32)>>,
     load: f64,
     progress: f64,
     /// Progress as a law that does not pace the tasks would have it.
@@ -59,32 +60,39 @@ impl<'a> Hosts<'a> {
         }
     }
 
-    /// Starts a task; gives the gauge at its start.
-    pub fn launch(&mut self, host: u32, now: f64, task: u32, work: f64, load: f64) -> f64 {
+    /// Starts a task on an executor; gives the gauge at its start.
+    pub fn launch(
+        &mut self,
+        host: u32,
+        now: f64,
+        (task, executor): (u32, u32),
+        work: f64,
+        load: f64,
+    ) -> f64 {
         self.advance(host, now);
         let place = &mut self.hosts[host as usize];
         let ends = place.progress + work;
-        place.running.push(Reverse((Moment(ends), task)));
+        place.running.push(Reverse((Moment(ends), task, executor)));
         place.load += load;
         let gauge = place.gauge;
         self.note_change(host);
         gauge
     }
 
-    /// Ends the tasks that are done now; gives them, and the gauge at their end.
-    pub fn finish(&mut self, host: u32, now: f64, done: &mut Vec<u32>) -> f64 {
+    /// Ends the tasks that are done now; gives them and their executors, and the gauge at their end.
+    pub fn finish(&mut self, host: u32, now: f64, done: &mut Vec<(u32, u32)>) -> f64 {
         self.advance(host, now);
         let place = &mut self.hosts[host as usize];
         // The first one is done by definition, whatever rounding says.
-        if let Some(&Reverse((Moment(ends), _))) = place.running.peek() {
+        if let Some(&Reverse((Moment(ends), ..))) = place.running.peek() {
             place.progress = place.progress.max(ends);
         }
-        while let Some(&Reverse((Moment(ends), task))) = place.running.peek() {
+        while let Some(&Reverse((Moment(ends), task, executor))) = place.running.peek() {
             if ends > place.progress {
                 break;
             }
             place.running.pop();
-            done.push(task);
+            done.push((task, executor));
         }
         let gauge = place.gauge;
         self.note_change(host);
@@ -108,13 +116,10 @@ impl<'a> Hosts<'a> {
             let place = &mut self.hosts[host as usize];
             place.changed = false;
             place.version += 1;
-            if let Some(&Reverse((Moment(ends), _))) = place.running.peek() {
+            if let Some(&Reverse((Moment(ends), ..))) = place.running.peek() {
                 let remaining = (ends - place.progress).max(0.0);
-                emit(
-                    host,
-                    place.version,
-                    now + remaining * slowdown(self.pace, place.load),
-                );
+                let slowdown = self.pace.map_or(1.0, |law| law.at(place.load));
+                emit(host, place.version, now + remaining * slowdown);
             }
         }
     }
@@ -135,14 +140,13 @@ impl<'a> Hosts<'a> {
     fn advance(&mut self, host: u32, now: f64) {
         let place = &mut self.hosts[host as usize];
         let passed = now - place.updated;
-        place.progress += passed / slowdown(self.pace, place.load);
-        if self.gauge.is_some() {
-            place.gauge += passed / slowdown(self.gauge, place.load);
+        place.progress += match self.pace {
+            Some(law) => passed / law.at(place.load),
+            None => passed,
+        };
+        if let Some(law) = self.gauge {
+            place.gauge += passed / law.at(place.load);
         }
         place.updated = now;
     }
-}
-
-fn slowdown(law: Option<&Law>, load: f64) -> f64 {
-    law.map_or(1.0, |law| law.at(load))
 }

@@ -8,6 +8,7 @@ mod account;
 mod cluster;
 mod engine;
 mod error;
+mod free;
 mod hosts;
 mod law;
 mod outcome;

@@ -134,5 +134,5 @@ impl Node {
 
 /// Zero or more, and finite.
 pub(crate) fn is_time(value: f64) -> bool {
-    value.is_finite() && value >= 0.0
+    (0.0..f64::INFINITY).contains(&value)
 }

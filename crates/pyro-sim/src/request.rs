@@ -8,12 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::account::SlotTime;
 use crate::cluster::Cluster;
-use crate::engine::run;
+use crate::engine::schedule;
 use crate::error::{Error, Result};
 use crate::law::Law;
 use crate::outcome::Outcome;
-use crate::plan::{Node, Plan, Task};
+use crate::plan::{Node, Plan, Task, is_time};
 use crate::resample::{Random, resample};
+use crate::work::{Layout, Lengths, Work};
 
 /// What to try with a plan.
 #[derive(Debug, Clone, Deserialize)]
@@ -108,30 +109,26 @@ fn floats(column: &[u8]) -> Vec<f64> {
 }
 
 impl Times<'_> {
-    /// The plan in these times, and its stretches.
-    fn of(&self, plan: &Plan) -> Result<(Plan, Vec<Vec<f64>>)> {
-        let mut timed = plan.clone();
-        let nodes = timed.nodes.len();
-        let delays = floats(self.node_delay_ns);
-        let (durations, waits) = (floats(self.duration_ns), floats(self.delay_ns));
-        let tasks: usize = timed.nodes.iter().map(|node| node.tasks.len()).sum();
-        if delays.len() != nodes || durations.len() != tasks || waits.len() != tasks {
+    /// The times of a plan, and its stretches.
+    fn of(&self, nodes: usize, layout: &Layout) -> Result<(Lengths, Vec<Vec<f64>>)> {
+        let lengths = Lengths {
+            node_delay_ns: floats(self.node_delay_ns),
+            duration_ns: floats(self.duration_ns),
+            delay_ns: floats(self.delay_ns),
+        };
+        let tasks = layout.node_of.len();
+        if lengths.node_delay_ns.len() != nodes
+            || lengths.duration_ns.len() != tasks
+            || lengths.delay_ns.len() != tasks
+        {
             return Err(Error::new("times: not one for each node or task"));
         }
         let stretches = floats(self.stretches);
         if nodes == 0 || !stretches.len().is_multiple_of(nodes) {
             return Err(Error::new("stretches: not one for each node"));
         }
-        for (node, delay) in timed.nodes.iter_mut().zip(delays) {
-            node.delay_ns = delay;
-        }
-        let all = timed.nodes.iter_mut().flat_map(|node| &mut node.tasks);
-        for ((task, duration), wait) in all.zip(durations).zip(waits) {
-            task.duration_ns = duration;
-            task.delay_ns = wait;
-        }
         let stretches = stretches.chunks(nodes).map(<[f64]>::to_vec).collect();
-        Ok((timed, stretches))
+        Ok((lengths, stretches))
     }
 }
 
@@ -193,26 +190,40 @@ impl Columns {
 }
 
 impl Scenario {
-    /// The plan as this scenario has it; not copied where it changes nothing.
-    fn apply<'a>(&self, plan: &'a Plan, stretch: Option<&Vec<f64>>) -> Cow<'a, Plan> {
-        if stretch.is_none() && self.tasks_ratios.is_none() && self.driver.is_none() {
-            return Cow::Borrowed(plan);
+    /// The times as this scenario has them; not copied where it changes nothing.
+    fn stretched<'a>(
+        &self,
+        lengths: &'a Lengths,
+        layout: &Layout,
+        stretch: Option<&Vec<f64>>,
+    ) -> Cow<'a, Lengths> {
+        if stretch.is_none() && self.driver.is_none() {
+            return Cow::Borrowed(lengths);
         }
-        let mut scaled = plan.clone();
-        let mut random = Random::new(self.seed);
-        for (index, node) in scaled.nodes.iter_mut().enumerate() {
-            node.delay_ns *= self.driver.unwrap_or(1.0);
-            if let Some(ratios) = &self.tasks_ratios {
-                let ratio = ratios.get(&(index as u32)).copied().unwrap_or(1.0);
-                node.tasks = resample(node, ratio, &mut random);
-            }
-            let factor = stretch.map_or(1.0, |factors| factors[index]);
-            for task in &mut node.tasks {
-                task.duration_ns *= factor;
-                task.delay_ns *= factor;
+        let mut scaled = lengths.clone();
+        for delay_ns in &mut scaled.node_delay_ns {
+            *delay_ns *= self.driver.unwrap_or(1.0);
+        }
+        if let Some(factors) = stretch {
+            let tasks = scaled.duration_ns.iter_mut().zip(&mut scaled.delay_ns);
+            for ((duration_ns, delay_ns), &node) in tasks.zip(&layout.node_of) {
+                *duration_ns *= factors[node as usize];
+                *delay_ns *= factors[node as usize];
             }
         }
         Cow::Owned(scaled)
+    }
+
+    /// A plan in which nodes have other numbers of tasks.
+    fn recounted(&self, plan: &Plan, lengths: &Lengths, ratios: &BTreeMap<u32, f64>) -> Plan {
+        let mut scaled = plan.clone();
+        lengths.put(&mut scaled.nodes);
+        let mut random = Random::new(self.seed);
+        for (&node, &ratio) in ratios {
+            let node = &mut scaled.nodes[node as usize];
+            node.tasks = resample(node, ratio, &mut random);
+        }
+        scaled
     }
 }
 
@@ -225,6 +236,7 @@ fn pick<'a, T>(all: &'a [T], index: usize, what: &str) -> Result<&'a T> {
 #[derive(Debug, Clone)]
 pub struct Scheduler {
     plan: Plan,
+    layout: Layout,
 }
 
 impl Scheduler {
@@ -236,7 +248,8 @@ impl Scheduler {
         let columns: Columns = from_json(plan)?;
         let plan = columns.plan(&tasks.tasks()?)?;
         plan.check()?;
-        Ok(Self { plan })
+        let layout = Layout::of(&plan);
+        Ok(Self { plan, layout })
     }
 
     /// Reads a request and writes the outcomes, both JSON.
@@ -265,9 +278,13 @@ impl Scheduler {
     }
 
     fn outcomes(&self, request: &Request, times: &Times<'_>) -> Result<Vec<Outcome>> {
-        let (mut plan, stretches) = times.of(&self.plan)?;
-        plan.locality_wait_ns = request.locality_wait_ns;
-        plan.check()?;
+        let (plan, layout) = (&self.plan, &self.layout);
+        let (mut lengths, stretches) = times.of(plan.nodes.len(), layout)?;
+        let locality_wait_ns = request.locality_wait_ns;
+        if !is_time(locality_wait_ns) {
+            return Err(Error::new("locality_wait_ns: no time"));
+        }
+        lengths.check(layout)?;
         request.laws.iter().try_for_each(Law::check)?;
         let nodes = plan.nodes.len() as u32;
         let ratios = request
@@ -282,11 +299,19 @@ impl Scheduler {
                 pick(&request.clusters, cluster, "cluster")?,
                 pick(&request.laws, law, "law")?,
             );
-            let work = run(&plan, cluster, None, Some(law))?.work_ns;
-            let tasks = plan.nodes.iter_mut().flat_map(|node| &mut node.tasks);
-            for (task, work) in tasks.zip(work).filter(|(task, _)| task.duration_ns > 0.0) {
-                task.delay_ns *= work / task.duration_ns;
-                task.duration_ns = work;
+            let work = Work {
+                plan,
+                layout,
+                lengths: &lengths,
+                locality_wait_ns,
+            };
+            let work_ns = schedule(&work, cluster, None, Some(law))?.work_ns;
+            let tasks = lengths.duration_ns.iter_mut().zip(&mut lengths.delay_ns);
+            for ((duration_ns, delay_ns), work_ns) in tasks.zip(work_ns) {
+                if *duration_ns > 0.0 {
+                    *delay_ns *= work_ns / *duration_ns;
+                    *duration_ns = work_ns;
+                }
             }
         }
         let each = |scenario: &Scenario| {
@@ -299,7 +324,24 @@ impl Scheduler {
                 .stretch
                 .map(|one| pick(&stretches, one, "stretch"))
                 .transpose()?;
-            run(&scenario.apply(&plan, stretch), cluster, law, None)
+            let in_times = |plan, layout, lengths| {
+                let lengths = &*scenario.stretched(lengths, layout, stretch);
+                lengths.check(layout)?;
+                let work = Work {
+                    plan,
+                    layout,
+                    lengths,
+                    locality_wait_ns,
+                };
+                schedule(&work, cluster, law, None)
+            };
+            match &scenario.tasks_ratios {
+                None => in_times(plan, layout, &lengths),
+                Some(ratios) => {
+                    let plan = scenario.recounted(plan, &lengths, ratios);
+                    in_times(&plan, &Layout::of(&plan), &Lengths::of(&plan))
+                }
+            }
         };
         request.scenarios.iter().map(each).collect()
     }
