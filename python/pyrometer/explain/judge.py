@@ -9,7 +9,7 @@ from pyrometer.core.estimate import Estimate
 from pyrometer.explain.change import Recount, concerned
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Saving
-from pyrometer.explain.what_if import Part, WhatIf
+from pyrometer.explain.what_if import Part, WhatIf, cpus
 
 LEAST_RATIO = 0.001
 """Of the elapsed time: what saves less is not looked at further."""
@@ -68,13 +68,12 @@ def weigh(
         The largest saving first; and the number of those without an interval.
     """
     found = []
-    suspects = [
-        one for one in suspects
-        if what_if.most_saved_ratio([(one[1].change, one[1].extent.value)]) >= LEAST_RATIO
-    ]  # fmt: skip
-    what_if.foresee([[(one.change, one.extent.value)] for _, one, _ in suspects])
+    what_if.foresee([[(one.change, one.extent.value)] for _, one, _ in suspects], LEAST_RATIO)
     for rule, suspect, error in suspects:
-        ratio = what_if.saved_ratio([(suspect.change, suspect.extent.value)])
+        asked = [(suspect.change, suspect.extent.value)]
+        if not what_if.is_known(asked):
+            continue  # it cannot save as much
+        ratio = what_if.saved_ratio(asked)
         if ratio >= LEAST_RATIO:
             found.append(Judged(rule, suspect, ratio, error))
     found.sort(key=lambda one: (-one.ratio, one.rule.code, one.suspect.mechanism))
@@ -107,13 +106,8 @@ def merge(what_if: WhatIf, found: Sequence[Judged], noise_ratio: float) -> list[
         found, key=lambda one: (not one.rule.explains, explained[one.rule.code], -one.ratio)
     )
     for one in order:
-        cause = next(
-            (
-                other for other in leading
-                if sure[id(other)] >= sure[id(one)] and _is_symptom(what_if, one, other)
-            ),
-            None,
-        )  # fmt: skip
+        possible = [other for other in leading if sure[id(other)] >= sure[id(one)]]
+        cause = _cause_of(what_if, one, possible)
         if cause is None:
             leading.append(one)
         else:
@@ -136,19 +130,35 @@ def explains(cause: Rule, code: str) -> bool:
     )
 
 
-def _is_symptom(what_if: WhatIf, one: Judged, cause: Judged) -> bool:
+def _cause_of(what_if: WhatIf, one: Judged, leading: Sequence[Judged]) -> Judged | None:
+    """Give the first of some findings that explains one."""
+    bounds = [(cause, _least_lost(one, cause)) for cause in leading]
+    possible = [(cause, least) for cause, least in bounds if least is not None]
+    for place, (cause, least) in enumerate(possible):
+        if least <= 0:
+            return cause
+        asked = [cause.pair, one.pair]
+        if not what_if.is_known(asked):  # type: ignore[arg-type]
+            # As many at once as there are CPUs: if this one is none, the next is asked for.
+            near = possible[place : place + cpus()]
+            what_if.foresee([[other.pair, one.pair] for other, _ in near])  # type: ignore[list-item]
+        both = what_if.saved_ratio(asked)  # type: ignore[arg-type]
+        if (one.ratio + cause.ratio - both) / min(one.ratio, cause.ratio) >= least:
+            return cause
+    return None
+
+
+def _least_lost(one: Judged, cause: Judged) -> float | None:
+    """Give the overlap of savings from which a finding explains another; None: it does not."""
     mine, others = concerned(one.suspect.change), concerned(cause.suspect.change)
     if mine and others and not mine & others:
-        return False
+        return None
     known = explains(cause.rule, one.rule.code)
     if known and any(isinstance(edit, Recount) for edit in cause.suspect.change):
-        return True  # tasks that are not there cost nothing of any kind
-    smaller = min(one.ratio, cause.ratio)
+        return 0.0  # tasks that are not there cost nothing of any kind
     if not known and not (mine and others and one.ratio <= cause.ratio):
-        return False
-    both = what_if.saved_ratio([cause.pair, one.pair])  # type: ignore[list-item]
-    lost = (one.ratio + cause.ratio - both) / smaller
-    return lost >= (OVERLAP if known else SAME)
+        return None
+    return OVERLAP if known else SAME
 
 
 def add_up(what_if: WhatIf, leading: Sequence[Judged]) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from statistics import fmean
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pyrometer.explain.change import State
 from pyrometer.explain.facts import Facts
@@ -66,31 +67,37 @@ def _redrawn(facts: Facts, what_if: WhatIf, seed: int) -> float:
     The smaller one counts.
     """
     random = np.random.default_rng(seed)
-    spread = {
-        stage.number: _spread(facts, stage.number)
-        for stage in what_if.calibrated.measured.stages
-        if stage.tasks_count >= FEWEST_TASKS
-    }
+    measured = what_if.calibrated.measured
+    numbers = [one.number for one in measured.stages if one.tasks_count >= FEWEST_TASKS]
+    first = np.array(measured.first_tasks, dtype=np.intp)
+    counts = np.array([measured.stages[number].tasks_count for number in numbers], dtype=np.intp)
+    # Of these stages' tasks: their places, and that of the first of their stage, among all.
+    firsts = np.repeat(first[numbers], counts)
+    before = np.repeat(np.cumsum(counts) - counts, counts)
+    places = firsts + np.arange(firsts.size) - before
+    sizes = np.repeat(counts, counts)
 
-    def drawn(tasks: Floats, sigma: float) -> Floats:
-        return tasks * np.exp(sigma * random.standard_normal(tasks.size))
+    def of_stage(tasks: Floats) -> Floats:
+        return tasks[firsts + random.integers(0, sizes)]
 
-    def of_stage(tasks: Floats, _: float) -> Floats:
-        return tasks[random.integers(0, tasks.size, tasks.size)]
+    by_stage = _half_range(what_if, places, of_stage)
+    if by_stage <= ALONE:
+        return by_stage
+    sigmas = np.repeat([_spread(facts, number) for number in numbers], counts)
 
-    by_stage = _half_range(what_if, spread, of_stage)
-    return by_stage if by_stage <= ALONE else min(by_stage, _half_range(what_if, spread, drawn))
+    def drawn(tasks: Floats) -> Floats:
+        return tasks[places] * np.exp(sigmas * random.standard_normal(places.size))
+
+    return min(by_stage, _half_range(what_if, places, drawn))
 
 
 def _half_range(
-    what_if: WhatIf, spread: Mapping[int, float], draw: Callable[[Floats, float], Floats]
+    what_if: WhatIf, places: NDArray[np.intp], draw: Callable[[Floats], Floats]
 ) -> float:
     def redrawn() -> Iterator[State]:
         for _ in range(REPLICATES):
             state = what_if.state([])
-            for number, sigma in spread.items():
-                place = state.tasks(number)
-                state.duration_ns[place] = draw(state.duration_ns[place], sigma)
+            state.duration_ns[places] = draw(state.duration_ns)
             yield state
 
     found = what_if.of_states(redrawn())

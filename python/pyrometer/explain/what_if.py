@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import os
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -86,14 +86,21 @@ class Part:
     error_ratio: float | None = None
 
 
+Asked = Sequence[tuple[Change, float]]
+"""Changes, in their order, and how much of each."""
+Key = tuple[tuple[int, float], ...]
+"""The same by the identities of changes."""
+
+
 @dataclass
 class WhatIf:
     """An application, and how long it would take otherwise."""
 
     calibrated: Calibrated
     seed: int = 0
-    _known: dict[tuple[tuple[int, float], ...], float] = field(default_factory=dict)
-    _kept: list[Change] = field(default_factory=list)
+    _known: dict[Key, float] = field(default_factory=dict)
+    _saved_core_ns: dict[Key, float] = field(default_factory=dict)
+    _kept: dict[int, Change] = field(default_factory=dict)
 
     @property
     def measured_ns(self) -> int:
@@ -115,7 +122,7 @@ class WhatIf:
         known = self.calibrated
         return draw_errors(known.measured_ns, known.simulated_ns, len(known.graph.after), self.seed)
 
-    def state(self, parts: Sequence[tuple[Change, float]]) -> State:
+    def state(self, parts: Asked) -> State:
         """Apply changes, in their order, to the plan as it was measured."""
         state = State.of(self.calibrated.measured, self.calibrated.plan.delay_ns)
         for change, factor in parts:
@@ -123,29 +130,55 @@ class WhatIf:
                 edit.apply(state, factor)
         return state
 
-    def elapsed(self, parts: Sequence[tuple[Change, float]]) -> float:
+    def _key(self, parts: Asked) -> Key:
+        # What is kept has its identity for itself.
+        self._kept.update((id(change), change) for change, _ in parts)
+        return tuple((id(change), factor) for change, factor in parts)
+
+    def elapsed(self, parts: Asked) -> float:
         """Give the simulated elapsed time with changes, in nanoseconds."""
-        key = tuple((id(change), factor) for change, factor in parts)
+        key = self._key(parts)
         if key not in self._known:
-            self._kept += [change for change, _ in parts]
-            self._known[key] = self.of_state(self.state(parts))
+            self.foresee([parts])
         return self._known[key]
 
-    def foresee(self, asked: Sequence[Sequence[tuple[Change, float]]]) -> None:
-        """Compute elapsed times that will be asked for, on all CPUs."""
-        new = {tuple((id(change), factor) for change, factor in parts): parts for parts in asked}
-        todo = [(key, parts) for key, parts in new.items() if key not in self._known]
-        self._kept += [change for _, parts in todo for change, _ in parts]
-        times = self.of_states(self.state(parts) for _, parts in todo)
-        self._known.update(zip((key for key, _ in todo), times, strict=True))
+    def foresee(self, asked: Iterable[Asked], least_ratio: float = -math.inf) -> None:
+        """Compute elapsed times that will be asked for, on all CPUs.
 
-    def most_saved_ratio(self, parts: Sequence[tuple[Change, float]]) -> float:
+        Parameters
+        ----------
+        least_ratio : float
+            Share of the elapsed time: of changes that cannot save as much, none is computed.
+        """
+        keys: dict[Key, None] = {}
+
+        def states() -> Iterator[State]:
+            for parts in asked:
+                key = self._key(parts)
+                if key in self._known or key in keys:
+                    continue
+                state = self.state(parts)
+                if least_ratio > -math.inf and self._most_saved_ratio(state) < least_ratio:
+                    continue
+                keys[key] = None
+                saved_ns = self.core_ns - float(state.duration_ns.sum()) + state.core_ns
+                self._saved_core_ns[key] = saved_ns
+                yield state
+
+        times = self.of_states(states())
+        self._known.update(zip(keys, times, strict=True))
+
+    def is_known(self, parts: Asked) -> bool:
+        """Whether the elapsed time with changes was computed."""
+        return self._key(parts) in self._known
+
+    def _most_saved_ratio(self, state: State) -> float:
         """Give the most that changes can save together: all that they take away, in a row.
 
         That is without a schedule. A list schedule may save more by another order of its tasks;
         that is luck, and none of the changes' doing. What is not time taken away is not bounded.
         """
-        state, plan = self.state(parts), self.calibrated.plan
+        plan = self.calibrated.plan
         others = (state.startup_ratio, state.locality_wait_ratio, state.slots_ratio)
         if any(one != 1.0 for one in others) or (state.tasks_ratio != 1).any():
             return math.inf
@@ -155,9 +188,9 @@ class WhatIf:
 
     def of_states(self, states: Iterable[State]) -> list[float]:
         """Give the simulated elapsed times of edited plans, in nanoseconds, on all CPUs."""
-        workers = _workers()
+        workers = cpus()
         waiting: deque[Future[float]] = deque()
-        found = []
+        found: list[float] = []
         with ThreadPoolExecutor(workers) as pool:
             for state in states:
                 # Few are kept at once: an edited plan is as large as the plan.
@@ -170,7 +203,7 @@ class WhatIf:
         """Give the simulated elapsed time of an edited plan, in nanoseconds."""
         return self._schedules(state)[0].elapsed_ns
 
-    def saved_ratio(self, parts: Sequence[tuple[Change, float]]) -> float:
+    def saved_ratio(self, parts: Asked) -> float:
         """Give the share of the elapsed time that changes save together; negative: they cost."""
         return 1 - self.elapsed(parts) / self.simulated_ns if self.simulated_ns else 0.0
 
@@ -205,10 +238,11 @@ class WhatIf:
         )
 
     def _cores(self, parts: Sequence[Part], side: str) -> float:
-        state = self.state([(part.change, getattr(part.extent, side)) for part in parts])
-        return self.core_ns - float(state.duration_ns.sum()) + state.core_ns
+        return self._saved_core_ns[
+            self._key([(part.change, getattr(part.extent, side)) for part in parts])
+        ]
 
-    def _model(self, parts: Sequence[tuple[Change, float]], value: float) -> tuple[float, float]:
+    def _model(self, parts: Asked, value: float) -> tuple[float, float]:
         """Give how far the saving may be off, to below and above, by the simulator's errors."""
         drawn = self._drawn
         if drawn is None:
@@ -233,7 +267,7 @@ class WhatIf:
         def some(part: Floats) -> list[float]:
             return [one.elapsed_ns for one in self._schedules(state, part)]
 
-        workers = _workers()
+        workers = cpus()
         with ThreadPoolExecutor(workers) as pool:
             parts = pool.map(some, np.array_split(drawn, min(workers, len(drawn))))
             return [one for part in parts for one in part]
@@ -270,7 +304,8 @@ class WhatIf:
         )
 
 
-def _workers() -> int:
+def cpus() -> int:
+    """Give the number of CPUs that this process may use."""
     workers = os.process_cpu_count() if hasattr(os, "process_cpu_count") else os.cpu_count()
     return workers or 1
 

@@ -94,7 +94,7 @@ def waste_of(calibrated: Calibrated, contention: Contention | None = None) -> li
     time = calibrated.schedule.slot_time
     total = time["total_ns"]
     plans = {
-        "driver": replace(calibrated.plan, delay_ns=[0.0] * len(calibrated.plan.delay_ns)),
+        "driver": replace(calibrated.plan, delay_ns=np.zeros(len(calibrated.plan.delay_ns))),
         "stage_tail": _with(calibrated.plan, duration_ns=_even(calibrated.plan)),
         "waiting_to_launch": calibrated.plan.anywhere(),
         "scheduling_delay": _with(

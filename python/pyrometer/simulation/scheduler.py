@@ -122,7 +122,7 @@ def plan_of(
     return Plan(
         graph=graph,
         tasks=measured.tasks,
-        delay_ns=delays,
+        delay_ns=np.array(delays, dtype=np.float64),
         counts=[stage.tasks_count for stage in measured.stages] + [0] * others,
         load=loads(measured, contention, len(delays)),
         pool=[stage.pool for stage in measured.stages] + [0] * others,

@@ -70,10 +70,13 @@ class Plan:
 
 def plans(facts: Facts) -> Iterator[Plan]:
     """Give the final plans of the window's SQL executions of the application."""
-    app = None if facts.measured is None else facts.measured.app_index
-    for sql in facts.summary.sql:
-        if sql.nodes and sql.app_index == app:
-            yield Plan(sql)
+    known: tuple[Plan, ...] | None = facts.kept.get("plans")
+    if known is None:
+        app = None if facts.measured is None else facts.measured.app_index
+        known = facts.kept["plans"] = tuple(
+            Plan(sql) for sql in facts.summary.sql if sql.nodes and sql.app_index == app
+        )
+    yield from known
 
 
 def metric(node: Node, *names: str) -> int | None:

@@ -38,6 +38,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyrometer.accounts.plan_schema import Node
 from pyrometer.core import units
 from pyrometer.explain.change import Change, Less, LessGap
 from pyrometer.explain.evidence.driver_time import (
@@ -48,7 +49,7 @@ from pyrometer.explain.evidence.driver_time import (
     stretches,
 )
 from pyrometer.explain.evidence.places import MOST_SUSPECTS, link, of_stage, of_tasks, slots_at
-from pyrometer.explain.evidence.plan_nodes import metric, plans, rows_out
+from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans, rows_out
 from pyrometer.explain.evidence.saying import shown_by
 from pyrometer.explain.evidence.stack_shares import Shares, through
 from pyrometer.explain.evidence.task_costs import Fixed, joined
@@ -151,6 +152,11 @@ def _given_back(facts: Facts, mine: Sequence[Result]) -> list[tuple[Change, Fixe
     """
     known = {plan.sql.sql_id: plan for plan in plans(facts)}
     jobs = {job.stage.number: job for job in jobs_of(facts) if job.stage is not None}
+    given: dict[int, list[tuple[Plan, Node]]] = defaultdict(list)
+    for plan in known.values():
+        for node in plan.sql.nodes:
+            if _GIVEN.match(node.name) and (rows := metric(node, "number of output rows")):
+                given[rows].append((plan, node))
     found = []
     for one in mine:
         job = jobs.get(one.stage.number)
@@ -161,9 +167,7 @@ def _given_back(facts: Facts, mine: Sequence[Result]) -> list[tuple[Change, Fixe
         wanted = one.stage.tasks_count
         numbers = {
             number
-            for plan in known.values() if plan.sql.sql_id > first.sql.sql_id
-            for node in plan.sql.nodes
-            if _GIVEN.match(node.name) and metric(node, "number of output rows") == rows
+            for plan, node in given.get(rows, ()) if plan.sql.sql_id > first.sql.sql_id
             for number in facts.stages_of(node, plan.sql)
         }  # fmt: skip
         for number in sorted(numbers):
