@@ -78,7 +78,8 @@ def _redrawn(facts: Facts, what_if: WhatIf, seed: int) -> float:
     sizes = np.repeat(counts, counts)
 
     def of_stage(tasks: Floats) -> Floats:
-        return tasks[firsts + random.integers(0, sizes)]
+        found: Floats = tasks[firsts + random.integers(0, sizes)]
+        return found
 
     by_stage = _half_range(what_if, places, of_stage)
     if by_stage <= ALONE:
@@ -86,7 +87,8 @@ def _redrawn(facts: Facts, what_if: WhatIf, seed: int) -> float:
     sigmas = np.repeat([_spread(facts, number) for number in numbers], counts)
 
     def drawn(tasks: Floats) -> Floats:
-        return tasks[places] * np.exp(sigmas * random.standard_normal(places.size))
+        found: Floats = tasks[places] * np.exp(sigmas * random.standard_normal(places.size))
+        return found
 
     return min(by_stage, _half_range(what_if, places, drawn))
 
