@@ -24,6 +24,7 @@ final class ExecutorComponent implements ExecutorPlugin {
   private Jvm jvm;
   private boolean local;
   private TaskTracker tracker;
+  private RoundTrips trips;
 
   @Override
   public void init(PluginContext context, Map<String, String> extraConf) {
@@ -33,6 +34,7 @@ final class ExecutorComponent implements ExecutorPlugin {
         jvm = Jvm.current();
       } else if (extraConf != null && extraConf.containsKey("raw.dir")) {
         jvm = startExecutor(context, extraConf);
+        trips = startTrips(context, jvm);
       }
       if (jvm != null && jvm.settings().isOn("tasks", true)) {
         tracker = jvm.tracker();
@@ -77,6 +79,9 @@ final class ExecutorComponent implements ExecutorPlugin {
   @Override
   public void shutdown() {
     try {
+      if (trips != null) {
+        trips.end();
+      }
       if (jvm != null && !local) {
         // The executor may be killed immediately: nothing may wait for the JVM to end.
         Profiler profiler = jvm.profiler();
@@ -123,6 +128,16 @@ final class ExecutorComponent implements ExecutorPlugin {
       context.send(message);
     }
     return started;
+  }
+
+  private static RoundTrips startTrips(PluginContext context, Jvm jvm) {
+    long intervalMs = jvm.settings().number("ping.interval.ms", 10_000, 0);
+    if (intervalMs == 0) {
+      return null;
+    }
+    RoundTrips trips = new RoundTrips(context::ask, jvm.recorder(), intervalMs);
+    trips.start();
+    return trips;
   }
 
   /** Reports a failure through the driver, as there is no file here to write it to. */

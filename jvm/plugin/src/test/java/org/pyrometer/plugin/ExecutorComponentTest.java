@@ -1,12 +1,14 @@
 package org.pyrometer.plugin;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.codahale.metrics.MetricRegistry;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -63,7 +65,7 @@ class ExecutorComponentTest {
 
     @Override
     public Object ask(Object message) {
-      return null;
+      return message.equals(RoundTrips.QUESTION) ? 77L : null;
     }
   }
 
@@ -88,24 +90,38 @@ class ExecutorComponentTest {
     component.onTaskStart();
     FakeTasks.leave();
     component.onTaskFailed(null);
+    Path used = Jvm.current().folder();
+    assertTimeoutPreemptively(
+        Duration.ofSeconds(20),
+        () -> {
+          while (!records(used).contains("\"driver_mono_ns\":77,")) {
+            Thread.sleep(5);
+          }
+        });
     component.shutdown();
 
     assertEquals(1, context.sent.size(), context.sent.toString());
     assertTrue(context.sent.get(0).toString().startsWith("executor 3"), context.sent.toString());
     String message = (String) context.sent.get(0);
     assertTrue(message.contains("cannot write to " + missing), message);
-    Path used = Jvm.current().folder();
     assertTrue(message.contains(used.toString()), message);
-    List<Path> files;
-    try (var found = Files.list(used)) {
-      files = found.toList();
-    }
-    assertEquals(1, files.size());
-    String records = Files.readString(files.get(0));
+    String records = records(used);
     assertTrue(records.contains("\"app_id\":\"app-9\",\"app_name\":\"x\""), records);
     assertTrue(records.contains("\"task\":5"), records);
     assertTrue(records.contains("\"ok\":false"), records);
-    Files.delete(files.get(0));
+    Files.delete(only(used));
     Files.delete(used);
+  }
+
+  private static String records(Path folder) throws IOException {
+    return Files.readString(only(folder));
+  }
+
+  private static Path only(Path folder) throws IOException {
+    try (var found = Files.list(folder)) {
+      List<Path> files = found.toList();
+      assertEquals(1, files.size());
+      return files.get(0);
+    }
   }
 }
