@@ -43,6 +43,12 @@ pub struct Line<'a> {
     pub mono_ns: Option<i64>,
     /// Time of the record, Unix.
     pub wall_ns: Option<i64>,
+    /// When an executor asked the driver for its time, CLOCK_MONOTONIC of the executor's host.
+    pub sent_mono_ns: Option<i64>,
+    /// What the driver answered, CLOCK_MONOTONIC of its host.
+    pub driver_mono_ns: Option<i64>,
+    /// When the answer was there, CLOCK_MONOTONIC of the executor's host.
+    pub received_mono_ns: Option<i64>,
     /// Readings of an `mx` record.
     pub values: Option<BTreeMap<String, i64>>,
     /// What was dropped.

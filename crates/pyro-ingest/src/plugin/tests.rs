@@ -180,6 +180,8 @@ fn what_cannot_be_read_is_counted_with_its_place() {
         r#"{"k":"task_start","tid":"x"}"#,
         r#"{"k":"clock","mono_ns":1}"#,
         r#"{"k":"new"}"#,
+        r#"{"k":"ping","sent_mono_ns":1,"driver_mono_ns":-5,"received_mono_ns":2}"#,
+        r#"{"k":"ping","sent_mono_ns":1,"driver_mono_ns":-5}"#,
         r#"{"k":"bye","mono_ns":4000,"written":8,"dropped":0,"own_cpu_ns":90}"#,
     ]));
     let report = case.ingest();
@@ -194,7 +196,7 @@ fn what_cannot_be_read_is_counted_with_its_place() {
             report.doubts[0].line,
             report.doubts[0].byte_offset
         ),
-        (3, Some(2), Some(first))
+        (4, Some(2), Some(first))
     );
     assert_eq!(
         (report.doubts[1].count, report.doubts[1].line),
