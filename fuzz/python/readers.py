@@ -15,6 +15,7 @@ from pyrometer.experiments.plan.source import read_source
 from pyrometer.experiments.studies.plan import read_study
 from pyrometer.store.iteration_lines import read_iterations
 from pyrometer.store.manifest import read_manifest
+from pyrometer.store.ping_lines import read_pings
 from pyrometer.trial.yaml_file import parse
 from pyrometer.workloads.custom.workload_file import conf, prepared, read, variants
 
@@ -46,6 +47,7 @@ class Readers:
             "journal": lambda data: (self._file("journal.ndjson", data), read_journal(self.folder)),
             "json": self._json,
             "manifest": self._manifest,
+            "pings": lambda data: read_pings([self._file("plugin-executor-1-1.ndjson", data)]),
             "plan": lambda data: (self._file("experiment.json", data), read_plan(self.folder)),
             "study": lambda data: read_study(str(self._file("study.yaml", data))),
             "workload": self._workload,
@@ -101,6 +103,10 @@ def seeds() -> dict[str, list[bytes]]:
         "manifest": [
             (run / "manifest.json").read_bytes(),
             RUNNING.replace(b'"host": {}', b'"host": {}, "launcher": {"pid": 1, "start_ticks": 1}'),
+        ],
+        "pings": [
+            b'{"k":"process","host":"a"}\n'
+            b'{"k":"ping","sent_mono_ns":1,"driver_mono_ns":-9,"received_mono_ns":2}\n'
         ],
         "plan": [(EXAMPLES / "join" / "experiment.json").read_bytes()],
         "study": [(ROOT / "studies" / "jdks.yaml").read_bytes()],

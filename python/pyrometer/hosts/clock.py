@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pyrometer.core.estimate import Estimate
 from pyrometer.hosts.bounds import Floats
 from pyrometer.hosts.envelope import Envelope, envelope
-from pyrometer.hosts.limits import PPM, Limits
+from pyrometer.hosts.limits import PPM, SLEWED, Limits
 from pyrometer.hosts.messages import LONGEST_NS, Messages, Times
 from pyrometer.hosts.pieces import pieces
 from pyrometer.hosts.rates import rates
@@ -96,7 +96,7 @@ class HostClock:
     ([5000400, 15000100], [201, 201])
     """
 
-    def __init__(self, messages: Messages, limits: Limits = Limits()) -> None:  # noqa: B008
+    def __init__(self, messages: Messages, limits: Limits = SLEWED) -> None:
         bounds, self._start, self._origin = messages.bounds()
         found = pieces(bounds, limits)
         if found is None:

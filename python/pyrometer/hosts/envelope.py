@@ -41,8 +41,8 @@ class _Ceilings:
 class Envelope:
     """Every offset within the bounds whose rate is within `rates` lies in it, and no other limits.
 
-    It is the extension of McShane (1934) from the bounds to all times; Blum and Thiele (2004) find
-    it optimal for clocks of limited drift.
+    It is the extension of McShane (1934) from the bounds to all times; for clocks of limited
+    drift, of Blum and Thiele (Clock synchronization using packet streams).
     """
 
     def __init__(self, bounds: Bounds, rates: Rates) -> None:

@@ -11,7 +11,7 @@ from pyrometer.core import schema
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.units import counted, duration
 from pyrometer.hosts.clock import Aligned, HostClock
-from pyrometer.hosts.limits import Limits
+from pyrometer.hosts.limits import SLEWED, Limits
 from pyrometer.hosts.messages import Times
 from pyrometer.hosts.seen import Seen
 from pyrometer.hosts.wall import WallClock
@@ -42,7 +42,7 @@ class HostClocks:
     doubts: list[Doubt] = field(default_factory=list)
 
     @classmethod
-    def of(cls, seen: Seen, limits: Limits = Limits()) -> HostClocks:  # noqa: B008
+    def of(cls, seen: Seen, limits: Limits = SLEWED) -> HostClocks:
         """Estimate the clock of each host."""
         driver_wall = seen.walls.get(seen.driver_host) if seen.driver_host else None
         found = cls(seen.driver_host, {}, {}, driver_wall)

@@ -45,5 +45,8 @@ class Limits:
             raise ValueError(f"wander_ppm must be at least 0, not {self.wander_ppm}")
 
 
+SLEWED = Limits()
+"""Clocks that NTP may slew anyhow."""
+
 STEADY = Limits(wander_ppm=0.0)
 """Clocks that nobody slews, at one temperature."""

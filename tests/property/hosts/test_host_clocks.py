@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.support.clocks import MS, PPM, PlantedClock, S, delays, times
 
 from pyrometer.hosts.clock import HostClock
-from pyrometer.hosts.limits import STEADY, Limits
+from pyrometer.hosts.limits import SLEWED, STEADY, Limits
 from pyrometer.hosts.messages import Messages
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -89,7 +89,7 @@ def test_a_drift_that_wanders_is_within_the_bound_for_it(case) -> None:  # type:
     SEEDS,
     st.sampled_from([2 * S, 3600 * S, -5 * S]),
     STEADY_RATE,
-    st.sampled_from([STEADY, Limits()]),
+    st.sampled_from([STEADY, SLEWED]),
 )
 def test_a_host_that_was_suspended_has_two_pieces_and_the_truth_is_in_both(
     seed: int, step: int, rate: float, limits: Limits
@@ -196,7 +196,7 @@ def test_neither_order_nor_origin_matters(case, seed: int, shift: int) -> None: 
 @given(
     st.lists(st.tuples(st.integers(0, 10**12), st.integers(0, 10**12)), min_size=1, max_size=60),
     st.lists(st.tuples(st.integers(0, 10**12), st.integers(0, 10**12)), max_size=60),
-    st.sampled_from([STEADY, Limits(), Limits(wander_ppm=20), Limits(drift_ppm=0)]),
+    st.sampled_from([STEADY, SLEWED, Limits(wander_ppm=20), Limits(drift_ppm=0)]),
 )
 @example([(0, 0)], [], STEADY)
 @example([(0, 5)], [(0, 0)], STEADY)

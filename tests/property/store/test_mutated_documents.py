@@ -14,8 +14,8 @@ from pyrometer.core.errors import PyrometerError
 
 FUZZ = Path(__file__).parents[3] / "fuzz" / "python"
 NAMES = [
-    "constraint", "exit", "experiment", "iterations", "journal", "json", "manifest", "plan",
-    "study", "workload", "yaml",
+    "constraint", "exit", "experiment", "iterations", "journal", "json", "manifest", "pings",
+    "plan", "study", "workload", "yaml",
 ]  # fmt: skip
 
 
