@@ -80,6 +80,15 @@ class HostClock:
     limits : Limits
         What is assumed of both clocks.
 
+    Attributes
+    ----------
+    limits : Limits
+        The same.
+    messages_count : int
+        How many messages there are.
+    pieces : tuple of Piece
+        In the order of time; more than one where the clock broke its limits.
+
     Raises
     ------
     ValueError

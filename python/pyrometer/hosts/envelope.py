@@ -39,10 +39,10 @@ class _Ceilings:
 
 
 class Envelope:
-    """Every offset within the bounds whose rate is within `rates` lies in it, and no other limits.
+    """Every offset that keeps within bounds and rates lies in it, and both of its ends do so.
 
-    It is the extension of McShane (1934) from the bounds to all times; for clocks of limited
-    drift, of Blum and Thiele (Clock synchronization using packet streams).
+    It is the extension of McShane (1934) from the bounds to all times; for clocks of limited drift
+    that of Blum and Thiele (Clock synchronization using packet streams).
     """
 
     def __init__(self, bounds: Bounds, rates: Rates) -> None:

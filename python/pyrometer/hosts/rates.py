@@ -47,7 +47,8 @@ def rates(bounds: Bounds, limits: Limits) -> Rates | None:
     if low - high > 2 * wander + TOLERANCE_NS / max(span, TOLERANCE_NS):
         return None
     # A constant may be further off by what the rate wanders, and the rate as far from the constant.
-    found = Rates(max(-most, min(low, high) - 2 * wander), min(most, max(low, high) + 2 * wander))
+    low, high = low - 2 * wander, high + 2 * wander
+    found = Rates(max(-most, min(low, high)), min(most, max(low, high)))
     return found if found.low <= found.high else None
 
 
