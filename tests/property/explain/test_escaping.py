@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -130,6 +130,7 @@ def test_sarif_is_json_without_controls_links_and_placeholders(text: str) -> Non
             assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", said)
 
 
+@settings(max_examples=20, deadline=None)
 @given(hostile.map(lambda text: text * 400))
 def test_long_texts_are_cut(text: str) -> None:
     found = findings(text)
