@@ -1,0 +1,9 @@
+//! Chunks to files again.
+
+mod folder;
+mod stream;
+mod tally;
+
+pub use folder::{Joined, JoinedStream, join_folder};
+pub use stream::{Joiner, Taken};
+pub use tally::Tally;

@@ -1,0 +1,116 @@
+//! One stream: which bytes of each chunk become part of the file. Touches no file.
+
+use crate::format::{Chunk, Fault};
+use crate::header::Kind;
+use crate::join::tally::Tally;
+
+/// What to do with the file for a chunk.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// Cut the file back to this length first.
+    pub cut_to: Option<u64>,
+    /// Then append these bytes of the payload.
+    pub from: usize,
+    /// Where they end.
+    pub to: usize,
+}
+
+/// Joins the chunks of one stream, given in the order of their numbers.
+#[derive(Debug, Default)]
+pub struct Joiner {
+    kind: Option<Kind>,
+    next: u64,
+    /// Where in the file that was sent the next chunk should begin.
+    position: u64,
+    /// Length of the made file up to where the last whole unit ends.
+    whole: u64,
+    /// A gap was met, and no unit has begun behind it yet.
+    in_gap: bool,
+    /// Figures so far.
+    pub tally: Tally,
+}
+
+impl Joiner {
+    /// Takes the chunk of this number, or what is wrong with it.
+    pub fn take(&mut self, sequence: u64, chunk: Result<&Chunk, Fault>) -> Taken {
+        self.tally.missing_count += sequence.saturating_sub(self.next);
+        self.next = sequence.saturating_add(1);
+        match chunk.and_then(|chunk| self.fits(sequence, chunk)) {
+            Ok(chunk) => self.append(chunk),
+            Err(fault) => {
+                self.tally.damaged_count += 1;
+                self.tally.damage.get_or_insert(fault.to_string());
+                Taken::default()
+            }
+        }
+    }
+
+    fn fits<'a>(&mut self, sequence: u64, chunk: &'a Chunk) -> Result<&'a Chunk, Fault> {
+        if chunk.header.sequence != sequence {
+            return Err(Fault::Damaged("its name has another number"));
+        }
+        if *self.kind.get_or_insert(chunk.header.kind) != chunk.header.kind {
+            return Err(Fault::Damaged("it is of another kind than those before"));
+        }
+        Ok(chunk)
+    }
+
+    fn append(&mut self, chunk: &Chunk) -> Taken {
+        let (header, tally) = (&chunk.header, &mut self.tally);
+        let length = chunk.payload.len() as u64;
+        let end = header.offset.saturating_add(length);
+        tally.chunks_count += 1;
+        tally.ended = header.last;
+        tally.last_wall_ns = Some(header.cut_wall_ns);
+        let mut taken = Taken {
+            to: chunk.payload.len(),
+            ..Taken::default()
+        };
+        if header.offset > self.position {
+            let gap = header.offset - self.position;
+            let dropped = gap.min(header.skipped_bytes);
+            tally.dropped_bytes += dropped;
+            tally.missing_bytes += gap - dropped;
+            self.in_gap = true;
+            let at = self.whole_or(header.kind);
+            self.tally.gap_at_byte.get_or_insert(at);
+        }
+        let tally = &mut self.tally;
+        let repeated = self.position.min(end).saturating_sub(header.offset);
+        tally.repeated_bytes += repeated;
+        taken.from = repeated as usize;
+        self.position = self.position.max(end);
+        if self.in_gap {
+            if !(header.kind.resumes() && header.begins_whole && repeated == 0) {
+                tally.left_out_bytes += length - repeated;
+                taken.from = taken.to;
+                return taken;
+            }
+            self.in_gap = false;
+            if tally.bytes_count > self.whole {
+                tally.left_out_bytes += tally.bytes_count - self.whole;
+                tally.bytes_count = self.whole;
+                taken.cut_to = Some(self.whole);
+            }
+        }
+        if header.begins_whole && repeated == 0 {
+            self.whole = tally.bytes_count;
+        }
+        tally.bytes_count += length - repeated;
+        if header.ends_whole {
+            self.whole = tally.bytes_count;
+        }
+        taken
+    }
+
+    /// Where a gap lies in the made file: behind the last whole unit, if what follows is used.
+    fn whole_or(&self, kind: Kind) -> u64 {
+        match kind.resumes() {
+            true => self.whole,
+            false => self.tally.bytes_count,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
