@@ -1,0 +1,157 @@
+//! What the command line of a JVM says of its part in a Spark application.
+
+use serde::Serialize;
+
+/// Part in an application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Runs tasks.
+    Executor,
+    /// Runs the application's own code.
+    Driver,
+}
+
+/// What started it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Manager {
+    /// Spark's own cluster manager, or `local-cluster`.
+    Standalone,
+    /// Hadoop YARN.
+    Yarn,
+    /// Kubernetes.
+    Kubernetes,
+}
+
+/// What a command line says. It is said by whoever started the process: names are data, nothing more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// Part in the application.
+    pub role: Role,
+    /// What started it; `None`: the command line does not say.
+    pub manager: Option<Manager>,
+    /// Application id.
+    pub app: Option<String>,
+    /// Executor id, or `driver`.
+    pub executor: String,
+    /// Cores that Spark gives it.
+    pub cores: Option<u32>,
+    /// Host as the driver knows it.
+    pub hostname: Option<String>,
+    /// Name of its pod.
+    pub pod: Option<String>,
+    /// Resource profile.
+    pub resource_profile: Option<u32>,
+}
+
+/// Main classes of executors.
+const EXECUTORS: [(&str, Manager); 3] = [
+    (
+        "org.apache.spark.executor.CoarseGrainedExecutorBackend",
+        Manager::Standalone,
+    ),
+    (
+        "org.apache.spark.executor.YarnCoarseGrainedExecutorBackend",
+        Manager::Yarn,
+    ),
+    (
+        "org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend",
+        Manager::Kubernetes,
+    ),
+];
+
+/// Main classes of JVMs that run a driver. `SparkSubmit` does so unless it hands the application to the cluster.
+const DRIVERS: [(&str, Option<Manager>); 3] = [
+    ("org.apache.spark.deploy.SparkSubmit", None),
+    (
+        "org.apache.spark.deploy.worker.DriverWrapper",
+        Some(Manager::Standalone),
+    ),
+    (
+        "org.apache.spark.deploy.yarn.ApplicationMaster",
+        Some(Manager::Yarn),
+    ),
+];
+
+/// Words of the JVM that are followed by a value of their own.
+const WITH_VALUE: [&str; 9] = [
+    "-cp",
+    "-classpath",
+    "--class-path",
+    "-p",
+    "--module-path",
+    "--add-modules",
+    "--add-opens",
+    "--add-exports",
+    "--add-reads",
+];
+
+/// Reads the words of a command line; `None`: no executor and no driver.
+pub fn claim(words: &[&str]) -> Option<Claim> {
+    let (program, rest) = words.split_first()?;
+    // Shells and `tini` that start a JVM have the same words, or one word that holds them.
+    let program = program.rsplit('/').next()?;
+    if !program.starts_with("java") {
+        return None;
+    }
+    let (class, options) = main_class(rest)?;
+    let executor = EXECUTORS.iter().find(|(name, _)| *name == class);
+    let driver = DRIVERS.iter().find(|(name, _)| *name == class);
+    match (executor, driver) {
+        (Some(&(_, manager)), _) => Some(Claim {
+            role: Role::Executor,
+            manager: Some(manager),
+            app: Some(value(options, "--app-id")?.to_owned()),
+            executor: value(options, "--executor-id")?.to_owned(),
+            cores: number(options, "--cores"),
+            hostname: value(options, "--hostname").map(str::to_owned),
+            pod: value(options, "--podName").map(str::to_owned),
+            resource_profile: number(options, "--resourceProfileId"),
+        }),
+        (None, Some(&(_, manager))) if !handed_over(options) => Some(Claim {
+            role: Role::Driver,
+            manager,
+            app: None,
+            executor: "driver".to_owned(),
+            cores: None,
+            hostname: None,
+            pod: None,
+            resource_profile: None,
+        }),
+        _ => None,
+    }
+}
+
+/// The main class, and what follows it.
+fn main_class<'a, 'b>(words: &'b [&'a str]) -> Option<(&'a str, &'b [&'a str])> {
+    let mut at = 0;
+    loop {
+        let word = words.get(at)?;
+        match word {
+            word if WITH_VALUE.contains(word) => at += 2,
+            word if word.starts_with(['-', '@']) => at += 1,
+            word => return Some((word, &words[at + 1..])),
+        }
+    }
+}
+
+/// The first value of an option.
+fn value<'a>(options: &[&'a str], name: &str) -> Option<&'a str> {
+    let at = options.iter().position(|word| *word == name)?;
+    options.get(at + 1).copied()
+}
+
+fn number(options: &[&str], name: &str) -> Option<u32> {
+    value(options, name)?.parse().ok()
+}
+
+/// Whether `SparkSubmit` only hands an application to a cluster, or asks after one.
+fn handed_over(options: &[&str]) -> bool {
+    let asks = ["--kill", "--status", "--version", "--help"];
+    let mode = options
+        .iter()
+        .find_map(|word| word.strip_prefix("--deploy-mode="));
+    mode.or(value(options, "--deploy-mode")) == Some("cluster")
+        || options.iter().any(|word| asks.contains(word))
+}

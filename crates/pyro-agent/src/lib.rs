@@ -1,0 +1,10 @@
+//! The agent of a host: finds executors, records them, and ships what was recorded.
+#![forbid(unsafe_code)]
+
+pub mod args;
+pub mod executors;
+mod own_use;
+pub mod ship;
+mod stop;
+mod stores;
+pub mod verbs;

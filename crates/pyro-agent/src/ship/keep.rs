@@ -1,0 +1,124 @@
+//! The file in the raw folder in which a shipper remembers what it has shipped. Whoever else writes there may
+//! spoil it, and loses by that what is shipped of this folder; a link in its place leads nowhere.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::path::Path;
+
+use rustix::fs::{self, AtFlags, FlockOperation, Mode, OFlags, flock};
+use rustix::io::Errno;
+
+use crate::ship::ports::Keep;
+
+const NAME: &str = ".shipping.json";
+const LOCK: &str = ".shipping.lock";
+/// A state of thousands of files is smaller.
+const MAX_BYTES: u64 = 16 << 20;
+
+const OURS: OFlags = OFlags::NOFOLLOW
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::CLOEXEC);
+
+/// The file, and the right to be the only one that ships the folder.
+#[derive(Debug)]
+pub struct KeptFile {
+    folder: File,
+    _lock: File,
+}
+
+impl KeptFile {
+    /// Takes the folder.
+    ///
+    /// # Errors
+    /// If somebody else ships it, or nothing can be written there.
+    pub fn take(raw: &Path) -> io::Result<Self> {
+        let folder = open_folder(raw)?;
+        let how = OURS | OFlags::RDWR | OFlags::CREATE;
+        let lock = File::from(fs::openat(&folder, LOCK, how, Mode::RUSR | Mode::WUSR)?);
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|_| io::Error::other("another agent ships this folder"))?;
+        Ok(Self {
+            folder,
+            _lock: lock,
+        })
+    }
+}
+
+impl Keep for KeptFile {
+    fn load(&mut self) -> io::Result<Option<String>> {
+        let mut text = String::new();
+        match fs::openat(&self.folder, NAME, OURS, Mode::empty()) {
+            Ok(file) => File::from(file).take(MAX_BYTES).read_to_string(&mut text)?,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Some(text))
+    }
+
+    fn save(&mut self, text: &str) -> io::Result<()> {
+        replace(&self.folder, NAME, text)
+    }
+}
+
+/// Replaces a file of an open folder, whole or not at all; a link in its place is replaced, and not followed.
+///
+/// # Errors
+/// What the system says.
+pub fn replace(folder: &File, name: &str, text: &str) -> io::Result<()> {
+    let temporary = format!(".{name}.tmp");
+    match fs::unlinkat(folder, &temporary, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let how = OURS | OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+    let file = fs::openat(folder, &temporary, how, Mode::RUSR | Mode::WUSR)?;
+    File::from(file).write_all(text.as_bytes())?;
+    Ok(fs::renameat(folder, &temporary, folder, name)?)
+}
+
+/// Opens a folder that is no link.
+///
+/// # Errors
+/// What the system says.
+pub fn open_folder(path: &Path) -> io::Result<File> {
+    let how = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(File::from(fs::open(path, how, Mode::empty())?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_ships_a_folder_and_the_next_remembers() {
+        let raw = tempfile::tempdir().unwrap();
+        let mut one = KeptFile::take(raw.path()).unwrap();
+        assert_eq!(one.load().unwrap(), None);
+        one.save("first").unwrap();
+        one.save("second").unwrap();
+        let other = KeptFile::take(raw.path()).unwrap_err();
+        assert!(other.to_string().contains("another agent"), "{other}");
+        drop(one);
+        let mut next = KeptFile::take(raw.path()).unwrap();
+        assert_eq!(next.load().unwrap().as_deref(), Some("second"));
+    }
+
+    #[test]
+    fn links_in_its_place_lead_nowhere() {
+        use std::os::unix::fs::symlink;
+        let (raw, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let victim = other.path().join("victim");
+        std::fs::write(&victim, "precious").unwrap();
+        symlink(&victim, raw.path().join(NAME)).unwrap();
+        symlink(&victim, raw.path().join("..shipping.json.tmp")).unwrap();
+        let mut kept = KeptFile::take(raw.path()).unwrap();
+        assert!(kept.load().is_err());
+        kept.save("ours").unwrap();
+        assert_eq!(kept.load().unwrap().as_deref(), Some("ours"));
+        assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");
+        drop(kept);
+        std::fs::remove_file(raw.path().join(LOCK)).unwrap();
+        symlink(&victim, raw.path().join(LOCK)).unwrap();
+        assert!(KeptFile::take(raw.path()).is_err());
+    }
+}

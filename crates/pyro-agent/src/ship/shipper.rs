@@ -1,0 +1,380 @@
+//! The shipper of one raw folder.
+
+use std::collections::BTreeMap;
+use std::{io, mem};
+
+use pyro_chunks::{Cut, Kind, MAX_PAYLOAD_BYTES, Source, chunk_key, encode, kind_of, stream_key};
+
+use crate::ship::backoff::Backoff;
+use crate::ship::look::{current, next_cut};
+use crate::ship::ports::{Clock, Files, Keep, Seen, Store};
+use crate::ship::progress::{MAX_PIECE_BYTES, Piece, Progress};
+use crate::ship::report::Report;
+use crate::ship::spool::admits;
+use crate::ship::state::State;
+
+/// More files of a folder are not followed.
+const MAX_FILES: usize = 4096;
+/// Blocks are given back in whole pages.
+const PAGE_BYTES: u64 = 4096;
+
+const _: () = assert!(MAX_PIECE_BYTES <= MAX_PAYLOAD_BYTES);
+
+/// How to ship.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Bytes that wait for the store at most.
+    pub spool_bytes: u64,
+    /// Give the disk back what has been shipped.
+    pub free: bool,
+    /// A round puts for no longer, so that what is appended meanwhile is looked at.
+    pub round_ns: i64,
+    /// Differs between hosts.
+    pub seed: u64,
+}
+
+/// What became of a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Round {
+    /// Something waits for the store.
+    pub waiting: bool,
+}
+
+/// Ships one folder.
+pub struct Shipper<F, S, K, C> {
+    files: F,
+    store: S,
+    keep: K,
+    clock: C,
+    options: Options,
+    state: State,
+    saved: String,
+    backoff: Backoff,
+    /// Attempts at the first piece of a file that failed in a row.
+    failures: BTreeMap<String, u32>,
+    /// What the disk may have back once the state is saved.
+    to_free: Vec<(Seen, u64, u64)>,
+    window: Vec<u8>,
+    report: Report,
+}
+
+impl<F: Files, S: Store, K: Keep, C: Clock> Shipper<F, S, K, C> {
+    /// Goes on where the last shipper of this folder ended, or was killed. `source` counts where there was none: its
+    /// attempt is that of the state otherwise.
+    ///
+    /// # Errors
+    /// If the folder is shipped under another name, or its state cannot be read.
+    pub fn begin(
+        files: F,
+        store: S,
+        mut keep: K,
+        clock: C,
+        source: Source,
+        options: Options,
+    ) -> Result<Self, String> {
+        let kept = keep.load().map_err(|error| error.to_string())?;
+        let state = match kept {
+            None => State::begin(source),
+            Some(text) => {
+                let state = State::parse(&text)
+                    .ok_or("the record of what was shipped of this folder cannot be read")?;
+                let was = &state.source;
+                if (&was.app, &was.executor, &was.host)
+                    != (&source.app, &source.executor, &source.host)
+                {
+                    return Err(format!(
+                        "this folder is shipped as {} {} of {}",
+                        was.app, was.executor, was.host
+                    ));
+                }
+                state
+            }
+        };
+        let backoff = Backoff::new(options.seed);
+        Ok(Self {
+            files,
+            store,
+            keep,
+            clock,
+            options,
+            state,
+            saved: String::new(),
+            backoff,
+            failures: BTreeMap::new(),
+            to_free: Vec::new(),
+            window: Vec::new(),
+            report: Report::default(),
+        })
+    }
+
+    /// Takes what was appended, and puts what waits. With `ended` nobody writes any more: what is not whole
+    /// is taken too.
+    pub fn round(&mut self, ended: bool) -> Round {
+        let until_ns = self.clock.mono_ns().saturating_add(self.options.round_ns);
+        let seen = self.files.list().map(|seen| self.look(seen, ended));
+        let seen = seen.inspect_err(|error| self.report.last_problem = Some(error.to_string()));
+        // Files that cannot be listed for once are not gone.
+        let due = seen.is_ok() && self.backoff.is_due(self.clock.mono_ns());
+        if due {
+            self.mark_tried();
+        }
+        // What may be put is known before it is put: a piece is never cut anew under a number that the store may have.
+        if self.save() {
+            self.free();
+        }
+        if let (true, Ok(seen)) = (due, &seen) {
+            let probing = self.backoff.failures() > 0;
+            if self.put_all(seen, until_ns) && probing {
+                self.mark_tried();
+                self.save();
+                self.put_all(seen, until_ns);
+            }
+        }
+        let waiting = self.state.files.values().any(|file| !file.queue.is_empty());
+        if ended && self.save() {
+            self.free();
+        }
+        Round { waiting }
+    }
+
+    /// Figures as of now.
+    pub fn report(&self) -> Report {
+        let pieces = self.state.files.values().flat_map(|file| &file.queue);
+        Report {
+            waiting_bytes: self.state.waiting_bytes(),
+            oldest_wall_ns: pieces.map(|piece| piece.cut_wall_ns).min(),
+            dropped_bytes: self.state.dropped_bytes(),
+            lost_bytes: self.state.lost_bytes,
+            files_count: self.state.files.len() as u64,
+            ..self.report.clone()
+        }
+    }
+
+    /// Whose streams these are.
+    pub fn source(&self) -> &Source {
+        &self.state.source
+    }
+
+    /// Looks at every file; returns those that are followed by their names.
+    fn look(&mut self, seen: Vec<Seen>, ended: bool) -> BTreeMap<String, Seen> {
+        let mut followed = BTreeMap::new();
+        let mut left_out = 0;
+        let files_count = seen.len();
+        for file in seen {
+            let files = &self.state.files;
+            if !files.contains_key(&file.name) && files.len() >= MAX_FILES {
+                left_out += 1;
+                continue;
+            }
+            let known = self.state.files.remove(&file.name);
+            let (mut progress, lost_bytes) = current(&mut self.files, known, &file);
+            self.state.lost_bytes += lost_bytes;
+            let ended = ended || file.gone;
+            if kind_of(&file.name) != Kind::Whole {
+                self.take(&file, &mut progress, files_count, ended);
+            } else if file.length > MAX_PIECE_BYTES as u64 {
+                left_out += 1;
+            } else {
+                let version = (file.length, file.modified_ns);
+                if progress.version != Some(version) || (ended && !progress.ended) {
+                    progress.take_version(version, ended, self.clock.wall_ns());
+                }
+            }
+            if file.gone && progress.ended && progress.queue.is_empty() {
+                self.files.release(&file);
+            }
+            self.state.files.insert(file.name.clone(), progress);
+            followed.insert(file.name.clone(), file);
+        }
+        self.report.files_left_out_count = left_out + self.files.unopened_count();
+        followed
+    }
+
+    /// Takes or drops what is whole behind the last place.
+    fn take(&mut self, file: &Seen, progress: &mut Progress, files: usize, ended: bool) {
+        let before = progress.taken_to;
+        while progress.taken_to < file.length {
+            let available = file.length - progress.taken_to;
+            let window = &mut self.window;
+            let cut = match next_cut(&mut self.files, file, progress, window, ended) {
+                Ok(cut) => cut,
+                Err(error) => {
+                    self.report.last_problem = Some(format!("{}: {error}", file.name));
+                    return;
+                }
+            };
+            if cut.length == 0 {
+                break;
+            }
+            let own = progress.waiting_bytes();
+            let total = self.state.waiting_bytes() + own;
+            if admits(total, own, files, self.options.spool_bytes) {
+                let last = ended && cut.length as u64 == available;
+                progress.take(cut, last, self.clock.wall_ns());
+            } else {
+                progress.drop_cut(cut);
+            }
+        }
+        if ended && !progress.ended {
+            let then = progress.at;
+            progress.take(Cut { length: 0, then }, true, self.clock.wall_ns());
+        }
+        let gap_from = before.max(progress.taken_to - progress.skipped_bytes);
+        if gap_from < progress.taken_to {
+            self.to_free
+                .push((file.clone(), gap_from, progress.taken_to));
+        }
+    }
+
+    /// Marks what this round may put: all, or one piece to see whether the store is back.
+    fn mark_tried(&mut self) {
+        let all = self.backoff.failures() == 0;
+        for file in self.state.files.values_mut() {
+            let pieces = if all { file.queue.len() } else { 1 };
+            for piece in file.queue.iter_mut().take(pieces) {
+                piece.tried = true;
+            }
+        }
+    }
+
+    /// Puts what may be put; whether the store answers.
+    fn put_all(&mut self, seen: &BTreeMap<String, Seen>, until_ns: i64) -> bool {
+        let (mut failed, mut answered) = (Vec::new(), false);
+        // A second file shows whether it is the store or the first object that is at fault.
+        while failed.len() < 2
+            && let Some(name) = self.next_of(&failed)
+        {
+            match self.put(&name, seen.get(&name)) {
+                Ok(false) => {}
+                Ok(true) => {
+                    answered = true;
+                    self.failures.remove(&name);
+                    self.backoff.succeeded();
+                    self.report.away_since_wall_ns = None;
+                }
+                Err(failure) => {
+                    self.report.failed_puts_count += 1;
+                    self.report.last_failure = Some(failure);
+                    *self.failures.entry(name.clone()).or_default() += 1;
+                    failed.push(name);
+                }
+            }
+            if self.clock.mono_ns() >= until_ns {
+                break;
+            }
+        }
+        let away = failed.len() == 2 || !failed.is_empty() && !answered;
+        if away {
+            let now = self.clock.wall_ns();
+            self.report.away_since_wall_ns.get_or_insert(now);
+            self.backoff.failed(self.clock.mono_ns());
+        }
+        !away
+    }
+
+    /// The file whose first piece is next: the one that failed least, then the oldest.
+    fn next_of(&self, failed: &[String]) -> Option<String> {
+        let files = self
+            .state
+            .files
+            .iter()
+            .filter(|(name, _)| !failed.contains(name));
+        let pieces = files.filter_map(|(name, file)| Some((name, file.queue.front()?)));
+        let ready = pieces.filter(|(_, piece)| piece.tried);
+        let order = |(name, piece): &(&String, &Piece)| {
+            let failures = self.failures.get(*name).copied().unwrap_or(0);
+            (failures, piece.cut_wall_ns)
+        };
+        ready.min_by_key(order).map(|(name, _)| name.clone())
+    }
+
+    /// Puts the first piece of a file; false for one that cannot be read: it is lost.
+    fn put(&mut self, name: &str, seen: Option<&Seen>) -> Result<bool, String> {
+        let Some(progress) = self.state.files.get_mut(name) else {
+            return Ok(false);
+        };
+        let Some(piece) = progress.queue.front().cloned() else {
+            return Ok(false);
+        };
+        let kind = kind_of(name);
+        let length = match (kind, seen) {
+            (Kind::Whole, Some(seen)) => seen.length,
+            _ => piece.length,
+        };
+        let read = match seen {
+            _ if length == 0 => {
+                self.window.clear();
+                Ok(())
+            }
+            Some(seen) => self
+                .files
+                .read(seen, piece.offset, length as usize, &mut self.window),
+            None => Err(io::ErrorKind::NotFound.into()),
+        };
+        if let Err(error) = read {
+            self.report.last_problem = Some(format!("{name}: {error}"));
+            self.state.lost_bytes += progress.lose_front();
+            return Ok(false);
+        }
+        let source = &self.state.source;
+        let header = progress.header(&piece, source, name, kind);
+        let object = encode(&header, &self.window).map_err(|fault| fault.to_string())?;
+        let stream = stream_key(source, name, progress.generation);
+        self.store
+            .put(&chunk_key(&stream, piece.sequence), &object)?;
+        progress.arrived();
+        self.report.chunks_count += 1;
+        self.report.payload_bytes += length;
+        self.report.stored_bytes += object.len() as u64;
+        if self.options.free
+            && let (Some(seen), true) = (seen, kind != Kind::Whole)
+        {
+            let (from, to) = (
+                progress.freed_to,
+                progress.shipped_to() / PAGE_BYTES * PAGE_BYTES,
+            );
+            progress.freed_to = progress.freed_to.max(to);
+            self.to_free
+                .extend((from < to).then(|| (seen.clone(), from, to)));
+        }
+        Ok(true)
+    }
+
+    /// Saves the state; whether what it says is safe now.
+    fn save(&mut self) -> bool {
+        let text = self.state.text();
+        if text == self.saved {
+            return true;
+        }
+        match self.keep.save(&text) {
+            Ok(()) => {
+                self.saved = text;
+                true
+            }
+            Err(error) => {
+                self.report.last_problem = Some(error.to_string());
+                false
+            }
+        }
+    }
+
+    /// Gives the disk back what the saved state says nobody needs.
+    fn free(&mut self) {
+        for (file, from, to) in mem::take(&mut self.to_free) {
+            if !self.options.free {
+                continue;
+            }
+            let (from, to) = (
+                from.next_multiple_of(PAGE_BYTES),
+                to / PAGE_BYTES * PAGE_BYTES,
+            );
+            if from < to
+                && let Err(error) = self.files.free(&file, from, to)
+                // One that was removed has given back everything.
+                && error.kind() != io::ErrorKind::NotFound
+            {
+                self.report.last_problem = Some(format!("{}: {error}", file.name));
+            }
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! The shipper in a world that fails as planned.
+
+mod joined;
+mod killed;
+mod spooled;
+mod steady;
+mod store;
+mod world;

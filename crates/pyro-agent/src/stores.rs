@@ -1,0 +1,45 @@
+//! The store that a URL names.
+
+use std::path::{Path, PathBuf};
+
+use crate::ship::{FolderStore, Store};
+
+/// Opens the store.
+///
+/// # Errors
+/// If it is of no known kind, or the URL is none.
+pub fn open(url: &str) -> Result<Box<dyn Store>, String> {
+    let folder = url
+        .strip_prefix("file://")
+        .or(url.starts_with('/').then_some(url));
+    match folder {
+        Some(folder) if Path::new(folder).is_absolute() => {
+            Ok(Box::new(FolderStore::new(PathBuf::from(folder))))
+        }
+        Some(_) => Err(format!("{url}: not an absolute path. Give file:///FOLDER")),
+        None => other(url),
+    }
+}
+
+fn other(_: &str) -> Result<Box<dyn Store>, String> {
+    Err("no store of this kind is known to this agent. Give file:///FOLDER".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::open;
+
+    #[test]
+    fn folders_are_stores_and_nothing_else_is() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().to_str().unwrap();
+        for url in [path.to_owned(), format!("file://{path}")] {
+            let mut store = open(&url).unwrap();
+            store.put("x/000000000000.chunk", b"object").unwrap();
+        }
+        assert!(root.path().join("x/000000000000.chunk").is_file());
+        for other in ["", "file://relative", "http://user:word@host/"] {
+            assert!(open(other).is_err(), "{other}");
+        }
+    }
+}

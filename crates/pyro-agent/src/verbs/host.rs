@@ -1,0 +1,190 @@
+//! `host`: finds the executors of this machine, has them recorded, and ships what was recorded.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::args::HostOptions;
+use crate::executors::{Executor, ProcTree, discover};
+use crate::own_use;
+use crate::ship::{Clock, SystemClock, replace};
+use crate::stop::Stop;
+use crate::verbs::session::Session;
+
+/// What streams of the host are called where those of an executor have application and executor.
+const OF_THE_HOST: (&str, &str) = ("host", "host");
+
+/// Records and ships until SIGTERM comes.
+///
+/// # Errors
+/// If it cannot begin.
+pub fn host(options: &HostOptions) -> Result<(), String> {
+    own_use::allow_open_files();
+    let stop = Stop::listen().map_err(|error| error.to_string())?;
+    let mut before = earlier(options);
+    let mut session = begin(options)?;
+    let mut recorder = Recorder::start(options, session.path());
+    let mut found = Found::default();
+    loop {
+        found.look(&session);
+        session.round(false, &recorder.state());
+        before.retain_mut(ship_rest);
+        if stop.wait(options.shipping.every) {
+            break;
+        }
+    }
+    recorder.stop();
+    let round = session.finish(true, &recorder.state(), "asked to stop");
+    if round.waiting {
+        // The next agent of this folder ships the rest.
+        return Err(format!(
+            "{} bytes did not reach the store",
+            session.waiting_bytes()
+        ));
+    }
+    let _ = fs::remove_dir_all(session.path());
+    Ok(())
+}
+
+/// Takes a new raw folder: a recorder begins its files anew.
+fn begin(options: &HostOptions) -> Result<Session, String> {
+    let at = |error| format!("{}: {error}", options.work_dir.display());
+    let mut private = fs::DirBuilder::new();
+    private.mode(0o700);
+    private
+        .recursive(true)
+        .create(&options.work_dir)
+        .map_err(at)?;
+    let birth = SystemClock::default().wall_ns();
+    let raw = options.work_dir.join(format!("{birth:x}"));
+    private.recursive(false).create(&raw).map_err(at)?;
+    Session::begin(&raw, OF_THE_HOST, &options.shipping, true)
+}
+
+/// Folders of agents that were killed before everything had arrived.
+fn earlier(options: &HostOptions) -> Vec<Session> {
+    let entries = fs::read_dir(&options.work_dir).into_iter().flatten();
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    paths
+        .filter_map(|path| Session::begin(&path, OF_THE_HOST, &options.shipping, true).ok())
+        .collect()
+}
+
+/// Ships what is left of an earlier folder; false, and no folder, once all of it has arrived.
+fn ship_rest(session: &mut Session) -> bool {
+    let waiting = session.finish(true, &Value::Null, "killed").waiting;
+    if !waiting {
+        let _ = fs::remove_dir_all(session.path());
+    }
+    waiting
+}
+
+/// Executors that were told to the recorder.
+#[derive(Default)]
+struct Found {
+    /// Processes that were looked at: a number that is not new is not looked at again while it is there.
+    seen: BTreeSet<i32>,
+}
+
+impl Found {
+    /// Looks at new processes, and writes a file for each executor: what the recorder follows, and what a reader
+    /// ties its rows to.
+    fn look(&mut self, session: &Session) {
+        let tree = ProcTree::new(Path::new("/proc"));
+        let Ok(pids) = tree.pids() else {
+            return;
+        };
+        let here: BTreeSet<i32> = pids.into_iter().collect();
+        self.seen.retain(|pid| here.contains(pid));
+        let new: Vec<i32> = here.difference(&self.seen).copied().collect();
+        let jvms: Vec<_> = new.iter().filter_map(|&pid| tree.jvm(pid)).collect();
+        self.seen.extend(new);
+        for executor in discover(&jvms) {
+            let name = file_name(&executor);
+            let content = json!({
+                "schema": "pyrometer/executor/1",
+                "wall_ns": SystemClock::default().wall_ns(),
+                "found": executor,
+            });
+            if replace(session.folder(), &name, &content.to_string()).is_err() {
+                // Once more in the next round.
+                self.seen.remove(&executor.pid);
+            }
+        }
+    }
+}
+
+fn file_name(executor: &Executor) -> String {
+    let started = executor.start_ticks.unwrap_or(0);
+    format!("executor-{started}-{}.json", executor.pid)
+}
+
+/// The probe, as a child.
+struct Recorder {
+    child: Option<Child>,
+    state: Value,
+}
+
+impl Recorder {
+    fn start(options: &HostOptions, raw: &Path) -> Self {
+        let program = options.probe.clone().or_else(beside_us);
+        let program = program.unwrap_or_else(|| PathBuf::from("pyro-probe"));
+        let own = std::process::id().to_string();
+        // It follows us and our children, and whoever a file of the folder names.
+        let child = Command::new(&program)
+            .args(["record", "--root-pid", &own, "--keeper-pid", &own])
+            .args(["--hz", &options.hz.to_string()])
+            .args(["--budget", &format!("{}%", options.budget)])
+            .args(["--host", &options.shipping.host.replace('/', "_")])
+            .arg("--raw-dir")
+            .arg(raw)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn();
+        match child {
+            Ok(child) => Self {
+                state: json!({"state": "running", "pid": child.id(), "reason": null}),
+                child: Some(child),
+            },
+            Err(error) => Self {
+                child: None,
+                state: json!({
+                    "state": "missing",
+                    "pid": null,
+                    "reason": format!("{}: {error}", program.display()),
+                }),
+            },
+        }
+    }
+
+    /// What there is to tell of it.
+    fn state(&mut self) -> Value {
+        if let Some(child) = &mut self.child
+            && let Ok(Some(status)) = child.try_wait()
+        {
+            self.state = json!({"state": "ended", "pid": child.id(), "reason": status.to_string()});
+            self.child = None;
+        }
+        self.state.clone()
+    }
+
+    /// Asks it to end, and waits until its last rows are written.
+    fn stop(&mut self) {
+        let Some(child) = &mut self.child else {
+            return;
+        };
+        let pid = rustix::process::Pid::from_child(child);
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        let _ = child.wait();
+        self.state();
+    }
+}
+
+fn beside_us() -> Option<PathBuf> {
+    let own = std::env::current_exe().ok()?;
+    Some(own.with_file_name("pyro-probe")).filter(|probe| probe.is_file())
+}

@@ -1,0 +1,11 @@
+//! What the program does, one verb a file.
+
+mod executors;
+mod host;
+mod reporter;
+mod session;
+mod ship;
+
+pub use executors::executors;
+pub use host::host;
+pub use ship::ship;

@@ -1,0 +1,75 @@
+//! The agent's account of itself, a file of the folder that it ships.
+
+use std::fs::File;
+use std::time::{Duration, Instant};
+
+use pyro_chunks::{Source, part};
+use serde_json::{Value, json};
+
+use crate::own_use;
+use crate::ship::{Clock, Report, SystemClock, replace};
+
+/// Without news the report is written so often.
+const AT_LEAST: Duration = Duration::from_secs(60);
+
+/// Writes the report when there is something to tell.
+pub struct Reporter {
+    folder: File,
+    name: String,
+    told: Option<(Instant, Value)>,
+}
+
+impl Reporter {
+    /// Reports go into this folder.
+    pub fn new(folder: File, host: &str) -> Self {
+        Self {
+            folder,
+            name: format!("agent-{}.report.json", part(host)),
+            told: None,
+        }
+    }
+
+    /// Writes the report if what went wrong or `also` changed, a minute has passed, or it is the last.
+    pub fn tell(
+        &mut self,
+        source: &Source,
+        report: &Report,
+        also: &Value,
+        end_reason: Option<&str>,
+    ) {
+        let news = json!([
+            report.dropped_bytes,
+            report.lost_bytes,
+            report.files_left_out_count,
+            report.last_failure,
+            report.last_problem,
+            report.away_since_wall_ns,
+            also,
+        ]);
+        let told = self.told.as_ref();
+        let is_due =
+            told.is_none_or(|(when, before)| when.elapsed() >= AT_LEAST || *before != news);
+        if !is_due && end_reason.is_none() {
+            return;
+        }
+        let content = json!({
+            "schema": "pyrometer/agent-report/1",
+            "state": if end_reason.is_some() { "finished" } else { "running" },
+            "end_reason": end_reason,
+            "agent_version": env!("CARGO_PKG_VERSION"),
+            "app": source.app,
+            "executor": source.executor,
+            "attempt": source.attempt,
+            "host": source.host,
+            "wall_ns": SystemClock::default().wall_ns(),
+            "own_cpu_ns": own_use::cpu_ns(),
+            "own_peak_rss_bytes": own_use::peak_rss_bytes(),
+            "shipping": report,
+            "recorder": also,
+        });
+        // One that cannot be written now is written with the next news.
+        if replace(&self.folder, &self.name, &content.to_string()).is_ok() {
+            self.told = Some((Instant::now(), news));
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! One raw folder that is shipped: from where its last shipper ended to where its writers do.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use pyro_chunks::Source;
+use serde_json::Value;
+
+use crate::args::Shipping;
+use crate::ship::{
+    Clock, Disk, KeptFile, Options, Round, Shipper, Store, SystemClock, open_folder,
+};
+use crate::stores;
+use crate::verbs::reporter::Reporter;
+
+/// A folder that is shipped.
+pub struct Session {
+    path: PathBuf,
+    folder: File,
+    shipper: Shipper<Disk, Box<dyn Store>, KeptFile, SystemClock>,
+    reporter: Reporter,
+}
+
+impl Session {
+    /// Takes a folder.
+    ///
+    /// # Errors
+    /// If it is not there, somebody else ships it, or the store is of no known kind.
+    pub fn begin(
+        path: &Path,
+        (app, executor): (&str, &str),
+        shipping: &Shipping,
+        free: bool,
+    ) -> Result<Self, String> {
+        let at = |error: io::Error| format!("{}: {error}", path.display());
+        let store = stores::open(&shipping.to)?;
+        let folder = open_folder(path).map_err(at)?;
+        let clock = SystemClock::default();
+        let now = clock.wall_ns();
+        let source = Source {
+            app: app.to_owned(),
+            executor: executor.to_owned(),
+            attempt: format!("{now:x}"),
+            host: shipping.host.clone(),
+        };
+        let options = Options {
+            spool_bytes: shipping.spool_mib << 20,
+            free,
+            round_ns: i64::try_from(shipping.every.as_nanos()).unwrap_or(i64::MAX),
+            seed: now as u64 ^ u64::from(std::process::id()) << 32,
+        };
+        let files = Disk::open(path).map_err(at)?;
+        let keep = KeptFile::take(path).map_err(at)?;
+        let shipper = Shipper::begin(files, store, keep, clock, source, options)
+            .map_err(|error| format!("{}: {error}", path.display()))?;
+        let own = folder.try_clone().map_err(at)?;
+        Ok(Self {
+            path: path.to_owned(),
+            folder,
+            shipper,
+            reporter: Reporter::new(own, &shipping.host),
+        })
+    }
+
+    /// One round, and its report. `also` is what there is to tell beside shipping.
+    pub fn round(&mut self, ended: bool, also: &Value) -> Round {
+        let round = self.shipper.round(ended);
+        let source = self.shipper.source().clone();
+        self.reporter
+            .tell(&source, &self.shipper.report(), also, None);
+        round
+    }
+
+    /// The last rounds: the report says why, and is shipped, too.
+    pub fn finish(&mut self, ended: bool, also: &Value, reason: &str) -> Round {
+        self.shipper.round(ended);
+        let source = self.shipper.source().clone();
+        self.reporter
+            .tell(&source, &self.shipper.report(), also, Some(reason));
+        self.shipper.round(ended)
+    }
+
+    /// False once the folder was removed or replaced.
+    pub fn is_there(&self) -> bool {
+        let ours = self
+            .folder
+            .metadata()
+            .map(|about| (about.dev(), about.ino()));
+        let now = fs::symlink_metadata(&self.path).map(|about| (about.dev(), about.ino()));
+        matches!((ours, now), (Ok(ours), Ok(now)) if ours == now)
+    }
+
+    /// The open folder.
+    pub fn folder(&self) -> &File {
+        &self.folder
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Bytes that still wait.
+    pub fn waiting_bytes(&self) -> u64 {
+        self.shipper.report().waiting_bytes
+    }
+}

@@ -1,0 +1,171 @@
+//! The program on a host: executors are found, recorded and shipped, and what a killed agent left is, too.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use pyro_chunks::join::join_folder;
+use serde_json::Value;
+
+const CLASS: &str = "org.apache.spark.executor.CoarseGrainedExecutorBackend";
+
+/// The program beside this test.
+fn program() -> PathBuf {
+    let own = std::env::current_exe().unwrap();
+    own.parent().unwrap().with_file_name("pyro-agent")
+}
+
+/// A shell under another name that waits for its input: its command line is that of an executor.
+fn executor(folder: &Path, app: &str) -> Child {
+    let java = folder.join("java");
+    if !java.exists() {
+        fs::copy("/bin/sh", &java).unwrap();
+    }
+    let mut command = Command::new(&java);
+    command.args([
+        "-s",
+        CLASS,
+        "--executor-id",
+        "5",
+        "--cores",
+        "8",
+        "--app-id",
+        app,
+    ]);
+    command.stdin(Stdio::piped()).spawn().unwrap()
+}
+
+/// A recorder that writes what it was given until it is asked to end, or its keeper has.
+fn recorder(folder: &Path) -> PathBuf {
+    let probe = folder.join("probe");
+    let text = "#!/bin/sh\n\
+        while [ $# -gt 0 ]; do\n\
+        case $1 in --raw-dir) raw=$2;; --keeper-pid) keeper=$2;; esac\n\
+        all=\"$all $1\"; shift; done\n\
+        trap 'echo end >> \"$raw/probe.log\"; exit 0' TERM\n\
+        echo \"$all\" >> \"$raw/probe.log\"\n\
+        while kill -0 $keeper 2>/dev/null; do sleep 0.05; done\n";
+    fs::write(&probe, text).unwrap();
+    fs::set_permissions(&probe, fs::Permissions::from_mode(0o755)).unwrap();
+    probe
+}
+
+fn agent(folder: &Path) -> Child {
+    let mut command = Command::new(program());
+    command
+        .args(["host", "--host", "h", "--every", "0.1", "--to"])
+        .arg(folder.join("store"));
+    command.arg("--work-dir").arg(folder.join("work"));
+    command.arg("--probe").arg(folder.join("probe"));
+    command.spawn().unwrap()
+}
+
+/// The files of each attempt, as they have arrived.
+fn attempts(folder: &Path) -> Vec<PathBuf> {
+    let out = folder.join("out");
+    join_folder(&folder.join("store"), &out).unwrap();
+    let attempts = fs::read_dir(out.join("host/host")).into_iter().flatten();
+    let mut attempts: Vec<_> = attempts
+        .map(|entry| entry.unwrap().path().join("h"))
+        .collect();
+    attempts.sort();
+    attempts
+}
+
+/// What was found of an application, in files of an attempt.
+fn found(attempt: &Path, app: &str) -> Option<Value> {
+    let files = fs::read_dir(attempt)
+        .into_iter()
+        .flatten()
+        .map(|entry| entry.unwrap().path());
+    let texts = files.filter_map(|path| {
+        let name = path.file_name()?.to_str()?;
+        name.starts_with("executor-")
+            .then(|| fs::read_to_string(&path).ok())?
+    });
+    let mut values = texts.filter_map(|text| serde_json::from_str::<Value>(&text).ok());
+    values.find(|value| value["found"]["app"] == app)
+}
+
+fn wait_until<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    loop {
+        if let Some(seen) = look() {
+            return seen;
+        }
+        sleep(Duration::from_millis(50));
+    }
+}
+
+fn end(child: &mut Child) {
+    let pid = rustix::process::Pid::from_child(child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn executors_are_found_recorded_and_shipped() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::create_dir(folder.join("store")).unwrap();
+    recorder(folder);
+    let app = format!("app-$(id)-{}", std::process::id());
+    let mut java = executor(folder, &app);
+    let mut first = agent(folder);
+    let seen = wait_until(|| found(attempts(folder).first()?, &app));
+    assert_eq!(seen["found"]["executor"], "5");
+    assert_eq!(
+        (&seen["found"]["cores"], &seen["found"]["pid"]),
+        (&8.into(), &java.id().into())
+    );
+    first.kill().unwrap();
+    first.wait().unwrap();
+    assert_eq!(fs::read_dir(folder.join("work")).unwrap().count(), 1);
+
+    let mut second = agent(folder);
+    wait_until(|| found(attempts(folder).get(1)?, &app));
+    wait_until(|| (fs::read_dir(folder.join("work")).ok()?.count() == 1).then_some(()));
+    end(&mut second);
+    drop(java.stdin.take());
+    java.wait().unwrap();
+    assert_eq!(
+        fs::read_dir(folder.join("work")).unwrap().count(),
+        0,
+        "all of it has arrived"
+    );
+    let attempts = attempts(folder);
+    assert_eq!(attempts.len(), 2);
+    let log = fs::read_to_string(attempts[1].join("probe.log")).unwrap();
+    let root = format!("--root-pid {0} --keeper-pid {0}", second.id());
+    assert!(log.contains(&root) && log.ends_with("end\n"), "{log}");
+    for (attempt, reason) in attempts.iter().zip(["killed", "asked to stop"]) {
+        let report = fs::read_to_string(attempt.join("agent-h.report.json")).unwrap();
+        let report: Value = serde_json::from_str(&report).unwrap();
+        assert_eq!(report["end_reason"], reason);
+    }
+}
+
+#[test]
+fn without_a_recorder_the_rest_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::create_dir(folder.join("store")).unwrap();
+    let app = format!("other-{}", std::process::id());
+    let mut java = executor(folder, &app);
+    let mut agent = agent(folder);
+    wait_until(|| found(attempts(folder).first()?, &app));
+    end(&mut agent);
+    drop(java.stdin.take());
+    java.wait().unwrap();
+    let report = fs::read_to_string(attempts(folder)[0].join("agent-h.report.json")).unwrap();
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(report["recorder"]["state"], "missing");
+    assert!(
+        report["recorder"]["reason"]
+            .as_str()
+            .unwrap()
+            .contains("No such file")
+    );
+}
