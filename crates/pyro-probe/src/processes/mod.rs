@@ -18,7 +18,7 @@ use crate::tiers::grant::Tier;
 mod plugin_file;
 mod process;
 
-pub use plugin_file::plugin_pid;
+pub use plugin_file::{executor_pid, plugin_pid};
 use process::Process;
 #[cfg(test)]
 pub use process::SERIES;

@@ -33,6 +33,8 @@ pub enum Cause {
     Descendant,
     /// Named by a plugin file.
     Plugin,
+    /// Named by a file of the agent.
+    Executor,
 }
 
 impl Cause {
@@ -42,6 +44,7 @@ impl Cause {
             Self::Root => "root",
             Self::Descendant => "descendant",
             Self::Plugin => "plugin",
+            Self::Executor => "executor",
         }
     }
 }

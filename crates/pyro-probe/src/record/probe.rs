@@ -12,7 +12,7 @@ use crate::events::Recording;
 use crate::host::{Host, Machine};
 use crate::output::{Outputs, Recorder, no_more, replace};
 use crate::perf::Perf;
-use crate::processes::{Cause, Depth, Processes, plugin_pid};
+use crate::processes::{Cause, Depth, Processes, executor_pid, plugin_pid};
 use crate::rows::Rows;
 use crate::slot::Slots;
 use crate::sys::{self, Buffer, Descriptors, Folder, mono_ns};
@@ -231,13 +231,14 @@ impl Probe {
 
     fn housekeeping(&mut self) {
         let mut named = Vec::new();
-        let _ = self
-            .raw
-            .list(&mut self.listing, |name| named.extend(plugin_pid(name)));
-        for pid in named {
+        let _ = self.raw.list(&mut self.listing, |name| {
+            named.extend(plugin_pid(name).map(|pid| (pid, Cause::Plugin)));
+            named.extend(executor_pid(name).map(|pid| (pid, Cause::Executor)));
+        });
+        for (pid, why) in named {
             if !self.processes.ended.iter().any(|seen| seen.pid == pid) {
                 self.processes
-                    .follow(pid, Cause::Plugin, &mut self.recorder, &mut self.buffer);
+                    .follow(pid, why, &mut self.recorder, &mut self.buffer);
             }
         }
         if self.rounds.is_multiple_of(FULL_SCAN_EVERY) {
