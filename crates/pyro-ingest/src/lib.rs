@@ -1,4 +1,5 @@
 //! See the crate's description.
+pub mod chunks;
 pub mod codegen;
 mod dictionary;
 pub mod eventlog;

@@ -113,6 +113,12 @@ mod _core {
             .map_err(python_error)
     }
 
+    /// Makes files in `out` of the chunks below `store`.
+    #[pyfunction]
+    fn join_chunks(py: Python<'_>, store: PathBuf, out: PathBuf) -> PyResult<String> {
+        report(py, |_| pyro_ingest::chunks::join_chunks(&store, &out))
+    }
+
     /// Reads the probe's Arrow streams into the tables of `out`.
     #[pyfunction]
     fn ingest_probe(py: Python<'_>, paths: Vec<String>, out: &str) -> PyResult<String> {
