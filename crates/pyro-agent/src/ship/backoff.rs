@@ -37,6 +37,11 @@ impl Backoff {
         self.until_ns = i64::MIN;
     }
 
+    /// An attempt is due now, whatever failed before: there may be no later one.
+    pub fn hurry(&mut self) {
+        self.until_ns = i64::MIN;
+    }
+
     /// An attempt failed: the next is due after at least half of the longest wait of its turn.
     pub fn failed(&mut self, now_ns: i64) {
         let longest = FIRST_NS << self.failures.min(6);

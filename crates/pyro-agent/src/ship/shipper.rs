@@ -137,6 +137,11 @@ impl<F: Files, S: Store, K: Keep, C: Clock> Shipper<F, S, K, C> {
         Round { waiting }
     }
 
+    /// The next round asks the store also where it would be left alone: there may be no later one.
+    pub fn hurry(&mut self) {
+        self.backoff.hurry();
+    }
+
     /// Figures as of now.
     pub fn report(&self) -> Report {
         let pieces = self.state.files.values().flat_map(|file| &file.queue);

@@ -75,10 +75,12 @@ impl Session {
 
     /// The last rounds: the report says why, and is shipped, too.
     pub fn finish(&mut self, ended: bool, also: &Value, reason: &str) -> Round {
+        self.shipper.hurry();
         self.shipper.round(ended);
         let source = self.shipper.source().clone();
         self.reporter
             .tell(&source, &self.shipper.report(), also, Some(reason));
+        self.shipper.hurry();
         self.shipper.round(ended)
     }
 

@@ -116,6 +116,24 @@ fn a_store_that_lies_is_found_out_by_the_reader() {
 }
 
 #[test]
+fn the_last_round_does_not_wait_for_a_store_that_failed() {
+    let world = World::default();
+    world.fate(|_, _| Fate::Fails);
+    let mut shipper = world.shipper();
+    world.append("a.log", &lines(0, 10));
+    for _ in 0..5 {
+        shipper.round(false);
+        world.wait(60);
+    }
+    shipper.round(false);
+    world.fate(|_, _| Fate::Arrives);
+    assert!(shipper.round(false).waiting, "it is left alone");
+    shipper.hurry();
+    assert!(!shipper.round(false).waiting);
+    assert_eq!(whole(&world, "a.log"), lines(0, 10));
+}
+
+#[test]
 fn what_cannot_be_read_any_more_is_told() {
     let world = World::default();
     world.fate(|_, now| {
