@@ -3,6 +3,8 @@
 
 pub mod args;
 pub mod executors;
+#[cfg(feature = "objects")]
+mod objects;
 mod own_use;
 pub mod ship;
 mod stop;

@@ -21,6 +21,12 @@ pub fn open(url: &str) -> Result<Box<dyn Store>, String> {
     }
 }
 
+#[cfg(feature = "objects")]
+fn other(url: &str) -> Result<Box<dyn Store>, String> {
+    Ok(Box::new(crate::objects::Objects::open(url)?))
+}
+
+#[cfg(not(feature = "objects"))]
 fn other(_: &str) -> Result<Box<dyn Store>, String> {
     Err("no store of this kind is known to this agent. Give file:///FOLDER".to_owned())
 }
