@@ -36,7 +36,7 @@ help: ## Print this list
 setup: $(VENV)/.tools ## Set everything up: environment, native parts, plugin (locked versions)
 	@$(MAKE) --no-print-directory -j 3 $(VENV)/.installed
 
-setup-test: setup $(VENV)-spark35/.installed ## The same, and a second Spark (3.5) for the tests
+setup-test: setup $(VENV)-spark35/.installed $(VENV)-remote/.installed ## The same, and what else the tests need: a second Spark (3.5), object stores
 
 $(VENV)/.tools: tools/check_tools.sh
 	@PYTHON=$(PYTHON) sh tools/check_tools.sh
@@ -51,6 +51,11 @@ $(VENV)/.requirements: $(VENV)/.tools requirements/dev.txt requirements/uv.txt
 $(VENV)-spark35/.installed: $(VENV)/.requirements requirements/spark35.txt
 	@test -x $(VENV)-spark35/bin/python || $(PYTHON) -m venv $(VENV)-spark35
 	$(STEP) spark35 env VIRTUAL_ENV=$(VENV)-spark35 $(UV) pip install --require-hashes -r requirements/spark35.txt
+	@touch $@
+
+$(VENV)-remote/.installed: $(VENV)/.requirements requirements/remote.txt
+	@test -x $(VENV)-remote/bin/python || $(PYTHON) -m venv $(VENV)-remote
+	$(STEP) remote env VIRTUAL_ENV=$(VENV)-remote $(UV) pip install --require-hashes -r requirements/remote.txt
 	@touch $@
 
 # Together, so that they agree on the features of the crates that they share (docs/adr/0005).
@@ -190,6 +195,7 @@ COMPILE := $(UV) pip compile -q --universal --python-version 3.11 --generate-has
 lock: $(VENV)/.requirements ## Renew the lock files (hashes, no index addresses) and what is written from them
 	for f in dev spark35 uv docs wheel audit; do $(COMPILE) -o requirements/$$f.txt $$( [ $$f = dev ] && echo pyproject.toml ) requirements/$$f.in || exit 1; done
 	$(COMPILE) -c requirements/dev.txt -o requirements/package.txt pyproject.toml
+	$(COMPILE) -c requirements/package.txt --extra s3 --extra gcs --extra abfs -o requirements/remote.txt pyproject.toml requirements/remote.in
 	cargo update --workspace -q
 	$(PYTHON) tools/supply/mvn.py --lock
 	$(MAKE) --no-print-directory third-party

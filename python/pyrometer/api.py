@@ -18,6 +18,7 @@ from typing import Any
 from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.experiments.folder import is_experiment, read_plan
 from pyrometer.orchestrator.session import measure, repeat
+from pyrometer.store.remote.opened import place_of
 
 USAGE = "%%pyrometer [-n NAME] [-i ITERATIONS] [-w WARMUP] [-s SESSION] [-o DIR]"
 ITERATIONS, WARMUP = 3, 1
@@ -146,10 +147,10 @@ def write_report(run: str | Path, path: str | Path | None = None) -> Path:
     Parameters
     ----------
     run : str or Path
-        A run directory, an event log, or the folder of an experiment.
+        A run directory or an event log, here or at an address, or the folder of an experiment.
     path : str or Path, optional
         The file to write. Default: ``report.html`` in the run directory; for an event log
-        ``<log>.report.html`` in the current directory.
+        ``<log>.report.html`` in the current directory, as for a run at an address.
 
     Returns
     -------
@@ -161,8 +162,9 @@ def write_report(run: str | Path, path: str | Path | None = None) -> Path:
     UsageError
         If there is no run at ``run``, or the file cannot be written.
     """
-    if is_experiment(Path(run)):
-        return _write_experiment(Path(run), None if path is None else Path(path))
+    run = place_of(run)
+    if is_experiment(run):
+        return _write_experiment(run, None if path is None else Path(path))
     from pyrometer.report.page import write_run_report
 
     return write_run_report(run, path)

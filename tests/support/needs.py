@@ -16,6 +16,8 @@ import pytest
 
 LACKS = "this machine lacks "
 SPARK35 = Path(__file__).parents[2] / ".venv-spark35"
+REMOTE = Path(os.environ.get("PYROMETER_REMOTE_VENV") or Path(__file__).parents[2] / ".venv-remote")
+"""Environment with what reads object stores, and a server of S3."""
 PACKAGES = {
     "cc": "build-essential",
     "chromedriver": "chromium-driver",
@@ -54,6 +56,13 @@ def tool(*programs: str) -> str:
         if shutil.which(program) is None:
             missing(program, f"apt-get install {PACKAGES[program]}")
     return str(shutil.which(programs[0]))
+
+
+def remote_python() -> Path:
+    """Give the Python that reads object stores; skip where it is missing."""
+    if not (REMOTE / "bin" / "python").exists():
+        missing("s3fs and moto", "make setup-test")
+    return REMOTE / "bin" / "python"
 
 
 def cpus(count: int) -> None:

@@ -30,11 +30,11 @@ def facts(run: Run) -> RunFacts:
     name = run_name(run)
     if manifest is None:
         return RunFacts(
-            run_dir=str(run.paths.root), name=name, spark_version=version, started_wall_ns=started
+            run_dir=run.paths.address, name=name, spark_version=version, started_wall_ns=started
         )
     plain: dict[str, Any] = manifest.model_dump(mode="json")
     return RunFacts(
-        run_dir=str(run.paths.root),
+        run_dir=run.paths.address,
         name=name,
         workload=manifest.workload.name,
         command=manifest.workload.command,

@@ -115,7 +115,7 @@ def characterise(run: Run) -> Characterisation:
         executions = [row for row in executions if row["iteration"] is not None]
     if not executions:
         raise UsageError(
-            f"{run.paths.root}: no SQL execution with a job in it",
+            f"{run.paths.address}: no SQL execution with a job in it",
             "only Spark SQL can be analysed by query; pyrometer show shows what ran",
         )
     nodes: dict[tuple[int, int], list[Any]] = defaultdict(list)
@@ -135,7 +135,7 @@ def characterise(run: Run) -> Characterisation:
     missed = _undercounted(run)
     by_query, reason = breakdowns(run, _executed(parts))
     return Characterisation(
-        run_dir=str(run.paths.root),
+        run_dir=run.paths.address,
         workload=workload.name if workload else None,
         scale=workload.scale if workload else None,
         iterations_count=len({key for found in parts.values() for key in found}),

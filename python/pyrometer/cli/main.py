@@ -16,10 +16,14 @@ from pyrometer import __version__
 from pyrometer.cli.shared.endings import CommandExit
 from pyrometer.cli.shared.verbs import GROUPS, VERBS
 from pyrometer.core.errors import PyrometerError
+from pyrometer.store.remote.opened import fetched, in_addresses
 from pyrometer.terminal import console
 
 # Modules that cannot have the name of their verb.
 MODULES = {"import": "import_"}
+
+FETCHED = "PYROMETER_REMOTE_FETCHED"
+"""Variable of the environment: whether to say how much of a run elsewhere was fetched."""
 
 # What Typer makes of a KeyboardInterrupt.
 INTERRUPTED = 130
@@ -124,6 +128,7 @@ def run_verb(arguments: list[str]) -> int:
     """Run one verb and return its exit code; every error becomes one clear message."""
     try:
         code = app(arguments, prog_name="pyrometer", standalone_mode=False, obj=arguments)
+        _say_fetched()
     except CommandExit as command:
         if command.__cause__ is not None:
             _say(command.__cause__, arguments)
@@ -138,7 +143,9 @@ def run_verb(arguments: list[str]) -> int:
 def _say(error: BaseException, arguments: list[str]) -> int:
     """Print one message about an error; returns the exit code that Pyrometer has for it."""
     if isinstance(error, PyrometerError):
-        console.say_error(error.message, error.remedy)
+        _say_fetched()
+        remedy = error.remedy and in_addresses(error.remedy)
+        console.say_error(in_addresses(error.message), remedy)
         return error.exit_code
     if isinstance(error, BrokenPipeError):
         # The reader (head, less) has gone: nothing more to say, and nothing to flush at exit.
@@ -163,6 +170,13 @@ def _say(error: BaseException, arguments: list[str]) -> int:
         else "set PYTHONFAULTHANDLER=1 for more detail",
     )
     return 4
+
+
+def _say_fetched() -> None:
+    """Print what was fetched of runs elsewhere, where ``PYROMETER_REMOTE_FETCHED`` asks for it."""
+    if os.environ.get(FETCHED, "") not in ("", "0"):
+        for line in fetched():
+            console.err().print(line, markup=False, soft_wrap=True)
 
 
 def _keep_traceback(error: BaseException, arguments: list[str]) -> str | None:

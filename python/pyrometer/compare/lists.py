@@ -47,8 +47,8 @@ def times_of(run: Run) -> list[int]:
         found = [] if whole is None else [int(whole)]
     if not found:
         raise UsageError(
-            f"{run.paths.root}: no measured iteration succeeded and no application was seen",
-            f"pyrometer show {run.paths.root}",
+            f"{run.paths.address}: no measured iteration succeeded and no application was seen",
+            f"pyrometer show {run.paths.address}",
         )
     return found
 

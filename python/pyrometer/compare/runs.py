@@ -21,6 +21,7 @@ from pyrometer.core.errors import PyrometerError
 from pyrometer.flame.difference.difference import FrameChange, frame_difference
 from pyrometer.statistics.treatments import CompareReport, analyse
 from pyrometer.store import Run
+from pyrometer.store.remote.opened import address
 from pyrometer.summary.kept import summary_of
 from pyrometer.summary.schema import Summary
 
@@ -131,7 +132,7 @@ def _frames(a: Sequence[Path], b: Sequence[Path]) -> list[FrameChange]:
 
 
 def _word(path: Path) -> str:
-    return shlex.quote(str(path))
+    return shlex.quote(address(path))
 
 
 def _sampled(summary: Summary) -> bool:

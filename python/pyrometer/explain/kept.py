@@ -70,7 +70,7 @@ def findings_of(
     found = locate(path)
     known = kept_findings(found, window, records=records, muted=muted)
     if known is not None:
-        known.run.run_dir = str(found.paths.root)
+        known.run.run_dir = found.paths.address
         return known
     # Findings that are kept need none of this.
     from pyrometer.accounts.window import open_scope

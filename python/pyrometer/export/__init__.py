@@ -14,6 +14,7 @@ from pyrometer.export.pprof import write_pprof
 from pyrometer.export.stacks import LABELS, Stacks
 from pyrometer.export.text import write_folded, write_speedscope, write_svg
 from pyrometer.store import Run
+from pyrometer.store.remote.opened import place_of
 
 __all__ = ["FORMATS", "Stacks", "export_profile", "format_of"]
 
@@ -76,9 +77,10 @@ def export_profile(
     if kind not in FORMATS:
         raise UsageError(f"unknown format {kind!r}", f"choose one of {', '.join(FORMATS)}")
     chosen = FORMATS[kind]
+    run = place_of(run)
     with Run.open(run) as opened:
         stacks = Stacks(opened, event, by, iteration, chosen.labels)
-        name = f"{Path(run).resolve().name}-{stacks.event}{chosen.ending}"
+        name = f"{run.resolve().name}-{stacks.event}{chosen.ending}"
         target = Path(path) if path is not None else Path(name)
         _through_temporary(target, lambda out: chosen.write(stacks, out))
         return {

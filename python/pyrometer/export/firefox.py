@@ -180,7 +180,7 @@ def write_firefox(stacks: Stacks, out: BinaryIO) -> None:
         )
     if stacks.clock is None:
         raise UsageError(
-            f"{stacks.run.paths.root}: these samples have no times",
+            f"{stacks.run.paths.address}: these samples have no times",
             "--format speedscope, pprof, folded and svg need none",
         )
     writer = _Writer(stacks)

@@ -104,13 +104,13 @@ class Stacks:
         present = sorted(units, key=lambda e: (EVENTS.index(e) if e in EVENTS else 9, e))
         if not present:
             raise UsageError(
-                f"{self.run.paths.root}: the run has no profiler samples",
+                f"{self.run.paths.address}: the run has no profiler samples",
                 "pyrometer run --profile full samples stacks",
             )
         self.event = self.event or present[0]
         if self.event not in units:
             raise UsageError(
-                f"{self.run.paths.root}: no samples of event {self.event!r}",
+                f"{self.run.paths.address}: no samples of event {self.event!r}",
                 f"this run has {', '.join(present)}",
             )
         self.unit = units[self.event]
@@ -126,7 +126,7 @@ class Stacks:
         count, least = tables.query(f"SELECT count(*), min(weight) FROM {CHOSEN}")[0]
         if not count:
             raise UsageError(
-                f"{self.run.paths.root}: no {self.event} samples in iteration {self.iteration}",
+                f"{self.run.paths.address}: no {self.event} samples in iteration {self.iteration}",
                 "pyrometer show RUN lists the iterations",
             )
         # The lightest sample is one period where samples are periodic.

@@ -29,6 +29,7 @@ from pyrometer.pages.columns import Pack
 from pyrometer.pages.page import alone, write_page
 from pyrometer.statistics.shares import LEVEL, wilson
 from pyrometer.store import Run
+from pyrometer.store.remote.opened import address, place_of
 from pyrometer.store.tables import Tables
 from pyrometer.window.scope import Scope
 from pyrometer.window.windows import APPLICATION, MEASURED, choose, windows
@@ -310,12 +311,13 @@ def write_flame(
         If there is no run at ``run``, if it has no samples or lacks what is asked for, or if the
         file cannot be written.
     """
-    target = Path(path) if path is not None else Path(run) / "flame.html"
+    run = place_of(run)
+    target = Path(path) if path is not None else run / "flame.html"
     asked = asked or Selection()
     with Run.open(run) as opened:
         tables = opened.tables
         none = UsageError(
-            f"{run}: no profiler samples, so there is no flame graph",
+            f"{address(run)}: no profiler samples, so there is no flame graph",
             "pyrometer run --profile full …",
         )
         if tables is None or not tables.has("samples"):
@@ -331,7 +333,7 @@ def write_flame(
         chosen = asked.settled(tables, measured)
         if asked != Selection():
             flame["opening"] = chosen.link(measured)
-        view = view_of(tables, folded, chosen, str(run), flame["note"])
+        view = view_of(tables, folded, chosen, address(run), flame["note"])
         apps = tables.records("SELECT app_name, spark_version FROM apps")
         summary = {"apps": apps, "window": window.facts().model_dump() if window else None}
         data = alone(SCHEMA, summary, opened.facts(), flame, pack, deep)

@@ -15,6 +15,7 @@ from pyrometer.report.data import build
 from pyrometer.report.findings import Find, computed, findings_data
 from pyrometer.store import Run
 from pyrometer.store.paths import RunPaths
+from pyrometer.store.remote.opened import mirror_of, place_of
 from pyrometer.summary.schema import Summary
 from pyrometer.summary.summary import summarise
 from pyrometer.window.scope import Scope
@@ -62,7 +63,7 @@ def write_run_report(
         A run directory or an event log.
     path : str or Path, optional
         The file to write. Default: ``report.html`` in the run directory; for an event log
-        ``<log>.report.html`` in the current directory.
+        ``<log>.report.html`` in the current directory, as for a run at an address.
     find : callable
         What is asked for its findings.
 
@@ -76,16 +77,19 @@ def write_run_report(
     UsageError
         If there is no run at ``run``, or the file cannot be written.
     """
+    run = place_of(run)
     with Run.open(run) as opened:
         scope = open_scope(opened, None)
         data = page_data(scope, summarise(scope), find)
-    target = Path(path) if path is not None else _default_path(Path(run))
+    target = Path(path) if path is not None else _default_path(run)
     write_page(data, target)
     return target
 
 
 def _default_path(run: Path) -> Path:
     paths = RunPaths(run)
+    if mirror_of(run) is not None:
+        return Path(f"{run.name}.report.html")
     if paths.manifest.is_file() or paths.raw.is_dir() or paths.tables.is_dir():
         return paths.report
     return Path(f"{run.name}.report.html")

@@ -20,8 +20,9 @@ from pyrometer.store import manifest as manifests
 from pyrometer.store.extended_stacks import join_states
 from pyrometer.store.import_tables import read_imported
 from pyrometer.store.iteration_lines import read_iterations
-from pyrometer.store.paths import RunPaths
+from pyrometer.store.paths import RunPaths, raw_states
 from pyrometer.store.python_samples import ingest_python
+from pyrometer.store.remote.opened import in_addresses
 from pyrometer.store.tables import write_rows
 from pyrometer.store.tables_folder import STAMP, replaced_tables
 
@@ -56,7 +57,7 @@ class IngestReport:
     def take(self, raised: dict[str, Any]) -> None:
         """Keep a doubt as a native function reports it."""
         row = {"count": 1, **{k: v for k, v in raised.items() if v is not None}}
-        row["message"] = redacted(row["message"])
+        row |= {key: in_addresses(redacted(row[key])) for key in ("message", "file") if key in row}
         name = Path(row.get("file", "")).name
         if name not in row["message"]:
             row["message"] = f"{name}: {row['message']}"
@@ -98,6 +99,7 @@ def ingest_run(run_dir: str | Path) -> IngestReport:
     report = IngestReport(paths.tables)
     with replaced_tables(paths.tables, known=_is_run(paths)) as building:
         started_wall_ns = time.time_ns()
+        raw_bytes = sum(state.st_size for state in raw_states(paths.raw))
         if not Redactor.of(_command(paths)).teach():
             report.note(
                 "secrets_kept",
@@ -111,7 +113,7 @@ def ingest_run(run_dir: str | Path) -> IngestReport:
             rows = read_iterations(paths.iterations, report.note)
             write_rows(building, "iterations", rows)
             report.tables["iterations"] = len(rows)
-        _seal(report, building, started_wall_ns)
+        _seal(report, building, started_wall_ns, raw_bytes)
     return report
 
 
@@ -254,7 +256,9 @@ def _is_run(paths: RunPaths) -> bool:
     return True
 
 
-def _seal(report: IngestReport, folder: Path, started_wall_ns: int) -> None:
+def _seal(
+    report: IngestReport, folder: Path, started_wall_ns: int, raw_bytes: int | None = None
+) -> None:
     """Write the doubts and, last of all, the stamp that makes the tables whole."""
     write_rows(folder, "ingest_doubts", report.raised)
     report.tables["ingest_doubts"] = len(report.raised)
@@ -262,6 +266,7 @@ def _seal(report: IngestReport, folder: Path, started_wall_ns: int) -> None:
         "schema": "pyrometer/tables/1",
         "schema_version": schema.schema_version(),
         "started_wall_ns": started_wall_ns,
+        "raw_bytes": raw_bytes,
         "tables": report.tables,
         "stats": report.stats,
     }

@@ -14,7 +14,9 @@ from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.core.json_text import parse_json
 from pyrometer.store.manifest import Manifest, read_manifest
-from pyrometer.store.paths import RunPaths
+from pyrometer.store.paths import RunPaths, raw_states
+from pyrometer.store.private import keep_private
+from pyrometer.store.remote.opened import in_addresses, mirror_of, place_of
 from pyrometer.store.tables_folder import STAMP
 
 
@@ -41,14 +43,15 @@ def locate(path: str | Path) -> Located:
     """Find a run directory, a folder of tables, or an event log, and have its tables current.
 
     Tables that are missing, of an older version or older than the raw streams are built first. An
-    event log (file or rolling directory) is ingested to the cache folder, once.
+    event log (file or rolling directory) is ingested to the cache folder, once. A run at an
+    address (``s3://bucket/run``) is read through a cache; nothing is written there.
 
     Raises
     ------
     UsageError
         If there is nothing of the kind at ``path``, or a newer Pyrometer wrote it.
     """
-    root = Path(path)
+    root = place_of(path)
     if not root.exists():
         raise UsageError(f"{root}: no such file or directory", "pyrometer run -- COMMAND…")
     if root.is_file() or _rolling(root):
@@ -60,11 +63,28 @@ def locate(path: str | Path) -> Located:
             "give the directory that `pyrometer run` printed (it holds manifest.json)",
         )
     manifest, doubts = _manifest(paths)
-    if not is_current(paths.tables, paths.raw) and paths.raw.is_dir():
+    mirror = mirror_of(root)
+    if _must_ingest(paths):
         from pyrometer.store import ingest_run
 
         ingest_run(root)
+        if mirror is not None:
+            keep_private(root)
+    if mirror is not None and manifest is not None and manifest.state == "failed":
+        mirror.bring_output()
     return Located(paths, manifest, doubts)
+
+
+def _must_ingest(paths: RunPaths) -> bool:
+    """Whether tables have to be made; the raw files of a run elsewhere are then here."""
+    mirror = mirror_of(paths.root)
+    if mirror is None:
+        return not is_current(paths.tables, paths.raw) and paths.raw.is_dir()
+    # Times of objects are those of their upload: only sizes tell whether there is more.
+    if not mirror.has_raw() or (is_current(paths.tables, None) and not mirror.outgrown()):
+        return False
+    mirror.bring_raw()
+    return True
 
 
 def _located_log(log: Path) -> Located:
@@ -99,7 +119,7 @@ def is_current(folder: Path, raw: Path | None) -> bool:
         return False
     if raw is None or not raw.is_dir():
         return True
-    newest = max((p.stat().st_mtime_ns for p in raw.rglob("*") if p.is_file()), default=0)
+    newest = max((state.st_mtime_ns for state in raw_states(raw)), default=0)
     return newest <= int(stamp.get("started_wall_ns", 0))
 
 
@@ -142,7 +162,8 @@ def _rolling(root: Path) -> bool:
 def _manifest(paths: RunPaths) -> tuple[Manifest | None, list[Doubt]]:
     if not paths.manifest.is_file():
         if paths.raw.is_dir():
-            message = f"{paths.manifest}: missing; what ran and how it ended is not known"
+            name = f"{paths.address}/{paths.manifest.name}"
+            message = f"{name}: missing; what ran and how it ended is not known"
             return None, [schema.doubt("manifest_unreadable", message)]
         return None, []
     try:
@@ -150,5 +171,5 @@ def _manifest(paths: RunPaths) -> tuple[Manifest | None, list[Doubt]]:
     except PyrometerError as error:
         if "schema version" in error.message:
             raise
-        return None, [schema.doubt("manifest_unreadable", error.message)]
+        return None, [schema.doubt("manifest_unreadable", in_addresses(error.message))]
     return manifest, list(manifest.doubts)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import stat
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from pyrometer.store.remote.opened import address
 
 
 @dataclass(frozen=True)
@@ -17,6 +22,11 @@ class RunPaths:
     """
 
     root: Path
+
+    @property
+    def address(self) -> str:
+        """What people call it: the path, or the address of a run elsewhere that is read here."""
+        return address(self.root)
 
     @property
     def manifest(self) -> Path:
@@ -112,6 +122,18 @@ class RunPaths:
     def probe_reports(self) -> list[Path]:
         """One report of the OS probe per host."""
         return _visible(self.raw, "probe-*.report.json")
+
+
+def raw_states(raw: Path) -> list[os.stat_result]:
+    """Give sizes and times of the raw files of a run; none where the folder is missing."""
+    states = []
+    for path in raw.rglob("*"):
+        # Files of a run that is under way come and go; links may lead nowhere.
+        with suppress(OSError):
+            state = path.stat()
+            if stat.S_ISREG(state.st_mode):
+                states.append(state)
+    return states
 
 
 def _visible(folder: Path, pattern: str) -> list[Path]:

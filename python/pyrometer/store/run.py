@@ -38,7 +38,7 @@ class Run:
 
     @classmethod
     def open(cls, path: str | Path) -> Run:
-        """Open a run directory, a folder of tables, or an event log.
+        """Open a run directory, a folder of tables, or an event log, here or at an address.
 
         Tables that are missing, of an older version or older than the raw streams are built first.
         An event log (file or rolling directory) is ingested to the cache folder, once.

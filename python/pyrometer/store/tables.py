@@ -16,6 +16,7 @@ from pyrometer.core import schema
 from pyrometer.core.errors import UsageError
 from pyrometer.core.redaction import redacted
 from pyrometer.store.scratch import Scratch
+from pyrometer.store.table_files import files_of
 
 MEMORY_LIMIT = "1GB"
 # Most runs are small, and most queries smaller: more threads only take CPU and memory from each
@@ -52,6 +53,7 @@ class Tables:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._files = files_of(folder)
         self._spill = Scratch("pyrometer-duckdb-")
         self.connection = duckdb.connect(
             config={
@@ -60,27 +62,24 @@ class Tables:
                 "preserve_insertion_order": False,
                 "autoinstall_known_extensions": False,
                 "autoload_known_extensions": False,
-                **({"threads": 1} if _bytes(folder) <= _SMALL_BYTES else {}),
+                **({"threads": 1} if self._files.size_bytes() <= _SMALL_BYTES else {}),
             }
         )
         # Its bar would end up in the caller's output.
         self.connection.execute("SET enable_progress_bar = false")
         self._rows: dict[str, int] = {}
         self.defined: set[str] = set()
+        self._files.attach(self.connection)
         for table in schema.tables().values():
             self._view(table)
 
     def _view(self, table: schema.Table) -> None:
-        path = self.folder / f"{table.name}.parquet"
-        files = [
-            *([path] if path.is_file() else []),
-            *sorted(self.folder.glob(f"{table.name}-*.parquet")),
-        ]
+        files = list(self._files.of(table.name))
         if not files:
             columns = ", ".join(f'NULL::{c.sql_type} AS "{c.name}"' for c in table.columns)
             self.connection.execute(f"CREATE VIEW {table.name} AS SELECT {columns} WHERE false")
             return
-        names = ", ".join(file_literal(file) for file in files)
+        names = ", ".join(file_literal(place) for place, _ in files)
         source = f"read_parquet([{names}], union_by_name=true)"
         try:
             present = {
@@ -89,6 +88,9 @@ class Tables:
             }
             counted = self.connection.execute(f"SELECT count(*) FROM {source}").fetchone()
         except duckdb.Error as error:
+            if (failure := self._files.failure()) is not None:
+                raise failure from error
+            path = self.folder / f"{table.name}.parquet"
             raise UsageError(
                 f"{path}: not a readable table ({str(error).splitlines()[0]})",
                 f"delete {self.folder} and run the command again: tables are rebuilt from raw/",
@@ -102,7 +104,7 @@ class Tables:
         rows = self._rows[table.name] = int(counted[0]) if counted else 0
         small = (
             rows * len(table.columns) <= _LOADED_CELLS
-            and sum(file.stat().st_size for file in files) <= _LOADED_BYTES
+            and sum(size for _, size in files) <= _LOADED_BYTES
         )
         kind = "TABLE" if small else "VIEW"
         self.connection.execute(f"CREATE {kind} {table.name} AS SELECT {columns} FROM {source}")
@@ -125,17 +127,24 @@ class Tables:
 
     @contextlib.contextmanager
     def _in_range(self) -> Iterator[None]:
-        """Say in one message that values of damaged tables cannot be added up."""
+        """Say in one message that values of damaged tables cannot be added up, or not fetched."""
         try:
             yield
-        except (duckdb.OutOfRangeException, duckdb.ConversionException) as error:
-            why = str(error).splitlines()[0]
-            if "overflow" not in why.lower() and "out of range" not in why.lower():
+        except duckdb.Error as error:
+            found = self._files.failure() or self._too_large(error)
+            if found is None:
                 raise
-            raise UsageError(
-                f"{self.folder}: values are too large to reckon with ({why})",
-                "the run's streams are damaged: ingest them again from their source",
-            ) from error
+            raise found from error
+
+    def _too_large(self, error: duckdb.Error) -> UsageError | None:
+        why = str(error).splitlines()[0]
+        reckoned = isinstance(error, (duckdb.OutOfRangeException, duckdb.ConversionException))
+        if not reckoned or ("overflow" not in why.lower() and "out of range" not in why.lower()):
+            return None
+        return UsageError(
+            f"{self.folder}: values are too large to reckon with ({why})",
+            "the run's streams are damaged: ingest them again from their source",
+        )
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Rows of a query. Only for results that are small whatever the run."""
@@ -223,6 +232,7 @@ class Tables:
         """Let go of the connection and its scratch folder."""
         self.connection.close()
         self._spill.close()
+        self._files.check()
 
     def __enter__(self) -> Tables:
         return self
@@ -234,10 +244,6 @@ class Tables:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def _bytes(folder: Path) -> int:
-    return sum(file.stat().st_size for file in folder.glob("*.parquet"))
 
 
 def write_rows(folder: Path, table: str, rows: Sequence[dict[str, Any]]) -> Path:

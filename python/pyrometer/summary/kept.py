@@ -17,6 +17,7 @@ import pyrometer
 from pyrometer.accounts.plan_schema import share_texts
 from pyrometer.core.redaction import redacted
 from pyrometer.store.locate import Located, locate
+from pyrometer.store.table_files import files_of
 from pyrometer.store.tables_folder import STAMP, summary_file
 from pyrometer.summary.schema import Summary
 
@@ -39,7 +40,7 @@ def summary_of(path: str | Path, window: str | None = None) -> Summary:
     found = locate(path)
     kept = kept_summary(found, window)
     if kept is not None:
-        kept.run.run_dir = str(found.paths.root)
+        kept.run.run_dir = found.paths.address
         return kept
     from pyrometer.store import Run
     from pyrometer.summary.summary import summary
@@ -134,11 +135,10 @@ def state_of(found: Located) -> str:
     """Hash what a summary depends on: tables, manifest, and the code of the analysis."""
     manifest = found.manifest.model_dump_json() if found.manifest else ""
     doubts = [doubt.model_dump_json() for doubt in found.doubts]
-    tables = [*sorted(found.paths.tables.glob("*.parquet")), found.paths.tables / STAMP]
     parts = [_analysis(), str(found.paths.root.absolute()), manifest, *doubts]
-    for file in tables:
-        state = file.stat()
-        parts.append(f"{file.name} {state.st_size} {state.st_mtime_ns}")
+    stamp = (found.paths.tables / STAMP).stat()
+    parts += files_of(found.paths.tables).marks()
+    parts.append(f"{STAMP} {stamp.st_size} {stamp.st_mtime_ns}")
     return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 

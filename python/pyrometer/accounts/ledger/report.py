@@ -29,6 +29,7 @@ from pyrometer.accounts.window import facts, open_scope
 from pyrometer.core import schema
 from pyrometer.core.errors import UsageError
 from pyrometer.store import Run
+from pyrometer.store.remote.opened import address
 from pyrometer.window.scope import Scope
 from pyrometer.window.windows import windows
 
@@ -108,7 +109,7 @@ def ledger_report(
         if not report.slot_view.total_ns:
             raise UsageError(
                 f"no task of window {scope.window.name} is of {_words(asked.only)}",
-                f"pyrometer ledger {run.paths.root} --by stage lists the stages",
+                f"pyrometer ledger {run.paths.address} --by stage lists the stages",
             )
     if asked.by is not None:
         report.groups, report.groups_count = _groups(run, scope, asked)
@@ -171,8 +172,8 @@ def ledger_against(a: Sequence[Path], b: Sequence[Path], window: str | None = No
     one_each = len(a) == len(b) == 1
     units = [_flat(side) if one_each else [_mean(runs) for runs in side] for side in sides]
     found = LedgerDifference(
-        a=Side(runs=[str(path) for path in a], n=len(units[0])),
-        b=Side(runs=[str(path) for path in b], n=len(units[1])),
+        a=Side(runs=[address(path) for path in a], n=len(units[0])),
+        b=Side(runs=[address(path) for path in b], n=len(units[1])),
         unit="run" if not one_each else "iteration" if _several(units) else "window",
         slot_view=differences(*[[u[0] for u in side] for side in units]),
         core_view=differences(*[[u[1] for u in side] for side in units]),

@@ -140,12 +140,13 @@ def characterise(
     """Show what each query of a suite does, reads, shuffles and takes, and when it is warm."""
     from pyrometer.characterise.queries import characterise as analyse
     from pyrometer.store import Run
+    from pyrometer.store.remote.opened import place_of
     from pyrometer.workloads import custom, registry
 
     if table is not None and not table.absolute().parent.is_dir():
         raise UsageError(f"{table}: no such folder", f"mkdir -p {table.parent}")
     # A name means the workload even if there is such a folder: ./tpch means the folder.
-    path = Path(what)
+    path = place_of(what)
     if what in registry.entries() or not path.exists() or custom.workload(what):
         path = _run(what, setting, scale, iterations, output)
     with Run.open(path) as opened:

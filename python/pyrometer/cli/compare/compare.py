@@ -12,6 +12,7 @@ import typer
 
 from pyrometer.cli.shared.against import SeveralAgainst
 from pyrometer.cli.shared.margin import parse_margin
+from pyrometer.cli.shared.run_named import run_path
 from pyrometer.compare.terminal import show
 from pyrometer.core.errors import UsageError
 from pyrometer.terminal.console import JsonOption, emit_json, human
@@ -113,13 +114,20 @@ def compare(
         list[Path] | None,
         typer.Argument(
             metavar="[RUN…]",
+            parser=run_path,
             help="Two runs, those of side A, or an experiment.",
             show_default=False,
         ),
     ] = None,
     against: Annotated[
         list[Path] | None,
-        typer.Option("--against", metavar="RUN…", help="The runs of side B.", show_default=False),
+        typer.Option(
+            "--against",
+            metavar="RUN…",
+            parser=run_path,
+            help="The runs of side B.",
+            show_default=False,
+        ),
     ] = None,
     table: Annotated[
         Path | None,

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from pyrometer.cli.shared.ingested import print_ingested
+from pyrometer.cli.shared.run_named import run_path
 from pyrometer.terminal.console import JsonOption
 
 app = typer.Typer()
@@ -19,6 +20,7 @@ def ingest(
         list[Path],
         typer.Argument(
             metavar="EVENTLOG...",
+            parser=run_path,
             help="Event log files and rolling directories (plain, lz4, lzf, snappy, zstd, gzip),"
             " or one run directory whose tables to rebuild.",
             show_default=False,
@@ -34,11 +36,14 @@ def ingest(
     from pyrometer.core.errors import UsageError
     from pyrometer.store import ingest_eventlogs, ingest_run
     from pyrometer.store.locate import cache_folder
+    from pyrometer.store.remote.opened import mirror_of
 
     if len(logs) == 1 and (logs[0] / "raw").is_dir():
         if out is not None:
             raise UsageError("-o cannot be used with a run directory: its tables belong inside it")
         folder = logs[0]
+        if (mirror := mirror_of(folder)) is not None:
+            mirror.bring_raw()
         report = ingest_run(folder)
     else:
         if out is None and len(logs) > 1:

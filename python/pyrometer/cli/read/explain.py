@@ -9,7 +9,7 @@ import typer
 
 from pyrometer.cli.read.show import WindowOption
 from pyrometer.cli.shared.experiment_file import GuardOption
-from pyrometer.cli.shared.run_named import run_named
+from pyrometer.cli.shared.run_named import run_named, run_path
 from pyrometer.cli.shared.verifying import (
     BUDGET_MIN,
     BudgetOption,
@@ -49,7 +49,10 @@ def explain(
     run: Annotated[
         Path,
         typer.Argument(
-            metavar="RUN", help="A run directory, or a Spark event log.", show_default=False
+            metavar="RUN",
+            parser=run_path,
+            help="A run directory, or a Spark event log.",
+            show_default=False,
         ),
     ],
     findings: FindingsArgument = None,

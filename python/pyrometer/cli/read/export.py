@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from pyrometer.cli.shared.run_named import run_path
 from pyrometer.terminal.console import JsonOption, emit_json, err, human
 
 app = typer.Typer()
@@ -15,7 +16,8 @@ app = typer.Typer()
 @app.command()
 def export(
     run: Annotated[
-        Path, typer.Argument(metavar="RUN", help="A run directory.", show_default=False)
+        Path,
+        typer.Argument(metavar="RUN", parser=run_path, help="A run directory.", show_default=False),
     ],
     kind: Annotated[
         str | None,

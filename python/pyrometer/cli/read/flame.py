@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from pyrometer.cli.shared.against import AgainstOption, SeveralAgainst, print_difference
-from pyrometer.cli.shared.run_named import run_named
+from pyrometer.cli.shared.run_named import beside, run_named, run_path
 from pyrometer.core.errors import UsageError
 from pyrometer.terminal.console import JsonOption, emit_json, human
 
@@ -21,6 +21,7 @@ def flame(
         list[Path],
         typer.Argument(
             metavar="RUN…",
+            parser=run_path,
             help="A run directory; with --against one or several.",
             show_default=False,
         ),
@@ -31,7 +32,8 @@ def flame(
             "-o",
             "--output",
             metavar="FILE",
-            help="Output file. Default: flame.html in the run directory.",
+            help="Output file. Default: flame.html in the run directory; for a run at an"
+            " address RUN.flame.html here.",
             show_default=False,
         ),
     ] = None,
@@ -93,7 +95,9 @@ def flame(
     from pyrometer.flame.terminal import show_flame
 
     names = tuple(name.strip() for name in by.split(",") if name.strip())
-    graph = write_flame(run_named(run[0]), output, Selection(event, names, iteration, threads))
+    named = run_named(run[0])
+    asked = Selection(event, names, iteration, threads)
+    graph = write_flame(named, output or beside(named, "flame.html"), asked)
     show_flame(human(as_json), graph)
     if as_json:
         emit_json(graph)

@@ -9,7 +9,7 @@ import typer
 
 from pyrometer.cli.read.show import WindowOption
 from pyrometer.cli.shared.against import SeveralAgainst
-from pyrometer.cli.shared.run_named import run_named
+from pyrometer.cli.shared.run_named import run_named, run_path
 from pyrometer.core.errors import UsageError
 from pyrometer.terminal.console import JsonOption, emit_json, err, human
 
@@ -36,6 +36,7 @@ def ledger(
         list[Path],
         typer.Argument(
             metavar="RUN…",
+            parser=run_path,
             help="A run directory, or a Spark event log; with --against, the runs of side A.",
             show_default=False,
         ),
@@ -80,6 +81,7 @@ def ledger(
         typer.Option(
             "--against",
             metavar="RUN…",
+            parser=run_path,
             help="Side B: show what changed per iteration from the first runs to these.",
             show_default=False,
         ),

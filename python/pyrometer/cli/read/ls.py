@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pyrometer.cli.shared.run_named import local_path
 from pyrometer.terminal.console import JsonOption, emit_json, human, program
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def ls(
         Path | None,
         typer.Argument(
             metavar="[DIR]",
+            parser=local_path,
             help="A folder of runs and experiments. Default: ./pyrometer-runs.",
             show_default=False,
         ),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pyrometer.cli.shared.run_named import local_path
 from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.push.options import LABELS, TENANT, TOKEN_FILE, USER
 from pyrometer.terminal.console import JsonOption, emit_json, err, human
@@ -32,7 +33,10 @@ Examples:
 @app.command(epilog=EXAMPLES, no_args_is_help=True)
 def push(
     run: Annotated[
-        Path, typer.Argument(metavar="RUN", help="A run directory; it may still be growing.")
+        Path,
+        typer.Argument(
+            metavar="RUN", parser=local_path, help="A run directory; it may still be growing."
+        ),
     ],
     to: Annotated[str, typer.Option("--to", metavar="URL", help="URL of the Pyroscope server.")],
     follow: Annotated[

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from pyrometer.cli.shared.run_named import run_named
+from pyrometer.cli.shared.run_named import beside, run_named, run_path
 from pyrometer.core import units
 from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.terminal.console import JsonOption, emit_json, err, human
@@ -22,6 +22,7 @@ def report(
         Path,
         typer.Argument(
             metavar="RUN",
+            parser=run_path,
             help="A run directory, a Spark event log (file or rolling directory), or the folder of"
             " an experiment.",
             show_default=False,
@@ -34,7 +35,8 @@ def report(
             "--output",
             metavar="FILE",
             help="Output file. Default: report.html in the run directory; for an event log"
-            " LOG.report.html here.",
+            " LOG.report.html"
+            " here; for a run at an address RUN.report.html here.",
             show_default=False,
         ),
     ] = None,
@@ -54,10 +56,13 @@ def report(
     from pyrometer.cli.shared.finding import Finder
     from pyrometer.experiments.folder import is_experiment
     from pyrometer.report.page import write_run_report
+    from pyrometer.store.remote.opened import mirror_of
 
     if runs:
         _report_trials(run)
     named = run_named(run)
+    if output is None and mirror_of(named) is not None and named.is_dir():
+        output = beside(named, "report.html")
     if is_experiment(named):
         path = write_report(named, output)
     else:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pyrometer.cli.shared.run_named import run_named
+from pyrometer.cli.shared.run_named import run_named, run_path
 from pyrometer.terminal.console import JsonOption, emit_json, err, human, program
 
 app = typer.Typer()
@@ -16,7 +16,9 @@ RunArgument = Annotated[
     Path,
     typer.Argument(
         metavar="RUN",
-        help="A run directory, or a Spark event log (file or rolling directory).",
+        parser=run_path,
+        help="A run directory or a Spark event log (file or rolling directory), here or at an"
+        " address such as s3://bucket/run.",
         show_default=False,
     ),
 ]
@@ -76,11 +78,12 @@ def show(
         show_sections(human(as_json), summary, names)
     else:
         from pyrometer.cli.shared.finding import Finder
+        from pyrometer.store.remote.opened import address
         from pyrometer.summary import screen
 
         with err().status("explaining"):
             findings = Finder().lines_of_run(run, window, summary)
-        screen.show(human(as_json), summary, str(run), program(), findings)
+        screen.show(human(as_json), summary, address(run), program(), findings)
 
 
 def _sections(asked: list[str], everything: bool) -> list[str]:

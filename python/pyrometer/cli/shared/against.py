@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from pyrometer.cli.shared.run_named import run_path
 from pyrometer.core import units
 from pyrometer.core.errors import UsageError
 from pyrometer.terminal.console import emit_json, err, human
@@ -19,6 +20,7 @@ AgainstOption = Annotated[
     typer.Option(
         AGAINST,
         metavar="RUN…",
+        parser=run_path,
         help="Show what changed from the runs before this option (A) to those after it (B): the"
         " largest changes here, with -o the differential flame graph as a page.",
         show_default=False,
@@ -56,10 +58,14 @@ class SeveralAgainst(TyperCommand):
         UsageError
             If a run follows another option after ``--against``: it could belong to either side.
         """
+        from pyrometer.store.remote.address import is_url, shown
+        from pyrometer.store.remote.opened import address
+
         before = args[: args.index(AGAINST)] if AGAINST in args else args
         rest = super().parse_args(ctx, list(repeated(args, AGAINST)))
-        for run in ctx.params.get("run") or ():
-            if str(run) not in before and str(run) in args:
+        words = [shown(word) if is_url(word) else word for word in args]
+        for run in map(address, ctx.params.get("run") or ()):
+            if run not in words[: len(before)] and run in words:
                 raise UsageError(
                     f"{run}: put all side-B runs directly after {AGAINST}",
                     f"pyrometer {ctx.info_name} RUN… {AGAINST} RUN…",

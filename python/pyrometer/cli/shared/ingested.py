@@ -26,13 +26,14 @@ def print_ingested(
         The verb that reads them best.
     """
     from pyrometer.core import units
+    from pyrometer.store.remote.opened import address
     from pyrometer.terminal.drawing import safe
 
     if as_json:
         emit_json(
             {
                 "schema": schema,
-                "run_dir": str(run_dir),
+                "run_dir": address(run_dir),
                 "tables": report.tables,
                 "stats": report.stats,
                 "doubts": [doubt.model_dump() for doubt in report.doubts],
@@ -46,4 +47,6 @@ def print_ingested(
     for doubt in report.doubts:
         console.print(f"  [yellow]{doubt.severity}[/] {safe(doubt.message)}", soft_wrap=True)
         console.print(f"    [dim]→ {safe(doubt.remedy)}[/]", soft_wrap=True)
-    console.print(f"next: [bold]{safe(program())} {verb} {safe(run_dir)}[/]", soft_wrap=True)
+    console.print(
+        f"next: [bold]{safe(program())} {verb} {safe(address(run_dir))}[/]", soft_wrap=True
+    )

@@ -1,10 +1,42 @@
-"""The run that a path names: itself, or the latest of a folder of runs."""
+"""The run that a word of the command line names: a path, an address, the latest of a folder."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from pyrometer.terminal.console import err, program
+
+
+def run_path(word: str) -> Path:
+    """Give the path of a run; of an address, the place here that it is read from.
+
+    Raises
+    ------
+    UsageError
+        If there is no run at an address, or it cannot be read.
+    """
+    from pyrometer.store.remote.opened import place_of
+
+    return place_of(word)
+
+
+def local_path(word: str) -> Path:
+    """Give the path of a folder here.
+
+    Raises
+    ------
+    UsageError
+        If it is elsewhere.
+    """
+    from pyrometer.core.errors import UsageError
+    from pyrometer.store.remote.address import is_url, shown
+
+    if is_url(word):
+        raise UsageError(
+            f"{shown(word)}: this verb takes a folder on this machine",
+            f"{program()} show URL reads one run elsewhere; copy the folder for all else",
+        )
+    return Path(word)
 
 
 def run_named(path: Path) -> Path:
@@ -21,3 +53,20 @@ def run_named(path: Path) -> Path:
         markup=False, soft_wrap=True,
     )  # fmt: skip
     return run
+
+
+def beside(run: Path, name: str) -> Path:
+    """Give where a page of a run is written if nobody says: beside it, or here if it is elsewhere.
+
+    That it is here is said on stderr.
+    """
+    from pyrometer.store.remote.opened import address, mirror_of
+
+    if mirror_of(run) is None:
+        return run / name
+    here = Path(f"{run.name}.{name}")
+    err().print(
+        f"{address(run)} is only read: {here} is written here (-o names another place)",
+        markup=False, soft_wrap=True,
+    )  # fmt: skip
+    return here

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pyrometer.cli.read.show import WindowOption
+from pyrometer.cli.shared.run_named import run_path
 from pyrometer.core.errors import UsageError
 from pyrometer.terminal.console import JsonOption, emit_json, err, human
 
@@ -39,6 +40,7 @@ def simulate(
         list[Path],
         typer.Argument(
             metavar="RUN…",
+            parser=run_path,
             help="A run directory, or a Spark event log. Several: the levels of a scaling"
             " experiment, each predicted from the others.",
             show_default=False,
@@ -112,6 +114,7 @@ def simulate(
     from pyrometer.simulation import terminal
     from pyrometer.simulation.analysis import PERCENTS, Question, analyse, read_prices
     from pyrometer.store import Run
+    from pyrometer.store.remote.opened import address
 
     fit = None if contention is None else _fit(contention, cpus)
     if len(run) > 1:
@@ -136,7 +139,7 @@ def simulate(
         chosen, measured = _measured(run[0], opened, window, application)
         _know_stages(measured, ask.stretch)
         law, doubts = _contention(opened, measured, chosen.name, fit, cpus)
-        report = analyse(measured, chosen, str(run[0]), ask, law, [*opened.doubts, *doubts])
+        report = analyse(measured, chosen, address(run[0]), ask, law, [*opened.doubts, *doubts])
     if as_json:
         emit_json(report)
     else:

@@ -1,0 +1,84 @@
+"""Addresses of runs that lie elsewhere: which words are one, and how they are shown."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+from pyrometer.core.errors import UsageError
+from pyrometer.core.redaction import REDACTED, redacted
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://", re.ASCII)
+_PLAIN = re.compile(r"[^A-Za-z0-9._+=@-]+", re.ASCII)
+_MOST_LETTERS = 2_000
+
+
+def is_url(text: object) -> bool:
+    """Whether a word is the address of a place elsewhere, not a path.
+
+    Examples
+    --------
+    >>> is_url("s3://bucket/run"), is_url("runs/s3"), is_url("file.log")
+    (True, False, False)
+    """
+    return isinstance(text, str) and _URL.match(text) is not None
+
+
+def checked(url: str) -> str:
+    """Give an address without slashes at its end.
+
+    Raises
+    ------
+    UsageError
+        If it is too long, holds control characters, or chains file systems (``a::b``): those
+        would reach places that the address does not name.
+    """
+    if len(url) > _MOST_LETTERS or not url.isprintable() or "::" in url:
+        raise UsageError(
+            f"{shown(url[:100])!r}: no address of a run", "give one such as s3://bucket/folder/run"
+        )
+    return url.rstrip("/") if not url.endswith("://") else url
+
+
+def scheme_of(url: str) -> str:
+    """Give the scheme of an address, in small letters."""
+    return url.partition("://")[0].lower()
+
+
+def shown(url: str) -> str:
+    """Give an address as it may be printed and kept: without password and signature.
+
+    Examples
+    --------
+    >>> shown("ftp://ann:pw@host/run"), shown("https://host/run?X-Amz-Signature=12ab&x=1")
+    ('ftp://ann:*********(redacted)@host/run', 'https://host/run?*********(redacted)')
+    >>> shown("abfs://runs@account.dfs.core.windows.net/nightly/7")
+    'abfs://runs@account.dfs.core.windows.net/nightly/7'
+    """
+    scheme, _, rest = url.partition("://")
+    place, slash, path = rest.partition("/")
+    user, at, host = place.rpartition("@")
+    name, colon, _ = user.partition(":")
+    if colon:
+        place = f"{name}:{REDACTED}{at}{host}"
+    if "?" in path:
+        path = f"{path.partition('?')[0]}?{REDACTED}"
+    return redacted(f"{scheme}://{place}{slash}{path}")
+
+
+def secrets_of(url: str) -> list[str]:
+    """Give the parts of an address that nothing may repeat."""
+    parts = urlsplit(url)
+    return [part for part in (parts.password, parts.query) if part]
+
+
+def name_of(url: str) -> str:
+    """Give the last part of an address as a name for a folder here.
+
+    Examples
+    --------
+    >>> name_of("s3://bucket/runs/nightly 7"), name_of("s3://bucket/.."), name_of("memory://")
+    ('nightly-7', 'run', 'run')
+    """
+    last = shown(url).partition("://")[2].partition("?")[0].rpartition("/")[2]
+    return _PLAIN.sub("-", last).strip(".-")[:100] or "run"

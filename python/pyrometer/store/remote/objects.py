@@ -1,0 +1,281 @@
+"""What lies at an address, through fsspec: listed, read in parts, tried again, and counted."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pyrometer.core import units
+from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
+from pyrometer.store.remote.address import scheme_of, shown
+from pyrometer.store.remote.failures import explained, passing
+
+PAUSES_S = (0.3, 1.0, 3.0)
+"""Before each further try of a request that failed."""
+PART_BYTES = 8 << 20
+"""Most that one request for a part asks for, and that a batch of whole objects comes to."""
+MOST_OBJECTS = 200_000
+MOST_BYTES = 1 << 50
+EXTRAS = {
+    "s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs",
+    "abfs": "abfs", "abfss": "abfs", "az": "abfs",
+}  # fmt: skip
+"""Extra of ours that installs what reads a scheme."""
+_MARKS = (
+    "ETag", "etag", "md5Hash", "generation", "VersionId", "version_id", "LastModified",
+    "last_modified", "updated", "mtime", "modified", "created",
+)  # fmt: skip
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class Object:
+    """A file there.
+
+    Attributes
+    ----------
+    key : str
+        Its whole name, for the store.
+    size_bytes : int
+        As listed.
+    mark : str
+        What changes with its content; empty where the store says nothing.
+    """
+
+    key: str
+    size_bytes: int
+    mark: str
+
+
+class Objects:
+    """The files below an address.
+
+    Parameters
+    ----------
+    url : str
+        The address.
+
+    Attributes
+    ----------
+    shown : str
+        The address as it may be printed.
+    fetched_bytes, requests_count : int
+        What was read so far, and in how many requests (lists among them).
+
+    Raises
+    ------
+    CapabilityError
+        If a package that reads such addresses is not installed.
+    UsageError
+        If nothing reads such addresses.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.shown = shown(url)
+        self.fetched_bytes = self.requests_count = 0
+        self._url = url
+        self._files = self._file_system()
+        self.root: str = str(self._files._strip_protocol(url)).rstrip("/")
+
+    def _file_system(self) -> Any:
+        import fsspec
+
+        scheme = scheme_of(self._url)
+        try:
+            of_scheme = fsspec.get_filesystem_class(scheme)
+        except ImportError as error:
+            extra = EXTRAS.get(scheme)
+            raise CapabilityError(
+                f"{self.shown}: no package that reads {scheme}:// is installed",
+                f"pip install 'pyrometer[{extra}]'" if extra else f"install it: {error}",
+            ) from error
+        except ValueError as error:
+            raise UsageError(
+                f"{self.shown}: nothing reads {scheme}://", "s3://, gs://, abfs:// or hdfs://"
+            ) from error
+        try:
+            options = of_scheme._get_kwargs_from_urls(self._url)
+            return of_scheme(**options)
+        except Exception as error:
+            raise explained(error, self._url) from error
+
+    def top(self) -> tuple[dict[str, Object], list[str]]:
+        """List what lies right below the address: files, and names of folders.
+
+        Of an address that is itself a file, that file by the name ``""``.
+        """
+        entries = self._listed(lambda: self._files.ls(self.root, detail=True))
+        files, folders = {}, []
+        for entry in entries:
+            name = self._name(entry)
+            if _is_folder(entry):
+                folders.append(name)
+            elif "/" not in name:
+                files[name] = self._object(entry, name)
+        return files, sorted(name for name in folders if inert(name))
+
+    def below(self, folder: str) -> dict[str, Object]:
+        """List all files below a folder, by their names from the address on."""
+        found = self._listed(
+            lambda: list(self._files.find(f"{self.root}/{folder}", detail=True).values())
+        )
+        files = {}
+        for entry in found:
+            name = self._name(entry)
+            if not _is_folder(entry):
+                files[name] = self._object(entry, name)
+        return files
+
+    def _listed(self, ask: Callable[[], Sequence[Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
+        self._files.invalidate_cache()
+        found = list(self._tried(ask))
+        if len(found) > MOST_OBJECTS:
+            raise UsageError(
+                f"{self.shown} lists {units.count(len(found))} files: no run has so many",
+                "give the folder of one run",
+            )
+        return found
+
+    def _name(self, entry: Mapping[str, Any]) -> str:
+        key = str(entry.get("name", ""))
+        stripped = key.rstrip("/") if _is_folder(entry) else key
+        if stripped == self.root:
+            return ""
+        if not stripped.startswith(f"{self.root}/"):
+            raise self._strange(key)
+        return stripped[len(self.root) + 1 :]
+
+    def _object(self, entry: Mapping[str, Any], name: str) -> Object:
+        size = entry.get("size")
+        if name and not inert(name):
+            raise self._strange(name)
+        if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size <= MOST_BYTES:
+            raise UsageError(
+                f"{self.shown}: the listing gives no size of {name!r}",
+                "copy the run, or read it from a store that lists sizes",
+            )
+        said = {mark: str(entry[mark]) for mark in _MARKS if entry.get(mark) is not None}
+        mark = hashlib.sha256(repr(sorted(said.items())).encode()).hexdigest() if said else ""
+        return Object(str(entry["name"]), size, mark)
+
+    def _strange(self, name: str) -> UsageError:
+        return UsageError(
+            f"{self.shown}: the listing holds {name[:200]!r}, which is no name of a file of a run",
+            "remove or rename it there",
+        )
+
+    def whole(self, wanted: Mapping[str, Object]) -> Iterator[tuple[str, bytes]]:
+        """Read files whole, many small ones at once; large ones come in order.
+
+        Raises
+        ------
+        UsageError
+            If one is not as it was listed.
+        """
+        small: dict[str, Object] = {}
+        for name, one in wanted.items():
+            if one.size_bytes and sum(o.size_bytes for o in small.values()) + one.size_bytes > (
+                PART_BYTES
+            ):
+                yield from self._batch(small)
+                small = {}
+            small[name] = one
+        yield from self._batch(small)
+
+    def _batch(self, wanted: Mapping[str, Object]) -> Iterator[tuple[str, bytes]]:
+        yield from ((name, b"") for name, one in wanted.items() if not one.size_bytes)
+        left = [name for name, one in wanted.items() if one.size_bytes]
+        came: dict[str, bytes] = {}
+
+        def ask() -> None:
+            # What came before a failure is not asked for again.
+            asked = [name for name in left if name not in came]
+            self.requests_count += len(asked) - 1
+            answers = self._files.cat_ranges(
+                [wanted[name].key for name in asked],
+                [0] * len(asked),
+                [wanted[name].size_bytes for name in asked],
+                on_error="return",
+            )
+            failed = None
+            for name, content in zip(asked, answers, strict=True):
+                if isinstance(content, Exception):
+                    failed = content
+                else:
+                    came[name] = content
+            if failed is not None:
+                raise failed
+
+        if left:
+            self._tried(ask)
+        for name, content in came.items():
+            yield name, self._counted(content, wanted[name].size_bytes)
+
+    def part(self, one: Object, start: int, end: int) -> bytes:
+        """Read bytes ``start`` to ``end`` of a file.
+
+        Raises
+        ------
+        UsageError
+            If they are not there.
+        """
+        parts = []
+        for at in range(start, end, PART_BYTES):
+            upto = min(end, at + PART_BYTES)
+            content = self._tried(
+                lambda at=at, upto=upto: self._files.cat_file(one.key, start=at, end=upto)  # type: ignore[misc]
+            )
+            parts.append(self._counted(content, upto - at))
+        return b"".join(parts)
+
+    def _counted(self, content: bytes, size_bytes: int) -> bytes:
+        self.fetched_bytes += len(content)
+        if len(content) != size_bytes:
+            raise self.changed()
+        return content
+
+    def changed(self) -> UsageError:
+        """Give the error of a run that is not as it was listed."""
+        return UsageError(f"{self.shown} changed while it was read", "run the command again")
+
+    def _tried(self, ask: Callable[[], Answer]) -> Answer:
+        for pause_s in (*PAUSES_S, None):
+            self.requests_count += 1
+            try:
+                return ask()
+            except PyrometerError:
+                raise
+            except Exception as error:
+                if pause_s is None or not passing(error):
+                    raise explained(error, self._url, tries=len(PAUSES_S) + 1) from error
+            time.sleep(pause_s * random.uniform(0.5, 1.5))  # noqa: S311
+        raise AssertionError
+
+
+def _is_folder(entry: Mapping[str, Any]) -> bool:
+    """Whether an entry is a folder, or an object that stands for one."""
+    return entry.get("type") == "directory" or str(entry.get("name", "")).endswith("/")
+
+
+def inert(name: str) -> bool:
+    r"""Whether a name from a listing leads to one place below a folder, and nowhere else.
+
+    Examples
+    --------
+    >>> inert("raw/gc-7.log"), inert("raw/../../x"), inert("/etc/x"), inert("a\x00b")
+    (True, False, False, False)
+    """
+    try:
+        longest = max(len(part.encode()) for part in name.split("/"))
+    except UnicodeEncodeError:
+        return False
+    return (
+        len(name) <= 1_000
+        and longest <= 240
+        and name.isprintable()
+        and all(part not in ("", ".", "..") for part in name.split("/"))
+    )

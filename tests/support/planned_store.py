@@ -1,0 +1,104 @@
+"""A store in memory, behind ``planned://``, that lists and fails as a test plans, and remembers."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import fsspec
+from fsspec import AbstractFileSystem
+
+URL = "planned://bucket/runs/one"
+ROOT = "bucket/runs/one"
+
+
+@dataclass
+class Store:
+    """What lies there, what goes wrong, and what was asked for."""
+
+    objects: dict[str, bytes] = field(default_factory=dict)
+    failures: list[BaseException] = field(default_factory=list)
+    """Raised by the next requests, one each."""
+    listed: list[dict[str, Any]] = field(default_factory=list)
+    """Entries that listings hold besides."""
+    asked: list[str] = field(default_factory=list)
+    after_read: dict[str, bytes] = field(default_factory=dict)
+    """What is put there, over what is there, when anything was read."""
+
+    def copy(self, folder: Path, root: str = ROOT) -> None:
+        """Put a folder there."""
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                self.objects[f"{root}/{path.relative_to(folder)}"] = path.read_bytes()
+
+    def request(self, what: str) -> None:
+        """Remember a request, and fail it if that is planned."""
+        self.asked.append(what)
+        if self.failures:
+            raise self.failures.pop(0)
+
+    def entries(self, prefix: str) -> Iterator[dict[str, Any]]:
+        """Describe the objects below a prefix."""
+        for key, content in sorted(self.objects.items()):
+            if key == prefix or key.startswith(f"{prefix}/"):
+                etag = hashlib.sha256(content).hexdigest()
+                yield {"name": key, "size": len(content), "type": "file", "ETag": etag}
+        yield from self.listed
+
+
+class PlannedStore(AbstractFileSystem):  # type: ignore[misc]
+    """The store that `use` planned last."""
+
+    protocol = "planned"
+    cachable = False
+    store = Store()
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        return path.partition("://")[2].rpartition("@")[2] if "://" in path else path
+
+    @staticmethod
+    def _get_kwargs_from_urls(path: str) -> dict[str, Any]:
+        return {}
+
+    def ls(self, path: str, detail: bool = True, **_: Any) -> list[dict[str, Any]]:
+        self.store.request(f"list {path}")
+        found: dict[str, dict[str, Any]] = {}
+        for entry in self.store.entries(path):
+            below = entry["name"][len(path) + 1 :] if entry["name"].startswith(f"{path}/") else ""
+            first, slash, _ = below.partition("/")
+            if slash:
+                found[first] = {"name": f"{path}/{first}", "size": 0, "type": "directory"}
+            else:
+                found[entry["name"]] = entry
+        if not found:
+            raise FileNotFoundError(path)
+        return list(found.values())
+
+    def find(self, path: str, detail: bool = True, **_: Any) -> dict[str, dict[str, Any]]:
+        self.store.request(f"find {path}")
+        return {entry["name"]: entry for entry in self.store.entries(path)}
+
+    def cat_file(
+        self, path: str, start: int | None = None, end: int | None = None, **_: Any
+    ) -> bytes:
+        self.store.request(f"get {path}")
+        content = self.store.objects[path][start:end]
+        self.store.objects |= self.store.after_read
+        return content
+
+
+def use(store: Store) -> Store:
+    """Make a store the one behind ``planned://``."""
+    fsspec.register_implementation("planned", PlannedStore, clobber=True)
+    PlannedStore.store = store
+    return store
+
+
+def files_below(folder: Path) -> list[Path]:
+    """Give all files and folders below a folder, links not followed."""
+    return [Path(at, name) for at, dirs, names in os.walk(folder) for name in (*dirs, *names)]

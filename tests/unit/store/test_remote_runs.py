@@ -1,0 +1,180 @@
+"""Runs elsewhere: the same answers as here, little fetched, nothing written there."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.support.cli import Done, inside
+from tests.support.eventlogs import recorded
+from tests.support.planned_store import ROOT, URL, Store, files_below, use
+from tests.support.report_fixture import write_run
+
+from pyrometer.cli.main import FETCHED
+from pyrometer.store import Run, ingest_run
+from pyrometer.store.remote import objects, opened, tables
+
+FIXTURE_LOG = next(one for one in recorded() if one.is_file())
+OTHER = "planned://bucket/runs/two"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(objects, "PAUSES_S", (0.0, 0.0))
+    monkeypatch.setattr(opened, "_OPEN", {})
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "cache" / "pyrometer" / "remote"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A recorded run, whose raw files are most of it."""
+    root = tmp_path / "one"
+    write_run(root)
+    (root / "raw").mkdir()
+    (root / "raw" / "profile-driver-7.jfr").write_bytes(b"\0" * 3_000_000)
+    return root
+
+
+@pytest.fixture
+def store(run: Path) -> Store:
+    store = use(Store())
+    store.copy(run)
+    store.copy(run, "bucket/runs/two")
+    return store
+
+
+def fetched(done: Done) -> tuple[int, int, int]:
+    """Bytes fetched, bytes of the run, requests: of the last run that was opened."""
+    words = next(one for one in done.stderr.splitlines()[::-1] if one.startswith("fetched")).split()
+    return int(words[1]), int(words[3]), int(words[6])
+
+
+@pytest.mark.parametrize("whole_bytes", [256 << 10, 0], ids=["small tables whole", "all in parts"])
+@pytest.mark.parametrize(
+    "verb",
+    [
+        ["show"], ["show", "--all"], ["show", "--json"], ["explain", "--all"], ["ledger"],
+        ["ledger", "--json"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_a_verb_says_the_same_of_a_run_elsewhere(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, run: Path, store: Store,
+    verb: list[str], whole_bytes: int,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(tables, "LOADED_BYTES", whole_bytes)
+    here = inside(capsys, verb[0], run, *verb[1:])
+    monkeypatch.setenv(FETCHED, "1")
+    there = inside(capsys, verb[0], URL, *verb[1:])
+    assert (here.code, there.code) == (0, 0), there.stderr
+    assert there.stdout.replace(URL, str(run)) == here.stdout
+    read, of, _ = fetched(there)
+    assert of == sum(len(content) for key, content in store.objects.items() if ROOT in key)
+    assert 0 < read < of / 2
+    assert not any(".jfr" in what for what in store.asked)
+
+
+def test_pages_are_the_same_and_lie_here(
+    capsys: pytest.CaptureFixture[str], run: Path, store: Store, tmp_path: Path
+) -> None:
+    before = dict(store.objects)
+    for verb, name in (("report", "report.html"), ("flame", "flame.html")):
+        done = inside(capsys, verb, URL)
+        assert done.code == 0, done.stderr
+        assert f"one.{name} is written here" in done.stderr
+        assert inside(capsys, verb, run).code == 0
+        page = (tmp_path / f"one.{name}").read_text(encoding="utf-8")
+        assert page.replace(URL, str(run)) == (run / name).read_text(encoding="utf-8")
+        assert str(tmp_path / "cache") not in page
+    assert store.objects == before
+
+
+def test_two_runs_elsewhere_are_compared_as_here(
+    capsys: pytest.CaptureFixture[str], run: Path, store: Store, tmp_path: Path
+) -> None:
+    other = tmp_path / "two"
+    shutil.copytree(run, other)
+    here = inside(capsys, "compare", run, other, "--json")
+    there = inside(capsys, "compare", URL, "--against", OTHER, "--json")
+    assert (here.code, there.code) == (0, 0), there.stderr
+    assert there.stdout.replace(URL, str(run)).replace(OTHER, str(other)) == here.stdout
+    mixed = inside(capsys, "compare", URL, "--against", URL, "--json", OTHER)
+    assert mixed.code == 2
+    assert f"{OTHER}: put all side-B runs directly after" in mixed.stderr
+
+
+def test_what_was_fetched_once_is_not_fetched_again(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, store: Store
+) -> None:
+    monkeypatch.setenv(FETCHED, "1")
+    monkeypatch.setattr(tables, "LOADED_BYTES", 0)
+    first = inside(capsys, "ledger", URL)
+    monkeypatch.setattr(opened, "_OPEN", {})
+    second = inside(capsys, "ledger", URL)
+    assert first.stdout == second.stdout
+    assert fetched(first)[0] > 0
+    assert fetched(second)[0] == 0
+    changed = json.loads(store.objects[f"{ROOT}/manifest.json"]) | {"profile": "light"}
+    store.objects[f"{ROOT}/manifest.json"] = json.dumps(changed).encode()
+    with Run.open(URL) as again:
+        assert again.manifest is not None
+        assert again.manifest.profile == "light"
+
+
+def test_tables_that_are_missing_are_made_here(
+    capsys: pytest.CaptureFixture[str], cache: Path, tmp_path: Path
+) -> None:
+    here = tmp_path / "logged"
+    (here / "raw" / "eventlog").mkdir(parents=True)
+    shutil.copy(FIXTURE_LOG, here / "raw" / "eventlog" / "local-1")
+    store = use(Store())
+    store.copy(here)
+    before = dict(store.objects)
+    ingest_run(here)
+    first = inside(capsys, "show", URL, "--json")
+    assert first.code == 0, first.stderr
+    assert first.stdout.replace(URL, str(here)) == inside(capsys, "show", here, "--json").stdout
+    assert store.objects == before
+    asked = len(store.asked)
+    assert inside(capsys, "show", URL, "--json").stdout == first.stdout
+    assert not any(what.startswith("get") for what in store.asked[asked:])
+    assert {file.stat().st_mode & 0o077 for file in (cache, *files_below(cache))} == {0}
+
+
+def test_tables_of_less_than_the_raw_files_there_are_made_again(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    here = tmp_path / "growing"
+    log = here / "raw" / "eventlog" / "local-1"
+    log.parent.mkdir(parents=True)
+    whole = FIXTURE_LOG.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(whole[: len(whole) // 2]))
+    ingest_run(here)
+    store = use(Store())
+    store.copy(here)
+    log.write_bytes(b"".join(whole))
+    store.objects[f"{ROOT}/raw/eventlog/local-1"] = log.read_bytes()
+    ingest_run(here)
+    there = inside(capsys, "show", URL, "--json")
+    assert there.stdout.replace(URL, str(here)) == inside(capsys, "show", here, "--json").stdout
+
+
+@pytest.mark.parametrize("name", ["app-1", "eventlog_v2_app-1/events_1_app-1"])
+def test_event_logs_elsewhere(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    store = use(Store())
+    store.objects[f"bucket/logs/{name}"] = FIXTURE_LOG.read_bytes()
+    url = f"planned://bucket/logs/{name.partition('/')[0]}"
+    done = inside(capsys, "show", url, "--json")
+    assert done.code == 0, done.stderr
+    assert done.json["totals"]["tasks_count"] > 0
+
+
+def test_verbs_for_folders_here_refuse_an_address(capsys: pytest.CaptureFixture[str]) -> None:
+    for verb in (["ls", URL], ["push", URL, "--to", "http://localhost:1"]):
+        done = inside(capsys, *verb)
+        assert done.code == 2
+        assert "this verb takes a folder on this machine" in done.stderr
