@@ -15,6 +15,7 @@ from tests.support.report_fixture import write_run
 from pyrometer.cli.main import FETCHED
 from pyrometer.store import Run, ingest_run
 from pyrometer.store.remote import objects, opened, tables
+from pyrometer.store.table_files import files_of
 
 FIXTURE_LOG = next(one for one in recorded() if one.is_file())
 OTHER = "planned://bucket/runs/two"
@@ -30,9 +31,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Path:
-    """A recorded run, whose raw files are most of it."""
-    root = tmp_path / "one"
+def run(cache: Path) -> Path:
+    """A recorded run, whose raw files are most of it; its path is as long as its address."""
+    root = Path("here".ljust(len(URL) - len("/one"), "-"), "one")
     write_run(root)
     (root / "raw").mkdir()
     (root / "raw" / "profile-driver-7.jfr").write_bytes(b"\0" * 3_000_000)
@@ -105,6 +106,26 @@ def test_two_runs_elsewhere_are_compared_as_here(
     mixed = inside(capsys, "compare", URL, "--against", URL, "--json", OTHER)
     assert mixed.code == 2
     assert f"{OTHER}: put all side-B runs directly after" in mixed.stderr
+
+
+@pytest.mark.parametrize("whole_bytes", [256 << 10, 0], ids=["whole", "in parts"])
+def test_files_of_a_table_are_read_in_the_same_order(
+    monkeypatch: pytest.MonkeyPatch, run: Path, whole_bytes: int
+) -> None:
+    """Which of several values is any value depends on it."""
+    monkeypatch.setattr(tables, "LOADED_BYTES", whole_bytes)
+    for part in ("probe", "a", "python"):
+        shutil.copy(run / "tables" / "samples.parquet", run / "tables" / f"samples-{part}.parquet")
+    use(Store()).copy(run)
+    with Run.open(URL) as there, Run.open(run) as here:
+        orders = [
+            [Path(place).name for place, _ in files_of(one.paths.tables).of("samples")]
+            for one in (there, here)
+        ]
+        count = "SELECT count(*) FROM samples"
+        assert there.tables.scalar(count) == here.tables.scalar(count) > 0
+    assert orders[0] == orders[1]
+    assert orders[0][0] == "samples.parquet"
 
 
 def test_what_was_fetched_once_is_not_fetched_again(

@@ -42,12 +42,13 @@ class RemoteFiles:
         connection.register_filesystem(self._parts)
 
     def of(self, table: str) -> Iterator[tuple[str, int]]:
-        """Give where DuckDB finds each file of a table, and its size."""
-        for name in sorted(self._sizes):
-            if name == f"{table}.parquet" or name.startswith(f"{table}-"):
-                size = self._sizes[name]
-                here = str(self._here / name)
-                yield here if size <= LOADED_BYTES else f"{PROTOCOL}://{name}", size
+        """Give where DuckDB finds each file of a table, and its size; in the order of a folder."""
+        whole = f"{table}.parquet"
+        parts = sorted(name for name in self._sizes if name.startswith(f"{table}-"))
+        for name in [*([whole] if whole in self._sizes else []), *parts]:
+            size = self._sizes[name]
+            here = str(self._here / name)
+            yield here if size <= LOADED_BYTES else f"{PROTOCOL}://{name}", size
 
     def size_bytes(self) -> int:
         """Bytes of all of them."""
