@@ -109,20 +109,40 @@ def start(
     folder.mkdir(exist_ok=True)
     env = {**env, "SPARK_DAEMON_MEMORY": DAEMON_MEMORY, "SPARK_LOCAL_IP": ADDRESS}
 
-    def launch(name: str, *arguments: str) -> None:
-        command = [cluster.spark_class, f"{_MAIN}{name.partition('-')[0]}", *arguments]
-        companions.start(name, [*command], folder / f"{name}.log", env, place)
+    def launch(name: str, command: list[str]) -> None:
+        companions.start(name, command, folder / f"{name}.log", env, place)
 
-    master = ("--host", ADDRESS, "--port", str(cluster.port), "--webui-port", str(cluster.web_port))
-    launch("master.Master", *master)
-    _until(lambda: _workers(cluster) is not None, "the master", companions, folder)
+    def workers() -> int | None:
+        return alive_workers(ADDRESS, cluster.web_port)
+
+    launch(
+        "master.Master",
+        master_command(cluster.spark_class, ADDRESS, cluster.port, cluster.web_port),
+    )
+    _until(lambda: workers() is not None, "the master", companions, folder)
     for number in range(cluster.workers):
-        launch(
-            f"worker.Worker-{number}", "--host", ADDRESS, "--webui-port", "0",
-            "--cores", str(cluster.cores), "--memory", f"{cluster.memory_mib}m",
-            "--work-dir", str(folder / f"work-{number}"), cluster.url,
+        command = worker_command(
+            cluster.spark_class, ADDRESS, cluster.url,
+            cores=cluster.cores, memory_mib=cluster.memory_mib, work=folder / f"work-{number}",
         )  # fmt: skip
-    _until(lambda: _workers(cluster) == cluster.workers, "its workers", companions, folder)
+        launch(f"worker.Worker-{number}", command)
+    _until(lambda: workers() == cluster.workers, "its workers", companions, folder)
+
+
+def master_command(spark_class: str, address: str, port: int, web_port: int) -> list[str]:
+    """Give the command of a master, with Spark's script that starts a JVM."""
+    place = ["--host", address, "--port", str(port), "--webui-port", str(web_port)]
+    return [spark_class, f"{_MAIN}master.Master", *place]
+
+
+def worker_command(
+    spark_class: str, address: str, url: str, *, cores: int, memory_mib: int, work: Path
+) -> list[str]:
+    """Give the command of a worker, which keeps the folders of its executors in `work`."""
+    return [
+        spark_class, f"{_MAIN}worker.Worker", "--host", address, "--webui-port", "0",
+        "--cores", str(cores), "--memory", f"{memory_mib}m", "--work-dir", str(work), url,
+    ]  # fmt: skip
 
 
 def _until(ready: Callable[[], bool], what: str, companions: Companions, folder: Path) -> None:
@@ -139,14 +159,14 @@ def _until(ready: Callable[[], bool], what: str, companions: Companions, folder:
         time.sleep(0.1)
 
 
-def _workers(cluster: Cluster) -> int | None:
-    """Ask the master how many workers it knows; ``None`` while it does not answer."""
+def alive_workers(address: str, web_port: int) -> int | None:
+    """Ask a master how many workers it knows; ``None`` while it does not answer."""
     import httpx
 
     try:
         # Without the environment's proxy, which would look for this address on the proxy's machine.
         with httpx.Client(trust_env=False, timeout=5.0) as client:
-            answer = client.get(f"http://{ADDRESS}:{cluster.web_port}/json/")
+            answer = client.get(f"http://{address}:{web_port}/json/")
             return int(answer.json()["aliveworkers"])
     except (httpx.HTTPError, ValueError, KeyError, TypeError):
         return None
