@@ -105,12 +105,24 @@ class Window:
 
 
 def clock_offset_ns(run: Run) -> int | None:
-    """Unix time minus CLOCK_MONOTONIC: the median of all pairs of readings."""
-    pairs = [
-        wall - mono for mono, wall in run.tables.query("SELECT mono_ns, wall_ns FROM clock_pairs")
-    ]
+    """Unix time minus CLOCK_MONOTONIC of the driver's host: the median of its pairs of readings.
+
+    Another host's monotonic clock began as that host was started, and says nothing of this one.
+    """
+    of_host: dict[str | None, list[int]] = {}
+    for host, mono, wall in run.tables.query("SELECT host, mono_ns, wall_ns FROM clock_pairs"):
+        of_host.setdefault(host, []).append(wall - mono)
+    launcher, here = [], None
     if run.manifest:
-        pairs += [p.wall_ns - p.mono_ns for p in run.manifest.clock_pairs]
+        launcher = [p.wall_ns - p.mono_ns for p in run.manifest.clock_pairs]
+        here = run.manifest.host.hostname
+    drivers = run.tables.query("SELECT host FROM processes WHERE role = 'driver' LIMIT 1")
+    driver = drivers[0][0] if drivers else here
+    pairs = of_host.get(driver, [])
+    if not pairs and not launcher:
+        pairs = max(of_host.values(), key=len, default=[])
+    if here in (driver, None) or not pairs:
+        pairs = [*pairs, *launcher]
     return sorted(pairs)[len(pairs) // 2] if pairs else None
 
 
