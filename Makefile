@@ -27,7 +27,7 @@ export PYROMETER_STAGED := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test rebuild bundled bpf check-bpf demo examples test test-fast test-bare test-all test-rust test-jvm test-python test-web sanitize check format fuzz bench bench-overhead docs docs-pages docs-site bless lock third-party sbom audit wheel clean
+.PHONY: help setup setup-test rebuild bundled bpf check-bpf demo examples test test-fast test-bare test-all test-rust test-jvm test-python test-web sanitize check format fuzz bench bench-overhead docs docs-pages docs-site cluster-up cluster-down bless lock third-party sbom audit wheel clean
 
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 14
@@ -187,6 +187,16 @@ $(VENV)-docs/.installed: $(VENV)/.requirements requirements/docs.txt
 
 examples: setup ## Run everything in examples/ again (as root, ten minutes on a quiet machine)
 	$(BIN)/python tools/make_examples.py
+
+# A bed outlives make, and is taken away without anything that has to be built.
+SPARK := 4
+MANAGER := standalone
+CLUSTER = PYTHONPATH=python:. $(BIN)/python -m tests.cluster
+cluster-up: setup ## Make a cluster of three hosts on this machine, as root (NAME=…, SPARK=3.5, MANAGER=none)
+	@$(CLUSTER) up --spark $(SPARK) --manager $(MANAGER) $(or $(NAME),$(error give NAME=…, up to 8 small letters and digits))
+
+cluster-down: ## Take a cluster away, whoever made it (NAME=…)
+	@$(CLUSTER) down $(or $(NAME),$(error give NAME=…: python -m tests.cluster list))
 
 bless: setup ## Accept the present outputs as golden
 	PYROMETER_BLESS=1 $(PYTEST) tests/golden

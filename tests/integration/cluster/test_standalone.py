@@ -1,0 +1,125 @@
+"""Spark's own cluster manager over three hosts: applications of the machine, and on the cluster."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.cluster import hosts, standalone
+from tests.cluster.__main__ import environments, specs
+from tests.cluster.hosts import Network
+from tests.cluster.standalone import Standalone
+from tests.support import needs
+
+from pyrometer.workloads.spark import find_spark
+
+ROOT = Path(__file__).parents[3]
+APPLICATION = """
+import socket
+from pyspark.sql import SparkSession
+context = SparkSession.builder.getOrCreate().sparkContext
+while context._jsc.sc().getExecutorMemoryStatus().size() < 3:
+    pass
+where = context.parallelize(range(40), 40).map(lambda n: (socket.gethostname(), n * n)).collect()
+print(sorted({host for host, _ in where}), sum(square for _, square in where))
+context.stop()
+"""
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def bed() -> Iterator[Network]:
+    if lack := hosts.lacking():
+        needs.machine_lacks(lack)
+    with hosts.network(
+        "itspark", specs(3, 1.0, 3072), shared=environments(), hidden=[str(ROOT)]
+    ) as up:
+        yield up
+    assert hosts.leftovers("itspark") == []
+
+
+@pytest.fixture(scope="module", params=[".venv", ".venv-spark35"], ids=["4.x", "3.5"])
+def cluster(bed: Network, request: pytest.FixtureRequest) -> Iterator[Standalone]:
+    folder = ROOT / request.param if request.param == ".venv" else needs.spark35()
+    try:
+        yield standalone.start(bed, find_spark(folder))
+    finally:
+        for host in bed.hosts:
+            host.kill(r"deploy\.(master|worker)")
+
+
+def submit(cluster: Standalone, *words: str, before: tuple[str, ...] = ()) -> str:
+    env = {**os.environ, **cluster.submit_environment()}
+    script = str(cluster.spark.home / "bin" / "spark-submit")
+    done = subprocess.run(
+        [*before, script, "--master", cluster.url, "--executor-memory", "600m",
+         "--conf", "spark.ui.enabled=false", *words],
+        env=env, capture_output=True, text=True, timeout=200, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+def test_tasks_of_an_application_here_run_on_all_workers(
+    cluster: Standalone, tmp_path: Path
+) -> None:
+    (tmp_path / "app.py").write_text(APPLICATION)
+    said = submit(cluster, str(tmp_path / "app.py"))
+    assert said == "['itspark-2', 'itspark-3'] 20540\n"
+
+
+def test_a_driver_runs_on_a_worker(cluster: Standalone, tmp_path: Path) -> None:
+    classes = tmp_path / "classes"
+    source = ROOT / "tests" / "support" / "java" / "CountApp.java"
+    jars = f"{cluster.spark.home}/jars/*"
+    subprocess.run(
+        ["javac", "--release", "11", "-cp", jars, "-d", classes, source], check=True,
+        capture_output=True,
+    )  # fmt: skip
+    # The folder of the bed is on every host.
+    jar = cluster.network.bed.folder / "count.jar"
+    subprocess.run(["jar", "cf", jar, "-C", classes, "."], check=True)
+    submit(
+        cluster, "--deploy-mode", "cluster", "--driver-memory", "400m",
+        "--total-executor-cores", "1", "--conf", "spark.standalone.submit.waitAppCompletion=true",
+        "--class", "CountApp", jar.as_uri(), "/var/tmp/counted",
+    )  # fmt: skip
+    written = [
+        (host.name, file.read_text())
+        for host in cluster.network.hosts
+        if (file := host.path("/var/tmp/counted")).exists()
+    ]
+    assert [text for _, text in written] == [f"{name} 30" for name, _ in written]
+    assert [name in ("itspark-2", "itspark-3") for name, _ in written] == [True]
+    for name, _ in written:
+        next(h for h in cluster.network.hosts if h.name == name).path("/var/tmp/counted").unlink()
+
+
+def test_a_run_names_executors_whose_files_stayed_on_their_hosts(
+    cluster: Standalone, tmp_path: Path
+) -> None:
+    (tmp_path / "app.py").write_text(APPLICATION)
+    run = tmp_path / "run"
+    pyrometer = (sys.executable, "-m", "pyrometer")
+    submit(
+        cluster, str(tmp_path / "app.py"),
+        before=(*pyrometer, "run", "--no-report", "-o", str(run), "--"),
+    )  # fmt: skip
+    shown = subprocess.run(
+        [*pyrometer, "show", "--json", str(run)], capture_output=True, text=True, check=True
+    )
+    doubts = json.dumps(json.loads(shown.stdout)["doubts"])
+    for host in cluster.network.hosts[1:]:
+        assert f"on {host.name} cannot write to {run}/raw" in doubts
+        (kept,) = host.path("/tmp").glob("pyrometer-*/plugin-executor-*.ndjson")
+        records = [json.loads(line) for line in kept.read_text().splitlines()]
+        assert {record["host"] for record in records if record["k"] == "process"} == {host.name}
+        assert any(record["k"] == "task" for record in records)
+        for file in kept.parent.parent.glob("pyrometer-*"):
+            subprocess.run(["rm", "-r", str(file)], check=True)

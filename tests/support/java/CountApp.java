@@ -1,0 +1,18 @@
+import java.net.InetAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.apache.spark.SparkConf;
+import org.apache.spark.api.java.JavaSparkContext;
+
+/** Writes where its driver ran, and a sum that its executors made, into a file. */
+public class CountApp {
+  public static void main(String[] words) throws Exception {
+    SparkConf conf = new SparkConf().setAppName("count").set("spark.ui.enabled", "false");
+    try (JavaSparkContext context = new JavaSparkContext(conf)) {
+      int sum = context.parallelize(List.of(1, 2, 3, 4), 4).map(n -> n * n).reduce(Integer::sum);
+      String host = InetAddress.getLocalHost().getHostName();
+      Files.writeString(Path.of(words[0]), host + " " + sum);
+    }
+  }
+}
