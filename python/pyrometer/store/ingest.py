@@ -17,6 +17,7 @@ from pyrometer.core.installation import reinstall
 from pyrometer.core.json_text import parse_json
 from pyrometer.core.redaction import Redactor, redacted
 from pyrometer.store import manifest as manifests
+from pyrometer.store.elsewhere import told_once
 from pyrometer.store.extended_stacks import join_states
 from pyrometer.store.import_tables import read_imported
 from pyrometer.store.iteration_lines import read_iterations
@@ -223,7 +224,7 @@ def _absorb(report: IngestReport, name: str, text: str) -> None:
     answer = parse_json(text)
     report.tables.update(answer.get("tables", {}))
     report.stats[name] = answer.get("stats", {})
-    for raised in answer.get("doubts", []):
+    for raised in told_once(answer.get("doubts", [])):
         report.take(raised)
 
 

@@ -17,6 +17,8 @@ from pyrometer.store.paths import RunPaths
 
 SERIES_MS = 500
 CLOCK_MS = 1000
+AWAY = "executor/"
+"""Begins the place that the driver's plugin notes for an executor that could not write here."""
 
 
 class PluginProbe(Probe):
@@ -66,8 +68,11 @@ class PluginProbe(Probe):
         """Add up what the files say of themselves."""
         files = paths.plugin_files()
         written = dropped = own_cpu = 0
-        closed = 0
+        closed = elsewhere = 0
         for file in files:
+            elsewhere += sum(
+                str(one.get("where")).startswith(AWAY) for one in records(file, "error")
+            )
             last = read_last(file, "bye")
             if last is not None:
                 closed += 1
@@ -79,6 +84,8 @@ class PluginProbe(Probe):
             reason = "no JVM with the agent started a SparkContext"
         elif closed < len(files):
             reason = f"{len(files) - closed} of {len(files)} JVMs ended without closing their file"
+        elif elsewhere:
+            reason = f"records of {elsewhere} executor(s) are on the hosts where they ran"
         return ProbeEntry(
             name=self.name,
             asked=self.asked(),

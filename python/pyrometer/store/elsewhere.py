@@ -1,0 +1,51 @@
+"""Executors whose records lie on the hosts where they ran, not in the run directory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from pyrometer.core import schema
+
+SHOWN = 5
+"""Executors that the doubt names; the rest are counted."""
+
+# As ExecutorComponent.java writes it, behind the place that the plugin notes: the driver's file
+# says it of each executor, that of an executor of itself.
+_SAID = re.compile(
+    r"(?s:.*?)\b(?P<place>executor/-?[0-9]+|executor_raw_dir): executor (?P<id>\S+) on"
+    r" (?P<host>\S*) cannot write to (?P<raw>.+); its records are in (?P<folder>.+):"
+    r" copy them into the raw folder and ingest again"
+)
+
+
+def told_once(raised: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Give the doubts of the plugin's files with one for all executors whose records are missing.
+
+    An executor whose file says where its records were is here: they have been brought.
+
+    Parameters
+    ----------
+    raised : sequence of dict
+        Doubts as native functions report them.
+    """
+    rest: list[dict[str, Any]] = []
+    brought: set[str] = set()
+    told: dict[str, str] = {}
+    for one in raised:
+        said = _SAID.fullmatch(one["message"]) if one["code"] == "plugin_error" else None
+        if said is None:
+            rest.append(one)
+        elif said["place"] == "executor_raw_dir":
+            brought.add(said["folder"])
+        else:
+            told[said["folder"]] = f"executor {said['id']}: {said['host']}:{said['folder']}"
+    missing = [text for folder, text in told.items() if folder not in brought]
+    if missing:
+        code = "executor_records_elsewhere"
+        more = len(missing) - SHOWN
+        named = "; ".join(missing[:SHOWN]) + (f"; and {more} more" if more > 0 else "")
+        text = f"{len(missing)} executor(s) could not write to the raw folder: {named}"
+        rest.append({"code": code, "severity": schema.doubt(code, text).severity, "message": text})
+    return rest

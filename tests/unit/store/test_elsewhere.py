@@ -1,0 +1,85 @@
+"""Records that stayed on other hosts are one doubt, until they are brought."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pyrometer.collect.probes.plugin import PluginProbe
+from pyrometer.store.elsewhere import SHOWN, told_once
+from pyrometer.store.ingest import ingest_run
+from pyrometer.store.paths import RunPaths
+
+CODE = "executor_records_elsewhere"
+
+
+def said(executor: int, place: str) -> dict[str, object]:
+    message = (
+        f"executor {executor} on w-{executor} cannot write to /r: x/raw; its records are in"
+        f" /tmp/pyrometer-app-{executor}-9: copy them into the raw folder and ingest again"
+    )
+    return {"k": "error", "where": place, "message": message, "count": 1}
+
+
+def jvm(raw: Path, role: str, executor: str, *records: dict[str, object]) -> None:
+    process = {
+        "k": "process", "role": role, "executor_id": executor, "pid": 7, "host": f"w-{executor}",
+        "app_id": "app", "mono_ns": 1, "wall_ns": 2,
+    }  # fmt: skip
+    bye = {"k": "bye", "mono_ns": 3, "written": 1, "dropped": 0, "own_cpu_ns": 1}
+    text = "".join(
+        json.dumps(one, separators=(",", ":")) + "\n" for one in (process, *records, bye)
+    )
+    (raw / f"plugin-{role}-{executor}-7.ndjson").write_text(text)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunPaths:
+    paths = RunPaths(tmp_path)
+    paths.raw.mkdir()
+    executors = [said(0, "executor/-1862760676"), said(1, "executor/892577667")]
+    other = {"k": "error", "where": "write", "message": "No space left", "count": 2}
+    jvm(paths.raw, "driver", "driver", *executors, other)
+    return paths
+
+
+def test_all_of_them_are_one_doubt(run: RunPaths) -> None:
+    doubts = ingest_run(run.root).doubts
+    assert [doubt.code for doubt in doubts] == ["plugin_error", CODE]
+    assert doubts[1].severity == "error"
+    assert doubts[1].message.endswith(
+        "2 executor(s) could not write to the raw folder:"
+        " executor 0: w-0:/tmp/pyrometer-app-0-9; executor 1: w-1:/tmp/pyrometer-app-1-9"
+    )
+
+
+def test_what_was_brought_is_not_missing(run: RunPaths) -> None:
+    jvm(run.raw, "executor", "1", said(1, "executor_raw_dir"))
+    doubts = ingest_run(run.root).doubts
+    assert [doubt.code for doubt in doubts] == ["plugin_error", CODE]
+    assert "1 executor(s)" in doubts[1].message
+    assert "executor 0: w-0" in doubts[1].message
+    jvm(run.raw, "executor", "0", said(0, "executor_raw_dir"))
+    assert [doubt.code for doubt in ingest_run(run.root).doubts] == ["plugin_error"]
+
+
+def test_of_many_the_first_are_named() -> None:
+    raised = [
+        {
+            "code": "plugin_error",
+            "severity": "warning",
+            "message": f"executor/{n}: {said(n, '')['message']}",
+        }
+        for n in range(SHOWN + 3)
+    ]
+    (doubt,) = told_once(raised)
+    assert f"{SHOWN + 3} executor(s)" in doubt["message"]
+    assert doubt["message"].endswith("; and 3 more")
+
+
+def test_the_probe_says_what_it_did_not_get(run: RunPaths) -> None:
+    entry = PluginProbe().report(run)
+    assert entry.reason == "records of 2 executor(s) are on the hosts where they ran"
+    assert (entry.got or "").startswith("1 JVM(s)")
