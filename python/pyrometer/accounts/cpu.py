@@ -56,14 +56,31 @@ def cpu(scope: Scope, succeeded: Totals, failed: Totals) -> Cpu:
         gone = CpuRole(role=EXITED, cpu_ns=total - threads, threads_count=0, method="by_complement")
         roles.append(gone)
     whole = total if total is not None else threads or None
+    unseen = _unseen(scope)
     return Cpu(
         process_cpu_ns=whole,
         executor_cpu_time_ns=spark,
-        ratio=whole / spark if whole and spark else None,
+        ratio=whole / spark if whole and spark and unseen is None else None,
         run_delay_ns=sum(r.run_delay_ns or 0 for r in roles) if roles else None,
         roles=roles,
-        reason=None if total is not None else "process totals missing: sum of its threads",
+        reason=unseen
+        or (None if total is not None else "process totals missing: sum of its threads"),
     )
+
+
+def _unseen(scope: Scope) -> str | None:
+    """Say that executors ran where no probe was; ``None`` where none did, or nobody can know."""
+    if not scope.tables.has("processes"):
+        return None
+    seen = (
+        "SELECT DISTINCT p.executor_id FROM processes p"
+        " JOIN (SELECT DISTINCT host, pid FROM thread_counters) t USING (host, pid)"
+    )
+    ((ran, missing),) = scope.tables.query(
+        f"SELECT count(*), count(*) FILTER (executor_id NOT IN ({seen}))"
+        " FROM (SELECT DISTINCT executor_id FROM w_tasks WHERE executor_id IS NOT NULL)"
+    )
+    return f"no probe saw {missing} of {ran} executors" if missing else None
 
 
 def process_cpu_ns(scope: Scope) -> int | None:
