@@ -126,11 +126,6 @@ class Bed:
         """Name the control group of a host."""
         return f"testbed-{self.host_name(number)}"
 
-    def limits(self, number: int) -> dict[str, float]:
-        """Levels of the factors that limit a host."""
-        spec = self.hosts[number - 1]
-        return {"cpu.quota": spec.cpus, "cgroup.memory": spec.memory_mib << 20}
-
     def hosts_file(self) -> str:
         """``/etc/hosts`` as every host has it."""
         lines = ["127.0.0.1 localhost", f"{self.gateway} client"]

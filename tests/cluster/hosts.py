@@ -28,6 +28,8 @@ TOOLS = ("ip", "mount", "nsenter", "unshare")
 READY_S = 20.0
 END_S = 20.0
 
+_HOLDER = re.compile(r"\S*python\S* -I -S \S*/inside\.py ")
+
 
 class Host:
     """One host of a bed that is up.
@@ -92,7 +94,7 @@ class Host:
         found = [
             pid
             for pid, line in self.processes().items()
-            if re.search(pattern, line) and str(INSIDE) not in line
+            if re.search(pattern, line) and not _HOLDER.search(line)
         ]
         for pid in found:
             with contextlib.suppress(ProcessLookupError):
@@ -111,7 +113,7 @@ class Host:
     def _holder(self) -> int:
         for pid, line in self.processes().items():
             # Its parent, unshare, has the same words behind its own.
-            if line.startswith(sys.executable) and str(INSIDE) in line:
+            if _HOLDER.match(line):
                 return pid
         raise CapabilityError(f"{self.name} is not up", "make cluster-up")
 
