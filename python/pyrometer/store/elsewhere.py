@@ -8,6 +8,7 @@ from typing import Any
 
 from pyrometer.core import schema
 
+CODE = "executor_records_elsewhere"
 SHOWN = 5
 """Executors that the doubt names; the rest are counted."""
 
@@ -43,9 +44,8 @@ def told_once(raised: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             told[said["folder"]] = f"executor {said['id']}: {said['host']}:{said['folder']}"
     missing = [text for folder, text in told.items() if folder not in brought]
     if missing:
-        code = "executor_records_elsewhere"
         more = len(missing) - SHOWN
         named = "; ".join(missing[:SHOWN]) + (f"; and {more} more" if more > 0 else "")
         text = f"{len(missing)} executor(s) could not write to the raw folder: {named}"
-        rest.append({"code": code, "severity": schema.doubt(code, text).severity, "message": text})
+        rest.append({"code": CODE, "severity": schema.doubt(CODE, text).severity, "message": text})
     return rest

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pyrometer.accounts.io import FILES_METRIC, TRUSTED
 from pyrometer.accounts.schema import Stage
 from pyrometer.core import units
+from pyrometer.store import elsewhere
 from pyrometer.summary.schema import Disputed, DisputedStage, Summary
 
 MAX_STAGES = 1000
@@ -104,6 +105,9 @@ def _gc(s: Summary) -> Iterator[Disputed]:
     spark, log = s.totals.get("jvm_gc_time_ns"), s.gc.pause_total_ns
     slack = (s.totals.get("tasks_count") or 0) * _TICK_NS
     if spark is None or log is None or not _far(spark, log) or abs(spark - log) <= slack:
+        return
+    if any(doubt.code == elsewhere.CODE for doubt in s.doubts):
+        # The log is the driver's, the time that of executors.
         return
     yield Disputed(
         field="totals.jvm_gc_time_ns",

@@ -277,8 +277,6 @@ def _cpu(s: Summary, look: Look) -> Iterator[RenderableType]:
     line = f"process {units.duration(cpu.process_cpu_ns)}, Spark {spark}"
     if cpu.ratio is not None:
         line += f": {units.digits(cpu.ratio)} times as much"
-    elif cpu.reason:
-        line += f" ({cpu.reason})"
     yield Padding(Text(line), (0, 0, 0, 2), expand=False)
     if cpu.roles:
         rows = bars(look, "run queue")

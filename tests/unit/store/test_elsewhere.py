@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 
 from pyrometer.collect.probes.plugin import PluginProbe
-from pyrometer.store.elsewhere import SHOWN, told_once
+from pyrometer.store.elsewhere import CODE, SHOWN, told_once
 from pyrometer.store.ingest import ingest_run
 from pyrometer.store.paths import RunPaths
-
-CODE = "executor_records_elsewhere"
 
 
 def said(executor: int, place: str) -> dict[str, object]:

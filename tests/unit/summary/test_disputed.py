@@ -13,7 +13,7 @@ from tests.support.tables import MS, PID, StageSpec, World, mono
 from pyrometer.accounts.waits.schema import WaitShare
 from pyrometer.core import schema
 from pyrometer.core.estimate import Estimate
-from pyrometer.store import Run
+from pyrometer.store import Run, elsewhere
 from pyrometer.summary import disputed as rules
 from pyrometer.summary import terminal
 from pyrometer.summary.disputed import about, disputed, mark
@@ -107,6 +107,13 @@ def test_gc_time_by_task_gives_way_to_the_pauses_of_the_log(
     assert one is not None
     assert (one.value, one.better) == (6 * spark_ms * MS, log_ms * MS)
     assert mark(one) == f"✗ {log_ms:.1f} ms of pauses by the GC log"
+
+
+def test_gc_time_of_executors_is_not_held_against_the_drivers_log(tmp_path: Path) -> None:
+    made = paused(90, 2)
+    text = "2 executor(s) could not write to the raw folder: …"
+    made.add("ingest_doubts", code=elsewhere.CODE, severity="error", message=text, count=1)
+    assert found(made, tmp_path, "totals.jvm_gc_time_ns") is None
 
 
 def test_gc_time_within_its_resolution_is_not_disputed(tmp_path: Path) -> None:
