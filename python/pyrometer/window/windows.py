@@ -112,7 +112,8 @@ def clock_offset_ns(run: Run) -> int | None:
     of_host: dict[str | None, list[int]] = {}
     for host, mono, wall in run.tables.query("SELECT host, mono_ns, wall_ns FROM clock_pairs"):
         of_host.setdefault(host, []).append(wall - mono)
-    launcher, here = [], None
+    launcher: list[int] = []
+    here: str | None = None
     if run.manifest:
         launcher = [p.wall_ns - p.mono_ns for p in run.manifest.clock_pairs]
         here = run.manifest.host.hostname
