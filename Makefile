@@ -192,7 +192,7 @@ examples: setup ## Run everything in examples/ again (as root, ten minutes on a 
 SPARK := 4
 MANAGER := standalone
 CLUSTER = PYTHONPATH=python:. $(BIN)/python -m tests.cluster
-cluster-up: setup ## Make a cluster of three hosts on this machine, as root (NAME=…, SPARK=3.5, MANAGER=none)
+cluster-up: setup ## Make a cluster of three hosts on this machine, as root (NAME=…, SPARK=3.5, MANAGER=yarn)
 	@$(CLUSTER) up --spark $(SPARK) --manager $(MANAGER) $(or $(NAME),$(error give NAME=…, up to 8 small letters and digits))
 
 cluster-down: ## Take a cluster away, whoever made it (NAME=…)

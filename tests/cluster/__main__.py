@@ -9,11 +9,12 @@ from pathlib import Path
 
 from pyrometer.core.errors import PyrometerError
 from pyrometer.workloads.spark import find_spark
-from tests.cluster import hosts, standalone
+from tests.cluster import hosts, standalone, yarn
 from tests.cluster.bed import HostSpec
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENTS = {"4": ".venv", "3.5": ".venv-spark35"}
+MANAGERS = {"standalone": standalone.start, "yarn": yarn.start}
 CLOCK_STEP_S = 10_000
 
 
@@ -36,15 +37,16 @@ def bring_up(asked: argparse.Namespace) -> None:
     network = hosts.up(asked.name, wanted, hidden=[str(ROOT)], shared=environments())
     for host in network.hosts:
         print(f"{host.name}  {host.address}  logs and files: {network.bed.folder}")
-    if asked.manager == "standalone":
-        try:
-            spark = find_spark(ROOT / ENVIRONMENTS[asked.spark])
-            cluster = standalone.start(network, spark)
-        except BaseException:
-            hosts.down(asked.name)
-            raise
-        print("".join(f"export {k}={v}\n" for k, v in cluster.submit_environment().items()), end="")
-        print(f"spark-submit --master {cluster.url} app.py")
+    if asked.manager == "none":
+        return
+    try:
+        spark = find_spark(ROOT / ENVIRONMENTS[asked.spark])
+        cluster = MANAGERS[asked.manager](network, spark)
+    except BaseException:
+        hosts.down(asked.name)
+        raise
+    print("".join(f"export {k}={v}\n" for k, v in cluster.submit_environment().items()), end="")
+    print(f"spark-submit {' '.join(cluster.submit_options())} app.py")
 
 
 def main() -> None:
@@ -53,7 +55,7 @@ def main() -> None:
     verbs = parser.add_subparsers(dest="verb", required=True)
     making = verbs.add_parser("up")
     making.add_argument("name")
-    making.add_argument("--manager", choices=["none", "standalone"], default="standalone")
+    making.add_argument("--manager", choices=["none", *MANAGERS], default="standalone")
     making.add_argument("--spark", choices=list(ENVIRONMENTS), default="4")
     making.add_argument("--hosts", type=int, default=3)
     making.add_argument("--cpus", type=float, default=1.0)

@@ -52,6 +52,10 @@ class Standalone:
             "PYSPARK_PYTHON": self.spark.python,
         }
 
+    def submit_options(self) -> list[str]:
+        """Options of ``spark-submit``."""
+        return ["--master", self.url]
+
 
 def seen_by_hosts(spark: SparkInstall) -> SparkInstall:
     """Give a Spark with paths that lead through no link, as hosts may not have the link."""

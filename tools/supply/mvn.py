@@ -72,6 +72,7 @@ def write_lock() -> None:
     poms = {module: ("-f", str(ROOT / "jvm" / module / "pom.xml")) for module in MODULES}
     runs = [(*poms[module], *goals) for module in MODULES for goals in GOALS]
     runs.append((*poms["plugin"], *BENCH))
+    runs.append(("-f", str(ROOT / "jvm" / "testbed" / "pom.xml"), "compile"))
     for run in runs:
         options = ("-q", f"-Dmaven.repo.local={repository}", "-Dpyrometer.lock.record=true", *run)
         subprocess.run(command(*options, lock=found), check=True)
