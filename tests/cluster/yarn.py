@@ -17,8 +17,9 @@ from tests.cluster.standalone import seen_by_hosts
 
 ROOT = Path(__file__).parents[2]
 POM = ROOT / "jvm" / "testbed" / "pom.xml"
+HADOOP = "3.5.0"
 ARTEFACTS = (
-    "org/apache/hadoop/hadoop-client-minicluster/3.5.0/hadoop-client-minicluster-3.5.0.jar",
+    f"org/apache/hadoop/hadoop-client-minicluster/{HADOOP}/hadoop-client-minicluster-{HADOOP}.jar",
     *(
         f"org/bouncycastle/{name}-jdk18on/1.82/{name}-jdk18on-1.82.jar"
         for name in ("bcpkix", "bcprov", "bcutil")
@@ -140,6 +141,9 @@ def start(network: Network, spark: SparkInstall, *, cores: int = 2, memory_mib: 
         If one does not start, with what it wrote last.
     """
     cluster = Yarn(network, seen_by_hosts(spark))
+    runtime = cluster.spark.home / "jars" / f"hadoop-client-runtime-{HADOOP}.jar"
+    if not runtime.is_file():
+        raise CapabilityError(f"YARN {HADOOP} needs {runtime.name}: no {runtime}", "take Spark 4")
     folder = network.bed.folder / "yarn"
     folder.mkdir()
     (folder / "staging").mkdir()

@@ -101,6 +101,16 @@ def test_limits_hold_and_only_own_processes_are_seen(bed: Network) -> None:
     assert f"'{os.getpid()}'" in seen
 
 
+def test_bandwidth_is_limited_at_both_ends_of_the_cable(bed: Network) -> None:
+    host = bed.hosts[1]
+    host.limit_network(80_000_000)
+    here = ["tc", "qdisc", "show", "dev", bed.bed.interface(host.number)]
+    outside = subprocess.run(here, capture_output=True, text=True, check=True).stdout
+    for said in (outside, host.run(["tc", "qdisc", "show", "dev", "eth0"]).stdout):
+        assert "tbf" in said
+        assert "80Mbit" in said
+
+
 def test_some_or_all_processes_of_a_host_are_killed(bed: Network) -> None:
     host = bed.hosts[1]
     host.start("sleep", ["sleep", "1234"])
