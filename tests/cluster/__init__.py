@@ -1,1 +1,1 @@
-"""A cluster of several hosts on one Linux machine, for tests: docs/how-to/cluster-test-bed.md."""
+"""A cluster of several hosts on one Linux machine, for tests: docs/how-to/clusters/test-bed.md."""

@@ -1,6 +1,6 @@
 //! Chunks: pieces of raw streams that are complete in themselves, and files made of them again.
 //!
-//! What a chunk is, and what becomes of one that is missing: `docs/reference/chunks.md`. Nothing here
+//! What a chunk is, and what becomes of one that is missing: `docs/reference/hosts/chunks.md`. Nothing here
 //! knows a store or a network.
 #![forbid(unsafe_code)]
 

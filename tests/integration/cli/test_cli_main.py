@@ -165,7 +165,7 @@ def test_a_remedy_of_a_doubt_names_options_that_there_are() -> None:
                 if option in ("--version", "--deploy-mode"):  # of Python, of spark-submit
                     continue
                 if "agent" in one["remedy"]:
-                    agents = (ROOT / "docs/reference/agent.md").read_text()
+                    agents = (ROOT / "docs/reference/hosts/agent.md").read_text()
                     assert f"{option} " in agents, f"{code}: {option}"
                     continue
                 known = options_of(verb) if verb else set().union(*map(options_of, main.VERBS))

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from tests.support import needs
 from tests.support.cli import Done, environment
-from tests.support.planned_store import files_below
 from tests.support.report_fixture import write_run
+from tests.support.stores.planned_store import files_below
 
 from pyrometer.cli.main import FETCHED
 
 PACKAGE = Path(__file__).parents[3] / "python"
-SERVER = Path(__file__).parents[2] / "support" / "s3_server.py"
+SERVER = Path(__file__).parents[2] / "support" / "stores" / "s3_server.py"
 SECRET = "wJalrXUtnFEMI-K7MDENG-bPxRfiCY"
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.support.clocks import MS, PPM, PlantedClock, S, delays, times
+from tests.support.hosts.clocks import MS, PPM, PlantedClock, S, delays, times
 
 from pyrometer.hosts.clock import HostClock
 from pyrometer.hosts.limits import SLEWED, STEADY, Limits

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.clocks import MS, S
+from tests.support.hosts.clocks import MS, S
 
 from pyrometer.hosts.wall import WallClock
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.support.clocks import MS, PPM, PlantedClock, S
-from tests.support.clustered import DRIVER, Cluster
+from tests.support.hosts.clocks import MS, PPM, PlantedClock, S
+from tests.support.hosts.clustered import DRIVER, Cluster
 
 from pyrometer.hosts.host_clocks import HostClocks
 from pyrometer.hosts.limits import STEADY

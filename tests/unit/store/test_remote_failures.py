@@ -9,8 +9,8 @@ from typing import Any
 import fsspec
 import pytest
 from tests.support.cli import inside
-from tests.support.planned_store import ROOT, URL, Store, files_below, use
 from tests.support.report_fixture import write_run
+from tests.support.stores.planned_store import ROOT, URL, Store, files_below, use
 
 from pyrometer.store.remote import cache as caches
 from pyrometer.store.remote import objects, opened, tables

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.support.cli import Done, inside
 from tests.support.eventlogs import recorded
-from tests.support.planned_store import ROOT, URL, Store, files_below, use
 from tests.support.report_fixture import write_run
+from tests.support.stores.planned_store import ROOT, URL, Store, files_below, use
 
 from pyrometer.cli.main import FETCHED
 from pyrometer.store import Run, ingest_run

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.support.clocks import MS, PlantedClock, S, delays
+from tests.support.hosts.clocks import MS, PlantedClock, S, delays
 
 from pyrometer.store.paths import RunPaths
 from pyrometer.store.run import Run

@@ -1,0 +1,1 @@
+"""Clocks and applications of several hosts, invented."""

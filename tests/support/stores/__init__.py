@@ -1,0 +1,1 @@
+"""Object stores that answer as planned, or as S3 does."""
