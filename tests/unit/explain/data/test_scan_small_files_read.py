@@ -43,6 +43,26 @@ def test_as_many_files_as_slots(tmp_path: Path) -> None:
     assert not found(tmp_path, number_of_files_read=2, size_of_files_read=KIB, scan_time=6000)
 
 
+BUCKETS = "FileScan parquet sales[a#1] Bucketed: true, SelectedBucketsCount: {0} out of {0}"
+
+
+def in_buckets(folder: Path, count: int) -> list[Finding]:
+    scan = node(0, "Scan parquet sales", None, [0], number_of_files_read=1000,
+                size_of_files_read=9000 * KIB, scan_time=6000)  # fmt: skip
+    scan.simple_string = BUCKETS.format(count)
+    change: Any = plan(scan)
+    return [one for one in judged_with(folder, job(), RULE, change).findings if one.shown]
+
+
+def test_near_miss_each_file_is_a_bucket_that_no_compaction_joins(tmp_path: Path) -> None:
+    assert not in_buckets(tmp_path, 1000)
+
+
+def test_many_files_in_each_bucket(tmp_path: Path) -> None:
+    (one,) = in_buckets(tmp_path, 20)
+    assert "20 files would hold the same" in one.mechanism
+
+
 def test_without_the_time_of_the_scan_the_interval_is_wide(tmp_path: Path) -> None:
     (one,) = found(tmp_path, "Scan csv", number_of_files_read=1000, size_of_files_read=9000 * KIB)
     saving = one.saving.elapsed_ns

@@ -7,6 +7,7 @@ from tests.support.explain.planted import only, samples, stack
 from tests.support.tables import MS, StageSpec, World
 
 from pyrometer.explain.catalogue.parallelism.partitioning_too_many import RULE
+from pyrometer.explain.schema import Finding
 
 
 def _run(ms: int) -> dict[str, Any]:
@@ -64,6 +65,62 @@ def test_one_setting_divides_all_files(tmp_path: Path) -> None:
         job.log.rows["node_metrics"][-1]["stage_id"] = stage
     (found,) = job.found(tmp_path, RULE)
     assert found.place.stages_count == 2
+    assert found.remedies[0].factor == "spark.sql.files.maxPartitionBytes"
+
+
+def _joined(folder: Path, how: str) -> list[Finding]:
+    """Run two shuffles whose readers have other numbers of tasks, with a node that reads each."""
+    job = Job()
+    for count in (100, 60):
+        nodes = [("AQEShuffleRead", how), ("Exchange", "Exchange hashpartitioning(a#1, 800)")]
+        query = job.query(job.now_ms, job.now_ms + 500, nodes)
+        written = job.stage([40] * 4, sql=query)
+        read = job.stage([20] * count, sql=query, columns=lambda n: _run(10))
+        for stage, name in ((written, "shuffle bytes written"), (read, "records read")):
+            job.metric(query, 1, name, 1000)
+            job.log.rows["node_metrics"][-1]["stage_id"] = stage
+    return job.all_found(folder, RULE)
+
+
+def test_partitions_joined_up_to_a_size_have_their_number_from_it(tmp_path: Path) -> None:
+    (found,) = _joined(tmp_path, "AQEShuffleRead coalesced")
+    assert found.place.stages_count == 2
+    assert saves(found, (100 + 60 - 24) * 10 / 4)
+    assert found.remedies[0].factor == "spark.sql.adaptive.advisoryPartitionSizeInBytes"
+
+
+def test_near_miss_partitions_that_were_not_joined_are_other_causes(tmp_path: Path) -> None:
+    assert [one.place.stages_count for one in _joined(tmp_path, "AQEShuffleRead local")] == [1, 1]
+
+
+def _in_buckets(folder: Path, text: str) -> list[Finding]:
+    job = Job()
+    nodes = [("Scan parquet sales", f"FileScan parquet sales[a#1] Batched: true, {text}")]
+    query = job.query(job.now_ms, job.now_ms + 500, nodes)
+    stage = job.stage(
+        [10] * 400, sql=query,
+        columns=lambda n: {"executor_run_time_ns": 5 * MS, "input_bytes": 1000},
+    )  # fmt: skip
+    job.metric(query, 0, "size of files read", 400 * 1000)
+    job.log.rows["node_metrics"][-1]["stage_id"] = stage
+    return job.found(folder, RULE)
+
+
+def test_a_task_for_each_bucket_of_a_table(tmp_path: Path) -> None:
+    (found,) = _in_buckets(tmp_path, "Bucketed: true, SelectedBucketsCount: 400 out of 400")
+    assert saves(found, (400 - 12) * 5 / 4)
+    assert "bucketBy(12" in (found.remedies[0].after or "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Bucketed: false (disabled by configuration)",
+        "Bucketed: true, SelectedBucketsCount: 800 out of 800 (Coalesced to 400)",
+    ],
+)
+def test_near_miss_buckets_do_not_divide_the_scan(tmp_path: Path, text: str) -> None:
+    (found,) = _in_buckets(tmp_path, text)
     assert found.remedies[0].factor == "spark.sql.files.maxPartitionBytes"
 
 

@@ -6,10 +6,10 @@ What it is
 
 Mechanism
     Opening costs the same whatever a file holds. With files of 128 MiB, and at least one for
-    each slot, there are fewer. Taken from the tasks of the scan is what opening the other files
-    cost: the scan's own time beyond what its bytes need at `RATE`, or without that metric its
-    tasks' time; in either case at most `MOST_NS` for each file, or `MOST_REMOTE_NS` where they are
-    not local.
+    each slot and each bucket that is read, there are fewer. Taken from the tasks of the scan is
+    what opening the other files cost: the scan's own time beyond what its bytes need at `RATE`, or
+    without that metric its tasks' time; in either case at most `MOST_NS` for each file, or
+    `MOST_REMOTE_NS` where they are not local.
 
 Evidence
     Spark's metrics of the scan: "number of files read", "size of files read", "scan time" (of
@@ -38,6 +38,7 @@ from pyrometer.core import units
 from pyrometer.explain.evidence.places import MOST_SUSPECTS
 from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans
 from pyrometer.explain.evidence.saying import compact, place, shown_by
+from pyrometer.explain.evidence.scans.buckets import buckets_of
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
 from pyrometer.explain.what_if import Extent
@@ -70,7 +71,7 @@ def _suspect(facts: Facts, plan: Plan, node: Node) -> tuple[float, Suspect] | No
     files, size = metric(node, "number of files read"), metric(node, "size of files read")
     if not files or size is None:
         return None
-    wanted, remedy = compact(size, facts.slots)
+    wanted, remedy = compact(size, max(facts.slots, buckets_of(node) or 0))
     numbers = [n for n in map(facts.number, node.stage_ids) if n is not None]
     ran = {n: float(facts.tasks_of(n).duration_ns.sum()) for n in numbers}
     whole = sum(ran.values())

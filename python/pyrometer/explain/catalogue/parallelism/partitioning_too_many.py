@@ -14,16 +14,18 @@ Mechanism
     such cost. Where all read as much, it may be nothing or all of the run time. Stages that read
     their shuffles open a block of each of them: the CPU of that goes too, in proportion.
 
-    Stages whose number of tasks one setting makes are one cause: those that scan files, and those
-    that read as many partitions of a shuffle or of a cache.
+    Stages whose number of tasks one setting makes are one cause: those that scan files, those that
+    read as many partitions of a shuffle or of a cache, and those whose partitions adaptive
+    execution joined up to one size, however many are left. A table in buckets has a task for each,
+    whatever they hold.
 
 Evidence
     Time of tasks in their slot beside their run time (scheduler delay, deserialisation, result),
     and run time against bytes, from the stage's own tasks; CPU samples in code that opens blocks.
 
 Remedy
-    Fewer partitions after a shuffle or in a cache, adaptive coalescing, larger `maxPartitionBytes`;
-    small files compacted.
+    Fewer partitions after a shuffle or in a cache, adaptive coalescing with its own size, larger
+    `maxPartitionBytes`; small files compacted; a table in fewer buckets.
 
 When it is wrong
     Larger tasks need more memory: where they spill, the saving shrinks. Where tasks differ much in
@@ -37,7 +39,7 @@ Source
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -49,6 +51,7 @@ from pyrometer.explain.catalogue.parallelism.partitioning_too_few import PER_SLO
 from pyrometer.explain.change import Change, Less
 from pyrometer.explain.evidence.places import largest, of_stage, of_tasks, slots_at
 from pyrometer.explain.evidence.plan_nodes import plans
+from pyrometer.explain.evidence.scans.buckets import buckets_of
 from pyrometer.explain.evidence.shuffles import Shuffle, bytes_of_files, shuffles
 from pyrometer.explain.evidence.stack_shares import through
 from pyrometer.explain.evidence.task_costs import Fixed, joined, saved_of
@@ -62,6 +65,10 @@ OPENS = (
     r"|fetch\w*)|shuffle\.IndexShuffleBlockResolver\.|network\.buffer\.FileSegmentManagedBuffer\.)"
 )
 """Code that looks for blocks of shuffles and opens them: once for each, whatever its length."""
+
+READS = ("AQEShuffleRead", "CustomShuffleReader")
+"""Nodes that read a shuffle as adaptive execution divided it anew."""
+ADVISORY = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
 
 
 @dataclass(frozen=True)
@@ -78,6 +85,10 @@ class Crowded:
         Of what was cached and it reads: the exchange that made its partitions, or nothing.
     is_listed : bool
         It reads files that a plan lists, and which one setting divides.
+    is_joined : bool
+        It reads a shuffle whose partitions adaptive execution joined up to a size.
+    buckets : str or None
+        The table in buckets that it reads: a task for each.
     """
 
     stage: Stage
@@ -88,6 +99,8 @@ class Crowded:
     each: Fixed
     cached: str | None
     is_listed: bool = False
+    is_joined: bool = False
+    buckets: str | None = None
 
     @property
     def is_scan(self) -> bool:
@@ -99,9 +112,13 @@ class Crowded:
         """What its number of tasks comes from: stages that have it in common are one cause."""
         if self.cached == "":
             return "cached files", self.tasks.count
+        if self.buckets is not None:
+            return "buckets", self.buckets
         if self.is_scan and self.is_listed:
             return "files"
         shuffled = self.tasks.total("shuffle_read_records_count") > 0 and not self.is_scan
+        if shuffled and self.is_joined:
+            return "joined"
         return ("shuffle", self.tasks.count) if self.cached or shuffled else self.stage.number
 
 
@@ -118,6 +135,7 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
 
 def _crowded(facts: Facts) -> Iterator[Crowded]:
     cached, listed = _cached(facts), bytes_of_files(facts)
+    joins, tables = _joined(facts), _buckets(facts)
     for stage in facts.stages:
         slots, count = max(1, slots_at(facts, stage)), stage.tasks_count
         wanted = PER_SLOT * slots
@@ -138,6 +156,8 @@ def _crowded(facts: Facts) -> Iterator[Crowded]:
             each,
             cached.get(stage.number),
             stage.number in listed,
+            stage.number in joins,
+            tables.get(stage.number),
         )
 
 
@@ -152,6 +172,36 @@ def _cached(facts: Facts) -> dict[int, str]:
             below = _under(nodes[place:])
             made = next((one.simple_string or "" for one in below if one.name == "Exchange"), "")
             found.update(dict.fromkeys(facts.stages_of(node, plan.sql), made))
+    return found
+
+
+def _joined(facts: Facts) -> set[int]:
+    """Give the stages whose partitions of a shuffle adaptive execution joined up to a size."""
+    found: set[int] = set()
+    for plan in plans(facts):
+        for node in plan.sql.nodes:
+            if node.name not in READS or "coalesced" not in (node.simple_string or ""):
+                continue
+            exchange = plan.first(node, "Exchange")
+            if exchange is not None:
+                _, *readers = _by_end(facts, facts.stages_of(exchange, plan.sql)) or [-1]
+                found.update(readers)
+    return found
+
+
+def _by_end(facts: Facts, numbers: Iterable[int]) -> list[int]:
+    """Put stages in the order in which they ended: of a shuffle, who wrote it is the first."""
+    return sorted(numbers, key=lambda number: facts.stages[number].complete_ns)
+
+
+def _buckets(facts: Facts) -> dict[int, str]:
+    """Give the table in buckets that a stage scans with a task for each bucket."""
+    found: dict[int, str] = {}
+    for plan in plans(facts):
+        for node in plan.sql.nodes:
+            if buckets_of(node):
+                name = node.name.split()[-1]
+                found.update(dict.fromkeys(facts.stages_of(node, plan.sql), name))
     return found
 
 
@@ -196,6 +246,12 @@ def _remedy(mine: Sequence[Crowded], first: Crowded, wanted: int) -> Remedy:
             before=f"kept = df.repartition({first.tasks.count}).cache()",
             after=f"kept = df.repartition({wanted}).cache()",
         )  # fmt: skip
+    if first.buckets is not None:
+        return Remedy(
+            kind="data", text=f"write {first.buckets} in fewer buckets: a scan has a task for each",
+            before=f"df.write.bucketBy({first.tasks.count}, key).saveAsTable(name)",
+            after=f"df.write.bucketBy({wanted}, key).saveAsTable(name)",
+        )  # fmt: skip
     if first.is_scan:
         most = max(one.tasks.total("input_bytes") for one in mine)
         return Remedy(
@@ -203,6 +259,11 @@ def _remedy(mine: Sequence[Crowded], first: Crowded, wanted: int) -> Remedy:
             level=str(max(1 << 27, int(most / wanted))),
             levels={"spark.sql.files.openCostInBytes": "65536"},
             text="fewer, larger parts of the files",
+        )  # fmt: skip
+    if first.setting == "joined":
+        return Remedy(
+            kind="factor", factor=ADVISORY, level="64m",
+            text="let adaptive execution join partitions up to its own size",
         )  # fmt: skip
     return Remedy(
         kind="factor", factor="spark.sql.shuffle.partitions", level=str(wanted),
