@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Hashable, Mapping
@@ -15,6 +16,7 @@ from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Need
 from pyrometer.explain.what_if import Extent
 from pyrometer.statistics.shares import Z, wilson
+from pyrometer.store.python_samples import OUTSIDE_SQL
 
 SCALAR = (
     "BatchEvalPython", "ArrowEvalPython", "BatchEvalPythonUDTF", "ArrowEvalPythonUDTF",
@@ -22,6 +24,8 @@ SCALAR = (
 """Operators that evaluate a function of columns: for a value, or (UDTF) for rows."""
 BATCHES = ("MapInPandas", "PythonMapInArrow", "MapInArrow")
 """Operators that call a function for batches of rows, which gives any number of rows."""
+_NAMED_IN_JVM = {OUTSIDE_SQL: "Python"}
+"""What the JVM's side is called of functions that no plan has."""
 MOST_OTHERS = 0.1
 """Of a function's CPU, in what no expression replaces: beyond that, it is what the function is for.
 """
@@ -38,7 +42,7 @@ FROM w_python x JOIN (
     ), false) AS others
   FROM python_stacks GROUP BY stack_id) s ON s.stack_id = x.java_stack
 WHERE x.event = 'cpu' AND x.role = 'python' AND x.thread_name = 'Python worker'
-  AND s.called AND NOT coalesce(s.imports, false) AND x.sql_id = $1 AND x.node_id = $2
+  AND s.called AND NOT coalesce(s.imports, false) AND {of}
 """
 _WORK = """
 SELECT x.stage_id, coalesce(a.stage_attempt, 0), x.operator, any_value(x.sql_id), x.node_id,
@@ -50,8 +54,10 @@ FROM w_python x LEFT JOIN ({attempts}) a USING (task_attempt_id) LEFT JOIN
 WHERE x.event = 'cpu' AND x.role = 'python' AND x.thread_name = 'Python worker'
   AND x.stage_id IS NOT NULL GROUP BY ALL
 """
-
-
+_FRAMES = """
+SELECT stage_id, coalesce(stage_attempt, 0), rdd_names FROM stages WHERE app_index = $1
+  AND contains(rdd_names, '"name":"PythonRDD"') AND contains(rdd_names, '"name":"SQLExecutionRDD"')
+"""
 _LISTED = re.compile(r"\[([^\]]*)\]")
 _CALLED = re.compile(r"([\w.<>]+)\(")
 
@@ -144,8 +150,35 @@ def maps_rows(facts: Facts, one: Work) -> bool:
     given, taken = output_rows(node), rows_out(plan, below[0]) if len(below) == 1 else None
     if not given or given != taken:
         return False
-    others, whole = facts.tables.query(_OTHERS, [one.sql_id, one.node_id])[0]
+    return _is_plain(facts, "x.sql_id = $1 AND x.node_id = $2", one.sql_id, one.node_id)
+
+
+def maps_frame(facts: Facts, number: int, one: Work) -> bool:
+    """Whether a function of an RDD takes the rows of a DataFrame, by code as in `maps_rows`."""
+    if one.operator != OUTSIDE_SQL or number not in _of_frames(facts):
+        return False
+    of = "x.operator = $1 AND x.stage_id = $2"
+    return _is_plain(facts, of, OUTSIDE_SQL, facts.stages[number].stage_id)
+
+
+def _is_plain(facts: Facts, of: str, *values: object) -> bool:
+    """Whether samples of workers show a function, and hardly any of what no expression does."""
+    others, whole = facts.tables.query(_OTHERS.format(of=of), list(values))[0]
     return bool(whole > 0 and others <= MOST_OTHERS * whole)
+
+
+def _of_frames(facts: Facts) -> set[int]:
+    """Give the stages in which an RDD of Python is made from rows of a DataFrame, by number."""
+    app = 0 if facts.measured is None else facts.measured.app_index
+    found = set()
+    for stage_id, attempt, text in facts.tables.query(_FRAMES, [app]):
+        ids: dict[str, list[int]] = {}
+        for rdd in json.loads(text):
+            ids.setdefault(rdd["name"], []).append(rdd["id"])
+        number = facts.number(stage_id, attempt)
+        if number is not None and max(ids["PythonRDD"]) > min(ids["SQLExecutionRDD"]):
+            found.add(number)
+    return found
 
 
 def _add_bridge(facts: Facts, found: Mapping[int, Work]) -> None:
@@ -157,7 +190,10 @@ def _add_bridge(facts: Facts, found: Mapping[int, Work]) -> None:
             one.bridge_ns = part * facts.cpu_ns.get(number, 0.0)
     for operator in facts.summary.operators:
         key = operator.operator, operator.sql_id, operator.node_id
-        mine = [one for one in found.values() if (one.operator, one.sql_id, one.node_id) == key]
+        mine = [
+            one for one in found.values()
+            if (_NAMED_IN_JVM.get(one.operator, one.operator), one.sql_id, one.node_id) == key
+        ]  # fmt: skip
         whole = sum(one.workers_ns for one in mine)
         for one in mine if whole else ():
             one.operator_ns = (operator.on_cpu_ns or 0) * one.workers_ns / whole

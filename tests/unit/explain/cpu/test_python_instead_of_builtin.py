@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,40 @@ def test_near_miss_what_no_expression_does(tmp_path: Path, others: str) -> None:
 
 def test_near_miss_a_function_of_batches_that_gives_other_rows(tmp_path: Path) -> None:
     assert of_batches(tmp_path, rows_in=5000, function=400) == []
+
+
+def of_rows(folder: Path, *rdds: str, **work_ms: int) -> list[Finding]:
+    """Call a function of an RDD, which is the last of some RDDs of the stage."""
+    world = waiting_for_workers()
+    workers(world, "RDD Python", serialisation=6000, **work_ms)
+    for row in world.rows["samples"]:
+        if row["source"] == "python":
+            row.update(sql_id=None, node_id=None)
+    made = [{"id": number, "name": name, "scope": None} for number, name in enumerate(rdds)]
+    world.rows["stages"][0]["rdd_names"] = json.dumps(made, separators=(",", ":"))
+    return judged(world.write(folder), RULE).findings
+
+
+FRAME = ("FileScanRDD", "SQLExecutionRDD", "MapPartitionsRDD", "PythonRDD")
+
+
+def test_a_function_of_the_rdd_of_a_frame(tmp_path: Path) -> None:
+    (found,) = of_rows(tmp_path, *FRAME, function=400)
+    assert found.shown
+    assert (found.place.operator, found.place.sql_id) == ("RDD Python", None)
+    assert "df.groupBy" in (found.remedies[0].after or "")
+
+
+def test_near_miss_an_rdd_that_is_no_frame(tmp_path: Path) -> None:
+    assert of_rows(tmp_path, "HadoopRDD", "PythonRDD", function=400) == []
+
+
+def test_near_miss_the_frame_is_made_from_the_rdd(tmp_path: Path) -> None:
+    assert of_rows(tmp_path, "HadoopRDD", "PythonRDD", "SQLExecutionRDD", function=400) == []
+
+
+def test_near_miss_rows_of_a_frame_go_to_a_model(tmp_path: Path) -> None:
+    assert of_rows(tmp_path, *FRAME, function=300, model=100) == []
 
 
 def test_near_miss_of_batches_the_function_was_not_seen(tmp_path: Path) -> None:

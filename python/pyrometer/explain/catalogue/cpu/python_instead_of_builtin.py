@@ -1,9 +1,10 @@
 """Rows leave the JVM for a Python function that a built-in expression may replace.
 
 What it is
-    A scalar Python function in SQL or in a DataFrame, or `mapInPandas` with a function that gives a
-    row for each row: rows are handed to a worker process and back. Where the function trims,
-    splits, compares or computes, a built-in expression does the same in the JVM.
+    A scalar Python function in SQL or in a DataFrame, `mapInPandas` with a function that gives a
+    row for each row, or a function of the RDD of a DataFrame (`df.rdd.map`, `df.foreach`): rows are
+    handed to a worker process and back. Where the function trims, splits, compares, counts or
+    computes, a built-in expression does the same in the JVM.
 
 Mechanism
     Taken away is all that exists for the function's sake: the workers' CPU (exchange, loop, start),
@@ -13,10 +14,10 @@ Mechanism
 
 Evidence
     CPU of the workers and of the operator in the JVM, by samples, waits by the kernel's counters.
-    Of `mapInPandas` and `mapInArrow` there are as many rows behind as before, and samples show the
-    function in code of the application, the standard library, pandas, numpy and pyarrow: other
-    packages, such as models, numpy's linear algebra, and what talks to a network do what no
-    expression does.
+    Of `mapInPandas` and `mapInArrow` there are as many rows behind as before; an RDD is made from a
+    DataFrame in the same stage. Of both, samples show the function in code of the application, the
+    standard library, pandas, numpy and pyarrow: other packages, such as models, numpy's linear
+    algebra, and what talks to a network do what no expression does.
     From the event log alone: Spark's `time to run Python workers`, at most, and the time of tasks
     in which they used no CPU of the JVM, at least.
 
@@ -49,6 +50,7 @@ from pyrometer.explain.evidence.python_work import (
     SCALAR,
     Work,
     functions_of,
+    maps_frame,
     maps_rows,
     without,
     work,
@@ -57,6 +59,7 @@ from pyrometer.explain.evidence.saying import code, page, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
 from pyrometer.explain.what_if import Extent
+from pyrometer.store.python_samples import OUTSIDE_SQL
 
 ACHIEVED = (0.85, 1.0)
 """The built-in itself needs some CPU. Not measured; assumed."""
@@ -73,13 +76,17 @@ def _each(facts: Facts) -> Iterator[tuple[Hashable, float, Suspect]]:
     sampled = {
         n: one for n, one in work(facts).items()
         if one.operator in SCALAR or (one.operator in BATCHES and maps_rows(facts, one))
+        or maps_frame(facts, n, one)
     }  # fmt: skip
-    nodes: dict[tuple[int | None, int | None], dict[int, Work]] = {}
+    nodes: dict[Hashable, dict[int, Work]] = {}
     for number, one in sampled.items():
-        nodes.setdefault((one.sql_id, one.node_id), {})[number] = one
-    for found in nodes.values():
+        # What is called outside SQL has no node: where it is called from tells it apart.
+        own = facts.stages[number].name if one.operator == OUTSIDE_SQL else one.node_id
+        nodes.setdefault((one.sql_id, own), {})[number] = one
+    for node, found in nodes.items():
         first = next(iter(found.values()))
-        said = functions_of(facts, first.sql_id, first.node_id)
+        is_outside = first.operator == OUTSIDE_SQL
+        said = node if is_outside else functions_of(facts, first.sql_id, first.node_id)
         spent = sum(one.workers_ns + one.operator_ns for one in found.values())
         yield from ((said, spent, suspect) for suspect in _by_samples(facts, found))
     if any(one.operator in SCALAR for one in sampled.values()):
@@ -107,6 +114,7 @@ def _by_samples(facts: Facts, found: dict[int, Work]) -> Iterator[Suspect]:
     where = place(facts, "python", workers, sql_id=first.sql_id, node_id=first.node_id,
                   operator=first.operator)  # fmt: skip
     n = sum(one.samples_count for one in found.values())
+    link = page(where) if first.sql_id is None else f"/sql/{first.sql_id}/{first.node_id}"
     yield Suspect(
         place=where,
         mechanism=(
@@ -120,9 +128,9 @@ def _by_samples(facts: Facts, found: dict[int, Work]) -> Iterator[Suspect]:
             shown_by("CPU of Python workers", there, "ns", "samples", "show --json: python.work",
                  page(where), n),
             shown_by("CPU of the operator in the JVM", here, "ns", "samples",
-                 "show --json: operators", f"/sql/{first.sql_id}/{first.node_id}", n),
+                 "show --json: operators", link, n),
         ],
-        remedies=[_OF_BATCHES if first.operator in BATCHES else _OF_VALUES],
+        remedies=[_REMEDIES.get(first.operator, _OF_VALUES)],
     )  # fmt: skip
 
 
@@ -173,6 +181,12 @@ _OF_BATCHES = code(
     'df.mapInPandas(totals, "k INT, total LONG")',
     'df.selectExpr("k", "aggregate(counts, 0L, (sum, n) -> sum + n) AS total")',
 )
+_OF_ROWS = code(
+    "compute with columns of the DataFrame in place of a function of its rows",
+    "df.rdd.map(lambda row: ((row.k, row.v), 1)).reduceByKey(add)",
+    'df.groupBy("k", "v").count()',
+)
+_REMEDIES = {**dict.fromkeys(BATCHES, _OF_BATCHES), OUTSIDE_SQL: _OF_ROWS}
 
 
 RULE = Rule(
