@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pyrometer.simulation.attempts import FROM, in_order
 from pyrometer.simulation.measured import Floats, Measured
@@ -59,7 +60,7 @@ class TaskColumns:
 
     Attributes
     ----------
-    place : slice
+    place : slice, or array of int
         Where they are among all.
     sums : StageSums or None
         Sums of columns by number of the stage, where they are those of one.
@@ -69,7 +70,7 @@ class TaskColumns:
 
     columns: Mapping[str, Any]
     names: Mapping[str, Any]
-    place: slice = field(default_factory=lambda: slice(None))
+    place: slice | NDArray[np.intp] = field(default_factory=lambda: slice(None))
     sums: StageSums | None = None
     number: int = 0
 
@@ -96,6 +97,14 @@ class TaskColumns:
         if self.sums is not None:
             return float(self.sums[name][self.number])
         return float(np.nansum(self.columns[name][self.place], dtype=np.float64))
+
+    def succeeded(self) -> TaskColumns:
+        """Give those that did not fail, and were not stopped."""
+        wasted = np.asarray(self["wasted"], dtype=bool)
+        if not wasted.any():
+            return self
+        at = np.arange(len(self.columns["duration_ns"]))[self.place][~wasted]
+        return TaskColumns(self.columns, self.names, at)
 
     def known(self, name: str) -> bool:
         """Whether any attempt has the value."""

@@ -34,6 +34,24 @@ def test_few_tasks_are_started_as_slowly(tmp_path: Path) -> None:
     assert not job.found(tmp_path, RULE)
 
 
+def _attempts(folder: Path, **first: str) -> list[Finding]:
+    """Run 24 attempts that write nothing, then 24 that write, of equal length."""
+    job = Job()
+    written = {"shuffle_written_bytes": 1_000}
+    job.stage(
+        [1_000] * 48,
+        columns=lambda n: {"executor_run_time_ns": 900 * MS, "task_index": n % 24,
+                           "attempt": n // 24, **(first if n < 24 else written)},
+    )  # fmt: skip
+    job.log.rows["stages"][-1]["planned_tasks_count"] = 24
+    return job.found(folder, RULE)
+
+
+def test_near_miss_attempts_that_failed_are_no_tasks(tmp_path: Path) -> None:
+    assert _attempts(tmp_path / "all")
+    assert not _attempts(tmp_path / "failed", status="failed", reason="ExceptionFailure")
+
+
 def test_stages_behind_shuffles_have_their_number_from_one_setting(tmp_path: Path) -> None:
     job = Job()
     for _ in range(3):

@@ -141,7 +141,10 @@ def _crowded(facts: Facts) -> Iterator[Crowded]:
         wanted = PER_SLOT * slots
         if count <= wanted:
             continue
-        tasks = facts.tasks_of(stage.number)
+        # Attempts that failed took as long for nothing: they are no tasks that could be joined.
+        tasks = facts.tasks_of(stage.number).succeeded()
+        if tasks.count <= wanted:
+            continue
         over = np.maximum(tasks.duration_ns - tasks["executor_run_time_ns"], 0.0)
         over = over[np.isfinite(over)]
         if not over.size or not over.any():
