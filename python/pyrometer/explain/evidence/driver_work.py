@@ -1,6 +1,8 @@
 """What the driver did while no job ran: Spark's own code, as its CPU samples say, or the program's.
 
-A program in Python, a call to another service and a sleep leave no sample of Spark's code.
+A program in Python, a call to another service and a sleep leave no sample of Spark's code. Python
+workers that run for no task work for Spark while it plans: it asks them for the schema and the
+partitions of a source of data in Python, and the driver waits.
 """
 
 from __future__ import annotations
@@ -35,6 +37,13 @@ GROUP BY ALL ORDER BY g.n, 4 DESC, x.pid, x.tid
 _BUSIEST = f"""
 SELECT pid, tid FROM w_samples WHERE {_OF_DRIVER} GROUP BY ALL ORDER BY count(*) DESC, 1, 2 LIMIT 1
 """
+_PLANNERS = """
+SELECT g.n, sum(x.weight)::DOUBLE FROM driver_stretches g
+  JOIN samples x ON x.t_ns >= g.start AND x.t_ns < g.stop
+WHERE x.source = 'python' AND x.event = 'cpu' AND x.role = 'python'
+  AND x.thread_name = 'Python worker' AND x.task_attempt_id IS NULL AND x.stage_id IS NULL
+GROUP BY ALL
+"""
 _WAITS = """
 SELECT t_mono_ns AS t, run_delay_ns AS waited FROM thread_counters
 WHERE pid = $1 AND tid = $2 AND run_delay_ns IS NOT NULL ORDER BY t_mono_ns
@@ -51,17 +60,20 @@ class Work:
         CPU of Spark's own code, and half its 95 % interval.
     waited_ns : float
         Time that the thread was ready to run, and had no CPU.
+    planners_ns : float
+        CPU of Python workers that ran for no task, for which it waited.
     """
 
     length: float
     spark_ns: float
     error_ns: float
     waited_ns: float
+    planners_ns: float = 0.0
 
     @property
     def own_ns(self) -> float:
-        """What is left to the program: without Spark's code, and without waits for a CPU."""
-        return max(0.0, self.length - self.spark_ns - self.waited_ns)
+        """What is left to the program: without Spark's code, its workers, and waits for a CPU."""
+        return max(0.0, self.length - self.spark_ns - self.waited_ns - self.planners_ns)
 
     @property
     def least_ns(self) -> float:
@@ -103,6 +115,7 @@ def _works(facts: Facts) -> dict[tuple[int, int], Work] | None:
         if n not in seen:
             sampled[n] = pid, tid, count, weight
             seen.add(n)
+    planners = dict(facts.tables.query(_PLANNERS))
     of_thread: dict[Thread, list[int]] = defaultdict(list)
     for n, (pid, tid, _, _) in sampled.items():
         of_thread[pid, tid].append(n)
@@ -113,7 +126,9 @@ def _works(facts: Facts) -> dict[tuple[int, int], Work] | None:
             one, (_, _, count, weight) = every[n], sampled[n]
             spark = min(weight, float(one.length))
             error = Z * spark / math.sqrt(count) if count else 0.0
-            work = Work(one.length, spark, error, min(wait, one.length - spark))
+            waits = min(wait, one.length - spark)
+            work = Work(one.length, spark, error, waits,
+                        min(planners.get(n, 0.0), one.length - spark - waits))  # fmt: skip
             found[one.start, one.end] = work
     return found
 

@@ -7,7 +7,8 @@ What it is
 Mechanism
     Executors wait for the driver. Without the pause the next job begins at once. Left out is what
     Spark itself needs between two queries: the CPU of its own code on the driver's busiest thread,
-    and that thread's waits for a CPU; where the driver was not sampled, `ORDINARY_BETWEEN_NS` at
+    that thread's waits for a CPU, and the CPU of Python workers that run for no task, as they plan
+    a source of data in Python; where the driver was not sampled, `ORDINARY_BETWEEN_NS` at
     most, and `ORDINARY_FIRST_NS` before the first query of a JVM, which loads classes.
 
 Evidence
@@ -88,9 +89,14 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     least = 0.0 if typed else beyond * BESIDE
     spark = sum(did.spark_ns for _, did in pairs)
     waited = sum(did.waited_ns for _, did in pairs)
+    planned = sum(did.planners_ns for _, did in pairs)
+    planners = (
+        f", and {units.duration(planned)} CPU of Python workers that plan for it"
+        if planned else ""
+    )  # fmt: skip
     shared = (
         f"; {units.duration(spark)} of it was CPU of Spark's own code, and {units.duration(waited)}"
-        " waits for a CPU"
+        f" waits for a CPU{planners}"
         if known else ""
     )  # fmt: skip
     yield Suspect(
