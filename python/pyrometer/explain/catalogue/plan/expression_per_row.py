@@ -17,13 +17,15 @@ Evidence
     shows in the plan: it is a pattern, and no cheap one; it builds a value (a map, an array) of
     which only a part is taken out; it formats a value and parses it again, or converts text that a
     file holds; it is a distance that is compared with a bound; rows are grouped by what it formats;
-    or its columns are there in fewer rows below, before a join or `explode` multiplies them. Where
-    none of these is seen the interval begins at nothing, and the finding shows with `--all` only.
+    its columns are there in fewer rows below, before a join or `explode` multiplies them; or the
+    lambda of `exists` computes it for each of some constants with which it is compared: of a filter
+    that does nothing else all CPU counts. Where none of these is seen the interval begins at
+    nothing, and the finding shows with `--all` only.
 
 Remedy
     Say it by a cheaper expression (a prefix instead of a pattern, a part instead of the whole),
-    compute it once and keep it (a typed column of the stored table), or compute it before rows
-    multiply.
+    compute it once and keep it (a typed column of the stored table), compute it before rows
+    multiply, or compare it with constants by `IN`.
 
 When it is wrong
     Where the pattern is what the query is about, and no plainer function finds the same. Lines of
@@ -50,6 +52,7 @@ from pyrometer.explain.evidence.expressions.cheaper_forms import (
     reads_lines,
     together,
 )
+from pyrometer.explain.evidence.expressions.each_constant import compared_with_each
 from pyrometer.explain.evidence.places import most
 from pyrometer.explain.evidence.plan_nodes import (
     and_more,
@@ -74,6 +77,10 @@ COSTLY = re.compile(
 )
 """What may have a cheaper form, or be computed when the data is written, whatever it costs."""
 
+IN_LIST = (0.4, 0.95)
+"""Of the CPU of a filter: `IN` computes the value once, and sets no variable of a lambda. Not
+measured; assumed."""
+
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
     found = list(_each(facts))
@@ -92,6 +99,11 @@ def _each(facts: Facts) -> Iterator[tuple[bool, str, float, Suspect]]:
         if plan is None or operator.operator in JOINS:
             continue
         node = None if operator.node_id is None else plan.by_id.get(operator.node_id)
+        value = None if node is None else compared_with_each(node)
+        if value is not None and operator.on_cpu_ns:
+            suspect = _of_each(facts, operator, value)
+            yield True, unnumbered(value), float(operator.on_cpu_ns), suspect
+            continue
         rows = rows_into(facts, operator)
         forms = [
             (one, cheaper(plan, node, rows, one))
@@ -145,6 +157,32 @@ def _suspect(
                      f"/sql/{operator.sql_id}/{operator.node_id}", expression.samples_count),
         ],
         remedies=[code(text) for text in dict.fromkeys(form.remedy for _, form in found)],
+    )  # fmt: skip
+
+
+def _of_each(facts: Facts, operator: Operator, value: str) -> Suspect:
+    shares = shares_of_stages(facts, operator)
+    cpu = float(operator.on_cpu_ns or 0)
+    where = place(
+        facts, "sql", {n: s * facts.cpu_ns.get(n, 0.0) for n, s in shares.items()},
+        sql_id=operator.sql_id, node_id=operator.node_id, operator=operator.operator,
+        expression=f"exists(…, x -> x = {value})",
+    )  # fmt: skip
+    return Suspect(
+        place=where,
+        mechanism=(
+            f"{operator.operator} computes {unnumbered(value)} for each of the constants with which"
+            f" a lambda compares it: {units.duration(cpu)} of CPU."
+        ),
+        change=(facts.less_cpu(f"each {operator.sql_id} {operator.node_id}", shares),),
+        extent=sampled(operator.on_cpu, *IN_LIST),
+        evidence=[
+            shown_by("CPU of the filter", operator.on_cpu or cpu, "ns", "samples",
+                     "show --json: operators[]", f"/sql/{operator.sql_id}/{operator.node_id}",
+                     operator.samples_count),
+        ],
+        remedies=[code("compare it once with all of them", "exists(array(7, 8), x -> x = hour(t))",
+                       "hour(t) IN (7, 8)")],
     )  # fmt: skip
 
 
