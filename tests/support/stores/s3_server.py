@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import boto3
-from moto.server import ThreadedMotoServer
-
 BUCKET = "lab"
 
 
 def main() -> None:
     """Serve; the first line of stdout is the address."""
+    import boto3
+    from moto.server import ThreadedMotoServer
+
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
@@ -32,4 +32,5 @@ def main() -> None:
     server.stop()
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -6,7 +6,6 @@ import re
 from urllib.parse import urlsplit
 
 from pyrometer.core.errors import UsageError
-from pyrometer.core.redaction import REDACTED, redacted
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://", re.ASCII)
 _PLAIN = re.compile(r"[^A-Za-z0-9._+=@-]+", re.ASCII)
@@ -55,6 +54,9 @@ def shown(url: str) -> str:
     >>> shown("abfs://runs@account.dfs.core.windows.net/nightly/7")
     'abfs://runs@account.dfs.core.windows.net/nightly/7'
     """
+    # Imported with `pyrometer --help`: what takes long waits until there is an address.
+    from pyrometer.core.redaction import REDACTED, redacted
+
     scheme, _, rest = url.partition("://")
     place, slash, path = rest.partition("/")
     user, at, host = place.rpartition("@")
