@@ -23,7 +23,7 @@ def parse(text: bytes, path: Path, model: type[Model], version: int, what: str, 
     what : str
         What the file is, for people: ``a manifest of a run``.
     cut : str
-        What to do where it is no JSON.
+        What to do where it is no JSON, or something else.
 
     Raises
     ------
@@ -45,4 +45,4 @@ def parse(text: bytes, path: Path, model: type[Model], version: int, what: str, 
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "top level"
-        raise UsageError(f"{path}: not {what}: {where}: {first['msg']}") from error
+        raise UsageError(f"{path}: not {what}: {where}: {first['msg']}", cut) from error

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pyrometer.core.errors import UsageError
@@ -101,6 +101,8 @@ WHOLE = manifest().model_dump_json(by_alias=True).encode()
 
 @settings(max_examples=200)
 @given(st.integers(0, len(WHOLE)), st.binary(max_size=8))
+@example(cut=0, noise=b"0")
+@example(cut=0, noise=b"{}")
 def test_a_damaged_manifest_is_an_error_that_says_so(
     tmp_path_factory: pytest.TempPathFactory, cut: int, noise: bytes
 ) -> None:
