@@ -7,6 +7,8 @@ numbers of its own it is number 1: when it is killed, the kernel kills all the o
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -14,9 +16,13 @@ import sys
 from pathlib import Path
 
 
+# Found before anything is covered: what PATH names may be a link in a folder that will be.
+MOUNT = os.path.realpath(shutil.which("mount") or "mount")
+
+
 def mount(*arguments: str) -> None:
     """Mount something in this namespace."""
-    subprocess.run(["mount", *arguments], check=True)
+    subprocess.run([MOUNT, *arguments], check=True)
 
 
 def arrange(wanted: dict[str, dict[str, str]]) -> None:

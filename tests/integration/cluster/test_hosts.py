@@ -24,6 +24,7 @@ from pyrometer.core.errors import UsageError
 ROOT = Path(__file__).parents[3]
 AHEAD_S = 40_000
 CLOCK = "import time; print(time.monotonic_ns())"
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(autouse=True, scope="module")
