@@ -15,7 +15,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-
 # Found before anything is covered: what PATH names may be a link in a folder that will be.
 MOUNT = os.path.realpath(shutil.which("mount") or "mount")
 
