@@ -24,8 +24,9 @@ SCALAR = (
 """Operators that evaluate a function of columns: for a value, or (UDTF) for rows."""
 BATCHES = ("MapInPandas", "PythonMapInArrow", "MapInArrow")
 """Operators that call a function for batches of rows, which gives any number of rows."""
-_NAMED_IN_JVM = {OUTSIDE_SQL: "Python"}
-"""What the JVM's side is called of functions that no plan has."""
+_NAMED_IN_JVM = {OUTSIDE_SQL: (OUTSIDE_SQL, "Python")}
+"""What the JVM's side is called of functions that no plan has: as code outside SQL, or, where a
+query is known that has no node for it, as the frames say."""
 MOST_OTHERS = 0.1
 """Of a function's CPU, in what no expression replaces: beyond that, it is what the function is for.
 """
@@ -189,14 +190,15 @@ def _add_bridge(facts: Facts, found: Mapping[int, Work]) -> None:
             part = kinds.get("python_bridge", 0) / sum(kinds.values())
             one.bridge_ns = part * facts.cpu_ns.get(number, 0.0)
     for operator in facts.summary.operators:
-        key = operator.operator, operator.sql_id, operator.node_id
+        key = operator.sql_id, operator.node_id
         mine = [
             one for one in found.values()
-            if (_NAMED_IN_JVM.get(one.operator, one.operator), one.sql_id, one.node_id) == key
+            if (one.sql_id, one.node_id) == key
+            and operator.operator in _NAMED_IN_JVM.get(one.operator, (one.operator,))
         ]  # fmt: skip
         whole = sum(one.workers_ns for one in mine)
         for one in mine if whole else ():
-            one.operator_ns = (operator.on_cpu_ns or 0) * one.workers_ns / whole
+            one.operator_ns += (operator.on_cpu_ns or 0) * one.workers_ns / whole
 
 
 def without(

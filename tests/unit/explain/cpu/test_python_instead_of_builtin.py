@@ -86,9 +86,12 @@ def test_near_miss_a_function_of_batches_that_gives_other_rows(tmp_path: Path) -
     assert of_batches(tmp_path, rows_in=5000, function=400) == []
 
 
-def of_rows(folder: Path, *rdds: str, **work_ms: int) -> list[Finding]:
+def of_rows(folder: Path, *rdds: str, jvm: str | None = None, **work_ms: int) -> list[Finding]:
     """Call a function of an RDD, which is the last of some RDDs of the stage."""
     world = waiting_for_workers()
+    for row in world.rows["samples"]:
+        if row["event"] == "cpu" and jvm:
+            row.update(operator=jvm, sql_id=None, node_id=None, java_stack=None)
     workers(world, "RDD Python", serialisation=6000, **work_ms)
     for row in world.rows["samples"]:
         if row["source"] == "python":
@@ -106,6 +109,18 @@ def test_a_function_of_the_rdd_of_a_frame(tmp_path: Path) -> None:
     assert found.shown
     assert (found.place.operator, found.place.sql_id) == ("RDD Python", None)
     assert "df.groupBy" in (found.remedies[0].after or "")
+
+
+@pytest.mark.parametrize("jvm", ["RDD Python", "Python"])
+def test_the_jvm_serves_the_function_of_an_rdd(tmp_path: Path, jvm: str) -> None:
+    (found,) = of_rows(tmp_path, *FRAME, jvm=jvm, function=400)
+    assert "4.42 s of CPU of Python workers and 800 ms of the JVM's serve one" in found.mechanism
+
+
+def test_of_a_jvm_that_was_not_seen_nothing_is_said(tmp_path: Path) -> None:
+    (found,) = of_rows(tmp_path, *FRAME, jvm="Sort", function=400)
+    assert "4.42 s of CPU of Python workers serves one" in found.mechanism
+    assert [one.what for one in found.evidence] == ["CPU of Python workers"]
 
 
 def test_near_miss_an_rdd_that_is_no_frame(tmp_path: Path) -> None:

@@ -115,20 +115,21 @@ def _by_samples(facts: Facts, found: dict[int, Work]) -> Iterator[Suspect]:
                   operator=first.operator)  # fmt: skip
     n = sum(one.samples_count for one in found.values())
     link = page(where) if first.sql_id is None else f"/sql/{first.sql_id}/{first.node_id}"
+    in_jvm = f" and {units.duration(here)} of the JVM's" if here else ""
     yield Suspect(
         place=where,
         mechanism=(
-            f"{units.duration(there)} of CPU of Python workers and {units.duration(here)} of the"
-            f" JVM's serve one Python function, and only {units.duration(function)} of it is the"
-            " function itself."
+            f"{units.duration(there)} of CPU of Python workers{in_jvm}"
+            f" serve{'' if here else 's'} one Python function, and only {units.duration(function)}"
+            " of it is the function itself."
         ),
         change=(change,),
         extent=Extent(1.0, extent.low * kept, extent.high, n).times(*ACHIEVED),
         evidence=[
             shown_by("CPU of Python workers", there, "ns", "samples", "show --json: python.work",
                  page(where), n),
-            shown_by("CPU of the operator in the JVM", here, "ns", "samples",
-                 "show --json: operators", link, n),
+            *([shown_by("CPU of the operator in the JVM", here, "ns", "samples",
+                 "show --json: operators", link, n)] if here else []),
         ],
         remedies=[_REMEDIES.get(first.operator, _OF_VALUES)],
     )  # fmt: skip
