@@ -23,6 +23,8 @@ NETWORK = ipaddress.ip_network("198.18.0.0/15")
 OWN = ("/tmp", "/var/tmp")
 """Folders of which each host has its own, empty at first."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+ENV = "/usr/bin/env"
+"""Looked for on a host, where a folder of our PATH may be covered."""
 
 _NAME = re.compile(r"[a-z][a-z0-9]{0,7}")
 NAMESPACES = ("net", "mount", "uts", "ipc", "time")
@@ -232,7 +234,7 @@ def entering(
         groups,
         [
             "nsenter", f"--target={holder}", *(f"--{one}" for one in spaces), "--",
-            "env", "-i", "-C", folder, *(f"{k}={v}" for k, v in variables.items()), *command,
+            ENV, "-i", "-C", folder, *(f"{k}={v}" for k, v in variables.items()), *command,
         ],
     )  # fmt: skip
 

@@ -27,6 +27,8 @@ INSIDE = Path(__file__).with_name("inside.py")
 TOOLS = ("ip", "mount", "nsenter", "unshare")
 READY_S = 20.0
 END_S = 20.0
+COMMAND_S = 60.0
+"""After so long a command that makes or takes away a part of a bed is given up."""
 
 _HOLDER = re.compile(r"\S*python\S* -I -S \S*/inside\.py ")
 
@@ -146,13 +148,10 @@ def lacking() -> str | None:
         return f"programs: {', '.join(absent)}"
     try:
         _plan(beds.HostSpec(), "testbed-try")
+        _do(["unshare", *(f"--{one}" for one in (*beds.NAMESPACES, "pid")), "--fork", "true"])
     except CapabilityError as error:
         return str(error)
-    done = subprocess.run(
-        ["unshare", *(f"--{one}" for one in (*beds.NAMESPACES, "pid")), "--fork", "true"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    return f"namespaces: {done.stderr.strip()}" if done.returncode else None
+    return None
 
 
 def up(
@@ -327,7 +326,15 @@ def _end(groups: Sequence[str]) -> None:
 
 
 def _do(words: Sequence[str], check: bool = True) -> str:
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(
+            words, capture_output=True, text=True, check=False,
+            stdin=subprocess.DEVNULL, timeout=COMMAND_S,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        if check:
+            raise CapabilityError(f"{' '.join(words)}: no end after {COMMAND_S:g} s") from error
+        return ""
     if check and done.returncode:
         raise CapabilityError(f"{' '.join(words)}: {done.stderr.strip()}")
     return done.stdout

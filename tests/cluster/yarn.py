@@ -27,6 +27,8 @@ ARTEFACTS = (
 )
 WEB_PORT = 8088
 READY_S = 60.0
+FETCH_S = 500
+"""After so long Maven is given up: it has 66 MB to fetch once."""
 WORK = "/var/tmp/yarn"
 """Where a NodeManager has containers and their logs: on its host's own file tree."""
 MANAGERS = {
@@ -86,10 +88,14 @@ def jars() -> list[Path]:
     CapabilityError
         If Maven cannot get them.
     """
+    script = str(ROOT / "tools" / "supply" / "mvn.py")
     done = subprocess.run(
-        ["python3", ROOT / "tools" / "supply" / "mvn.py", "-q", "-f", POM, "compile"],
+        # It ends what the script started, too.
+        ["timeout", str(FETCH_S), "python3", script, "-q", "-f", str(POM), "compile"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
+    if done.returncode == 124:
+        raise CapabilityError(f"Maven did not have YARN after {FETCH_S} s", "try again")
     if done.returncode:
         said = (done.stdout + done.stderr).strip()
         raise CapabilityError(f"Maven does not have YARN: {said[-500:]}", "apt-get install maven")
@@ -201,6 +207,7 @@ def _java_home() -> str:
         capture_output=True,
         text=True,
         check=True,
+        timeout=60,
     )
     return next(
         line.partition("=")[2].strip() for line in done.stderr.splitlines() if "java.home" in line

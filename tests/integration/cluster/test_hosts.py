@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
+import select
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from tests.cluster import hosts
-from tests.cluster.bed import FOLDER, HostSpec
+from tests.cluster.bed import FOLDER, PATH, HostSpec
 from tests.cluster.hosts import Network
 from tests.support import needs
 
@@ -23,6 +24,7 @@ from pyrometer.core.errors import UsageError
 
 ROOT = Path(__file__).parents[3]
 AHEAD_S = 40_000
+PATIENCE_S = 30.0
 CLOCK = "import time; print(time.monotonic_ns())"
 pytestmark = pytest.mark.slow
 
@@ -44,6 +46,13 @@ def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
     assert hosts.leftovers("ithosts") == []
 
 
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
+
+
 def test_each_host_has_name_address_and_files_of_its_own(bed: Network) -> None:
     for host in bed.hosts:
         host.run(["touch", f"/tmp/of-{host.name}"])
@@ -63,10 +72,22 @@ def test_hosts_see_what_is_shared_and_not_what_is_hidden(bed: Network) -> None:
         assert host.run(["ls", f"{inside}/bin"]).stdout.splitlines() != []
 
 
+def test_commands_run_where_our_path_leads_is_covered(
+    bed: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for tool in ("env", "nsenter", "sh"):
+        (tmp_path / tool).symlink_to(str(shutil.which(tool)))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for host in bed.hosts:
+        assert host.run(["ls", str(tmp_path)], check=False).returncode == 2
+        assert host.run(["printenv", "PATH"]).stdout == f"{PATH}\n"
+
+
 def test_hosts_reach_one_another_and_the_machine(bed: Network) -> None:
     with socket.create_server((bed.bed.gateway, 0)) as server:
         asked = f"import socket; socket.create_connection(('client', {server.getsockname()[1]}), 9)"
         bed.hosts[0].run(["python3", "-c", asked])
+        server.settimeout(PATIENCE_S)
         assert server.accept()[1][0] == bed.hosts[0].address
     serve = "import socket; s = socket.create_server(('', 7)); s.accept()[0].sendall(b'yes')"
     bed.hosts[1].start("serve", ["python3", "-c", serve])
@@ -106,7 +127,9 @@ def test_bandwidth_is_limited_at_both_ends_of_the_cable(bed: Network) -> None:
     host = bed.hosts[1]
     host.limit_network(80_000_000)
     here = ["tc", "qdisc", "show", "dev", bed.bed.interface(host.number)]
-    outside = subprocess.run(here, capture_output=True, text=True, check=True).stdout
+    outside = subprocess.run(
+        here, capture_output=True, text=True, check=True, timeout=PATIENCE_S
+    ).stdout
     for said in (outside, host.run(["tc", "qdisc", "show", "dev", "eth0"]).stdout):
         assert "tbf" in said
         assert "80Mbit" in said
@@ -114,13 +137,13 @@ def test_bandwidth_is_limited_at_both_ends_of_the_cable(bed: Network) -> None:
 
 def test_some_or_all_processes_of_a_host_are_killed(bed: Network) -> None:
     host = bed.hosts[1]
-    host.start("sleep", ["sleep", "1234"])
-    host.start("other", ["sleep", "4321"])
-    while not {"sleep 1234", "sleep 4321"} <= set(host.processes().values()):
-        time.sleep(0.02)
+    logs = [host.start(name, ["sleep", name]) for name in ("1234", "4321")]
+    wait_until(
+        lambda: {"sleep 1234", "sleep 4321"} <= set(host.processes().values()),
+        f"they do not run: {[log.read_text() for log in logs]}",
+    )
     assert host.kill("sleep 1234")
-    while "sleep 1234" in host.processes().values():
-        time.sleep(0.02)
+    wait_until(lambda: "sleep 1234" not in host.processes().values(), "it runs on")
     assert "sleep 4321" in host.processes().values()
     host.kill("4321")
 
@@ -140,18 +163,20 @@ def _killed_while_making(after_s: float) -> None:
     env = {**os.environ, "PYTHONPATH": f"{ROOT}/python:{ROOT}"}
     making = subprocess.Popen([sys.executable, "-c", code], env=env, stdout=subprocess.PIPE)
     assert making.stdout is not None
-    if after_s:
-        threading.Event().wait(after_s)
-    else:
-        assert making.stdout.readline() == b"up\n"
-    making.send_signal(signal.SIGKILL)
-    making.wait()
-    making.stdout.close()
+    try:
+        if after_s:
+            threading.Event().wait(after_s)
+        else:
+            assert select.select([making.stdout], [], [], PATIENCE_S)[0], "no bed came up"
+            assert making.stdout.readline() == b"up\n"
+    finally:
+        making.send_signal(signal.SIGKILL)
+        making.wait()
+        making.stdout.close()
 
 
 def _interfaces() -> set[str]:
-    done = subprocess.run(["ip", "-json", "link"], capture_output=True, text=True, check=True)
-    return {one["ifname"] for one in json.loads(done.stdout)}
+    return set(hosts._interfaces())
 
 
 @pytest.mark.parametrize("after_s", [0.0, 0.2, 0.35, 0.5])
