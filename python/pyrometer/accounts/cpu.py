@@ -68,19 +68,29 @@ def cpu(scope: Scope, succeeded: Totals, failed: Totals) -> Cpu:
     )
 
 
-def _unseen(scope: Scope) -> str | None:
-    """Say that executors ran where no probe was; ``None`` where none did, or nobody can know."""
-    if not scope.tables.has("processes"):
-        return None
+def unseen_executors(scope: Scope) -> tuple[int, dict[str, int]]:
+    """Count executors that ran tasks, and by host those of them that no probe saw.
+
+    Without records of the plugin nobody can know, and there are none.
+    """
+    if not scope.has("processes"):
+        return 0, {}
     seen = (
-        "SELECT DISTINCT p.executor_id FROM processes p"
+        "SELECT p.executor_id FROM processes p"
         " JOIN (SELECT DISTINCT host, pid FROM thread_counters) t USING (host, pid)"
+        " WHERE p.executor_id IS NOT NULL"
     )
-    ((ran, missing),) = scope.tables.query(
-        f"SELECT count(*), count(*) FILTER (executor_id NOT IN ({seen}))"
-        " FROM (SELECT DISTINCT executor_id FROM w_tasks WHERE executor_id IS NOT NULL)"
+    rows = scope.tables.query(
+        f"SELECT coalesce(host, '?'), count(*), count(*) FILTER (executor_id NOT IN ({seen}))"
+        " FROM (SELECT DISTINCT executor_id, host FROM w_tasks WHERE executor_id IS NOT NULL)"
+        " GROUP BY 1 ORDER BY 1"
     )
-    return f"no probe saw {missing} of {ran} executors" if missing else None
+    return sum(ran for _, ran, _ in rows), {host: missing for host, _, missing in rows if missing}
+
+
+def _unseen(scope: Scope) -> str | None:
+    ran, missing = unseen_executors(scope)
+    return f"no probe saw {sum(missing.values())} of {ran} executors" if missing else None
 
 
 def process_cpu_ns(scope: Scope) -> int | None:

@@ -1,4 +1,7 @@
-"""CPU of processes is compared with Spark's only where the processes of all tasks were seen."""
+"""CPU of processes is compared with Spark's only where the processes of all tasks were seen.
+
+Where they were not, a doubt names the hosts.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ from tests.support.tables import HOST, PID, StageSpec, World, mono
 
 from pyrometer.accounts.machine_schema import Cpu
 from pyrometer.store import Run
+from pyrometer.summary.rules.executors_unseen import RULE, SHOWN
+from pyrometer.summary.schema import Summary
 from pyrometer.summary.summary import summary
 
 
@@ -26,13 +31,23 @@ def process(made: World, executor: str, host: str, pid: int) -> None:
     )  # fmt: skip
 
 
-def cpu(made: World, folder: Path) -> Cpu:
+def shown(made: World, folder: Path) -> Summary:
     with Run.open(made.write(folder)) as run:
-        return summary(run, "application").cpu
+        return summary(run, "application")
+
+
+def cpu(made: World, folder: Path) -> Cpu:
+    return shown(made, folder).cpu
+
+
+def doubted(found: Summary) -> list[str]:
+    return [doubt.message for doubt in found.doubts if doubt.code == RULE.code]
 
 
 def test_where_tasks_run_in_the_driver_all_is_seen(tmp_path: Path) -> None:
-    found = cpu(world("driver", HOST), tmp_path)
+    whole = shown(world("driver", HOST), tmp_path)
+    assert doubted(whole) == []
+    found = whole.cpu
     assert found.process_cpu_ns is not None
     assert found.executor_cpu_time_ns is not None
     assert found.ratio == pytest.approx(found.process_cpu_ns / found.executor_cpu_time_ns)
@@ -42,7 +57,9 @@ def test_where_tasks_run_in_the_driver_all_is_seen(tmp_path: Path) -> None:
 def test_an_executor_that_the_probe_follows_is_seen(tmp_path: Path) -> None:
     made = world("3", HOST)
     process(made, "3", HOST, PID)
-    assert cpu(made, tmp_path).ratio is not None
+    found = shown(made, tmp_path)
+    assert found.cpu.ratio is not None
+    assert doubted(found) == []
 
 
 @pytest.mark.parametrize("brought", [False, True])
@@ -51,7 +68,37 @@ def test_executors_on_other_hosts_are_not(tmp_path: Path, brought: bool) -> None
     if brought:
         # Its number may be that of the driver: numbers are a host's own.
         process(made, "3", "worker", PID)
-    found = cpu(made, tmp_path)
+    whole = shown(made, tmp_path)
+    assert doubted(whole) == [
+        "no probe saw 1 of 1 executors that ran tasks: 198.18.0.12 (1 executor)"
+    ]
+    found = whole.cpu
     assert found.ratio is None
     assert found.reason == "no probe saw 1 of 1 executors"
     assert found.process_cpu_ns is not None
+
+
+def test_a_process_that_the_probe_saw_and_that_names_no_executor_vouches_for_none(
+    tmp_path: Path,
+) -> None:
+    made = world("3", "198.18.0.12")
+    made.add(
+        "processes", host=HOST, pid=PID, role="executor", executor_id=None,
+        app_id="local-1", start_mono_ns=mono(0), facts="{}",
+    )  # fmt: skip
+    assert cpu(made, tmp_path).reason == "no probe saw 1 of 1 executors"
+
+
+def test_of_many_hosts_the_first_are_named(tmp_path: Path) -> None:
+    made = World([StageSpec([40] * (SHOWN + 2), iteration=0)])
+    for number, task in enumerate(made.rows["tasks"]):
+        task |= {"executor_id": str(number), "host": f"w-{number:02}"}
+    (message,) = doubted(shown(made, tmp_path))
+    assert f"w-{SHOWN - 1} (1 executor), 2 more hosts" in message
+    assert f"w-{SHOWN} " not in message
+
+
+def test_where_no_probe_ran_at_all_the_views_say_so(tmp_path: Path) -> None:
+    made = world("3", "198.18.0.12")
+    del made.rows["thread_counters"], made.rows["os_series"]
+    assert doubted(shown(made, tmp_path)) == []
