@@ -12,13 +12,22 @@ CODE = "executor_records_elsewhere"
 SHOWN = 5
 """Executors that the doubt names; the rest are counted."""
 
+OWN_PLACE = "executor_raw_dir"
+
 # As ExecutorComponent.java writes it, behind the place that the plugin notes: the driver's file
-# says it of each executor, that of an executor of itself.
+# says it of each executor, that of an executor of itself. Messages are anybody's: atomic groups
+# keep the time that one takes proportional to its length.
 _SAID = re.compile(
-    r"(?s:.*?)\b(?P<place>executor/-?[0-9]+|executor_raw_dir): executor (?P<id>\S+) on"
-    r" (?P<host>\S*) cannot write to (?P<raw>.+); its records are in (?P<folder>.+):"
+    rf"(?>(?s:.*?)\b(?P<place>executor/-?[0-9]+|{OWN_PLACE}): )executor (?P<id>\S+) on"
+    r" (?P<host>\S*) cannot write to (?>(?P<raw>.+?); its records are in )(?P<folder>.+):"
     r" copy them into the raw folder and ingest again"
 )
+
+
+def is_told_of_another(place: str, message: str) -> bool:
+    """Whether a driver's record says that an executor kept its records on its own host."""
+    said = _SAID.fullmatch(f"{place}: {message}")
+    return said is not None and said["place"] != OWN_PLACE
 
 
 def told_once(raised: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -38,7 +47,7 @@ def told_once(raised: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         said = _SAID.fullmatch(one["message"]) if one["code"] == "plugin_error" else None
         if said is None:
             rest.append(one)
-        elif said["place"] == "executor_raw_dir":
+        elif said["place"] == OWN_PLACE:
             brought.add(said["folder"])
         else:
             told[said["folder"]] = f"executor {said['id']}: {said['host']}:{said['folder']}"

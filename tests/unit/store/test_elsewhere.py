@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -77,7 +78,21 @@ def test_of_many_the_first_are_named() -> None:
     assert doubt["message"].endswith("; and 3 more")
 
 
+def test_a_long_message_takes_no_long_time() -> None:
+    text = "executor/1: executor a on b cannot write to " * 2000 + "; its records are in " * 2000
+    raised = {"code": "plugin_error", "severity": "warning", "message": text}
+    started_s = time.process_time()
+    assert told_once([raised]) == [raised]
+    assert time.process_time() - started_s < 5
+
+
 def test_the_probe_says_what_it_did_not_get(run: RunPaths) -> None:
+    failed = {
+        "k": "error", "where": "executor/77", "count": 1,
+        "message": "executor 2 on w-2: java.lang.OutOfMemoryError",
+    }  # fmt: skip
+    jvm(run.raw, "driver", "other", failed)
+    jvm(run.raw, "executor", "3", said(3, "executor_raw_dir"))
     entry = PluginProbe().report(run)
     assert entry.reason == "records of 2 executor(s) are on the hosts where they ran"
-    assert (entry.got or "").startswith("1 JVM(s)")
+    assert (entry.got or "").startswith("3 JVM(s)")

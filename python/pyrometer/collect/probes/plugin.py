@@ -12,13 +12,12 @@ from pyrometer.collect.probes.plain_path import plain, plain_for_all
 from pyrometer.core.errors import PyrometerError
 from pyrometer.core.installation import reinstall
 from pyrometer.core.json_text import parse_json
+from pyrometer.store.elsewhere import is_told_of_another
 from pyrometer.store.manifest import ProbeEntry
 from pyrometer.store.paths import RunPaths
 
 SERIES_MS = 500
 CLOCK_MS = 1000
-AWAY = "executor/"
-"""Begins the place that the driver's plugin notes for an executor that could not write here."""
 
 
 class PluginProbe(Probe):
@@ -71,7 +70,8 @@ class PluginProbe(Probe):
         closed = elsewhere = 0
         for file in files:
             elsewhere += sum(
-                str(one.get("where")).startswith(AWAY) for one in records(file, "error")
+                is_told_of_another(str(one.get("where")), str(one.get("message")))
+                for one in records(file, "error")
             )
             last = read_last(file, "bye")
             if last is not None:
