@@ -14,6 +14,9 @@ Times = NDArray[np.int64]
 LONGEST_NS = 1 << 53
 """104 days: within this span floats hold nanoseconds exactly."""
 
+FURTHEST_NS = 1 << 62
+"""146 years: offsets within `LONGEST_NS` of one up to it are still int64."""
+
 
 @dataclass(frozen=True)
 class Messages:
@@ -86,13 +89,16 @@ class Messages:
         Raises
         ------
         ValueError
-            If there is no message, or times are further apart than `LONGEST_NS`.
+            If there is no message, times are further apart than `LONGEST_NS`, or clocks further
+            than `FURTHEST_NS`.
         """
         at = np.concatenate([self.received_host_ns, self.sent_host_ns])
         driver = np.concatenate([self.sent_driver_ns, self.received_driver_ns])
         if not len(at):
             raise ValueError("no messages")
         start, origin = int(at.min()), int(driver[0]) - int(at[0])
+        if abs(origin) > FURTHEST_NS:
+            raise ValueError("clocks of messages are more than 146 years apart")
         # What was damaged may not fit into integers: first about how far they are.
         off = driver.astype(float) - at.astype(float) - origin
         if int(at.max()) - start > LONGEST_NS or np.abs(off).max() > LONGEST_NS:

@@ -63,6 +63,8 @@ def test_times_of_damaged_records_are_refused(end: int) -> None:
         HostClock(Messages(ints(0, 0), ints(0, end), ints(), ints()))
     with pytest.raises(ValueError, match="104 days"):
         HostClock(Messages(ints(0), ints(0), ints(), ints())).to_driver([end])
+    with pytest.raises(ValueError, match="146 years"):
+        HostClock(Messages(ints(end), ints(-1 - end), ints(), ints()))
 
 
 def test_the_longest_span_is_still_reckoned() -> None:
