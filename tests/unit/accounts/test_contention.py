@@ -92,6 +92,19 @@ def test_programs_that_the_application_starts_for_a_moment_are_its_own(tmp_path:
     assert abs(one.ledger.core_view.closure_ratio or 0) < 0.01
 
 
+def test_threads_of_a_program_started_for_a_moment_bear_its_name(tmp_path: Path) -> None:
+    made = world()
+    for tid, comm in ((90_000, "java"), (90_001, "C2 CompilerThre"), (90_002, "GC Thread#0")):
+        made.add(
+            "thread_counters", host=HOST, pid=90_000, tid=tid, first=True, last=True,
+            t_mono_ns=mono(made.end_ms // 2), comm=comm, state="Z", run_ns=MS, run_delay_ns=0,
+            timeslices_count=1,
+        )  # fmt: skip
+    rows = shown(made, tmp_path).ledger.core_view.rows
+    (row,) = [row for row in rows if row.path.startswith("exited_threads/")]
+    assert (row.path, row.value_ns, row.n) == ("exited_threads/process java", 3 * MS, 3)
+
+
 def test_threads_of_the_application_that_queue_for_each_other_are_no_contention(
     tmp_path: Path,
 ) -> None:

@@ -38,6 +38,23 @@ UNSEEN = (
     "SELECT pid, tid FROM thread_counters GROUP BY pid, tid"
     ' HAVING count(*) = 1 AND bool_and("first" AND "last")'
 )
+# Roles of the application's threads; processes that no reading saw by the names of their main
+# threads.
+_UNSEEN_BY_NAME = f"""
+WITH mains AS (
+  SELECT pid, arg_max(comm, t_mono_ns) AS main FROM thread_counters WHERE pid = tid GROUP BY pid),
+unseen AS (
+  SELECT w.*, CASE WHEN pid NOT IN ({SHORT_LIVED}) THEN role
+    ELSE 'process ' || coalesce(main, comm) END AS name
+  FROM w_threads w LEFT JOIN mains USING (pid)
+  WHERE (pid, tid) IN ({UNSEEN}) AND pid NOT IN ({OWN_PROCESS})),
+ranks AS (
+  SELECT name, row_number() OVER (ORDER BY sum(run_ns) DESC, name) AS rank
+  FROM unseen WHERE name LIKE 'process %' GROUP BY name)
+SELECT CASE WHEN rank > {MOST_NAMES} THEN 'other processes' ELSE name END,
+  sum(run_ns)::BIGINT, count(*)
+FROM unseen LEFT JOIN ranks USING (name) GROUP BY 1 ORDER BY 2 DESC, 1
+"""
 
 
 def exited(scope: Scope) -> list[Row]:
@@ -73,16 +90,7 @@ def _described(scope: Scope) -> list[Row]:
     source = "probe: counters at the exit of threads that no reading saw"
     parts = [
         Row(path=f"{PATH}/{slug(name)}", parent=PATH, value_ns=int(run), n=int(n), source=source)
-        for name, run, n in scope.tables.query(
-            "WITH unseen AS (SELECT *, CASE WHEN pid NOT IN"
-            f" ({SHORT_LIVED}) THEN role ELSE 'process ' || comm END AS name FROM w_threads"
-            f" WHERE (pid, tid) IN ({UNSEEN}) AND pid NOT IN ({OWN_PROCESS})), ranks AS (SELECT"
-            " name, row_number() OVER (ORDER BY sum(run_ns) DESC, name) AS rank FROM unseen"
-            " WHERE name LIKE 'process %' GROUP BY name)"
-            f" SELECT CASE WHEN rank > {MOST_NAMES} THEN 'other processes' ELSE name END,"
-            " sum(run_ns)::BIGINT, count(*) FROM unseen LEFT JOIN ranks USING (name)"
-            " GROUP BY 1 ORDER BY 2 DESC, 1"
-        )
+        for name, run, n in scope.tables.query(_UNSEEN_BY_NAME)
     ]
     total, n = sum(row.value_ns or 0 for row in parts), sum(row.n or 0 for row in parts)
     return [Row(path=PATH, value_ns=total, n=n, source=source), *parts]
