@@ -135,8 +135,10 @@ def test_a_run_names_executors_whose_files_stayed_on_their_hosts(
     )
     doubts = json.dumps(json.loads(shown.stdout)["doubts"])
     assert "2 executor(s) could not write to the raw folder" in doubts
+    assert "no probe saw 2 of 2 executors that ran tasks" in doubts
     for host in cluster.network.hosts[1:]:
         assert f": {host.name}:/tmp/pyrometer-" in doubts
+        assert f"{host.address} (1 executor)" in doubts
         (kept,) = host.path("/tmp").glob("pyrometer-*/plugin-executor-*.ndjson")
         records = [json.loads(line) for line in kept.read_text().splitlines()]
         assert {record["host"] for record in records if record["k"] == "process"} == {host.name}
