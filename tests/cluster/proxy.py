@@ -67,7 +67,11 @@ async def carry(way: Way, source: asyncio.StreamReader, target: asyncio.StreamWr
 
     async def send() -> None:
         while True:
-            data = await source.read(CHUNK_BYTES)
+            try:
+                data = await source.read(CHUNK_BYTES)
+            except OSError:
+                # Whoever was killed resets its connections: for the far side that is an end.
+                data = b""
             await under_way.put((way.arrival_s(loop.time(), len(data)), data))
             if not data:
                 return

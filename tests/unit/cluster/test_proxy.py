@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
+import socket
+import struct
 
 import pytest
 from hypothesis import given
@@ -37,6 +40,58 @@ def test_as_many_chunks_stall_as_was_asked() -> None:
     assert late == pytest.approx(1000, rel=0.1)
 
 
+async def _connected(listen: tuple[str, int]) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    for _ in range(1000):
+        with contextlib.suppress(ConnectionRefusedError):
+            return await asyncio.open_connection(*listen)
+        await asyncio.sleep(0.01)
+    raise AssertionError("the proxy does not listen")
+
+
+async def _free() -> tuple[str, int]:
+    async def nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    probe = await asyncio.start_server(nothing, "127.0.0.1", 0)
+    host, port = probe.sockets[0].getsockname()[:2]
+    probe.close()
+    await probe.wait_closed()
+    return host, port
+
+
+async def _reset() -> bytes:
+    """Give what a server reads of a client that was killed behind the proxy, until its end."""
+    read: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+    began = asyncio.Event()
+
+    async def taken(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        first = await reader.readexactly(2)
+        began.set()
+        read.set_result(first + await reader.read())
+        writer.close()
+
+    server = await asyncio.start_server(taken, "127.0.0.1", 0)
+    listen = await _free()
+    to = server.sockets[0].getsockname()[:2]
+    serving = asyncio.create_task(serve(listen, to, Way(0.001), Way(0.001)))
+    _, writer = await _connected(listen)
+    writer.write(b"hi")
+    await began.wait()
+    # Closed like this, it is reset.
+    linger = struct.pack("ii", 1, 0)
+    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+    writer.transport.abort()
+    try:
+        return await asyncio.wait_for(read, 10)
+    finally:
+        serving.cancel()
+        server.close()
+
+
+def test_a_connection_that_is_reset_ends_on_the_far_side_too() -> None:
+    assert asyncio.run(_reset()) == b"hi"
+
+
 async def _echoed(payload: bytes) -> bytes:
     async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(await reader.read())
@@ -45,17 +100,9 @@ async def _echoed(payload: bytes) -> bytes:
 
     server = await asyncio.start_server(echo, "127.0.0.1", 0)
     target = server.sockets[0].getsockname()[:2]
-    probe = await asyncio.start_server(echo, "127.0.0.1", 0)
-    listen = probe.sockets[0].getsockname()[:2]
-    probe.close()
-    await probe.wait_closed()
+    listen = await _free()
     serving = asyncio.create_task(serve(listen, target, Way(0.001), Way(0.001, None, 0.1, 0.001)))
-    for _ in range(1000):
-        try:
-            reader, writer = await asyncio.open_connection(*listen)
-            break
-        except ConnectionRefusedError:
-            await asyncio.sleep(0.01)
+    reader, writer = await _connected(listen)
     writer.write(payload)
     writer.write_eof()
     answer = await reader.read()
