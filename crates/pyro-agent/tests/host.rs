@@ -116,6 +116,8 @@ fn executors_are_found_recorded_and_shipped() {
     let mut first = agent(folder);
     let seen = wait_until(|| found(attempts(folder).first()?, &app));
     assert_eq!(seen["found"]["executor"], "5");
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    assert_eq!(seen["host"], host.trim());
     assert_eq!(
         (&seen["found"]["cores"], &seen["found"]["pid"]),
         (&8.into(), &java.id().into())

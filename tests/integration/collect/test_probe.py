@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -299,8 +300,11 @@ def test_the_probe_ends_when_its_folder_is_removed(
 def test_processes_named_by_plugin_files_are_followed(
     paths: RunPaths, sleeper: subprocess.Popen[bytes]
 ) -> None:
-    stranger = subprocess.Popen(SLEEPER)
-    (paths.raw / f"plugin-executor-1-{stranger.pid}.ndjson").write_text("")
+    stranger, elsewhere = subprocess.Popen(SLEEPER), subprocess.Popen(SLEEPER)
+    hosts = {stranger.pid: socket.gethostname(), elsewhere.pid: "another-host"}
+    for pid, host in hosts.items():
+        record = json.dumps({"k": "process", "pid": pid, "host": host})
+        (paths.raw / f"plugin-executor-1-{pid}.ndjson").write_text(f"{record}\n")
     probe = OsProbe(host="here")
     probe.start(paths, sleeper.pid)
     try:
@@ -308,11 +312,14 @@ def test_processes_named_by_plugin_files_are_followed(
             lambda: any(p["why"] == "plugin" for p in report_of(paths)["processes"]), "following"
         )
     finally:
-        stranger.kill()
-        stranger.wait()
+        for process in (stranger, elsewhere):
+            process.kill()
+            process.wait()
     probe.stop()
     named = {p["pid"]: p["gone"] for p in report_of(paths)["processes"]}
     assert named[stranger.pid]
+    assert elsewhere.pid not in named, "a number of another host"
+    assert report_of(paths)["named"] == {"elsewhere_count": 1, "unsaid_count": 0}
     assert not named[sleeper.pid]
 
 

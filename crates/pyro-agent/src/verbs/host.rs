@@ -28,7 +28,7 @@ pub fn host(options: &HostOptions) -> Result<(), String> {
     let mut before = earlier(options);
     let mut session = begin(options)?;
     let mut recorder = Recorder::start(options, session.path());
-    let mut found = Found::default();
+    let mut found = Found::new();
     loop {
         found.look(&session);
         session.round(false, &recorder.state());
@@ -84,13 +84,22 @@ fn ship_rest(session: &mut Session) -> bool {
 }
 
 /// Executors that were told to the recorder.
-#[derive(Default)]
 struct Found {
+    /// Name of this host as the kernel has it: what the recorder holds it against.
+    host: String,
     /// Processes that were looked at: a number that is not new is not looked at again while it is there.
     seen: BTreeSet<i32>,
 }
 
 impl Found {
+    fn new() -> Self {
+        let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        Self {
+            host: host.trim().to_owned(),
+            seen: BTreeSet::new(),
+        }
+    }
+
     /// Looks at new processes, and writes a file for each executor: what the recorder follows, and what a reader
     /// ties its rows to.
     fn look(&mut self, session: &Session) {
@@ -108,6 +117,7 @@ impl Found {
             let content = json!({
                 "schema": "pyrometer/executor/1",
                 "wall_ns": SystemClock::default().wall_ns(),
+                "host": self.host,
                 "found": executor,
             });
             if replace(session.folder(), &name, &content.to_string()).is_err() {

@@ -15,10 +15,10 @@ use crate::sys::{Buffer, Descriptors, Folder, ProcFile, mono_ns, process_cpu_ns}
 use crate::threads::{Source, Threads};
 use crate::tiers::grant::Tier;
 
-mod plugin_file;
+mod named;
 mod process;
 
-pub use plugin_file::{executor_pid, plugin_pid};
+pub use named::Named;
 use process::Process;
 #[cfg(test)]
 pub use process::SERIES;

@@ -12,7 +12,7 @@ use crate::events::Recording;
 use crate::host::{Host, Machine};
 use crate::output::{Outputs, Recorder, no_more, replace};
 use crate::perf::Perf;
-use crate::processes::{Cause, Depth, Processes, executor_pid, plugin_pid};
+use crate::processes::{Cause, Depth, Named, Processes};
 use crate::rows::Rows;
 use crate::slot::Slots;
 use crate::sys::{self, Buffer, Descriptors, Folder, mono_ns};
@@ -33,6 +33,7 @@ pub(super) struct Probe {
     pub(super) descriptors: Descriptors,
     pub(super) host: Host,
     pub(super) processes: Processes,
+    pub(super) named: Named,
     pub(super) recorder: Recorder,
     pub(super) rows: Rows,
     pub(super) tier: Tier,
@@ -92,6 +93,7 @@ impl Probe {
             host: Host::open(machine, options.root_pid, &descriptors, &mut buffer),
             descriptors,
             processes,
+            named: Named::new(&options.raw_dir),
             recorder,
             rows,
             keeper: options.keeper_pid.and_then(sys::watch_exit),
@@ -232,14 +234,11 @@ impl Probe {
     fn housekeeping(&mut self) {
         let mut named = Vec::new();
         let _ = self.raw.list(&mut self.listing, |name| {
-            named.extend(plugin_pid(name).map(|pid| (pid, Cause::Plugin)));
-            named.extend(executor_pid(name).map(|pid| (pid, Cause::Executor)));
+            named.extend(self.named.process(name));
         });
         for (pid, why) in named {
-            if !self.processes.ended.iter().any(|seen| seen.pid == pid) {
-                self.processes
-                    .follow(pid, why, &mut self.recorder, &mut self.buffer);
-            }
+            self.processes
+                .follow(pid, why, &mut self.recorder, &mut self.buffer);
         }
         if self.rounds.is_multiple_of(FULL_SCAN_EVERY) {
             self.processes.find_descendants(

@@ -52,6 +52,7 @@ impl Probe {
             "kept_open_count": self.descriptors.kept(),
             "open_read_close_count": self.descriptors.open_read_close(),
             "io_denied_processes_count": self.processes.io_denied,
+            "named": self.named.to_json(),
             "counters": self.rows.perf.as_ref().map(Perf::report),
             "annotation": self.rows.annotations.as_ref().map(Annotations::to_json),
             "own_cpu_ns": user + system + programs.unwrap_or(0),
