@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -11,6 +12,12 @@ use pyro_chunks::join::join_folder;
 use serde_json::Value;
 
 const CLASS: &str = "org.apache.spark.executor.CoarseGrainedExecutorBackend";
+
+/// One test at a time: a file that is being written here, and by that in a child of another test, cannot be executed.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(|failed| failed.into_inner())
+}
 
 /// The program beside this test.
 fn program() -> PathBuf {
@@ -107,6 +114,7 @@ fn end(child: &mut Child) {
 
 #[test]
 fn executors_are_found_recorded_and_shipped() {
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     fs::create_dir(folder.join("store")).unwrap();
@@ -151,6 +159,7 @@ fn executors_are_found_recorded_and_shipped() {
 
 #[test]
 fn without_a_recorder_the_rest_goes_on() {
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     fs::create_dir(folder.join("store")).unwrap();
@@ -170,4 +179,34 @@ fn without_a_recorder_the_rest_goes_on() {
             .unwrap()
             .contains("No such file")
     );
+}
+
+#[test]
+fn a_shell_that_becomes_a_jvm_is_found() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::create_dir(folder.join("store")).unwrap();
+    std::os::unix::fs::symlink("/bin/sh", folder.join("java")).unwrap();
+    let app = format!("later-{}", std::process::id());
+    let java = format!(
+        "read line; exec {}/java -s {CLASS} --executor-id 5 --app-id {app}",
+        folder.display()
+    );
+    let mut shell = Command::new("sh");
+    let mut shell = shell.args(["-c", &java]).stdin(Stdio::piped());
+    let mut shell = shell.spawn().unwrap();
+    let mut agent = agent(folder);
+    wait_until(|| {
+        let report = attempts(folder).first()?.join("agent-h.report.json");
+        report.exists().then_some(())
+    });
+    sleep(Duration::from_millis(300));
+    let mut input = shell.stdin.take().unwrap();
+    std::io::Write::write_all(&mut input, b"go\n").unwrap();
+    let found = wait_until(|| found(attempts(folder).first()?, &app));
+    assert_eq!(found["found"]["pid"], shell.id());
+    end(&mut agent);
+    drop(input);
+    shell.wait().unwrap();
 }

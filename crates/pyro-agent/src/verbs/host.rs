@@ -1,6 +1,6 @@
 //! `host`: finds the executors of this machine, has them recorded, and ships what was recorded.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -87,8 +87,8 @@ fn ship_rest(session: &mut Session) -> bool {
 struct Found {
     /// Name of this host as the kernel has it: what the recorder holds it against.
     host: String,
-    /// Processes that were looked at: a number that is not new is not looked at again while it is there.
-    seen: BTreeSet<i32>,
+    /// Rounds since a process was seen first; `None` for a JVM, which has been looked at for good.
+    seen: BTreeMap<i32, Option<u32>>,
 }
 
 impl Found {
@@ -96,22 +96,32 @@ impl Found {
         let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         Self {
             host: host.trim().to_owned(),
-            seen: BTreeSet::new(),
+            seen: BTreeMap::new(),
         }
     }
 
-    /// Looks at new processes, and writes a file for each executor: what the recorder follows, and what a reader
-    /// ties its rows to.
+    /// Looks at new processes, and at those that may have become a JVM since (a shell that executes one keeps its number):
+    /// 1, 2, 4, 8 and so on rounds after the first, which costs little and is never late by more than they waited. Writes a file for
+    /// each executor: what the recorder follows, and what a reader ties its rows to.
     fn look(&mut self, session: &Session) {
         let tree = ProcTree::new(Path::new("/proc"));
         let Ok(pids) = tree.pids() else {
             return;
         };
         let here: BTreeSet<i32> = pids.into_iter().collect();
-        self.seen.retain(|pid| here.contains(pid));
-        let new: Vec<i32> = here.difference(&self.seen).copied().collect();
-        let jvms: Vec<_> = new.iter().filter_map(|&pid| tree.jvm(pid)).collect();
-        self.seen.extend(new);
+        self.seen.retain(|pid, _| here.contains(pid));
+        let mut jvms = Vec::new();
+        for pid in here {
+            let Some(rounds) = self.seen.entry(pid).or_insert(Some(0)) else {
+                continue;
+            };
+            let is_due = *rounds == 0 || rounds.is_power_of_two();
+            *rounds = rounds.saturating_add(1);
+            if let (true, Some(jvm)) = (is_due, tree.jvm(pid)) {
+                self.seen.insert(pid, None);
+                jvms.push(jvm);
+            }
+        }
         for executor in discover(&jvms) {
             let name = file_name(&executor);
             let content = json!({
