@@ -210,3 +210,55 @@ fn a_shell_that_becomes_a_jvm_is_found() {
     drop(input);
     shell.wait().unwrap();
 }
+
+#[test]
+fn folders_of_others_are_left_alone() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::create_dir(folder.join("store")).unwrap();
+    // Two names that could be those of an agent's folders, one of which another host's agent took.
+    let (notes, other) = (folder.join("work/abc"), folder.join("work/abd"));
+    fs::create_dir_all(&notes).unwrap();
+    fs::write(notes.join("notes.log"), "precious\n").unwrap();
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join(".shipping.lock"), "").unwrap();
+    fs::write(other.join(".shipping.json"), "{}").unwrap();
+    let mut agent = agent(folder);
+    wait_until(|| {
+        let report = attempts(folder).first()?.join("agent-h.report.json");
+        report.exists().then_some(())
+    });
+    end(&mut agent);
+    assert_eq!(
+        fs::read_dir(folder.join("store/host/host"))
+            .unwrap()
+            .count(),
+        1
+    );
+    assert!(notes.join("notes.log").is_file() && other.is_dir());
+}
+
+#[test]
+fn what_was_left_waits_for_the_store_as_patiently_as_all_else() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let reports = || -> Vec<Value> {
+        let raw = fs::read_dir(folder.join("work")).into_iter().flatten();
+        let paths = raw.map(|raw| raw.unwrap().path().join("agent-h.report.json"));
+        let texts = paths.filter_map(|path| fs::read_to_string(path).ok());
+        texts
+            .map(|text| serde_json::from_str(&text).unwrap())
+            .collect()
+    };
+    for lives in 1..3 {
+        let mut agent = agent(folder);
+        wait_until(|| (reports().len() == lives).then_some(()));
+        sleep(Duration::from_millis(500));
+        agent.kill().unwrap();
+        agent.wait().unwrap();
+    }
+    // Without a store the last rounds of the folder that was left, which do not wait, have not come.
+    assert!(reports().iter().all(|report| report["state"] == "running"));
+}

@@ -11,7 +11,8 @@ use rustix::io::Errno;
 use crate::ship::ports::Keep;
 
 const NAME: &str = ".shipping.json";
-const LOCK: &str = ".shipping.lock";
+/// Whoever holds its lock ships the folder.
+pub const LOCK: &str = ".shipping.lock";
 /// A state of thousands of files is smaller.
 const MAX_BYTES: u64 = 16 << 20;
 

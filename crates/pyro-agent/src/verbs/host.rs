@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::args::HostOptions;
 use crate::executors::{Executor, ProcTree, discover};
 use crate::own_use;
-use crate::ship::{Clock, SystemClock, replace};
+use crate::ship::{Clock, LOCK, SystemClock, replace};
 use crate::stop::Stop;
 use crate::verbs::session::Session;
 
@@ -69,14 +69,24 @@ fn begin(options: &HostOptions) -> Result<Session, String> {
 fn earlier(options: &HostOptions) -> Vec<Session> {
     let entries = fs::read_dir(&options.work_dir).into_iter().flatten();
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    paths
-        .filter_map(|path| Session::begin(&path, OF_THE_HOST, &options.shipping, true).ok())
-        .collect()
+    let begun = paths.filter(|path| is_of_an_agent(path)).map(|path| {
+        let session = Session::begin(&path, OF_THE_HOST, &options.shipping, true);
+        session.inspect_err(|error| eprintln!("pyro-agent: it stays where it is: {error}"))
+    });
+    begun.filter_map(Result::ok).collect()
+}
+
+/// Whether [`begin`] made this folder: it is removed when all of it has arrived, and no other may be.
+fn is_of_an_agent(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let birth = name.and_then(|name| i64::from_str_radix(name, 16).ok());
+    birth.is_some() && path.join(LOCK).is_file()
 }
 
 /// Ships what is left of an earlier folder; false, and no folder, once all of it has arrived.
 fn ship_rest(session: &mut Session) -> bool {
-    let waiting = session.finish(true, &Value::Null, "killed").waiting;
+    // As patient as with the folder of now: only the last rounds, with the report, hurry.
+    let waiting = session.rest().waiting || session.finish(true, &Value::Null, "killed").waiting;
     if !waiting {
         let _ = fs::remove_dir_all(session.path());
     }

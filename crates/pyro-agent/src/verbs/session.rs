@@ -73,6 +73,11 @@ impl Session {
         round
     }
 
+    /// One round of a folder whose writers are gone, with their agent: there is nothing to report yet.
+    pub fn rest(&mut self) -> Round {
+        self.shipper.round(true)
+    }
+
     /// The last rounds: the report says why, and is shipped, too.
     pub fn finish(&mut self, ended: bool, also: &Value, reason: &str) -> Round {
         self.shipper.hurry();
