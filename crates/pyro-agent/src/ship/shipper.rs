@@ -165,6 +165,12 @@ impl<F: Files, S: Store, K: Keep, C: Clock> Shipper<F, S, K, C> {
         let mut followed = BTreeMap::new();
         let mut left_out = 0;
         let files_count = seen.len();
+        // When nobody writes any more the disk fills no further: what is there is spool enough.
+        let bound = if ended {
+            u64::MAX
+        } else {
+            self.options.spool_bytes
+        };
         for file in seen {
             let files = &self.state.files;
             if !files.contains_key(&file.name) && files.len() >= MAX_FILES {
@@ -176,7 +182,7 @@ impl<F: Files, S: Store, K: Keep, C: Clock> Shipper<F, S, K, C> {
             self.state.lost_bytes += lost_bytes;
             let ended = ended || file.gone;
             if kind_of(&file.name) != Kind::Whole {
-                self.take(&file, &mut progress, files_count, ended);
+                self.take(&file, &mut progress, (files_count, bound), ended);
             } else if file.length > MAX_PIECE_BYTES as u64 {
                 left_out += 1;
             } else {
@@ -196,7 +202,13 @@ impl<F: Files, S: Store, K: Keep, C: Clock> Shipper<F, S, K, C> {
     }
 
     /// Takes or drops what is whole behind the last place.
-    fn take(&mut self, file: &Seen, progress: &mut Progress, files: usize, ended: bool) {
+    fn take(
+        &mut self,
+        file: &Seen,
+        progress: &mut Progress,
+        (files, bound): (usize, u64),
+        ended: bool,
+    ) {
         let before = progress.taken_to;
         while progress.taken_to < file.length {
             let available = file.length - progress.taken_to;
@@ -213,7 +225,7 @@ impl<F: Files, S: Store, K: Keep, C: Clock> Shipper<F, S, K, C> {
             }
             let own = progress.waiting_bytes();
             let total = self.state.waiting_bytes() + own;
-            if admits(total, own, files, self.options.spool_bytes) {
+            if admits(total, own, files, bound) {
                 let last = ended && cut.length as u64 == available;
                 progress.take(cut, last, self.clock.wall_ns());
             } else {

@@ -62,6 +62,17 @@ fn over_the_bound_the_newest_is_dropped_counted_and_told() {
     assert_eq!(kept, 60);
 }
 
+#[test]
+fn when_nobody_writes_any_more_nothing_is_dropped() {
+    let world = World::default();
+    let text: Vec<u8> = (0..9000).flat_map(|number| line(number, 1000)).collect();
+    world.append("big.log", &text);
+    let mut shipper = world.bounded(1000);
+    while shipper.round(true).waiting {}
+    assert!(whole(&world, "big.log") == text);
+    assert_eq!(shipper.report().dropped_bytes, 0);
+}
+
 proptest! {
     #[test]
     fn every_byte_arrives_or_is_told_wherever_it_is_killed(
