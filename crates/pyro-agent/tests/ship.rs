@@ -195,6 +195,19 @@ fn a_removed_folder_is_shipped_to_its_end() {
 }
 
 #[test]
+fn what_was_dropped_is_not_a_success() {
+    let place = Place::new();
+    place.append("gc-1.log", &"a line of a log\n".repeat(600_000));
+    let agent = place.agent(&["--spool-mib", "1"]).spawn().unwrap();
+    place.wait_for("gc-1.log", 4_000_000);
+    terminate(&agent);
+    let output = finished(agent);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("bytes were dropped"), "{said}");
+}
+
+#[test]
 fn what_cannot_begin_says_why() {
     let place = Place::new();
     let refused = |command: &mut Command, word: &str| {

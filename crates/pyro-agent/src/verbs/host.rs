@@ -47,7 +47,7 @@ pub fn host(options: &HostOptions) -> Result<(), String> {
         ));
     }
     let _ = fs::remove_dir_all(session.path());
-    Ok(())
+    session.complete()
 }
 
 /// Takes a new raw folder: a recorder begins its files anew.

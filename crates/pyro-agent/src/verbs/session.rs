@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::args::Shipping;
 use crate::ship::{
-    Clock, Disk, KeptFile, Options, Round, Shipper, Store, SystemClock, open_folder,
+    Clock, Disk, KeptFile, Options, Report, Round, Shipper, Store, SystemClock, open_folder,
 };
 use crate::stores;
 use crate::verbs::reporter::Reporter;
@@ -112,5 +112,24 @@ impl Session {
     /// Bytes that still wait.
     pub fn waiting_bytes(&self) -> u64 {
         self.shipper.report().waiting_bytes
+    }
+
+    /// Nothing waits any more: whether everything is in the store.
+    ///
+    /// # Errors
+    /// How much will never be there.
+    pub fn complete(&self) -> Result<(), String> {
+        let Report {
+            dropped_bytes,
+            lost_bytes,
+            ..
+        } = self.shipper.report();
+        match dropped_bytes + lost_bytes {
+            0 => Ok(()),
+            _ => Err(format!(
+                "{dropped_bytes} bytes were dropped (more than --spool-mib were waiting) and {lost_bytes} could not be \
+                 read any more: a reader of the store is told of which files"
+            )),
+        }
     }
 }

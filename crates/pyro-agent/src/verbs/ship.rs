@@ -39,7 +39,7 @@ pub fn ship(options: &ShipOptions) -> Result<(), String> {
     };
     let round = session.finish(ended_since.is_some(), &Value::Null, reason);
     match round.waiting {
-        false => Ok(()),
+        false => session.complete(),
         true => Err(format!(
             "{} bytes did not reach the store; they are in {} as long as that is there",
             session.waiting_bytes(),
