@@ -57,7 +57,8 @@ impl Keep for KeptFile {
     }
 
     fn save(&mut self, text: &str) -> io::Result<()> {
-        replace(&self.folder, NAME, text)
+        // What it says is shipped is given back to the disk: it must not be forgotten before that is.
+        write(&self.folder, NAME, text, File::sync_data)
     }
 }
 
@@ -66,14 +67,29 @@ impl Keep for KeptFile {
 /// # Errors
 /// What the system says.
 pub fn replace(folder: &File, name: &str, text: &str) -> io::Result<()> {
+    write(folder, name, text, |_| Ok(()))
+}
+
+fn write(
+    folder: &File,
+    name: &str,
+    text: &str,
+    settle: impl FnOnce(&File) -> io::Result<()>,
+) -> io::Result<()> {
     let temporary = format!(".{name}.tmp");
     match fs::unlinkat(folder, &temporary, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => {}
         Err(error) => return Err(error.into()),
     }
     let how = OURS | OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
-    let file = fs::openat(folder, &temporary, how, Mode::RUSR | Mode::WUSR)?;
-    File::from(file).write_all(text.as_bytes())?;
+    let mut file = File::from(fs::openat(
+        folder,
+        &temporary,
+        how,
+        Mode::RUSR | Mode::WUSR,
+    )?);
+    file.write_all(text.as_bytes())?;
+    settle(&file)?;
     Ok(fs::renameat(folder, &temporary, folder, name)?)
 }
 

@@ -14,7 +14,12 @@ const CHUNK_HEAD_BYTES: usize = 68;
 pub fn current(files: &mut impl Files, known: Option<Progress>, file: &Seen) -> (Progress, u64) {
     let (generation, lost_bytes) = match known {
         Some(progress) if kind_of(&file.name) == Kind::Whole => return (progress, 0),
-        Some(progress) if progress.inode == file.inode && progress.taken_to <= file.length => {
+        // More is given back than it says was shipped where a host lost power and woke up with an older record.
+        Some(progress)
+            if progress.inode == file.inode
+                && progress.taken_to <= file.length
+                && files.freed_bytes(file) <= progress.shipped_to() =>
+        {
             return (progress, 0);
         }
         Some(before) => (before.generation.saturating_add(1), before.waiting_bytes()),
@@ -24,9 +29,14 @@ pub fn current(files: &mut impl Files, known: Option<Progress>, file: &Seen) -> 
     // What an earlier life of ours gave back to the disk cannot be shipped once more.
     let freed = files.freed_bytes(file).min(file.length);
     if freed > 0 {
+        // Behind the rest of a line that was cut in two lines begin again; of others nobody knows.
+        let then = match kind_of(&file.name) {
+            Kind::Lines => At::Line,
+            _ => At::Unknown,
+        };
         progress.drop_cut(Cut {
             length: freed as usize,
-            then: At::Unknown,
+            then,
         });
     }
     (progress, lost_bytes)

@@ -130,6 +130,36 @@ fn a_lost_memory_does_not_ship_zeros() {
 }
 
 #[test]
+fn a_record_older_than_the_disk_ships_no_zeros() {
+    let world = World::default();
+    let mut shipper = world.shipper();
+    let mut text = Vec::new();
+    let mut append = |round: u8| {
+        let line = [vec![b'a' + round; 999], b"\n".to_vec()].concat();
+        world.append("x.log", &line.repeat(10));
+        text.extend(line.repeat(10));
+    };
+    append(0);
+    shipper.round(false);
+    let older = world.0.borrow().kept.clone();
+    for round in 1..4 {
+        append(round);
+        shipper.round(false);
+    }
+    world.0.borrow_mut().kept = older;
+    append(4);
+    let mut second = world.shipper();
+    second.round(false);
+    append(5);
+    second.round(true);
+    let streams = joined(&world);
+    // What arrived before stays, and what follows is a stream of its own, of whole lines.
+    assert_eq!(streams["x.log"].0, text[..40_000]);
+    let (bytes, tally) = &streams["x.log@1"];
+    assert!(tally.dropped_bytes > 0 && *bytes == text[50_000..]);
+}
+
+#[test]
 fn a_folder_is_shipped_under_one_name() {
     let world = World::default();
     world.shipper().round(false);
