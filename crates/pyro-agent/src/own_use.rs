@@ -4,15 +4,20 @@ use std::fs;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Allows as many open files as this process may have: every file that is shipped is kept open.
-pub fn allow_open_files() {
+/// Descriptors for all but the files that are shipped: folders, records, the store.
+const RESERVE: u64 = 64;
+
+/// Allows as many open files as this process may have: every file that is shipped is kept open. Returns how many
+/// of these there may be.
+pub fn allow_open_files() -> usize {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {
         current: limit.maximum,
         ..limit
     };
-    // What cannot be opened then is counted.
     let _ = setrlimit(Resource::Nofile, raised);
+    let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    usize::try_from(most.saturating_sub(RESERVE)).unwrap_or(usize::MAX)
 }
 
 /// CPU time of this process, ns; `None` where `/proc` does not say.

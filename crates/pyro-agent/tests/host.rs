@@ -194,7 +194,7 @@ fn a_shell_that_becomes_a_jvm_is_found() {
         folder.display()
     );
     let mut shell = Command::new("sh");
-    let mut shell = shell.args(["-c", &java]).stdin(Stdio::piped());
+    let shell = shell.args(["-c", &java]).stdin(Stdio::piped());
     let mut shell = shell.spawn().unwrap();
     let mut agent = agent(folder);
     wait_until(|| {

@@ -20,18 +20,20 @@ const UNFINISHED: &str = ".tmp";
 #[derive(Debug)]
 pub struct Disk {
     folder: File,
+    max_open: usize,
     open: BTreeMap<String, File>,
     unopened: u64,
 }
 
 impl Disk {
-    /// Opens the folder.
+    /// Opens the folder, of which so many files are kept open.
     ///
     /// # Errors
     /// What the system says.
-    pub fn open(folder: &Path) -> io::Result<Self> {
+    pub fn open(folder: &Path, max_open: usize) -> io::Result<Self> {
         Ok(Self {
             folder: File::from(fs::open(folder, FOLDER, Mode::empty())?),
+            max_open,
             open: BTreeMap::new(),
             unopened: 0,
         })
@@ -78,6 +80,9 @@ impl Disk {
     /// The open file of this name and number.
     fn current(&mut self, folder: &File, name: &str, whole: &str, inode: u64) -> Option<&File> {
         let known = self.open.get(whole).and_then(|file| file.metadata().ok());
+        if known.is_none() && self.open.len() >= self.max_open {
+            return None;
+        }
         if known.is_none_or(|known| known.ino() != inode) {
             // Shipping and giving back what is shipped is all that is done with it.
             let writable = fs::openat(folder, name, FILE | OFlags::RDWR, Mode::empty());
@@ -217,7 +222,7 @@ mod tests {
             0,
         )
         .unwrap();
-        let mut disk = Disk::open(raw.path()).unwrap();
+        let mut disk = Disk::open(raw.path(), 9).unwrap();
         let expected = [
             ("a/b/c/in.log".to_owned(), 4, false),
             ("gc.log".to_owned(), 4, false),
@@ -226,11 +231,24 @@ mod tests {
     }
 
     #[test]
+    fn files_beyond_the_limit_are_counted_and_not_opened() {
+        let raw = tempfile::tempdir().unwrap();
+        for name in 0..12 {
+            std::fs::write(raw.path().join(format!("{name}.log")), "text").unwrap();
+        }
+        let mut disk = Disk::open(raw.path(), 9).unwrap();
+        for _ in 0..2 {
+            assert_eq!((names(&mut disk).len(), disk.unopened_count()), (9, 3));
+            assert_eq!(disk.open.len(), 9);
+        }
+    }
+
+    #[test]
     fn what_is_removed_is_read_until_it_is_released() {
         let raw = tempfile::tempdir().unwrap();
         let path = raw.path().join("x.log");
         std::fs::write(&path, "a line\n").unwrap();
-        let mut disk = Disk::open(raw.path()).unwrap();
+        let mut disk = Disk::open(raw.path(), 9).unwrap();
         let before = disk.list().unwrap().remove(0);
         std::fs::remove_file(&path).unwrap();
         let gone = disk.list().unwrap().remove(0);
@@ -248,7 +266,7 @@ mod tests {
         let raw = tempfile::tempdir().unwrap();
         let path = raw.path().join("x.log");
         std::fs::write(&path, "first").unwrap();
-        let mut disk = Disk::open(raw.path()).unwrap();
+        let mut disk = Disk::open(raw.path(), 9).unwrap();
         let first = disk.list().unwrap().remove(0);
         let other = raw.path().join("other");
         std::fs::write(&other, "second").unwrap();
@@ -266,7 +284,7 @@ mod tests {
     fn what_is_given_back_is_known_later() {
         let raw = tempfile::tempdir().unwrap();
         std::fs::write(raw.path().join("x.log"), vec![b'x'; 40_000]).unwrap();
-        let mut disk = Disk::open(raw.path()).unwrap();
+        let mut disk = Disk::open(raw.path(), 9).unwrap();
         let file = disk.list().unwrap().remove(0);
         assert_eq!(disk.freed_bytes(&file), 0);
         disk.free(&file, 0, 8192).unwrap();

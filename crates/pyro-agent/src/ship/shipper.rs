@@ -14,7 +14,7 @@ use crate::ship::spool::admits;
 use crate::ship::state::State;
 
 /// More files of a folder are not followed.
-const MAX_FILES: usize = 4096;
+pub const MAX_FILES: usize = 4096;
 /// Blocks are given back in whole pages.
 const PAGE_BYTES: u64 = 4096;
 

@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 
 use crate::args::HostOptions;
 use crate::executors::{Executor, ProcTree, discover};
-use crate::own_use;
 use crate::ship::{Clock, LOCK, SystemClock, replace};
 use crate::stop::Stop;
 use crate::verbs::session::Session;
@@ -23,7 +22,6 @@ const OF_THE_HOST: (&str, &str) = ("host", "host");
 /// # Errors
 /// If it cannot begin.
 pub fn host(options: &HostOptions) -> Result<(), String> {
-    own_use::allow_open_files();
     let stop = Stop::listen().map_err(|error| error.to_string())?;
     let mut before = earlier(options);
     let mut session = begin(options)?;

@@ -9,8 +9,10 @@ use pyro_chunks::Source;
 use serde_json::Value;
 
 use crate::args::Shipping;
+use crate::own_use;
 use crate::ship::{
-    Clock, Disk, KeptFile, Options, Report, Round, Shipper, Store, SystemClock, open_folder,
+    Clock, Disk, KeptFile, MAX_FILES, Options, Report, Round, Shipper, Store, SystemClock,
+    open_folder,
 };
 use crate::stores;
 use crate::verbs::reporter::Reporter;
@@ -51,7 +53,7 @@ impl Session {
             round_ns: i64::try_from(shipping.every.as_nanos()).unwrap_or(i64::MAX),
             seed: now as u64 ^ u64::from(std::process::id()) << 32,
         };
-        let files = Disk::open(path).map_err(at)?;
+        let files = Disk::open(path, MAX_FILES.min(own_use::allow_open_files())).map_err(at)?;
         let keep = KeptFile::take(path).map_err(at)?;
         let shipper = Shipper::begin(files, store, keep, clock, source, options)
             .map_err(|error| format!("{}: {error}", path.display()))?;

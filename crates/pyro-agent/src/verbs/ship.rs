@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::args::ShipOptions;
-use crate::own_use;
 use crate::stop::Stop;
 use crate::verbs::session::Session;
 
@@ -18,7 +17,6 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// # Errors
 /// If it cannot begin, or something could not be shipped.
 pub fn ship(options: &ShipOptions) -> Result<(), String> {
-    own_use::allow_open_files();
     let stop = Stop::listen().map_err(|error| error.to_string())?;
     let of = (options.app.as_str(), options.executor.as_str());
     let mut session = Session::begin(&options.raw_dir, of, &options.shipping, options.free)?;
