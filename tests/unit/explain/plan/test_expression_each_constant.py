@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from tests.support.explain.planned import expression, node, operator, plan
 from tests.support.explain.planted import holds, job, judged_with
 
 from pyrometer.explain.catalogue.plan.expression_per_row import RULE
+from pyrometer.explain.evidence.expressions.each_constant import compared_with_each
 from pyrometer.explain.schema import Finding
 
 LAMBDA = "lambdafunction((lambda x_1#9 = {}), lambda x_1#9, false)"
@@ -52,7 +54,20 @@ def test_a_value_that_is_computed_for_each_of_some_constants(
         f"exists([7,8,16], {LAMBDA.format('(lambda x_1#9 * hour(sent_at#3, Some(UTC)))')})",
         f"exists([7], {LAMBDA.format(HOUR)})",
         f"(sentences(note#5) AND exists([7,8,16], {LAMBDA.format(HOUR)}))",
+        f"(note#5 LIKE %a%b% AND exists([7,8,16], {LAMBDA.format(HOUR)}))",
+        f"exists([7,8,16], {LAMBDA.format(HOUR).replace('=', '<=')})",
+        f"exists([7,8,16], {LAMBDA.format(HOUR).replace('=', '>=')})",
+        f"exists([7,8], lambdafunction(({HOUR} <= lambda x_1#9), lambda x_1#9, false))",
     ],
 )
 def test_near_miss_no_list_of_constants_says_the_same(tmp_path: Path, condition: str) -> None:
     assert not found(tmp_path, condition)
+
+
+def test_a_long_list_that_is_compared_otherwise_is_read_once() -> None:
+    text = f"Filter exists([{','.join(map(str, range(20_000)))}], lambdafunction(lambda x_1#9))"
+    filters = node(0, "Filter", None, [0])
+    filters.simple_string = text
+    begun = time.process_time()
+    assert compared_with_each(filters) is None
+    assert time.process_time() - begun < 0.5

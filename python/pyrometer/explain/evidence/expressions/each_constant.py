@@ -7,12 +7,13 @@ import re
 from pyrometer.accounts.plan_schema import Node
 
 _EACH = re.compile(
-    r"exists\(\[[^\[\]#]*,[^\[\]#]*\], lambdafunction\(\((?:lambda (?P<one>\w+#\d+L?) <?=>? "
-    r"(?P<right>.+)|(?P<left>.+) <?=>? lambda (?P<other>\w+#\d+L?))\), lambda "
+    r"exists\(\[[^\[\]#,]*,[^\[\]#]*\], lambdafunction\(\((?:lambda (?P<one>\w+#\d+L?) (?:=|<=>) "
+    r"(?P<right>.+)|(?P<left>.+) (?:=|<=>) lambda (?P<other>\w+#\d+L?))\), lambda "
     r"(?:(?P=one)|(?P=other)), false\)\)"
 )
 _CHEAP = re.compile(r"\bisnotnull\(|\b(?:AND|OR|NOT) ?\(")
-_CALL = re.compile(r"\w\(")
+_WORK = re.compile(r"\w\(|\bR?LIKE\b")
+"""Calls, and patterns, which Spark writes between what they compare."""
 
 
 def compared_with_each(node: Node) -> str | None:
@@ -32,4 +33,4 @@ def compared_with_each(node: Node) -> str | None:
         return None
     value, variable = found["right"] or found["left"], found["one"] or found["other"]
     rest = _CHEAP.sub("", text[: found.start()] + text[found.end() :])
-    return None if variable in value or _CALL.search(rest) else str(value)
+    return None if variable in value or _WORK.search(rest) else str(value)
