@@ -124,21 +124,15 @@ def _in_buckets(folder: Path, text: str) -> list[Finding]:
     return job.found(folder, RULE)
 
 
-def test_a_task_for_each_bucket_of_a_table(tmp_path: Path) -> None:
-    (found,) = _in_buckets(tmp_path, "Bucketed: true, SelectedBucketsCount: 400 out of 400")
+@pytest.mark.parametrize("count", ["400 out of 400", "800 out of 800 (Coalesced to 400)"])
+def test_a_task_for_each_bucket_of_a_table(tmp_path: Path, count: str) -> None:
+    (found,) = _in_buckets(tmp_path, f"Bucketed: true, SelectedBucketsCount: {count}")
     assert saves(found, (400 - 12) * 5 / 4)
     assert "bucketBy(12" in (found.remedies[0].after or "")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Bucketed: false (disabled by configuration)",
-        "Bucketed: true, SelectedBucketsCount: 800 out of 800 (Coalesced to 400)",
-    ],
-)
-def test_near_miss_buckets_do_not_divide_the_scan(tmp_path: Path, text: str) -> None:
-    (found,) = _in_buckets(tmp_path, text)
+def test_near_miss_buckets_do_not_divide_the_scan(tmp_path: Path) -> None:
+    (found,) = _in_buckets(tmp_path, "Bucketed: false (disabled by configuration)")
     assert found.remedies[0].factor == "spark.sql.files.maxPartitionBytes"
 
 

@@ -252,7 +252,7 @@ def _remedy(mine: Sequence[Crowded], first: Crowded, wanted: int) -> Remedy:
     if first.buckets is not None:
         return Remedy(
             kind="data", text=f"write {first.buckets} in fewer buckets: a scan has a task for each",
-            before=f"df.write.bucketBy({first.tasks.count}, key).saveAsTable(name)",
+            before="df.write.bucketBy(n, key).saveAsTable(name)",
             after=f"df.write.bucketBy({wanted}, key).saveAsTable(name)",
         )  # fmt: skip
     if first.is_scan:
