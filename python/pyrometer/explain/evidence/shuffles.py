@@ -66,11 +66,17 @@ def shuffles(facts: Facts) -> dict[int, Shuffle]:
     for plan in plans(facts):
         for node in plan.sql.nodes:
             if node.name.endswith("Exchange") and metric(node, "shuffle bytes written"):
-                numbers = facts.stages_of(node, plan.sql)
-                first, *others = sorted(numbers, key=lambda n: facts.stages[n].complete_ns) or [-1]
-                if first in found and found[first].node is None:
-                    found[first] = Shuffle(first, others, plan.sql.sql_id, node)
+                writer, readers = ends_of(facts, plan, node)
+                if writer in found and found[writer].node is None:
+                    found[writer] = Shuffle(writer, readers, plan.sql.sql_id, node)
     return found
+
+
+def ends_of(facts: Facts, plan: Plan, exchange: Node) -> tuple[int, list[int]]:
+    """Give the stage that wrote an exchange, -1 if none did, and those that read it."""
+    numbers = facts.stages_of(exchange, plan.sql)
+    writer, *readers = sorted(numbers, key=lambda n: facts.stages[n].complete_ns) or [-1]
+    return writer, readers
 
 
 def sampled_for_ranges(facts: Facts, plan: Plan, exchange: Node) -> dict[int, float]:

@@ -39,7 +39,7 @@ Source
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -52,7 +52,7 @@ from pyrometer.explain.change import Change, Less
 from pyrometer.explain.evidence.places import largest, of_stage, of_tasks, slots_at
 from pyrometer.explain.evidence.plan_nodes import plans
 from pyrometer.explain.evidence.scans.buckets import buckets_of
-from pyrometer.explain.evidence.shuffles import Shuffle, bytes_of_files, shuffles
+from pyrometer.explain.evidence.shuffles import Shuffle, bytes_of_files, ends_of, shuffles
 from pyrometer.explain.evidence.stack_shares import through
 from pyrometer.explain.evidence.task_costs import Fixed, joined, saved_of
 from pyrometer.explain.facts import Facts, TaskColumns
@@ -187,14 +187,8 @@ def _joined(facts: Facts) -> set[int]:
                 continue
             exchange = plan.first(node, "Exchange")
             if exchange is not None:
-                _, *readers = _by_end(facts, facts.stages_of(exchange, plan.sql)) or [-1]
-                found.update(readers)
+                found.update(ends_of(facts, plan, exchange)[1])
     return found
-
-
-def _by_end(facts: Facts, numbers: Iterable[int]) -> list[int]:
-    """Put stages in the order in which they ended: of a shuffle, who wrote it is the first."""
-    return sorted(numbers, key=lambda number: facts.stages[number].complete_ns)
 
 
 def _buckets(facts: Facts) -> dict[int, str]:
