@@ -1,8 +1,8 @@
 """What the driver did while no job ran: Spark's own code, as its CPU samples say, or the program's.
 
 A program in Python, a call to another service and a sleep leave no sample of Spark's code. Python
-workers that run for no task work for Spark while it plans: it asks them for the schema and the
-partitions of a source of data in Python, and the driver waits.
+workers beside the driver that run for no task work for Spark while it plans: it asks them for the
+schema and the partitions of a source of data in Python, and the driver waits.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ SELECT g.n, sum(x.weight)::DOUBLE FROM driver_stretches g
   JOIN samples x ON x.t_ns >= g.start AND x.t_ns < g.stop
 WHERE x.source = 'python' AND x.event = 'cpu' AND x.role = 'python'
   AND x.thread_name = 'Python worker' AND x.task_attempt_id IS NULL AND x.stage_id IS NULL
+  AND x.host IN (SELECT host FROM samples WHERE role = 'driver')
 GROUP BY ALL
 """
 _WAITS = """
@@ -61,7 +62,7 @@ class Work:
     waited_ns : float
         Time that the thread was ready to run, and had no CPU.
     planners_ns : float
-        CPU of Python workers that ran for no task, for which it waited.
+        CPU of Python workers on its host that ran for no task, for which it waited.
     """
 
     length: float

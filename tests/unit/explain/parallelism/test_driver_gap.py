@@ -47,12 +47,12 @@ def test_of_a_sampled_driver_sparks_code_and_waits_for_a_cpu_are_left_out(tmp_pa
     assert "1.00 s of it was CPU of Spark's own code, and 500 ms waits for a CPU" in found.mechanism
 
 
-def _planning(task: int | None) -> Job:
+def _planning(task: int | None, host: str = HOST) -> Job:
     """Let a Python worker use a CPU for all of the pause but 100 ms."""
     job = _sampled(spark=0.05, waited=0.0)
     for number in range(490):
         job.log.rows["samples"].append(
-            {"host": HOST, "pid": 9, "tid": 9, "clock": "mono", "unit": "ns", "source": "python",
+            {"host": host, "pid": 9, "tid": 9, "clock": "mono", "unit": "ns", "source": "python",
              "role": "python", "thread_name": "Python worker", "event": "cpu", "weight": 10 * MS,
              "t_ns": mono(2_050 + 10 * number), "task_attempt_id": task, "stage_id": task}
         )  # fmt: skip
@@ -65,6 +65,11 @@ def test_workers_that_plan_a_source_in_python_are_no_code_of_the_user(tmp_path: 
 
 def test_near_miss_workers_of_tasks_do_not_plan(tmp_path: Path) -> None:
     (found,) = _planning(task=0).found(tmp_path, RULE)
+    assert saves(found, 4_500)
+
+
+def test_near_miss_workers_on_other_hosts_do_not_plan(tmp_path: Path) -> None:
+    (found,) = _planning(task=None, host="elsewhere").found(tmp_path, RULE)
     assert saves(found, 4_500)
 
 
