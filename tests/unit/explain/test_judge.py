@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from tests.support.simulation.simulated import Log
 
-from pyrometer.explain.change import Change, Even, Less, LessGap
+from pyrometer.explain.change import Change, Even, Less, LessGap, Recount
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.findings import explain
 from pyrometer.explain.rule import Need, Rule, Suspect
 from pyrometer.explain.schema import Findings, Place, Remedy
-from pyrometer.explain.what_if import Extent
+from pyrometer.explain.what_if import Asked, Extent, WhatIf
 from pyrometer.explain.words import other_options
 from pyrometer.store import Run
 
@@ -117,6 +117,50 @@ def test_a_symptom_keeps_what_it_could_be_tried_with_and_says_it_once(run: Path)
     finding = found(run, cause, same, again).findings[0]
     assert [len(one.remedies) for one in finding.symptoms] == [3, 1]
     assert other_options(finding) == {"gc.a": ["--conf spark.executor.memory=8g"]}
+
+
+def test_of_several_causes_the_first_that_overlaps_has_the_symptom(run: Path) -> None:
+    # In the order of what they save: of another stage, of other time of the stage, and the same.
+    elsewhere = rule("skew.a", (Even([0]),), explains=("gc.",))
+    beside = rule("skew.b", (Less("spill", {1: 0.4}),), explains=("gc.",))
+    first = rule("skew.c", (Less("gc", {1: 0.35}),), explains=("gc.",))
+    symptom = rule("gc.pauses", (Less("gc", {1: 0.3}),))
+    for rules in ([elsewhere, beside, symptom, first], [first, symptom, beside, elsewhere]):
+        result = found(run, *rules)
+        of = {one.code: [symptom.code for symptom in one.symptoms] for one in result.findings}
+        assert "gc.pauses" not in of
+        assert of["skew.c"] == ["gc.pauses"]
+
+
+def test_what_takes_away_other_time_of_the_stage_is_no_cause(run: Path) -> None:
+    beside = rule("skew.b", (Less("spill", {1: 0.4}),), explains=("gc.",))
+    symptom = rule("gc.pauses", (Less("gc", {1: 0.3}),))
+    result = found(run, beside, symptom)
+    assert {one.code for one in result.findings} == {"skew.b", "gc.pauses"}
+
+
+def test_tasks_that_are_not_there_explain_without_a_schedule(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Asked] = []
+
+    def elapsed(what_if: WhatIf, parts: Asked) -> float:
+        asked.append(parts)
+        return known(what_if, parts)
+
+    known = WhatIf.elapsed
+    monkeypatch.setattr(WhatIf, "elapsed", elapsed)
+    fewer = rule("skew.few", (Recount({1: 0.5}, 1e9), Less("spill", {1: 0.6})), explains=("gc.",))
+    symptom = rule("gc.pauses", (Less("gc", {1: 0.3}),))
+    result = found(run, fewer, symptom)
+    assert [[one.code for one in each.symptoms] for each in result.findings] == [["gc.pauses"]]
+    assert all(len(parts) < 2 for parts in asked)
+
+
+def test_tasks_that_are_not_there_explain_nothing_elsewhere(run: Path) -> None:
+    fewer = rule("skew.few", (Recount({0: 0.5}, 1e9), Less("spill", {0: 0.6})), explains=("gc.",))
+    symptom = rule("gc.pauses", (Less("gc", {1: 0.3}),))
+    assert len(found(run, fewer, symptom).findings) == 2
 
 
 def test_causes_of_different_stages_stand_side_by_side(run: Path) -> None:
