@@ -175,9 +175,11 @@ def _of_frames(facts: Facts) -> set[int]:
     for stage_id, attempt, text in facts.tables.query(_FRAMES, [app]):
         ids: dict[str, list[int]] = {}
         for rdd in json.loads(text):
-            ids.setdefault(rdd["name"], []).append(rdd["id"])
+            if rdd["id"] is not None:
+                ids.setdefault(rdd["name"], []).append(rdd["id"])
+        made, frames = ids.get("PythonRDD"), ids.get("SQLExecutionRDD")
         number = facts.number(stage_id, attempt)
-        if number is not None and max(ids["PythonRDD"]) > min(ids["SQLExecutionRDD"]):
+        if number is not None and made and frames and max(made) > min(frames):
             found.add(number)
     return found
 

@@ -86,7 +86,9 @@ def test_near_miss_a_function_of_batches_that_gives_other_rows(tmp_path: Path) -
     assert of_batches(tmp_path, rows_in=5000, function=400) == []
 
 
-def of_rows(folder: Path, *rdds: str, jvm: str | None = None, **work_ms: int) -> list[Finding]:
+def of_rows(
+    folder: Path, *rdds: str, jvm: str | None = None, numbered: bool = True, **work_ms: int
+) -> list[Finding]:
     """Call a function of an RDD, which is the last of some RDDs of the stage."""
     world = waiting_for_workers()
     for row in world.rows["samples"]:
@@ -96,7 +98,8 @@ def of_rows(folder: Path, *rdds: str, jvm: str | None = None, **work_ms: int) ->
     for row in world.rows["samples"]:
         if row["source"] == "python":
             row.update(sql_id=None, node_id=None)
-    made = [{"id": number, "name": name, "scope": None} for number, name in enumerate(rdds)]
+    made = [{"id": number if numbered else None, "name": name, "scope": None}
+            for number, name in enumerate(rdds)]  # fmt: skip
     world.rows["stages"][0]["rdd_names"] = json.dumps(made, separators=(",", ":"))
     return judged(world.write(folder), RULE).findings
 
@@ -129,6 +132,10 @@ def test_near_miss_an_rdd_that_is_no_frame(tmp_path: Path) -> None:
 
 def test_near_miss_the_frame_is_made_from_the_rdd(tmp_path: Path) -> None:
     assert of_rows(tmp_path, "HadoopRDD", "PythonRDD", "SQLExecutionRDD", function=400) == []
+
+
+def test_near_miss_a_damaged_log_has_no_numbers_of_rdds(tmp_path: Path) -> None:
+    assert of_rows(tmp_path, *FRAME, numbered=False, function=400) == []
 
 
 def test_near_miss_rows_of_a_frame_go_to_a_model(tmp_path: Path) -> None:
