@@ -6,8 +6,10 @@ from tests.support.explain.explained import Job, saves
 from tests.support.explain.planted import only, samples, stack
 from tests.support.tables import MS, StageSpec, World
 
+from pyrometer.accounts.window import open_scope
 from pyrometer.explain.catalogue.parallelism.partitioning_too_many import RULE
 from pyrometer.explain.schema import Finding
+from pyrometer.store import Run
 
 
 def _run(ms: int) -> dict[str, Any]:
@@ -50,6 +52,25 @@ def _attempts(folder: Path, **first: str) -> list[Finding]:
 def test_near_miss_attempts_that_failed_are_no_tasks(tmp_path: Path) -> None:
     assert _attempts(tmp_path / "all")
     assert not _attempts(tmp_path / "failed", status="failed", reason="ExceptionFailure")
+
+
+def test_the_evidence_counts_the_attempts_that_are_counted(tmp_path: Path) -> None:
+    lost = {"status": "failed", "reason": "ExceptionFailure"}
+    job = Job()
+    job.stage(
+        [1_000] * 48,
+        columns=lambda n: {"executor_run_time_ns": 900 * MS, "task_index": n % 40,
+                           "attempt": n // 40, "shuffle_written_bytes": 1_000,
+                           **(lost if n < 8 else {})},
+    )  # fmt: skip
+    job.log.rows["stages"][-1]["planned_tasks_count"] = 40
+    (found,) = job.all_found(tmp_path, RULE)
+    with Run.open(tmp_path) as run:
+        tables = open_scope(run, None).tables
+        for one in found.evidence:
+            ((value,),) = tables.query(one.query or "")
+            assert value == one.estimate.value
+    assert found.evidence[1].estimate.value == 40
 
 
 def test_stages_behind_shuffles_have_their_number_from_one_setting(tmp_path: Path) -> None:

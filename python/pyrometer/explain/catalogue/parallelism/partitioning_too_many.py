@@ -68,6 +68,7 @@ OPENS = (
 
 READS = ("AQEShuffleRead", "CustomShuffleReader")
 """Nodes that read a shuffle as adaptive execution divided it anew."""
+_SUCCEEDED = " FILTER (status = 'success')"
 ADVISORY = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
 
 
@@ -228,9 +229,10 @@ def _suspect(mine: Sequence[Crowded], blocks: Sequence[Less]) -> Suspect:
         ),
         evidence=[
             of_tasks("time beside run time", first.over_ns, "ns", "sum(finish_wall_ns"
-                     " - launch_wall_ns - executor_run_time_ns)", first.stage, first.tasks.count),
-            of_tasks("tasks", float(first.tasks.count), "count", "count(*)", first.stage,
+                     " - launch_wall_ns - executor_run_time_ns)" + _SUCCEEDED, first.stage,
                      first.tasks.count),
+            of_tasks("tasks", float(first.tasks.count), "count", "count(*)" + _SUCCEEDED,
+                     first.stage, first.tasks.count),
         ],
         remedies=[_remedy(mine, first, wanted)],
     )  # fmt: skip
