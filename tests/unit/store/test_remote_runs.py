@@ -146,6 +146,19 @@ def test_what_was_fetched_once_is_not_fetched_again(
         assert again.manifest.profile == "light"
 
 
+@pytest.mark.parametrize("name", ["derived", "parts", ".derived"])
+def test_the_name_of_a_run_says_nothing_of_its_tables(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, run: Path, name: str
+) -> None:
+    monkeypatch.setattr(tables, "LOADED_BYTES", 0)
+    url = f"planned://bucket/runs/{name}"
+    use(Store()).copy(run, f"bucket/runs/{name}")
+    there = inside(capsys, "ledger", url, "--json")
+    here = inside(capsys, "ledger", run, "--json")
+    assert there.code == 0, there.stderr
+    assert there.stdout.replace(url, str(run)) == here.stdout
+
+
 def test_tables_that_are_missing_are_made_here(
     capsys: pytest.CaptureFixture[str], cache: Path, tmp_path: Path
 ) -> None:

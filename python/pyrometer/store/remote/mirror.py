@@ -20,6 +20,9 @@ from pyrometer.store.remote.objects import PART_BYTES, Object, Objects
 from pyrometer.store.tables_folder import STAMP
 
 MANIFEST = "manifest.json"
+_DERIVED = ".derived"
+_PARTS = ".parts"
+# Both lie beside the run, whose name never begins with a dot.
 _SMALL = re.compile(r"raw/[^/]+\.json|raw/iterations\.ndjson|tables/tables\.json")
 _SMALL_BYTES = 4 << 20
 _MANIFEST_BYTES = 64 << 20
@@ -77,7 +80,7 @@ class Mirror:
     @property
     def derived(self) -> bool:
         """Whether its tables are made here, of its raw files, and not those there."""
-        return (self._held.path / "derived").exists()
+        return (self._held.path / _DERIVED).exists()
 
     def tables(self) -> dict[str, Object]:
         """List its tables there, by the names of their files; none where they are made here."""
@@ -144,7 +147,7 @@ class Mirror:
         self._held.make_room(sum(self.listing[name].size_bytes for name in raw))
         self.bring(raw)
         self.check()
-        (self._held.path / "derived").touch(FILE_MODE)
+        (self._held.path / _DERIVED).touch(FILE_MODE)
 
     def part_of(self, table: str) -> Blocks:
         """Open one of its large tables, of which parts are fetched as they are read."""
@@ -155,7 +158,7 @@ class Mirror:
             self._asked.add(name)
             return self.objects.part(one, start, end)
 
-        kept = self._held.path / "parts"
+        kept = self._held.path / _PARTS
         make_private(kept)
         return Blocks(kept / table, one.size_bytes, fetch)
 
