@@ -197,6 +197,23 @@ def test_tables_of_less_than_the_raw_files_there_are_made_again(
     assert there.stdout.replace(URL, str(here)) == inside(capsys, "show", here, "--json").stdout
 
 
+def test_tables_that_were_not_made_to_the_end_are_made_again(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, run: Path, store: Store
+) -> None:
+    def interrupted(run_dir: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("pyrometer.store.ingest_run", interrupted)
+        assert inside(capsys, "ingest", URL).code == 1
+    monkeypatch.setattr(opened, "_OPEN", {})
+    ingest_run(run)
+    there = inside(capsys, "ledger", URL, "--json")
+    here = inside(capsys, "ledger", run, "--json")
+    assert there.code == here.code, there.stderr
+    assert there.stdout.replace(URL, str(run)) == here.stdout
+
+
 @pytest.mark.parametrize("name", ["app-1", "eventlog_v2_app-1/events_1_app-1"])
 def test_event_logs_elsewhere(capsys: pytest.CaptureFixture[str], name: str) -> None:
     store = use(Store())

@@ -6,7 +6,9 @@ import atexit
 import hashlib
 import os
 import re
+import shutil
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -142,11 +144,16 @@ class Mirror:
         ])  # fmt: skip
 
     def bring_raw(self) -> None:
-        """Have all raw files here, to make tables of them, which are kept here."""
+        """Have all raw files here, to make tables of them, which are kept here.
+
+        What is here of the tables there goes: it is not whole, and new ones may never be.
+        """
         raw = [name for name in self.listing if name.startswith("raw/")]
         self._held.make_room(sum(self.listing[name].size_bytes for name in raw))
         self.bring(raw)
         self.check()
+        with suppress(FileNotFoundError):
+            shutil.rmtree(self.root / "tables")
         (self._held.path / _DERIVED).touch(FILE_MODE)
 
     def part_of(self, table: str) -> Blocks:
