@@ -44,11 +44,16 @@ class NoCredentialsError(Exception):
     """As botocore's."""
 
 
+class ParamValidationError(Exception):
+    """As botocore's."""
+
+
 @pytest.mark.parametrize(
     ("failure", "tries", "said"),
     [
         (FileNotFoundError("bucket"), 1, "no such file, folder or bucket"),
         (PermissionError("Access Denied"), 1, "not permitted (PermissionError: Access Denied)"),
+        (ParamValidationError("Failed:\nInvalid name of a bucket"), 1, "Failed: Invalid name"),
         (NoCredentialsError("Unable to locate credentials"), 1, "no credentials"),
         (EndpointConnectionError("could not connect"), 3, "cannot be reached, tried 3 times"),
         (TimeoutError(), 3, "cannot be reached, tried 3 times (TimeoutError)"),
@@ -194,6 +199,11 @@ def test_a_package_that_is_missing_is_named(
         ("planned://bucket/a\x1b[2J", "no address of a run"),
         ("planned://bucket/runs", "here are one"),
         ("planned://bucket/none", "no such file, folder or bucket"),
+        ("planned:///", "it names no bucket"),
+        ("planned://bucket//runs/one", "two slashes follow each other"),
+        ("s3:/bucket/run", "an address has a scheme, a colon and two slashes"),
+        ("s3//bucket/run", "an address has a scheme, a colon and two slashes"),
+        ("gs:bucket/run", "an address has a scheme, a colon and two slashes"),
     ],
 )
 def test_addresses_of_no_run(
@@ -203,6 +213,13 @@ def test_addresses_of_no_run(
     assert done.code == 2
     assert said in done.stderr
     assert "\x1b[2J" not in done.stderr
+
+
+@pytest.mark.parametrize("url", [f"{URL}///", URL.replace("planned", "Planned")])
+def test_slashes_at_the_end_and_capital_letters_of_the_scheme_say_nothing(
+    capsys: pytest.CaptureFixture[str], store: Store, url: str
+) -> None:
+    assert inside(capsys, "show", url).stdout == inside(capsys, "show", URL).stdout != ""
 
 
 def test_no_password_is_kept_or_shown(

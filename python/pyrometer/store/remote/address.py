@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from pyrometer.core.errors import UsageError
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://", re.ASCII)
+_NEARLY = re.compile(r"(s3a?|gc?s|abfss?|az|hdfs|https?)(:|//)", re.ASCII | re.IGNORECASE)
 _PLAIN = re.compile(r"[^A-Za-z0-9._+=@-]+", re.ASCII)
 _MOST_LETTERS = 2_000
 
@@ -23,25 +24,50 @@ def is_url(text: object) -> bool:
     return isinstance(text, str) and _URL.match(text) is not None
 
 
+def is_nearly_url(text: object) -> bool:
+    """Whether a word, which is no address, was meant as one.
+
+    Examples
+    --------
+    >>> is_nearly_url("s3:/bucket/run"), is_nearly_url("gs//bucket"), is_nearly_url("s3/run")
+    (True, True, False)
+    """
+    return _NEARLY.match(str(text)) is not None
+
+
 def checked(url: str) -> str:
-    """Give an address without slashes at its end.
+    """Give an address without slashes at its end, its scheme in small letters.
+
+    Examples
+    --------
+    >>> checked("S3://bucket/Run/")
+    's3://bucket/Run'
 
     Raises
     ------
     UsageError
         If it is too long, holds control characters, or chains file systems (``a::b``): those
-        would reach places that the address does not name.
+        would reach places that the address does not name. If it names no folder, or a folder
+        without a name.
     """
     if len(url) > _MOST_LETTERS or not url.isprintable() or "::" in url:
         raise UsageError(
             f"{shown(url[:100])!r}: no address of a run", "give one such as s3://bucket/folder/run"
         )
-    return url.rstrip("/") if not url.endswith("://") else url
+    scheme, _, rest = url.partition("://")
+    place = rest.rstrip("/")
+    if not place or "//" in place.partition("?")[0].lstrip("/"):
+        raise UsageError(
+            f"{shown(url)}: no address of a run ("
+            f"{'two slashes follow each other' if place else 'it names no bucket'})",
+            f"give one such as {scheme.lower()}://bucket/folder/run",
+        )
+    return f"{scheme.lower()}://{place}"
 
 
 def scheme_of(url: str) -> str:
-    """Give the scheme of an address, in small letters."""
-    return url.partition("://")[0].lower()
+    """Give the scheme of an address."""
+    return url.partition("://")[0]
 
 
 def shown(url: str) -> str:

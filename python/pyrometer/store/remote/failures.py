@@ -16,12 +16,15 @@ _NO_CREDENTIALS = frozenset({
     "DefaultCredentialsError", "RefreshError", "ClientAuthenticationError",
 })  # fmt: skip
 """Classes of botocore, google-auth and azure-core, which are imported by none of us."""
+_MISSPELLED = frozenset({"ParamValidationError", "InvalidRegionError"})
+"""Names that no bucket or region has."""
 _REFUSED = ("Forbidden", "AccessDenied", "Unauthorized")
 
 
 def passing(error: BaseException) -> bool:
     """Whether the same request may succeed a moment later."""
-    return not isinstance(error, _LASTING) and type(error).__name__ not in _NO_CREDENTIALS
+    lasting = _NO_CREDENTIALS | _MISSPELLED
+    return not isinstance(error, _LASTING) and type(error).__name__ not in lasting
 
 
 def explained(error: BaseException, url: str, tries: int = 1) -> UsageError:
@@ -50,8 +53,7 @@ def explained(error: BaseException, url: str, tries: int = 1) -> UsageError:
 
 
 def _said(error: BaseException, url: str) -> str:
-    lines = str(error).strip().splitlines()
-    text = lines[0] if lines else ""
+    text = " ".join(str(error).split())
     for secret in (url, *secrets_of(url)):
         text = text.replace(secret, shown(url) if secret == url else REDACTED)
     text = redacted("".join(letter for letter in text if letter.isprintable()))[:200]

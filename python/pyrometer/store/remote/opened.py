@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyrometer.store.remote.address import checked, is_url
+from pyrometer.core.errors import UsageError
+from pyrometer.store.remote.address import checked, is_nearly_url, is_url
 
 if TYPE_CHECKING:
     from pyrometer.store.remote.mirror import Mirror
@@ -20,12 +21,18 @@ def place_of(path: str | Path) -> Path:
     Raises
     ------
     UsageError
-        If there is no run and no event log at an address, or it cannot be read.
+        If there is no run and no event log at an address, it cannot be read, or is misspelled.
     CapabilityError
         If the package that reads it is not installed.
     """
     if not is_url(path):
-        return Path(path)
+        place = Path(path)
+        if is_nearly_url(path) and not place.exists():
+            raise UsageError(
+                f"{path}: no such file or directory, and no address",
+                "an address has a scheme, a colon and two slashes: s3://bucket/folder/run",
+            )
+        return place
     from pyrometer.store.remote.mirror import Mirror
 
     return keep(Mirror(checked(str(path)))).root
