@@ -103,9 +103,10 @@ def test_two_runs_elsewhere_are_compared_as_here(
     there = inside(capsys, "compare", URL, "--against", OTHER, "--json")
     assert (here.code, there.code) == (0, 0), there.stderr
     assert there.stdout.replace(URL, str(run)).replace(OTHER, str(other)) == here.stdout
-    mixed = inside(capsys, "compare", URL, "--against", URL, "--json", OTHER)
-    assert mixed.code == 2
-    assert f"{OTHER}: put all side-B runs directly after" in mixed.stderr
+    for word, name in ((OTHER, OTHER), (f"{OTHER}/", OTHER), (f"{other}/", str(other))):
+        mixed = inside(capsys, "compare", URL, "--against", URL, "--json", word)
+        assert mixed.code == 2
+        assert f"{name}: put all side-B runs directly after" in mixed.stderr
 
 
 @pytest.mark.parametrize("whole_bytes", [256 << 10, 0], ids=["whole", "in parts"])

@@ -58,12 +58,13 @@ class SeveralAgainst(TyperCommand):
         UsageError
             If a run follows another option after ``--against``: it could belong to either side.
         """
-        from pyrometer.store.remote.address import is_url, shown
+        from pyrometer.store.remote.address import checked, is_url, shown
         from pyrometer.store.remote.opened import address
 
         before = args[: args.index(AGAINST)] if AGAINST in args else args
         rest = super().parse_args(ctx, list(repeated(args, AGAINST)))
-        words = [shown(word) if is_url(word) else word for word in args]
+        # As the runs are called: a slash at the end is none of the name.
+        words = [shown(checked(word)) if is_url(word) else str(Path(word)) for word in args]
         for run in map(address, ctx.params.get("run") or ()):
             if run not in words[: len(before)] and run in words:
                 raise UsageError(
