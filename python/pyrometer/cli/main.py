@@ -128,13 +128,14 @@ def run_verb(arguments: list[str]) -> int:
     """Run one verb and return its exit code; every error becomes one clear message."""
     try:
         code = app(arguments, prog_name="pyrometer", standalone_mode=False, obj=arguments)
-        _say_fetched()
     except CommandExit as command:
         if command.__cause__ is not None:
             _say(command.__cause__, arguments)
         return command.code
     except (Exception, KeyboardInterrupt) as error:
         return _say(error, arguments)
+    finally:
+        _say_fetched()
     if code == INTERRUPTED:
         return _say(KeyboardInterrupt(), arguments)
     return code if isinstance(code, int) else 0
@@ -143,7 +144,6 @@ def run_verb(arguments: list[str]) -> int:
 def _say(error: BaseException, arguments: list[str]) -> int:
     """Print one message about an error; returns the exit code that Pyrometer has for it."""
     if isinstance(error, PyrometerError):
-        _say_fetched()
         remedy = error.remedy and in_addresses(error.remedy)
         console.say_error(in_addresses(error.message), remedy)
         return error.exit_code

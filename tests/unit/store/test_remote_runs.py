@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.cli import Done, inside
@@ -145,6 +146,39 @@ def test_what_was_fetched_once_is_not_fetched_again(
     with Run.open(URL) as again:
         assert again.manifest is not None
         assert again.manifest.profile == "light"
+
+
+def test_what_was_fetched_is_said_however_a_verb_ends(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, store: Store
+) -> None:
+    def interrupted(run_dir: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setenv(FETCHED, "1")
+    refused = inside(capsys, "flame", URL, "--event", "none")
+    monkeypatch.setattr("pyrometer.store.ingest_run", interrupted)
+    stopped = inside(capsys, "ingest", URL)
+    assert (refused.code, stopped.code) == (2, 1)
+    assert min(fetched(refused)[0], fetched(stopped)[0]) > 0
+
+
+def test_many_small_files_come_in_batches(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(objects, "BATCH", 10)
+    names = {f"raw/{at}": str(at).encode() for at in range(25)}
+    store.objects |= {f"{ROOT}/{name}": content for name, content in names.items()}
+    there = objects.Objects(URL)
+    asked: list[int] = []
+    ask = there._files.cat_ranges
+
+    def counted(keys: list[str], *more: Any, **options: Any) -> Any:
+        asked.append(len(keys))
+        return ask(keys, *more, **options)
+
+    monkeypatch.setattr(there._files, "cat_ranges", counted)
+    wanted = {name: one for name, one in there.below("raw").items() if name in names}
+    assert dict(there.whole(wanted)) == names
+    assert asked == [10, 10, 5]
+    assert there.fetched_bytes == sum(map(len, names.values()))
 
 
 @pytest.mark.parametrize("name", ["derived", "parts", ".derived"])

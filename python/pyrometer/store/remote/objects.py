@@ -18,6 +18,8 @@ PAUSES_S = (0.3, 1.0, 3.0)
 """Before each further try of a request that failed."""
 PART_BYTES = 8 << 20
 """Most that one request for a part asks for, and that a batch of whole objects comes to."""
+BATCH = 1_000
+"""Most whole objects that are asked for at once, however small they are."""
 MOST_OBJECTS = 200_000
 MOST_BYTES = 1 << 50
 EXTRAS = {
@@ -177,13 +179,13 @@ class Objects:
             If one is not as it was listed.
         """
         small: dict[str, Object] = {}
+        small_bytes = 0
         for name, one in wanted.items():
-            if one.size_bytes and sum(o.size_bytes for o in small.values()) + one.size_bytes > (
-                PART_BYTES
-            ):
+            if small_bytes + one.size_bytes > PART_BYTES or len(small) == BATCH:
                 yield from self._batch(small)
-                small = {}
+                small, small_bytes = {}, 0
             small[name] = one
+            small_bytes += one.size_bytes
         yield from self._batch(small)
 
     def _batch(self, wanted: Mapping[str, Object]) -> Iterator[tuple[str, bytes]]:
@@ -206,14 +208,13 @@ class Objects:
                 if isinstance(content, Exception):
                     failed = content
                 else:
-                    came[name] = content
+                    came[name] = self._counted(content, wanted[name].size_bytes)
             if failed is not None:
                 raise failed
 
         if left:
             self._tried(ask)
-        for name, content in came.items():
-            yield name, self._counted(content, wanted[name].size_bytes)
+        yield from came.items()
 
     def part(self, one: Object, start: int, end: int) -> bytes:
         """Read bytes ``start`` to ``end`` of a file.
