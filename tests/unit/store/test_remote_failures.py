@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,9 @@ from tests.support.cli import inside
 from tests.support.report_fixture import write_run
 from tests.support.stores.planned_store import ROOT, URL, Store, files_below, use
 
+from pyrometer.store.private import make_private
 from pyrometer.store.remote import cache as caches
+from pyrometer.store.remote import mirror as mirrors
 from pyrometer.store.remote import objects, opened, tables
 
 PASSWORD = "correct-horse-battery"
@@ -268,6 +271,37 @@ def test_more_than_is_ever_kept_is_refused(
     assert f"set {caches.BOUND} to more bytes" in done.stderr
     monkeypatch.setenv(caches.BOUND, "1 GB")
     assert "not a number of bytes" in inside(capsys, "show", URL).stderr
+
+
+def test_parts_that_a_full_disk_does_not_keep_are_read_nevertheless(
+    capsys: pytest.CaptureFixture[str], store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(tables, "LOADED_BYTES", 0)
+    kept = inside(capsys, "ledger", URL)
+    monkeypatch.setattr(opened, "_OPEN", {})
+    monkeypatch.setenv("XDG_CACHE_HOME", os.environ["XDG_CACHE_HOME"] + "-again")
+    monkeypatch.setattr(os, "pwrite", full)
+    assert inside(capsys, "ledger", URL) == kept
+
+
+@pytest.mark.parametrize("folder", ["caches", "mirrors", "parts"])
+def test_a_disk_that_is_full_is_one_message(
+    capsys: pytest.CaptureFixture[str], store: Store, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    def full(path: Path) -> None:
+        if path.name not in ("remote", "tables") and (folder != "parts" or path.name == ".parts"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        make_private(path)
+
+    monkeypatch.setattr(tables, "LOADED_BYTES", 0)
+    monkeypatch.setattr(caches if folder == "caches" else mirrors, "make_private", full)
+    done = inside(capsys, "ledger", URL)
+    assert done.code == 2
+    assert "No space left on device" in done.stderr
+    assert "set XDG_CACHE_HOME" in done.stderr
 
 
 def test_a_cache_of_somebody_else_is_not_used(

@@ -7,6 +7,7 @@ import struct
 import threading
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 BLOCK_BYTES = 64 << 10
@@ -67,9 +68,11 @@ class Blocks:
             at: content[at * BLOCK_BYTES - start : (at + 1) * BLOCK_BYTES - start]
             for at in range(begin, stop)
         }
-        os.pwrite(self._data, content, start)
         sums = [_ENTRY.pack(_THERE | zlib.crc32(part)) for part in parts.values()]
-        os.pwrite(self._sums, b"".join(sums), begin * _ENTRY.size)
+        # On a full disk nothing is kept: it is fetched again.
+        with suppress(OSError):
+            os.pwrite(self._data, content, start)
+            os.pwrite(self._sums, b"".join(sums), begin * _ENTRY.size)
         return parts
 
     def close(self) -> None:

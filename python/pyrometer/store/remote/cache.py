@@ -6,7 +6,8 @@ import fcntl
 import os
 import shutil
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pyrometer.core import units
@@ -59,6 +60,23 @@ def bound_bytes() -> int:
     return int(text)
 
 
+@contextmanager
+def written_below(folder: Path) -> Iterator[None]:
+    """Say in one message that what was fetched cannot be kept.
+
+    Raises
+    ------
+    UsageError
+        If the block ends with an error of the operating system.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(
+            f"{folder}: {error.strerror or error}", "free space there, or set XDG_CACHE_HOME"
+        ) from error
+
+
 class Held:
     """The folder of one state of one run, which nobody removes while we read it.
 
@@ -76,8 +94,12 @@ class Held:
     def __init__(self, key: str) -> None:
         self.path = home() / key
         while True:
-            make_private(self.path)
-            self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            with written_below(self.path):
+                make_private(self.path)
+            try:
+                self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            except FileNotFoundError:
+                continue
             with suppress(OSError):  # file systems without locks give none
                 fcntl.flock(self._lock, fcntl.LOCK_SH)
             # One that was removed between both steps is made again.

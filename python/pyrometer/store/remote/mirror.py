@@ -17,7 +17,7 @@ from pyrometer.core.json_text import parse_json
 from pyrometer.store.private import FILE_MODE, make_private
 from pyrometer.store.remote.address import name_of
 from pyrometer.store.remote.blocks import Blocks
-from pyrometer.store.remote.cache import Held
+from pyrometer.store.remote.cache import Held, written_below
 from pyrometer.store.remote.objects import PART_BYTES, Object, Objects
 from pyrometer.store.tables_folder import STAMP
 
@@ -122,7 +122,7 @@ class Mirror:
             if name in self.listing and not self._is_here(name)
         }
         self._asked.update(missing)
-        try:
+        with written_below(self._held.path):
             for name, one in missing.items():
                 if one.size_bytes > PART_BYTES:
                     self._bring_large(name, one)
@@ -130,10 +130,6 @@ class Mirror:
             for name, content in self.objects.whole(small):
                 with _Written(self._here(name)) as out:
                     out.write(content)
-        except OSError as error:
-            raise UsageError(
-                f"{self._held.path}: {error.strerror}", "free space there, or set XDG_CACHE_HOME"
-            ) from error
 
     def bring_output(self) -> None:
         """Have what the workload printed here, for why it failed."""
@@ -166,8 +162,9 @@ class Mirror:
             return self.objects.part(one, start, end)
 
         kept = self._held.path / _PARTS
-        make_private(kept)
-        return Blocks(kept / table, one.size_bytes, fetch)
+        with written_below(kept):
+            make_private(kept)
+            return Blocks(kept / table, one.size_bytes, fetch)
 
     def close(self) -> None:
         """Let the folder be removed when room is needed."""
@@ -237,9 +234,10 @@ class Mirror:
         manifest = self.listing.get(MANIFEST)
         if manifest is not None and manifest.size_bytes > _MANIFEST_BYTES:
             raise UsageError(f"{self.shown}/{MANIFEST}: too large for a manifest", "copy the run")
-        _make_folder(self.root)
-        for folder in {"raw", "tables"} & set(self._folders):
-            _make_folder(self.root / folder)
+        with written_below(self._held.path):
+            _make_folder(self.root)
+            for folder in {"raw", "tables"} & set(self._folders):
+                _make_folder(self.root / folder)
         small = [
             name
             for name, one in self.listing.items()

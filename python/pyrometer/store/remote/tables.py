@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -88,8 +89,18 @@ class _Parts(AbstractFileSystem):  # type: ignore[misc]
         if mode != "rb" or name not in self._sizes:
             raise FileNotFoundError(name)
         if name not in self._open:
-            self._open[name] = self._mirror.part_of(name)
+            with self.remembered():
+                self._open[name] = self._mirror.part_of(name)
         return _Part(self, self._open[name])
+
+    @contextmanager
+    def remembered(self) -> Iterator[None]:
+        """Remember why something could not be read: DuckDB gives an error of its own for it."""
+        try:
+            yield
+        except PyrometerError as error:
+            self.failure = error
+            raise
 
     def glob(self, path: str, **_: Any) -> list[str]:
         """Give the one file that a pattern without letters that stand for others names."""
@@ -137,11 +148,8 @@ class _Part:
     def read(self, count: int = -1) -> bytes:
         """Read from the place on."""
         left = max(0, self._blocks.size_bytes - self._at)
-        try:
+        with self._parts.remembered():
             content = self._blocks.read(self._at, left if count < 0 else min(count, left))
-        except PyrometerError as error:
-            self._parts.failure = error
-            raise
         self._at += len(content)
         return content
 
