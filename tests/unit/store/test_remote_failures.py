@@ -194,6 +194,22 @@ def test_a_package_that_is_missing_is_named(
         assert f"pip install 'pyrometer[{extra}]'" in done.stderr
 
 
+def test_a_native_client_that_is_missing_is_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Hadoop:
+        _get_kwargs_from_urls = staticmethod(lambda url: {})
+
+        def __init__(self) -> None:
+            raise OSError("Unable to load libjvm\ndlopen(libjvm.so) failed")
+
+    monkeypatch.setattr(fsspec, "get_filesystem_class", lambda scheme: Hadoop)
+    done = inside(capsys, "show", "hdfs://name-node/runs/one")
+    assert done.code == 3
+    assert "Hadoop's native client is missing (Unable to load libjvm)" in done.stderr
+    assert "ARROW_LIBHDFS_DIR" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("url", "said"),
     [

@@ -71,7 +71,7 @@ class Objects:
     Raises
     ------
     CapabilityError
-        If a package that reads such addresses is not installed.
+        If a package or a library that reads such addresses is not installed.
     UsageError
         If nothing reads such addresses.
     """
@@ -103,6 +103,13 @@ class Objects:
             options = of_scheme._get_kwargs_from_urls(self._url)
             return of_scheme(**options)
         except Exception as error:
+            if scheme == "hdfs" and "Unable to load lib" in str(error):
+                why = str(error).splitlines()[0]
+                raise CapabilityError(
+                    f"{self.shown}: Hadoop's native client is missing ({why})",
+                    "set JAVA_HOME, HADOOP_HOME (or ARROW_LIBHDFS_DIR) and"
+                    ' CLASSPATH="$(hadoop classpath --glob)"',
+                ) from error
             raise explained(error, self._url) from error
 
     def top(self) -> tuple[dict[str, Object], list[str]]:
