@@ -14,9 +14,11 @@ from typer.core import TyperGroup
 
 from pyrometer import __version__
 from pyrometer.cli.shared.endings import CommandExit
+from pyrometer.cli.shared.fetching import Fetching
 from pyrometer.cli.shared.verbs import GROUPS, VERBS
 from pyrometer.core.errors import PyrometerError
 from pyrometer.store.remote.opened import fetched, in_addresses
+from pyrometer.store.remote.progress import tell
 from pyrometer.terminal import console
 
 # Modules that cannot have the name of their verb.
@@ -126,6 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run_verb(arguments: list[str]) -> int:
     """Run one verb and return its exit code; every error becomes one clear message."""
+    tell(Fetching())
     try:
         code = app(arguments, prog_name="pyrometer", standalone_mode=False, obj=arguments)
     except CommandExit as command:

@@ -198,7 +198,9 @@ def test_a_native_client_that_is_missing_is_named(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Hadoop:
-        _get_kwargs_from_urls = staticmethod(lambda url: {})
+        @staticmethod
+        def _get_kwargs_from_urls(url: str) -> dict[str, Any]:
+            return {}
 
         def __init__(self) -> None:
             raise OSError("Unable to load libjvm\ndlopen(libjvm.so) failed")

@@ -15,6 +15,7 @@ from tests.support.stores.planned_store import ROOT, URL, Store, files_below, us
 
 from pyrometer.cli.main import FETCHED
 from pyrometer.store import Run, ingest_run
+from pyrometer.store.remote import mirror as mirrors
 from pyrometer.store.remote import objects, opened, tables
 from pyrometer.store.table_files import files_of
 
@@ -160,6 +161,28 @@ def test_what_was_fetched_is_said_however_a_verb_ends(
     stopped = inside(capsys, "ingest", URL)
     assert (refused.code, stopped.code) == (2, 1)
     assert min(fetched(refused)[0], fetched(stopped)[0]) > 0
+
+
+def test_who_waits_for_raw_files_is_told_how_long(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, store: Store
+) -> None:
+    clock = [0.0]
+    asked = store.request
+
+    def slow(what: str) -> None:
+        asked(what)
+        clock[0] += 7.0 if what.endswith(".jfr") else 0.01
+
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    monkeypatch.setattr(store, "request", slow)
+    monkeypatch.setattr(mirrors, "PART_BYTES", 500_000)
+    monkeypatch.setattr(objects, "PART_BYTES", 500_000)
+    quick = inside(capsys, "ledger", OTHER)
+    done = inside(capsys, "ingest", URL)
+    assert "fetching" not in quick.stderr
+    lines = [line for line in done.stderr.splitlines() if line.startswith("fetching")]
+    assert lines[0] == f"fetching {URL}: 488 KiB of 2.86 MiB, about 35.0 s left"
+    assert len(lines) == 3
 
 
 def test_many_small_files_come_in_batches(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from pyrometer.store.remote.address import name_of
 from pyrometer.store.remote.blocks import Blocks
 from pyrometer.store.remote.cache import Held, written_below
 from pyrometer.store.remote.objects import PART_BYTES, Object, Objects
+from pyrometer.store.remote.progress import Came
 from pyrometer.store.tables_folder import STAMP
 
 MANIFEST = "manifest.json"
@@ -122,14 +123,16 @@ class Mirror:
             if name in self.listing and not self._is_here(name)
         }
         self._asked.update(missing)
+        came = Came(self.shown, sum(one.size_bytes for one in missing.values()))
         with written_below(self._held.path):
             for name, one in missing.items():
                 if one.size_bytes > PART_BYTES:
-                    self._bring_large(name, one)
+                    self._bring_large(name, one, came)
             small = {name: one for name, one in missing.items() if one.size_bytes <= PART_BYTES}
             for name, content in self.objects.whole(small):
                 with _Written(self._here(name)) as out:
                     out.write(content)
+                came.more(len(content))
 
     def bring_output(self) -> None:
         """Have what the workload printed here, for why it failed."""
@@ -254,11 +257,12 @@ class Mirror:
         except OSError:
             return False
 
-    def _bring_large(self, name: str, one: Object) -> None:
+    def _bring_large(self, name: str, one: Object, came: Came) -> None:
         with _Written(self._here(name)) as out:
             for start in range(0, one.size_bytes, PART_BYTES):
                 end = min(one.size_bytes, start + PART_BYTES)
                 out.write(self.objects.part(one, start, end))
+                came.more(end - start)
 
 
 class _Written:
