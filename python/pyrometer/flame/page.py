@@ -29,7 +29,7 @@ from pyrometer.pages.columns import Pack
 from pyrometer.pages.page import alone, write_page
 from pyrometer.statistics.shares import LEVEL, wilson
 from pyrometer.store import Run
-from pyrometer.store.remote.opened import address, place_of
+from pyrometer.store.remote.opened import address, beside, place_of
 from pyrometer.store.tables import Tables
 from pyrometer.window.scope import Scope
 from pyrometer.window.windows import APPLICATION, MEASURED, choose, windows
@@ -301,7 +301,8 @@ def write_flame(
     run : str or Path
         A run directory.
     path : str or Path, optional
-        The file to write. Default: ``flame.html`` in the run directory.
+        The file to write. Default: ``flame.html`` in the run directory; for a run at an
+        address ``<run>.flame.html`` in the current directory.
     asked : Selection, optional
         Samples and dimensions that the page opens with.
 
@@ -312,7 +313,7 @@ def write_flame(
         file cannot be written.
     """
     run = place_of(run)
-    target = Path(path) if path is not None else run / "flame.html"
+    target = Path(path) if path is not None else beside(run, "flame.html")
     asked = asked or Selection()
     with Run.open(run) as opened:
         tables = opened.tables

@@ -15,7 +15,7 @@ from pyrometer.report.data import build
 from pyrometer.report.findings import Find, computed, findings_data
 from pyrometer.store import Run
 from pyrometer.store.paths import RunPaths
-from pyrometer.store.remote.opened import mirror_of, place_of
+from pyrometer.store.remote.opened import beside, mirror_of, place_of
 from pyrometer.summary.schema import Summary
 from pyrometer.summary.summary import summarise
 from pyrometer.window.scope import Scope
@@ -89,7 +89,7 @@ def write_run_report(
 def _default_path(run: Path) -> Path:
     paths = RunPaths(run)
     if mirror_of(run) is not None:
-        return Path(f"{run.name}.report.html")
+        return beside(run, paths.report.name)
     if paths.manifest.is_file() or paths.raw.is_dir() or paths.tables.is_dir():
         return paths.report
     return Path(f"{run.name}.report.html")

@@ -14,6 +14,8 @@ from tests.support.report_fixture import write_run
 from tests.support.stores.planned_store import ROOT, URL, Store, files_below, use
 
 from pyrometer.cli.main import FETCHED
+from pyrometer.flame.page import write_flame
+from pyrometer.report.page import write_run_report
 from pyrometer.store import Run, ingest_run
 from pyrometer.store.remote import mirror as mirrors
 from pyrometer.store.remote import objects, opened, tables
@@ -94,6 +96,13 @@ def test_pages_are_the_same_and_lie_here(
         assert page.replace(URL, str(run)) == (run / name).read_text(encoding="utf-8")
         assert str(tmp_path / "cache") not in page
     assert store.objects == before
+
+
+def test_pages_that_no_verb_writes_lie_here_too(store: Store, tmp_path: Path, cache: Path) -> None:
+    write_flame(URL)
+    write_run_report(URL)
+    assert {page.name for page in tmp_path.glob("*.html")} == {"one.flame.html", "one.report.html"}
+    assert not list(cache.rglob("*.html"))
 
 
 def test_two_runs_elsewhere_are_compared_as_here(

@@ -60,13 +60,12 @@ def beside(run: Path, name: str) -> Path:
 
     That it is here is said on stderr.
     """
-    from pyrometer.store.remote.opened import address, mirror_of
+    from pyrometer.store.remote import opened
 
-    if mirror_of(run) is None:
-        return run / name
-    here = Path(f"{run.name}.{name}")
-    err().print(
-        f"{address(run)} is only read: {here} is written here (-o names another place)",
-        markup=False, soft_wrap=True,
-    )  # fmt: skip
-    return here
+    place = opened.beside(run, name)
+    if opened.mirror_of(run) is not None:
+        err().print(
+            f"{opened.address(run)} is only read: {place} is written here (-o names another place)",
+            markup=False, soft_wrap=True,
+        )  # fmt: skip
+    return place

@@ -59,6 +59,11 @@ def address(path: str | Path) -> str:
     return str(path) if mirror is None else mirror.shown
 
 
+def beside(run: Path, name: str) -> Path:
+    """Give where a page of a run is written if nobody says: in it, or here if it is elsewhere."""
+    return run / name if mirror_of(run) is None else Path(f"{run.name}.{name}")
+
+
 def in_addresses(text: str) -> str:
     """Call places by their addresses in a text for people."""
     for root, mirror in _OPEN.items():
