@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import fsspec
+import pytest
 from fsspec import AbstractFileSystem
+
+from pyrometer.store.remote import objects, opened
 
 URL = "planned://bucket/runs/one"
 ROOT = "bucket/runs/one"
@@ -102,3 +105,12 @@ def use(store: Store) -> Store:
 def files_below(folder: Path) -> list[Path]:
     """Give all files and folders below a folder, links not followed."""
     return [Path(at, name) for at, dirs, names in os.walk(folder) for name in (*dirs, *names)]
+
+
+def own_cache(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in a folder, with a cache of its own, without runs that are open, and no pauses."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    monkeypatch.setattr(objects, "PAUSES_S", (0.0, 0.0))
+    monkeypatch.setattr(opened, "_OPEN", {})
+    monkeypatch.chdir(folder)
+    return folder / "cache" / "pyrometer" / "remote"

@@ -11,7 +11,7 @@ import fsspec
 import pytest
 from tests.support.cli import inside
 from tests.support.report_fixture import write_run
-from tests.support.stores.planned_store import ROOT, URL, Store, files_below, use
+from tests.support.stores.planned_store import ROOT, URL, Store, files_below, own_cache, use
 
 from pyrometer.store.private import make_private
 from pyrometer.store.remote import cache as caches
@@ -23,11 +23,7 @@ PASSWORD = "correct-horse-battery"
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(objects, "PAUSES_S", (0.0, 0.0))
-    monkeypatch.setattr(opened, "_OPEN", {})
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "cache" / "pyrometer" / "remote"
+    return own_cache(tmp_path, monkeypatch)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from tests.support.cli import Done, inside
 from tests.support.eventlogs import recorded
 from tests.support.report_fixture import write_run
-from tests.support.stores.planned_store import ROOT, URL, Store, files_below, use
+from tests.support.stores.planned_store import ROOT, URL, Store, files_below, own_cache, use
 
 from pyrometer.cli.main import FETCHED
 from pyrometer.flame.page import write_flame
@@ -27,11 +27,7 @@ OTHER = "planned://bucket/runs/two"
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(objects, "PAUSES_S", (0.0, 0.0))
-    monkeypatch.setattr(opened, "_OPEN", {})
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "cache" / "pyrometer" / "remote"
+    return own_cache(tmp_path, monkeypatch)
 
 
 @pytest.fixture
