@@ -7,16 +7,37 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.support.cli import environment, pyrometer
+from tests.support.cli import environment, inside
 from tests.support.eventlogs import recorded
 
 from pyrometer.store.tables_folder import summary_file
 
 SLOW_JOB = Path(__file__).parents[3] / "examples" / "slow-job"
 LOGS = [log for log in recorded() if log.is_file()][:3]
+
+
+Shown = Callable[..., str]
+
+
+@pytest.fixture
+def shown(capsys: pytest.CaptureFixture[str]) -> Shown:
+    """Run ``show`` with some words, and give what it prints."""
+
+    def of(*words: str | Path) -> str:
+        done = inside(capsys, "show", *words)
+        assert done.code == 0, done.stderr
+        return done.stdout
+
+    return of
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
@@ -27,12 +48,6 @@ def run(tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
-def shown(*words: object, cwd: Path) -> str:
-    done = pyrometer("show", *words, cwd=cwd)
-    assert done.code == 0, done.stderr
-    return done.stdout
-
-
 def changed(kept: Path) -> None:
     """Have the kept summary tell of itself."""
     data = json.loads(kept.read_bytes())
@@ -41,27 +56,31 @@ def changed(kept: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [(), ("--json",), ("--json", "--window", "application")])
-def test_what_is_read_again_is_what_was_made(words: tuple[str, ...], run: Path) -> None:
-    first = shown("run", *words, cwd=run.parent)
+def test_what_is_read_again_is_what_was_made(
+    words: tuple[str, ...], run: Path, shown: Shown
+) -> None:
+    first = shown("run", *words)
     window = words[-1] if "--window" in words else None
     kept = summary_file(run / "tables", window)
     assert kept.stat().st_mode & 0o777 == 0o600
-    assert shown("run", *words, cwd=run.parent) == first
+    assert shown("run", *words) == first
     changed(kept)
-    assert "as it was kept" in shown("run", *words, cwd=run.parent)
+    assert "as it was kept" in shown("run", *words)
     # Another way to say where it lies.
-    assert "as it was kept" in shown(run, *words, cwd=run.parent)
+    assert "as it was kept" in shown(run, *words)
 
 
 @pytest.mark.parametrize("log", LOGS, ids=lambda log: log.name)
-def test_the_same_of_an_event_log(log: Path, tmp_path: Path) -> None:
-    assert pyrometer("ingest", log, "-o", "run", cwd=tmp_path).code == 0
-    first = shown("run", "--json", cwd=tmp_path)
-    assert shown("run", "--json", cwd=tmp_path) == first
+def test_the_same_of_an_event_log(
+    log: Path, shown: Shown, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert inside(capsys, "ingest", log, "-o", "run").code == 0
+    first = shown("run", "--json")
+    assert shown("run", "--json") == first
 
 
-def test_no_database_is_loaded_for_it(run: Path) -> None:
-    shown("run", cwd=run.parent)
+def test_no_database_is_loaded_for_it(run: Path, shown: Shown) -> None:
+    shown("run")
     program = (
         "import sys; from pyrometer.cli.main import main; sys.argv[1:] = ['show', 'run']\n"
         "try: main()\n"
@@ -69,7 +88,7 @@ def test_no_database_is_loaded_for_it(run: Path) -> None:
         "print(*sorted({'duckdb', 'numpy', 'pyarrow'} & sys.modules.keys()), file=sys.stderr)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=run.parent, env=environment(), capture_output=True,
+        [sys.executable, "-c", program], env=environment(), capture_output=True,
         text=True, check=True,
     )  # fmt: skip
     assert "Ledger" in done.stdout or "ledger" in done.stdout
@@ -101,31 +120,33 @@ def nonsense(run: Path) -> None:
 
 
 @pytest.mark.parametrize("what", [edit_manifest, touch_table, cut, nonsense])
-def test_it_is_made_again_after(what, run: Path) -> None:  # type: ignore[no-untyped-def]
-    first = shown("run", cwd=run.parent)
+def test_it_is_made_again_after(what, run: Path, shown: Shown) -> None:  # type: ignore[no-untyped-def]
+    first = shown("run")
     changed(summary_file(run / "tables", None))
     what(run)
-    second = shown("run", cwd=run.parent)
+    second = shown("run")
     assert "as it was kept" not in second
     assert (second == first) == (what is not edit_manifest)
 
 
-def test_a_folder_that_cannot_be_written_is_shown_all_the_same(run: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_shown_all_the_same(run: Path, shown: Shown) -> None:
     if os.geteuid() == 0:
         # Who may write everywhere cannot replace a folder by a file.
         summary_file(run / "tables", None).mkdir()
     else:
         (run / "tables").chmod(0o500)
-    first = shown("run", cwd=run.parent)
-    assert shown("run", cwd=run.parent) == first
+    first = shown("run")
+    assert shown("run") == first
     (run / "tables").chmod(0o700)
     assert not list((run / "tables").glob(".summary-*.json.*"))
 
 
-def test_new_tables_take_it_away(tmp_path: Path) -> None:
+def test_new_tables_take_it_away(
+    tmp_path: Path, shown: Shown, capsys: pytest.CaptureFixture[str]
+) -> None:
     log = LOGS[0]
-    assert pyrometer("ingest", log, "-o", "run", cwd=tmp_path).code == 0
-    shown("run", cwd=tmp_path)
+    assert inside(capsys, "ingest", log, "-o", "run").code == 0
+    shown("run")
     assert summary_file(tmp_path / "run" / "tables", None).is_file()
-    assert pyrometer("ingest", log, "-o", "run", cwd=tmp_path).code == 0
+    assert inside(capsys, "ingest", log, "-o", "run").code == 0
     assert not summary_file(tmp_path / "run" / "tables", None).exists()
