@@ -95,6 +95,18 @@ class Facts:
         """Give the number of a stage attempt, None where the simulator does not know it."""
         return self._numbers.get((stage_id, attempt))
 
+    def is_sql(self, stage: Stage) -> bool:
+        """Whether a stage works for an SQL execution; else settings of Spark SQL do not count."""
+        return stage.stage_id in self._sql_stages
+
+    @cached_property
+    def _sql_stages(self) -> frozenset[int]:
+        rows = self.tables.query(
+            "SELECT stage_id FROM stages WHERE sql_id IS NOT NULL AND app_index ="
+            f" {0 if self.measured is None else self.measured.app_index}"
+        )
+        return frozenset(stage_id for (stage_id,) in rows)
+
     @property
     def slots(self) -> int:
         """Slots of all executors of the window together."""

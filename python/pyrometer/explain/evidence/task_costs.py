@@ -38,6 +38,21 @@ def read_rows(tasks: TaskColumns) -> Floats:
     return total
 
 
+def read_amount(tasks: TaskColumns) -> Floats:
+    """Give how much each task read: bytes, or rows where no task counts bytes, as of JDBC.
+
+    Where some tasks read rows of which no byte is counted, all are as one: a cache on the disks of
+    executors, as Databricks has one, counts none, and who reads how much of it is not known.
+    """
+    size, rows = read_bytes(tasks), read_rows(tasks)
+    if not size.any():
+        return rows
+    if np.any((size == 0) & (rows > 0)):
+        alike: Floats = (rows + size > 0).astype(np.float64)
+        return alike
+    return size
+
+
 def unexplained(tasks: TaskColumns) -> Floats:
     """Give what Spark's counters leave of each task's run time: waits that they do not name."""
     counted = np.nansum([tasks[name] for name in _KNOWN], axis=0)
@@ -47,7 +62,7 @@ def unexplained(tasks: TaskColumns) -> Floats:
 
 def warm_of(tasks: TaskColumns, slots: int) -> NDArray[np.bool_]:
     """Say which tasks read something and were not the first of their slot; of few tasks, all."""
-    reads = read_bytes(tasks) > 0
+    reads = read_amount(tasks) > 0
     warm = reads & (np.argsort(np.argsort(tasks["launch_wall_ns"], kind="stable")) >= slots)
     if warm.sum() >= FEWEST_TASKS:
         return warm
@@ -97,7 +112,7 @@ def fixed_of(tasks: TaskColumns, slots: int) -> Fixed:
 
 def _amount(tasks: TaskColumns) -> Floats:
     """Give what tasks read, or, where none reads anything, as ranges do, what they wrote."""
-    read = read_bytes(tasks)
+    read = read_amount(tasks)
     if read.any():
         return read
     names = ("output_bytes", "shuffle_written_bytes")
@@ -139,7 +154,7 @@ def joined(tasks: TaskColumns, number: int, count: int, slots: int) -> tuple[Cha
     The change is of the highest saving.
     """
     fixed = fixed_of(tasks, slots)
-    amount, whole = read_bytes(tasks), float(tasks.duration_ns.sum())
+    amount, whole = read_amount(tasks), float(tasks.duration_ns.sum())
     empty = tasks.duration_ns[amount == 0] if amount.any() else np.zeros(0)
 
     def saved(each: float) -> float:

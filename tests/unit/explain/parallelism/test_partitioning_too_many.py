@@ -107,6 +107,42 @@ def test_one_setting_divides_all_files(tmp_path: Path) -> None:
     assert found.remedies[0].factor == "spark.sql.files.maxPartitionBytes"
 
 
+def test_a_cache_that_counts_no_bytes_makes_no_task_an_empty_one(tmp_path: Path) -> None:
+    # All cost in proportion to their rows, but of half of them no byte is counted.
+    job = Job()
+    rows = [100 + n % 50 for n in range(400)]
+    job.stage(
+        rows,
+        columns=lambda n: {"executor_run_time_ns": rows[n] * MS, "input_records_count": rows[n],
+                           "input_bytes": 1_000 * rows[n] * (n % 2)},
+    )  # fmt: skip
+    for one in job.all_found(tmp_path, RULE):
+        assert one.saving.elapsed_ns.low is not None
+        assert one.saving.elapsed_ns.low < 0.1 * sum(rows) * MS / 4
+
+
+def test_rows_say_what_tasks_read_where_no_bytes_are_counted(tmp_path: Path) -> None:
+    job = Job()
+    rows = [10 + n % 50 for n in range(400)]
+    job.stage(
+        [100 + count for count in rows],
+        columns=lambda n: {"executor_run_time_ns": (99 + rows[n]) * MS,
+                           "input_records_count": rows[n]},
+    )  # fmt: skip
+    (found,) = job.found(tmp_path, RULE)
+    assert saves(found, (400 - 12) * 100 / 4)
+
+
+@pytest.mark.parametrize("sql", [False, True])
+def test_the_setting_is_the_one_that_the_stage_obeys(tmp_path: Path, sql: bool) -> None:
+    job = Job()
+    query = job.query(0, 10_000) if sql else None
+    job.stage([20] * 2_000, columns=lambda n: _run(10), sql=query)
+    (found,) = job.found(tmp_path, RULE)
+    setting = "spark.sql.shuffle.partitions" if sql else "spark.default.parallelism"
+    assert found.remedies[0].factor == setting
+
+
 def _joined(folder: Path, how: str) -> list[Finding]:
     """Run two shuffles whose readers have other numbers of tasks, with a node that reads each."""
     job = Job()

@@ -34,6 +34,7 @@ from pyrometer.core import units
 from pyrometer.explain.catalogue.parallelism.partitioning_too_few import PER_SLOT
 from pyrometer.explain.change import Less
 from pyrometer.explain.evidence.places import of_stage, of_tasks
+from pyrometer.explain.evidence.shuffle_partitions import partitions
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
@@ -81,8 +82,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                      " - result_serialization_time_ns)", None, n),
         ],
         remedies=[
-            Remedy(kind="factor", factor="spark.sql.shuffle.partitions",
-                   level=str(PER_SLOT * facts.slots), text="fewer, larger tasks"),
+            partitions(facts, worst, PER_SLOT * facts.slots, "fewer, larger tasks"),
             Remedy(kind="factor", factor="spark.driver.cores", level="4",
                    text="more CPU for the driver"),
         ],

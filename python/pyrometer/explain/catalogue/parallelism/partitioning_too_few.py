@@ -40,11 +40,13 @@ import numpy as np
 from pyrometer.core import units
 from pyrometer.explain.change import Apart, Edit, Recount
 from pyrometer.explain.evidence.places import largest, of_stage, of_tasks, slots_at
+from pyrometer.explain.evidence.shuffle_partitions import partitions
 from pyrometer.explain.evidence.task_costs import read_bytes, read_rows
 from pyrometer.explain.facts import Facts, TaskColumns
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
+from pyrometer.simulation.measured import Stage
 
 PER_SLOT = 3
 """Tasks for each slot: see the source."""
@@ -113,11 +115,11 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
                 of_tasks("time of tasks", work, "ns", "sum(finish_wall_ns - launch_wall_ns)",
                          stage, count),
             ],
-            remedies=_remedies(facts, bool(stage.parent_ids), tasks, wanted),
+            remedies=_remedies(facts, stage, tasks, wanted),
         )  # fmt: skip
 
 
-def _remedies(facts: Facts, shuffled: bool, tasks: TaskColumns, wanted: int) -> list[Remedy]:
+def _remedies(facts: Facts, stage: Stage, tasks: TaskColumns, wanted: int) -> list[Remedy]:
     size = tasks.total("input_bytes")
     if size > 0:
         return [
@@ -125,11 +127,10 @@ def _remedies(facts: Facts, shuffled: bool, tasks: TaskColumns, wanted: int) -> 
                    level=str(max(1 << 20, int(size / wanted))),
                    text=f"divide the files into about {wanted} parts"),
         ]  # fmt: skip
-    if shuffled or tasks.total("shuffle_read_records_count") > 0:
+    if stage.parent_ids or tasks.total("shuffle_read_records_count") > 0:
         return [
-            Remedy(kind="factor", factor="spark.sql.shuffle.partitions", level=str(wanted),
-                   levels={"spark.sql.adaptive.coalescePartitions.enabled": "false"},
-                   text=f"{wanted} partitions after the shuffle"),
+            partitions(facts, stage, wanted, f"{wanted} partitions after the shuffle",
+                       {"spark.sql.adaptive.coalescePartitions.enabled": "false"}),
         ]  # fmt: skip
     return [
         Remedy(kind="factor", factor="spark.default.parallelism", level=str(wanted),

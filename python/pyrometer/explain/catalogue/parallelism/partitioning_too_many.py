@@ -52,6 +52,7 @@ from pyrometer.explain.change import Change, Less
 from pyrometer.explain.evidence.places import largest, of_stage, of_tasks, slots_at
 from pyrometer.explain.evidence.plan_nodes import plans
 from pyrometer.explain.evidence.scans.buckets import buckets_of
+from pyrometer.explain.evidence.shuffle_partitions import partitions
 from pyrometer.explain.evidence.shuffles import Shuffle, bytes_of_files, ends_of, shuffles
 from pyrometer.explain.evidence.stack_shares import through
 from pyrometer.explain.evidence.task_costs import Fixed, joined, saved_of
@@ -131,7 +132,7 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     known = shuffles(facts) if groups and facts.has("samples") else {}
     for mine in groups.values():
         change = _blocks(facts, known, mine)
-        yield sum(one.over_ns / one.slots for one in mine), _suspect(mine, change)
+        yield sum(one.over_ns / one.slots for one in mine), _suspect(facts, mine, change)
 
 
 def _crowded(facts: Facts) -> Iterator[Crowded]:
@@ -209,7 +210,7 @@ def _under(nodes: Sequence[Node]) -> Iterator[Node]:
     return takewhile(lambda one: one.depth > top.depth, others)
 
 
-def _suspect(mine: Sequence[Crowded], blocks: Sequence[Less]) -> Suspect:
+def _suspect(facts: Facts, mine: Sequence[Crowded], blocks: Sequence[Less]) -> Suspect:
     first = max(mine, key=lambda one: one.over_ns)
     count = sum(one.tasks.count for one in mine)
     total = sum(one.over_ns for one in mine)
@@ -234,11 +235,11 @@ def _suspect(mine: Sequence[Crowded], blocks: Sequence[Less]) -> Suspect:
             of_tasks("tasks", float(first.tasks.count), "count", "count(*)" + _SUCCEEDED,
                      first.stage, first.tasks.count),
         ],
-        remedies=[_remedy(mine, first, wanted)],
+        remedies=[_remedy(facts, mine, first, wanted)],
     )  # fmt: skip
 
 
-def _remedy(mine: Sequence[Crowded], first: Crowded, wanted: int) -> Remedy:
+def _remedy(facts: Facts, mine: Sequence[Crowded], first: Crowded, wanted: int) -> Remedy:
     if any("REPARTITION" in (one.cached or "") for one in mine):
         return Remedy(
             kind="code", text="cache it in fewer partitions: all that read it have as many tasks",
@@ -264,10 +265,8 @@ def _remedy(mine: Sequence[Crowded], first: Crowded, wanted: int) -> Remedy:
             kind="factor", factor=ADVISORY, level="64m",
             text="let adaptive execution join partitions up to its own size",
         )  # fmt: skip
-    return Remedy(
-        kind="factor", factor="spark.sql.shuffle.partitions", level=str(wanted),
-        text=f"{wanted} partitions after the shuffle, three for each slot",
-    )  # fmt: skip
+    text = f"{wanted} partitions after the shuffle, three for each slot"
+    return partitions(facts, first.stage, wanted, text)
 
 
 def _blocks(facts: Facts, known: Mapping[int, Shuffle], mine: Sequence[Crowded]) -> list[Less]:

@@ -42,6 +42,7 @@ from pyrometer.explain.catalogue.parallelism.skew_bytes import (
     spread,
 )
 from pyrometer.explain.evidence.places import largest, of_stage, of_tasks
+from pyrometer.explain.evidence.shuffle_partitions import partitions
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
@@ -89,8 +90,8 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
                          stage, now),
             ],
             remedies=[
-                Remedy(kind="factor", factor="spark.sql.shuffle.partitions", level=str(4 * now),
-                       text="where the stage reads a shuffle: four times as many, smaller tasks"),
+                partitions(facts, stage, 4 * now,
+                           "where the stage reads a shuffle: four times as many, smaller tasks"),
                 Remedy(kind="code", text="divide the rows at random before the work that is dear"
                        " for some of them", before="df.select(dear(col))",
                        after=f"df.repartition({4 * now}).select(dear(col))"),

@@ -32,9 +32,9 @@ import numpy as np
 from pyrometer.core import units
 from pyrometer.explain.change import LongestFirst
 from pyrometer.explain.evidence.places import largest, of_stage, of_tasks, slots_at
+from pyrometer.explain.evidence.shuffle_partitions import partitions
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
-from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
 
 CUT = 4
@@ -70,9 +70,8 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
                          tasks.count),
             ],
             remedies=[
-                Remedy(kind="factor", factor="spark.sql.shuffle.partitions",
-                       level=str(CUT * tasks.count),
-                       text=f"{CUT} times as many, smaller tasks"),
+                partitions(facts, stage, CUT * tasks.count,
+                           f"{CUT} times as many, smaller tasks"),
             ],
         )  # fmt: skip
 
