@@ -42,6 +42,17 @@ pub struct Shipping {
     pub spool_mib: u64,
 }
 
+/// How often the recorder reads.
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct Pace {
+    /// Passes of the recorder per second
+    #[arg(long, default_value = "20", value_parser = value_parser!(u32).range(1..=1000))]
+    pub hz: u32,
+    /// Percent of a CPU that the recorder's passes may cost
+    #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = value_parser!(u32).range(1..=100))]
+    pub budget: u32,
+}
+
 /// What to ship.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct ShipOptions {
@@ -63,6 +74,18 @@ pub struct ShipOptions {
     /// Give the disk back what has been shipped: only the store has it then
     #[arg(long)]
     pub free: bool,
+    /// Have that process and its descendants recorded into the folder by this program
+    #[arg(long, value_name = "FILE", requires = "until_pid")]
+    pub probe: Option<PathBuf>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub pace: Pace,
+    /// Remove the folder once that process has ended and all has arrived
+    #[arg(long, requires = "until_pid")]
+    pub remove: bool,
+    /// Go on in a session of its own, as nobody's child, and return at once
+    #[arg(long)]
+    pub detach: bool,
 }
 
 /// How to record a host.
@@ -77,12 +100,9 @@ pub struct HostOptions {
     /// The recorder; pyro-probe beside this program by default
     #[arg(long, value_name = "FILE")]
     pub probe: Option<PathBuf>,
-    /// Passes of the recorder per second
-    #[arg(long, default_value = "20", value_parser = value_parser!(u32).range(1..=1000))]
-    pub hz: u32,
-    /// Percent of a CPU that the recorder's passes may cost
-    #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = value_parser!(u32).range(1..=100))]
-    pub budget: u32,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub pace: Pace,
 }
 
 /// What to print.
@@ -167,6 +187,7 @@ mod tests {
             (options.shipping.spool_mib, options.free, options.until_pid),
             (256, false, None)
         );
+        assert!(!options.remove && !options.detach && options.probe.is_none());
         let line = format!("{SHIP} --every 0.5 --spool-mib 1 --until-pid 7 --free");
         let Ok(Command::Ship(options)) = parsed(&line) else {
             panic!("refused")
@@ -180,7 +201,10 @@ mod tests {
         let Ok(Command::Host(options)) = parsed(line) else {
             panic!("refused")
         };
-        assert_eq!((options.hz, options.budget, options.probe), (5, 1, None));
+        assert_eq!(
+            (options.pace.hz, options.pace.budget, options.probe),
+            (5, 1, None)
+        );
         assert!(matches!(
             parsed("executors --json"),
             Ok(Command::Executors(_))
@@ -205,6 +229,8 @@ mod tests {
                 "host --to file:///s --host h --work-dir /w --budget 0",
                 "--budget",
             ),
+            (&format!("{SHIP} --probe /p"), "--until-pid"),
+            (&format!("{SHIP} --remove"), "--until-pid"),
             ("dance", "dance"),
         ] {
             let Err(Answer::Wrong(message)) = parsed(line) else {

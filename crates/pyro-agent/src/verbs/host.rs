@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -12,6 +11,7 @@ use crate::args::HostOptions;
 use crate::executors::{Executor, ProcTree, discover};
 use crate::ship::{Clock, LOCK, SystemClock, replace};
 use crate::stop::Stop;
+use crate::verbs::recorder::{Of, Recorder};
 use crate::verbs::session::Session;
 
 /// What streams of the host are called where those of an executor have application and executor.
@@ -25,7 +25,11 @@ pub fn host(options: &HostOptions) -> Result<(), String> {
     let stop = Stop::listen().map_err(|error| error.to_string())?;
     let mut before = earlier(options);
     let mut session = begin(options)?;
-    let mut recorder = Recorder::start(options, session.path());
+    let program = options.probe.clone().or_else(beside_us);
+    let program = program.unwrap_or_else(|| PathBuf::from("pyro-probe"));
+    let host = &options.shipping.host;
+    // It follows us and our children, and whoever a file of the folder names.
+    let mut recorder = Recorder::start(&program, Of::Us, &options.pace, host, session.path());
     let mut found = Found::new();
     loop {
         found.look(&session);
@@ -149,67 +153,6 @@ impl Found {
 fn file_name(executor: &Executor) -> String {
     let started = executor.start_ticks.unwrap_or(0);
     format!("executor-{started}-{}.json", executor.pid)
-}
-
-/// The probe, as a child.
-struct Recorder {
-    child: Option<Child>,
-    state: Value,
-}
-
-impl Recorder {
-    fn start(options: &HostOptions, raw: &Path) -> Self {
-        let program = options.probe.clone().or_else(beside_us);
-        let program = program.unwrap_or_else(|| PathBuf::from("pyro-probe"));
-        let own = std::process::id().to_string();
-        // It follows us and our children, and whoever a file of the folder names.
-        let child = Command::new(&program)
-            .args(["record", "--root-pid", &own, "--keeper-pid", &own])
-            .args(["--hz", &options.hz.to_string()])
-            .args(["--budget", &format!("{}%", options.budget)])
-            .args(["--host", &options.shipping.host.replace('/', "_")])
-            .arg("--raw-dir")
-            .arg(raw)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn();
-        match child {
-            Ok(child) => Self {
-                state: json!({"state": "running", "pid": child.id(), "reason": null}),
-                child: Some(child),
-            },
-            Err(error) => Self {
-                child: None,
-                state: json!({
-                    "state": "missing",
-                    "pid": null,
-                    "reason": format!("{}: {error}", program.display()),
-                }),
-            },
-        }
-    }
-
-    /// What there is to tell of it.
-    fn state(&mut self) -> Value {
-        if let Some(child) = &mut self.child
-            && let Ok(Some(status)) = child.try_wait()
-        {
-            self.state = json!({"state": "ended", "pid": child.id(), "reason": status.to_string()});
-            self.child = None;
-        }
-        self.state.clone()
-    }
-
-    /// Asks it to end, and waits until its last rows are written.
-    fn stop(&mut self) {
-        let Some(child) = &mut self.child else {
-            return;
-        };
-        let pid = rustix::process::Pid::from_child(child);
-        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-        let _ = child.wait();
-        self.state();
-    }
 }
 
 fn beside_us() -> Option<PathBuf> {

@@ -1,7 +1,9 @@
 //! What the program does, one verb a file.
 
+mod detach;
 mod executors;
 mod host;
+mod recorder;
 mod reporter;
 mod session;
 mod ship;

@@ -1,5 +1,6 @@
 //! `ship`: one raw folder, of whoever writes there.
 
+use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -7,42 +8,90 @@ use serde_json::Value;
 
 use crate::args::ShipOptions;
 use crate::stop::Stop;
+use crate::verbs::detach::detached;
+use crate::verbs::recorder::{Of, Recorder};
 use crate::verbs::session::Session;
 
 /// When nobody writes any more, a store that is away is waited for so long.
 const PATIENCE: Duration = Duration::from_secs(600);
+
+/// A writer that has ended is noticed within this time.
+const GLANCE: Duration = Duration::from_millis(200);
 
 /// Ships a folder until its writer has ended, it is removed, or SIGTERM comes.
 ///
 /// # Errors
 /// If it cannot begin, or something could not be shipped.
 pub fn ship(options: &ShipOptions) -> Result<(), String> {
+    if options.detach && !detached()? {
+        return Ok(());
+    }
     let stop = Stop::listen().map_err(|error| error.to_string())?;
     let of = (options.app.as_str(), options.executor.as_str());
     let mut session = Session::begin(&options.raw_dir, of, &options.shipping, options.free)?;
     let writer = options.until_pid.map(Writer::new);
+    let mut recorder = recorder(options);
     let mut ended_since = None;
     let reason = loop {
         let reason = ended(writer.as_ref(), &session);
-        if reason.is_some() {
-            ended_since.get_or_insert_with(Instant::now);
+        if reason.is_some() && ended_since.is_none() {
+            ended_since = Some(Instant::now());
+            stop_recording(&mut recorder);
         }
-        let round = session.round(reason.is_some(), &Value::Null);
+        let round = session.round(reason.is_some(), &state(&mut recorder));
         let given_up = ended_since.is_some_and(|since| since.elapsed() >= PATIENCE);
         match reason {
             Some(reason) if !round.waiting || given_up => break reason,
-            _ if stop.wait(options.shipping.every) => break "asked to stop",
+            _ if asked_to_stop(&stop, options, &writer, ended_since.is_none()) => {
+                break "asked to stop";
+            }
             _ => {}
         }
     };
-    let round = session.finish(ended_since.is_some(), &Value::Null, reason);
-    match round.waiting {
-        false => session.complete(),
-        true => Err(format!(
+    stop_recording(&mut recorder);
+    let round = session.finish(ended_since.is_some(), &state(&mut recorder), reason);
+    if round.waiting {
+        return Err(format!(
             "{} bytes did not reach the store; they are in {} as long as that is there",
             session.waiting_bytes(),
             options.raw_dir.display()
-        )),
+        ));
+    }
+    if options.remove && ended_since.is_some() {
+        let _ = fs::remove_dir_all(&options.raw_dir);
+    }
+    session.complete()
+}
+
+/// Waits for the next round, or less: a writer that ends meanwhile is not waited for.
+fn asked_to_stop(stop: &Stop, options: &ShipOptions, writer: &Option<Writer>, lives: bool) -> bool {
+    let begun = Instant::now();
+    while let Some(left) = options.shipping.every.checked_sub(begun.elapsed()) {
+        if stop.wait(left.min(GLANCE)) {
+            return true;
+        }
+        if lives && writer.as_ref().is_some_and(|writer| !writer.is_there()) {
+            return false;
+        }
+    }
+    false
+}
+
+fn recorder(options: &ShipOptions) -> Option<Recorder> {
+    let of = Of::Process(options.until_pid?);
+    let probe = options.probe.as_ref()?;
+    let host = &options.shipping.host;
+    let raw = &options.raw_dir;
+    Some(Recorder::start(probe, of, &options.pace, host, raw))
+}
+
+fn state(recorder: &mut Option<Recorder>) -> Value {
+    recorder.as_mut().map_or(Value::Null, Recorder::state)
+}
+
+fn stop_recording(recorder: &mut Option<Recorder>) {
+    if let Some(recorder) = recorder {
+        recorder.stop();
     }
 }
 
