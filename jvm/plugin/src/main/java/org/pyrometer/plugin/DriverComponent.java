@@ -5,14 +5,17 @@ import java.nio.file.Path;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Objects;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.plugin.DriverPlugin;
 import org.apache.spark.api.plugin.PluginContext;
 import org.pyrometer.plugin.config.Settings;
 import org.pyrometer.plugin.hooks.OverlayHook;
+import org.pyrometer.plugin.host.Tree;
 import org.pyrometer.plugin.jvm.Jvm;
 import org.pyrometer.plugin.records.ProcessFacts;
+import org.pyrometer.plugin.ship.Destination;
 import scala.Tuple2;
 
 /** The driver's half of the plugin. */
@@ -33,10 +36,16 @@ final class DriverComponent implements DriverPlugin {
       application.put("app_name", context.appName());
       application.put("spark_version", context.version());
       application.put("master", context.master());
-      jvm.recorder().resume();
-      jvm.recorder().offer(new ProcessFacts("driver", "driver", Map.copyOf(application)));
       Map<String, String> extra = jvm.settings().forExecutors();
+      Map<String, String> asked = below(pluginContext.conf());
+      application.put("ship_to", Destination.decide(extra, asked, context.master()));
+      if (jvm.settings().isOn(Tree.KEY, false)) {
+        extra.put(Tree.KEY, String.valueOf(Tree.name()));
+      }
+      jvm.recorder().resume();
+      jvm.recorder().offer(facts());
       extra.putAll(application);
+      extra.values().removeIf(Objects::isNull);
       return extra;
     } catch (Throwable e) {
       note("driver_init", e);
@@ -50,7 +59,7 @@ final class DriverComponent implements DriverPlugin {
       if (jvm != null) {
         application.put("app_id", appId);
         jvm.codegen().running();
-        jvm.recorder().offer(new ProcessFacts("driver", "driver", Map.copyOf(application)));
+        jvm.recorder().offer(facts());
       }
     } catch (Throwable e) {
       note("driver_register", e);
@@ -90,16 +99,24 @@ final class DriverComponent implements DriverPlugin {
     if (file != null && !file.isEmpty()) {
       settings = Settings.load(Path.of(file));
     } else {
-      Map<String, String> values = new HashMap<>();
-      for (Tuple2<String, String> entry : conf.getAllWithPrefix(Settings.SPARK_PREFIX)) {
-        values.put(entry._1(), entry._2());
-      }
-      settings = Settings.of(values);
+      settings = Settings.of(below(conf));
     }
     Path folder = settings.rawDir();
     if (Jvm.isWritable(folder)) {
       Jvm.start(settings, "driver", "driver", folder);
     }
+  }
+
+  private ProcessFacts facts() {
+    return new ProcessFacts("driver", "driver", new HashMap<>(application));
+  }
+
+  private static Map<String, String> below(SparkConf conf) {
+    Map<String, String> values = new HashMap<>();
+    for (Tuple2<String, String> entry : conf.getAllWithPrefix(Settings.SPARK_PREFIX)) {
+      values.put(entry._1(), entry._2());
+    }
+    return values;
   }
 
   private void note(String where, Throwable failure) {

@@ -1,7 +1,6 @@
 package org.pyrometer.plugin;
 
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
@@ -15,6 +14,9 @@ import org.pyrometer.plugin.jvm.Bounded;
 import org.pyrometer.plugin.jvm.Jvm;
 import org.pyrometer.plugin.profiler.Profiler;
 import org.pyrometer.plugin.records.ProcessFacts;
+import org.pyrometer.plugin.ship.Destination;
+import org.pyrometer.plugin.ship.HostAgent;
+import org.pyrometer.plugin.ship.PrivateFolder;
 import org.pyrometer.plugin.tasks.TaskTracker;
 
 /** The executors' half of the plugin; in local mode it lives in the driver's JVM. */
@@ -99,13 +101,12 @@ final class ExecutorComponent implements ExecutorPlugin {
     String id = context.executorID();
     String appId = context.conf().get("spark.app.id", "unknown");
     Path wanted = settings.rawDir();
+    boolean ships = !settings.get(Destination.KEY, "").isEmpty();
     Jvm started =
         Jvm.inTime(
             () -> {
               Path there =
-                  Jvm.isWritable(wanted)
-                      ? wanted
-                      : Files.createTempDirectory("pyrometer-" + appId + "-" + id + "-");
+                  !ships && Jvm.isWritable(wanted) ? wanted : PrivateFolder.create(appId, id);
               Jvm.start(settings, "executor", id, there);
             });
     Path folder = started.folder();
@@ -113,21 +114,47 @@ final class ExecutorComponent implements ExecutorPlugin {
     application.put("app_id", appId);
     started.codegen().running();
     started.recorder().offer(new ProcessFacts("executor", id, application));
-    if (!folder.equals(wanted)) {
-      String message =
-          "executor "
-              + id
-              + " on "
-              + Host.name()
-              + " cannot write to "
-              + wanted
-              + "; its records are in "
-              + folder
-              + ": copy them into the raw folder and ingest again";
-      started.recorder().error("executor_raw_dir", message);
-      context.send(message);
+    if (ships) {
+      startAgent(context, started, appId);
+    } else if (!folder.equals(wanted)) {
+      stay(context, started, "cannot write to " + wanted);
     }
     return started;
+  }
+
+  /** Starts the agent on a thread of its own: nothing waits for it. */
+  private static void startAgent(PluginContext context, Jvm jvm, String appId) {
+    HostAgent agent = new HostAgent(jvm.settings());
+    Thread starter =
+        new Thread(
+            () ->
+                Bounded.run(
+                    "pyrometer-agent",
+                    () -> agent.start(jvm.folder(), appId, context.executorID()),
+                    failure -> stay(context, jvm, "has no agent: " + failure.getMessage())),
+            "pyrometer-agent-start");
+    starter.setDaemon(true);
+    starter.start();
+  }
+
+  /** Says here and to the driver that the records stay on this host. */
+  private static void stay(PluginContext context, Jvm jvm, String why) {
+    String message =
+        "executor "
+            + context.executorID()
+            + " on "
+            + Host.name()
+            + " "
+            + why
+            + "; its records are in "
+            + jvm.folder()
+            + ": copy them into the raw folder and ingest again";
+    jvm.recorder().error("executor_raw_dir", message);
+    try {
+      context.send(message);
+    } catch (IOException | RuntimeException e) {
+      jvm.recorder().error("executor_send", e);
+    }
   }
 
   private static RoundTrips startTrips(PluginContext context, Jvm jvm) {

@@ -22,8 +22,8 @@ public final class ProcessFacts implements Event {
    *
    * @param role {@code "driver"}, or {@code "executor"}
    * @param executorId Spark's id of the executor, {@code driver} for the driver
-   * @param application {@code app_id}, {@code app_name}, {@code spark_version}, {@code master};
-   *     what is not known yet is absent
+   * @param application {@code app_id}, {@code app_name}, {@code spark_version}, {@code master},
+   *     {@code ship_to}; what is not known yet is absent
    */
   public ProcessFacts(String role, String executorId, Map<String, String> application) {
     this.role = role;
@@ -67,6 +67,7 @@ public final class ProcessFacts implements Event {
         .put("cpus_allowed", Host.allowedCpus())
         .put("memory_policy", Host.memoryPolicy())
         .put("master", application.get("master"))
+        .put("ship_to", application.get("ship_to"))
         .close();
   }
 }

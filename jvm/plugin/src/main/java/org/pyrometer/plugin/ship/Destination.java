@@ -1,0 +1,57 @@
+package org.pyrometer.plugin.ship;
+
+import java.util.Map;
+import org.pyrometer.plugin.config.Settings;
+
+/** Where executors ship what they write, as the driver decides it. */
+public final class Destination {
+  /** A folder or URL, whatever the master. */
+  public static final String KEY = "ship.to";
+
+  /** The same for executors that may be on other hosts. */
+  static final String OF_A_CLUSTER = "ship.cluster.to";
+
+  private Destination() {}
+
+  /**
+   * Puts the place into what executors are given, or takes it out where there is none.
+   *
+   * @param handed what executors are given
+   * @param asked the application's own settings below {@code spark.pyrometer.}
+   * @param master of the application
+   * @return the place, or null
+   */
+  public static String decide(
+      Map<String, String> handed, Map<String, String> asked, String master) {
+    for (Map.Entry<String, String> setting : asked.entrySet()) {
+      if (setting.getKey().startsWith("ship.")) {
+        handed.put(setting.getKey(), setting.getValue());
+      }
+    }
+    String ofCluster = handed.remove(OF_A_CLUSTER);
+    String place = handed.getOrDefault(KEY, "");
+    if (place.isEmpty() && ofCluster != null && !isHere(master)) {
+      place = ofCluster;
+    }
+    if (place.isEmpty()) {
+      handed.remove(KEY);
+      return null;
+    }
+    handed.put(KEY, place);
+    return place;
+  }
+
+  /** Whether all executors are on the driver's host. */
+  private static boolean isHere(String master) {
+    return master.startsWith("local");
+  }
+
+  /** The folder that a place names, or null if it is a URL of something else. */
+  static String folder(Settings settings) {
+    String place = settings.get(KEY, "");
+    if (place.startsWith("/")) {
+      return place;
+    }
+    return place.startsWith("file://") ? place.substring("file://".length()) : null;
+  }
+}

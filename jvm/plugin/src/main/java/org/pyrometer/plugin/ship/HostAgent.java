@@ -1,0 +1,207 @@
+package org.pyrometer.plugin.ship;
+
+import java.io.File;
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Function;
+import java.util.stream.Stream;
+import org.pyrometer.plugin.config.Settings;
+import org.pyrometer.plugin.host.Host;
+import org.pyrometer.plugin.host.Tree;
+import org.pyrometer.plugin.jvm.Folders;
+
+/**
+ * The program {@code pyro-agent} beside this JVM: it ships the folder of the records, and has this
+ * process recorded by {@code pyro-probe}. Both come out of the jar and outlive the JVM.
+ */
+public final class HostAgent {
+  private static final String AGENT = "pyro-agent";
+  private static final String PROBE = "pyro-probe";
+
+  /** Names with a dot in front are not shipped. */
+  private static final String PROGRAMS = ".programs-";
+
+  private static final String SAID = ".agent.err";
+  private static final int SAID_MOST = 400;
+  private static final int BUSY_TRIES = 20;
+  private static final long GLANCE_MS = 20;
+
+  /** Longer than anybody is made to wait: until then a slow agent may still need its programs. */
+  private static final long LONGEST_NS = 60_000_000_000L;
+
+  private final Settings settings;
+  private final Function<String, InputStream> programs;
+
+  /** The one in the jar. */
+  public HostAgent(Settings settings) {
+    this(settings, name -> HostAgent.class.getResourceAsStream("/" + platform() + "/" + name));
+  }
+
+  /** One whose programs come from elsewhere. */
+  HostAgent(Settings settings, Function<String, InputStream> programs) {
+    this.settings = settings;
+    this.programs = programs;
+  }
+
+  /**
+   * Starts it, and returns once it ships.
+   *
+   * @param folder what is shipped: private, and removed once all of it has arrived
+   * @param application id of the application
+   * @param executor id of the executor
+   * @throws IOException if it does not; the message says why
+   * @throws InterruptedException if the thread is asked to end
+   */
+  public void start(Path folder, String application, String executor)
+      throws IOException, InterruptedException {
+    String store = Destination.folder(settings);
+    if (store != null && !Folders.takes(store)) {
+      throw new IOException("cannot write to " + store + " from this host");
+    }
+    try {
+      start(folder, folder, application, executor);
+    } catch (RefusedException e) {
+      // No program may be run from there: the working folder may be on another file system.
+      start(Path.of(""), folder, application, executor);
+    }
+  }
+
+  private void start(Path place, Path folder, String application, String executor)
+      throws IOException, InterruptedException {
+    Path own = PrivateFolder.in(place, PROGRAMS);
+    try {
+      extract(own, AGENT);
+      boolean probed =
+          settings.isOn("ship.probe", true) && !Tree.holdsUs(settings.get(Tree.KEY, null));
+      if (probed) {
+        extract(own, PROBE);
+      }
+      List<String> command = command(own, folder, application, executor, probed);
+      begun(command, folder);
+    } finally {
+      // What runs needs its file no more.
+      remove(own);
+    }
+  }
+
+  private List<String> command(
+      Path own, Path folder, String application, String executor, boolean probed) {
+    List<String> command = new ArrayList<>();
+    command.add(own.resolve(AGENT).toString());
+    command.addAll(List.of("ship", "--detach", "--free", "--remove"));
+    command.add("--to=" + settings.get(Destination.KEY, ""));
+    command.add("--app=" + application);
+    command.add("--executor=" + executor);
+    command.add("--host=" + Host.name());
+    command.add("--raw-dir=" + folder);
+    command.add("--until-pid=" + ProcessHandle.current().pid());
+    if (probed) {
+      command.add("--probe=" + own.resolve(PROBE));
+    }
+    return command;
+  }
+
+  private void begun(List<String> command, Path folder) throws IOException, InterruptedException {
+    Path said = folder.resolve(SAID);
+    ProcessBuilder builder = new ProcessBuilder(command);
+    builder.redirectInput(new File("/dev/null"));
+    builder.redirectOutput(new File("/dev/null"));
+    builder.redirectError(said.toFile());
+    Process process = spawned(builder);
+    int code = process.waitFor();
+    long begun = System.nanoTime();
+    while (code == 0 && !reports(folder)) {
+      if (System.nanoTime() - begun > LONGEST_NS) {
+        throw new IOException("the agent was started and ships nothing");
+      }
+      String words = words(said);
+      if (!words.isEmpty()) {
+        throw new IOException(words);
+      }
+      Thread.sleep(GLANCE_MS);
+    }
+    if (code != 0) {
+      throw new IOException("the agent ended with code " + code + ": " + words(said));
+    }
+  }
+
+  private static Process spawned(ProcessBuilder builder) throws IOException, InterruptedException {
+    for (int attempt = 1; ; attempt++) {
+      try {
+        return builder.start();
+      } catch (IOException e) {
+        String message = String.valueOf(e.getMessage());
+        if (message.contains("error=13,")) {
+          throw new RefusedException(message, e);
+        }
+        // Another thread started a process while the program was still open for writing.
+        if (!message.contains("error=26,") || attempt == BUSY_TRIES) {
+          throw e;
+        }
+        Thread.sleep(GLANCE_MS);
+      }
+    }
+  }
+
+  /** Whether the agent's account of itself is there, which it writes in its first round. */
+  private static boolean reports(Path folder) throws IOException {
+    try (Stream<Path> files = Files.list(folder)) {
+      return files
+          .map(file -> file.getFileName().toString())
+          .anyMatch(name -> name.startsWith("agent-") && name.endsWith(".report.json"));
+    }
+  }
+
+  private static String words(Path said) throws IOException {
+    byte[] bytes = Files.readAllBytes(said);
+    int length = Math.min(bytes.length, SAID_MOST);
+    return new String(bytes, 0, length, StandardCharsets.UTF_8).trim();
+  }
+
+  private void extract(Path own, String name) throws IOException {
+    try (InputStream content = programs.apply(name)) {
+      if (content == null) {
+        throw new FileNotFoundException("there is no " + name + " for " + platform() + " here");
+      }
+      PrivateFolder.program(own.resolve(name), content);
+    }
+  }
+
+  private static void remove(Path own) {
+    for (String name : List.of(AGENT, PROBE, "")) {
+      try {
+        Files.deleteIfExists(own.resolve(name));
+      } catch (IOException e) {
+        // It goes with the folder around it.
+        return;
+      }
+    }
+  }
+
+  private static String platform() {
+    switch (System.getProperty("os.arch", "")) {
+      case "amd64":
+      case "x86_64":
+        return "linux-x64";
+      case "aarch64":
+        return "linux-arm64";
+      default:
+        return System.getProperty("os.arch", "unknown");
+    }
+  }
+
+  /** The system does not run the program from where it lies. */
+  private static final class RefusedException extends IOException {
+    private static final long serialVersionUID = 1;
+
+    RefusedException(String message, Throwable cause) {
+      super(message, cause);
+    }
+  }
+}
