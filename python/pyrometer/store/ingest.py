@@ -107,6 +107,7 @@ def ingest_run(run_dir: str | Path) -> IngestReport:
                 "spark.redaction.regex or spark.redaction.string.regex of the command is a pattern"
                 " that only Java understands: what it alone calls secret is kept",
             )
+        shipped = _join_shipped(report, paths)
         for name, files, read in _sources(paths, building):
             if files:
                 _guarded(report, name, files, read)
@@ -114,8 +115,32 @@ def ingest_run(run_dir: str | Path) -> IngestReport:
             rows = read_iterations(paths.iterations, report.note)
             write_rows(building, "iterations", rows)
             report.tables["iterations"] = len(rows)
+        if shipped:
+            _redact_shipped(report, paths)
         _seal(report, building, started_wall_ns, raw_bytes)
     return report
+
+
+def _join_shipped(report: IngestReport, paths: RunPaths) -> bool:
+    """Make raw files of the chunks that have arrived; whether there are any."""
+    from pyrometer.store.shipped import join_shipped
+
+    try:
+        for doubt in join_shipped(paths):
+            report.note(doubt.code, doubt.message)
+    except (PyrometerError, OSError) as error:
+        report.note("chunks_unjoined", f"{paths.chunks}: {error}")
+    return paths.shipped.is_dir()
+
+
+def _redact_shipped(report: IngestReport, paths: RunPaths) -> None:
+    """Strike secrets out of these files, now that they are read."""
+    from pyrometer.store.shipped import redact_shipped
+
+    try:
+        redact_shipped(paths)
+    except Exception as error:
+        report.note("secrets_kept", f"{paths.shipped}: {error}")
 
 
 def _sources(paths: RunPaths, building: Path) -> list[tuple[str, list[str], Callable[[], str]]]:

@@ -223,6 +223,21 @@ class ImportedFile(_Part):
     unit: str | None = None
 
 
+class Shipped(_Part):
+    """An application whose executors ship what they write.
+
+    Attributes
+    ----------
+    app_id : str
+        The application.
+    to : str
+        Folder or URL of the store.
+    """
+
+    app_id: str
+    to: str
+
+
 class Manifest(_Part):
     """``manifest.json`` of one trial. Fields: docs/reference/run-directory.md.
 
@@ -263,6 +278,7 @@ class Manifest(_Part):
     doubts: list[Doubt] = Field(default_factory=list)
     launcher: Launcher | None = None
     imported: list[ImportedFile] = Field(default_factory=list)
+    shipped: list[Shipped] = Field(default_factory=list)
 
     model_config = ConfigDict(extra="allow", populate_by_name=True)
 

@@ -59,6 +59,16 @@ class RunPaths:
         return self.raw / "codegen"
 
     @property
+    def chunks(self) -> Path:
+        """``raw/chunks/``: what agents shipped and is no whole file yet."""
+        return self.raw / "chunks"
+
+    @property
+    def shipped(self) -> Path:
+        """``raw/shipped/``: files made of chunks, by application, executor, attempt and host."""
+        return self.raw / "shipped"
+
+    @property
     def iterations(self) -> Path:
         """``raw/iterations.ndjson``: start and end of each iteration."""
         return self.raw / "iterations.ndjson"
@@ -89,23 +99,23 @@ class RunPaths:
 
     def gc_logs(self) -> list[Path]:
         """Unified-logging files ``gc-<pid>.log``."""
-        return _visible(self.raw, "gc-*.log*")
+        return self._streams("gc-*.log*")
 
     def jit_logs(self) -> list[Path]:
         """Unified-logging files ``jit-<pid>.log``."""
-        return _visible(self.raw, "jit-*.log*")
+        return self._streams("jit-*.log*")
 
     def profiles(self) -> list[Path]:
         """JFR files ``profile-<role>-<pid>.jfr``."""
-        return _visible(self.raw, "profile-*.jfr")
+        return self._streams("profile-*.jfr")
 
     def plugin_files(self) -> list[Path]:
         """Plugin records ``plugin-<role>-<executor>-<pid>.ndjson``."""
-        return _visible(self.raw, "plugin-*.ndjson")
+        return self._streams("plugin-*.ndjson")
 
     def codegen_files(self) -> list[Path]:
         """Files of generated source ``codegen-<role>-<executor>-<pid>.ndjson``."""
-        return _visible(self.codegen, "codegen-*.ndjson")
+        return self._streams("codegen/codegen-*.ndjson")
 
     def push_accounts(self) -> list[Path]:
         """Give what was sent: one file ``push-<server>.json`` per server."""
@@ -113,15 +123,18 @@ class RunPaths:
 
     def python_files(self) -> list[Path]:
         """Files ``python-<kind>-<pid>.ndjson`` of sampled Python processes."""
-        return _visible(self.raw, "python-*.ndjson")
+        return self._streams("python-*.ndjson")
 
     def probe_streams(self) -> list[Path]:
         """Arrow IPC streams ``probe-<host>-<name>.arrows``, a table each."""
-        return _visible(self.raw, "probe-*.arrows")
+        return self._streams("probe-*.arrows")
 
     def probe_reports(self) -> list[Path]:
         """One report of the OS probe per host."""
         return _visible(self.raw, "probe-*.report.json")
+
+    def _streams(self, pattern: str) -> list[Path]:
+        return [*_visible(self.raw, pattern), *_visible(self.shipped, f"*/*/*/*/{pattern}")]
 
 
 def raw_states(raw: Path) -> list[os.stat_result]:

@@ -10,11 +10,13 @@ from pathlib import Path
 from pyrometer.collect.launch import command as commands
 from pyrometer.collect.launch.treatment import Applied
 from pyrometer.collect.probes.base import Needs
+from pyrometer.collect.probes.plain_path import plain
 from pyrometer.core.errors import UsageError
 from pyrometer.store.paths import RunPaths
 from pyrometer.workloads.spark import find_spark
 
 INSIDE = "PYROMETER_RUN_DIR"
+SHIP_TO = "PYROMETER_SHIP_TO"
 EXECUTOR_OPTIONS = "spark.executor.extraJavaOptions"
 
 # What java.util.Properties would take for something else.
@@ -67,6 +69,38 @@ def agent_keys(needs: Needs, applied: Applied) -> dict[str, str]:
         keys[f"append.{EXECUTOR_OPTIONS}"] = commands.join_options(options)
     keys.update({f"force.{name}": value for name, value in applied.force.items()})
     return keys
+
+
+def ship_keys(needs: Needs, paths: RunPaths, env: Mapping[str, str], ours: bool) -> dict[str, str]:
+    """Give the keys that say where executors ship what they write on their hosts.
+
+    Parameters
+    ----------
+    needs : Needs
+        Of the probes: without the plugin there is nothing to ship.
+    paths : RunPaths
+        Of the run, which is where they ship to unless the user says otherwise.
+    env : mapping
+        Environment of the application.
+    ours : bool
+        Whether the cluster is one that we start, on this machine.
+
+    Raises
+    ------
+    UsageError
+        If ``PYROMETER_SHIP_TO`` is neither an absolute path nor a URL.
+    """
+    asked = env.get(SHIP_TO, "")
+    if asked and not (asked.startswith("/") or "://" in asked):
+        raise UsageError(
+            f"{SHIP_TO}={asked}: executors would look for it in folders of their own",
+            "give an absolute path that all hosts share, or a URL",
+        )
+    if needs.agent.get("plugin") != "on":
+        return {}
+    if asked:
+        return {"ship.to": asked}
+    return {} if ours else {"ship.cluster.to": str(plain(paths.raw) / paths.chunks.name)}
 
 
 def properties_text(keys: Mapping[str, str]) -> str:

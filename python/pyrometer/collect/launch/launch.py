@@ -23,6 +23,7 @@ from pyrometer.collect.launch.environment import (
     base_environment,
     pip_spark,
     prepend_pyspark_arguments,
+    ship_keys,
     use_own_spark,
 )
 from pyrometer.collect.launch.java import java_of, new_enough, require_java
@@ -153,7 +154,7 @@ def launch_command(trial: Trial, needs: Needs, paths: RunPaths) -> Launch:
     return Launch(
         argv=tuple(argv),
         env=env,
-        agent=agent_keys(needs, applied),
+        agent={**agent_keys(needs, applied), **ship_keys(needs, paths, env, cluster is not None)},
         kind=command.kind,
         stdout=paths.stdout if trial.captured else None,
         stderr=paths.stderr if trial.captured else None,
@@ -219,7 +220,7 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
     return Launch(
         argv=spec.argv,
         env=env,
-        agent=agent_keys(needs, applied),
+        agent={**agent_keys(needs, applied), **ship_keys(needs, paths, env, cluster is not None)},
         kind="process" if process else "workload",
         stdout=paths.stdout if spec.stdout == "capture" else None,
         stderr=paths.stderr if spec.stderr == "capture" else None,

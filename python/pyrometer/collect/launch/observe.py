@@ -20,7 +20,7 @@ from pyrometer.collect.host.facts import descendants
 from pyrometer.collect.host.memory import MemoryWatch, ballast_command, missed
 from pyrometer.collect.host.neighbours import Companions, ended_after
 from pyrometer.collect.host.takers import Used, process_table, takers
-from pyrometer.collect.launch import cluster, process
+from pyrometer.collect.launch import cluster, process, shipping
 from pyrometer.collect.launch.environment import properties_text
 from pyrometer.collect.launch.finish import judge
 from pyrometer.collect.launch.launch import Launch, describe_command
@@ -129,6 +129,7 @@ def observe(launch: Launch, probes: Sequence[Probe], record: Record, watch: Watc
     record.manifest.doubts.extend(launch.doubts)
     _describe(record, launch)
     _note_limited_disk(launch, record)
+    shipping.prepare(launch, record)
     record.paths.agent_properties.write_text(properties_text(launch.agent), encoding="utf-8")
     if launch.drop_caches:
         with record.phase("drop cache"):
@@ -159,6 +160,7 @@ def observe(launch: Launch, probes: Sequence[Probe], record: Record, watch: Watc
                 _note_takers(record, others)
                 report_companions(launch, record, companions, memory)
                 _drain(probes, record, [*before, *companions.pids])
+                shipping.take(record)
         judge(record, launch, probes, ending)
     record.manifest.doubts.extend(changed)
     if stay:

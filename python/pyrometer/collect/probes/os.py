@@ -33,7 +33,7 @@ from pyrometer.store.paths import RunPaths
 def needs(paths: RunPaths) -> Needs:
     """Have JVMs and Python workers of the application write slots."""
     return Needs(
-        agent={"context": "on"},
+        agent={"context": "on", "probe.tree": "on"},
         environment={"PYROMETER_CONTEXT_DIR": str(plain(paths.raw))},
         python_path=(str(plain(HOOK)),),
     )

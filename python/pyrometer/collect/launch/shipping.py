@@ -1,0 +1,58 @@
+"""What executors on other hosts recorded: waited for, within bounds, and taken into the run."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+
+from pyrometer.collect.launch.launch import Launch
+from pyrometer.collect.launch.record import Record, processes
+from pyrometer.core.errors import PyrometerError
+from pyrometer.store.manifest import Shipped
+from pyrometer.store.shipped import folder_of, join_shipped, open_streams, part
+
+WAIT_S = 10.0
+"""Longest time for the last chunks: agents that are alive need a round, and no agent needs two."""
+
+_GLANCE_S = 0.25
+
+
+def prepare(launch: Launch, record: Record) -> None:
+    """Make the folder that agents ship to, where it is one of the run."""
+    if "ship.cluster.to" in launch.agent:
+        record.paths.chunks.mkdir(exist_ok=True)
+
+
+def take(record: Record, clock: Callable[[], float] = time.monotonic) -> None:
+    """Wait for the last chunks of this run's executors, and make raw files of all that came.
+
+    What comes later is joined by the next ingest. What is missing is doubted there, too.
+    """
+    record.manifest.shipped = _shipped(record)
+    deadline = clock() + WAIT_S
+    while _is_open(record) and clock() < deadline:
+        time.sleep(_GLANCE_S)
+    with contextlib.suppress(OSError):
+        # Of a run whose executors shipped nothing there.
+        record.paths.chunks.rmdir()
+    if record.manifest.shipped:
+        record.save()
+        try:
+            join_shipped(record.paths)
+        except (PyrometerError, OSError) as error:
+            record.doubt("chunks_unjoined", f"{record.paths.chunks}: {error}")
+
+
+def _shipped(record: Record) -> list[Shipped]:
+    found = [
+        Shipped(app_id=str(jvm["app_id"]), to=str(jvm["ship_to"]))
+        for jvm in processes(record.paths)
+        if jvm.get("app_id") and jvm.get("ship_to") and jvm.get("role") == "driver"
+    ]
+    return list({one.app_id: one for one in found}.values())
+
+
+def _is_open(record: Record) -> bool:
+    folders = ((folder_of(one.to), one.app_id) for one in record.manifest.shipped)
+    return any(store and open_streams(store / part(app))[1] for store, app in folders)

@@ -1,0 +1,173 @@
+"""Streams that agents shipped from the hosts of executors: into a run, and to raw files."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pyrometer.core import schema
+from pyrometer.core.doubt import Doubt
+from pyrometer.core.errors import PyrometerError
+from pyrometer.store import manifest as manifests
+from pyrometer.store.chunks import Stream, join_chunks
+from pyrometer.store.ingest import native
+from pyrometer.store.manifest import Shipped
+from pyrometer.store.paths import RunPaths
+
+_MAGIC = b"PYROCHNK"
+_HEAD_BYTES = 16
+_HEADER_MOST = 64 << 10
+
+
+def folder_of(place: str) -> Path | None:
+    """Give the folder that executors ship to; ``None`` if it is a store of another kind.
+
+    Examples
+    --------
+    >>> folder_of("file:///mnt/a b"), folder_of("/mnt/x"), folder_of("s3://bucket/x")
+    (PosixPath('/mnt/a b'), PosixPath('/mnt/x'), None)
+    """
+    path = place.removeprefix("file://")
+    return Path(path) if path.startswith("/") else None
+
+
+def part(name: str) -> str:
+    """Write a name as part of a chunk's path, as agents do; names of 180 bytes at most.
+
+    Examples
+    --------
+    >>> part("app-1"), part("../a b")
+    ('app-1', '%2E.%2Fa%20b')
+    """
+    escaped = re.sub(
+        r"[^A-Za-z0-9_.-]", lambda found: "".join(f"%{b:02X}" for b in found[0].encode()), name
+    )
+    return re.sub(r"\A\.", "%2E", escaped)
+
+
+def is_last(chunk: Path) -> bool:
+    """Whether a stream had ended with a chunk; false of what is no chunk."""
+    try:
+        with chunk.open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+            length = int.from_bytes(head[12:16], "little")
+            if not head.startswith(_MAGIC) or length > _HEADER_MOST:
+                return False
+            header = json.loads(file.read(length))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(header, dict) and header.get("last") is True
+
+
+def open_streams(folder: Path) -> tuple[int, int]:
+    """Count the streams below a folder of a store: all, and those that have no end yet."""
+    newest = [max(chunks) for _, chunks in _streams(folder)]
+    return len(newest), sum(not is_last(chunk) for chunk in newest)
+
+
+def take_shipped(paths: RunPaths, shipped: Sequence[Shipped]) -> None:
+    """Copy into the run what arrived of its applications in stores elsewhere.
+
+    Streams whose files are complete already are left out. A store that cannot be read has no part
+    in it: what is missing shows when its streams are joined, or do not appear.
+    """
+    for one in shipped:
+        store = folder_of(one.to)
+        if store is None or _same(store, paths.chunks):
+            continue
+        for stream, chunks in _streams(store / part(one.app_id)):
+            own = paths.chunks / stream.relative_to(store)
+            if not own.exists() and (paths.shipped / stream.relative_to(store)).exists():
+                continue
+            own.mkdir(parents=True, exist_ok=True)
+            for chunk in chunks:
+                if not (own / chunk.name).exists():
+                    _copy(chunk, own / chunk.name)
+
+
+def join_shipped(paths: RunPaths) -> list[Doubt]:
+    """Make raw files of everything that was shipped for a run by now.
+
+    Chunks of streams that are complete are removed: their files are what is kept, and redacted.
+
+    Returns
+    -------
+    list of Doubt
+        What is missing, what cannot be had from here, and what is on clocks of other hosts.
+    """
+    manifest = _manifest(paths)
+    shipped = [] if manifest is None else manifest.shipped
+    doubts = [
+        schema.doubt("chunks_elsewhere", f"Executors of {one.app_id} shipped to {one.to}.")
+        for one in shipped
+        if folder_of(one.to) is None
+    ]
+    with contextlib.suppress(OSError):
+        take_shipped(paths, shipped)
+    if not paths.chunks.is_dir():
+        return [*doubts, *_other_clocks(paths, manifest)]
+    joined = join_chunks(paths.chunks, paths.shipped)
+    doubts += joined.doubts
+    for stream in joined.streams:
+        if _complete(stream):
+            shutil.rmtree(paths.chunks / stream.path, ignore_errors=True)
+    return [*doubts, *_other_clocks(paths, manifest)]
+
+
+def redact_shipped(paths: RunPaths) -> None:
+    """Strike secrets out of the files that were made of chunks.
+
+    Raises
+    ------
+    ValueError, OSError
+        If a file cannot be read or replaced.
+    """
+    files = [str(one) for one in sorted(paths.shipped.rglob("*")) if one.is_file()]
+    native().redact_files(files)
+
+
+def _complete(stream: Stream) -> bool:
+    missing = stream.missing_count or stream.missing_bytes or stream.damaged_count
+    return stream.ended and stream.problem is None and not missing
+
+
+def _streams(folder: Path) -> Iterator[tuple[Path, list[Path]]]:
+    """Give folders that hold chunks, and those; links are not followed."""
+    for chunk_folder in sorted({chunk.parent for chunk in folder.rglob("*.chunk")}):
+        chunks = [
+            one for one in chunk_folder.glob("*.chunk") if one.is_file() and not one.is_symlink()
+        ]
+        if chunks:
+            yield chunk_folder, sorted(chunks)
+
+
+def _copy(source: Path, target: Path) -> None:
+    temporary = target.with_name(f".{target.name}.tmp")
+    shutil.copyfile(source, temporary, follow_symlinks=False)
+    temporary.replace(target)
+
+
+def _same(one: Path, other: Path) -> bool:
+    return one.resolve() == other.resolve()
+
+
+def _manifest(paths: RunPaths) -> manifests.Manifest | None:
+    try:
+        return manifests.read_manifest(paths.root)
+    except PyrometerError:
+        return None
+
+
+def _other_clocks(paths: RunPaths, manifest: manifests.Manifest | None) -> list[Doubt]:
+    """Doubt times of hosts that are not the driver's."""
+    here = None if manifest is None else manifest.host.hostname
+    hosts = {folder.name for folder in paths.shipped.glob("*/*/*/*") if folder.is_dir()}
+    others = sorted(hosts - ({part(here)} if here else set()))
+    if not others:
+        return []
+    named = ", ".join(others[:5]) + (f" and {len(others) - 5} more" if others[5:] else "")
+    return [schema.doubt("shipped_other_clock", f"Shipped from {named}.")]
