@@ -8,6 +8,10 @@ CORE := python/pyrometer/_core.abi3.so
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 HOST_ARCH := $(shell uname -m)
 ARCH ?= $(HOST_ARCH)
+# Programs that the plugin's jar holds, by the names that async-profiler has for machines.
+natives_of = build/natives/$(if $(filter aarch64,$(1)),linux-arm64,linux-x64)
+HOST_NATIVES := $(call natives_of,$(HOST_ARCH))
+NATIVES := $(call natives_of,$(ARCH))
 RUST_SOURCES := $(shell find crates schema -type f -not -path '*/target/*' 2>/dev/null) Cargo.toml Cargo.lock
 jvm_sources = $(shell find jvm/$(1) -type f -not -path '*/target/*' 2>/dev/null)
 JVM_MODULES := plugin workloads
@@ -59,11 +63,13 @@ $(VENV)-remote/.installed: $(VENV)/.requirements requirements/remote.txt
 	@touch $@
 
 # Together, so that they agree on the features of the crates that they share (docs/adr/0005).
-$(BUNDLED)/pyro-probe $(CORE) &: $(RUST_SOURCES)
-	@mkdir -p $(BUNDLED)
-	$(STEP) native cargo build --locked --release -p pyro-py -p pyro-probe
+$(BUNDLED)/pyro-probe $(CORE) $(HOST_NATIVES)/pyro-agent &: $(RUST_SOURCES)
+	@mkdir -p $(BUNDLED) $(HOST_NATIVES)
+	$(STEP) native cargo build --locked --release -p pyro-py -p pyro-probe -p pyro-agent
 	@strip -o $(BUNDLED)/pyro-probe.tmp $(TARGET_DIR)/release/pyro-probe && mv $(BUNDLED)/pyro-probe.tmp $(BUNDLED)/pyro-probe
 	@cp $(TARGET_DIR)/release/lib_core.so $(CORE).tmp && mv $(CORE).tmp $(CORE)
+	@cp $(BUNDLED)/pyro-probe $(HOST_NATIVES)/pyro-probe
+	@strip -o build/pyro-agent.tmp $(TARGET_DIR)/release/pyro-agent && mv build/pyro-agent.tmp $(HOST_NATIVES)/pyro-agent
 
 bpf: ## Compile the probe's BPF programs, which are committed (needs clang 14)
 	@$(PYTHON) tools/build_bpf.py
@@ -71,7 +77,7 @@ bpf: ## Compile the probe's BPF programs, which are committed (needs clang 14)
 check-bpf: ## Compile the BPF programs elsewhere and compare them with those committed
 	@$(PYTHON) tools/build_bpf.py --check
 
-$(BUNDLED)/pyrometer-plugin.jar: $(call jvm_sources,plugin)
+$(BUNDLED)/pyrometer-plugin.jar: $(call jvm_sources,plugin) $(NATIVES)/pyro-agent
 $(BUNDLED)/pyrometer-workloads.jar: $(call jvm_sources,workloads)
 # One after the other: Maven's repository is not made for two at once.
 $(BUNDLED)/pyrometer-workloads.jar: | $(BUNDLED)/pyrometer-plugin.jar
@@ -239,7 +245,14 @@ $(VENV)-wheel/.installed: requirements/wheel.txt
 
 $(WHEEL_PROBE): export CARGO_TARGET_$(shell echo $(TRIPLE) | tr a-z- A-Z_)_LINKER := $(LINKER)
 $(WHEEL_PROBE): $(RUST_SOURCES)
-	$(STEP) probe cargo build --locked --release --target $(TRIPLE) -p pyro-probe --config 'profile.release.strip="symbols"'
+	$(STEP) probe cargo build --locked --release --target $(TRIPLE) -p pyro-probe -p pyro-agent --config 'profile.release.strip="symbols"'
+
+ifneq ($(ARCH),$(HOST_ARCH))
+$(NATIVES)/pyro-agent: $(WHEEL_PROBE)
+	@mkdir -p $(NATIVES)
+	@cp $(WHEEL_PROBE) $(NATIVES)/pyro-probe
+	@cp $(dir $(WHEEL_PROBE))pyro-agent $@
+endif
 
 wheel: ## Build the wheel into dist/ (for another machine: ARCH=aarch64)
 	@PYTHON=$(PYTHON) sh tools/check_tools.sh $(ARCH)
@@ -250,4 +263,4 @@ wheel: ## Build the wheel into dist/ (for another machine: ARCH=aarch64)
 	@ls dist/*$(ARCH).whl
 
 clean: ## Remove what was built (not the environments)
-	rm -rf target jvm/*/target $(BUNDLED) $(CORE) dist
+	rm -rf target build/natives jvm/*/target $(BUNDLED) $(CORE) dist

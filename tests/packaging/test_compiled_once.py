@@ -24,7 +24,8 @@ def crates(*selection: str) -> set[str]:
 
 
 def test_tests_use_the_crates_that_the_build_compiled() -> None:
-    built = crates("--edges", "no-dev", "-p", "pyro-py", "-p", "pyro-probe")
+    programs = ("-p", "pyro-py", "-p", "pyro-probe", "-p", "pyro-agent")
+    built = crates("--edges", "no-dev", *programs)
     tested = crates("--workspace")
     assert len(built) > 50
     assert built <= tested, "name the missing features in Cargo.toml, as for bitflags"

@@ -207,8 +207,8 @@ def wheel_parts(*, ask: bool = False) -> dict[str, list[Part]]:
     found = {}
     for file, said in declared()["part"].items():
         inside = [linked(name, ask=ask) for name in said.get("linked", ())]
-        if "crate" in said:
-            inside += crates(said["crate"])
+        for crate in said.get("crates", ()):
+            inside += [part for part in crates(crate) if part not in inside]
         if "pom" in said:
             inside += jars(ROOT / said["pom"])
         if "npm" in said and json.loads((ROOT / said["npm"]).read_text()).get("dependencies"):

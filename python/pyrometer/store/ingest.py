@@ -133,6 +133,12 @@ def _join_shipped(report: IngestReport, paths: RunPaths) -> bool:
     return paths.shipped.is_dir()
 
 
+def _probe_streams(paths: RunPaths) -> list[Path]:
+    from pyrometer.store.shipped import read_probe_streams
+
+    return read_probe_streams(paths)[0]
+
+
 def _redact_shipped(report: IngestReport, paths: RunPaths) -> None:
     """Strike secrets out of these files, now that they are read."""
     from pyrometer.store.shipped import redact_shipped
@@ -166,7 +172,7 @@ def _sources(paths: RunPaths, building: Path) -> list[tuple[str, list[str], Call
     source("jit log", jit, lambda: core.ingest_jit(_strings(jit), out))
     generated = paths.codegen_files()
     source("generated code", generated, lambda: core.ingest_codegen(_strings(generated), out))
-    streams = paths.probe_streams()
+    streams = _probe_streams(paths)
     source("probe", streams, lambda: core.ingest_probe(_strings(streams), out))
     # Last: which node drove a worker is read from the tables of the others.
     python = paths.python_files()

@@ -224,15 +224,7 @@ class ImportedFile(_Part):
 
 
 class Shipped(_Part):
-    """An application whose executors ship what they write.
-
-    Attributes
-    ----------
-    app_id : str
-        The application.
-    to : str
-        Folder or URL of the store.
-    """
+    """An application whose executors ship what they write, and the folder or URL they ship to."""
 
     app_id: str
     to: str

@@ -72,8 +72,12 @@ def open_streams(folder: Path) -> tuple[int, int]:
 def take_shipped(paths: RunPaths, shipped: Sequence[Shipped]) -> None:
     """Copy into the run what arrived of its applications in stores elsewhere.
 
-    Streams whose files are complete already are left out. A store that cannot be read has no part
-    in it: what is missing shows when its streams are joined, or do not appear.
+    Streams whose files are complete already are left out. The stores stay as they are.
+
+    Raises
+    ------
+    OSError
+        If a store cannot be read, or the run not written.
     """
     for one in shipped:
         store = folder_of(one.to)
@@ -81,7 +85,9 @@ def take_shipped(paths: RunPaths, shipped: Sequence[Shipped]) -> None:
             continue
         for stream, chunks in _streams(store / part(one.app_id)):
             own = paths.chunks / stream.relative_to(store)
-            if not own.exists() and (paths.shipped / stream.relative_to(store)).exists():
+            made = paths.shipped / stream.relative_to(store)
+            # Of a file that is replaced as a whole a newer version may have come.
+            if made.exists() and not own.exists() and stream.suffix != ".json":
                 continue
             own.mkdir(parents=True, exist_ok=True)
             for chunk in chunks:
@@ -106,16 +112,34 @@ def join_shipped(paths: RunPaths) -> list[Doubt]:
         for one in shipped
         if folder_of(one.to) is None
     ]
-    with contextlib.suppress(OSError):
+    try:
         take_shipped(paths, shipped)
+    except OSError as error:
+        doubts.append(schema.doubt("chunks_unjoined", f"{error.filename}: {error.strerror}"))
     if not paths.chunks.is_dir():
-        return [*doubts, *_other_clocks(paths, manifest)]
+        return [*doubts, *_unlike(paths, manifest)]
     joined = join_chunks(paths.chunks, paths.shipped)
     doubts += joined.doubts
     for stream in joined.streams:
         if _complete(stream):
-            shutil.rmtree(paths.chunks / stream.path, ignore_errors=True)
-    return [*doubts, *_other_clocks(paths, manifest)]
+            _remove(paths.chunks / stream.path, paths.chunks)
+    return [*doubts, *_unlike(paths, manifest)]
+
+
+def read_probe_streams(paths: RunPaths) -> tuple[list[Path], list[Path]]:
+    """Part the probes' streams into those that are read and those that are left in their folders.
+
+    Accounts are of one host, on one clock: of executors' probes only rows of threads and processes
+    on the driver's host join those of the launcher's own probe. Series are of the whole host, and
+    of one control group: two probes would have them twice.
+    """
+    here = _here(paths, _manifest(paths))
+    read, left = [], []
+    for stream in paths.probe_streams():
+        own = stream.parent == paths.raw
+        fits = stream.parent.name == here and not stream.name.endswith("-series.arrows")
+        (read if own or fits else left).append(stream)
+    return read, left
 
 
 def redact_shipped(paths: RunPaths) -> None:
@@ -128,6 +152,16 @@ def redact_shipped(paths: RunPaths) -> None:
     """
     files = [str(one) for one in sorted(paths.shipped.rglob("*")) if one.is_file()]
     native().redact_files(files)
+
+
+def _remove(stream: Path, store: Path) -> None:
+    """Remove the chunks of a stream, and the folders above that are empty then."""
+    shutil.rmtree(stream, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        for folder in stream.parents:
+            if folder == store:
+                break
+            folder.rmdir()
 
 
 def _complete(stream: Stream) -> bool:
@@ -162,12 +196,29 @@ def _manifest(paths: RunPaths) -> manifests.Manifest | None:
         return None
 
 
-def _other_clocks(paths: RunPaths, manifest: manifests.Manifest | None) -> list[Doubt]:
-    """Doubt times of hosts that are not the driver's."""
-    here = None if manifest is None else manifest.host.hostname
-    hosts = {folder.name for folder in paths.shipped.glob("*/*/*/*") if folder.is_dir()}
-    others = sorted(hosts - ({part(here)} if here else set()))
-    if not others:
-        return []
-    named = ", ".join(others[:5]) + (f" and {len(others) - 5} more" if others[5:] else "")
-    return [schema.doubt("shipped_other_clock", f"Shipped from {named}.")]
+def _hosts(paths: RunPaths) -> set[str]:
+    return {folder.name for folder in paths.shipped.glob("*/*/*/*") if folder.is_dir()}
+
+
+def _here(paths: RunPaths, manifest: manifests.Manifest | None) -> str | None:
+    """Name the driver's host as chunks do; without a manifest, the only one that shipped."""
+    if manifest is not None:
+        return part(manifest.host.hostname) if manifest.host.hostname else None
+    hosts = _hosts(paths)
+    return hosts.pop() if len(hosts) == 1 else None
+
+
+def _unlike(paths: RunPaths, manifest: manifests.Manifest | None) -> list[Doubt]:
+    """Doubt what comes from hosts that are not the driver's, and say what is not read."""
+    others = sorted(_hosts(paths) - {_here(paths, manifest)})
+    doubts = []
+    if others:
+        named = ", ".join(others[:5]) + (f" and {len(others) - 5} more" if others[5:] else "")
+        doubts.append(schema.doubt("shipped_other_clock", f"Shipped from {named}."))
+    _, left = read_probe_streams(paths)
+    if left:
+        count = len(left)
+        streams = "1 stream" if count == 1 else f"{count} streams"
+        message = f"{streams} of executors' probes stay in {paths.shipped.name}/."
+        doubts.append(schema.doubt("shipped_not_read", message))
+    return doubts

@@ -33,15 +33,15 @@ def take(record: Record, clock: Callable[[], float] = time.monotonic) -> None:
     deadline = clock() + WAIT_S
     while _is_open(record) and clock() < deadline:
         time.sleep(_GLANCE_S)
-    with contextlib.suppress(OSError):
-        # Of a run whose executors shipped nothing there.
-        record.paths.chunks.rmdir()
-    if record.manifest.shipped:
-        record.save()
-        try:
-            join_shipped(record.paths)
-        except (PyrometerError, OSError) as error:
-            record.doubt("chunks_unjoined", f"{record.paths.chunks}: {error}")
+    if not record.manifest.shipped:
+        with contextlib.suppress(OSError):
+            record.paths.chunks.rmdir()
+        return
+    record.save()
+    try:
+        join_shipped(record.paths)
+    except (PyrometerError, OSError) as error:
+        record.doubt("chunks_unjoined", f"{record.paths.chunks}: {error}")
 
 
 def _shipped(record: Record) -> list[Shipped]:

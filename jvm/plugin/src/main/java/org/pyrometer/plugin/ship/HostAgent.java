@@ -21,6 +21,7 @@ import org.pyrometer.plugin.jvm.Folders;
  * process recorded by {@code pyro-probe}. Both come out of the jar and outlive the JVM.
  */
 public final class HostAgent {
+  private static final String NATIVES = "/org/pyrometer/natives/";
   private static final String AGENT = "pyro-agent";
   private static final String PROBE = "pyro-probe";
 
@@ -40,7 +41,7 @@ public final class HostAgent {
 
   /** The one in the jar. */
   public HostAgent(Settings settings) {
-    this(settings, name -> HostAgent.class.getResourceAsStream("/" + platform() + "/" + name));
+    this(settings, name -> HostAgent.class.getResourceAsStream(NATIVES + platform() + "/" + name));
   }
 
   /** One whose programs come from elsewhere. */

@@ -1,0 +1,166 @@
+"""What the agent ships becomes files of a run: in time, later, and only what is of that run."""
+
+from __future__ import annotations
+
+import platform
+import signal
+import subprocess
+import time
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from pyrometer import _artifacts
+from pyrometer.store import Run, ingest_run
+from pyrometer.store.manifest import Host, Manifest, Shipped, Workload, write_manifest
+from pyrometer.store.paths import RunPaths
+from pyrometer.store.shipped import is_last, join_shipped, open_streams, read_probe_streams
+
+MACHINE = {"x86_64": "linux-x64", "aarch64": "linux-arm64"}
+GC = "".join(f"[{number}ns] line\n" for number in range(2000))
+SECRET = "hunter2"
+
+
+@pytest.fixture(scope="module")
+def agent(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The agent in the plugin's jar."""
+    name = f"org/pyrometer/natives/{MACHINE[platform.machine()]}/pyro-agent"
+    program = tmp_path_factory.mktemp("agent") / "pyro-agent"
+    with ZipFile(_artifacts.plugin_jar()) as jar:
+        program.write_bytes(jar.read(name))
+    program.chmod(0o700)
+    return program
+
+
+class Place:
+    """A run, a store elsewhere, and the folder of an executor."""
+
+    def __init__(self, folder: Path, agent: Path) -> None:
+        self.agent = agent
+        self.paths = RunPaths(folder / "run")
+        self.store = folder / "store"
+        self.host = folder / "host"
+        for made in (self.paths.raw, self.store, self.host):
+            made.mkdir(parents=True)
+        (self.host / "gc-7.log").write_text(GC)
+
+    def describe(self, to: str | None = None, hostname: str = "h") -> None:
+        manifest = Manifest(
+            run_id="r",
+            created_wall_ns=1,
+            pyrometer_version="0",
+            workload=Workload(),
+            profile="light",
+            host=Host(hostname=hostname),
+            shipped=[Shipped(app_id="app-1", to=to or f"file://{self.store}")],
+        )
+        write_manifest(self.paths.root, manifest)
+
+    def command(self, app: str, store: Path, *more: str) -> list[str]:
+        options = {"to": store, "raw-dir": self.host, "app": app, "executor": "1", "host": "h"}
+        words = [f"--{name}={value}" for name, value in options.items()]
+        return [str(self.agent), "ship", *words, "--every=0.1", *more]
+
+    def ship(self, app: str = "app-1", store: Path | None = None) -> None:
+        """Ship all: its writer has ended."""
+        ended = subprocess.Popen(["true"])
+        ended.wait()
+        command = self.command(app, store or self.store, f"--until-pid={ended.pid}")
+        subprocess.run(command, check=True)
+
+    def made(self, file: str) -> Path:
+        (path,) = self.paths.shipped.glob(f"app-1/1/*/h/{file}")
+        return path
+
+    def codes(self) -> set[str]:
+        return {doubt.code for doubt in join_shipped(self.paths)}
+
+
+@pytest.fixture
+def place(tmp_path: Path, agent: Path) -> Place:
+    return Place(tmp_path, agent)
+
+
+def listed(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_store_elsewhere_stays_and_only_the_runs_own_application_is_taken(place: Place) -> None:
+    place.ship("app-1")
+    (place.host / ".shipping.json").unlink()
+    place.ship("other")
+    place.describe()
+    before = listed(place.store)
+    assert open_streams(place.store / "app-1") == (2, 0)
+    for _ in range(2):
+        assert place.codes() == set()
+        assert place.made("gc-7.log").read_text() == GC
+        assert [folder.name for folder in place.paths.shipped.iterdir()] == ["app-1"]
+        assert listed(place.paths.chunks) == [], "a whole file needs its chunks no more"
+    assert listed(place.store) == before
+
+
+def test_what_comes_later_is_joined_by_the_next_ingest(place: Place) -> None:
+    place.paths.chunks.mkdir()
+    place.describe(str(place.paths.chunks))
+    first = subprocess.Popen(place.command("app-1", place.paths.chunks))
+    while not any(path.suffix == ".chunk" for path in listed(place.paths.chunks)):
+        time.sleep(0.05)
+    first.send_signal(signal.SIGTERM)
+    assert first.wait() == 0
+    assert "chunks_open" in place.codes()
+    assert place.made("gc-7.log").read_text() == GC
+    chunks = [one for one in listed(place.paths.chunks) if "gc-7.log" in str(one)]
+    assert chunks and not any(map(is_last, chunks))
+
+    with (place.host / "gc-7.log").open("a") as log:
+        log.write("cut")
+    place.ship(store=place.paths.chunks)
+    assert place.codes() == set()
+    assert place.made("gc-7.log").read_text() == GC + "cut"
+    assert listed(place.paths.chunks) == []
+    assert place.paths.chunks.is_dir(), "a late agent would find no store"
+
+
+def test_secrets_are_struck_out_of_joined_files_once_they_are_read(place: Place) -> None:
+    record = (
+        '{"k":"process","role":"executor","executor_id":"1","pid":7,"host":"h","app_id":"app-1",'
+        f'"mono_ns":5,"wall_ns":6,"input_arguments":["-Dmy.password={SECRET}"]}}\n'
+    )
+    (place.host / "plugin-executor-1-7.ndjson").write_text(record)
+    place.ship()
+    place.describe()
+    report = ingest_run(place.paths.root)
+    assert report.tables["processes"] == 1
+    with Run.open(place.paths.root) as run:
+        assert run.tables.query("SELECT executor_id, pid FROM processes") == [("1", 7)]
+    text = place.made("plugin-executor-1-7.ndjson").read_text()
+    assert SECRET not in text
+    assert "(redacted)" in text
+    assert not any(SECRET.encode() in path.read_bytes() for path in listed(place.paths.root))
+
+
+@pytest.mark.parametrize(("driver", "read"), [("h", 1), ("other", 0)])
+def test_of_executors_probes_only_the_drivers_host_is_read(
+    place: Place, driver: str, read: int
+) -> None:
+    for name in ("threads", "series"):
+        (place.host / f"probe-h-{name}.arrows").write_bytes(b"none")
+    (place.paths.raw / "probe-other-series.arrows").write_bytes(b"none")
+    place.ship()
+    place.describe(hostname=driver)
+    expected = {"shipped_not_read"} | (set() if read else {"shipped_other_clock"})
+    assert place.codes() == expected
+    taken, left = read_probe_streams(place.paths)
+    assert [path.name for path in taken[:1]] == ["probe-other-series.arrows"]
+    assert [path.name for path in taken[1:]] == ["probe-h-threads.arrows"] * read
+    assert len(taken) + len(left) == 3
+
+
+def test_a_store_that_cannot_be_read_from_here_is_named(place: Place) -> None:
+    place.describe("s3://bucket/prefix")
+    (doubt,) = join_shipped(place.paths)
+    assert doubt.code == "chunks_elsewhere"
+    assert "app-1" in doubt.message and "s3://bucket/prefix" in doubt.message
+    assert "raw/chunks" in doubt.remedy

@@ -1,0 +1,107 @@
+"""Where executors are told to ship to, and how long a run waits for them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from pyrometer.collect.launch import shipping
+from pyrometer.collect.launch.environment import ship_keys
+from pyrometer.collect.launch.launch import Launch
+from pyrometer.collect.launch.record import Record
+from pyrometer.collect.probes.base import Needs
+from pyrometer.core.errors import UsageError
+from pyrometer.store.manifest import Host, Manifest, Shipped, Workload
+from pyrometer.store.paths import RunPaths
+
+FIXTURE = Path(__file__).parents[2] / "fixtures" / "chunks"
+PATHS = RunPaths(Path("/runs/one"))
+PLUGIN = Needs(agent={"plugin": "on"})
+
+
+def test_executors_of_a_cluster_ship_into_the_run() -> None:
+    assert ship_keys(PLUGIN, PATHS, {}, False) == {"ship.cluster.to": "/runs/one/raw/chunks"}
+    assert ship_keys(PLUGIN, PATHS, {}, True) == {}, "our own cluster is on this machine"
+    assert ship_keys(Needs(agent={"plugin": "off"}), PATHS, {}, False) == {}
+
+
+@pytest.mark.parametrize("place", ["/mnt/shared", "file:///mnt/shared", "s3://bucket/prefix"])
+def test_the_user_says_where_to(place: str) -> None:
+    asked = {"PYROMETER_SHIP_TO": place}
+    for ours in (True, False):
+        assert ship_keys(PLUGIN, PATHS, asked, ours) == {"ship.to": place}
+
+
+def test_a_place_that_each_host_would_look_for_elsewhere_is_refused() -> None:
+    with pytest.raises(UsageError, match="PYROMETER_SHIP_TO=chunks: "):
+        ship_keys(PLUGIN, PATHS, {"PYROMETER_SHIP_TO": "chunks"}, False)
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Record:
+    paths = RunPaths(tmp_path / "run")
+    paths.raw.mkdir(parents=True)
+    manifest = Manifest(
+        run_id="r", created_wall_ns=1, pyrometer_version="0", workload=Workload(),
+        profile="light", host=Host(hostname="h"),
+    )  # fmt: skip
+    return Record(paths, manifest)
+
+
+def driver(record: Record, to: str | None) -> None:
+    """What the plugin of a driver says of itself."""
+    said = {"k": "process", "role": "driver", "pid": 7, "app_id": "app-1", "ship_to": to}
+    line = json.dumps(said, separators=(",", ":"))
+    (record.paths.raw / "plugin-driver-driver-7.ndjson").write_text(f"{line}\n")
+
+
+def glances(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Have waiting take no time, and count it."""
+    waited: list[float] = []
+    monkeypatch.setattr("pyrometer.collect.launch.shipping.time.sleep", waited.append)
+    return waited
+
+
+def test_the_last_chunks_are_waited_for_within_bounds(
+    record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = tmp_path / "store"
+    shutil.copytree(FIXTURE, store)
+    driver(record, f"file://{store}")
+    waited = glances(monkeypatch)
+    shipping.take(record, clock=iter(count(0.0, 1.0)).__next__)
+    assert waited == [], "all streams have ended"
+    assert record.manifest.shipped == [Shipped(app_id="app-1", to=f"file://{store}")]
+    assert record.paths.gc_logs()[0].read_text().startswith("line 0\n")
+
+    (last,) = store.glob("app-1/1/*/h/gc-7.log/*2.chunk")
+    last.unlink()
+    shipping.take(record, clock=iter(count(0.0, 1.0)).__next__)
+    assert 8 <= len(waited) <= 10, "its end never came"
+
+
+def test_a_run_whose_executors_ship_nothing_has_no_folder_for_it(
+    record: Record, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited = glances(monkeypatch)
+    launch = Launch(argv=("x",), env={}, agent={"ship.cluster.to": "/r"}, kind="submit")
+    shipping.prepare(launch, record)
+    assert record.paths.chunks.is_dir()
+    driver(record, None)
+    shipping.take(record)
+    assert not record.paths.chunks.exists()
+    assert (record.manifest.shipped, waited) == ([], [])
+
+
+def test_an_object_store_is_not_waited_for(
+    record: Record, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited = glances(monkeypatch)
+    driver(record, "s3://bucket/prefix")
+    shipping.take(record)
+    assert waited == []
+    assert record.manifest.shipped[0].to == "s3://bucket/prefix"
