@@ -19,7 +19,7 @@ fn program() -> PathBuf {
 fn recorder(folder: &Path) -> PathBuf {
     let probe = folder.join("probe");
     let text = "#!/bin/sh\n\
-        all=\"$*\"\n\
+        all=\"$*\"; echo complaint >&2\n\
         while [ $# -gt 0 ]; do case $1 in --raw-dir) raw=$2;; esac; shift; done\n\
         trap 'echo end >> \"$raw/probe.log\"; exit 0' TERM\n\
         echo \"$all\" >> \"$raw/probe.log\"\n\
@@ -80,6 +80,7 @@ fn a_killed_writer_leaves_nothing_behind_and_all_has_arrived() {
     let root = format!("--root-pid {} --keeper-pid", writer.id());
     assert!(log.contains(&root) && log.contains("--tier T1"), "{log}");
     assert!(log.ends_with("end\n"), "{log}");
+    assert_eq!(read("probe-h.log"), "complaint\n");
     let report: Value = serde_json::from_str(&read("agent-h.report.json")).unwrap();
     assert_eq!(report["end_reason"], "its writer ended");
     assert_eq!(report["recorder"]["state"], "ended");

@@ -97,9 +97,7 @@ def test_a_run_whose_executors_ship_nothing_has_no_folder_for_it(
     assert (record.manifest.shipped, waited) == ([], [])
 
 
-def test_an_object_store_is_not_waited_for(
-    record: Record, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_object_store_is_not_waited_for(record: Record, monkeypatch: pytest.MonkeyPatch) -> None:
     waited = glances(monkeypatch)
     driver(record, "s3://bucket/prefix")
     shipping.take(record)

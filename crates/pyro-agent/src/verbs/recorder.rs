@@ -1,7 +1,11 @@
 //! The probe, as a child.
 
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -9,6 +13,9 @@ use crate::args::Pace;
 
 /// The best tier for one process: what it costs the process itself is nothing.
 const TIER_OF_ONE: &str = "T1";
+
+/// Time for its last rows; then it is killed.
+const LAST_ROWS: Duration = Duration::from_secs(5);
 
 /// Whom it records, with all descendants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +36,7 @@ impl Recorder {
     /// Starts it; what went wrong is in its state.
     pub fn start(program: &Path, of: Of, pace: &Pace, host: &str, raw: &Path) -> Self {
         let own = std::process::id().to_string();
+        let host = host.replace('/', "_");
         let mut command = Command::new(program);
         let root = match of {
             Of::Us => own.clone(),
@@ -41,11 +49,12 @@ impl Recorder {
         let child = command
             .args(["--hz", &pace.hz.to_string()])
             .args(["--budget", &format!("{}%", pace.budget)])
-            .args(["--host", &host.replace('/', "_")])
+            .args(["--host", &host])
             .arg("--raw-dir")
             .arg(raw)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
+            .stderr(complaints(of, raw, &host))
             .spawn();
         match child {
             Ok(child) => Self {
@@ -74,14 +83,35 @@ impl Recorder {
         self.state.clone()
     }
 
-    /// Asks it to end, and waits until its last rows are written.
+    /// Asks it to end, and waits until its last rows are written, for a few seconds.
     pub fn stop(&mut self) {
         let Some(child) = &mut self.child else {
             return;
         };
         let pid = rustix::process::Pid::from_child(child);
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-        let _ = child.wait();
+        let deadline = Instant::now() + LAST_ROWS;
+        while matches!(child.try_wait(), Ok(None)) {
+            if Instant::now() >= deadline {
+                let _ = child.kill();
+                let _ = child.wait();
+                break;
+            }
+            sleep(Duration::from_millis(20));
+        }
         self.state();
     }
+}
+
+/// Where it complains: of one process into a file that is shipped, else where we do.
+fn complaints(of: Of, raw: &Path, host: &str) -> Stdio {
+    if of == Of::Us {
+        return Stdio::inherit();
+    }
+    let log = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(raw.join(format!("probe-{host}.log")));
+    log.map_or_else(|_| Stdio::null(), Stdio::from)
 }
