@@ -134,7 +134,8 @@ def read_probe_streams(paths: RunPaths) -> tuple[list[Path], list[Path]]:
     of one control group: two probes would have them twice.
     """
     here = _here(paths, _manifest(paths))
-    read, left = [], []
+    read: list[Path] = []
+    left: list[Path] = []
     for stream in paths.probe_streams():
         own = stream.parent == paths.raw
         fits = stream.parent.name == here and not stream.name.endswith("-series.arrows")

@@ -102,7 +102,7 @@ def test_a_run_reads_what_its_executors_shipped(tmp_path: Path) -> None:
         rows = run.tables.query("SELECT count(*), count(DISTINCT (host, pid, tid, t_mono_ns))"
                                 " FROM thread_counters")  # fmt: skip
         assert rows[0][0] == rows[0][1] > 0
-    assert not [path for path in paths.shipped.rglob("probe-*")]
+    assert not list(paths.shipped.rglob("probe-*"))
     assert left_behind(shipped.app_id) == []
 
 

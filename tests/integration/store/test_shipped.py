@@ -112,7 +112,8 @@ def test_what_comes_later_is_joined_by_the_next_ingest(place: Place) -> None:
     assert "chunks_open" in place.codes()
     assert place.made("gc-7.log").read_text() == GC
     chunks = [one for one in listed(place.paths.chunks) if "gc-7.log" in str(one)]
-    assert chunks and not any(map(is_last, chunks))
+    assert chunks
+    assert not any(map(is_last, chunks))
 
     with (place.host / "gc-7.log").open("a") as log:
         log.write("cut")
@@ -162,5 +163,6 @@ def test_a_store_that_cannot_be_read_from_here_is_named(place: Place) -> None:
     place.describe("s3://bucket/prefix")
     (doubt,) = join_shipped(place.paths)
     assert doubt.code == "chunks_elsewhere"
-    assert "app-1" in doubt.message and "s3://bucket/prefix" in doubt.message
+    assert "app-1" in doubt.message
+    assert "s3://bucket/prefix" in doubt.message
     assert "raw/chunks" in doubt.remedy
