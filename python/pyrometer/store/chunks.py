@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from pyrometer.core import schema
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import UsageError
-from pyrometer.store.ingest import native
+from pyrometer.core.native import native
 
 
 class Stream(BaseModel):

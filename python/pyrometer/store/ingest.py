@@ -6,15 +6,14 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from pyrometer.core import schema
 from pyrometer.core.doubt import Doubt
-from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
-from pyrometer.core.installation import reinstall
+from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.core.json_text import parse_json
+from pyrometer.core.native import native as native
 from pyrometer.core.redaction import Redactor, redacted
 from pyrometer.store import manifest as manifests
 from pyrometer.store.elsewhere import told_once
@@ -64,23 +63,6 @@ class IngestReport:
             row["message"] = f"{name}: {row['message']}"
         self.raised.append(row)
         self.doubts.append(schema.known_doubt(row["code"], row["severity"], row["message"]))
-
-
-def native() -> Any:
-    """Give the native module.
-
-    Raises
-    ------
-    CapabilityError
-        If it is not built.
-    """
-    try:
-        return import_module("pyrometer._core")
-    except ImportError as error:
-        raise CapabilityError(
-            f"the native part of Pyrometer cannot be loaded: {error}",
-            reinstall(),
-        ) from error
 
 
 def ingest_run(run_dir: str | Path) -> IngestReport:

@@ -12,9 +12,9 @@ from pathlib import Path
 from pyrometer.core import schema
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import PyrometerError
+from pyrometer.core.native import native
 from pyrometer.store import manifest as manifests
 from pyrometer.store.chunks import Stream, join_chunks
-from pyrometer.store.ingest import native
 from pyrometer.store.manifest import Shipped
 from pyrometer.store.paths import RunPaths
 
