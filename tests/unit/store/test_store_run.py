@@ -218,7 +218,7 @@ def test_a_missing_native_part_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def absent(name: str) -> None:
         raise ImportError(name)
 
-    monkeypatch.setattr(ingest, "import_module", absent)
+    monkeypatch.setattr("pyrometer.core.native.import_module", absent)
     with pytest.raises(CapabilityError, match="native part") as missing:
         ingest.native()
     assert missing.value.remedy
