@@ -29,24 +29,23 @@ fn recorder(folder: &Path) -> PathBuf {
     probe
 }
 
-fn begin(folder: &Path, writer: &Child) {
+/// The agent of a folder, to be removed when this process has ended.
+fn agent(folder: &Path, writer: &Child) -> Command {
     fs::create_dir(folder.join("raw")).unwrap();
     fs::create_dir(folder.join("store")).unwrap();
-    let probe = recorder(folder);
-    let started = Command::new(program())
+    let mut agent = Command::new(program());
+    agent
         .args(["ship", "--app", "app", "--executor", "1", "--host", "h"])
-        .args(["--every", "0.1", "--detach", "--remove", "--free"])
+        .args(["--every", "0.1", "--remove", "--free"])
         .args(["--until-pid", &writer.id().to_string()])
         .arg("--to")
         .arg(folder.join("store"))
         .arg("--raw-dir")
         .arg(folder.join("raw"))
         .arg("--probe")
-        .arg(probe)
-        .stderr(Stdio::null())
-        .status()
-        .unwrap();
-    assert!(started.success());
+        .arg(recorder(folder))
+        .stderr(Stdio::null());
+    agent
 }
 
 fn wait_until<T>(mut look: impl FnMut() -> Option<T>) -> T {
@@ -63,8 +62,41 @@ fn a_killed_writer_leaves_nothing_behind_and_all_has_arrived() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path();
     let mut writer = Command::new("sleep").arg("600").spawn().unwrap();
-    begin(folder, &writer);
-    wait_until(|| folder.join("raw/probe.log").exists().then_some(()));
+    assert!(
+        agent(folder, &writer)
+            .arg("--detach")
+            .status()
+            .unwrap()
+            .success()
+    );
+    let arguments = wait_until(|| {
+        fs::read_to_string(folder.join("raw/probe.log"))
+            .ok()
+            .filter(|log| log.ends_with('\n'))
+    });
+    let keeper = arguments
+        .split(' ')
+        .skip_while(|word| *word != "--keeper-pid")
+        .nth(1)
+        .unwrap();
+    let about = |file: &str| fs::read_to_string(format!("/proc/{keeper}/{file}")).unwrap();
+    assert_eq!(
+        about("oom_score_adj"),
+        "1000\n",
+        "memory is short: it goes first"
+    );
+    let session = about("stat")
+        .split(") ")
+        .nth(1)
+        .unwrap()
+        .split(' ')
+        .nth(3)
+        .unwrap()
+        .to_owned();
+    assert_eq!(
+        session, keeper,
+        "what ends the session of its starter does not reach it"
+    );
     fs::write(folder.join("raw/gc-7.log"), "one\ntw").unwrap();
     writer.kill().unwrap();
     writer.wait().unwrap();
@@ -84,4 +116,57 @@ fn a_killed_writer_leaves_nothing_behind_and_all_has_arrived() {
     let report: Value = serde_json::from_str(&read("agent-h.report.json")).unwrap();
     assert_eq!(report["end_reason"], "its writer ended");
     assert_eq!(report["recorder"]["state"], "ended");
+}
+
+fn ask_to_stop(agent: &Child) {
+    let pid = rustix::process::Pid::from_child(agent);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+}
+
+#[test]
+fn a_service_that_ends_the_agent_first_and_its_writer_then_leaves_nothing_behind() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let mut writer = Command::new("sleep").arg("600").spawn().unwrap();
+    let mut agent = agent(folder, &writer).spawn().unwrap();
+    wait_until(|| folder.join("raw/probe.log").exists().then_some(()));
+    ask_to_stop(&agent);
+    sleep(Duration::from_millis(300));
+    writer.kill().unwrap();
+    writer.wait().unwrap();
+    assert!(agent.wait().unwrap().success());
+    assert!(!folder.join("raw").exists());
+}
+
+#[test]
+fn an_agent_that_is_asked_to_stop_leaves_the_folder_to_its_writer() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let mut writer = Command::new("sleep").arg("600").spawn().unwrap();
+    let mut agent = agent(folder, &writer).spawn().unwrap();
+    wait_until(|| folder.join("raw/probe.log").exists().then_some(()));
+    ask_to_stop(&agent);
+    assert!(agent.wait().unwrap().success());
+    assert!(folder.join("raw/probe.log").exists());
+    writer.kill().unwrap();
+    writer.wait().unwrap();
+}
+
+#[test]
+fn another_folder_of_the_same_name_stays() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let mut writer = Command::new("sleep").arg("600").spawn().unwrap();
+    let mut agent = agent(folder, &writer).spawn().unwrap();
+    wait_until(|| folder.join("raw/probe.log").exists().then_some(()));
+    fs::rename(folder.join("raw"), folder.join("moved")).unwrap();
+    fs::create_dir(folder.join("raw")).unwrap();
+    fs::write(folder.join("raw/other"), "precious").unwrap();
+    assert!(agent.wait().unwrap().success());
+    assert_eq!(
+        fs::read_to_string(folder.join("raw/other")).unwrap(),
+        "precious"
+    );
+    writer.kill().unwrap();
+    writer.wait().unwrap();
 }

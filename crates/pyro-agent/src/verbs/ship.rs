@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -17,6 +18,9 @@ const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A writer that has ended is noticed within this time.
 const GLANCE: Duration = Duration::from_millis(200);
+
+/// Whoever ends us with our writer, such as a service that stops, may reach us first: its end is waited for so long.
+const WITH_THE_WRITER: Duration = Duration::from_secs(5);
 
 /// Ships a folder until its writer has ended, it is removed, or SIGTERM comes.
 ///
@@ -43,6 +47,9 @@ pub fn ship(options: &ShipOptions) -> Result<(), String> {
         match reason {
             Some(reason) if !round.waiting || given_up => break reason,
             _ if asked_to_stop(&stop, options, &writer, ended_since.is_none()) => {
+                if ended_since.is_none() && options.remove && ends_too(writer.as_ref()) {
+                    continue;
+                }
                 break "asked to stop";
             }
             _ => {}
@@ -57,7 +64,7 @@ pub fn ship(options: &ShipOptions) -> Result<(), String> {
             options.raw_dir.display()
         ));
     }
-    if options.remove && ended_since.is_some() {
+    if options.remove && ended_since.is_some() && session.is_there() {
         let _ = fs::remove_dir_all(&options.raw_dir);
     }
     session.complete()
@@ -75,6 +82,18 @@ fn asked_to_stop(stop: &Stop, options: &ShipOptions, writer: &Option<Writer>, li
         }
     }
     false
+}
+
+/// Whether the writer ends as well, within a few seconds: then nothing is to stay of the folder.
+fn ends_too(writer: Option<&Writer>) -> bool {
+    let begun = Instant::now();
+    while writer.is_some_and(Writer::is_there) {
+        if begun.elapsed() >= WITH_THE_WRITER {
+            return false;
+        }
+        sleep(GLANCE);
+    }
+    writer.is_some()
 }
 
 fn recorder(options: &ShipOptions) -> Option<Recorder> {
