@@ -19,7 +19,7 @@ OWN_PLACE = "executor_raw_dir"
 # keep the time that one takes proportional to its length.
 _SAID = re.compile(
     rf"(?>(?s:.*?)\b(?P<place>executor/-?[0-9]+|{OWN_PLACE}): )executor (?P<id>\S+) on"
-    r" (?P<host>\S*) cannot write to (?>(?P<raw>.+?); its records are in )(?P<folder>.+):"
+    r" (?P<host>\S*) (?:has no agent: )?(?>(?P<why>(?s:.+?)); its records are in )(?P<folder>.+):"
     r" copy them into the raw folder and ingest again"
 )
 
@@ -43,6 +43,7 @@ def told_once(raised: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     rest: list[dict[str, Any]] = []
     brought: set[str] = set()
     told: dict[str, str] = {}
+    why: dict[str, str] = {}
     for one in raised:
         said = _SAID.fullmatch(one["message"]) if one["code"] == "plugin_error" else None
         if said is None:
@@ -51,10 +52,18 @@ def told_once(raised: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             brought.add(said["folder"])
         else:
             told[said["folder"]] = f"executor {said['id']}: {said['host']}:{said['folder']}"
-    missing = [text for folder, text in told.items() if folder not in brought]
+            why[said["folder"]] = " ".join(said["why"].split())
+    missing = [folder for folder in told if folder not in brought]
     if missing:
-        more = len(missing) - SHOWN
-        named = "; ".join(missing[:SHOWN]) + (f"; and {more} more" if more > 0 else "")
-        text = f"{len(missing)} executor(s) could not write to the raw folder: {named}"
+        named = _some([told[folder] for folder in missing])
+        reasons = _some(list(dict.fromkeys(why[folder] for folder in missing)))
+        text = (
+            f"{len(missing)} executor(s) kept their records on their hosts: {named}. Why: {reasons}"
+        )
         rest.append({"code": CODE, "severity": schema.doubt(CODE, text).severity, "message": text})
     return rest
+
+
+def _some(texts: Sequence[str]) -> str:
+    more = len(texts) - SHOWN
+    return "; ".join(texts[:SHOWN]) + (f"; and {more} more" if more > 0 else "")

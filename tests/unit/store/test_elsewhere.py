@@ -49,8 +49,9 @@ def test_all_of_them_are_one_doubt(run: RunPaths) -> None:
     assert [doubt.code for doubt in doubts] == ["plugin_error", CODE]
     assert doubts[1].severity == "error"
     assert doubts[1].message.endswith(
-        "2 executor(s) could not write to the raw folder:"
-        " executor 0: w-0:/tmp/pyrometer-app-0-9; executor 1: w-1:/tmp/pyrometer-app-1-9"
+        "2 executor(s) kept their records on their hosts:"
+        " executor 0: w-0:/tmp/pyrometer-app-0-9; executor 1: w-1:/tmp/pyrometer-app-1-9."
+        " Why: cannot write to /r: x/raw"
     )
 
 
@@ -75,7 +76,20 @@ def test_of_many_the_first_are_named() -> None:
     ]
     (doubt,) = told_once(raised)
     assert f"{SHOWN + 3} executor(s)" in doubt["message"]
-    assert doubt["message"].endswith("; and 3 more")
+    assert "; and 3 more. Why: cannot" in doubt["message"]
+
+
+def test_why_there_is_no_agent_is_said_once() -> None:
+    raised = []
+    for n in (1, 2):
+        told = str(said(n, "")["message"])
+        words = "has no agent: the agent ended with code 1:\n no such store"
+        message = f"executor/{n}: {told.replace('cannot write to /r: x/raw', words)}"
+        raised.append({"code": "plugin_error", "severity": "warning", "message": message})
+    (doubt,) = told_once(raised)
+    assert doubt["code"] == CODE
+    assert doubt["message"].startswith("2 executor(s) kept their records on their hosts: ")
+    assert doubt["message"].endswith("9. Why: the agent ended with code 1: no such store")
 
 
 def test_a_long_message_takes_no_long_time() -> None:
