@@ -23,6 +23,7 @@ from pyrometer.store.iteration_lines import read_iterations
 from pyrometer.store.paths import RunPaths, raw_states
 from pyrometer.store.python_samples import ingest_python
 from pyrometer.store.remote.opened import in_addresses
+from pyrometer.store.shipped import join_shipped, read_probe_streams, redact_shipped
 from pyrometer.store.tables import write_rows
 from pyrometer.store.tables_folder import STAMP, replaced_tables
 
@@ -82,14 +83,15 @@ def ingest_run(run_dir: str | Path) -> IngestReport:
     report = IngestReport(paths.tables)
     with replaced_tables(paths.tables, known=_is_run(paths)) as building:
         started_wall_ns = time.time_ns()
-        raw_bytes = sum(state.st_size for state in raw_states(paths.raw))
         if not Redactor.of(_command(paths)).teach():
             report.note(
                 "secrets_kept",
                 "spark.redaction.regex or spark.redaction.string.regex of the command is a pattern"
                 " that only Java understands: what it alone calls secret is kept",
             )
-        shipped = _join_shipped(report, paths)
+        shipped = _join_shipped(report, paths, started_wall_ns)
+        # As found: what grows while it is read is new. Shipped files change by our hand alone.
+        raw_bytes = _bytes(paths.raw) - _bytes(paths.shipped)
         for name, files, read in _sources(paths, building):
             if files:
                 _guarded(report, name, files, read)
@@ -99,32 +101,26 @@ def ingest_run(run_dir: str | Path) -> IngestReport:
             report.tables["iterations"] = len(rows)
         if shipped:
             _redact_shipped(report, paths)
-        _seal(report, building, started_wall_ns, raw_bytes)
+        _seal(report, building, started_wall_ns, raw_bytes + _bytes(paths.shipped))
     return report
 
 
-def _join_shipped(report: IngestReport, paths: RunPaths) -> bool:
-    """Make raw files of the chunks that have arrived; whether there are any."""
-    from pyrometer.store.shipped import join_shipped
+def _bytes(folder: Path) -> int:
+    return sum(state.st_size for state in raw_states(folder))
 
+
+def _join_shipped(report: IngestReport, paths: RunPaths, as_of_ns: int) -> bool:
+    """Make raw files of the chunks that have arrived; whether there are any."""
     try:
-        for doubt in join_shipped(paths):
+        for doubt in join_shipped(paths, as_of_ns):
             report.note(doubt.code, doubt.message)
     except (PyrometerError, OSError) as error:
         report.note("chunks_unjoined", f"{paths.chunks}: {error}")
     return paths.shipped.is_dir()
 
 
-def _probe_streams(paths: RunPaths) -> list[Path]:
-    from pyrometer.store.shipped import read_probe_streams
-
-    return read_probe_streams(paths)[0]
-
-
 def _redact_shipped(report: IngestReport, paths: RunPaths) -> None:
     """Strike secrets out of these files, now that they are read."""
-    from pyrometer.store.shipped import redact_shipped
-
     try:
         redact_shipped(paths)
     except Exception as error:
@@ -154,7 +150,7 @@ def _sources(paths: RunPaths, building: Path) -> list[tuple[str, list[str], Call
     source("jit log", jit, lambda: core.ingest_jit(_strings(jit), out))
     generated = paths.codegen_files()
     source("generated code", generated, lambda: core.ingest_codegen(_strings(generated), out))
-    streams = _probe_streams(paths)
+    streams, _ = read_probe_streams(paths)
     source("probe", streams, lambda: core.ingest_probe(_strings(streams), out))
     # Last: which node drove a worker is read from the tables of the others.
     python = paths.python_files()

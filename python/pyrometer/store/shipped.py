@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
+import os
 import re
 import shutil
 from collections.abc import Iterator, Sequence
@@ -17,6 +19,7 @@ from pyrometer.store import manifest as manifests
 from pyrometer.store.chunks import Stream, join_chunks
 from pyrometer.store.manifest import Shipped
 from pyrometer.store.paths import RunPaths
+from pyrometer.store.private import keep_private
 
 _MAGIC = b"PYROCHNK"
 _HEAD_BYTES = 16
@@ -69,10 +72,19 @@ def open_streams(folder: Path) -> tuple[int, int]:
     return len(newest), sum(not is_last(chunk) for chunk in newest)
 
 
-def take_shipped(paths: RunPaths, shipped: Sequence[Shipped]) -> None:
+def take_shipped(paths: RunPaths, shipped: Sequence[Shipped], as_of_ns: int) -> None:
     """Copy into the run what arrived of its applications in stores elsewhere.
 
     Streams whose files are complete already are left out. The stores stay as they are.
+
+    Parameters
+    ----------
+    paths : RunPaths
+        Of the run.
+    shipped : sequence of Shipped
+        Its applications, and their stores.
+    as_of_ns : int
+        Time that copies bear, Unix.
 
     Raises
     ------
@@ -92,13 +104,21 @@ def take_shipped(paths: RunPaths, shipped: Sequence[Shipped]) -> None:
             own.mkdir(parents=True, exist_ok=True)
             for chunk in chunks:
                 if not (own / chunk.name).exists():
-                    _copy(chunk, own / chunk.name)
+                    _copy(chunk, own / chunk.name, as_of_ns)
 
 
-def join_shipped(paths: RunPaths) -> list[Doubt]:
+def join_shipped(paths: RunPaths, as_of_ns: int) -> list[Doubt]:
     """Make raw files of everything that was shipped for a run by now.
 
     Chunks of streams that are complete are removed: their files are what is kept, and redacted.
+
+    Parameters
+    ----------
+    paths : RunPaths
+        Of the run.
+    as_of_ns : int
+        When that was begun, Unix time: what is made bears no later one, so that only what arrives
+        afterwards is newer than tables that were begun then.
 
     Returns
     -------
@@ -112,17 +132,24 @@ def join_shipped(paths: RunPaths) -> list[Doubt]:
         for one in shipped
         if folder_of(one.to) is None
     ]
-    try:
-        take_shipped(paths, shipped)
-    except OSError as error:
-        doubts.append(schema.doubt("chunks_unjoined", f"{error.filename}: {error.strerror}"))
+    if shipped:
+        with contextlib.suppress(OSError):
+            paths.chunks.mkdir(exist_ok=True)
     if not paths.chunks.is_dir():
         return [*doubts, *_unlike(paths, manifest)]
-    joined = join_chunks(paths.chunks, paths.shipped)
-    doubts += joined.doubts
-    for stream in joined.streams:
-        if _complete(stream):
-            _remove(paths.chunks / stream.path, paths.chunks)
+    with _alone(paths.chunks):
+        try:
+            take_shipped(paths, shipped, as_of_ns)
+        except OSError as error:
+            doubts.append(schema.doubt("chunks_unjoined", f"{error.filename}: {error.strerror}"))
+        joined = join_chunks(paths.chunks, paths.shipped)
+        doubts += joined.doubts
+        for stream in joined.streams:
+            if _complete(stream):
+                _remove(paths.chunks / stream.path, paths.chunks)
+        _date(paths.shipped, as_of_ns)
+        for folder in (paths.chunks, paths.shipped):
+            keep_private(folder)
     return [*doubts, *_unlike(paths, manifest)]
 
 
@@ -180,10 +207,32 @@ def _streams(folder: Path) -> Iterator[tuple[Path, list[Path]]]:
             yield chunk_folder, sorted(chunks)
 
 
-def _copy(source: Path, target: Path) -> None:
+def _copy(source: Path, target: Path, as_of_ns: int) -> None:
     temporary = target.with_name(f".{target.name}.tmp")
     shutil.copyfile(source, temporary, follow_symlinks=False)
+    os.utime(temporary, ns=(as_of_ns, as_of_ns))
     temporary.replace(target)
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Be the only one that joins a folder: chunks that another removes would be missed."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        # Not every file system has locks.
+        with contextlib.suppress(OSError):
+            fcntl.flock(opened, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(opened)
+
+
+def _date(folder: Path, latest_ns: int) -> None:
+    """Let no file be newer; they are derived, and say nothing new."""
+    for path in folder.rglob("*"):
+        with contextlib.suppress(OSError):
+            if path.is_file() and path.stat().st_mtime_ns > latest_ns:
+                os.utime(path, ns=(latest_ns, latest_ns))
 
 
 def _same(one: Path, other: Path) -> bool:

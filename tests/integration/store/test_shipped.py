@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import signal
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -13,9 +15,11 @@ import pytest
 
 from pyrometer import _artifacts
 from pyrometer.store import Run, ingest_run
+from pyrometer.store.locate import is_current
 from pyrometer.store.manifest import Host, Manifest, Shipped, Workload, write_manifest
 from pyrometer.store.paths import RunPaths
 from pyrometer.store.shipped import is_last, join_shipped, open_streams, read_probe_streams
+from pyrometer.store.tables_folder import STAMP
 
 MACHINE = {"x86_64": "linux-x64", "aarch64": "linux-arm64"}
 GC = "".join(f"[{number}ns] line\n" for number in range(2000))
@@ -69,12 +73,20 @@ class Place:
         command = self.command(app, store or self.store, f"--until-pid={ended.pid}")
         subprocess.run(command, check=True)
 
+    def ship_some(self, store: Path) -> None:
+        """Ship what is there, and be asked to stop: the writer goes on."""
+        agent = subprocess.Popen(self.command("app-1", store))
+        while not any(path.suffix == ".chunk" for path in listed(store)):
+            time.sleep(0.05)
+        agent.send_signal(signal.SIGTERM)
+        assert agent.wait() == 0
+
     def made(self, file: str) -> Path:
         (path,) = self.paths.shipped.glob(f"app-1/1/*/h/{file}")
         return path
 
     def codes(self) -> set[str]:
-        return {doubt.code for doubt in join_shipped(self.paths)}
+        return {doubt.code for doubt in join_shipped(self.paths, time.time_ns())}
 
 
 @pytest.fixture
@@ -96,6 +108,7 @@ def test_a_store_elsewhere_stays_and_only_the_runs_own_application_is_taken(plac
     for _ in range(2):
         assert place.codes() == set()
         assert place.made("gc-7.log").read_text() == GC
+        assert place.made("gc-7.log").stat().st_mode & 0o077 == 0
         assert [folder.name for folder in place.paths.shipped.iterdir()] == ["app-1"]
         assert listed(place.paths.chunks) == [], "a whole file needs its chunks no more"
     assert listed(place.store) == before
@@ -104,11 +117,7 @@ def test_a_store_elsewhere_stays_and_only_the_runs_own_application_is_taken(plac
 def test_what_comes_later_is_joined_by_the_next_ingest(place: Place) -> None:
     place.paths.chunks.mkdir()
     place.describe(str(place.paths.chunks))
-    first = subprocess.Popen(place.command("app-1", place.paths.chunks))
-    while not any(path.suffix == ".chunk" for path in listed(place.paths.chunks)):
-        time.sleep(0.05)
-    first.send_signal(signal.SIGTERM)
-    assert first.wait() == 0
+    place.ship_some(place.paths.chunks)
     assert "chunks_open" in place.codes()
     assert place.made("gc-7.log").read_text() == GC
     chunks = [one for one in listed(place.paths.chunks) if "gc-7.log" in str(one)]
@@ -122,6 +131,31 @@ def test_what_comes_later_is_joined_by_the_next_ingest(place: Place) -> None:
     assert place.made("gc-7.log").read_text() == GC + "cut"
     assert listed(place.paths.chunks) == []
     assert place.paths.chunks.is_dir(), "a late agent would find no store"
+
+
+def test_tables_are_current_until_more_arrives(place: Place) -> None:
+    place.ship_some(place.store)
+    place.describe()
+    ingest_run(place.paths.root)
+    assert listed(place.paths.chunks), "the streams have no end: their chunks stay"
+    assert is_current(place.paths.tables, place.paths.raw)
+    stamp = json.loads((place.paths.tables / STAMP).read_text())
+    assert stamp["raw_bytes"] == sum(path.stat().st_size for path in listed(place.paths.raw))
+    place.ship(store=place.paths.chunks)
+    assert not is_current(place.paths.tables, place.paths.raw)
+    ingest_run(place.paths.root)
+    assert is_current(place.paths.tables, place.paths.raw)
+
+
+def test_two_that_join_at_once_lose_nothing(place: Place) -> None:
+    for number in range(40):
+        (place.host / f"gc-{number}.log").write_text(GC)
+    place.ship()
+    place.describe()
+    with ThreadPoolExecutor(4) as pool:
+        codes = list(pool.map(lambda _: place.codes(), range(8)))
+    assert codes == [set()] * 8
+    assert all(place.made(f"gc-{number}.log").read_text() == GC for number in range(40))
 
 
 def test_secrets_are_struck_out_of_joined_files_once_they_are_read(place: Place) -> None:
@@ -161,7 +195,7 @@ def test_of_executors_probes_only_the_drivers_host_is_read(
 
 def test_a_store_that_cannot_be_read_from_here_is_named(place: Place) -> None:
     place.describe("s3://bucket/prefix")
-    (doubt,) = join_shipped(place.paths)
+    (doubt,) = join_shipped(place.paths, time.time_ns())
     assert doubt.code == "chunks_elsewhere"
     assert "app-1" in doubt.message
     assert "s3://bucket/prefix" in doubt.message

@@ -10,6 +10,7 @@ from pyrometer.collect.launch.launch import Launch
 from pyrometer.collect.launch.record import Record, processes
 from pyrometer.core.errors import PyrometerError
 from pyrometer.store.manifest import Shipped
+from pyrometer.store.private import make_private
 from pyrometer.store.shipped import folder_of, join_shipped, open_streams, part
 
 WAIT_S = 10.0
@@ -21,7 +22,7 @@ _GLANCE_S = 0.25
 def prepare(launch: Launch, record: Record) -> None:
     """Make the folder that agents ship to, where it is one of the run."""
     if "ship.cluster.to" in launch.agent:
-        record.paths.chunks.mkdir(exist_ok=True)
+        make_private(record.paths.chunks)
 
 
 def take(record: Record, clock: Callable[[], float] = time.monotonic) -> None:
@@ -39,7 +40,7 @@ def take(record: Record, clock: Callable[[], float] = time.monotonic) -> None:
         return
     record.save()
     try:
-        join_shipped(record.paths)
+        join_shipped(record.paths, time.time_ns())
     except (PyrometerError, OSError) as error:
         record.doubt("chunks_unjoined", f"{record.paths.chunks}: {error}")
 
