@@ -8,10 +8,12 @@ CORE := python/pyrometer/_core.abi3.so
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 HOST_ARCH := $(shell uname -m)
 ARCH ?= $(HOST_ARCH)
-# Programs that the plugin's jar holds, by the names that async-profiler has for machines.
-natives_of = build/natives/$(if $(filter aarch64,$(1)),linux-arm64,linux-x64)
+# Programs that the plugin's jar holds, of one machine, by the names that async-profiler has for these.
+natives_of = build/natives/$(patsubst x86_64,linux-x64,$(patsubst aarch64,linux-arm64,$(1)))
 HOST_NATIVES := $(call natives_of,$(HOST_ARCH))
 NATIVES := $(call natives_of,$(ARCH))
+# Made anew whenever the jar is to be for another machine than the last time.
+JAR_FOR := build/jar-for-$(ARCH)
 RUST_SOURCES := $(shell find crates schema -type f -not -path '*/target/*' 2>/dev/null) Cargo.toml Cargo.lock
 jvm_sources = $(shell find jvm/$(1) -type f -not -path '*/target/*' 2>/dev/null)
 JVM_MODULES := plugin workloads
@@ -77,13 +79,16 @@ bpf: ## Compile the probe's BPF programs, which are committed (needs clang 14)
 check-bpf: ## Compile the BPF programs elsewhere and compare them with those committed
 	@$(PYTHON) tools/build_bpf.py --check
 
-$(BUNDLED)/pyrometer-plugin.jar: $(call jvm_sources,plugin) $(NATIVES)/pyro-agent
+$(BUNDLED)/pyrometer-plugin.jar: $(call jvm_sources,plugin) $(NATIVES)/pyro-agent $(JAR_FOR)
+$(JAR_FOR):
+	@mkdir -p build && rm -f build/jar-for-* && touch $@
 $(BUNDLED)/pyrometer-workloads.jar: $(call jvm_sources,workloads)
 # One after the other: Maven's repository is not made for two at once.
 $(BUNDLED)/pyrometer-workloads.jar: | $(BUNDLED)/pyrometer-plugin.jar
 $(JARS): $(BUNDLED)/pyrometer-%.jar:
 	@mkdir -p $(BUNDLED)
-	$(STEP) $*.jar $(MVN) -f jvm/$*/pom.xml package -Dmaven.test.skip=true
+	@rm -rf jvm/$*/target/classes/org/pyrometer/natives
+	$(STEP) $*.jar $(MVN) -f jvm/$*/pom.xml package -Dmaven.test.skip=true -Dnatives=$(notdir $(NATIVES))
 	@cp jvm/$*/target/pyrometer-$*.jar $@.tmp && mv $@.tmp $@
 
 $(BUNDLED)/report-page.html: $(wildcard web/*.html web/*.css) $(shell find web/src -name '*.js' 2>/dev/null) python/pyrometer/pages/bundle.py
@@ -263,4 +268,4 @@ wheel: ## Build the wheel into dist/ (for another machine: ARCH=aarch64)
 	@ls dist/*$(ARCH).whl
 
 clean: ## Remove what was built (not the environments)
-	rm -rf target build/natives jvm/*/target $(BUNDLED) $(CORE) dist
+	rm -rf target build/natives build/jar-for-* jvm/*/target $(BUNDLED) $(CORE) dist

@@ -25,13 +25,18 @@ from supply import sbom
 ROOT = Path(__file__).resolve().parent.parent
 BUILT = ROOT / "python" / "pyrometer" / "_bundled"
 BUNDLED = "pyrometer/_bundled"
+PLUGIN = "pyrometer-plugin.jar"
+
+# What the tag of a wheel ends with, and where the plugin's jar has the programs for that machine.
+NATIVES = {"_x86_64": "linux-x64", "_aarch64": "linux-arm64"}
+PROGRAMS = ("pyro-agent", "pyro-probe")
 
 
 def parts() -> Iterator[tuple[str, Path]]:
     """Give what is added to the wheel: name there, file here."""
     # PYROMETER_PROBE: one that was compiled for another machine.
     yield f"{BUNDLED}/pyro-probe", Path(os.environ.get("PYROMETER_PROBE", BUILT / "pyro-probe"))
-    for name in ("pyrometer-plugin.jar", "pyrometer-workloads.jar", "report-page.html"):
+    for name in (PLUGIN, "pyrometer-workloads.jar", "report-page.html"):
         yield f"{BUNDLED}/{name}", BUILT / name
     for folder in ("schema", "studies"):
         for path in sorted((ROOT / folder).rglob("*")):
@@ -60,6 +65,15 @@ def add(wheel: Path, files: list[tuple[str, Path]]) -> None:
     changed.replace(wheel)
 
 
+def lacking(wheel: str, jar: Path) -> list[str]:
+    """List the programs that executors start, for the machine of a wheel, and that a jar lacks."""
+    with ZipFile(jar) as plugin:
+        there = plugin.namelist()
+    machines = [name for end, name in NATIVES.items() if wheel.endswith(f"{end}.whl")]
+    wanted = [f"org/pyrometer/natives/{name}/{file}" for name in machines for file in PROGRAMS]
+    return [name for name in wanted if name not in there]
+
+
 def build_wheel(
     wheel_directory: str,
     config_settings: dict[str, Any] | None = None,
@@ -73,6 +87,12 @@ def build_wheel(
     if missing:
         raise SystemExit(f"missing: {', '.join(missing)}. Run: make bundled")
     name: str = maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
+    if absent := lacking(name, BUILT / PLUGIN):
+        (Path(wheel_directory) / name).unlink()
+        raise SystemExit(
+            f"{BUILT / PLUGIN} is not for the machine of {name}: it has no {', '.join(absent)}."
+            " Remove it, and run: make wheel ARCH=…"
+        )
     information = "-".join(name.split("-")[:2]) + ".dist-info"
     with tempfile.TemporaryDirectory() as folder:
         bill = Path(folder) / sbom.FILE

@@ -20,6 +20,12 @@ RECORD = "pyrometer-0.1.0.dist-info/RECORD"
 BILL = "pyrometer-0.1.0.dist-info/sboms/pyrometer.cdx.json"
 
 
+def make_plugin(jar: Path, machine: str) -> None:
+    with ZipFile(jar, "w") as plugin:
+        for program in ("pyro-agent", "pyro-probe"):
+            plugin.writestr(f"org/pyrometer/natives/{machine}/{program}", machine)
+
+
 @pytest.fixture
 def backend(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     """The backend, with a maturin that builds a wheel of two files."""
@@ -45,8 +51,9 @@ def backend(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     monkeypatch.setenv("PYROMETER_STAGED", "1")
     monkeypatch.setattr(module, "BUILT", tmp_path / "built")
     module.BUILT.mkdir()
-    for name in ("pyro-probe", "pyrometer-plugin.jar", "pyrometer-workloads.jar"):
+    for name in ("pyro-probe", "pyrometer-workloads.jar"):
         (module.BUILT / name).write_bytes(name.encode())
+    make_plugin(module.BUILT / "pyrometer-plugin.jar", "linux-x64")
     (module.BUILT / "report-page.html").write_text("<html>")
     (module.BUILT / "pyro-probe").chmod(0o755)
     return module
@@ -94,5 +101,12 @@ def test_a_probe_for_another_machine_takes_the_place_of_ours(
 def test_no_wheel_without_a_part(backend: ModuleType, tmp_path: Path) -> None:
     (backend.BUILT / "report-page.html").unlink()
     with pytest.raises(SystemExit, match=r"report-page\.html\. Run: make bundled"):
+        backend.build_wheel(str(tmp_path))
+    assert not (tmp_path / NAME).exists()
+
+
+def test_no_wheel_with_a_jar_for_another_machine(backend: ModuleType, tmp_path: Path) -> None:
+    make_plugin(backend.BUILT / "pyrometer-plugin.jar", "linux-arm64")
+    with pytest.raises(SystemExit, match=r"it has no org/pyrometer/natives/linux-x64/pyro-agent"):
         backend.build_wheel(str(tmp_path))
     assert not (tmp_path / NAME).exists()
