@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -13,10 +14,11 @@ from pathlib import Path
 import pytest
 from tests.cluster import hosts, standalone
 from tests.cluster.__main__ import environments, specs
-from tests.cluster.hosts import Network
+from tests.cluster.hosts import Host, Network
 from tests.cluster.standalone import Standalone
 from tests.support import needs
 
+from pyrometer.store import Run
 from pyrometer.workloads.spark import find_spark
 
 ROOT = Path(__file__).parents[3]
@@ -134,7 +136,8 @@ def test_a_run_names_executors_whose_files_stayed_on_their_hosts(
         [*pyrometer, "show", "--json", str(run)], capture_output=True, text=True, check=True
     )
     doubts = json.dumps(json.loads(shown.stdout)["doubts"])
-    assert "2 executor(s) could not write to the raw folder" in doubts
+    assert "2 executor(s) kept their records on their hosts" in doubts
+    assert f"cannot write to {run}/raw/chunks from this host" in doubts
     assert "no probe saw 2 of 2 executors that ran tasks" in doubts
     for host in cluster.network.hosts[1:]:
         assert f": {host.name}:/tmp/pyrometer-" in doubts
@@ -145,3 +148,41 @@ def test_a_run_names_executors_whose_files_stayed_on_their_hosts(
         assert any(record["k"] == "task" for record in records)
         for file in kept.parent.parent.glob("pyrometer-*"):
             subprocess.run(["rm", "-r", str(file)], check=True)
+
+
+def test_executors_on_other_hosts_send_what_they_record(
+    cluster: Standalone, tmp_path: Path
+) -> None:
+    (tmp_path / "app.py").write_text(APPLICATION)
+    # The folder of the bed is on every host.
+    run = cluster.network.bed.folder / f"run-{tmp_path.name}"
+    submit(
+        cluster, str(tmp_path / "app.py"),
+        before=(sys.executable, "-m", "pyrometer", "run", "--no-report", "-o", str(run), "--"),
+    )  # fmt: skip
+    workers = cluster.network.hosts[1:]
+    with Run.open(run) as opened:
+        spans = opened.tables.query("SELECT count(DISTINCT executor_id), count(*) FROM spans")
+        tasks = opened.tables.query("SELECT count(*) FROM tasks")
+        hosts_of = opened.tables.query(
+            "SELECT DISTINCT host FROM processes WHERE role = 'executor'"
+        )
+        doubts = opened.tables.query("SELECT code, message FROM ingest_doubts")
+    assert spans == [(2, tasks[0][0])]
+    assert {host for (host,) in hosts_of} == {host.name for host in workers}
+    told = dict(doubts)
+    assert {"executor_records_elsewhere", "plugin_error"}.isdisjoint(told)
+    assert all(host.name in told["shipped_other_clock"] for host in workers)
+    probed = {stream.parent.name for stream in (run / "raw").rglob("shipped/*/*/*/*/probe-*")}
+    assert probed == {host.name for host in workers}
+    assert "shipped_not_read" in told
+    deadline = time.monotonic() + PATIENCE_S
+    while any(left := [folder for host in workers for folder in left_on(host)]):
+        assert time.monotonic() < deadline, left
+        time.sleep(0.2)
+    shutil.rmtree(run)
+
+
+def left_on(host: Host) -> list[Path]:
+    """What the plugin left in the folder for temporary files of a host."""
+    return list(host.path("/tmp").glob("pyrometer-*"))

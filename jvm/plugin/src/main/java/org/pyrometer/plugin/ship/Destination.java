@@ -33,12 +33,17 @@ public final class Destination {
     if (place.isEmpty() && ofCluster != null && !isHere(master)) {
       place = ofCluster;
     }
-    if (place.isEmpty()) {
+    if (place.isEmpty() || isOneProcess(master)) {
       handed.remove(KEY);
       return null;
     }
     handed.put(KEY, place);
     return place;
+  }
+
+  /** Whether the driver is the only executor. */
+  private static boolean isOneProcess(String master) {
+    return master.equals("local") || master.startsWith("local[");
   }
 
   /** Whether all executors are on the driver's host. */

@@ -29,7 +29,7 @@ public final class PrivateFolder {
   public static Path create(String application, String executor) throws IOException {
     String name = "pyrometer-" + plain(application) + "-" + plain(executor) + "-";
     try {
-      return Files.createTempDirectory(name, OURS);
+      return Files.createTempDirectory(name, OURS).toAbsolutePath();
     } catch (IOException e) {
       return in(Path.of(""), name);
     }

@@ -115,6 +115,8 @@ class HostAgentTest {
     Map<String, String> launched = Map.of("ship.cluster.to", "/run", "raw.dir", "/r");
     assertEquals(null, decided(launched, Map.of(), "local[2]").get("ship.to"));
     assertEquals(null, decided(launched, Map.of(), "local-cluster[1,1,1]").get("ship.to"));
+    Map<String, String> asking = Map.of("ship.to", "/x");
+    assertEquals(null, decided(launched, asking, "local[2]").get("ship.to"), "it has no executors");
     assertEquals("/run", decided(launched, Map.of(), "spark://h:7077").get("ship.to"));
     assertEquals("/run", decided(launched, Map.of("ship.to", ""), "yarn").get("ship.to"));
     Map<String, String> asked = Map.of("ship.to", "s3://b/p", "ship.probe", "off", "tasks", "off");
