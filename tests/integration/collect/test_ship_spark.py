@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.support import needs
 from tests.support.cli import opened, pyrometer
 
 from pyrometer import _artifacts
@@ -17,7 +18,7 @@ from pyrometer.collect.probes.plugin import records
 from pyrometer.store import Run, ingest_run
 from pyrometer.store.paths import RunPaths
 from pyrometer.store.shipped import open_streams
-from pyrometer.workloads.spark import find_spark
+from pyrometer.workloads.spark import SparkInstall, find_spark
 
 pytestmark = pytest.mark.spark
 
@@ -106,8 +107,13 @@ def test_a_run_reads_what_its_executors_shipped(tmp_path: Path) -> None:
     assert left_behind(shipped.app_id) == []
 
 
-def test_a_killed_executor_has_lost_seconds_at_most(tmp_path: Path) -> None:
-    install, jar = find_spark(), _artifacts.plugin_jar()
+@pytest.fixture(params=["4.x", pytest.param("3.5", marks=pytest.mark.slow)])
+def install(request: pytest.FixtureRequest) -> SparkInstall:
+    return find_spark(needs.spark35() if request.param == "3.5" else None)
+
+
+def test_a_killed_executor_has_lost_seconds_at_most(install: SparkInstall, tmp_path: Path) -> None:
+    jar = _artifacts.plugin_jar()
     paths = RunPaths(tmp_path / "run")
     paths.chunks.mkdir(parents=True)
     (tmp_path / "app.py").write_text(KILLING)
