@@ -57,6 +57,7 @@ impl Reporter {
             "state": if end_reason.is_some() { "finished" } else { "running" },
             "end_reason": end_reason,
             "agent_version": env!("CARGO_PKG_VERSION"),
+            "agent_pid": std::process::id(),
             "app": source.app,
             "executor": source.executor,
             "attempt": source.attempt,

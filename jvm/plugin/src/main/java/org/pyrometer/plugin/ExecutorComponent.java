@@ -27,6 +27,9 @@ final class ExecutorComponent implements ExecutorPlugin {
   private boolean local;
   private TaskTracker tracker;
   private RoundTrips trips;
+  private HostAgent agent;
+  private String appId;
+  private String id;
 
   @Override
   public void init(PluginContext context, Map<String, String> extraConf) {
@@ -88,6 +91,9 @@ final class ExecutorComponent implements ExecutorPlugin {
         // The executor may be killed immediately: nothing may wait for the JVM to end.
         Profiler profiler = jvm.profiler();
         Bounded.run("pyrometer-stop", profiler::stop, failure -> note("profiler_stop", failure));
+        if (agent != null) {
+          Bounded.run("pyrometer-agent", this::keepAgent, failure -> note("agent_gone", failure));
+        }
         jvm.recorder().finish();
       }
     } catch (Throwable e) {
@@ -95,11 +101,11 @@ final class ExecutorComponent implements ExecutorPlugin {
     }
   }
 
-  private static Jvm startExecutor(PluginContext context, Map<String, String> extraConf)
+  private Jvm startExecutor(PluginContext context, Map<String, String> extraConf)
       throws IOException {
     Settings settings = Settings.of(extraConf);
-    String id = context.executorID();
-    String appId = context.conf().get("spark.app.id", "unknown");
+    id = context.executorID();
+    appId = context.conf().get("spark.app.id", "unknown");
     Path wanted = settings.rawDir();
     boolean ships = !settings.get(Destination.KEY, "").isEmpty();
     Jvm started =
@@ -115,7 +121,8 @@ final class ExecutorComponent implements ExecutorPlugin {
     started.codegen().running();
     started.recorder().offer(new ProcessFacts("executor", id, application));
     if (ships) {
-      startAgent(context, started, appId);
+      agent = new HostAgent(settings);
+      startAgent(context, started);
     } else if (!folder.equals(wanted)) {
       stay(context, started, "cannot write to " + wanted);
     }
@@ -123,18 +130,28 @@ final class ExecutorComponent implements ExecutorPlugin {
   }
 
   /** Starts the agent on a thread of its own: nothing waits for it. */
-  private static void startAgent(PluginContext context, Jvm jvm, String appId) {
-    HostAgent agent = new HostAgent(jvm.settings());
+  private void startAgent(PluginContext context, Jvm started) {
     Thread starter =
         new Thread(
             () ->
                 Bounded.run(
                     "pyrometer-agent",
-                    () -> agent.start(jvm.folder(), appId, context.executorID()),
-                    failure -> stay(context, jvm, "has no agent: " + failure.getMessage())),
+                    () -> agent.start(started.folder(), appId, id),
+                    failure -> stay(context, started, "has no agent: " + why(failure))),
             "pyrometer-agent-start");
     starter.setDaemon(true);
     starter.start();
+  }
+
+  /** What an agent that was killed has not shipped, another one does. */
+  private void keepAgent() throws IOException, InterruptedException {
+    if (agent.startAgainIfGone(jvm.folder(), appId, id)) {
+      jvm.recorder().error("agent_gone", "the agent had been killed; another one ships the rest");
+    }
+  }
+
+  private static String why(Throwable failure) {
+    return failure.getMessage() == null ? failure.toString() : failure.getMessage();
   }
 
   /** Says here and to the driver that the records stay on this host. */

@@ -10,6 +10,9 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Function;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.pyrometer.plugin.config.Settings;
 import org.pyrometer.plugin.host.Host;
@@ -36,8 +39,13 @@ public final class HostAgent {
   /** Longer than anybody is made to wait: until then a slow agent may still need its programs. */
   private static final long LONGEST_NS = 60_000_000_000L;
 
+  private static final Pattern PID = Pattern.compile("\"agent_pid\":(\\d{1,10})\\b");
+
   private final Settings settings;
   private final Function<String, InputStream> programs;
+
+  /** What ships; null until it does, or where it does not say. */
+  private volatile ProcessHandle running;
 
   /** The one in the jar. */
   public HostAgent(Settings settings) {
@@ -65,21 +73,51 @@ public final class HostAgent {
     if (store != null && !Folders.takes(store)) {
       throw new IOException("cannot write to " + store + " from this host");
     }
+    boolean probed =
+        settings.isOn("ship.probe", true) && !Tree.holdsUs(settings.get(Tree.KEY, null));
+    start(folder, application, executor, probed);
+  }
+
+  /**
+   * Starts another one where it was killed, as when memory was short: it goes on where that ended.
+   * The recorder is not started again, as it would begin its files anew.
+   *
+   * @param folder the same as before
+   * @param application the same
+   * @param executor the same
+   * @return whether it was gone
+   * @throws IOException if the other does not start
+   * @throws InterruptedException if the thread is asked to end
+   */
+  public boolean startAgainIfGone(Path folder, String application, String executor)
+      throws IOException, InterruptedException {
+    ProcessHandle before = running;
+    if (before == null || before.isAlive()) {
+      return false;
+    }
+    for (Path report : reports(folder)) {
+      Files.deleteIfExists(report);
+    }
+    start(folder, application, executor, false);
+    return true;
+  }
+
+  private void start(Path folder, String application, String executor, boolean probed)
+      throws IOException, InterruptedException {
     try {
-      start(folder, folder, application, executor);
+      start(folder, folder, application, executor, probed);
     } catch (RefusedException e) {
       // No program may be run from there: the working folder may be on another file system.
-      start(Path.of(""), folder, application, executor);
+      start(Path.of(""), folder, application, executor, probed);
     }
   }
 
-  private void start(Path place, Path folder, String application, String executor)
+  private void start(
+      Path place, Path folder, String application, String executor, boolean probed)
       throws IOException, InterruptedException {
     Path own = PrivateFolder.in(place, PROGRAMS);
     try {
       extract(own, AGENT);
-      boolean probed =
-          settings.isOn("ship.probe", true) && !Tree.holdsUs(settings.get(Tree.KEY, null));
       if (probed) {
         extract(own, PROBE);
       }
@@ -117,7 +155,7 @@ public final class HostAgent {
     Process process = spawned(builder);
     int code = process.waitFor();
     long begun = System.nanoTime();
-    while (code == 0 && !reports(folder)) {
+    while (code == 0 && reports(folder).isEmpty()) {
       if (System.nanoTime() - begun > LONGEST_NS) {
         throw new IOException("the agent was started and ships nothing");
       }
@@ -130,6 +168,13 @@ public final class HostAgent {
     if (code != 0) {
       throw new IOException("the agent ended with code " + code + ": " + words(said));
     }
+    running = told(reports(folder).get(0));
+  }
+
+  /** The process that a report names; null if it names none, or that is gone. */
+  private static ProcessHandle told(Path report) throws IOException {
+    Matcher pid = PID.matcher(Files.readString(report));
+    return pid.find() ? ProcessHandle.of(Long.parseLong(pid.group(1))).orElse(null) : null;
   }
 
   private static Process spawned(ProcessBuilder builder) throws IOException, InterruptedException {
@@ -150,13 +195,16 @@ public final class HostAgent {
     }
   }
 
-  /** Whether the agent's account of itself is there, which it writes in its first round. */
-  private static boolean reports(Path folder) throws IOException {
+  /** The agent's account of itself, which it writes in its first round. */
+  private static List<Path> reports(Path folder) throws IOException {
     try (Stream<Path> files = Files.list(folder)) {
-      return files
-          .map(file -> file.getFileName().toString())
-          .anyMatch(name -> name.startsWith("agent-") && name.endsWith(".report.json"));
+      return files.filter(HostAgent::isReport).collect(Collectors.toList());
     }
+  }
+
+  private static boolean isReport(Path file) {
+    String name = file.getFileName().toString();
+    return name.startsWith("agent-") && name.endsWith(".report.json");
   }
 
   private static String words(Path said) throws IOException {

@@ -73,6 +73,22 @@ class HostAgentTest {
   }
 
   @Test
+  void whereItWasKilledAnotherGoesOnWithoutARecorder() throws Exception {
+    Process living = new ProcessBuilder("sleep", "600").start();
+    String report = "{\"agent_pid\":" + living.pid() + ",\"recorder\":{\"pid\":1}}";
+    String text = STAND_IN.replace(": >", "echo '" + report + "' >");
+    HostAgent agent = agent(Map.of(), always(text));
+    assertFalse(agent.startAgainIfGone(folder, "a", "1"), "it has not been started");
+    agent.start(folder, "a", "1");
+    assertTrue(Files.readString(folder.resolve("arguments")).contains("--probe"));
+    assertFalse(agent.startAgainIfGone(folder, "a", "1"), "it is there");
+    living.destroyForcibly().waitFor();
+    assertTrue(agent.startAgainIfGone(folder, "a", "1"));
+    String arguments = Files.readString(folder.resolve("arguments"));
+    assertTrue(arguments.contains("--executor=1\n") && !arguments.contains("--probe"), arguments);
+  }
+
+  @Test
   void whatCannotBeginSaysWhy() {
     assertTrue(refused(Map.of(), name -> null).contains("there is no pyro-agent for linux-"));
     String ends = "#!/bin/sh\necho no such store >&2\nexit 1\n";
