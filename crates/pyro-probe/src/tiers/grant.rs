@@ -98,7 +98,7 @@ fn places(pid: i32) -> Result<(), String> {
         .map(drop);
     read.map_err(|error| {
         format!(
-            "{path}: {error} (Run as the same user or as root, or give pyro-probe CAP_SYS_PTRACE.)"
+            "{path}: {error} (Run as the same user or as root, or give pyro-probe CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH.)"
         )
     })
 }

@@ -90,7 +90,7 @@ fn kept_open_proc(same_user: bool) -> Outcome {
                 (_, true) => "Use a kernel built with CONFIG_SCHED_INFO.",
                 (true, _) => "Mount /proc without subset=pid.",
                 (false, _) => {
-                    "Run as root or give pyro-probe CAP_SYS_PTRACE to measure processes of other users."
+                    "Run as root or give pyro-probe CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH to measure processes of other users."
                 }
             };
             return no(format!("{path}: {error}"), remedy);

@@ -15,6 +15,8 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         " event log.",
         "probe": "Observe any process and its children, without touching them: threads,"
         " states, kernel stacks.",
+        "agent": "Write the agent for hosts of a cluster, and what installs it: systemd,"
+        " Ansible, Kubernetes.",
         "ingest": "Turn Spark event logs into tables, which `pyrometer show` then reads.",
         "import": "Import profiles of other tools into a run directory, to show, compare and"
         " export.",

@@ -1,0 +1,154 @@
+"""What installs the agent: files that say what was asked for, with these rights and no others."""
+
+from __future__ import annotations
+
+import configparser
+import shlex
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+import yaml
+from tests.support import needs
+
+from pyrometer.collect.agent.access import LEVELS, Level
+from pyrometer.collect.agent.folder import checked, write, written
+from pyrometer.collect.agent.programs import programs
+from pyrometer.core.errors import CapabilityError, UsageError
+
+TO = "file:///mnt/shared/pyrometer"
+BINARIES = {"pyro-agent": b"\x7fELF agent", "pyro-probe": b"\x7fELF probe"}
+
+
+def texts(level: Level, to: str = TO) -> dict[str, str]:
+    return written(to, LEVELS[level], "spark", "registry/pyro-agent:1")
+
+
+def pod(text: str) -> dict[str, Any]:
+    spec: dict[str, Any] = yaml.safe_load(text)["spec"]["template"]["spec"]
+    return spec
+
+
+def unit(text: str) -> configparser.SectionProxy:
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    parser.optionxform = str  # type: ignore[assignment, method-assign]
+    parser.read_string(text)
+    return parser["Service"]
+
+
+@pytest.mark.parametrize("level", get_args(Level))
+def test_the_same_rights_everywhere(level: Level) -> None:
+    wanted = list(LEVELS[level].capabilities)
+    service = unit(texts(level)["pyro-agent.service"])
+    assert service["CapabilityBoundingSet"].split() == [f"CAP_{name}" for name in wanted]
+    assert service["User"] == ("root" if wanted else "spark")
+    security = pod(texts(level)["daemonset.yaml"])["containers"][0]["securityContext"]
+    assert security["capabilities"]["drop"] == ["ALL"]
+    assert security["capabilities"].get("add", []) == wanted
+    assert security["runAsUser"] == (0 if wanted else 185)
+    assert security["allowPrivilegeEscalation"] is False
+    assert "privileged" not in security
+
+
+def test_every_way_begins_the_agent_with_the_store() -> None:
+    words = shlex.split(unit(texts("all")["pyro-agent.service"])["ExecStart"])
+    assert words[1:4] == ["host", "--to", TO]
+    spec = pod(texts("all")["daemonset.yaml"])
+    assert spec["containers"][0]["args"][:3] == ["host", "--to", "file:///store"]
+    assert spec["automountServiceAccountToken"] is False
+    assert {
+        "name": "store",
+        "hostPath": {"path": "/mnt/shared/pyrometer", "type": "Directory"},
+    } in (spec["volumes"])
+
+
+def test_a_bucket_needs_no_volume() -> None:
+    spec = pod(texts("all", "s3://bucket/pyrometer")["daemonset.yaml"])
+    assert spec["containers"][0]["args"][2] == "s3://bucket/pyrometer"
+    assert [one["name"] for one in spec["volumes"]] == ["work"]
+    values = yaml.safe_load(texts("all", "s3://bucket/pyrometer")["chart/values.yaml"])
+    assert (values["to"], values["store"]) == ("s3://bucket/pyrometer", None)
+
+
+@pytest.mark.parametrize("level", get_args(Level))
+def test_the_chart_says_the_same_as_the_manifest(level: Level, tmp_path: Path) -> None:
+    helm = shutil.which("helm")
+    if helm is None:
+        needs.machine_lacks("helm, which is in no package of Debian")
+    write(tmp_path / "agent", BINARIES, texts(level))
+    done = subprocess.run(
+        [helm, "template", "pyro-agent", str(tmp_path / "agent" / "chart")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    of_chart, ours = yaml.safe_load(done.stdout), yaml.safe_load(texts(level)["daemonset.yaml"])
+    assert of_chart["metadata"].pop("namespace") == "default"
+    assert of_chart == ours
+
+
+def test_the_playbook_copies_what_is_there(tmp_path: Path) -> None:
+    folder = tmp_path / "agent"
+    write(folder, BINARIES, texts("all"))
+    (play,) = yaml.safe_load((folder / "playbook.yml").read_text())
+    copies = [
+        task["ansible.builtin.copy"] for task in play["tasks"] if "ansible.builtin.copy" in task
+    ]
+    loops = [task["loop"] for task in play["tasks"] if "loop" in task]
+    assert [one["src"] for one in copies] == ["{{ item }}", "pyro-agent.service"]
+    for name in [*loops[0], "pyro-agent.service"]:
+        assert (folder / name).is_file()
+    names = {task.get("notify") for task in play["tasks"]} - {None}
+    assert names == {handler["name"] for handler in play["handlers"]}
+
+
+@pytest.mark.parametrize(
+    ("to", "user", "image"),
+    [
+        ("nonsense", "spark", "i"),
+        ("file:///a b", "spark", "i"),
+        ("file:///a\nExecStartPre=/bin/false", "spark", "i"),
+        ("file:///%h", "spark", "i"),
+        ("file:///$(x)", "spark", "i"),
+        ("file:///{{ x }}", "spark", "i"),
+        (TO, "spark\nUser=root", "i"),
+        (TO, "Spark!", "i"),
+        (TO, "spark", "i\nprivileged: true"),
+        (TO, "spark", ""),
+    ],
+)
+def test_words_that_would_mean_something_else_are_refused(to: str, user: str, image: str) -> None:
+    with pytest.raises(UsageError):
+        checked(to, user, image)
+
+
+def test_nothing_is_written_where_something_is(tmp_path: Path) -> None:
+    (tmp_path / "own").write_text("mine")
+    with pytest.raises(UsageError, match="not an empty folder"):
+        write(tmp_path, BINARIES, texts("all"))
+    assert [path.name for path in tmp_path.iterdir()] == ["own"]
+
+
+def jar(folder: Path, *names: str) -> Path:
+    path = folder / "plugin.jar"
+    with zipfile.ZipFile(path, "w") as opened:
+        for name in names:
+            opened.writestr(f"org/pyrometer/natives/{name}", name)
+    return path
+
+
+def test_programs_of_a_jar(tmp_path: Path) -> None:
+    both = [f"linux-{m}/{p}" for m in ("x64", "arm64") for p in ("pyro-agent", "pyro-probe")]
+    found = programs(jar(tmp_path, *both, "linux-riscv64/pyro-agent", "linux-x64/other"))
+    assert sorted(found) == ["linux-arm64", "linux-x64"]
+    assert found["linux-x64"]["pyro-probe"] == b"linux-x64/pyro-probe"
+
+
+def test_a_jar_that_is_none_is_told(tmp_path: Path) -> None:
+    (tmp_path / "plugin.jar").write_text("no jar")
+    with pytest.raises(CapabilityError, match="not a readable jar"):
+        programs(tmp_path / "plugin.jar")
