@@ -18,7 +18,7 @@ fuzz_target!(|bytes: &[u8]| {
     let path = out.join("codegen-driver-driver-1.ndjson");
     std::fs::write(&path, bytes).expect("a temporary file");
     let path = [path.to_string_lossy().into_owned()];
-    ingest_codegen(&path, &out.to_string_lossy()).expect("only the disk can fail");
+    ingest_codegen(&path, &[], &out.to_string_lossy()).expect("only the disk can fail");
 
     let comment = |name: &str, text: &str| (name.to_owned(), text.to_owned());
     let comments = BTreeMap::from([

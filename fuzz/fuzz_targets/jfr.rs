@@ -11,6 +11,6 @@ fuzz_target!(|bytes: &[u8]| {
     let path = out.join("profile-driver-1.jfr");
     std::fs::write(&path, bytes).expect("a temporary file");
     let path = path.to_string_lossy().into_owned();
-    let report = ingest_jfr(&[path], &[], &out.to_string_lossy(), "host", None);
+    let report = ingest_jfr(&[path], &[], &out.to_string_lossy(), "host", &[], None);
     report.expect("only the disk can fail");
 });

@@ -11,6 +11,6 @@ fuzz_target!(|bytes: &[u8]| {
     let path = out.join("jit-1.log");
     std::fs::write(&path, bytes).expect("a temporary file");
     let path = path.to_string_lossy().into_owned();
-    let report = ingest_jit(&[path], &out.to_string_lossy());
+    let report = ingest_jit(&[path], &[], &out.to_string_lossy());
     report.expect("only the disk can fail");
 });

@@ -45,16 +45,30 @@ mod _core {
         })
     }
 
-    /// Reads GC and safepoint logs into the tables of `out`.
+    /// Reads GC and safepoint logs into the tables of `out`; `hosts` are those of the files.
     #[pyfunction]
-    fn ingest_gc(py: Python<'_>, paths: Vec<String>, out: &str) -> PyResult<String> {
-        report(py, |_| pyro_ingest::gclog::ingest_gc(&paths, out))
+    #[pyo3(signature = (paths, out, hosts=None))]
+    fn ingest_gc(
+        py: Python<'_>,
+        paths: Vec<String>,
+        out: &str,
+        hosts: Option<Vec<Option<String>>>,
+    ) -> PyResult<String> {
+        let hosts = hosts.unwrap_or_default();
+        report(py, |_| pyro_ingest::gclog::ingest_gc(&paths, &hosts, out))
     }
 
-    /// Reads JIT logs into the tables of `out`.
+    /// Reads JIT logs into the tables of `out`; `hosts` are those of the files.
     #[pyfunction]
-    fn ingest_jit(py: Python<'_>, paths: Vec<String>, out: &str) -> PyResult<String> {
-        report(py, |_| pyro_ingest::jitlog::ingest_jit(&paths, out))
+    #[pyo3(signature = (paths, out, hosts=None))]
+    fn ingest_jit(
+        py: Python<'_>,
+        paths: Vec<String>,
+        out: &str,
+        hosts: Option<Vec<Option<String>>>,
+    ) -> PyResult<String> {
+        let hosts = hosts.unwrap_or_default();
+        report(py, |_| pyro_ingest::jitlog::ingest_jit(&paths, &hosts, out))
     }
 
     /// Reads the plugin's records into the tables of `out`.
@@ -63,16 +77,26 @@ mod _core {
         report(py, |_| pyro_ingest::plugin::ingest_plugin(&paths, out))
     }
 
-    /// Reads sources of generated classes into the tables of `out`.
+    /// Reads sources of generated classes into the tables of `out`; `hosts` are those of the files.
     #[pyfunction]
-    fn ingest_codegen(py: Python<'_>, paths: Vec<String>, out: &str) -> PyResult<String> {
-        report(py, |_| pyro_ingest::codegen::ingest_codegen(&paths, out))
+    #[pyo3(signature = (paths, out, hosts=None))]
+    fn ingest_codegen(
+        py: Python<'_>,
+        paths: Vec<String>,
+        out: &str,
+        hosts: Option<Vec<Option<String>>>,
+    ) -> PyResult<String> {
+        let hosts = hosts.unwrap_or_default();
+        report(py, |_| {
+            pyro_ingest::codegen::ingest_codegen(&paths, &hosts, out)
+        })
     }
 
     /// Reads JFR recordings into the tables of `out`; tasks come from the plugin's records.
     /// `begun_in` is the recording that these are later chunks of: its first chunk has settings.
+    /// `hosts` are those of the recordings; one that is not known is of `host`.
     #[pyfunction]
-    #[pyo3(signature = (paths, plugin_paths, out, host, begun_in=None))]
+    #[pyo3(signature = (paths, plugin_paths, out, host, begun_in=None, hosts=None))]
     fn ingest_jfr(
         py: Python<'_>,
         paths: Vec<String>,
@@ -80,9 +104,11 @@ mod _core {
         out: &str,
         host: &str,
         begun_in: Option<&str>,
+        hosts: Option<Vec<Option<String>>>,
     ) -> PyResult<String> {
+        let hosts = hosts.unwrap_or_default();
         report(py, |_| {
-            pyro_ingest::jfr::ingest_jfr(&paths, &plugin_paths, out, host, begun_in)
+            pyro_ingest::jfr::ingest_jfr(&paths, &plugin_paths, out, host, &hosts, begun_in)
         })
     }
 

@@ -18,6 +18,7 @@ from pyrometer.accounts.waits.schema import IoLatency, LatencyBucket, LatencyPro
 from pyrometer.core import schema, units
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.estimate import Estimate
+from pyrometer.core.process_numbers import own_number
 from pyrometer.window.counters import define_busy_series, growth
 from pyrometer.window.scope import Scope
 
@@ -101,7 +102,10 @@ def _processes(scope: Scope) -> dict[_Key, list[LatencyProcess]]:
         if len(named) < PROCESSES:
             named.append(
                 LatencyProcess(
-                    pid=pid, comm="kernel" if pid == 0 else comm, count=count, sum_ns=total
+                    pid=own_number(pid),
+                    comm="kernel" if pid == 0 else comm,
+                    count=count,
+                    sum_ns=total,
                 )
             )
     return found

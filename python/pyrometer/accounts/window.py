@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from pyrometer.accounts.jvm.jvm import define_pauses
 from pyrometer.attribution.python_workers import define_python
 from pyrometer.store import Run
+from pyrometer.store.lives import copy_lives
 from pyrometer.window.counters import define_series, define_threads
 from pyrometer.window.scope import Scope
 from pyrometer.window.windows import RunFacts, choose, run_name
@@ -14,7 +17,20 @@ from pyrometer.window.windows import RunFacts, choose, run_name
 
 def open_scope(run: Run, window: str | None) -> Scope:
     """Cut a run to a window, with the views that more than one account reads."""
-    scope = Scope(run, choose(run, window))
+    return _cut(Scope(run, choose(run, window)))
+
+
+@contextmanager
+def on_host(scope: Scope, host: str) -> Iterator[Scope]:
+    """Cut a run to the same window and one of its hosts."""
+    with scope.run.on_host(host) as own:
+        narrowed = Scope(own, scope.window)
+        narrowed.offset_ns = scope.offset_ns
+        copy_lives(scope.tables, own.tables)
+        yield _cut(narrowed)
+
+
+def _cut(scope: Scope) -> Scope:
     define_threads(scope)
     define_series(scope)
     define_pauses(scope)

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from pyrometer import __version__
 from pyrometer.core.errors import UsageError
+from pyrometer.core.process_numbers import own_number
 from pyrometer.export.stacks import Names, Stacks, Timed
 
 _NUMBER, _TEXT, _BYTES = "integer", "string", "bytes"
@@ -285,7 +286,7 @@ class _Writer:
             "unregisterTime": None,
             "pausedRanges": [],
             "showMarkersInTimeline": True,
-            "processName": f"JVM {pid}" + (f" on {host}" if host else ""),
+            "processName": f"JVM {own_number(pid)}" + (f" on {host}" if host else ""),
             "name": name,
             "isMainThread": False,
             "pid": str(pid),

@@ -88,6 +88,10 @@ class HostClock:
         How many messages there are.
     pieces : tuple of Piece
         In the order of time; more than one where the clock broke its limits.
+    start_ns, origin_ns : int
+        Time and offset near the messages: from there floats hold nanoseconds exactly.
+    messages_at : array of int64
+        Times of all messages, ns after `start_ns`, in order.
 
     Raises
     ------
@@ -106,7 +110,8 @@ class HostClock:
     """
 
     def __init__(self, messages: Messages, limits: Limits = SLEWED) -> None:
-        bounds, self._start, self._origin = messages.bounds()
+        bounds, self.start_ns, self.origin_ns = messages.bounds()
+        self.messages_at = np.unique(bounds.at.astype(np.int64))
         found = pieces(bounds, limits)
         if found is None:
             raise ValueError("messages contradict each other everywhere")
@@ -133,19 +138,23 @@ class HostClock:
         times = np.asarray(host_ns, np.int64)
         middle, half, known = _whole(*self._range(times))
         return Aligned(
-            np.ma.MaskedArray(times + self._origin + middle, ~known),
+            np.ma.MaskedArray(times + self.origin_ns + middle, ~known),
             np.ma.MaskedArray(half, ~known),
         )
+
+    def offsets(self, since_start_ns: Times) -> tuple[Floats, Floats]:
+        """Lowest and highest offset from `origin_ns` at times after `start_ns`."""
+        return self._range(since_start_ns + self.start_ns)
 
     def _range(self, times: Times) -> tuple[Floats, Floats]:
         """Lowest and highest offset from the origin at times of the host."""
         if len(times) and (
-            int(times.max()) - self._start > LONGEST_NS
-            or self._start - int(times.min()) > LONGEST_NS
+            int(times.max()) - self.start_ns > LONGEST_NS
+            or self.start_ns - int(times.min()) > LONGEST_NS
         ):
             raise ValueError("a time is more than 104 days from the messages of its host")
         order = np.argsort(times, kind="stable")
-        when = (times[order] - self._start).astype(float)
+        when = (times[order] - self.start_ns).astype(float)
         low, high = np.full(len(when), np.inf), np.full(len(when), -np.inf)
         for number, (_, _, laid) in enumerate(self._envelopes):
             part = self._possible(number, when)
@@ -180,11 +189,11 @@ class HostClock:
         slowest, fastest = min(slowest, fastest), max(slowest, fastest)
         (middle,), (half,), (known,) = _whole(low[2:], high[2:])
         return Piece(
-            first_host_ns=self._start + int(first),
-            last_host_ns=self._start + int(last),
+            first_host_ns=self.start_ns + int(first),
+            last_host_ns=self.start_ns + int(last),
             messages_count=count,
-            reference_host_ns=self._start + int(ends[2]),
-            offset_ns=self._origin + int(middle) if known else None,
+            reference_host_ns=self.start_ns + int(ends[2]),
+            offset_ns=self.origin_ns + int(middle) if known else None,
             bound_ns=int(half) if known else None,
             drift_ppm=Estimate(
                 value=(slowest + fastest) / 2 / PPM,

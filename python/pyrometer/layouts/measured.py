@@ -8,6 +8,7 @@ from pyrometer.accounts.hardware.hardware import hardware
 from pyrometer.accounts.ledger.slot_view import slot_view
 from pyrometer.accounts.window import open_scope
 from pyrometer.core.json_text import parse_json
+from pyrometer.core.process_numbers import own_number
 from pyrometer.experiments.judge.schema import Measures
 from pyrometer.layouts.schema import ExecutorPlace
 from pyrometer.store import Run
@@ -104,7 +105,7 @@ def executors(scope: Scope) -> tuple[ExecutorPlace, ...]:
         places.append(
             ExecutorPlace(
                 executor_id=executor,
-                pid=pid,
+                pid=own_number(pid),
                 cpus=facts.get("cpus_allowed"),
                 memory=facts.get("memory_policy"),
             )

@@ -28,7 +28,8 @@ class Axis:
     t0_wall_ns, end_wall_ns : int
         First and last moment shown, Unix time.
     offsets : dict of str to int
-        Per host, Unix time minus CLOCK_MONOTONIC in ns.
+        Per host, Unix time minus CLOCK_MONOTONIC in ns; of several hosts on one axis that of the
+        axis, which their times are on.
     """
 
     t0_wall_ns: int
@@ -115,7 +116,16 @@ def _offsets(tables: Tables, manifest: Mapping[str, Any]) -> dict[str, int]:
             "SELECT host, median(wall_ns - mono_ns)::BIGINT FROM clock_pairs GROUP BY host"
         ):
             offsets.setdefault(name, int(offset))
+    if tables.several_hosts:
+        return _on_one_axis(tables, offsets)
     return offsets
+
+
+def _on_one_axis(tables: Tables, offsets: dict[str, int]) -> dict[str, int]:
+    """Give all hosts the offset of the one whose clock is the axis."""
+    hosts = tables.query("SELECT host FROM hosts WHERE clock <> 'unknown' ORDER BY number")
+    axis = offsets.get(hosts[0][0]) if hosts else None
+    return {} if axis is None else {host: axis for (host,) in hosts}
 
 
 @dataclass(frozen=True)

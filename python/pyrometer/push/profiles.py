@@ -19,7 +19,8 @@ from pathlib import Path
 from pyrometer.export.pprof import PprofWriter, ValueType
 from pyrometer.push.options import Settings, Window
 from pyrometer.store.ingest import native
-from pyrometer.store.tables import Tables, literal
+from pyrometer.store.sql.text import literal
+from pyrometer.store.tables import Tables
 
 NS = "nanoseconds"
 NO_STACK = "[stack unknown]"

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from pyrometer.store.sleeps import define_episodes
-from pyrometer.store.tables import Tables, file_literal, literal, write_part
+from pyrometer.store.sql.host_views import HostRows, as_recorded
+from pyrometer.store.sql.text import file_literal, literal
+from pyrometer.store.tables import Tables, write_part
 from pyrometer.store.thread_roles import role_case
 
 SOURCE = "probe"
@@ -182,7 +184,7 @@ def join_states(folder: Path, core: Any) -> str:
     str
         What the native readers return: a JSON object of ``tables``, ``doubts`` and ``stats``.
     """
-    with Tables(folder) as tables:
+    with Tables(folder, HostRows.APART) as tables:
         if not tables.has("thread_states"):
             return json.dumps({"tables": {}, "doubts": [], "stats": {"samples": 0}})
         define_episodes(tables)
@@ -213,9 +215,9 @@ def join_states(folder: Path, core: Any) -> str:
             "SELECT frame_id, name AS method, 'kernel' AS kind FROM numbered_kernel_frames",
         )
         tables.define("places", _PLACES.format(same=_SAME))
-        samples = write_part(
-            tables, "samples", PART, _SAMPLES.format(same=_SAME, source=SOURCE, event=EVENT)
-        )
+        found = _SAMPLES.format(same=_SAME, source=SOURCE, event=EVENT)
+        sql = as_recorded(found) if tables.several_hosts else found
+        samples = write_part(tables, "samples", PART, sql)
     return json.dumps(
         {"tables": {}, "doubts": [], "stats": {"samples": samples, "moments": moments}}
     )

@@ -13,7 +13,7 @@ import duckdb
 
 from pyrometer.core.errors import UsageError
 from pyrometer.store.manifest import ImportedFile
-from pyrometer.store.tables import file_literal, literal
+from pyrometer.store.sql.text import file_literal, literal
 
 _TABLES = ("samples", "stacks", "frames", "jit")
 

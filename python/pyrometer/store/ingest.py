@@ -16,6 +16,8 @@ from pyrometer.core.json_text import parse_json
 from pyrometer.core.native import native as native
 from pyrometer.core.redaction import Redactor, redacted
 from pyrometer.store import manifest as manifests
+from pyrometer.store.axis.files import FileHosts
+from pyrometer.store.axis.write import write_axis
 from pyrometer.store.elsewhere import told_once
 from pyrometer.store.extended_stacks import join_states
 from pyrometer.store.import_tables import read_imported
@@ -92,13 +94,16 @@ def ingest_run(run_dir: str | Path) -> IngestReport:
         shipped = _join_shipped(report, paths, started_wall_ns)
         # As found: what grows while it is read is new. Shipped files change by our hand alone.
         raw_bytes = _bytes(paths.raw) - _bytes(paths.shipped)
-        for name, files, read in _sources(paths, building):
+        hosts = FileHosts.of_run(paths, _host(paths))
+        for name, files, read in _sources(paths, building, hosts):
             if files:
                 _guarded(report, name, files, read)
         if paths.iterations.is_file():
             rows = read_iterations(paths.iterations, report.note)
             write_rows(building, "iterations", rows)
             report.tables["iterations"] = len(rows)
+        if hosts.several:
+            _put_on_one_axis(report, building, paths, hosts)
         if shipped:
             _redact_shipped(report, paths)
         _seal(report, building, started_wall_ns, raw_bytes + _bytes(paths.shipped))
@@ -127,12 +132,26 @@ def _redact_shipped(report: IngestReport, paths: RunPaths) -> None:
         report.note("secrets_kept", f"{paths.shipped}: {error}")
 
 
-def _sources(paths: RunPaths, building: Path) -> list[tuple[str, list[str], Callable[[], str]]]:
+def _put_on_one_axis(
+    report: IngestReport, building: Path, paths: RunPaths, hosts: FileHosts
+) -> None:
+    """Compare the clocks of the hosts, now that all of their records are tables."""
+    try:
+        for doubt in write_axis(building, paths.plugin_files(), hosts.launch):
+            report.note(doubt.code, doubt.message)
+    except PyrometerError:
+        raise
+    except Exception as error:
+        report.note("ingest_source_failed", f"clocks: {type(error).__name__}: {error}")
+
+
+def _sources(
+    paths: RunPaths, building: Path, hosts: FileHosts
+) -> list[tuple[str, list[str], Callable[[], str]]]:
     """List what is read of a run, in order: a name, its files, and what writes their tables."""
     core = native()
     out = str(building)
     plugin = _strings(paths.plugin_files())
-    host = _host(paths)
     sources: list[tuple[str, list[str], Callable[[], str]]] = []
 
     def source(name: str, files: Sequence[Path], read: Callable[[], str]) -> None:
@@ -142,19 +161,28 @@ def _sources(paths: RunPaths, building: Path) -> list[tuple[str, list[str], Call
     source("event log", logs, lambda: core.ingest_eventlogs(_strings(logs), out))
     source("plugin", paths.plugin_files(), lambda: core.ingest_plugin(plugin, out))
     gc = paths.gc_logs()
-    source("gc log", gc, lambda: core.ingest_gc(_strings(gc), out))
+    source("gc log", gc, lambda: core.ingest_gc(_strings(gc), out, hosts.of(gc)))
     profiles = paths.profiles()
-    source("profile", profiles, lambda: core.ingest_jfr(_strings(profiles), plugin, out, host))
+    recorded = hosts.of(profiles) if hosts.several else None
+    source(
+        "profile",
+        profiles,
+        lambda: core.ingest_jfr(_strings(profiles), plugin, out, hosts.launch, None, recorded),
+    )
     # After the recordings: where both know compilations, the log's replace theirs.
     jit = paths.jit_logs()
-    source("jit log", jit, lambda: core.ingest_jit(_strings(jit), out))
+    source("jit log", jit, lambda: core.ingest_jit(_strings(jit), out, hosts.of(jit)))
     generated = paths.codegen_files()
-    source("generated code", generated, lambda: core.ingest_codegen(_strings(generated), out))
+    source(
+        "generated code",
+        generated,
+        lambda: core.ingest_codegen(_strings(generated), out, hosts.of(generated)),
+    )
     streams, _ = read_probe_streams(paths)
     source("probe", streams, lambda: core.ingest_probe(_strings(streams), out))
     # Last: which node drove a worker is read from the tables of the others.
     python = paths.python_files()
-    source("python", python, lambda: ingest_python(_strings(python), building, host))
+    source("python", python, lambda: ingest_python(python, building, hosts.of(python)))
     # After both: a sleeping thread's state and its Java stack come from different sources.
     states = [stream for stream in streams if stream.name.endswith("-states.arrows")]
     source("extended stacks", states, lambda: join_states(building, core))

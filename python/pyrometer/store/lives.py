@@ -70,3 +70,17 @@ def define_lives(tables: Tables) -> None:
     """Keep the same as table ``lives``: each query of `LIVES` reads all tasks."""
     if "lives" not in tables.defined:
         tables.define("lives", LIVES)
+
+
+def copy_lives(of_run: Tables, own: Tables) -> None:
+    """Keep the same table where only a part of the run's tasks is read: as the whole run has it."""
+    define_lives(of_run)
+    rows = of_run.query("SELECT app_index, born_wall_ns, gone_wall_ns FROM lives")
+    names = ("app_index", "born_wall_ns", "gone_wall_ns")
+    columns = {name: [row[place] for row in rows] for place, name in enumerate(names)}
+    own.keep("lives_of_run", dict.fromkeys(names, "BIGINT"), columns)
+    own.define(
+        "lives",
+        "SELECT a.*, l.born_wall_ns, l.gone_wall_ns FROM apps a LEFT JOIN lives_of_run l"
+        " USING (app_index)",
+    )

@@ -53,6 +53,14 @@ def read_pings(files: Iterable[Path]) -> dict[str, Pings]:
     return found
 
 
+def process_host(file: Path) -> str | None:
+    """Give the host that a plugin file names as its own; ``None`` if it names none."""
+    for line in _lines(file):
+        if line.startswith(_PROCESS) and (host := _host(line)) is not None:
+            return host
+    return None
+
+
 def _lines(file: Path) -> Iterator[bytes]:
     with file.open("rb") as lines:
         while line := lines.readline(_LONGEST_BYTES):

@@ -16,7 +16,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pyrometer.core.doubt import Severity
-from pyrometer.store.tables import Tables, literal, write_part
+from pyrometer.store.sql.host_views import HostRows, as_recorded
+from pyrometer.store.sql.text import literal
+from pyrometer.store.tables import Tables, write_part
 
 SHARED = "Python"
 """Operator where several nodes may have driven a worker."""
@@ -120,7 +122,7 @@ _PROCESSES = """
         CASE WHEN any_value(jvm) IN (SELECT pid FROM spans) THEN any_value(jvm)
              -- A wrapper around Python stands between it and the JVM.
              WHEN (SELECT count(DISTINCT pid) FROM spans) = 1 THEN (SELECT min(pid) FROM spans)
-        END AS jvm
+        END AS jvm, any_value(host) AS host
     FROM raw WHERE k = 'process' GROUP BY ALL
 """
 
@@ -178,8 +180,8 @@ _TAKEN = """
 """
 
 _PLACED = """
-    SELECT x.*, p.kind, s.host, s.pid AS jvm, s.task_attempt_id, s.stage_id, s.stage_attempt,
-        s.job_id, s.sql_id, s.iteration, k.stack_id
+    SELECT x.*, p.kind, coalesce(s.host, p.host) AS host, s.pid AS jvm,
+        s.task_attempt_id, s.stage_id, s.stage_attempt, s.job_id, s.sql_id, s.iteration, k.stack_id
     FROM taken x JOIN processes_seen p USING (pid, since)
     ASOF LEFT JOIN spans s
         ON s.pid = p.jvm AND s.task_attempt_id = x.task AND s.start_mono_ns <= x.t
@@ -188,7 +190,7 @@ _PLACED = """
 """
 
 _SAMPLES = f"""
-    SELECT coalesce(x.host, ?) AS host, x.pid, x.tid, x.t AS t_ns, 'mono' AS clock,
+    SELECT x.host, x.pid, x.tid, x.t AS t_ns, 'mono' AS clock,
         '{SOURCE}' AS source, e.event, e.weight, 'ns' AS unit,
         CASE e.event WHEN 'wall' THEN 'sleeping' END AS state,
         CASE WHEN e.event = 'cpu' THEN e.role END AS category, e.role AS role,
@@ -208,30 +210,25 @@ _SAMPLES = f"""
 """
 
 
-def ingest_python(files: Sequence[str], folder: Path, host: str) -> str:
+def ingest_python(files: Sequence[Path], folder: Path, hosts: Sequence[str | None]) -> str:
     """Write parts of ``samples``, ``stacks`` and ``frames`` beside those of the JVM's profiler.
 
     Parameters
     ----------
-    files : sequence of str
+    files : sequence of Path
         ``raw/python-*.ndjson``.
     folder : Path
         Folder of the tables; those of event log, plugin and profiles are there already.
-    host : str
-        Host of processes whose task no plugin reports.
+    hosts : sequence of str or None
+        Host of each file.
 
     Returns
     -------
     str
         What the native readers return: a JSON object of ``tables``, ``doubts`` and ``stats``.
     """
-    with Tables(folder) as tables:
-        columns = ", ".join(f"'{name}': '{kind}'" for name, kind in _COLUMNS.items())
-        tables.define(
-            "raw",
-            f"SELECT * FROM read_ndjson([{', '.join(map(literal, files))}],"
-            f" columns={{{columns}}}, ignore_errors=true, maximum_object_size={_LONGEST_LINE})",
-        )
+    with Tables(folder, HostRows.APART) as tables:
+        tables.define("raw", _raw(tables, [str(file) for file in files], hosts))
         tables.define("processes_seen", _PROCESSES)
         last = tables.scalar("SELECT coalesce(max(stack_id), -1) FROM stacks")
         tables.define("numbered_stacks", _STACKS, [last])
@@ -251,8 +248,24 @@ def ingest_python(files: Sequence[str], folder: Path, host: str) -> str:
             "SELECT frame_id, m AS class_name, f AS method, l AS line, s AS library,"
             " CASE WHEN m IS NULL THEN 'native' ELSE 'python' END AS kind FROM numbered_frames",
         )
-        samples = write_part(tables, "samples", PART, _SAMPLES, [host])
+        sql = as_recorded(_SAMPLES) if tables.several_hosts else _SAMPLES
+        samples = write_part(tables, "samples", PART, sql)
         return json.dumps({"tables": {}, "doubts": _doubts(tables), "stats": {"samples": samples}})
+
+
+def _raw(tables: Tables, files: Sequence[str], hosts: Sequence[str | None]) -> str:
+    """Read the lines of all files, with their host; numbers of processes are told apart by it."""
+    columns = ", ".join(f"'{name}': '{kind}'" for name, kind in _COLUMNS.items())
+    places = ", ".join(
+        f"({literal(file)}, {'NULL' if host is None else literal(host)}, {tables.key_of(host)})"
+        for file, host in zip(files, hosts, strict=True)
+    )
+    return (
+        "SELECT x.* EXCLUDE (filename) REPLACE (x.pid + f.key AS pid, x.jvm + f.key AS jvm), f.host"
+        f" FROM read_ndjson([{', '.join(map(literal, files))}], columns={{{columns}}},"
+        f" filename=true, ignore_errors=true, maximum_object_size={_LONGEST_LINE}) x"
+        f" JOIN (VALUES {places}) f(file, host, key) ON f.file = x.filename"
+    )
 
 
 def _doubts(tables: Tables) -> list[dict[str, object]]:

@@ -58,6 +58,13 @@ class Run:
         kept = [schema.known_doubt(*row) for row in raised]
         return cls(found.paths, tables, found.manifest, [*found.doubts, *kept])
 
+    def on_host(self, host: str) -> Run:
+        """Open the same run once more, with nothing but what one host recorded.
+
+        Times stay on the axis of the run; of the event log, tasks and executors there are left.
+        """
+        return Run(self.paths, Tables(self.paths.tables, host=host), self.manifest)
+
     def facts(self) -> dict[str, Any]:
         """Manifest as plain data; empty where there is none."""
         return self.manifest.model_dump(by_alias=True) if self.manifest else {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -14,8 +13,12 @@ import duckdb
 
 from pyrometer.core import schema
 from pyrometer.core.errors import UsageError
+from pyrometer.core.process_numbers import KEY
 from pyrometer.core.redaction import redacted
 from pyrometer.store.scratch import Scratch
+from pyrometer.store.sql import host_views
+from pyrometer.store.sql.host_views import HostRows
+from pyrometer.store.sql.text import file_literal, literal, with_parameters
 from pyrometer.store.table_files import files_of
 
 MEMORY_LIMIT = "1GB"
@@ -33,17 +36,26 @@ class Tables:
 
     Every table of ``schema/tables.toml`` can be queried: one whose file is missing is empty, and a
     column that an older file lacks is null. Files ``<table>-<part>.parquet`` are more rows of a
-    table.
+    table. Rows of several hosts are read on one axis (`pyrometer.store.sql.host_views`).
 
     Parameters
     ----------
     folder : Path
         Folder of ``<table>.parquet``.
+    host_rows : HostRows
+        How rows of several hosts are read.
+    host : str, optional
+        Only what this host recorded, and the event log's tasks and executors there. Rows that name
+        no host are of the host of the axis.
 
     Attributes
     ----------
     defined : set of str
         Temporary tables of this connection.
+    host : str or None
+        The only host whose rows there are.
+    several_hosts : bool
+        Whether rows are of several hosts, and are told apart.
 
     Raises
     ------
@@ -51,8 +63,14 @@ class Tables:
         If a file is not readable Parquet.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        host_rows: HostRows = HostRows.ON_ONE_AXIS,
+        host: str | None = None,
+    ) -> None:
         self.folder = folder
+        self.host = host
         self._files = files_of(folder)
         self._spill = Scratch("pyrometer-duckdb-")
         self.connection = duckdb.connect(
@@ -68,16 +86,55 @@ class Tables:
         # Its bar would end up in the caller's output.
         self.connection.execute("SET enable_progress_bar = false")
         self._rows: dict[str, int] = {}
+        self._loaded: set[str] = set()
         self.defined: set[str] = set()
         self._files.attach(self.connection)
-        for table in schema.tables().values():
-            self._view(table)
+        every = list(schema.tables().values())
+        of_axis = [table for table in every if table.name in host_views.AXIS]
+        others = [table for table in every if table not in of_axis]
+        names: list[str] = []
+        if host_rows is HostRows.APART:
+            names = host_views.recorded_hosts(self.connection, every, self._places)
+        else:
+            self._name(of_axis, "main")
+        on_axis = host_rows is HostRows.ON_ONE_AXIS and self.rows_count("hosts") > 1
+        self.several_hosts = on_axis or len(names) > 1
+        self._name(others, host_views.RECORDED if self.several_hosts else "main")
+        if names and self.several_hosts:
+            host_views.number(self.connection, names)
+        elif host_rows is HostRows.APART:
+            self._name(of_axis, "main")
+        if self.several_hosts:
+            host_views.lay(self.connection, others, host, on_axis, self._loaded)
+            if host is not None:
+                self._rows = {name: self._count(name) for name, rows in self._rows.items() if rows}
 
-    def _view(self, table: schema.Table) -> None:
+    def _name(self, tables: Sequence[schema.Table], where: str) -> None:
+        if where != "main":
+            self.connection.execute(f"CREATE SCHEMA {where}")
+        for table in tables:
+            self._view(table, where)
+
+    def _places(self, name: str) -> list[str]:
+        return [place for place, _ in self._files.of(name)]
+
+    def _count(self, name: str) -> int:
+        return int(self.scalar(f"SELECT count(*) FROM {name}"))
+
+    def key_of(self, host: str | None) -> int:
+        """Give what is added to numbers of processes and threads of a host."""
+        if not self.several_hosts or host is None:
+            return 0
+        number = self.scalar("SELECT number FROM hosts WHERE host = ?", [host])
+        return int(number or 0) * KEY
+
+    def _view(self, table: schema.Table, where: str) -> None:
         files = list(self._files.of(table.name))
         if not files:
             columns = ", ".join(f'NULL::{c.sql_type} AS "{c.name}"' for c in table.columns)
-            self.connection.execute(f"CREATE VIEW {table.name} AS SELECT {columns} WHERE false")
+            self.connection.execute(
+                f"CREATE VIEW {where}.{table.name} AS SELECT {columns} WHERE false"
+            )
             return
         names = ", ".join(file_literal(place) for place, _ in files)
         source = f"read_parquet([{names}], union_by_name=true)"
@@ -106,8 +163,12 @@ class Tables:
             rows * len(table.columns) <= _LOADED_CELLS
             and sum(size for _, size in files) <= _LOADED_BYTES
         )
+        if small:
+            self._loaded.add(table.name)
         kind = "TABLE" if small else "VIEW"
-        self.connection.execute(f"CREATE {kind} {table.name} AS SELECT {columns} FROM {source}")
+        self.connection.execute(
+            f"CREATE {kind} {where}.{table.name} AS SELECT {columns} FROM {source}"
+        )
 
     def has(self, name: str) -> bool:
         """Whether table ``name`` has at least one row."""
@@ -312,89 +373,3 @@ def write_part(
     )
     temporary.replace(target)
     return int(tables.scalar("SELECT count(*) FROM written_part"))
-
-
-# Texts and names in quotes and comments, where a question mark is no parameter.
-_PARTS = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\?|\$[0-9]+)""")
-
-
-def with_parameters(sql: str, parameters: Sequence[object]) -> str | None:
-    """Write the parameters of a query into its text.
-
-    Returns
-    -------
-    str or None
-        The query with constants; ``None`` if one of them has a type that is not written here.
-
-    Raises
-    ------
-    ValueError, IndexError
-        If there are not as many parameters as question marks, or no parameter of that number.
-
-    Examples
-    --------
-    >>> with_parameters("SELECT '?', a FROM t WHERE b = ? LIMIT ?", ["it's", 3])
-    "SELECT '?', a FROM t WHERE b = 'it''s'::VARCHAR LIMIT 3"
-    >>> with_parameters("SELECT ?", [[1, "a"]])
-    "SELECT [1, 'a'::VARCHAR]"
-    >>> with_parameters("SELECT $2 + $1 + $2", [1, 2])
-    'SELECT 2 + 1 + 2'
-    """
-    constants = [_constant(value) for value in parameters]
-    if None in constants:
-        return None
-    parts = _PARTS.split(sql)
-    numbered = [at for at, part in enumerate(parts) if part.startswith("$")]
-    for at in numbered:
-        parts[at] = str(constants[int(parts[at][1:]) - 1])
-    if not numbered:
-        holes = [at for at, part in enumerate(parts) if part == "?"]
-        for at, constant in zip(holes, constants, strict=True):
-            parts[at] = str(constant)
-    return "".join(parts)
-
-
-def _constant(value: object) -> str | None:
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return str(value).upper()
-    if type(value) is int and -(2**63) <= value < 2**63:
-        return str(value) if value >= 0 else f"({value})"
-    if type(value) is float:
-        return f"'{value!r}'::DOUBLE"
-    if isinstance(value, list):
-        written = [_constant(one) for one in value]
-        return None if None in written else f"[{', '.join(one for one in written if one)}]"
-    # The text of a query ends at a zero byte.
-    if type(value) is str and "\0" not in value:
-        return f"{literal(value)}::VARCHAR"
-    return None
-
-
-def literal(text: str) -> str:
-    """Quote a text for SQL."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def file_literal(path: str | Path) -> str:
-    """Quote the path of one file for ``read_parquet`` and ``FROM``, which take it for a pattern.
-
-    Examples
-    --------
-    >>> file_literal("st*r/g[1].parquet")
-    "'st[*]r/g[[]1].parquet'"
-
-    Raises
-    ------
-    UsageError
-        If no pattern stands for that path alone.
-    """
-    text = str(path)
-    special = set(text) & set("*?[")
-    if special and "\\" in text:
-        raise UsageError(
-            f"{text}: a path with a backslash and {' '.join(sorted(special))} cannot be read",
-            "rename the folder",
-        )
-    return literal("".join(f"[{letter}]" if letter in special else letter for letter in text))

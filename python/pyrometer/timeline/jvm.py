@@ -13,7 +13,13 @@ from pyrometer.accounts.jvm.jvm import LAST_TIER
 from pyrometer.pages.axis import Axis, Line, gauge_line, rate_line
 from pyrometer.pages.columns import Pack, floats, texts
 from pyrometer.store.tables import Tables
-from pyrometer.timeline.machine import MAX_JVMS, Track, missing_track, series_column
+from pyrometer.timeline.machine import (
+    MAX_JVMS,
+    Track,
+    missing_track,
+    process_label,
+    series_column,
+)
 
 Floats = npt.NDArray[np.float64]
 NO_JIT = "This run has no JIT log (profiles light and full write one)."
@@ -64,7 +70,7 @@ def _heap(tables: Tables, axis: Axis, pack: Pack) -> list[Track]:
         start = axis.from_mono(floats(found["start_ns"]), host)
         if start is None or start.size < 2:
             continue
-        tail = "" if len(jvms) == 1 else f" · {pid}"
+        tail = "" if len(jvms) == 1 else f" · {process_label(tables, pid, host)}"
         end = start + floats(found["duration_ns"]) / 1e6
         at = np.column_stack([start, np.maximum(end, start + 1e-6)]).ravel()
         used = np.column_stack([floats(found["used_before"]), floats(found["used_after"])]).ravel()
@@ -165,7 +171,8 @@ def _code_cache(tables: Tables, axis: Axis, pack: Pack) -> Track:
         "SELECT count(DISTINCT (host, pid)) - 1 FROM jvm_series"
         " WHERE name LIKE 'pool_used_bytes/Code%'"
     )
-    note = f"JVM {pid}, the largest; {others} others are not drawn" if others else None
+    drawn = f"JVM {process_label(tables, pid, host)}"
+    note = f"{drawn}, the largest; {others} others are not drawn" if others else None
     why = "The readings of the code cache have no usable time."
     return _track(name, title, "bytes", _CACHE_HELP, series, why, kind="stack", note=note)
 

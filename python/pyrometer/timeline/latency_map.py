@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pyrometer.core.process_numbers import own_number
 from pyrometer.pages.axis import Axis
 from pyrometer.pages.columns import Pack, floats, integers, smallest_uint
 from pyrometer.store.tables import Tables
@@ -96,7 +97,7 @@ def _series(tables: Tables) -> list[dict[str, Any]]:
             where = {"host": host} if hosts else {}
             found.append({"kind": kind, "device": device, "operation": operation, **where,
                           "processes": []})  # fmt: skip
-        one = {"pid": pid, "comm": "kernel" if pid == 0 else comm}
+        one = {"pid": own_number(pid), "comm": "kernel" if pid == 0 else comm}
         rest = {"others": others} if process == MAX_PROCESSES else one
         found[series]["processes"].append({**rest, "count": n})
     return found

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyrometer.core.process_numbers import own_number
 from pyrometer.pages.axis import Axis, Line, gauge_line, rate_line
 from pyrometer.pages.columns import Pack, floats, smallest_uint, texts
 from pyrometer.store.tables import Tables
@@ -253,7 +254,7 @@ def jvm_tracks(tables: Tables, axis: Axis, pack: Pack) -> list[Track]:
         for key, label in (("heap_used_bytes", "used"), ("heap_committed_bytes", "committed")):
             pair = series.get(("jvm", key))
             if pair is not None and (one or key == "heap_used_bytes"):
-                shown = label if one else f"{label} · {pid}"
+                shown = label if one else f"{label} · {process_label(tables, pid, host)}"
                 line = gauge_line(axis, *pair)
                 columns.append(series_column(pack, f"heap.{host}.{pid}.{label}", shown, line))
         if ("jvm", "heap_max_bytes") in series:
@@ -277,6 +278,12 @@ def jvm_tracks(tables: Tables, axis: Axis, pack: Pack) -> list[Track]:
             "note": f"{MAX_JVMS} of {len(jvms)} JVMs are drawn" if len(jvms) > MAX_JVMS else None,
         }
     ]
+
+
+def process_label(tables: Tables, pid: int | None, host: str | None) -> str:
+    """Name a process in the legend of a track: by its number, and its host where these differ."""
+    number = own_number(pid)
+    return f"{number} on {host}" if tables.several_hosts and host else f"{number}"
 
 
 def series_column(pack: Pack, name: str, label: str, line: Line) -> dict[str, Any]:
@@ -343,7 +350,10 @@ def place_track(tables: Tables, axis: Axis, pack: Pack) -> Track:
         "title": TITLE,
         "help": _HELP,
         "cpus": sorted({int(one) for one in cpus}),
-        "threads": [{"host": host, "pid": pid, "tid": tid} for host, pid, tid, _ in shown],
+        "threads": [
+            {"host": host, "pid": own_number(pid), "tid": own_number(tid)}
+            for host, pid, tid, _ in shown
+        ],
         "step_ms": step_ns / 1e6,
         "columns": {
             "time": pack.add("places.time", np.concatenate(at).astype(np.float64)),

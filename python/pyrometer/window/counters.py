@@ -16,10 +16,11 @@ _DEFAULT_PERIOD_NS = 50_000_000
 
 
 def period_ns(scope: Scope) -> int:
-    """Give the sampling period of the probe: the median time between its passes."""
+    """Give the sampling period of the probes: the median time between passes of one."""
     found = scope.tables.scalar(
-        "SELECT median(gap)::BIGINT FROM (SELECT t - lag(t) OVER (ORDER BY t) AS gap FROM"
-        " (SELECT DISTINCT t_mono_ns AS t FROM os_series WHERE name = 'passes_count'))"
+        "SELECT median(gap)::BIGINT FROM"
+        " (SELECT t - lag(t) OVER (PARTITION BY host ORDER BY t) AS gap FROM"
+        "  (SELECT DISTINCT host, t_mono_ns AS t FROM os_series WHERE name = 'passes_count'))"
     )
     return int(found) if found else _DEFAULT_PERIOD_NS
 
@@ -78,7 +79,7 @@ def _threads_sql() -> str:
 
 
 def define_series(scope: Scope) -> None:
-    """Define ``w_series``: growth of cumulative host and process series in the window."""
+    """Define ``w_series``: growth of cumulative host and process series in the window, by host."""
     _define_growth(scope, "w_series", "w")
 
 
@@ -112,7 +113,7 @@ def _define_growth(scope: Scope, name: str, stretches: str) -> None:
         name,
         f"""
         WITH steps AS (
-          SELECT scope, name, t_mono_ns AS t, value,
+          SELECT host, scope, name, t_mono_ns AS t, value,
             lag(t_mono_ns) OVER s AS t0, lag(value) OVER s AS value0
           FROM os_series
           WHERE (scope = 'host' AND (name LIKE 'cpu_%' OR name LIKE 'swapped_%'))
@@ -120,17 +121,17 @@ def _define_growth(scope: Scope, name: str, stretches: str) -> None:
                'minor_faults_count', 'major_faults_count'))
              OR (scope = 'probe' AND name = 'own_cpu_ns')
              OR (scope LIKE 'kernel/%' AND name = 'cpu_ns')
-          WINDOW s AS (PARTITION BY scope, name ORDER BY t_mono_ns)),
+          WINDOW s AS (PARTITION BY host, scope, name ORDER BY t_mono_ns)),
         first_reading AS (
           -- What a process had used when it was first seen was used since it began.
-          SELECT s.scope, s.name, s.t, s.value,
+          SELECT s.host, s.scope, s.name, s.t, s.value,
             least(coalesce(b.value, s.t - 1), s.t - 1) AS t0
           FROM steps s JOIN os_series b ON b.scope = s.scope AND b.name = 'start_time_mono_ns'
           WHERE s.t0 IS NULL AND s.scope LIKE 'process/%'),
         grown AS (
-          SELECT scope, name, t0, t, value - value0 AS growth FROM steps
+          SELECT host, scope, name, t0, t, value - value0 AS growth FROM steps
           WHERE t0 IS NOT NULL AND value >= value0
-          UNION ALL SELECT scope, name, t0, t, value FROM first_reading),
+          UNION ALL SELECT host, scope, name, t0, t, value FROM first_reading),
         waited_for AS (
           -- The kernel adds the bytes of a child that was waited for to its parent's: they would
           -- count twice. The parent's first step that can hold them does; in one pass of the probe
@@ -144,11 +145,11 @@ def _define_growth(scope: Scope, name: str, stretches: str) -> None:
             AND p.t > greatest(c.ended, e.t_mono_ns - {period_ns(scope)}) AND p.growth >= c.value
           GROUP BY p.scope, p.name, c.scope, c.value),
         own AS (
-          SELECT g.scope, g.name, g.t0, g.t,
+          SELECT g.host, g.scope, g.name, g.t0, g.t,
             greatest(0, g.growth - coalesce(sum(c.value), 0)) AS growth
           FROM grown g LEFT JOIN waited_for c USING (scope, name, t)
-          GROUP BY g.scope, g.name, g.t0, g.t, g.growth)
-        SELECT g.scope, g.name,
+          GROUP BY g.host, g.scope, g.name, g.t0, g.t, g.growth)
+        SELECT g.host, g.scope, g.name,
           sum(growth::DOUBLE
             * greatest(0, least(t, w.end_mono_ns) - greatest(t0, w.start_mono_ns))
             / greatest(t - t0, 1)::DOUBLE)::BIGINT AS growth
@@ -159,7 +160,7 @@ def _define_growth(scope: Scope, name: str, stretches: str) -> None:
 
 
 def growth(scope: Scope, where: str, table: str = "w_series") -> dict[str, int]:
-    """Sum of the growth of series by name, over the scopes that ``where`` keeps."""
+    """Sum of the growth of series by name, over the hosts and scopes that ``where`` keeps."""
     rows = scope.tables.query(
         f"SELECT name, sum(growth)::BIGINT FROM {table} WHERE {where} GROUP BY ALL"
     )

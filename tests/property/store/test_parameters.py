@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyrometer.store.tables import with_parameters
+from pyrometer.store.sql.text import with_parameters
 
 VALUES = st.one_of(
     st.none(),

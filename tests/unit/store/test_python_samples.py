@@ -64,7 +64,7 @@ def ingest(tmp_path: Path, world: World, lines: list[str]) -> dict[str, Any]:
     folder = world.write(tmp_path)
     raw = tmp_path / "python-worker-1.ndjson"
     raw.write_text("\n".join(lines) + "\n")
-    told: dict[str, Any] = json.loads(ingest_python([str(raw)], folder / "tables", HOST))
+    told: dict[str, Any] = json.loads(ingest_python([raw], folder / "tables", [HOST]))
     return told
 
 

@@ -57,7 +57,7 @@ def test_a_source_that_fails_is_a_doubt_and_the_others_are_read(
     def remember(name: str) -> Any:
         def read(*arguments: Any) -> str:
             seen.append(name)
-            assert Path(arguments[-1] if name != "jfr" else arguments[2]).is_dir()
+            assert Path(arguments[2 if name == "jfr" else 1]).is_dir()
             doubt = {
                 "code": "eventlog_truncated",
                 "severity": "warning",

@@ -44,19 +44,26 @@ struct Record<'a> {
     own_cpu_ns: Option<i64>,
 }
 
-/// Reads files of sources and writes the two tables to folder `out`.
+/// Reads files of sources and writes the two tables to folder `out`; `hosts` are those of the
+/// files, as far as they are known.
 ///
 /// # Errors
 /// If a file cannot be opened or read, or a table cannot be written.
-pub fn ingest_codegen(paths: &[String], out: &str) -> Result<IngestReport> {
+pub fn ingest_codegen(
+    paths: &[String],
+    hosts: &[Option<String>],
+    out: &str,
+) -> Result<IngestReport> {
     let mut tables = Tables {
         sources: ParquetSink::create(out)?,
         lines: ParquetSink::create(out)?,
         seen: FxHashSet::default(),
+        host: None,
     };
     let mut report = IngestReport::default();
     let mut total = Facts::default();
-    for path in paths {
+    for (number, path) in paths.iter().enumerate() {
+        tables.host = hosts.get(number).cloned().flatten();
         let facts = read(path, &mut tables)?;
         report.doubts.extend(facts.doubts(path));
         total.add(&facts);
@@ -159,6 +166,8 @@ struct Tables {
     lines: ParquetSink<CodegenLinesBuilder>,
     /// Fingerprints of the bodies so far.
     seen: FxHashSet<(u64, u64)>,
+    /// Host of the file that is read.
+    host: Option<String>,
 }
 
 impl Tables {
@@ -177,6 +186,7 @@ impl Tables {
         let id = small(self.seen.len() - 1);
         let rows = &mut self.sources.rows;
         rows.source_id.append_value(id);
+        rows.host.append_option(self.host.as_deref());
         rows.pid.append_value(pid);
         rows.class_name.append_value(&read.class_name);
         rows.codegen_stage_id.append_option(read.codegen_stage_id);

@@ -42,7 +42,7 @@ impl Case {
             fs::write(&path, content).unwrap();
             paths.push(path.to_str().unwrap().to_owned());
         }
-        ingest_codegen(&paths, self.0.path().to_str().unwrap()).unwrap()
+        ingest_codegen(&paths, &[], self.0.path().to_str().unwrap()).unwrap()
     }
 
     fn table(&self, name: &str) -> RecordBatch {

@@ -16,18 +16,19 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 
 use crate::unified_log::decorations::{self, Decorations};
-use crate::unified_log::{MAX_LINE_BYTES, by_process};
+use crate::unified_log::{MAX_LINE_BYTES, OfProcess, by_process};
 use log_read::LogRead;
 use message::{Message, Safepoint};
 use process::Process;
 use pyro_model::{Error, IngestReport, ParquetSink, Result};
 use sinks::Sinks;
 
-/// Reads GC and safepoint logs, rotated ones in any order, and writes their tables to `out`.
+/// Reads GC and safepoint logs, rotated ones in any order, and writes their tables to `out`;
+/// `hosts` are those of the files, as far as they are known.
 ///
 /// # Errors
 /// If a file cannot be opened or read, or a table cannot be written.
-pub fn ingest_gc(paths: &[String], out: &str) -> Result<IngestReport> {
+pub fn ingest_gc(paths: &[String], hosts: &[Option<String>], out: &str) -> Result<IngestReport> {
     let mut sinks = Sinks {
         pauses: ParquetSink::create(out)?,
         ages: ParquetSink::create(out)?,
@@ -36,9 +37,10 @@ pub fn ingest_gc(paths: &[String], out: &str) -> Result<IngestReport> {
     };
     let mut report = IngestReport::default();
     let (mut bytes, mut lines) = (0, 0);
-    for (pid, files) in by_process(paths) {
+    for OfProcess { host, pid, files } in by_process(paths, hosts) {
         // What earlier files of a process said (its collector) holds for later ones.
         let mut process = Process {
+            host: host.map(str::to_owned),
             pid,
             ..Process::default()
         };

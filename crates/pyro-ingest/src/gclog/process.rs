@@ -11,6 +11,8 @@ const UPTIME_BELOW_NS: i64 = 60_000_000_000;
 /// What is known of the process while its lines go by.
 #[derive(Default)]
 pub struct Process {
+    /// Its host, where it is known.
+    pub host: Option<String>,
     /// Process, once it is known.
     pub pid: Option<i64>,
     /// Its collector, as in table gc_pauses.

@@ -36,6 +36,7 @@ impl Sinks {
             .cause
             .or_else(|| process.causes.get(&pause.gc_id).map(String::as_str));
         let rows = &mut self.pauses.rows;
+        rows.host.append_option(process.host.as_deref());
         rows.pid.append_option(process.pid);
         rows.gc_id.append_value(pause.gc_id);
         rows.start_mono_ns.append_option(before(stamps.mono_ns));
@@ -78,6 +79,7 @@ impl Sinks {
         (age, bytes): (i32, i64),
     ) -> Result<()> {
         let rows = &mut self.ages.rows;
+        rows.host.append_option(process.host.as_deref());
         rows.pid.append_option(process.pid);
         rows.gc_id.append_value(gc_id);
         rows.t_mono_ns.append_option(stamps.mono_ns);
@@ -98,6 +100,7 @@ impl Sinks {
     ) -> Result<()> {
         let before = |end: Option<i64>| end.and_then(|end| end.checked_sub(phase.duration_ns));
         let rows = &mut self.concurrent.rows;
+        rows.host.append_option(process.host.as_deref());
         rows.pid.append_option(process.pid);
         rows.gc_id.append_value(phase.gc_id);
         rows.start_mono_ns.append_option(before(stamps.mono_ns));
@@ -118,6 +121,7 @@ impl Sinks {
         safepoint: &Safepoint<'_>,
     ) -> Result<()> {
         let rows = &mut self.safepoints.rows;
+        rows.host.append_option(process.host.as_deref());
         rows.pid.append_option(process.pid);
         rows.end_mono_ns.append_option(stamps.mono_ns);
         rows.end_uptime_ns.append_option(stamps.uptime_ns);

@@ -18,7 +18,7 @@ fn ingest(files: &[(&str, &[u8])]) -> IngestReport {
     }
     let out = folder.path().join("out");
     std::fs::create_dir(&out).unwrap();
-    ingest_gc(&paths, out.to_str().unwrap()).unwrap()
+    ingest_gc(&paths, &[], out.to_str().unwrap()).unwrap()
 }
 
 fn codes(report: &IngestReport) -> Vec<&'static str> {

@@ -54,6 +54,8 @@ pub struct New {
 
 /// A compilation: a row of table `jit`.
 pub struct Compilation {
+    /// Host.
+    pub host: String,
     /// Process.
     pub pid: i64,
     /// Start.

@@ -329,6 +329,7 @@ impl<'r, 'a, 'c> ChunkReader<'r, 'a, 'c> {
             .and_then(|key| self.pools.name(Named::Compiler, key));
         let number = |slot| record.get(slot).number();
         let compilation = Compilation {
+            host: self.recording.host.to_owned(),
             pid,
             start_mono_ns: mono_ns,
             duration_ns: self.chunk.duration_ns(record.number(Slot::Duration) as i64),

@@ -154,6 +154,7 @@ impl<'a> Merger<'a> {
 
     fn compilation(&mut self, compilation: &Compilation) -> Result<()> {
         let rows = &mut self.jit.rows;
+        rows.host.append_value(&compilation.host);
         rows.pid.append_value(compilation.pid);
         rows.start_mono_ns.append_option(compilation.start_mono_ns);
         rows.duration_ns.append_value(compilation.duration_ns);

@@ -36,6 +36,7 @@ mod stack;
 mod threads;
 mod unfreed;
 
+use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
@@ -58,7 +59,8 @@ const SMALL_BYTES: u64 = 1 << 20;
 /// tables to `out`.
 ///
 /// `begun_in` is the recording that these are later chunks of: async-profiler says in the first
-/// chunk alone how it samples.
+/// chunk alone how it samples. `hosts` are those of the recordings; to one whose host is known only
+/// the tasks of that host belong, to others (of `host`) those of any.
 ///
 /// # Errors
 /// If a file cannot be opened or read, or a table cannot be written.
@@ -67,10 +69,28 @@ pub fn ingest_jfr(
     plugin_paths: &[String],
     out: &str,
     host: &str,
+    hosts: &[Option<String>],
     begun_in: Option<&str>,
 ) -> Result<IngestReport> {
-    let spans = SpanIndex::new(read_spans(plugin_paths, out)?, read_clocks(plugin_paths)?);
-    ingest_recordings(paths, &spans, out, host, begun_in)
+    let (spans, clocks) = (read_spans(plugin_paths, out)?, read_clocks(plugin_paths)?);
+    let known: BTreeSet<&str> = hosts.iter().flatten().map(String::as_str).collect();
+    let of_host: HashMap<&str, SpanIndex> = known
+        .into_iter()
+        .map(|name| (name, SpanIndex::of_host(name, &spans, &clocks)))
+        .collect();
+    let clocks = clocks
+        .into_iter()
+        .map(|(_, pid, mono, wall)| (pid, mono, wall));
+    let any = SpanIndex::new(spans, clocks.collect());
+    let origins: Vec<_> = (0..paths.len())
+        .map(
+            |number| match hosts.get(number).and_then(Option::as_deref) {
+                Some(name) => (name, &of_host[name]),
+                None => (host, &any),
+            },
+        )
+        .collect();
+    ingest_on(threads_for(paths), paths, &origins, out, begun_in)
 }
 
 /// Reads recordings and writes their tables to `out`; tasks come from `spans`.
@@ -84,24 +104,28 @@ pub fn ingest_recordings(
     host: &str,
     begun_in: Option<&str>,
 ) -> Result<IngestReport> {
-    let sizes = paths.iter().map(std::fs::metadata);
-    let bytes: u64 = sizes.flatten().map(|about| about.len()).sum();
-    let threads = if bytes < SMALL_BYTES { 1 } else { cores() };
-    ingest_on(threads, paths, spans, out, host, begun_in)
+    let origins = vec![(host, spans); paths.len()];
+    ingest_on(threads_for(paths), paths, &origins, out, begun_in)
 }
 
-/// The same on so many threads.
+fn threads_for(paths: &[String]) -> usize {
+    let sizes = paths.iter().map(std::fs::metadata);
+    let bytes: u64 = sizes.flatten().map(|about| about.len()).sum();
+    if bytes < SMALL_BYTES { 1 } else { cores() }
+}
+
+/// The same on so many threads; `origins` are the host of each recording and the tasks there.
 fn ingest_on(
     threads: usize,
     paths: &[String],
-    spans: &SpanIndex,
+    origins: &[(&str, &SpanIndex)],
     out: &str,
-    host: &str,
     begun_in: Option<&str>,
 ) -> Result<IngestReport> {
-    let rules = Rules::embedded();
+    let (rules, nothing) = (Rules::embedded(), SpanIndex::default());
     let open = |number: usize| {
         let pid = paths.get(number).and_then(|path| pid_of(path));
+        let (host, spans) = origins.get(number).copied().unwrap_or(("", &nothing));
         Recording::new(host, pid, spans, rules)
     };
     let mut merger = Merger::create(paths, &open, threads, out)?;

@@ -40,6 +40,18 @@ impl SpanIndex {
         index
     }
 
+    /// The same of the spans, and `(host, pid, mono_ns, wall_ns)` readings, of one host.
+    pub fn of_host(host: &str, spans: &[TaskSpan], clocks: &[(String, i64, i64, i64)]) -> Self {
+        let spans = spans.iter().filter(|span| span.host == host);
+        let clocks = clocks.iter().filter(|(of, ..)| of == host);
+        Self::new(
+            spans.cloned().collect(),
+            clocks
+                .map(|(_, pid, mono, wall)| (*pid, *mono, *wall))
+                .collect(),
+        )
+    }
+
     /// Whether anything is known of the process.
     pub fn knows(&self, pid: i64) -> bool {
         self.clocks.contains_key(&pid) || self.threads.keys().any(|(known, _)| *known == pid)
@@ -165,6 +177,25 @@ mod tests {
         );
         assert_eq!(task(1_000_000), Some(2));
         assert!(index.of_thread(1, 3).is_empty());
+    }
+
+    #[test]
+    fn one_thread_number_on_two_hosts_is_two_threads() {
+        let on = |host: &str, task| TaskSpan {
+            host: host.to_owned(),
+            ..span(task, 0, Some(100))
+        };
+        let spans = [on("one", 1), on("two", 2)];
+        let clocks = ["one", "two"].map(|host| (host.to_owned(), 1, 5, host.len() as i64));
+        let index = SpanIndex::of_host("two", &spans, &clocks);
+        let tasks: Vec<_> = index
+            .of_thread(1, 2)
+            .iter()
+            .map(|s| s.task_attempt_id)
+            .collect();
+        assert_eq!(tasks, [2]);
+        assert_eq!(index.clocks[&1].len(), 1);
+        assert!(!SpanIndex::of_host("three", &spans, &clocks).knows(1));
     }
 
     #[test]

@@ -39,7 +39,8 @@ fn on_threads(threads: usize, files: &[&[u8]], spans: &SpanIndex) -> (String, Ve
         std::fs::write(path, bytes).unwrap();
     }
     let out = folder.path().to_str().unwrap();
-    let report = ingest_on(threads, &paths, spans, out, "host", None).unwrap();
+    let origins = vec![("host", spans); paths.len()];
+    let report = ingest_on(threads, &paths, &origins, out, None).unwrap();
     let tables = ["samples", "jit", "frames", "stacks"];
     let read = |name| std::fs::read(folder.path().join(format!("{name}.parquet"))).unwrap();
     (report.to_json().replace(out, ""), tables.map(read).into())
@@ -230,7 +231,7 @@ fn threads_end_where_a_table_cannot_be_written() {
     std::fs::write(&long, fixture().repeat(60)).unwrap();
     let paths = [long.display().to_string(), gone];
     let out = folder.path().to_str().unwrap();
-    let failed = ingest_on(4, &paths, &SpanIndex::default(), out, "host", None);
+    let failed = ingest_on(4, &paths, &[], out, None);
     assert!(matches!(failed, Err(Error::Io { path, .. }) if path.ends_with("gone")));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }

@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 
 use crate::unified_log::decorations::{self, Decorations};
-use crate::unified_log::{MAX_LINE_BYTES, Unreadable, by_process};
+use crate::unified_log::{MAX_LINE_BYTES, OfProcess, Unreadable, by_process};
 use message::{Message, Task, Trap};
 use pyro_model::{
     DeoptimisationsBuilder, Doubt, Error, IngestReport, JitBuilder, ParquetSink, Result, Severity,
@@ -19,20 +19,21 @@ use pyro_model::{
 /// Threads whose compilation is awaited, at most: HotSpot has a few dozen compiler threads.
 const MAX_THREADS: usize = 4096;
 
-/// Reads JIT logs and writes their tables to `out`.
+/// Reads JIT logs and writes their tables to `out`; `hosts` are those of the files, as far as they
+/// are known.
 ///
 /// # Errors
 /// If a file cannot be opened or read, or a table cannot be written.
-pub fn ingest_jit(paths: &[String], out: &str) -> Result<IngestReport> {
+pub fn ingest_jit(paths: &[String], hosts: &[Option<String>], out: &str) -> Result<IngestReport> {
     let mut sinks = Sinks {
         jit: ParquetSink::create(out)?,
         deoptimisations: ParquetSink::create(out)?,
     };
     let mut report = IngestReport::default();
     let (mut bytes, mut lines) = (0, 0);
-    for (pid, files) in by_process(paths) {
+    for OfProcess { host, pid, files } in by_process(paths, hosts) {
         let mut process = Process {
-            pid,
+            jvm: Jvm { host, pid },
             begun: HashMap::new(),
         };
         for path in files {
@@ -58,8 +59,15 @@ struct Sinks {
     deoptimisations: ParquetSink<DeoptimisationsBuilder>,
 }
 
-struct Process {
+/// Which JVM a row is of.
+#[derive(Clone, Copy)]
+struct Jvm<'h> {
+    host: Option<&'h str>,
     pid: Option<i64>,
+}
+
+struct Process<'h> {
+    jvm: Jvm<'h>,
     /// What each compiler thread is at.
     begun: HashMap<i64, Begun>,
 }
@@ -140,7 +148,7 @@ impl LogRead {
 fn read_log(
     path: &str,
     mut input: impl BufRead,
-    process: &mut Process,
+    process: &mut Process<'_>,
     sinks: &mut Sinks,
 ) -> Result<LogRead> {
     let mut read = LogRead::default();
@@ -178,7 +186,7 @@ fn read_log(
     }
 }
 
-impl Process {
+impl Process<'_> {
     fn take(
         &mut self,
         stamps: &Decorations,
@@ -190,7 +198,7 @@ impl Process {
         match message {
             Message::Begin(task) => {
                 if let Some(before) = self.begun.remove(&thread) {
-                    sinks.compilation(self.pid, &before, None, Some(false))?;
+                    sinks.compilation(self.jvm, &before, None, Some(false))?;
                 }
                 if self.begun.len() >= MAX_THREADS {
                     self.end(sinks, None)?;
@@ -199,18 +207,18 @@ impl Process {
             }
             Message::Installed => {
                 if let Some(task) = self.begun.remove(&thread) {
-                    sinks.compilation(self.pid, &task, at_ns, Some(true))?;
+                    sinks.compilation(self.jvm, &task, at_ns, Some(true))?;
                 }
             }
             Message::Skipped => {
                 if let Some(task) = self.begun.remove(&thread) {
-                    sinks.compilation(self.pid, &task, at_ns, Some(false))?;
+                    sinks.compilation(self.jvm, &task, at_ns, Some(false))?;
                 }
             }
             Message::Invalidated(task, reason) => {
-                sinks.invalidated(self.pid, at_ns, &task, reason)?;
+                sinks.invalidated(self.jvm, at_ns, &task, reason)?;
             }
-            Message::Trap(trap) => sinks.trap(self.pid, at_ns, &trap)?,
+            Message::Trap(trap) => sinks.trap(self.jvm, at_ns, &trap)?,
             Message::CacheFull | Message::Broken | Message::Other => {}
         }
         Ok(())
@@ -219,7 +227,7 @@ impl Process {
     /// Writes what is still awaited.
     fn end(&mut self, sinks: &mut Sinks, succeeded: Option<bool>) -> Result<()> {
         for (_, task) in self.begun.drain() {
-            sinks.compilation(self.pid, &task, None, succeeded)?;
+            sinks.compilation(self.jvm, &task, None, succeeded)?;
         }
         Ok(())
     }
@@ -246,7 +254,7 @@ fn dotted(method: &str) -> String {
 impl Sinks {
     fn compilation(
         &mut self,
-        pid: Option<i64>,
+        jvm: Jvm<'_>,
         task: &Begun,
         end_ns: Option<i64>,
         succeeded: Option<bool>,
@@ -255,7 +263,8 @@ impl Sinks {
         let duration = end_ns.zip(task.at_ns);
         let duration = duration.and_then(|(end, start)| end.checked_sub(start));
         let rows = &mut self.jit.rows;
-        rows.pid.append_option(pid);
+        rows.host.append_option(jvm.host);
+        rows.pid.append_option(jvm.pid);
         rows.start_mono_ns.append_option(task.at_ns);
         rows.duration_ns
             .append_option(duration.filter(|length| *length >= 0));
@@ -272,13 +281,14 @@ impl Sinks {
 
     fn invalidated(
         &mut self,
-        pid: Option<i64>,
+        jvm: Jvm<'_>,
         at_ns: Option<i64>,
         task: &Task<'_>,
         reason: Option<&str>,
     ) -> Result<()> {
         let rows = &mut self.deoptimisations.rows;
-        rows.pid.append_option(pid);
+        rows.host.append_option(jvm.host);
+        rows.pid.append_option(jvm.pid);
         rows.t_mono_ns.append_option(at_ns);
         rows.kind.append_value("invalidated");
         rows.compile_id.append_value(task.id);
@@ -290,9 +300,10 @@ impl Sinks {
         self.deoptimisations.row_done()
     }
 
-    fn trap(&mut self, pid: Option<i64>, at_ns: Option<i64>, trap: &Trap<'_>) -> Result<()> {
+    fn trap(&mut self, jvm: Jvm<'_>, at_ns: Option<i64>, trap: &Trap<'_>) -> Result<()> {
         let rows = &mut self.deoptimisations.rows;
-        rows.pid.append_option(pid);
+        rows.host.append_option(jvm.host);
+        rows.pid.append_option(jvm.pid);
         rows.t_mono_ns.append_option(at_ns);
         rows.kind.append_value("trap");
         rows.compile_id.append_option(trap.id);

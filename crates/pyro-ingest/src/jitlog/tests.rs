@@ -17,7 +17,7 @@ fn ingest(bytes: &[u8]) -> IngestReport {
     let out = folder.path().join("out");
     std::fs::create_dir(&out).unwrap();
     let paths = [path.to_str().unwrap().to_owned()];
-    ingest_jit(&paths, out.to_str().unwrap()).unwrap()
+    ingest_jit(&paths, &[], out.to_str().unwrap()).unwrap()
 }
 
 fn codes(report: &IngestReport) -> Vec<&'static str> {

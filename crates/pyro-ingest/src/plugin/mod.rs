@@ -80,11 +80,11 @@ pub fn read_spans(paths: &[String], out: &str) -> Result<Vec<TaskSpan>> {
     Ok(spans.0)
 }
 
-/// `(pid, mono_ns, wall_ns)` of every reading of both clocks.
+/// Host, pid, CLOCK_MONOTONIC and wall time of every reading of both clocks.
 ///
 /// # Errors
 /// If a file cannot be opened or read.
-pub fn read_clocks(paths: &[String]) -> Result<Vec<(i64, i64, i64)>> {
+pub fn read_clocks(paths: &[String]) -> Result<Vec<(String, i64, i64, i64)>> {
     let mut clocks = Clocks::default();
     for path in paths {
         read(path, &StageJobs::default(), &mut clocks)?;
@@ -114,11 +114,12 @@ impl Consumer for Spans {
 }
 
 #[derive(Default)]
-struct Clocks(Vec<(i64, i64, i64)>);
+struct Clocks(Vec<(String, i64, i64, i64)>);
 
 impl Consumer for Clocks {
     fn clock(&mut self, process: &Identity, mono_ns: i64, wall_ns: i64) -> Result<()> {
-        self.0.push((process.pid, mono_ns, wall_ns));
+        self.0
+            .push((process.host.clone(), process.pid, mono_ns, wall_ns));
         Ok(())
     }
 }

@@ -300,7 +300,7 @@ fn clocks_are_read_with_their_process() {
     ]));
     assert_eq!(
         read_clocks(std::slice::from_ref(&case.path)).unwrap(),
-        [(77, 1600, 9600)]
+        [("h1".to_owned(), 77, 1600, 9600)]
     );
 }
 

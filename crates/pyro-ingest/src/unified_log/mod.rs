@@ -4,7 +4,7 @@ pub mod decorations;
 mod files;
 mod unreadable;
 
-pub use files::by_process;
+pub use files::{OfProcess, by_process};
 pub use unreadable::Unreadable;
 
 /// Longest line that is read whole; what exceeds it is counted as unreadable.

@@ -5,6 +5,8 @@ use crate::table::builders;
 builders! {
     #[doc = "Stop-the-world pauses of the collector."]
     GcPausesBuilder = "gc_pauses" {
+        #[doc = "Host of the JVM: by the plugin's record of its process, else by the folder that the file was shipped to, else that of the launch"]
+        host: Dict, null = true;
         #[doc = "Process, from the file name"]
         pid: I64, null = true;
         #[doc = "GC(n)"]
@@ -46,6 +48,8 @@ builders! {
     }
     #[doc = "Bytes of survivors by the number of collections they survived, after each young pause. Parallel does not log them."]
     GcAgesBuilder = "gc_ages" {
+        #[doc = "Host of the JVM: by the plugin's record of its process, else by the folder that the file was shipped to, else that of the launch"]
+        host: Dict, null = true;
         #[doc = "Process"]
         pid: I64, null = true;
         #[doc = "GC(n)"]
@@ -59,6 +63,8 @@ builders! {
     }
     #[doc = "Phases of the collector beside the running application."]
     GcConcurrentBuilder = "gc_concurrent" {
+        #[doc = "Host of the JVM: by the plugin's record of its process, else by the folder that the file was shipped to, else that of the launch"]
+        host: Dict, null = true;
         #[doc = "Process"]
         pid: I64, null = true;
         #[doc = "GC(n)"]

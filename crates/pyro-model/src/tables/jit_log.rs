@@ -5,6 +5,8 @@ use crate::table::builders;
 builders! {
     #[doc = "JIT compilations: of the JVM's log where there is one, else of a JFR recording."]
     JitBuilder = "jit" {
+        #[doc = "Host of the JVM: by the plugin's record of its process, else by the folder that the file was shipped to, else that of the launch"]
+        host: Dict, null = true;
         #[doc = "Process"]
         pid: I64, null = true;
         #[doc = "Start"]
@@ -30,6 +32,8 @@ builders! {
     }
     #[doc = "Compiled code that was given up, and traps that made the JVM go back to the interpreter."]
     DeoptimisationsBuilder = "deoptimisations" {
+        #[doc = "Host of the JVM: by the plugin's record of its process, else by the folder that the file was shipped to, else that of the launch"]
+        host: Dict, null = true;
         #[doc = "Process"]
         pid: I64, null = true;
         #[doc = "When"]

@@ -65,6 +65,8 @@ pub fn all_schemas() -> Vec<(&'static str, arrow_schema::SchemaRef)> {
         ("delays", probe::DelaysBuilder::schema()),
         ("ledger_slot", analyse::LedgerSlotBuilder::schema()),
         ("ledger_core", analyse::LedgerCoreBuilder::schema()),
+        ("hosts", ingest::HostsBuilder::schema()),
+        ("host_clocks", ingest::HostClocksBuilder::schema()),
         ("ingest_doubts", ingest::IngestDoubtsBuilder::schema()),
     ]
 }

@@ -87,6 +87,8 @@ builders! {
     CodegenSourcesBuilder = "codegen_sources" {
         #[doc = "Id"]
         source_id: I32, null = false;
+        #[doc = "Host of the first JVM that had it"]
+        host: Dict, null = true;
         #[doc = "First JVM that had it, from the file name"]
         pid: I64, null = false;
         #[doc = "Class as frames name it: org.apache.spark.sql.catalyst.expressions.GeneratedClass$GeneratedIteratorForCodegenStage1, GeneratedClass$SpecificUnsafeProjection, ..."]

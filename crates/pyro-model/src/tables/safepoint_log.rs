@@ -5,6 +5,8 @@ use crate::table::builders;
 builders! {
     #[doc = "Safepoints: every stop of all Java threads, GC pauses among them."]
     SafepointsBuilder = "safepoints" {
+        #[doc = "Host of the JVM: by the plugin's record of its process, else by the folder that the file was shipped to, else that of the launch"]
+        host: Dict, null = true;
         #[doc = "Process"]
         pid: I64, null = true;
         #[doc = "When the line was written: the end"]

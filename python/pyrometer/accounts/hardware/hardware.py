@@ -31,6 +31,7 @@ from pyrometer.accounts.hardware.schema import (
     Placement,
     ThreadPlaces,
 )
+from pyrometer.core.process_numbers import own_number
 from pyrometer.window.scope import Scope
 
 NO_MODEL = (
@@ -186,8 +187,8 @@ def placement(scope: Scope) -> Placement:
         return Placement(reason=NOT_SEEN)
     threads = [
         ThreadPlaces(
-            pid=pid,
-            tid=tid,
+            pid=own_number(pid),
+            tid=own_number(tid),
             cpus_count=cpus,
             moves_count=moves,
             migrations_count=None if migrations is None else round(migrations),
@@ -199,7 +200,7 @@ def placement(scope: Scope) -> Placement:
     exact = sum(counted) if len(counted) == len(threads) else None
     moves = sum(one.moves_count for one in threads)
     length = seconds(scope)
-    cpus = scope.tables.scalar(f"SELECT count(DISTINCT cpu) FROM ({_SEEN})")
+    cpus = scope.tables.scalar(f"SELECT count(DISTINCT (host, cpu)) FROM ({_SEEN})")
     return Placement(
         migrations_count=exact,
         moves_count=moves,
@@ -215,7 +216,7 @@ def placement(scope: Scope) -> Placement:
 
 
 _SEEN = """
-    SELECT c.pid, c.tid, c.t_mono_ns AS t, c.cpu FROM thread_counters c
+    SELECT c.host, c.pid, c.tid, c.t_mono_ns AS t, c.cpu FROM thread_counters c
     JOIN (SELECT DISTINCT pid, tid FROM w_threads WHERE role = 'task') USING (pid, tid)
     JOIN w ON c.t_mono_ns >= w.start_mono_ns AND c.t_mono_ns < w.end_mono_ns
     WHERE c.cpu >= 0 AND NOT c.last

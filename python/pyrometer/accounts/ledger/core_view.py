@@ -185,7 +185,12 @@ def core_view(scope: Scope) -> View:
 
 
 def cpus_count(scope: Scope) -> int | None:
-    """CPUs of the host: as the launcher saw them, else the JVM."""
+    """CPUs of the host that the probe watched, of several all of theirs.
+
+    As the launcher saw its host's; else as the probe read them one by one; else as a JVM says.
+    """
+    if scope.tables.several_hosts:
+        return _cpus_of_hosts(scope)
     if scope.run.manifest and scope.run.manifest.host.cpus_count:
         return scope.run.manifest.host.cpus_count
     for (facts,) in scope.tables.query("SELECT facts FROM processes WHERE facts IS NOT NULL"):
@@ -196,6 +201,30 @@ def cpus_count(scope: Scope) -> int | None:
         if isinstance(found, int) and found > 0:
             return found
     return None
+
+
+def cpus_by_host(scope: Scope) -> dict[str, int | None]:
+    """Give the CPUs of each of several hosts."""
+    known: dict[str, int | None] = dict(
+        scope.tables.query("SELECT host, cpus_count FROM hosts ORDER BY number")
+    )
+    known |= dict(
+        scope.tables.query(
+            "SELECT host, count(DISTINCT scope) FROM os_series WHERE scope LIKE 'cpu/%'"
+            " AND name = 'cpu_idle_ns' GROUP BY host"
+        )
+    )
+    manifest = scope.run.manifest
+    if manifest and manifest.host.cpus_count and manifest.host.hostname in known:
+        known[manifest.host.hostname] = manifest.host.cpus_count
+    return known
+
+
+def _cpus_of_hosts(scope: Scope) -> int | None:
+    known = cpus_by_host(scope)
+    watched = scope.tables.query("SELECT DISTINCT host FROM os_series WHERE scope = 'host'")
+    counts = [known.get(host) for (host,) in watched]
+    return sum(n for n in counts if n) if counts and all(counts) else None
 
 
 def _threads(scope: Scope) -> list[Row]:

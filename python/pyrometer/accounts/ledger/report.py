@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pyrometer.accounts.ledger.by_host import clock_doubts, core_of_hosts
 from pyrometer.accounts.ledger.checks import checks
-from pyrometer.accounts.ledger.core_view import core_view
 from pyrometer.accounts.ledger.elapsed.elapsed_view import elapsed
 from pyrometer.accounts.ledger.parts import MOST, operators, parts
 from pyrometer.accounts.ledger.schema import (
@@ -36,11 +36,13 @@ from pyrometer.window.windows import windows
 
 def ledger(scope: Scope) -> Ledger:
     """Build the views of the window, and the checks between their sources."""
+    cores, hosts = core_of_hosts(scope)
     return Ledger(
         slot_view=slot_view(scope),
-        core_view=core_view(scope),
+        core_view=cores,
         elapsed_view=elapsed(scope)[1],
         checks=checks(scope),
+        hosts=hosts,
     )
 
 
@@ -103,7 +105,8 @@ def ledger_report(
             both.core_view,
             both.checks,
         )
-        report.elapsed_view = both.elapsed_view
+        report.elapsed_view, report.hosts = both.elapsed_view, both.hosts
+        report.doubts = [*run.doubts, *clock_doubts(scope, both.hosts)]
     else:
         report.slot_view = only_view(scope, asked.only)
         if not report.slot_view.total_ns:

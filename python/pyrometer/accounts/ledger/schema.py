@@ -68,6 +68,36 @@ class View(BaseModel):
     reason: str | None = None
 
 
+class HostLedger(BaseModel):
+    """The account of one of several hosts.
+
+    Attributes
+    ----------
+    host : str
+        Its name.
+    observed : bool
+        Whether a probe ran there, and its times are known.
+    cpus_count : int or None
+        Its CPUs.
+    clock : str or None
+        How its clock was compared with the axis: ``axis``, ``messages``, ``wall``, ``unknown``.
+    bound_ns : int or None
+        In the window none of its times is further off; ``None`` where nothing bounds it.
+    core_view : View
+        Its CPUs × wall.
+    slot_view : View
+        Slots of the executors there × wall.
+    """
+
+    host: str
+    observed: bool
+    cpus_count: int | None = None
+    clock: str | None = None
+    bound_ns: int | None = None
+    core_view: View
+    slot_view: View
+
+
 class Check(BaseModel):
     """Two sources for the same quantity, compared."""
 
@@ -80,12 +110,16 @@ class Check(BaseModel):
 
 
 class Ledger(BaseModel):
-    """The three views and the cross-checks; ``elapsed_view`` is along the critical path."""
+    """The three views and the cross-checks; ``elapsed_view`` is along the critical path.
+
+    Of several hosts ``core_view`` is the sum, and ``hosts`` has each.
+    """
 
     slot_view: View
     core_view: View
     elapsed_view: View
     checks: list[Check] = Field(default_factory=list)
+    hosts: list[HostLedger] = Field(default_factory=list)
 
 
 Part = Literal["iteration", "sql", "stage", "operator", "task"]
@@ -201,7 +235,8 @@ class LedgerReport(BaseModel):
     """Structure of ``ledger --json``.
 
     ``groups`` are the parts that ``by`` asked for, of ``groups_count`` in all; the views are of the
-    whole window, or of what a filter kept of it.
+    whole window, or of what a filter kept of it. ``hosts`` has the account of each, where a run has
+    several.
     """
 
     schema_name: str = Field(default="pyrometer/ledger/1", alias="schema")
@@ -212,6 +247,7 @@ class LedgerReport(BaseModel):
     core_view: View
     elapsed_view: View
     checks: list[Check] = Field(default_factory=list)
+    hosts: list[HostLedger] = Field(default_factory=list)
     groups: list[LedgerGroup] = Field(default_factory=list)
     groups_count: int | None = None
     slowest_task: SlowestTask | None = None

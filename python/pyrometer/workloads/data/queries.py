@@ -13,7 +13,7 @@ from typing import Any
 import duckdb
 
 from pyrometer.core.errors import CapabilityError
-from pyrometer.store.tables import file_literal
+from pyrometer.store.sql.text import file_literal
 from pyrometer.workloads.answers import QUERIES_FILE
 from pyrometer.workloads.values import Progress
 

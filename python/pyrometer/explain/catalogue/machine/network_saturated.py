@@ -54,7 +54,7 @@ from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Need, Rule, Suspect
 from pyrometer.explain.what_if import Extent
 from pyrometer.simulation.measured import Floats
-from pyrometer.store.tables import literal
+from pyrometer.store.sql.text import literal
 
 ACHIEVED = (0.5, 1.0)
 """Of half the bytes: a denser codec saves a quarter of them, a link twice as fast is all of it."""

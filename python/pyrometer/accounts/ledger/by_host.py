@@ -1,0 +1,274 @@
+"""Accounts of each of several hosts, and their sum.
+
+What a probe did not see is never spread over other hosts: a host without one is a row of its own,
+without a value. Its CPUs count in the total where their number is known, so that the account stays
+open by them; where it is not known, no closure is said.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyrometer.accounts.cpu import NO_CLOCK, NO_PROBE
+from pyrometer.accounts.ledger.core_view import core_view, cpus_by_host
+from pyrometer.accounts.ledger.rows import addends
+from pyrometer.accounts.ledger.schema import HostLedger, Row, View
+from pyrometer.accounts.ledger.slot_view import slot_view
+from pyrometer.accounts.machine_schema import Method
+from pyrometer.accounts.window import on_host
+from pyrometer.core import schema
+from pyrometer.core.doubt import Doubt
+from pyrometer.core.units import counted, duration
+from pyrometer.window.scope import Scope
+
+NOT_OBSERVED = "not_observed"
+TICK_NS = 10_000_000
+"""What the core view resolves: CPU times of a host are counted in ticks."""
+# The weakest of what a row of several hosts is made of.
+_METHODS: tuple[Method, ...] = ("exact", "sampled", "apportioned", "by_complement")
+
+# Executors that were there in the window, and where by the event log and by the plugin.
+_EXECUTORS = """
+SELECT DISTINCT e.host, p.host
+FROM executors e LEFT JOIN apps a USING (app_index)
+LEFT JOIN processes p ON p.app_id = a.app_id AND p.executor_id = e.executor_id
+WHERE e.host IS NOT NULL AND e.executor_id <> 'driver' AND EXISTS (SELECT 1 FROM w
+  WHERE coalesce(e.add_wall_ns, w.start_wall_ns) < w.end_wall_ns
+    AND coalesce(e.remove_wall_ns, w.end_wall_ns) > w.start_wall_ns)
+ORDER BY 1
+"""
+# Lines of a host's clock that lie in the window.
+_BOUND = """
+SELECT max(bound_ns), count(*) FILTER (bound_ns IS NULL) FROM (
+  SELECT bound_ns, from_mono_ns + offset_ns AS since,
+    lead(from_mono_ns + offset_ns) OVER (ORDER BY from_mono_ns) AS until
+  FROM host_clocks WHERE host = ?) l
+JOIN w ON l.since < w.end_mono_ns AND coalesce(l.until, w.end_mono_ns) >= w.start_mono_ns
+"""
+
+
+@dataclass(frozen=True)
+class Host:
+    """A host of a run; ``clock`` is ``None`` where no stream is from it."""
+
+    name: str
+    observed: bool
+    cpus_count: int | None
+    clock: str | None
+
+
+def core_of_hosts(scope: Scope) -> tuple[View, list[HostLedger]]:
+    """Build the core view of all hosts together, and the accounts of each where they are several.
+
+    Returns
+    -------
+    View
+        Of one host, its own; of several, their sum.
+    list of HostLedger
+        None for one host.
+    """
+    if not scope.has("thread_counters") or not scope.has("os_series"):
+        return core_view(scope), []
+    hosts = hosts_of_run(scope)
+    if len(hosts) < 2:
+        return core_view(scope), []
+    ledgers = [_ledger(scope, host) for host in hosts]
+    return total(scope, ledgers), ledgers
+
+
+def hosts_of_run(scope: Scope) -> list[Host]:
+    """Name the hosts of a run: those that wrote streams, and those of executors in the window."""
+    tables = scope.tables
+    watched = {host for (host,) in tables.query("SELECT DISTINCT host FROM os_series") if host}
+    watched &= {host for (host,) in tables.query("SELECT DISTINCT host FROM thread_counters")}
+    if tables.several_hosts:
+        cpus = cpus_by_host(scope)
+        rows = tables.query("SELECT host, clock FROM hosts ORDER BY number")
+        found = [
+            Host(name, name in watched and clock != "unknown", cpus.get(name), clock)
+            for name, clock in rows
+        ]
+    else:
+        found = [Host(name, True, None, "axis") for name in sorted(watched)]
+    known = {host.name for host in found}
+    elsewhere = _elsewhere(scope, known)
+    return [*found, *(Host(name, False, None, None) for name in elsewhere)]
+
+
+def _elsewhere(scope: Scope, known: set[str]) -> list[str]:
+    """Name hosts of executors, as the event log does, that wrote no stream."""
+    if not scope.window.intervals:
+        return []
+    drivers = {
+        host for (host,) in scope.tables.query(
+            "SELECT DISTINCT host FROM executors WHERE executor_id = 'driver' AND host IS NOT NULL"
+        )
+    }  # fmt: skip
+    short = {name.partition(".")[0] for name in known}
+    found = []
+    for logged, recorded in scope.tables.query(_EXECUTORS):
+        here = recorded in known or logged in known or logged in drivers
+        if not here and not (logged[:1].isalpha() and logged.partition(".")[0] in short):
+            found.append(logged)
+    return list(dict.fromkeys(found))
+
+
+def _ledger(scope: Scope, host: Host) -> HostLedger:
+    name = scope.window.name
+    found = HostLedger(
+        host=host.name,
+        observed=host.observed,
+        cpus_count=host.cpus_count,
+        clock=host.clock,
+        bound_ns=_bound(scope, host),
+        core_view=View(window=name, reason=_why(host)),
+        slot_view=View(window=name, reason="its executors are in the slot view of all hosts"),
+    )
+    if not scope.tables.several_hosts:
+        if host.observed:
+            found.core_view = core_view(scope)
+        return found
+    with on_host(scope, host.name) as own:
+        if host.observed:
+            found.core_view = core_view(own)
+        found.slot_view = _slots(own)
+    return found
+
+
+def _slots(own: Scope) -> View:
+    """Build the slot view of one host; why slots were idle is only known of all together."""
+    if not own.has("executors"):
+        return View(window=own.window.name, reason="no executor ran there")
+    view = slot_view(own)
+    view.rows = [row for row in view.rows if row.parent != "idle"]
+    return view
+
+
+def _why(host: Host) -> str:
+    if host.clock is None:
+        return f"{NO_PROBE}: nothing was recorded there"
+    return NO_CLOCK if host.clock == "unknown" else NO_PROBE
+
+
+def _bound(scope: Scope, host: Host) -> int | None:
+    if host.clock == "axis":
+        return 0
+    if host.clock != "messages":
+        return None
+    bound, without = scope.tables.query(_BOUND, [host.name])[0]
+    return None if without or bound is None else int(bound)
+
+
+def total(scope: Scope, ledgers: Sequence[HostLedger]) -> View:
+    """Add up the core views of hosts; those that were not observed stay apart."""
+    views = [one.core_view for one in ledgers]
+    length = scope.window.length_ns
+    missing = [one for one in ledgers if one.core_view.total_ns is None]
+    known = [one.cpus_count * length for one in missing if one.cpus_count]
+    seen = sum(view.total_ns or 0 for view in views)
+    if not seen:
+        return View(window=scope.window.name, reason=views[0].reason if views else NO_PROBE)
+    whole = seen + sum(known)
+    rows = [*_added([view.rows for view in views]), *_missing(missing, length)]
+    memos = _added([view.memos for view in views])
+    for row in [*rows, *memos]:
+        row.share = None if row.value_ns is None else row.value_ns / whole
+    counted_ns = sum(sum(addends(view.rows).values()) for view in views)
+    errors = [(v.sampling_error_ratio or 0) * (v.total_ns or 0) for v in views]
+    sampled = any(view.sampling_error_ratio is not None for view in views)
+    return View(
+        window=scope.window.name,
+        total_ns=whole,
+        rows=rows,
+        memos=memos,
+        closure_ratio=(counted_ns - whole) / whole if len(known) == len(missing) else None,
+        unclassified_ratio=sum((v.unclassified_ratio or 0) * (v.total_ns or 0) for v in views)
+        / whole,
+        sampling_error_ratio=math.hypot(*errors) / whole if sampled else None,
+        resolution_ns=sum(view.resolution_ns or 0 for view in views),
+        reason=_open(missing),
+    )
+
+
+def _open(missing: Sequence[HostLedger]) -> str | None:
+    """Say which hosts keep the account open."""
+    if not missing:
+        return None
+    names = ", ".join(one.host for one in missing)
+    unknown = [one.host for one in missing if not one.cpus_count]
+    text = f"not observed: {names}; what ran there is in no other row"
+    if unknown:
+        text += f", and the number of CPUs of {', '.join(unknown)} is not known"
+    return text
+
+
+def _missing(missing: Sequence[HostLedger], length_ns: int) -> list[Row]:
+    if not missing:
+        return []
+    rows = [
+        Row(
+            path=NOT_OBSERVED,
+            method="unavailable",
+            source=f"{counted(len(missing), 'host')} that no probe saw",
+        )
+    ]
+    for one in missing:
+        cpus = "of which the number of CPUs is not known"
+        if one.cpus_count:
+            cpus = f"{counted(one.cpus_count, 'CPU')}, {duration(one.cpus_count * length_ns)}"
+        rows.append(
+            Row(
+                path=f"{NOT_OBSERVED}/{one.host.replace('/', '_')}",
+                parent=NOT_OBSERVED,
+                method="unavailable",
+                source=f"{one.core_view.reason}; {cpus}",
+            )
+        )
+    return rows
+
+
+def _added(hosts: Sequence[Sequence[Row]]) -> list[Row]:
+    """Add rows of the same path; what one host lacks is said where the others have it."""
+    by_path: dict[str, list[Row]] = {}
+    for rows in hosts:
+        for row in rows:
+            by_path.setdefault(row.path, []).append(row)
+    return [_sum(rows) for rows in by_path.values()]
+
+
+def _sum(rows: Sequence[Row]) -> Row:
+    known = [row for row in rows if row.value_ns is not None]
+    first = (known or rows)[0]
+    if len(rows) == 1 or not known:
+        return first.model_copy()
+    lacking = len(rows) - len(known)
+    intervals = any(row.low_ns is not None for row in known)
+    return first.model_copy(
+        update={
+            "value_ns": sum(row.value_ns or 0 for row in known),
+            "low_ns": sum(_end(row, row.low_ns) for row in known) if intervals else None,
+            "high_ns": sum(_end(row, row.high_ns) for row in known) if intervals else None,
+            "n": sum(row.n or 0 for row in known),
+            "method": max((row.method for row in known), key=_METHODS.index),
+            "source": first.source + (f"; {lacking} of {len(rows)} hosts lack it" * bool(lacking)),
+        }
+    )
+
+
+def _end(row: Row, end: int | None) -> int:
+    return (row.value_ns or 0) if end is None else end
+
+
+def clock_doubts(scope: Scope, hosts: Sequence[HostLedger]) -> list[Doubt]:
+    """Doubt hosts whose times in the window may be further off than the core view resolves."""
+    wide = [one for one in hosts if one.observed and (one.bound_ns or 0) > TICK_NS]
+    if not wide or not scope.has_mono:
+        return []
+    worst = max(wide, key=lambda one: one.bound_ns or 0)
+    text = (
+        f"Times of {counted(len(wide), 'host')} may be off by more than {duration(TICK_NS)} in"
+        f" this window, those of {worst.host} by {duration(worst.bound_ns)}."
+    )
+    return [schema.doubt("clock_bound_wide", text)]

@@ -1,0 +1,232 @@
+"""Tables of several hosts in SQL, as everything reads them: one time, and numbers that never mix.
+
+Times of another host are given on the axis by the lines of ``host_clocks``. Its process and thread
+numbers get the number of the host above bit 32, so that a join by them holds no two hosts together.
+Hosts of the event log, which may be addresses, get the names that streams have.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING
+
+from pyrometer.core import schema
+from pyrometer.core.process_numbers import KEY
+from pyrometer.store.sql.text import file_literal, literal
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+class HostRows(enum.Enum):
+    """How rows of several hosts are read.
+
+    Attributes
+    ----------
+    ON_ONE_AXIS
+        With times of one clock, and numbers of processes and threads that no two hosts share.
+    APART
+        With such numbers, and times as recorded: for joins within hosts while tables are made.
+    AS_RECORDED
+        As they are in the files.
+    """
+
+    ON_ONE_AXIS = "on one axis"
+    APART = "apart"
+    AS_RECORDED = "as recorded"
+
+
+RECORDED = "recorded"
+"""Schema of the tables as they were recorded, where views of the same names lie above them."""
+
+_IDS = ("pid", "tid", "waker_pid", "waker_tid")
+_OF_THE_DRIVER = ("tasks", "executors")
+AXIS = ("hosts", "host_clocks")
+"""Tables that lay hosts on one axis."""
+_OWN = (*AXIS, "iterations")
+
+EXECUTORS = f"""
+SELECT a.app_index, p.executor_id, min(p.host) AS host
+FROM {RECORDED}.processes p JOIN {RECORDED}.apps a USING (app_id)
+WHERE p.executor_id IS NOT NULL GROUP BY ALL HAVING count(DISTINCT p.host) = 1
+"""
+"""Where each executor is, by the plugin."""
+
+NAMES = f"""
+SELECT e.host AS name, min(x.host) AS host
+FROM {RECORDED}.executors e JOIN axis_executors x USING (app_index, executor_id)
+WHERE e.host NOT IN (SELECT host FROM hosts) GROUP BY e.host HAVING count(DISTINCT x.host) = 1
+"""
+"""Other names of hosts, by the executors there; one that several hosts bear is none's."""
+
+
+def has_host(table: schema.Table) -> bool:
+    """Whether rows of the table are of a host."""
+    return table.name not in _OWN and any(c.name == "host" for c in table.columns)
+
+
+def is_recorded(table: schema.Table) -> bool:
+    """Whether a host wrote the rows, and not the driver about it."""
+    return has_host(table) and table.name not in _OF_THE_DRIVER
+
+
+def recorded_hosts(
+    connection: duckdb.DuckDBPyConnection,
+    every: Sequence[schema.Table],
+    places: Callable[[str], list[str]],
+) -> list[str]:
+    """Name the hosts of rows in files of tables, in order."""
+    found: set[str] = set()
+    for table in every:
+        for place in places(table.name) if is_recorded(table) else ():
+            rows = connection.execute(
+                f"SELECT DISTINCT host FROM read_parquet({file_literal(place)})"
+            ).fetchall()
+            found |= {name for (name,) in rows if name}
+    return sorted(found)
+
+
+def number(connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
+    """Give hosts numbers, where their clocks are not compared."""
+    values = ", ".join(f"({literal(name)}, {n})" for n, name in enumerate(names))
+    connection.execute(f"CREATE TABLE hosts AS SELECT * FROM (VALUES {values}) v(host, number)")
+
+
+def lay(
+    connection: duckdb.DuckDBPyConnection,
+    every: Sequence[schema.Table],
+    host: str | None,
+    times: bool,
+    loaded: Collection[str],
+) -> None:
+    """Lay views of all tables above the recorded ones; of those that are in memory, tables."""
+    connection.execute(f"CREATE TEMP TABLE axis_executors AS {EXECUTORS}")
+    connection.execute(f"CREATE TEMP TABLE axis_names AS {NAMES}")
+    for table in every:
+        if table.name not in AXIS:
+            kind = "TABLE" if table.name in loaded else "VIEW"
+            sql = view(table, host, times)
+            connection.execute(f"CREATE {kind} main.{table.name} AS {sql}")
+
+
+def view(table: schema.Table, host: str | None, times: bool) -> str:
+    """Write the query of a table.
+
+    Parameters
+    ----------
+    table : Table
+        A table whose recorded rows lie in `RECORDED`.
+    host : str or None
+        Only rows of this host, and those of none on the host of the axis.
+    times : bool
+        Whether to give times on the axis, or to leave them as recorded.
+    """
+    if not has_host(table):
+        return f"SELECT * FROM {RECORDED}.{table.name}"
+    if table.name in _OF_THE_DRIVER:
+        return _named(table, host)
+    joins = ["LEFT JOIN hosts h ON h.host = r.host"]
+    columns = []
+    for column in table.columns:
+        expression = f'r."{column.name}"'
+        if column.name in _IDS:
+            expression = keyed(expression)
+        elif times and _on_mono(column.name):
+            number = len(joins)
+            joins.append(_line(f"a{number}", expression))
+            expression = _aligned(expression, f"a{number}")
+        elif times and (table.name, column.name) == ("samples", "t_ns"):
+            number = len(joins)
+            joins.append(_line(f"a{number}", expression))
+            expression = (
+                f"CASE r.clock WHEN 'wall' THEN {_on_wall(expression)}"
+                f" WHEN 'mono' THEN {_aligned(expression, f'a{number}')} ELSE {expression} END"
+            )
+        elif times and (table.name, column.name) == ("gc_pauses", "start_wall_ns"):
+            expression = _on_wall(expression)
+        elif (table.name, column.name) == ("os_series", "scope"):
+            expression = (
+                "CASE WHEN h.number > 0 AND r.scope LIKE 'process/%' THEN 'process/'"
+                f" || (TRY_CAST(substr(r.scope, 9) AS BIGINT) + h.number::BIGINT * {KEY})"
+                " ELSE r.scope END"
+            )
+        elif (table.name, column.name) == ("os_series", "value"):
+            expression = _series_value(times)
+        columns.append(f'{expression} AS "{column.name}"')
+    only = "" if host is None else f" WHERE {_only('r.host', host)}"
+    return (
+        f"SELECT {', '.join(columns)} FROM (SELECT * FROM {RECORDED}.{table.name} r{only}) r"
+        f" {' '.join(joins)}"
+    )
+
+
+def keyed(expression: str) -> str:
+    """Give a process or thread number the number of its host (``h``); 0 is the kernel's own."""
+    return (
+        f"CASE WHEN h.number > 0 AND {expression} > 0"
+        f" THEN {expression} + h.number::BIGINT * {KEY} ELSE {expression} END"
+    )
+
+
+def as_recorded(sql: str) -> str:
+    """Take the numbers of hosts off the processes and threads of a query again."""
+    bare = ", ".join(
+        f"CASE WHEN {name} > {KEY} THEN {name} % {KEY} ELSE {name} END AS {name}"
+        for name in ("pid", "tid")
+    )
+    return f"SELECT * REPLACE ({bare}) FROM ({sql})"
+
+
+def _on_mono(column: str) -> bool:
+    return column == "mono_ns" or column.endswith("_mono_ns")
+
+
+def _line(name: str, time: str) -> str:
+    return (
+        f"ASOF LEFT JOIN host_clocks {name} ON {name}.host = r.host"
+        f" AND {time} >= {name}.from_mono_ns"
+    )
+
+
+def _shift(time: str, line: str) -> str:
+    """Write what is added to a time; wide, as damaged times may not fit."""
+    gained = f"round(({time}::HUGEINT - {line}.from_mono_ns)::DOUBLE * {line}.rate)::HUGEINT"
+    return f"({line}.offset_ns::HUGEINT + {gained})"
+
+
+def _aligned(time: str, line: str) -> str:
+    moved = f"TRY_CAST({time}::HUGEINT + {_shift(time, line)} AS BIGINT)"
+    return f"CASE WHEN h.number > 0 THEN {moved} ELSE {time} END"
+
+
+def _on_wall(time: str) -> str:
+    return f"{time} + coalesce(h.wall_offset_ns, 0)"
+
+
+def _series_value(times: bool) -> str:
+    """Values are numbers, but for that of a parent, and the time when a process began."""
+    begun = ""
+    if times:
+        moved = f"TRY_CAST(r.value::HUGEINT + {_shift('r.t_mono_ns', 'a1')} AS BIGINT)"
+        begun = f" WHEN h.number > 0 AND r.name = 'start_time_mono_ns' THEN {moved}"
+    return f"CASE WHEN r.name = 'parent_pid' THEN {keyed('r.value')}{begun} ELSE r.value END"
+
+
+def _named(table: schema.Table, host: str | None) -> str:
+    name = "coalesce(x.host, n.host, r.host)"
+    columns = ", ".join(
+        f'{name} AS "host"' if c.name == "host" else f'r."{c.name}"' for c in table.columns
+    )
+    only = "" if host is None else f" WHERE {_only(name, host)}"
+    return (
+        f"SELECT {columns} FROM {RECORDED}.{table.name} r"
+        " LEFT JOIN axis_executors x USING (app_index, executor_id)"
+        f" LEFT JOIN axis_names n ON n.name = r.host{only}"
+    )
+
+
+def _only(expression: str, host: str) -> str:
+    name = literal(host)
+    axis = f"(SELECT min(number) FROM hosts WHERE host = {name}) = 0"
+    return f"({expression} = {name} OR ({expression} IS NULL AND {axis}))"

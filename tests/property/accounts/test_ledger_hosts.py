@@ -1,0 +1,162 @@
+"""The ledger of two hosts: what one clock had shown, no host's time in another's, and their sum."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support.hosts.two_hosts import BOUND, ELSEWHERE, GC, JIT, WEST, TwoHosts, WestClock
+from tests.support.tables import HOST, MS, PID, S, StageSpec
+
+from pyrometer.accounts.ledger.report import ledger_report
+from pyrometer.accounts.ledger.schema import HostLedger, LedgerReport, View
+from pyrometer.store import Run
+
+STAGES = [
+    StageSpec([400, 300, 500, 200, 350, 450, 250, 300, 410, 390]),
+    StageSpec([300, 300, 300, 300, 300]),
+]
+
+
+def account(two: TwoHosts) -> LedgerReport:
+    with tempfile.TemporaryDirectory() as folder, Run.open(two.write(Path(folder))) as run:
+        return ledger_report(run)
+
+
+def values(view: View) -> dict[str, int]:
+    return {row.path: row.value_ns for row in view.rows if row.value_ns is not None}
+
+
+def by_name(report: LedgerReport) -> dict[str, HostLedger]:
+    return {one.host: one for one in report.hosts}
+
+
+@given(
+    ahead_ns=st.sampled_from([50 * MS, -50 * MS, 2 * S, -2 * S]),
+    drift_ppm=st.sampled_from([0.0, 200.0, -200.0]),
+)
+@settings(max_examples=6, deadline=None)
+def test_a_clock_that_is_off_changes_no_row_by_more_than_its_bound(
+    ahead_ns: int, drift_ppm: float
+) -> None:
+    moved = account(TwoHosts(STAGES, WestClock(ahead_ns, drift_ppm)))
+    truth = account(TwoHosts(STAGES))
+    for mine, right in ((moved.slot_view, truth.slot_view), (moved.core_view, truth.core_view)):
+        assert mine.total_ns == right.total_ns
+        found, expected = values(mine), values(right)
+        assert found.keys() == expected.keys()
+        for path, value in expected.items():
+            # Each of the 15 spans has two ends.
+            assert found[path] == pytest.approx(value, abs=30 * BOUND), path
+        assert mine.closure_ratio == pytest.approx(right.closure_ratio, abs=1e-3)
+
+
+def test_hosts_add_up_to_the_whole() -> None:
+    report = account(TwoHosts(STAGES, WestClock(2 * S, 200)))
+    hosts = by_name(report)
+    assert list(hosts) == [HOST, WEST]
+    for name in ("core_view", "slot_view"):
+        views = [getattr(one, name) for one in report.hosts]
+        whole = getattr(report, name)
+        assert sum(view.total_ns for view in views) == whole.total_ns
+    cores = values(report.core_view)
+    for path, value in cores.items():
+        assert value == sum(values(one.core_view).get(path, 0) for one in report.hosts), path
+    for path in ("task", "task/on_cpu", "idle"):
+        parts = sum(values(one.slot_view)[path] for one in report.hosts)
+        assert parts == pytest.approx(values(report.slot_view)[path], abs=1000), path
+    for one in report.hosts:
+        assert abs(one.core_view.closure_ratio or 0) < 1e-4
+        assert abs(one.slot_view.closure_ratio or 0) < 5e-3
+    assert abs(report.core_view.closure_ratio or 0) < 1e-4
+
+
+def test_each_host_has_its_own_time_alone() -> None:
+    two = TwoHosts(STAGES, WestClock(-2 * S, -200))
+    hosts = by_name(account(two))
+    for name in (HOST, WEST):
+        found = values(hosts[name].core_view)
+        assert found["task"] == pytest.approx(two.task_cpu(name), abs=MS)
+        assert found["gc"] == pytest.approx(GC, abs=MS)
+        assert found["jit"] == pytest.approx(JIT, abs=MS)
+        assert found["other_processes"] == pytest.approx(ELSEWHERE, abs=MS)
+        assert hosts[name].observed
+    assert hosts[HOST].bound_ns == 0
+    assert 0 < (hosts[WEST].bound_ns or 0) < BOUND
+
+
+def test_the_same_number_of_a_process_on_both_hosts_changes_nothing() -> None:
+    same, other = (account(TwoHosts(STAGES, WestClock(2 * S), west_pid=p)) for p in (PID, 77_777))
+
+    def told(report: LedgerReport) -> Any:
+        plain = report.model_dump(mode="json")
+        for name in ("run", "doubts"):
+            del plain[name]
+        return plain
+
+    assert told(same) == told(other)
+
+
+def test_a_host_without_a_probe_is_a_row_without_a_value_and_keeps_the_account_open() -> None:
+    two = TwoHosts(STAGES, WestClock(2 * S), probe=False)
+    report = account(two)
+    rows = {row.path: row for row in report.core_view.rows}
+    for path in ("not_observed", f"not_observed/{WEST}"):
+        assert rows[path].method == "unavailable"
+        assert rows[path].value_ns is None
+    assert "4 CPUs" in rows[f"not_observed/{WEST}"].source
+    assert WEST in (report.core_view.reason or "")
+    # Half of all CPUs are nobody's: nothing of it is in a row of the other host.
+    assert report.core_view.closure_ratio == pytest.approx(-0.5, abs=1e-3)
+    assert values(report.core_view)["task"] == two.task_cpu(HOST)
+    west = by_name(report)[WEST]
+    assert not west.observed
+    assert west.core_view.total_ns is None
+    assert west.core_view.reason
+    # Its slots are known by the event log.
+    assert west.slot_view.total_ns == by_name(report)[HOST].slot_view.total_ns
+
+
+def test_without_the_number_of_its_cpus_no_closure_is_said() -> None:
+    two = TwoHosts(STAGES, probe=False)
+    for row in two.rows["processes"]:
+        if row["host"] == WEST:
+            row["facts"] = None
+    report = account(two)
+    assert report.core_view.closure_ratio is None
+    assert report.core_view.total_ns == by_name(report)[HOST].core_view.total_ns
+    assert "number of CPUs of west is not known" in (report.core_view.reason or "")
+
+
+def test_an_executor_on_a_host_that_wrote_nothing_is_named_as_the_event_log_does() -> None:
+    two = TwoHosts(STAGES)
+    for table, rows in two.rows.items():
+        if table not in ("tasks", "executors"):
+            two.rows[table] = [row for row in rows if row.get("host") != WEST]
+    report = account(two)
+    assert [(one.host, one.observed) for one in report.hosts] == [(HOST, True), ("10.0.0.2", False)]
+    assert report.core_view.closure_ratio is None
+    assert "10.0.0.2" in (report.core_view.reason or "")
+
+
+def test_a_run_of_one_host_has_no_list_of_hosts() -> None:
+    two = TwoHosts(STAGES)
+    for table, rows in two.rows.items():
+        two.rows[table] = [row for row in rows if row.get("host") not in (WEST, "10.0.0.2")]
+    report = account(two)
+    assert report.hosts == []
+    assert report.core_view.total_ns
+
+
+def test_a_bound_that_is_wider_than_a_tick_is_a_doubt() -> None:
+    narrow = account(TwoHosts(STAGES, WestClock(2 * S)))
+    two = TwoHosts(STAGES, WestClock(2 * S))
+    two.answer_ns = 40 * MS
+    wide = account(two)
+    assert "clock_bound_wide" not in {doubt.code for doubt in narrow.doubts}
+    (doubt,) = [doubt for doubt in wide.doubts if doubt.code == "clock_bound_wide"]
+    assert WEST in doubt.message

@@ -1,0 +1,194 @@
+"""Rows of two hosts on one axis: within the bound where one clock had shown them, never mixed."""
+
+from __future__ import annotations
+
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support.hosts.two_hosts import BOUND, WEST, TwoHosts, WestClock
+from tests.support.tables import HOST, MS, PID, S, StageSpec, write_tables
+
+from pyrometer.core.process_numbers import KEY, own_number
+from pyrometer.store import Run, Tables
+from pyrometer.store.axis.write import write_axis
+from pyrometer.store.sql.host_views import HostRows, as_recorded
+
+STAGES = [StageSpec([40, 30, 50, 20, 35]), StageSpec([30, 60])]
+CLOCKS = st.builds(
+    WestClock,
+    ahead_ns=st.sampled_from([50 * MS, -50 * MS, 2 * S, -2 * S, 900_000 * S, -4_000 * S]),
+    drift_ppm=st.sampled_from([0.0, 200.0, -200.0]),
+)
+TIMES = {
+    "spans": "start_mono_ns, end_mono_ns",
+    "thread_counters": "t_mono_ns",
+    "os_series": "t_mono_ns",
+    "samples": "t_ns",
+    "processes": "start_mono_ns, end_mono_ns",
+    "clock_pairs": "mono_ns",
+}
+
+
+@cache
+def read(west: WestClock, *queries: str) -> list[list[tuple[Any, ...]]]:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Run.open(TwoHosts(STAGES, west).write(Path(folder))) as run,
+    ):
+        return [run.tables.query(sql) for sql in queries]
+
+
+@given(west=CLOCKS)
+@settings(max_examples=10, deadline=None)
+def test_times_of_another_host_land_where_one_clock_had_shown_them(west: WestClock) -> None:
+    queries = [
+        f"SELECT host, {columns} FROM {table} ORDER BY ALL" for table, columns in TIMES.items()
+    ]
+    for table, moved, truth in zip(
+        TIMES, read(west, *queries), read(WestClock(), *queries), strict=True
+    ):
+        assert len(moved) == len(truth) > 0
+        for row, right in zip(moved, truth, strict=True):
+            assert row[0] == right[0]
+            off = [abs(a - b) for a, b in zip(row[1:], right[1:], strict=True)]
+            assert max(off) <= (BOUND if row[0] == WEST else 0), table
+
+
+@given(west=CLOCKS)
+@settings(max_examples=6, deadline=None)
+def test_joins_by_time_give_the_same_rows(west: WestClock) -> None:
+    # Which task each wall sample lies in, by process, thread and time.
+    sql = """
+      SELECT x.host, x.task_attempt_id, s.task_attempt_id, count(*) FROM samples x
+      JOIN spans s ON s.pid = x.pid AND s.tid = x.tid
+        AND x.t_ns >= s.start_mono_ns AND x.t_ns < s.end_mono_ns GROUP BY ALL ORDER BY ALL
+    """
+    (found,) = read(west, sql)
+    assert [found] == read(WestClock(), sql)
+    assert {(mine, task) for _, mine, task, _ in found} == {(t, t) for t in range(7)}
+
+
+def test_one_number_on_two_hosts_is_two_processes() -> None:
+    sql = "SELECT host, pid, count(*) FROM spans GROUP BY ALL ORDER BY host"
+    joined = "SELECT count(*) FROM spans s JOIN processes p USING (pid) WHERE s.host <> p.host"
+    spans, mixed = read(WestClock(2 * S), sql, joined)
+    (lab, first, n), (west, second, m) = spans
+    assert (lab, west, first) == (HOST, WEST, PID)
+    assert second == KEY + PID
+    assert own_number(second) == PID
+    assert n + m == 7
+    assert mixed == [(0,)]
+
+
+def test_series_of_a_process_bear_its_number() -> None:
+    sql = (
+        "SELECT DISTINCT scope, host FROM os_series WHERE scope LIKE 'process/%'"
+        " AND scope NOT IN (SELECT 'process/' || pid FROM processes)"
+    )
+    assert read(WestClock(), sql) == [[]]
+
+
+def test_hosts_of_the_event_log_get_the_names_of_streams() -> None:
+    tasks, executors = read(
+        WestClock(),
+        "SELECT DISTINCT host FROM tasks ORDER BY 1",
+        "SELECT executor_id, host FROM executors ORDER BY 1",
+    )
+    assert tasks == [(HOST,), (WEST,)]
+    assert executors == [("1", HOST), ("2", WEST), ("driver", HOST)]
+
+
+def test_the_bound_is_a_column_and_holds() -> None:
+    ((clock, bound),) = read(
+        WestClock(2 * S, 200), "SELECT clock, bound_ns FROM hosts WHERE number = 1"
+    )[0]
+    assert clock == "messages"
+    assert 100_000 <= bound <= BOUND
+
+
+def test_a_host_that_exchanged_no_messages_is_aligned_by_wall_clocks(tmp_path: Path) -> None:
+    two = TwoHosts(STAGES, WestClock(2 * S), pings=False)
+    for row in two.rows["processes"]:
+        row["app_id"] = None
+    with Run.open(two.write(tmp_path)) as run:
+        clock = run.tables.query("SELECT clock, bound_ns FROM hosts WHERE host = 'west'")
+        first = run.tables.scalar("SELECT min(start_mono_ns) FROM processes WHERE host = 'west'")
+        doubts = [doubt.code for doubt in two.doubts]
+    ((truth,),) = read(WestClock(), "SELECT min(start_mono_ns) FROM processes WHERE host = 'west'")[
+        0
+    ]
+    assert clock == [("wall", None)]
+    assert abs(first - truth) < MS
+    assert doubts == ["clock_bound_unknown"]
+
+
+def test_times_of_a_clock_that_nobody_knows_are_missing_and_not_0(tmp_path: Path) -> None:
+    two = TwoHosts(STAGES, WestClock(2 * S), pings=False)
+    for row in two.rows["processes"]:
+        row["app_id"] = None
+    two.rows["clock_pairs"] = [r for r in two.rows["clock_pairs"] if r["host"] == HOST]
+    with Run.open(two.write(tmp_path)) as run:
+        times = run.tables.query("SELECT DISTINCT start_mono_ns FROM spans WHERE host = 'west'")
+    assert times == [(None,)]
+    assert [doubt.code for doubt in two.doubts] == ["clock_unknown"]
+
+
+def test_only_one_host(tmp_path: Path) -> None:
+    with Run.open(TwoHosts(STAGES, WestClock(2 * S)).write(tmp_path)) as run:
+        for host, tasks in ((HOST, 4), (WEST, 3)):
+            with run.on_host(host) as own:
+                for table in ("spans", "thread_counters", "os_series", "samples", "tasks"):
+                    hosts = own.tables.query(f"SELECT DISTINCT host FROM {table}")
+                    assert hosts == [(host,)], table
+                assert own.tables.rows_count("spans") == tasks
+                assert own.tables.has("stages")
+
+
+def test_a_run_of_one_host_has_no_axis(tmp_path: Path) -> None:
+    two = TwoHosts(STAGES)
+    rows = {
+        table: [row for row in rows if row.get("host") not in (WEST, "10.0.0.2")]
+        for table, rows in two.rows.items()
+    }
+    write_tables(tmp_path, rows)
+    assert write_axis(tmp_path / "tables") == []
+    assert not (tmp_path / "tables" / "hosts.parquet").exists()
+    with Tables(tmp_path / "tables") as tables:
+        assert not tables.several_hosts
+        assert tables.query("SELECT DISTINCT pid FROM spans") == [(PID,)]
+
+
+def test_tables_that_are_made_tell_hosts_apart_and_leave_times(tmp_path: Path) -> None:
+    west = WestClock(2 * S)
+    write_tables(tmp_path, TwoHosts(STAGES, west).rows)
+    with Tables(tmp_path / "tables", HostRows.APART) as tables:
+        assert tables.several_hosts
+        sql = "SELECT host, pid, tid, min(start_mono_ns) FROM spans GROUP BY ALL ORDER BY ALL"
+        apart, back = tables.query(sql), tables.query(f"SELECT DISTINCT pid FROM ({_back()})")
+        assert tables.key_of(WEST) == KEY
+    with Tables(tmp_path / "tables", HostRows.AS_RECORDED) as tables:
+        recorded = tables.query(sql)
+    assert {pid for _, pid, _, _ in apart} == {PID, KEY + PID}
+    assert [(h, own_number(p), own_number(t), m) for h, p, t, m in apart] == recorded
+    assert back == [(PID,)]
+
+
+def _back() -> str:
+    return as_recorded("SELECT pid, tid FROM spans")
+
+
+@pytest.mark.parametrize("value", [(1 << 63) - 1, -(1 << 63)])
+def test_a_damaged_time_is_missing_and_stops_nobody(tmp_path: Path, value: int) -> None:
+    two = TwoHosts(STAGES, WestClock(900_000 * S))
+    two.write(tmp_path)
+    row = next(row for row in two.rows["thread_counters"] if row["host"] == WEST)
+    two.add("thread_counters", **{**row, "t_mono_ns": value})
+    write_tables(tmp_path, {"thread_counters": two.rows["thread_counters"]})
+    with Run.open(tmp_path) as run:
+        missing = run.tables.scalar("SELECT count(*) FROM thread_counters WHERE t_mono_ns IS NULL")
+    assert missing <= 1
