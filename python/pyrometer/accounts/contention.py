@@ -17,6 +17,7 @@ from pyrometer.accounts.cpu import NO_CLOCK, NO_PROBE, OWN_PROCESS, SHORT_LIVED
 from pyrometer.accounts.ledger.core_view import cpus_count
 from pyrometer.accounts.ledger.schema import Ledger, View
 from pyrometer.accounts.machine_schema import CpuTaker, HostContention
+from pyrometer.accounts.window import on_host
 from pyrometer.core.estimate import Estimate
 from pyrometer.window.counters import BUSY, define_steps
 from pyrometer.window.scope import Scope
@@ -39,7 +40,29 @@ def contention(scope: Scope, ledger: Ledger) -> HostContention:
         A run cut to a window.
     ledger : Ledger
         Its ledger: run-queue time and task time are its rows.
+
+    Returns
+    -------
+    HostContention
+        Of several hosts, that on which others took the largest part of the CPUs.
     """
+    if not ledger.hosts or not scope.tables.several_hosts:
+        return _of_one(scope, ledger.core_view, ledger.slot_view)
+    found = []
+    for one in ledger.hosts:
+        if one.observed:
+            with on_host(scope, one.host) as own:
+                of_host = _of_one(own, one.core_view, one.slot_view)
+            found.append(of_host.model_copy(update={"host": one.host}))
+    known = [one for one in found if one.others_ratio is not None]
+    return max(
+        known or found,
+        key=lambda one: one.others_ratio or 0,
+        default=HostContention(reason=NO_PROBE),
+    )
+
+
+def _of_one(scope: Scope, cores: View, slots: View) -> HostContention:
     if not scope.has("thread_counters") or not scope.has("os_series"):
         return HostContention(reason=NO_PROBE)
     if not scope.has_mono:
@@ -66,10 +89,10 @@ def contention(scope: Scope, ledger: Ledger) -> HostContention:
         others_ratio=others / capacity,
         steal_ns=round(steal),
         steal_ratio=steal / capacity,
-        host_others_ratio=_share(ledger.core_view, "other_processes"),
+        host_others_ratio=_share(cores, "other_processes"),
         takers=_takers(scope),
     )
-    return _with_queue(scope, found, ledger.slot_view)
+    return _with_queue(scope, found, slots)
 
 
 def _takers(scope: Scope) -> list[CpuTaker]:

@@ -45,6 +45,8 @@ class HostContention(BaseModel):
 
     Attributes
     ----------
+    host : str or None
+        Which, where the run has several: that on which others took most.
     cpus : list of int
         CPUs that the run's threads were seen on, where these are not all of the host.
     cpus_count, host_cpus_count : int or None
@@ -65,6 +67,7 @@ class HostContention(BaseModel):
         Processes that used most, where the launch saw them: over the whole run, not the window.
     """
 
+    host: str | None = None
     cpus: list[int] = Field(default_factory=list)
     cpus_count: int | None = None
     host_cpus_count: int | None = None

@@ -87,9 +87,7 @@ def _of_messages(clock: HostClock) -> Lines:
     knots = _knots(clock, messages)
     at = np.unique(np.concatenate([knots, messages]))
     low, high = clock.offsets(at)
-    known = np.isfinite(low) & np.isfinite(high)
-    with np.errstate(invalid="ignore"):
-        middle = np.where(known, (low + high) / 2, np.where(np.isfinite(low), low, high))
+    middle = _middle(at, low, high)
     place = np.searchsorted(at, knots)
     level = np.rint(middle[place])
     line = np.interp(at.astype(float), knots.astype(float), level)
@@ -111,6 +109,20 @@ def _of_messages(clock: HostClock) -> Lines:
         rate[:-1],
         np.ma.MaskedArray(bound, ~bounded)[:-1],
     )
+
+
+def _middle(at: Times, low: Floats, high: Floats) -> Floats:
+    """Give the middle of what is possible; the only end that there is, or what lies around."""
+    below, above = np.isfinite(low), np.isfinite(high)
+    middle = np.where(below, low, high)
+    both = below & above
+    middle[both] = (low[both] + high[both]) / 2
+    # Between two pieces of a clock there may be neither.
+    open_ends = ~(below | above)
+    if open_ends.any():
+        known = ~open_ends
+        middle[open_ends] = np.interp(at[open_ends], at[known], middle[known])
+    return middle
 
 
 def _knots(clock: HostClock, messages: Times) -> Times:

@@ -104,7 +104,11 @@ def _parts(
     if s.account is None and s.ledger.slot_view.total_ns:
         yield from _account("Task slots", s.ledger.slot_view, _ROWS["slots"], look)
     if s.ledger.core_view.total_ns:
-        yield from _account("CPUs of the host", s.ledger.core_view, _ROWS["cores"], look)
+        hosts = len(s.ledger.hosts)
+        whose = f"CPUs of {hosts} hosts" if hosts else "CPUs of the host"
+        yield from _account(whose, s.ledger.core_view, _ROWS["cores"], look)
+        if hosts and s.ledger.core_view.reason:
+            yield _line(f"[dim]  {safe(s.ledger.core_view.reason, 300)}[/]")
     if s.account is not None:
         yield from account_lines(s.account, look, brief=True)
     if not s.apps:

@@ -16,6 +16,7 @@ from pyrometer.accounts.cpu import cpu, instruments
 from pyrometer.accounts.hardware.hardware import hardware
 from pyrometer.accounts.io import io, io_latency
 from pyrometer.accounts.jvm.jvm import gc, jvm
+from pyrometer.accounts.ledger.by_host import clock_doubts
 from pyrometer.accounts.ledger.elapsed.elapsed_view import elapsed
 from pyrometer.accounts.ledger.report import ledger
 from pyrometer.accounts.ledger.schema import View
@@ -66,7 +67,11 @@ def ledger_tables(summary: Summary) -> dict[str, list[dict[str, Any]]]:
     if len(summary.apps) == 1:
         found["ledger_slot"] = _rows(summary.ledger.slot_view, app_index=summary.apps[0].app_index)
     host = summary.run.host.get("hostname")
-    if host is not None:
+    if summary.ledger.hosts:
+        found["ledger_core"] = [
+            row for one in summary.ledger.hosts for row in _rows(one.core_view, host=one.host)
+        ]
+    elif host is not None:
         found["ledger_core"] = _rows(summary.ledger.core_view, host=host)
     return {table: rows for table, rows in found.items() if rows}
 
@@ -138,7 +143,7 @@ def summarise(scope: Scope) -> Summary:
         ledger=views,
         account=account(scope),
         instruments=instruments(scope, process.process_cpu_ns),
-        doubts=[*run.doubts, *io_doubts],
+        doubts=[*run.doubts, *clock_doubts(scope, views.hosts), *io_doubts],
     )
     result.doubts += analysis_doubts(scope, result)
     result.disputed = disputed(result)

@@ -11,6 +11,7 @@ from rich.text import Text
 from pyrometer.accounts.hardware.terminal import hardware_lines
 from pyrometer.accounts.jvm.terminal import jvm_lines
 from pyrometer.accounts.ledger.terminal import view_lines
+from pyrometer.accounts.ledger.terminal_hosts import host_lines, whose
 from pyrometer.accounts.schema import Iteration, Stage
 from pyrometer.accounts.stage_names import at_file
 from pyrometer.accounts.terminal import account_lines, code_lines, memory_lines, thread_io_lines
@@ -187,8 +188,11 @@ def _slots(s: Summary, look: Look) -> Iterator[RenderableType]:
 
 def _cores(s: Summary, look: Look) -> Iterator[RenderableType]:
     if s.ledger.core_view.total_ns is not None:
-        yield heading("Ledger: what the host's CPU time went to")
+        yield heading(f"Ledger: what {whose(s.ledger.hosts)} CPU time went to")
         yield from view_lines(s.ledger.core_view, look)
+    if s.ledger.hosts:
+        yield heading("Hosts")
+        yield from host_lines(s.ledger.hosts, look)
 
 
 def _totals(s: Summary, look: Look) -> Iterator[RenderableType]:

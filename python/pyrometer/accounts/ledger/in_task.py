@@ -192,6 +192,15 @@ def steal(found: Sums, cpu_ns: int | None) -> Row | None:
     Linux counts stolen time neither as the thread's nor as waiting for a CPU
     (``update_rq_clock_task`` in kernel/sched/core.c), and /proc/stat has it for the host alone.
     """
+    if found.steal_of_hosts is not None:
+        return Row(
+            path="task/steal",
+            parent="task",
+            value_ns=found.steal_of_hosts,
+            method="apportioned",
+            source="/proc/stat: the steal of each host × the part of its busy CPU time that is task"
+            " CPU",
+        )
     if cpu_ns is None or found.steal is None:
         return None
     stolen, busy = found.steal

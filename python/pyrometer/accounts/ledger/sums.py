@@ -244,6 +244,8 @@ class Sums:
         What the rules of these names found; ``None`` where their source is missing.
     steal : tuple of int or None
         Time that the hypervisor took from the host, and the host's busy time.
+    steal_of_hosts : int or None
+        Of several hosts, what it took from each by the part of its busy time that is the group's.
     python : tuple of int
         CPU of Python workers for these tasks, and samples behind it.
     """
@@ -270,6 +272,7 @@ class Sums:
     counts: Counts = field(default_factory=Counts)
     states: Waits | None = None
     steal: tuple[int, int] | None = None
+    steal_of_hosts: int | None = None
     python: tuple[int, int] = (0, 0)
 
     @property
@@ -318,7 +321,10 @@ def sums(scope: Scope, groups: list[Group]) -> dict[int, Sums]:
                 setattr(mine, name, int(value))
         if mine.spans != measured or not mine.spans:
             mine.span_cpu = None
-    host = growth(scope, "scope = 'host'") if scope.has("os_series") and scope.has_mono else {}
+    host, by_host = {}, {}
+    if scope.has("os_series") and scope.has_mono:
+        host = growth(scope, "scope = 'host'")
+        by_host = _steal_of_hosts(scope) if scope.tables.several_hosts else {}
     stolen, busy = host.get("cpu_steal_ns", 0), sum(host.get(name, 0) for name in BUSY)
     queued = run_queue(scope) if sources.threads else {}
     stops = paused(scope) if sources.pauses else {}
@@ -328,6 +334,7 @@ def sums(scope: Scope, groups: list[Group]) -> dict[int, Sums]:
     workers = _python(scope)
     for number, mine in found.items():
         mine.steal = (stolen, busy) if stolen and busy else None
+        mine.steal_of_hosts = by_host.get(number)
         mine.run_queue = queued.get(number, RunQueue(0, 0, 0, 0)) if sources.threads else None
         mine.paused = stops.get(number, Paused(0, 0)) if sources.pauses else None
         mine.off_cpu = off.get(number)
@@ -349,6 +356,28 @@ SELECT g.number, sum(attempts)::BIGINT AS attempts,
   round(sum(wall_ns))::BIGINT AS wall, round(sum(span_cpu_ns))::BIGINT AS span_cpu
 FROM l_tasks t JOIN l_groups g USING (task) GROUP BY g.number
 """
+
+
+def _steal_of_hosts(scope: Scope) -> dict[int, int]:
+    """Give groups their part of what was taken from each host, by their part of its busy time."""
+    busy = ", ".join(f"'{name}'" for name in BUSY)
+    rows = scope.tables.query(
+        f"""
+        WITH hosts_used AS (
+          SELECT host, sum(growth) FILTER (name = 'cpu_steal_ns') AS stolen,
+            sum(growth) FILTER (name IN ({busy})) AS busy
+          FROM w_series WHERE scope = 'host' GROUP BY host),
+        placed AS (SELECT DISTINCT app_index, task_attempt_id, host FROM w_tasks),
+        tasks_used AS (
+          SELECT g.number, p.host, sum(coalesce(t.span_cpu_ns, t.cpu_ns)) AS cpu
+          FROM l_tasks t JOIN l_groups g USING (task)
+          JOIN placed p USING (app_index, task_attempt_id)
+          GROUP BY ALL)
+        SELECT number, round(sum(stolen * least(1, cpu / busy)))::BIGINT
+        FROM tasks_used JOIN hosts_used USING (host) WHERE busy > 0 AND stolen > 0 GROUP BY number
+        """
+    )
+    return {int(number): int(stolen) for number, stolen in rows if stolen}
 
 
 def _python(scope: Scope) -> dict[int, tuple[int, int]]:

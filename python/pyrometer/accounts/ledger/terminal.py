@@ -13,6 +13,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from pyrometer.accounts.ledger.schema import LedgerReport, Row, View
+from pyrometer.accounts.ledger.terminal_hosts import MOST_HOSTS, host_lines, share_of, whose
 from pyrometer.core import units
 from pyrometer.terminal.drawing import (
     Look,
@@ -32,7 +33,7 @@ from pyrometer.terminal.drawing import (
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from pyrometer.accounts.ledger.schema import RowDifference
+    from pyrometer.accounts.ledger.schema import HostLedger, RowDifference
 
 
 # Columns of a list of parts: rows that most differ between stages and between tasks.
@@ -59,11 +60,11 @@ def group_lines(report: LedgerReport, look: Look) -> Iterator[RenderableType]:
     used = [
         (name, paths)
         for name, paths in COLUMNS
-        if any(_share(group.view, paths) for group in report.groups)
+        if any(share_of(group.view, paths) for group in report.groups)
     ]
     rows = []
     for group in report.groups:
-        shares = [units.percent(_share(group.view, paths)) for _, paths in used]
+        shares = [units.percent(share_of(group.view, paths)) for _, paths in used]
         closure = group.view.closure_ratio
         rows.append(
             [
@@ -80,11 +81,6 @@ def group_lines(report: LedgerReport, look: Look) -> Iterator[RenderableType]:
     reasons = {group.view.reason for group in report.groups if group.view.reason}
     for reason in sorted(reasons):
         yield note(reason)
-
-
-def _share(view: View, paths: Sequence[str]) -> float | None:
-    found = [row.share for row in view.rows if row.path in paths and row.share is not None]
-    return sum(found) if found else None
 
 
 def task_lines(report: LedgerReport, look: Look, depth: int | None) -> Iterator[RenderableType]:
@@ -237,11 +233,16 @@ def _parts(
     for name, title, one in (
         ("elapsed", "Elapsed view: what the application waited for", report.elapsed_view),
         ("slot", "Slot view: what the task slots' time went to", report.slot_view),
-        ("core", "Core view: what the host's CPU time went to", report.core_view),
+        ("core", f"Core view: what {whose(report.hosts)} CPU time went to", report.core_view),
     ):
         if view in (None, name):
             yield heading(title)
             yield from view_lines(one, look, deep=True, depth=depth)
+    if report.hosts:
+        yield heading("Hosts")
+        yield from host_lines(report.hosts, look)
+        if view in ("slot", "core"):
+            yield from _views_of_hosts(report.hosts, look, view, depth)
     if report.by is not None and view != "core":
         yield from group_lines(report, look)
     if report.checks:
@@ -253,6 +254,15 @@ def _parts(
         yield f"  {escape(check.name)}: {sides} ({ratio}) {mark[check.ok]}"
         yield Padding(Text(check.explanation, style="dim"), (0, 0, 0, 4), expand=False)
     yield from doubt_lines(report.doubts)
+
+
+def _views_of_hosts(
+    hosts: Sequence[HostLedger], look: Look, which: str, depth: int | None
+) -> Iterator[RenderableType]:
+    for one in hosts[:MOST_HOSTS]:
+        yield heading(f"{which.capitalize()} view of {safe(one.host, 60)}")
+        view = one.core_view if which == "core" else one.slot_view
+        yield from view_lines(view, look, deep=True, depth=depth)
 
 
 def view_lines(

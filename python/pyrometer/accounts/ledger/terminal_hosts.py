@@ -1,0 +1,62 @@
+"""Several hosts as text: a line each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from pyrometer.accounts.ledger.schema import HostLedger, View
+from pyrometer.core import units
+from pyrometer.terminal.drawing import Look, grid, indented, note, safe
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+MOST_HOSTS = 20
+
+
+def share_of(view: View, paths: Sequence[str]) -> float | None:
+    """Give the share of some rows of a view together."""
+    found = [row.share for row in view.rows if row.path in paths and row.share is not None]
+    return sum(found) if found else None
+
+
+def whose(hosts: Sequence[HostLedger]) -> str:
+    """Say whose CPU time a core view is of."""
+    return "the hosts'" if hosts else "the host's"
+
+
+def host_lines(hosts: Sequence[HostLedger], look: Look) -> Iterator[RenderableType]:
+    """List hosts, a line each: how well its clock is known, and where its time went."""
+    columns = [("", "left"), ("clock", "right"), ("CPUs", "right"), ("CPU time", "right")]
+    columns += [("tasks", "right"), ("idle", "right"), ("closure", "right")]
+    columns += [("slots", "right"), ("idle", "right"), ("closure", "right")]
+    rows = [
+        [
+            safe(one.host, 60),
+            _clock(one),
+            units.MISSING if one.cpus_count is None else str(one.cpus_count),
+            "not observed" if not one.observed else units.duration(one.core_view.total_ns),
+            *_figures(one.core_view, ("task",), ("idle", "iowait")),
+            units.duration(one.slot_view.total_ns),
+            *_figures(one.slot_view, (), ("idle",)),
+        ]
+        for one in hosts[:MOST_HOSTS]
+    ]
+    yield indented(grid(look, columns, rows))  # type: ignore[arg-type]
+    if len(hosts) > MOST_HOSTS:
+        yield note(f"{MOST_HOSTS} of {len(hosts)} hosts; --json has all")
+
+
+def _figures(view: View, *columns: Sequence[str]) -> list[str]:
+    shares = [units.percent(share_of(view, paths)) for paths in columns if paths]
+    closure = view.closure_ratio
+    return [*shares, units.MISSING if closure is None else units.percent(closure, signed=True)]
+
+
+def _clock(one: HostLedger) -> str:
+    if one.clock == "axis":
+        return "the axis"
+    if one.bound_ns is not None:
+        return f"± {units.duration(one.bound_ns)}"
+    return "no bound" if one.clock in ("messages", "wall") else units.MISSING
