@@ -37,12 +37,16 @@ class Slots:
         ∫ idle slots dt by cause (``CAUSES``).
     overlap_ns : int
         ∫ attempts beyond the slots dt: clocks or logs that disagree.
+    held_ns : int
+        Of slots idle while tasks waited to be launched: while a stage held tasks back for a place
+        near their data, at most.
     """
 
     total_ns: int
     busy_ns: int
     idle_ns: dict[str, int]
     overlap_ns: int
+    held_ns: int = 0
 
 
 _SLOTS = """
@@ -60,6 +64,29 @@ _RETURNED = """
 SELECT least(w.until, s.until) AS at
 FROM l_work w JOIN l_stages s USING (app_index, stage_id, stage_attempt)
 WHERE NOT w.speculative AND w.status IN ('failed', 'killed') AND w.app_index = $1
+"""
+
+
+# From the last launch of a stage at a better level to each at a worse one; a task that ran anywhere
+# had a place that it preferred, so that it was held back from the submission at most.
+_HELD = """
+WITH launches AS (
+  SELECT t.stage_id, t.stage_attempt, t.launch_wall_ns AS launched, s.submit_wall_ns AS submitted,
+    list_position(['PROCESS_LOCAL', 'NODE_LOCAL', 'RACK_LOCAL', 'ANY'], t.locality) AS level
+  FROM tasks t JOIN stages s USING (app_index, stage_id, stage_attempt)
+  WHERE t.app_index = $1 AND NOT t.speculative AND t.launch_wall_ns >= s.submit_wall_ns),
+nearer AS (
+  SELECT launched, level, submitted, max(launched) FILTER (level < 2) OVER earlier AS process,
+    max(launched) FILTER (level < 3) OVER earlier AS node,
+    max(launched) FILTER (level < 4) OVER earlier AS rack
+  FROM launches WHERE level > 0
+  WINDOW earlier AS (PARTITION BY stage_id, stage_attempt ORDER BY launched, level
+    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING))
+SELECT since, until FROM (
+  SELECT CASE level WHEN 2 THEN process WHEN 3 THEN node
+      ELSE coalesce(rack, submitted) END AS since,
+    launched AS until
+  FROM nearer WHERE level > 1) WHERE since IS NOT NULL
 """
 
 
@@ -107,7 +134,7 @@ def _whole(times: Ints, levels: dict[str, Ints]) -> int:
 def slots_over_time(scope: Scope) -> Slots:
     """Sweep over the starts and ends of each application."""
     define_events(scope.tables)
-    total = busy = overlap = 0
+    total = busy = overlap = held = 0
     idle = dict.fromkeys(CAUSES, 0)
     for (app,) in scope.tables.query("SELECT app_index FROM lives ORDER BY app_index"):
         dt, levels = _levels(scope, int(app))
@@ -129,9 +156,10 @@ def slots_over_time(scope: Scope) -> Slots:
         idle["driver"] += int(free[driver].sum())
         idle["executor_startup"] += int(starting[waits].sum())
         idle["waiting_to_launch"] += int((free - starting)[waits].sum())
+        held += int((free - starting)[waits & (levels["held"][inside] > 0)].sum())
         idle["too_few_tasks"] += int(free[few].sum())
         idle["stage_tail"] += int(free[~(driver | waits | few)].sum())
-    return Slots(total_ns=total, busy_ns=busy, idle_ns=idle, overlap_ns=overlap)
+    return Slots(total_ns=total, busy_ns=busy, idle_ns=idle, overlap_ns=overlap, held_ns=held)
 
 
 def _levels(scope: Scope, app: int) -> tuple[Ints, dict[str, Ints]]:
@@ -139,8 +167,8 @@ def _levels(scope: Scope, app: int) -> tuple[Ints, dict[str, Ints]]:
 
     Levels are slots, fresh (slots of executors that have not yet launched a task), run (attempts
     under way), active (stages), planned and pending (their tasks in all, and not yet launched),
-    and inside (the window). The second end of an attempt whose output was lost (again) puts its
-    task back, and ran no time.
+    held (launches that a stage put off for a better place), and inside (the window). The second end
+    of an attempt whose output was lost (again) puts its task back, and ran no time.
     """
     executors, stages, attempts, returned = (
         scope.tables.columns(sql, [app]) for sql in (_SLOTS, _STAGES, _ATTEMPTS, _RETURNED)
@@ -158,7 +186,16 @@ def _levels(scope: Scope, app: int) -> tuple[Ints, dict[str, Ints]]:
     planned, rest = (np.ma.getdata(stages[name]) for name in ("planned", "rest"))
     found.add(stages["since"], active=1, planned=planned, pending=planned)
     found.add(stages["until"], active=-1, planned=-planned, pending=-rest)
+    held = scope.tables.columns(_HELD if _on_cluster(scope, app) else f"{_HELD} AND false", [app])
+    found.add(held["since"], held=1)
+    found.add(held["until"], held=-1)
     for interval in scope.window.intervals:
         found.add(np.array([interval.start_wall_ns]), inside=1)
         found.add(np.array([interval.end_wall_ns]), inside=-1)
     return found.levels()
+
+
+def _on_cluster(scope: Scope, app: int) -> bool:
+    """Whether tasks can be near their data or far from it."""
+    hosts = "SELECT count(DISTINCT host) FROM executors WHERE app_index = ?"
+    return bool(scope.tables.scalar(hosts, [app]) > 1)

@@ -7,6 +7,7 @@ What they miss or count twice together is the closure; no row is added to fill i
 
 from __future__ import annotations
 
+from pyrometer.accounts.ledger.cluster_memos import cluster_memos
 from pyrometer.accounts.ledger.delays import delay_memos
 from pyrometer.accounts.ledger.idle_slots import CAUSES, Slots, slots_over_time
 from pyrometer.accounts.ledger.in_task import ended_by, from_event_log, from_spans
@@ -68,7 +69,9 @@ def slot_view(scope: Scope) -> View:
     mine = sums(scope, group_all(scope))[0]
     rows, memos = _rows(mine, found.overlap_ns)
     rows += _idle(found)
-    memos += delay_memos(scope)
+    memos += delay_memos(scope) + cluster_memos(scope)
+    if found.held_ns:
+        memos.append(_held(found.held_ns))
     return _closed(scope, mine, found.total_ns, rows, memos, "the slots")
 
 
@@ -165,6 +168,18 @@ def _around(mine: Sums, overlap_ns: int) -> list[Row]:
         source = "event log: attempts that ended without metrics"
         rows.append(Row(path="task_without_metrics", value_ns=mine.bare, source=source))
     return rows
+
+
+def _held(held_ns: int) -> Row:
+    return Row(
+        path="locality_wait",
+        value_ns=held_ns,
+        low_ns=0,
+        high_ns=held_ns,
+        method="apportioned",
+        source="event log: inside idle/waiting_to_launch, while a stage launched nothing until it"
+        " took a place further from the data: an upper bound",
+    )
 
 
 def _idle(found: Slots) -> list[Row]:
