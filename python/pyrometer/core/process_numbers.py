@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import overload
 
 KEY = 1 << 32
 """Linux numbers processes and threads below it; what a host is given lies above."""
 
-Number = TypeVar("Number", int, None)
+
+@overload
+def own_number(number: int) -> int: ...
 
 
-def own_number(number: Number) -> Number:
+@overload
+def own_number(number: int | None) -> int | None: ...
+
+
+def own_number(number: int | None) -> int | None:
     """Give the number of a process or thread on its own host.
 
     Examples

@@ -113,7 +113,7 @@ def _row(
         row["bound_ns"] = laid.bound(first, last)
         part = laid.bound_ns[(laid.from_host_ns >= first) & (laid.from_host_ns <= last)]
         if part.count():
-            row["typical_bound_ns"] = int(np.ma.median(part))
+            row["typical_bound_ns"] = int(np.median(part.compressed()))
     return row
 
 
