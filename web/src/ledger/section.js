@@ -5,6 +5,7 @@ import { gone, percent, signedPercent, time, words } from "../ui/format.js";
 import { facts, help, tipOn } from "../ui/tip.js";
 import { drillDown } from "./drill-down.js";
 import { tree } from "./folding.js";
+import { hostsPanel } from "./hosts.js";
 import { rowFacts, rowsTable } from "./rows.js";
 
 const VIEWS = [
@@ -16,7 +17,7 @@ export function ledgerSection(ledger, walk) {
   return section("ledger", "Where the time went",
     "Accounts of the same window, each adding up to its total: what was paid for. What was waited for stands above.",
     views(ledger),
-    hosts(ledger?.hosts),
+    hostsPanel(ledger?.hosts, quality),
     drillDown(walk, (data) => [quality(data), rowsTable(data.rows, data.total_ns, "Rows of the ledger"), endedBy(data.ended_by, data.total_ns)]),
     checks(ledger?.checks));
 }
@@ -26,28 +27,6 @@ function views(ledger) {
   const known = VIEWS.filter(([key]) => ledger?.[key]?.rows?.length);
   const shown = known.length ? known : VIEWS.slice(0, 1);
   return el("div", { class: shown.length > 1 ? "two" : null }, shown.map(([key, title, text]) => view(title, text, ledger?.[key])));
-}
-
-// Each of several hosts: what its CPUs and its slots did, and how well its clock is known.
-function hosts(list) {
-  if (!list?.length) return null;
-  return el("div", { class: "panel" },
-    el("h3", null, "Hosts", help("The sum above, host by host. Times of other hosts are on the driver's clock, each within the bound said here. A host without a probe has no rows of CPUs: what ran there is in no other row.")),
-    list.map((one) => el("details", { class: "checks" },
-      el("summary", null, el("b", null, one.host), " ", el("span", { class: "aside" }, [clockOf(one), one.cpus_count ? `${one.cpus_count} CPUs` : "number of CPUs not known", one.observed ? `closure ${gone(one.core_view.closure_ratio) ? "not known" : signedPercent(one.core_view.closure_ratio)}` : "not observed"].join(" · "))),
-      HOST_VIEWS.map(([key, title]) => hostView(title, one[key])))));
-}
-
-const HOST_VIEWS = [["core_view", "Core view"], ["slot_view", "Slot view"]];
-
-function hostView(title, data) {
-  if (!data?.rows?.length || !data.total_ns) return el("p", { class: "quality" }, `${title}: ${data?.reason || "nothing in this window"}.`);
-  return [el("h4", null, title, el("span", { class: "aside" }, time(data.total_ns))), quality(data), rowsTable(data.rows, data.total_ns, `${title}: rows`)];
-}
-
-export function clockOf(one) {
-  if (one.clock === "axis") return "its clock is the axis";
-  return gone(one.bound_ns) ? "its clock has no bound" : `clock within ± ${time(one.bound_ns)}`;
 }
 
 function view(title, text, data) {
