@@ -25,7 +25,7 @@ from pyrometer.window.scope import Scope
 
 NOT_OBSERVED = "not_observed"
 TICK_NS = 10_000_000
-"""What the core view resolves: CPU times of a host are counted in ticks."""
+"""What the core view resolves, but of short windows: CPU times of a host are counted in ticks."""
 # The weakest of what a row of several hosts is made of.
 _METHODS: tuple[Method, ...] = ("exact", "sampled", "apportioned", "by_complement")
 
@@ -139,7 +139,7 @@ def _ledger(scope: Scope, host: Host) -> HostLedger:
 
 def _slots(own: Scope) -> View:
     """Build the slot view of one host; why slots were idle is only known of all together."""
-    if not own.has("executors"):
+    if not own.tables.scalar("SELECT count(*) FROM executors WHERE cores_count > 0"):
         return View(window=own.window.name, reason="no executor ran there")
     view = slot_view(own)
     view.rows = [row for row in view.rows if row.parent != "idle"]
@@ -263,12 +263,16 @@ def _end(row: Row, end: int | None) -> int:
 
 def clock_doubts(scope: Scope, hosts: Sequence[HostLedger]) -> list[Doubt]:
     """Doubt hosts whose times in the window may be further off than the core view resolves."""
-    wide = [one for one in hosts if one.observed and (one.bound_ns or 0) > TICK_NS]
-    if not wide or not scope.has_mono:
+    if not hosts or not scope.has_mono:
+        return []
+    shortest = min(one.end_wall_ns - one.start_wall_ns for one in scope.window.intervals)
+    resolved = min(TICK_NS, shortest // 100)
+    wide = [one for one in hosts if one.observed and (one.bound_ns or 0) > resolved]
+    if not wide:
         return []
     worst = max(wide, key=lambda one: one.bound_ns or 0)
     text = (
-        f"Times of {counted(len(wide), 'host')} may be off by more than {duration(TICK_NS)} in"
+        f"Times of {counted(len(wide), 'host')} may be off by more than {duration(resolved)} in"
         f" this window, those of {worst.host} by {duration(worst.bound_ns)}."
     )
     return [schema.doubt("clock_bound_wide", text)]
