@@ -89,25 +89,28 @@ class Tables:
         self._loaded: set[str] = set()
         self.defined: set[str] = set()
         self._files.attach(self.connection)
+        self.several_hosts = False
+        self._open(host_rows)
+
+    def _open(self, host_rows: HostRows) -> None:
+        """Name all tables: as they are, or where hosts are several, below views of these names."""
         every = list(schema.tables().values())
         of_axis = [table for table in every if table.name in host_views.AXIS]
         others = [table for table in every if table not in of_axis]
         names: list[str] = []
         if host_rows is HostRows.APART:
-            names = host_views.recorded_hosts(self.connection, every, self._places)
+            names = host_views.recorded_hosts(self.connection, others, self._places)
+        if len(names) > 1:
+            host_views.number(self.connection, names)
         else:
             self._name(of_axis, "main")
         on_axis = host_rows is HostRows.ON_ONE_AXIS and self.rows_count("hosts") > 1
         self.several_hosts = on_axis or len(names) > 1
         self._name(others, host_views.RECORDED if self.several_hosts else "main")
-        if names and self.several_hosts:
-            host_views.number(self.connection, names)
-        elif host_rows is HostRows.APART:
-            self._name(of_axis, "main")
         if self.several_hosts:
-            host_views.lay(self.connection, others, host, on_axis, self._loaded)
-            if host is not None:
-                self._rows = {name: self._count(name) for name, rows in self._rows.items() if rows}
+            host_views.lay(self.connection, others, self.host, on_axis, self._loaded)
+        if self.several_hosts and self.host is not None:
+            self._rows = {name: self._count(name) for name, rows in self._rows.items() if rows}
 
     def _name(self, tables: Sequence[schema.Table], where: str) -> None:
         if where != "main":

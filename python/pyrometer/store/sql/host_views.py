@@ -7,16 +7,15 @@ Hosts of the event log, which may be addresses, get the names that streams have.
 
 from __future__ import annotations
 
+import contextlib
 import enum
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING
+
+import duckdb
 
 from pyrometer.core import schema
 from pyrometer.core.process_numbers import KEY
 from pyrometer.store.sql.text import file_literal, literal
-
-if TYPE_CHECKING:
-    import duckdb
 
 
 class HostRows(enum.Enum):
@@ -80,10 +79,12 @@ def recorded_hosts(
     found: set[str] = set()
     for table in every:
         for place in places(table.name) if is_recorded(table) else ():
-            rows = connection.execute(
-                f"SELECT DISTINCT host FROM read_parquet({file_literal(place)})"
-            ).fetchall()
-            found |= {name for (name,) in rows if name}
+            # What is wrong with a file is said where it is opened.
+            with contextlib.suppress(duckdb.Error):
+                rows = connection.execute(
+                    f"SELECT DISTINCT host FROM read_parquet({file_literal(place)})"
+                ).fetchall()
+                found |= {name for (name,) in rows if name}
     return sorted(found)
 
 
@@ -101,13 +102,11 @@ def lay(
     loaded: Collection[str],
 ) -> None:
     """Lay views of all tables above the recorded ones; of those that are in memory, tables."""
-    connection.execute(f"CREATE TEMP TABLE axis_executors AS {EXECUTORS}")
-    connection.execute(f"CREATE TEMP TABLE axis_names AS {NAMES}")
+    connection.execute(f"CREATE TABLE axis_executors AS {EXECUTORS}")
+    connection.execute(f"CREATE TABLE axis_names AS {NAMES}")
     for table in every:
-        if table.name not in AXIS:
-            kind = "TABLE" if table.name in loaded else "VIEW"
-            sql = view(table, host, times)
-            connection.execute(f"CREATE {kind} main.{table.name} AS {sql}")
+        kind = "TABLE" if table.name in loaded else "VIEW"
+        connection.execute(f"CREATE {kind} main.{table.name} AS {view(table, host, times)}")
 
 
 def view(table: schema.Table, host: str | None, times: bool) -> str:
