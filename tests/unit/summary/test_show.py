@@ -32,7 +32,8 @@ def test_show_json_is_the_last_line_of_stdout_and_documented(
         "instruments", "doubts",
     ):  # fmt: skip
         assert key in shown
-    assert set(shown["ledger"]) == {"slot_view", "core_view", "elapsed_view", "checks"}
+    views = {"slot_view", "core_view", "elapsed_view"}
+    assert set(shown["ledger"]) == {*views, "checks", "hosts"}
 
 
 def test_ledger_json_has_both_views_at_the_top(run_dir: Path, capsys: Capture) -> None:
