@@ -122,10 +122,13 @@ def _offsets(tables: Tables, manifest: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _on_one_axis(tables: Tables, offsets: dict[str, int]) -> dict[str, int]:
-    """Give all hosts the offset of the one whose clock is the axis."""
+    """Give all hosts the offset of the one whose clock is the axis; of another where it has none.
+
+    Readings of all hosts are on that clock: what their wall clocks differ is all they differ by.
+    """
     hosts = tables.query("SELECT host FROM hosts WHERE clock <> 'unknown' ORDER BY number")
-    axis = offsets.get(hosts[0][0]) if hosts else None
-    return {} if axis is None else {host: axis for (host,) in hosts}
+    known = [offsets[host] for (host,) in hosts if host in offsets]
+    return {host: known[0] for (host,) in hosts} if known else {}
 
 
 @dataclass(frozen=True)
