@@ -88,7 +88,7 @@ class Host:
 
     def processes(self) -> dict[int, str]:
         """Give the command line of each process, by the machine's number for it."""
-        pids = dict.fromkeys(pid for group in self.groups for pid in cgroup.members(group))
+        pids = dict.fromkeys(pid for group in _trees(self.groups) for pid in cgroup.members(group))
         return {pid: line for pid in pids if (line := _command_line(pid))}
 
     def kill(self, pattern: str, number: signal.Signals = signal.SIGKILL) -> list[int]:
@@ -221,7 +221,7 @@ def down(name: str) -> list[str]:
     for interface in beds.interfaces_of(name, _interfaces()):
         # A cable goes away with its host, at a moment of the kernel's choice.
         _do(["ip", "link", "delete", interface], check=False)
-    cgroup.remove([str(group) for group in groups])
+    cgroup.remove(_trees([str(group) for group in groups]))
     with contextlib.suppress(OSError, ValueError, KeyError):
         for path, text in beds.from_text((folder / "bed.json").read_text("utf-8"))[1]:
             if not _groups("testbed-*"):
@@ -292,6 +292,12 @@ def _groups(pattern: str) -> list[Path]:
     return sorted(path for mount in cgroup.mounted() for path in Path(mount).glob(pattern))
 
 
+def _trees(groups: Sequence[str]) -> list[str]:
+    """Give groups with all that a manager made below them, the lowest first."""
+    below = [str(one) for group in groups for one in Path(group).glob("**/") if str(one) != group]
+    return [*sorted(below, key=len, reverse=True), *groups]
+
+
 def _hold(bed: Bed, number: int, planned: Plan) -> subprocess.Popen[bytes]:
     files = bed.files(number)
     files.mkdir()
@@ -316,7 +322,7 @@ def _await(host: Host, holder: subprocess.Popen[bytes]) -> None:
 
 def _end(groups: Sequence[str]) -> None:
     deadline = time.monotonic() + END_S
-    while pids := {pid for group in groups for pid in cgroup.members(group)}:
+    while pids := {pid for group in _trees(groups) for pid in cgroup.members(group)}:
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
