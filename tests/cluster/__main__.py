@@ -11,10 +11,11 @@ from pyrometer.core.errors import PyrometerError
 from pyrometer.workloads.spark import find_spark
 from tests.cluster import hosts, standalone, yarn
 from tests.cluster.bed import HostSpec
+from tests.cluster.kube import manager as kubernetes
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENTS = {"4": ".venv", "3.5": ".venv-spark35"}
-MANAGERS = {"standalone": standalone.start, "yarn": yarn.start}
+MANAGERS = {"standalone": standalone.start, "yarn": yarn.start, "kubernetes": kubernetes.start}
 CLOCK_STEP_S = 10_000
 
 

@@ -23,7 +23,7 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 LEASE_S = 16
 PODS = 60
 NOTHING: Object = {"containers": []}
-VERSION = "v1.37.2-process"
+VERSION = "v1.37.2"
 
 
 class Node:

@@ -29,8 +29,8 @@ LOST = 137
 """Exit code of a container that ended while nobody looked."""
 
 
-class Worker(threading.Thread):
-    """A thread that brings one pod about.
+class Worker:
+    """Brings one pod about, in a thread of its own.
 
     Parameters
     ----------
@@ -41,8 +41,9 @@ class Worker(threading.Thread):
     """
 
     def __init__(self, node: Node, pod: Object) -> None:
-        super().__init__(name=pod["metadata"]["name"], daemon=True)
+        self.name = str(pod["metadata"]["name"])
         self.folder = node.pods_folder / str(pod["metadata"]["uid"])
+        self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
         self._node = node
         self._pod = pod
         self._wake = threading.Event()
@@ -53,6 +54,14 @@ class Worker(threading.Thread):
         self._kill_at: float | None = None
         self._renew_at = time.monotonic() + RENEW_S
         self._below = groups.path(pod)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def is_alive(self) -> bool:
+        """Whether the pod, or something of it, is still here."""
+        return self._thread.is_alive()
 
     def update(self, pod: Object) -> None:
         """Take what the API says of the pod now."""
@@ -85,8 +94,7 @@ class Worker(threading.Thread):
             return [str(Path(one).parent) for one in sandbox.read(self.folder).groups]
         return [f"{top}/{self._below}" for top in self._node.settings.groups]
 
-    def run(self) -> None:
-        """Do what is to be done until the pod is gone."""
+    def _run(self) -> None:
         while not self._node.stop.is_set():
             pause = TICK_S
             try:
