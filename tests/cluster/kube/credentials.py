@@ -77,7 +77,7 @@ def make(bed: Bed, folder: Path) -> Credentials:
     names = [SERVICE, f"{SERVICE}.default", f"{SERVICE}.default.svc"]
     names += [f"{SERVICE}.default.svc.cluster.local", "localhost"]
     names += [bed.host_name(n) for n in bed.numbers]
-    addresses = ["127.0.0.1", *(bed.address(n) for n in bed.numbers)]
+    addresses = ["127.0.0.1", bed.gateway, *(bed.address(n) for n in bed.numbers)]
     stated = [*(f"DNS:{one}" for one in names), *(f"IP:{one}" for one in addresses)]
     _certify(folder, "server", "kube-apiserver", stated)
     _certify(folder, "caller", "kube-apiserver-kubelet-client", [])

@@ -129,10 +129,7 @@ def start(
     folder.mkdir()
     known = credentials.make(network.bed, folder / "known")
     cluster = Kubernetes(network, spark, known, tuple(further))
-    shutil.copytree(
-        HERE / "kubelet", folder / "code" / "tests" / "cluster" / "kube" / "kubelet",
-        ignore=shutil.ignore_patterns("__pycache__"),
-    )  # fmt: skip
+    copy_kubelet(folder)
     for name in ("entrypoint.sh", "executors.yaml"):
         shutil.copy(HERE / "spark" / name, folder)
     # Below the bed, as hosts may not see the cache.
@@ -163,6 +160,16 @@ def start(
     needed = f"/api/v1/namespaces/{NAMESPACE}/configmaps/kube-root-ca.crt"
     until("the default namespace", lambda: bool(api.ask("GET", needed)), log)
     return cluster
+
+
+def copy_kubelet(folder: Path) -> Path:
+    """Copy the kubelet to where hosts see it; returns what is to be on its ``PYTHONPATH``."""
+    code = folder / "code"
+    shutil.copytree(
+        HERE / "kubelet", code / "tests" / "cluster" / "kube" / "kubelet",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )  # fmt: skip
+    return code
 
 
 def ranges(subnet: str, count: int) -> list[tuple[str, str]]:

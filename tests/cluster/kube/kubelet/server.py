@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+import sys
 import time
 import urllib.parse
 from http import HTTPStatus
@@ -112,13 +113,21 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
 
-def serve(node: Node) -> ThreadingHTTPServer:
+class Server(ThreadingHTTPServer):
+    """Says in one line what went wrong with a connection."""
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Write it where the kubelet's own messages go."""
+        print(f"{client_address}: {sys.exc_info()[1]}", file=sys.stderr, flush=True)
+
+
+def serve(node: Node) -> Server:
     """Make the server; only callers that the cluster vouches for are answered."""
     told = node.settings
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=told.ca)
     context.load_cert_chain(told.certificate, told.key)
     context.verify_mode = ssl.CERT_REQUIRED
-    server = ThreadingHTTPServer((told.address, PORT), type("Of", (Handler,), {"node": node}))
+    server = Server((told.address, PORT), type("Of", (Handler,), {"node": node}))
     server.socket = context.wrap_socket(
         server.socket, server_side=True, do_handshake_on_connect=False
     )

@@ -72,7 +72,9 @@ class Tree:
             folder = own / name.strip("/")
             folder.mkdir(parents=True, exist_ok=True)
             folder.chmod(0o1777)
-            kernel.bind(folder, self._place(PurePosixPath(name), is_folder=True))
+            place = self._place(PurePosixPath(name), is_folder=True)
+            kernel.bind(folder, place)
+            self._ours.add(place)
         for one in mounts:
             source = Path(one.source)
             target = self._place(PurePosixPath(one.target), is_folder=source.is_dir())
