@@ -33,7 +33,7 @@ export PYROMETER_STAGED := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test rebuild bundled bpf check-bpf demo examples test test-fast test-bare test-all test-rust test-jvm test-python test-web sanitize check format fuzz bench bench-overhead docs docs-pages docs-site cluster-up cluster-down bless lock third-party sbom audit wheel clean
+.PHONY: help setup setup-test rebuild bundled bpf check-bpf demo examples test test-fast test-bare test-all test-rust test-jvm test-python test-web sanitize check format fuzz bench bench-overhead docs docs-pages docs-site cluster-up cluster-down control-plane bless lock third-party sbom audit wheel clean
 
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 14
@@ -204,11 +204,14 @@ examples: setup ## Run everything in examples/ again (as root, ten minutes on a 
 SPARK := 4
 MANAGER := standalone
 CLUSTER = PYTHONPATH=python:. $(BIN)/python -m tests.cluster
-cluster-up: setup ## Make a cluster of three hosts on this machine, as root (NAME=…, SPARK=3.5, MANAGER=yarn)
+cluster-up: setup ## Make a cluster of three hosts on this machine, as root (NAME=…, SPARK=3.5, MANAGER=yarn or kubernetes)
 	@$(CLUSTER) up --spark $(SPARK) --manager $(MANAGER) $(or $(NAME),$(error give NAME=…, up to 8 small letters and digits))
 
 cluster-down: ## Take a cluster away, whoever made it (NAME=…)
 	@$(CLUSTER) down $(or $(NAME),$(error give NAME=…: python -m tests.cluster list))
+
+control-plane: setup ## Build the control plane of Kubernetes for clusters of hosts, once (needs Go; a quarter of an hour)
+	@$(CLUSTER).kube.build
 
 bless: setup ## Accept the present outputs as golden
 	PYROMETER_BLESS=1 $(PYTEST) tests/golden
