@@ -210,7 +210,7 @@ cluster-up: setup ## Make a cluster of three hosts on this machine, as root (NAM
 cluster-down: ## Take a cluster away, whoever made it (NAME=…)
 	@$(CLUSTER) down $(or $(NAME),$(error give NAME=…: python -m tests.cluster list))
 
-control-plane: setup ## Build the control plane of Kubernetes for clusters of hosts, once (needs Go; a quarter of an hour)
+control-plane: setup ## Build the control plane of Kubernetes for clusters of hosts, once (needs Go; ten minutes)
 	@$(CLUSTER).kube.build
 
 bless: setup ## Accept the present outputs as golden

@@ -38,7 +38,7 @@ def bed() -> Iterator[Kubernetes]:
     try:
         build.control_plane()
     except CapabilityError as error:
-        needs.missing(error.message, f"{error.remedy} (a quarter of an hour, once)")
+        needs.missing(error.message, f"{error.remedy} (ten minutes, once)")
     sparks = [find_spark(ROOT / ".venv"), find_spark(needs.spark35())]
     with hosts.network(
         "itkube", specs(3, 1.0, 3072), shared=environments(), hidden=[str(ROOT)]
