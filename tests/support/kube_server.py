@@ -45,6 +45,7 @@ class Server(ThreadingHTTPServer):
         self.events: list[tuple[str, Object]] = []
         self.objects: dict[str, Object] = {}
         self.nodes: set[str] = set()
+        self.slices: list[Object] = []
 
     def begin(self) -> None:
         """Serve, in a thread."""
@@ -131,7 +132,7 @@ class Handler(BaseHTTPRequestHandler):
             self._watch(int(urllib.parse.parse_qs(url.query)["resourceVersion"][0]), listed)
         elif listed or url.path.endswith("/endpointslices"):
             with self.server.changed:
-                items = list(self.server.pods.values()) if listed else []
+                items = list(self.server.pods.values()) if listed else self.server.slices
                 version = len(self.server.events)
             self._answer(200, {"metadata": {"resourceVersion": str(version)}, "items": items})
         else:

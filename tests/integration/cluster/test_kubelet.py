@@ -66,10 +66,11 @@ class Node:
 
     def restart_server(self) -> None:
         """Have another server in place of the one that was there, with the same pods."""
-        port, pods, nodes = self.server.server_port, self.server.pods, self.server.nodes
-        self.server.end()
-        self.server = Server(self.network.bed.gateway, port, self.known)
-        self.server.pods, self.server.nodes = pods, nodes
+        before = self.server
+        before.end()
+        self.server = Server(self.network.bed.gateway, before.server_port, self.known)
+        self.server.pods, self.server.nodes = before.pods, before.nodes
+        self.server.slices = before.slices
         self.server.begin()
 
     def state(self, name: str) -> dict[str, Any]:
@@ -344,6 +345,39 @@ def test_pods_go_on_without_a_kubelet_and_what_became_of_them_is_told_later(node
     node.gone("leaves", leaves)
     node.server.delete("stays", 1)
     node.gone("stays", stays)
+
+
+def test_names_are_kept_by_the_next_kubelet(node: Node) -> None:
+    slice_of = {
+        "metadata": {
+            "uid": "s",
+            "name": "svc-1",
+            "namespace": "default",
+            "labels": {"kubernetes.io/service-name": "svc"},
+        },
+        "endpoints": [{"addresses": ["192.0.2.7"], "conditions": {"ready": True}}],
+    }
+    loop = "until getent hosts svc.default.svc; do sleep 0.05; done"
+    uid = node.server.create("names", shell(loop))
+    node.running("names")
+    assert node.host.kill(KUBELET)
+    node.start()
+    node.server.slices.append(slice_of)
+    node.restart_server()
+    assert node.ended("names")["exitCode"] == 0
+    assert node.log_of("names")[1].split()[0] == "192.0.2.7"
+    node.server.delete("names", 1)
+    node.gone("names", uid)
+
+
+def test_a_container_runs_as_who_it_is_to_run_as(node: Node) -> None:
+    context = {"runAsUser": 185, "runAsGroup": 186}
+    script = shell("id -u; id -g; id -G; touch /tmp/own", securityContext={"runAsUser": 187})
+    uid = node.server.create("other", script, securityContext=context)
+    assert node.ended("other")["exitCode"] == 0
+    assert node.log_of("other")[1].split() == ["187", "186", "186"]
+    node.server.delete("other", 0)
+    node.gone("other", uid)
 
 
 def test_pods_go_on_without_a_server(node: Node) -> None:

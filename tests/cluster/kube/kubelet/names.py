@@ -68,7 +68,7 @@ class Names:
     def __init__(self, base: str) -> None:
         self._base = base
         self._lock = threading.Lock()
-        self._slices: dict[str, Object] = {}
+        self._slices: dict[str, Object] | None = None
         self._files: dict[Path, tuple[str, str, str]] = {}
 
     def follow(self, api: Api, stop: threading.Event) -> None:
@@ -76,7 +76,7 @@ class Names:
         for change in api.changes(SLICES, stop):
             named = {one["metadata"]["uid"]: one for one in change.objects}
             with self._lock:
-                if change.kind == "all":
+                if change.kind == "all" or self._slices is None:
                     self._slices = named
                 elif change.kind == "put":
                     self._slices |= named
@@ -86,10 +86,14 @@ class Names:
                     self._write(file)
 
     def keep(self, file: Path, address: str, hostname: str, namespace: str) -> None:
-        """Write the file of a pod, now and whenever a service changes."""
+        """Write the file of a pod, now and whenever a service changes.
+
+        One that an earlier kubelet wrote stays as it is until services are known.
+        """
         with self._lock:
             self._files[file] = (address, hostname, namespace)
-            self._write(file)
+            if self._slices is not None or not file.exists():
+                self._write(file)
 
     def forget(self, file: Path) -> None:
         """Write the file no more."""
@@ -98,7 +102,7 @@ class Names:
 
     def _write(self, file: Path) -> None:
         # It is mounted: another file of its name would be seen by nobody.
-        data = text(self._base, *self._files[file], table(self._slices.values())).encode()
+        data = text(self._base, *self._files[file], table((self._slices or {}).values())).encode()
         with file.open("ab") as out:
             if file.read_bytes() != data:
                 out.truncate(0)

@@ -17,6 +17,7 @@ from tests.cluster.kube.kubelet.tree import Mount
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 UNSUPPORTED = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe", "volumeDevices")
 """Of a container, what would be wrong to pass over in silence."""
+UNSUPPORTED_OF_POD = ("activeDeadlineSeconds", "hostAliases", "ephemeralContainers")
 
 
 class ImageError(Exception):
@@ -30,16 +31,20 @@ def hostname(pod: Object) -> str:
 
 def unsupported(pod: Object) -> list[str]:
     """Give what a pod asks for that this kubelet does not do."""
-    return [
-        f"{one['name']}: {what}"
-        for one in pod["spec"].get("initContainers", []) + pod["spec"]["containers"]
-        for what in UNSUPPORTED
-        if what in one
-    ] + [
-        f"{one['name']}: restartPolicy"
-        for one in pod["spec"].get("initContainers", [])
-        if one.get("restartPolicy")
-    ]
+    return (
+        [what for what in UNSUPPORTED_OF_POD if pod["spec"].get(what)]
+        + [
+            f"{one['name']}: {what}"
+            for one in pod["spec"].get("initContainers", []) + pod["spec"]["containers"]
+            for what in UNSUPPORTED
+            if what in one
+        ]
+        + [
+            f"{one['name']}: restartPolicy"
+            for one in pod["spec"].get("initContainers", [])
+            if one.get("restartPolicy")
+        ]
+    )
 
 
 def sandbox(
@@ -102,6 +107,8 @@ def sandbox(
                 groups=groups.make(host_groups, named, groups.limits(one)),
                 own=str(own),
                 init=init,
+                user=_user(spec, one, "runAsUser"),
+                group=_user(spec, one, "runAsGroup"),
             )
         )
     in_memory = {
@@ -156,6 +163,11 @@ def mounts(pod: Object, container: Object, folder: Path) -> list[Mount]:
     found.sort(key=lambda mount: len(Path(mount.target).parts))
     own = [] if pod["spec"].get("hostNetwork") else [Mount(str(folder / "hosts"), "/etc/hosts")]
     return found + own
+
+
+def _user(spec: Object, container: Object, what: str) -> int:
+    own = container.get("securityContext", {}).get(what)
+    return int(spec.get("securityContext", {}).get(what, 0) if own is None else own)
 
 
 def _memory(described: Mapping[str, Any]) -> str:

@@ -52,6 +52,8 @@ class Container:
         Folder of the host with what it writes: files, and ``log``.
     init : bool
         Whether it runs, alone and to its end, before those that do not.
+    user, group : int
+        Whose it runs as.
     """
 
     name: str
@@ -62,6 +64,8 @@ class Container:
     groups: list[str]
     own: str
     init: bool = False
+    user: int = 0
+    group: int = 0
 
 
 @dataclass(frozen=True)
@@ -293,6 +297,10 @@ def _become(one: Container, host_processes: bool, writer: int) -> None:
         for number in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, set())
+        if one.user or one.group:
+            os.setgroups([])
+            os.setgid(one.group)
+            os.setuid(one.user)
         os.execvpe(one.command[0], one.command, one.env)
     except BaseException as error:
         # The pipe closes by itself when a program is executed.

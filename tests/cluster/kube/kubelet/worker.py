@@ -48,6 +48,7 @@ class Worker:
         self._pod = pod
         self._wake = threading.Event()
         self._removed = False
+        self._named = False
         self._known = pod.get("status", {}).get("startTime") or _now()
         self._reported: Object | None = None
         self._waiting = ("ContainerCreating", "")
@@ -117,6 +118,8 @@ class Worker:
             return True
         ending = "deletionTimestamp" in pod["metadata"]
         begun = (self.folder / "sandbox.pid").exists()
+        if begun and not self._named:
+            self._name()
         over = pod.get("status", {}).get("phase") in FINAL
         if not begun and not ending and not over:
             self._report()
@@ -151,11 +154,16 @@ class Worker:
             known, self.folder, node.settings.images, node.given,
             lambda kind, name: node.texts(pod, kind, name), node.settings.groups,
         )  # fmt: skip
-        if own_network:
-            place = (str(self.address), told.hostname, pod["metadata"]["namespace"])
-            node.names.keep(self.folder / "hosts", *place)
+        self._name()
         sandbox.write(told, self.folder)
         self._launch(own_network)
+
+    def _name(self) -> None:
+        """Have the names that the pod knows kept up to date."""
+        self._named = True
+        if not self._pod["spec"].get("hostNetwork") and self.address:
+            place = (self.address, resolve.hostname(self._pod), self._pod["metadata"]["namespace"])
+            self._node.names.keep(self.folder / "hosts", *place)
 
     def _launch(self, own_network: bool) -> None:
         with (self.folder / "log").open("ab") as out:

@@ -103,6 +103,7 @@ def test_a_sub_path_stays_in_its_volume(tmp_path: Path) -> None:
 def test_what_cannot_be_done_is_listed() -> None:
     assert unsupported(pod({"name": "c"})) == []
     assert unsupported(pod({"name": "c", "livenessProbe": {}})) == ["c: livenessProbe"]
+    assert unsupported(pod({"name": "c"}, hostAliases=[{}])) == ["hostAliases"]
 
 
 @pytest.mark.parametrize(
