@@ -181,7 +181,7 @@ class Worker:
             try:
                 if own_network:
                     network.connect(pid, str(self.address))
-            except OSError:
+            except (OSError, subprocess.SubprocessError):
                 groups.kill(self._groups)
                 (self.folder / "sandbox.pid").unlink()
                 raise
