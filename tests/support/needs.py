@@ -28,6 +28,7 @@ PACKAGES = {
     "go": "golang-go",
     "llvm-strip": "llvm",
     "node": "nodejs",
+    "openssl": "openssl",
     "postgres": "postgresql",
     "setpriv": "util-linux",
     "unshare": "util-linux",

@@ -124,6 +124,8 @@ def start(
         If there are more nodes than addresses for their pods.
     """
     program = build.control_plane()
+    nodes = network.hosts[1:]
+    addresses = ranges(network.bed.subnet, len(nodes))
     spark, *further = (seen_by_hosts(one) for one in (spark, *others))
     folder = network.bed.folder / "kube"
     folder.mkdir()
@@ -145,8 +147,7 @@ def start(
     config = folder / "known"
     _program(cluster, programs.controllers(cluster.known, config / "controllers.conf"))
     _program(cluster, programs.scheduler(config / "scheduler.conf"))
-    nodes = network.hosts[1:]
-    for host, (first, last) in zip(nodes, ranges(network.bed.subnet, len(nodes)), strict=True):
+    for host, (first, last) in zip(nodes, addresses, strict=True):
         told = Settings(
             node=host.name, address=host.address, api=cluster.url,
             ca=cluster.known.file("ca.crt"), certificate=cluster.known.file("server.crt"),

@@ -20,8 +20,6 @@ from tests.cluster.kube.kubelet.settings import Image, Settings
 from tests.support import needs
 from tests.support.kube_server import Server, secret
 
-from pyrometer.core.errors import CapabilityError
-
 PATIENCE_S = 40.0
 KUBELET = r"-m tests\.cluster\.kube\.kubelet /"
 PORT = 10250
@@ -144,11 +142,9 @@ def shell(script: str, **more: Any) -> dict[str, Any]:
 def node() -> Iterator[Node]:
     if lack := hosts.lacking():
         needs.machine_lacks(lack)
+    needs.tool("openssl")
     with hosts.network("itlet", [HostSpec(1.0, 512), HostSpec(0.5, 128)]) as network:
-        try:
-            made = Node(network, network.bed.folder)
-        except CapabilityError as error:
-            needs.missing(error.message, error.remedy or "")
+        made = Node(network, network.bed.folder)
         yield made
         made.server.end()
     assert hosts.leftovers("itlet") == []

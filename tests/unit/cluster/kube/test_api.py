@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import ssl
 import threading
 from collections.abc import Iterator
@@ -86,8 +85,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def known(tmp_path_factory: pytest.TempPathFactory) -> credentials.Credentials:
-    if shutil.which("openssl") is None:
-        needs.missing("openssl", "apt-get install openssl")
+    needs.tool("openssl")
     bed = Bed("b", "198.18.3.0/24", (HostSpec(), HostSpec()))
     return credentials.make(bed, tmp_path_factory.mktemp("api") / "known")
 
