@@ -43,3 +43,16 @@ class Scheduler:
         delay_ns: bytes,
         stretches: bytes,
     ) -> str: ...
+    def known(
+        self, request: str, node_delay_ns: bytes, duration_ns: bytes, delay_ns: bytes
+    ) -> KnownSchedule: ...
+
+class KnownSchedule:
+    def elapsed_ns(
+        self,
+        request: str,
+        node_delay_ns: bytes,
+        duration_ns: bytes,
+        delay_ns: bytes,
+        stretches: bytes,
+    ) -> list[float]: ...

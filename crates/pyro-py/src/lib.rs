@@ -20,7 +20,7 @@ mod _core {
     use super::imported::{import_pprof, import_speedscope};
 
     #[pymodule_export]
-    use super::scheduler::Scheduler;
+    use super::scheduler::{KnownSchedule, Scheduler};
 
     #[pymodule_export]
     use super::folded::{fold, import_folded, import_perf_script, render_svg};

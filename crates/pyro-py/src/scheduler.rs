@@ -27,7 +27,7 @@ impl Scheduler {
         };
         py.detach(|| unpanicked(|| pyro_sim::Scheduler::new(plan, tasks)))?
             .map(Self)
-            .map_err(|error| PyValueError::new_err(error.to_string()))
+            .map_err(refused)
     }
 
     /// Computes the schedules of a request (JSON); times are columns of little-endian `f64`.
@@ -40,13 +40,72 @@ impl Scheduler {
         delay_ns: &[u8],
         stretches: &[u8],
     ) -> PyResult<String> {
-        let times = pyro_sim::Times {
-            node_delay_ns,
-            duration_ns,
-            delay_ns,
-            stretches,
-        };
+        let times = times(node_delay_ns, duration_ns, delay_ns, stretches);
         py.detach(|| unpanicked(|| self.0.simulate(request, &times)))?
-            .map_err(|error| PyValueError::new_err(error.to_string()))
+            .map_err(refused)
     }
+
+    /// Makes the schedule of a request's first scenario, for others to be made from it.
+    fn known(
+        slf: Bound<'_, Self>,
+        request: &str,
+        node_delay_ns: &[u8],
+        duration_ns: &[u8],
+        delay_ns: &[u8],
+    ) -> PyResult<KnownSchedule> {
+        let times = times(node_delay_ns, duration_ns, delay_ns, &[]);
+        let scheduler = &slf.get().0;
+        let known = slf
+            .py()
+            .detach(|| unpanicked(|| scheduler.known(request, &times)))?
+            .map_err(refused)?;
+        Ok(KnownSchedule {
+            scheduler: slf.unbind(),
+            known,
+        })
+    }
+}
+
+/// A schedule that others, which differ from it in little, are made from.
+#[pyclass(frozen, module = "pyrometer._core")]
+pub struct KnownSchedule {
+    scheduler: Py<Scheduler>,
+    known: pyro_sim::KnownSchedule,
+}
+
+#[pymethods]
+impl KnownSchedule {
+    /// Computes the elapsed times of a request's scenarios, as `Scheduler.simulate` does.
+    fn elapsed_ns(
+        &self,
+        py: Python<'_>,
+        request: &str,
+        node_delay_ns: &[u8],
+        duration_ns: &[u8],
+        delay_ns: &[u8],
+        stretches: &[u8],
+    ) -> PyResult<Vec<f64>> {
+        let times = times(node_delay_ns, duration_ns, delay_ns, stretches);
+        let scheduler = &self.scheduler.get().0;
+        py.detach(|| unpanicked(|| scheduler.elapsed_ns(request, &times, &self.known)))?
+            .map_err(refused)
+    }
+}
+
+fn times<'a>(
+    node_delay_ns: &'a [u8],
+    duration_ns: &'a [u8],
+    delay_ns: &'a [u8],
+    stretches: &'a [u8],
+) -> pyro_sim::Times<'a> {
+    pyro_sim::Times {
+        node_delay_ns,
+        duration_ns,
+        delay_ns,
+        stretches,
+    }
+}
+
+fn refused(error: pyro_sim::Error) -> PyErr {
+    PyValueError::new_err(error.to_string())
 }

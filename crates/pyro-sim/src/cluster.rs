@@ -201,6 +201,11 @@ impl<'a> Places<'a> {
             .map(|&(_, executor)| executor)
     }
 
+    /// Whether every executor is there, and none beyond its end.
+    pub fn are_all_there(&self) -> bool {
+        self.kept == 0 && self.places.iter().all(|one| one.state == State::Present)
+    }
+
     /// Whether a pool has a free slot anywhere.
     pub fn has_free(&self, pool: u32) -> bool {
         let mut pools = self.pools.iter();

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use crate::account::{Now, SlotTime};
 use crate::cluster::{self, Anchor, Executor, Places};
 use crate::error::Result;
-use crate::hosts::{Hosts, Moment};
+use crate::hosts::{Hosts, Moment, Running};
 use crate::law::Law;
 use crate::outcome::Outcome;
 use crate::plan::{FAR, Node, Plan};
@@ -44,12 +44,14 @@ pub(crate) fn schedule(
 ) -> Result<Outcome> {
     cluster::check(cluster, work.plan)?;
     let mut engine = Engine::new(*work, cluster, pace, gauge);
-    engine.go();
+    while !engine.is_over() {
+        engine.step();
+    }
     Ok(engine.outcome())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
+pub(crate) enum Event {
     /// The first running task of a host ends; the number is the version of its prediction.
     Ends(u32, u32),
     Ready(u32),
@@ -59,41 +61,33 @@ enum Event {
     Wake,
 }
 
-/// When a task was launched, and the gauge then; not a number where it is not running.
-#[derive(Debug, Clone, Copy)]
-struct Launch {
-    time: f64,
-    gauge: f64,
-}
-
-const NOT_RUNNING: Launch = Launch {
-    time: f64::NAN,
-    gauge: f64::NAN,
-};
-
-struct Engine<'a> {
-    work: Work<'a>,
+/// A schedule that is being made.
+pub(crate) struct Engine<'a> {
+    pub work: Work<'a>,
     cluster: &'a [Executor],
     /// Executors that come and go after each node: node and executor, in order.
     adds: Vec<(u32, u32)>,
-    removes: Vec<(u32, u32)>,
-    nodes: Vec<Progress>,
+    pub removes: Vec<(u32, u32)>,
+    pub nodes: Vec<Progress>,
     /// Nodes with tasks that can be launched, in order.
-    waiting: Vec<u32>,
-    events: BinaryHeap<Reverse<(Moment, Event)>>,
-    places: Places<'a>,
-    hosts: Hosts<'a>,
-    launched: Vec<Launch>,
+    pub waiting: Vec<u32>,
+    pub events: BinaryHeap<Reverse<(Moment, Event)>>,
+    pub places: Places<'a>,
+    pub hosts: Hosts<'a>,
+    ended: Vec<(Running, f64)>,
+    /// Nodes that are complete, in that order.
+    pub completed: Vec<u32>,
     /// Work of each task under the gauged law; empty without one.
     gauged: Vec<f64>,
-    now: f64,
+    pub now: f64,
     first_launch: Option<f64>,
-    state: Now,
+    pub state: Now,
     slot_time: SlotTime,
 }
 
 impl<'a> Engine<'a> {
-    fn new(
+    /// Nothing is done, and the nodes that wait for none are about to begin.
+    pub fn new(
         work: Work<'a>,
         cluster: &'a [Executor],
         pace: Option<&'a Law>,
@@ -113,7 +107,7 @@ impl<'a> Engine<'a> {
             .max()
             .unwrap_or(0);
         let tasks = work.lengths.duration_ns.len();
-        Self {
+        let mut engine = Self {
             work,
             cluster,
             adds: by_node(|executor| Some(executor.add)),
@@ -123,48 +117,53 @@ impl<'a> Engine<'a> {
             events: BinaryHeap::new(),
             places: Places::new(cluster),
             hosts: Hosts::new(hosts, pace, gauge),
-            launched: vec![NOT_RUNNING; tasks],
+            ended: Vec::new(),
+            completed: Vec::with_capacity(work.plan.nodes.len()),
             gauged: vec![0.0; if gauge.is_some() { tasks } else { 0 }],
             now: 0.0,
             first_launch: None,
             state: Now::default(),
             slot_time: SlotTime::default(),
+        };
+        for node in 0..engine.nodes.len() as u32 {
+            if engine.nodes[node as usize].unmet == 0 {
+                let delay = work.lengths.node_delay_ns[node as usize];
+                engine.at(delay, Event::Ready(node));
+            }
         }
+        engine
     }
 
-    fn go(&mut self) {
-        for node in 0..self.nodes.len() as u32 {
-            if self.nodes[node as usize].unmet == 0 {
-                self.at(
-                    self.work.lengths.node_delay_ns[node as usize],
-                    Event::Ready(node),
-                );
+    /// Whether the plan's end is complete.
+    pub fn is_over(&self) -> bool {
+        self.nodes[self.work.plan.end as usize].complete.is_some()
+    }
+
+    /// Lets all happen that does at the next instant.
+    pub fn step(&mut self) {
+        if self.events.is_empty()
+            && let Some(&node) = self.waiting.first()
+        {
+            let pool = self.work.plan.nodes[node as usize].pool;
+            self.places.call_back(pool, self.now);
+        }
+        while let Some(Reverse((Moment(time), event))) = self.events.pop() {
+            self.pass(time);
+            self.happen(event);
+            // Everything of one instant first, then the slots are given out.
+            let next = self.events.peek();
+            if next.is_none_or(|Reverse((next, _))| next.0 > time) {
+                break;
+            }
+            if self.is_over() {
+                return;
             }
         }
-        let mut ended = Vec::new();
-        let plan = self.work.plan;
-        while self.nodes[plan.end as usize].complete.is_none() {
-            if let Some(Reverse((Moment(time), event))) = self.events.pop() {
-                self.pass(time);
-                self.happen(event, &mut ended);
-                // Everything of one instant first, then the slots are given out.
-                if self
-                    .events
-                    .peek()
-                    .is_some_and(|Reverse((next, _))| next.0 <= time)
-                {
-                    continue;
-                }
-            } else if let Some(&node) = self.waiting.first() {
-                self.places
-                    .call_back(plan.nodes[node as usize].pool, self.now);
-            }
-            self.dispatch();
-            let (now, events) = (self.now, &mut self.events);
-            self.hosts.upcoming(now, |host, version, time| {
-                events.push(Reverse((Moment(time.max(now)), Event::Ends(host, version))));
-            });
-        }
+        self.dispatch();
+        let (now, events) = (self.now, &mut self.events);
+        self.hosts.upcoming(now, |host, version, time| {
+            events.push(Reverse((Moment(time.max(now)), Event::Ends(host, version))));
+        });
     }
 
     fn at(&mut self, time: f64, event: Event) {
@@ -177,14 +176,16 @@ impl<'a> Engine<'a> {
         self.now = time;
     }
 
-    fn happen(&mut self, event: Event, ended: &mut Vec<(u32, u32)>) {
+    fn happen(&mut self, event: Event) {
         match event {
             Event::Ends(host, version) => {
                 if self.hosts.is_current(host, version) {
-                    let gauge = self.hosts.finish(host, self.now, ended);
-                    for (task, executor) in ended.drain(..) {
-                        self.end_task(task, executor, gauge);
+                    let mut ended = std::mem::take(&mut self.ended);
+                    self.hosts.finish(host, self.now, &mut ended);
+                    for (task, gauged) in ended.drain(..) {
+                        self.end_task(task, gauged);
                     }
+                    self.ended = ended;
                 }
             }
             Event::Ready(node) => self.start(node),
@@ -220,6 +221,7 @@ impl<'a> Engine<'a> {
 
     fn complete(&mut self, node: u32) {
         self.nodes[node as usize].complete = Some(self.now);
+        self.completed.push(node);
         let layout = self.work.layout;
         for &next in layout.dependants(node) {
             let progress = &mut self.nodes[next as usize];
@@ -305,12 +307,8 @@ impl<'a> Engine<'a> {
         let host = self.cluster[executor as usize].host;
         let load = self.work.plan.nodes[node as usize].load;
         let length = self.work.lengths.duration_ns[task as usize];
-        self.launched[task as usize] = Launch {
-            time: self.now,
-            gauge: self
-                .hosts
-                .launch(host, self.now, (task, executor), length, load),
-        };
+        self.hosts
+            .launch(host, self.now, (task, executor), length, load);
         let progress = &mut self.nodes[node as usize];
         // Spark calls a task without any preference as near as can be: a level never falls again.
         progress.level = progress.level.max(level);
@@ -322,16 +320,16 @@ impl<'a> Engine<'a> {
         self.state.pending -= 1;
     }
 
-    fn end_task(&mut self, task: u32, executor: u32, gauge: f64) {
+    fn end_task(&mut self, ended: Running, gauged: f64) {
+        let Running { task, executor, .. } = ended;
         let node = self.work.layout.node_of[task as usize];
         let host = self.cluster[executor as usize].host;
         let load = self.work.plan.nodes[node as usize].load;
         self.hosts.unload(host, load);
-        let launched = std::mem::replace(&mut self.launched[task as usize], NOT_RUNNING);
-        if let Some(gauged) = self.gauged.get_mut(task as usize) {
-            *gauged = gauge - launched.gauge;
+        if let Some(work) = self.gauged.get_mut(task as usize) {
+            *work = gauged;
         }
-        self.charge(launched.time, task);
+        self.charge(ended.launched, task);
         self.state.running -= 1;
         if let Some(retry) = self.work.layout.retried_by[task as usize] {
             self.nodes[node as usize].retries.push(retry);
@@ -368,11 +366,8 @@ impl<'a> Engine<'a> {
 
     fn outcome(mut self) -> Outcome {
         // What the end does not wait for may still be running.
-        for task in 0..self.launched.len() {
-            let since = self.launched[task].time;
-            if !since.is_nan() {
-                self.charge(since, task as u32);
-            }
+        for one in self.hosts.running() {
+            self.charge(one.launched, one.task);
         }
         let nodes = self.nodes;
         Outcome {

@@ -26,11 +26,54 @@ impl Ord for Moment {
     }
 }
 
+/// Whether a time is a whole number of units, each a power of two.
+pub(crate) fn is_multiple(time: f64, unit: f64) -> bool {
+    (time / unit).fract() == 0.0
+}
+
+/// A running task.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Running {
+    /// Progress of its host at which it ends.
+    ends: Moment,
+    pub task: u32,
+    pub executor: u32,
+    /// When it was launched, and the gauge of its host then.
+    pub launched: f64,
+    gauge: f64,
+}
+
+impl Running {
+    fn order(&self) -> (Moment, u32, u32) {
+        (self.ends, self.task, self.executor)
+    }
+}
+
+impl PartialEq for Running {
+    fn eq(&self, other: &Self) -> bool {
+        self.order() == other.order()
+    }
+}
+
+impl Eq for Running {}
+
+impl PartialOrd for Running {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Running {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.order().cmp(&other.order())
+    }
+}
+
 /// Progress and running tasks of one host.
 #[derive(Debug, Default)]
 struct Host {
-    /// Progress at which a task ends, the task, and its executor.
-    running: BinaryHeap<Reverse<(Moment, u32, u32)>>,
+    /// The first to end first.
+    running: BinaryHeap<Reverse<Running>>,
     load: f64,
     progress: f64,
     /// Progress as a law that does not pace the tasks would have it.
@@ -60,7 +103,7 @@ impl<'a> Hosts<'a> {
         }
     }
 
-    /// Starts a task on an executor; gives the gauge at its start.
+    /// Starts a task on an executor.
     pub fn launch(
         &mut self,
         host: u32,
@@ -68,35 +111,44 @@ impl<'a> Hosts<'a> {
         (task, executor): (u32, u32),
         work: f64,
         load: f64,
-    ) -> f64 {
+    ) {
         self.advance(host, now);
         let place = &mut self.hosts[host as usize];
-        let ends = place.progress + work;
-        place.running.push(Reverse((Moment(ends), task, executor)));
+        place.running.push(Reverse(Running {
+            ends: Moment(place.progress + work),
+            task,
+            executor,
+            launched: now,
+            gauge: place.gauge,
+        }));
         place.load += load;
-        let gauge = place.gauge;
         self.note_change(host);
-        gauge
     }
 
-    /// Ends the tasks that are done now; gives them and their executors, and the gauge at their end.
-    pub fn finish(&mut self, host: u32, now: f64, done: &mut Vec<(u32, u32)>) -> f64 {
+    /// Ends the tasks that are done now; gives them, each with what the gauge grew by meanwhile.
+    pub fn finish(&mut self, host: u32, now: f64, done: &mut Vec<(Running, f64)>) {
         self.advance(host, now);
         let place = &mut self.hosts[host as usize];
         // The first one is done by definition, whatever rounding says.
-        if let Some(&Reverse((Moment(ends), ..))) = place.running.peek() {
-            place.progress = place.progress.max(ends);
+        if let Some(Reverse(first)) = place.running.peek() {
+            place.progress = place.progress.max(first.ends.0);
         }
-        while let Some(&Reverse((Moment(ends), task, executor))) = place.running.peek() {
-            if ends > place.progress {
+        while let Some(&Reverse(first)) = place.running.peek() {
+            if first.ends.0 > place.progress {
                 break;
             }
             place.running.pop();
-            done.push((task, executor));
+            done.push((first, place.gauge - first.gauge));
         }
-        let gauge = place.gauge;
         self.note_change(host);
-        gauge
+    }
+
+    /// Tasks that run anywhere, in order.
+    pub fn running(&self) -> Vec<Running> {
+        let each = self.hosts.iter().flat_map(|host| &host.running);
+        let mut found: Vec<Running> = each.map(|&Reverse(one)| one).collect();
+        found.sort_unstable_by_key(|one| one.task);
+        found
     }
 
     /// Takes the load of an ended task away.
@@ -116,8 +168,8 @@ impl<'a> Hosts<'a> {
             let place = &mut self.hosts[host as usize];
             place.changed = false;
             place.version += 1;
-            if let Some(&Reverse((Moment(ends), ..))) = place.running.peek() {
-                let remaining = (ends - place.progress).max(0.0);
+            if let Some(Reverse(first)) = place.running.peek() {
+                let remaining = (first.ends.0 - place.progress).max(0.0);
                 let slowdown = self.pace.map_or(1.0, |law| law.at(place.load));
                 emit(host, place.version, now + remaining * slowdown);
             }
@@ -137,7 +189,21 @@ impl<'a> Hosts<'a> {
         }
     }
 
-    fn advance(&mut self, host: u32, now: f64) {
+    /// When each host was last looked at.
+    pub fn updated(&self) -> impl Iterator<Item = f64> {
+        self.hosts.iter().map(|host| host.updated)
+    }
+
+    /// Whether progress and time of a host are multiples of a unit, and it is not ahead of time.
+    pub fn is_multiple(&self, host: usize, unit: f64) -> bool {
+        let Host {
+            progress, updated, ..
+        } = self.hosts[host];
+        progress <= updated && is_multiple(progress, unit) && is_multiple(updated, unit)
+    }
+
+    /// Lets the tasks of a host progress until an instant.
+    pub fn advance(&mut self, host: u32, now: f64) {
         let place = &mut self.hosts[host as usize];
         let passed = now - place.updated;
         place.progress += match self.pace {

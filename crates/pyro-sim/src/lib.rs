@@ -6,10 +6,12 @@
 
 mod account;
 mod cluster;
+mod columns;
 mod engine;
 mod error;
 mod free;
 mod hosts;
+mod known;
 mod law;
 mod outcome;
 mod plan;
@@ -19,9 +21,10 @@ mod work;
 
 pub use account::SlotTime;
 pub use cluster::{Cluster, Executor};
+pub use columns::{TaskKinds, Times};
 pub use engine::run;
 pub use error::{Error, Result};
 pub use law::Law;
 pub use outcome::Outcome;
 pub use plan::{FAR, Node, Plan, Task};
-pub use request::{Scheduler, TaskKinds, Times};
+pub use request::{KnownSchedule, Scheduler};

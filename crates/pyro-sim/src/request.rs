@@ -7,12 +7,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::account::SlotTime;
-use crate::cluster::Cluster;
+use crate::cluster::{self, Cluster};
+use crate::columns::{Columns, TaskKinds, Times};
 use crate::engine::schedule;
 use crate::error::{Error, Result};
+use crate::known::{Changed, Known};
 use crate::law::Law;
-use crate::outcome::Outcome;
-use crate::plan::{Node, Plan, Task, is_time};
+use crate::plan::{Plan, is_time};
 use crate::resample::{Random, resample};
 use crate::work::{Layout, Lengths, Work};
 
@@ -50,88 +51,6 @@ struct Scenario {
     nodes: bool,
 }
 
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Columns {
-    end: u32,
-    launch_resets_wait: bool,
-    after: Vec<Vec<u32>>,
-    load: Vec<f64>,
-    pool: Vec<u32>,
-    near: Vec<Vec<u32>>,
-    tasks_count: Vec<usize>,
-}
-
-/// What tasks are, whatever their times: all nodes' one after another.
-#[derive(Debug, Clone, Copy)]
-pub struct TaskKinds<'a> {
-    /// `u8`: see [`Task::level`].
-    pub level: &'a [u8],
-    /// `u8`, 0 or 1: see [`Task::wasted`].
-    pub wasted: &'a [u8],
-    /// `i32`, negative for none: see [`Task::retry_of`].
-    pub retry_of: &'a [u8],
-}
-
-impl TaskKinds<'_> {
-    fn tasks(self) -> Result<Vec<Task>> {
-        let retries = self.retry_of.as_chunks::<4>().0;
-        let count = self.level.len();
-        if self.wasted.len() != count || retries.len() != count {
-            return Err(Error::new("tasks: columns of different lengths"));
-        }
-        let task = |index: usize| Task {
-            level: self.level[index],
-            wasted: self.wasted[index] != 0,
-            retry_of: u32::try_from(i32::from_le_bytes(retries[index])).ok(),
-            ..Task::default()
-        };
-        Ok((0..count).map(task).collect())
-    }
-}
-
-/// Times of a plan, as little-endian columns of `f64`.
-#[derive(Debug, Clone, Copy)]
-pub struct Times<'a> {
-    /// See [`Node::delay_ns`].
-    pub node_delay_ns: &'a [u8],
-    /// See [`Task::duration_ns`].
-    pub duration_ns: &'a [u8],
-    /// See [`Task::delay_ns`].
-    pub delay_ns: &'a [u8],
-    /// Factors for scenarios to name: one for each node, of one stretch after another.
-    pub stretches: &'a [u8],
-}
-
-fn floats(column: &[u8]) -> Vec<f64> {
-    let chunks = column.as_chunks::<8>().0;
-    chunks.iter().map(|one| f64::from_le_bytes(*one)).collect()
-}
-
-impl Times<'_> {
-    /// The times of a plan, and its stretches.
-    fn of(&self, nodes: usize, layout: &Layout) -> Result<(Lengths, Vec<Vec<f64>>)> {
-        let lengths = Lengths {
-            node_delay_ns: floats(self.node_delay_ns),
-            duration_ns: floats(self.duration_ns),
-            delay_ns: floats(self.delay_ns),
-        };
-        let tasks = layout.node_of.len();
-        if lengths.node_delay_ns.len() != nodes
-            || lengths.duration_ns.len() != tasks
-            || lengths.delay_ns.len() != tasks
-        {
-            return Err(Error::new("times: not one for each node or task"));
-        }
-        let stretches = floats(self.stretches);
-        if nodes == 0 || !stretches.len().is_multiple_of(nodes) {
-            return Err(Error::new("stretches: not one for each node"));
-        }
-        let stretches = stretches.chunks(nodes).map(<[f64]>::to_vec).collect();
-        Ok((lengths, stretches))
-    }
-}
-
 #[derive(Serialize)]
 struct Answer {
     elapsed_ns: f64,
@@ -147,46 +66,6 @@ struct Nodes {
     submit_ns: Vec<Option<f64>>,
     complete_ns: Vec<Option<f64>>,
     released_by: Vec<Option<u32>>,
-}
-
-impl Columns {
-    fn plan(self, tasks: &[Task]) -> Result<Plan> {
-        let nodes = self.after.len();
-        let lengths = [
-            self.load.len(),
-            self.pool.len(),
-            self.near.len(),
-            self.tasks_count.len(),
-        ];
-        if lengths.iter().any(|&length| length != nodes) {
-            return Err(Error::new("plan: columns of different lengths"));
-        }
-        let mut rest = tasks;
-        let mut all = Vec::with_capacity(nodes);
-        for (index, (after, near)) in self.after.into_iter().zip(self.near).enumerate() {
-            let Some((mine, others)) = rest.split_at_checked(self.tasks_count[index]) else {
-                return Err(Error::new("plan: tasks_count is more than there are tasks"));
-            };
-            rest = others;
-            all.push(Node {
-                after,
-                delay_ns: 0.0,
-                tasks: mine.to_vec(),
-                load: self.load[index],
-                pool: self.pool[index],
-                near,
-            });
-        }
-        if !rest.is_empty() {
-            return Err(Error::new("plan: tasks_count is less than there are tasks"));
-        }
-        Ok(Plan {
-            nodes: all,
-            end: self.end,
-            locality_wait_ns: 0.0,
-            launch_resets_wait: self.launch_resets_wait,
-        })
-    }
 }
 
 impl Scenario {
@@ -232,6 +111,44 @@ fn pick<'a, T>(all: &'a [T], index: usize, what: &str) -> Result<&'a T> {
         .ok_or_else(|| Error::new(format!("no {what} {index}")))
 }
 
+/// A schedule that others, which differ from it in little, are made from.
+#[derive(Debug, Clone)]
+pub struct KnownSchedule {
+    known: Known,
+    lengths: Lengths,
+    cluster: Cluster,
+    locality_wait_ns: f64,
+}
+
+/// What a scenario asks for.
+struct Case<'a> {
+    work: Work<'a>,
+    cluster: &'a Cluster,
+    law: Option<&'a Law>,
+    scenario: &'a Scenario,
+    /// The times, but for other numbers of tasks.
+    lengths: &'a Lengths,
+}
+
+impl Case<'_> {
+    /// The nodes in which it differs from a known schedule; none: it differs in more.
+    fn changed(&self, layout: &Layout, known: &KnownSchedule) -> Option<Changed> {
+        let lengths = &known.lengths;
+        let alike = self.law.is_none()
+            && self.work.locality_wait_ns == known.locality_wait_ns
+            && *self.cluster == known.cluster
+            && self.lengths.node_delay_ns.len() == lengths.node_delay_ns.len()
+            && self.lengths.duration_ns.len() == lengths.duration_ns.len();
+        alike.then(|| {
+            let mut changed = Changed::between(layout, lengths, self.lengths);
+            if let Some(ratios) = &self.scenario.tasks_ratios {
+                changed.tasks.extend(ratios.keys());
+            }
+            changed
+        })
+    }
+}
+
 /// A plan whose times come with each request: read and checked once, scheduled many times.
 #[derive(Debug, Clone)]
 pub struct Scheduler {
@@ -258,7 +175,9 @@ impl Scheduler {
     /// If the request is none, or something in it cannot be scheduled.
     pub fn simulate(&self, request: &str, times: &Times<'_>) -> Result<String> {
         let request: Request = from_json(request)?;
-        let outcomes = self.outcomes(&request, times)?;
+        let outcomes = self.each(&request, times, |case| {
+            schedule(&case.work, case.cluster, case.law, None)
+        })?;
         let answers: Vec<Answer> = outcomes
             .into_iter()
             .zip(&request.scenarios)
@@ -277,7 +196,55 @@ impl Scheduler {
         serde_json::to_string(&answers).map_err(|error| Error::new(error.to_string()))
     }
 
-    fn outcomes(&self, request: &Request, times: &Times<'_>) -> Result<Vec<Outcome>> {
+    /// Makes the schedule of the first scenario of a request, for others to be made from it.
+    ///
+    /// # Errors
+    /// As of [`Scheduler::simulate`].
+    pub fn known(&self, request: &str, times: &Times<'_>) -> Result<KnownSchedule> {
+        let request: Request = from_json(request)?;
+        let made = self.each(&request, times, |case| {
+            cluster::check(case.cluster, case.work.plan)?;
+            Ok(KnownSchedule {
+                known: Known::of(&case.work, case.cluster),
+                lengths: case.work.lengths.clone(),
+                cluster: case.cluster.clone(),
+                locality_wait_ns: case.work.locality_wait_ns,
+            })
+        })?;
+        let first = made.into_iter().next();
+        first.ok_or_else(|| Error::new("scenarios: none"))
+    }
+
+    /// The elapsed times that [`Scheduler::simulate`] finds. Of what differs in some nodes from a
+    /// known schedule of this plan only these are scheduled again.
+    ///
+    /// # Errors
+    /// As of [`Scheduler::simulate`].
+    pub fn elapsed_ns(
+        &self,
+        request: &str,
+        times: &Times<'_>,
+        known: &KnownSchedule,
+    ) -> Result<Vec<f64>> {
+        let request: Request = from_json(request)?;
+        self.each(&request, times, |case| {
+            match case.changed(&self.layout, known) {
+                Some(changed) => {
+                    let known = &known.known;
+                    Ok(known.elapsed_ns(&case.work, case.cluster, &changed))
+                }
+                None => Ok(schedule(&case.work, case.cluster, case.law, None)?.elapsed_ns),
+            }
+        })
+    }
+
+    /// Makes something of each scenario.
+    fn each<T>(
+        &self,
+        request: &Request,
+        times: &Times<'_>,
+        make: impl Fn(&Case<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
         let (plan, layout) = (&self.plan, &self.layout);
         let (mut lengths, stretches) = times.of(plan.nodes.len(), layout)?;
         let locality_wait_ns = request.locality_wait_ns;
@@ -324,22 +291,29 @@ impl Scheduler {
                 .stretch
                 .map(|one| pick(&stretches, one, "stretch"))
                 .transpose()?;
-            let in_times = |plan, layout, lengths| {
-                let lengths = &*scenario.stretched(lengths, layout, stretch);
+            let stretched = scenario.stretched(&lengths, layout, stretch);
+            let in_times = |plan, layout, lengths: &Lengths| {
                 lengths.check(layout)?;
-                let work = Work {
-                    plan,
-                    layout,
-                    lengths,
-                    locality_wait_ns,
-                };
-                schedule(&work, cluster, law, None)
+                make(&Case {
+                    work: Work {
+                        plan,
+                        layout,
+                        lengths,
+                        locality_wait_ns,
+                    },
+                    cluster,
+                    law,
+                    scenario,
+                    lengths: &stretched,
+                })
             };
             match &scenario.tasks_ratios {
-                None => in_times(plan, layout, &lengths),
+                None => in_times(plan, layout, &stretched),
                 Some(ratios) => {
                     let plan = scenario.recounted(plan, &lengths, ratios);
-                    in_times(&plan, &Layout::of(&plan), &Lengths::of(&plan))
+                    let (layout, lengths) = (Layout::of(&plan), Lengths::of(&plan));
+                    let lengths = scenario.stretched(&lengths, &layout, stretch);
+                    in_times(&plan, &layout, &lengths)
                 }
             }
         };

@@ -29,8 +29,9 @@ from pyrometer.core.estimate import Estimate
 from pyrometer.explain.change import Change, State
 from pyrometer.simulation.cluster import Shape
 from pyrometer.simulation.intervals import draw_errors
+from pyrometer.simulation.known import Known
 from pyrometer.simulation.measured import Floats
-from pyrometer.simulation.scheduler import Calibrated, Schedule, schedules
+from pyrometer.simulation.scheduler import Calibrated
 
 LEVEL = 0.9
 TRACE = 1e-3
@@ -101,6 +102,10 @@ class WhatIf:
     _known: dict[Key, float] = field(default_factory=dict)
     _saved_core_ns: dict[Key, float] = field(default_factory=dict)
     _kept: dict[int, Change] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Remember the schedule that the others are made from."""
+        self._schedule = Known(self.calibrated.plan, self.calibrated.cluster(Shape()))
 
     @property
     def measured_ns(self) -> int:
@@ -201,7 +206,7 @@ class WhatIf:
 
     def of_state(self, state: State) -> float:
         """Give the simulated elapsed time of an edited plan, in nanoseconds."""
-        return self._schedules(state)[0].elapsed_ns
+        return self._elapsed(state)[0]
 
     def saved_ratio(self, parts: Asked) -> float:
         """Give the share of the elapsed time that changes save together; negative: they cost."""
@@ -263,44 +268,32 @@ class WhatIf:
 
     def _replicated(self, state: State, drawn: Floats) -> list[float]:
         """Give the simulated elapsed times with the errors of each replicate, on all CPUs."""
-
-        def some(part: Floats) -> list[float]:
-            return [one.elapsed_ns for one in self._schedules(state, part)]
-
         workers = cpus()
         with ThreadPoolExecutor(workers) as pool:
-            parts = pool.map(some, np.array_split(drawn, min(workers, len(drawn))))
-            return [one for part in parts for one in part]
+            parts = np.array_split(drawn, min(workers, len(drawn)))
+            found = pool.map(lambda part: self._elapsed(state, part), parts)
+            return [one for part in found for one in part]
 
-    def _schedules(self, state: State, stretches: Floats | None = None) -> list[Schedule]:
+    def _elapsed(self, state: State, stretches: Floats | None = None) -> list[float]:
         calibrated = self.calibrated
-        plan = calibrated.plan
-        changed = plan.timed(
-            state.duration_ns,
-            np.minimum(plan.tasks.delay_ns, state.duration_ns),
-            state.gap_ns,
-            plan.locality_wait_ns * state.locality_wait_ratio,
-        )
         cluster = calibrated.cluster(Shape(state.slots_ratio))
         if state.startup_ratio != 1.0:
             cluster = [_sooner(executor, state.startup_ratio) for executor in cluster]
         others = np.flatnonzero(state.tasks_ratio != 1)
-        base = (
-            {
-                "tasks_ratios": dict(
-                    zip(others.tolist(), state.tasks_ratio[others].tolist(), strict=True)
-                )
-            }
-            if others.size
-            else {}
-        )
+        ratios = dict(zip(others.tolist(), state.tasks_ratio[others].tolist(), strict=True))
+        base = {"tasks_ratios": ratios} if ratios else {}
         scenarios = (
             [base]
             if stretches is None
             else [{**base, "stretch": number} for number in range(len(stretches))]
         )
-        return schedules(
-            changed, [cluster], scenarios, stretches=() if stretches is None else stretches
+        return self._schedule.elapsed_ns(
+            state.duration_ns,
+            state.gap_ns,
+            calibrated.plan.locality_wait_ns * state.locality_wait_ratio,
+            cluster,
+            scenarios,
+            () if stretches is None else stretches,
         )
 
 

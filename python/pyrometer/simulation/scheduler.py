@@ -75,7 +75,7 @@ class Plan:
             "tasks_count": self.counts,
         }
         tasks = self.tasks
-        with _refused():
+        with refused():
             return native().Scheduler(
                 json.dumps(plan),
                 tasks.level.tobytes(),
@@ -83,22 +83,12 @@ class Plan:
                 tasks.retry_of.tobytes(),
             )
 
-    def timed(
-        self,
-        duration_ns: Floats,
-        delay_ns: Floats,
-        node_delay_ns: Sequence[float] | Floats,
-        locality_wait_ns: float,
-    ) -> Plan:
-        """Give the same work in other times: of tasks, of the driver before each node."""
-        timed = replace(
-            self,
-            tasks=replace(self.tasks, duration_ns=duration_ns, delay_ns=delay_ns),
-            delay_ns=node_delay_ns,
-            locality_wait_ns=locality_wait_ns,
-        )
-        timed.__dict__["scheduler"] = self.scheduler
-        return timed
+    def later(self, delay_ns: float) -> Plan:
+        """Give the same work where each node with tasks is launched so much later."""
+        counts = np.array(self.counts)
+        plan = replace(self, delay_ns=np.asarray(self.delay_ns) + delay_ns * (counts > 0))
+        plan.__dict__["scheduler"] = self.scheduler
+        return plan
 
     def anywhere(self) -> Plan:
         """Give the same plan for executors of one kind, without locality."""
@@ -106,25 +96,17 @@ class Plan:
         return replace(self, pool=[0] * nodes, near=[[]] * nodes, locality_wait_ns=0)
 
 
-def plan_of(
-    measured: Measured,
-    graph: Graph,
-    stage_delay_ns: float = 0,
-    contention: Contention | None = None,
-) -> Plan:
-    """Build the plan of a measured run; each stage is launched ``stage_delay_ns`` late."""
+def plan_of(measured: Measured, graph: Graph, contention: Contention | None = None) -> Plan:
+    """Build the plan of a measured run."""
     others = len(graph.after) - len(measured.stages)
     sites = sites_of(measured)
     near = [[sites[host] for host in stage.hosts if host in sites] for stage in measured.stages]
-    delays: list[float] = list(graph.delay_ns)
-    for stage in measured.stages:
-        delays[stage.number] += stage_delay_ns if stage.tasks_count else 0
     return Plan(
         graph=graph,
         tasks=measured.tasks,
-        delay_ns=np.array(delays, dtype=np.float64),
+        delay_ns=np.array(graph.delay_ns, dtype=np.float64),
         counts=[stage.tasks_count for stage in measured.stages] + [0] * others,
-        load=loads(measured, contention, len(delays)),
+        load=loads(measured, contention, len(graph.after)),
         pool=[stage.pool for stage in measured.stages] + [0] * others,
         near=[[] if len(one) == len(sites) else one for one in near] + [[]] * others,
         locality_wait_ns=measured.settings.locality_wait_ns,
@@ -181,7 +163,7 @@ def schedules(
         "measured": None if contention is None else [0, 0],
         "scenarios": [{**law, **scenario} for scenario in scenarios],
     }
-    with _refused():
+    with refused():
         answer = plan.scheduler.simulate(
             json.dumps(request),
             np.asarray(plan.delay_ns, dtype=np.float64).tobytes(),
@@ -193,7 +175,8 @@ def schedules(
 
 
 @contextmanager
-def _refused() -> Iterator[None]:
+def refused() -> Iterator[None]:
+    """Say in one message that the scheduler cannot schedule a run."""
     try:
         yield
     except ValueError as error:
@@ -264,18 +247,20 @@ def calibrate(measured: Measured, contention: Contention | None = None) -> Calib
     """Schedule a run at its own size."""
     graph = graph_of(measured)
     startup = 0.0
-    bare = plan_of(measured, graph)
-    first = _scheduled(bare, cluster_of(measured, graph, Shape()))
+    bare = plan_of(measured, graph, contention)
+    cluster = cluster_of(measured, graph, Shape())
+    first = _scheduled(bare, cluster)
     if any(e.add_ns is not None for e in measured.executors) and measured.first_launch_ns:
         launched = measured.first_launch_ns - measured.intervals[0].start_wall_ns
         startup = max(0.0, launched - (first.first_launch_ns or 0.0))
-        first = _scheduled(bare, cluster_of(measured, graph, Shape(), startup))
+        cluster = cluster_of(measured, graph, Shape(), startup)
+        first = _scheduled(bare, cluster)
     took = stage_times(measured)
     delay = 0.0
     if np.isfinite(took).sum() >= FEWEST_STAGES:
         delay = max(0.0, float(np.nanmedian(took - _spans(measured, first))))
-    plan = plan_of(measured, graph, delay, contention)
-    last = _scheduled(plan, cluster_of(measured, graph, Shape(), startup))
+    plan = bare.later(delay)
+    last = _scheduled(plan, cluster)
     return Calibrated(
         measured, graph, plan, last, startup, delay, took, _spans(measured, last) + delay
     )

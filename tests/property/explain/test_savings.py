@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.simulation.simulated import Log, measured
 
-from pyrometer.explain.change import Apart, Change, Edit, Even, Less, LessGap, Recount, Slots
+from pyrometer.explain.change import (
+    Apart,
+    Change,
+    Edit,
+    Even,
+    Less,
+    LessGap,
+    Recount,
+    Slots,
+    State,
+)
 from pyrometer.explain.what_if import Extent, Part, WhatIf
-from pyrometer.simulation.scheduler import calibrate
+from pyrometer.simulation.cluster import Shape
+from pyrometer.simulation.scheduler import calibrate, schedules
 
 LENGTHS = st.lists(st.integers(1, 400), min_size=1, max_size=6)
 
@@ -99,3 +111,27 @@ def test_a_change_of_which_nothing_comes_true_saves_nothing(
 ) -> None:
     what_if = applications(stages, cores, gap)
     assert what_if.saved_ratio([(data.draw(changes(len(stages))), 0.0)]) == 0
+
+
+@settings(max_examples=100)
+@given(st.data(), st.lists(LENGTHS, min_size=1, max_size=9), st.integers(1, 4), st.integers(0, 200))
+def test_an_elapsed_time_is_that_of_the_whole_schedule_to_the_last_bit(
+    data: st.DataObject, stages: list[list[int]], cores: int, gap: int
+) -> None:
+    what_if = applications(stages, cores, gap)
+    asked = [(data.draw(changes(len(stages))), data.draw(st.floats(0, 1)))]
+    assert what_if.elapsed(asked) == whole(what_if, what_if.state(asked))
+
+
+def whole(what_if: WhatIf, state: State) -> float:
+    """Schedule an edited plan from its beginning to its end."""
+    calibrated = what_if.calibrated
+    plan = replace(
+        calibrated.plan,
+        tasks=replace(calibrated.plan.tasks, duration_ns=state.duration_ns),
+        delay_ns=state.gap_ns,
+        locality_wait_ns=calibrated.plan.locality_wait_ns * state.locality_wait_ratio,
+    )
+    ratios = {n: float(ratio) for n, ratio in enumerate(state.tasks_ratio) if ratio != 1}
+    cluster = calibrated.cluster(Shape(state.slots_ratio))
+    return schedules(plan, [cluster], [{"tasks_ratios": ratios}])[0].elapsed_ns
