@@ -16,12 +16,15 @@ WITH ran AS (
       FILTER (t.locality IN ('PROCESS_LOCAL', 'NODE_LOCAL'))) AS hosts
   FROM tasks t LEFT JOIN executors e USING (app_index, executor_id)
   WHERE t.app_index = $1 AND t.launch_wall_ns IS NOT NULL GROUP BY ALL),
+listed AS (
+  SELECT job_id, submit_wall_ns, end_wall_ns, unnest(stage_ids) AS stage_id
+  FROM jobs WHERE app_index = $1),
 done AS (
   SELECT s.*, r.pool, r.hosts,
     CASE WHEN s.status = 'succeeded' AND r.done < s.planned_tasks_count THEN 0
       ELSE coalesce(r.attempts, 0) END AS tasks_count,
-    (SELECT min(j.job_id) FROM jobs j WHERE j.app_index = s.app_index
-      AND list_contains(j.stage_ids, s.stage_id) AND j.submit_wall_ns <= s.submit_wall_ns
+    (SELECT min(j.job_id) FROM listed j
+      WHERE j.stage_id = s.stage_id AND j.submit_wall_ns <= s.submit_wall_ns
       AND coalesce(j.end_wall_ns, s.submit_wall_ns) >= s.submit_wall_ns) AS of_job
   FROM stages s JOIN sim_window w
     ON s.submit_wall_ns >= w.start_ns AND s.complete_wall_ns <= w.end_ns
