@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import lru_cache
 
 from pyrometer.accounts.plan_schema import Explosion, Node
 
@@ -18,6 +19,8 @@ from pyrometer.accounts.plan_schema import Explosion, Node
 LEAST_FACTOR = 10.0
 LEAST_ROWS = 100_000
 
+NAMES = 1024
+"""Names of nodes of which what was read of them is kept: there are some hundred."""
 # The second is how RAPIDS calls it.
 _ROWS = ("number of output rows", "output rows")
 _FAMILY = re.compile(r"^(?:Gpu|Photon|Velox)")
@@ -75,7 +78,7 @@ def explosions(
         known = [rows for rows in below if rows is not None]
         rows_in = sum(known) if known and len(known) == len(below) else None
         rows_out = output_rows(node)
-        keeps = bool(_KEEPS_ROWS.match(_FAMILY.sub("", node.name)))
+        keeps = _keeps_rows(node.name)
         if rows_out is None:
             out[node.node_id] = rows_in if keeps else None
             continue
@@ -94,6 +97,14 @@ def explosions(
     return sorted(found, key=lambda e: (-e.rows_out_count, e.node_id))
 
 
+@lru_cache(NAMES)
+def _keeps_rows(name: str) -> bool:
+    return _KEEPS_ROWS.match(_FAMILY.sub("", name)) is not None
+
+
 def output_rows(node: Node) -> int | None:
     """Rows that an operator counts as its output; None where it counts none."""
-    return next((m.value_sum for m in node.metrics if m.metric in _ROWS), None)
+    for one in node.metrics:
+        if one.metric in _ROWS:
+            return one.value_sum
+    return None
