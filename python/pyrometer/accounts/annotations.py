@@ -10,15 +10,16 @@ import re
 from collections import defaultdict
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from pyrometer.accounts.ledger.schema import View
 from pyrometer.core.estimate import Estimate
+from pyrometer.core.model import Model
 from pyrometer.statistics.warmup import LEVEL
 from pyrometer.window.scope import Scope
 
 
-class ProcessAccount(BaseModel):
+class ProcessAccount(Model):
     """A process: where its threads' time went."""
 
     pid: int
@@ -30,7 +31,7 @@ class ProcessAccount(BaseModel):
     asleep_ns: int | None = None
 
 
-class WaitTime(BaseModel):
+class WaitTime(Model):
     """Time asleep of one class, and the system call it was in."""
 
     wait_class: str
@@ -39,7 +40,7 @@ class WaitTime(BaseModel):
     share: float
 
 
-class ProgramWait(BaseModel):
+class ProgramWait(Model):
     """Time asleep of a program's threads in a system call; ``?`` where none is known."""
 
     name: str
@@ -47,7 +48,7 @@ class ProgramWait(BaseModel):
     share: float
 
 
-class Program(BaseModel):
+class Program(Model):
     """Threads of one name: where their time went, and in which system calls they were asleep."""
 
     name: str
@@ -58,7 +59,7 @@ class Program(BaseModel):
     waits: list[ProgramWait] = Field(default_factory=list)
 
 
-class Word(BaseModel):
+class Word(Model):
     """A word of the application for what it does, and what the kernel says it did meanwhile.
 
     Attributes
@@ -79,7 +80,7 @@ class Word(BaseModel):
     share: Estimate
 
 
-class Session(BaseModel):
+class Session(Model):
     """The busiest annotated process of an interval; ratios are of the time it was not idle.
 
     Attributes
@@ -110,7 +111,7 @@ class Session(BaseModel):
     closure_ratio: float
 
 
-class Annotated(BaseModel):
+class Annotated(Model):
     """A process whose main thread reported what it does."""
 
     pid: int
@@ -119,7 +120,7 @@ class Annotated(BaseModel):
     words: list[Word] = Field(default_factory=list)
 
 
-class Account(BaseModel):
+class Account(Model):
     """Plain processes over a window: every thread's time once."""
 
     view: View

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from pyrometer.core.estimate import Estimate
+from pyrometer.core.model import Model
 
 Method = Literal["exact", "sampled", "apportioned", "by_complement", "unavailable"]
 
 
-class CpuRole(BaseModel):
+class CpuRole(Model):
     """CPU and run-queue time of the threads of one role."""
 
     role: str
@@ -21,7 +22,7 @@ class CpuRole(BaseModel):
     method: Method = "exact"
 
 
-class Cpu(BaseModel):
+class Cpu(Model):
     """CPU of the whole application against CPU as Spark sees it."""
 
     process_cpu_ns: int | None = None
@@ -32,7 +33,7 @@ class Cpu(BaseModel):
     reason: str | None = None
 
 
-class CpuTaker(BaseModel):
+class CpuTaker(Model):
     """A process outside the run, by the CPU time that it used while the run lasted."""
 
     pid: int
@@ -40,7 +41,7 @@ class CpuTaker(BaseModel):
     cpu_ns: int
 
 
-class HostContention(BaseModel):
+class HostContention(Model):
     """What others took of the CPUs that the run used, and what tasks waited behind them.
 
     Attributes
@@ -85,7 +86,7 @@ class HostContention(BaseModel):
     reason: str | None = None
 
 
-class CacheReads(BaseModel):
+class CacheReads(Model):
     """Bytes that reads found in the page cache, and that block devices had to deliver."""
 
     hit_bytes: int | None = None
@@ -95,7 +96,7 @@ class CacheReads(BaseModel):
     reason: str | None = None
 
 
-class ThreadIo(BaseModel):
+class ThreadIo(Model):
     """Bytes that the threads of a role read and wrote: by calls, and from and to block devices."""
 
     role: str
@@ -106,7 +107,7 @@ class ThreadIo(BaseModel):
     written_bytes: int | None = None
 
 
-class Io(BaseModel):
+class Io(Model):
     """Bytes read: as Spark says, as the process did, as the scan's files are."""
 
     input_bytes: int | None = None
@@ -121,7 +122,7 @@ class Io(BaseModel):
     reason: str | None = None
 
 
-class GcKind(BaseModel):
+class GcKind(Model):
     """Pauses of one kind."""
 
     kind: str
@@ -130,7 +131,7 @@ class GcKind(BaseModel):
     pause_max_ns: int
 
 
-class Gc(BaseModel):
+class Gc(Model):
     """Stop-the-world pauses of all JVMs of the run in the window."""
 
     pauses_count: int | None = None
@@ -142,7 +143,7 @@ class Gc(BaseModel):
     reason: str | None = None
 
 
-class Instrument(BaseModel):
+class Instrument(Model):
     """What one of our own instruments cost."""
 
     name: str

@@ -7,16 +7,17 @@ Bytes by samples: allocated on the heap, in use at the end, native memory not gi
 
 from __future__ import annotations
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from pyrometer.accounts.cpu import NO_CLOCK, NO_PROBE, OWN_PROCESS
 from pyrometer.core.estimate import Estimate
+from pyrometer.core.model import Model
 from pyrometer.statistics.shares import LEVEL, Z, part_of
 from pyrometer.window.counters import growth
 from pyrometer.window.scope import Scope
 
 
-class ClassBytes(BaseModel):
+class ClassBytes(Model):
     """Sampled bytes of one class."""
 
     class_name: str
@@ -25,7 +26,7 @@ class ClassBytes(BaseModel):
     samples_count: int
 
 
-class SampledBytes(BaseModel):
+class SampledBytes(Model):
     """Bytes by the profiler's samples.
 
     Attributes
@@ -44,7 +45,7 @@ class SampledBytes(BaseModel):
     reason: str | None = None
 
 
-class Allocation(BaseModel):
+class Allocation(Model):
     """What the threads of tasks allocated on the heap; the rate is per second of the window."""
 
     allocated_bytes: int | None = None
@@ -53,7 +54,7 @@ class Allocation(BaseModel):
     reason: str | None = None
 
 
-class Faults(BaseModel):
+class Faults(Model):
     """Page faults of all processes of the application; major ones waited for a disk."""
 
     minor_count: int | None = None
@@ -61,7 +62,7 @@ class Faults(BaseModel):
     reason: str | None = None
 
 
-class Swap(BaseModel):
+class Swap(Model):
     """Most memory of the application in swap at once, and what the host read from and wrote to it.
 
     The host's bytes are those of all its programs.
@@ -73,7 +74,7 @@ class Swap(BaseModel):
     reason: str | None = None
 
 
-class Memory(BaseModel):
+class Memory(Model):
     """What tasks and processes did with memory."""
 
     allocation: Allocation = Field(default_factory=Allocation)
@@ -83,7 +84,7 @@ class Memory(BaseModel):
     swap: Swap = Field(default_factory=Swap)
 
 
-class CodeKind(BaseModel):
+class CodeKind(Model):
     """Task CPU in Java code of one kind: ``interpreted``, ``c1``, ``c2`` or ``no_java_frame``."""
 
     kind: str
@@ -92,7 +93,7 @@ class CodeKind(BaseModel):
     share: float | None = None
 
 
-class Code(BaseModel):
+class Code(Model):
     """Task CPU by how the JVM ran its code."""
 
     kinds: list[CodeKind] = Field(default_factory=list)

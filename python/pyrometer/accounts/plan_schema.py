@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from pydantic import BaseModel, Field
+from pydantic import Field
+
+from pyrometer.core.model import Model
 
 
 @dataclass(slots=True, kw_only=True)
@@ -45,7 +47,7 @@ class Node:
     metrics: list[NodeMetric] = field(default_factory=list)
 
 
-class Explosion(BaseModel):
+class Explosion(Model):
     """An operator whose output has many times the rows of its input.
 
     Attributes
@@ -62,7 +64,7 @@ class Explosion(BaseModel):
     stage_ids: list[int] = Field(default_factory=list)
 
 
-class Sql(BaseModel):
+class Sql(Model):
     """One SQL execution with its final plan."""
 
     app_index: int

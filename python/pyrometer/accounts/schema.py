@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
+
+from pyrometer.core.model import Model
 
 Totals = dict[str, int | None]
 
 
-class Failed(BaseModel):
+class Failed(Model):
     """Totals of attempts that failed or were killed."""
 
     totals: Totals
@@ -18,7 +20,7 @@ class Failed(BaseModel):
 Origin = Literal["set", "pyrometer", "spark", "jvm"]
 
 
-class Setting(BaseModel):
+class Setting(Model):
     """One setting of an application as its event log has it; secrets are struck.
 
     Attributes
@@ -39,7 +41,7 @@ class Setting(BaseModel):
     is_default: bool | None = None
 
 
-class ExecutorGroup(BaseModel):
+class ExecutorGroup(Model):
     """Executors alike in cores and memory, of all that ever registered.
 
     In local mode this is the driver, which runs the tasks. ``storage_memory_bytes`` is the most
@@ -53,7 +55,7 @@ class ExecutorGroup(BaseModel):
     storage_memory_bytes: int | None = None
 
 
-class App(BaseModel):
+class App(Model):
     """One Spark application of the run.
 
     ``executor_memory`` and ``driver_memory`` are as set, None where the application left them to
@@ -79,7 +81,7 @@ class App(BaseModel):
     failed: Failed = Field(default_factory=lambda: Failed(totals={}))
 
 
-class PageCache(BaseModel):
+class PageCache(Model):
     """Share of the pages of the workload's files that were resident when an iteration began.
 
     ``state`` is what was asked for with ``cache.state``; ``reason`` says why the state was not
@@ -92,7 +94,7 @@ class PageCache(BaseModel):
     reason: str | None = None
 
 
-class Iteration(BaseModel):
+class Iteration(Model):
     """One execution of the workload; ``counters`` is what the workload itself counted."""
 
     iteration: int
@@ -106,7 +108,7 @@ class Iteration(BaseModel):
     counters: dict[str, int] = Field(default_factory=dict)
 
 
-class TaskTime(BaseModel):
+class TaskTime(Model):
     """Durations (finish − launch) of a stage's successful attempts."""
 
     min_ns: int | None = None
@@ -115,7 +117,7 @@ class TaskTime(BaseModel):
     max_ns: int | None = None
 
 
-class Quantiles(BaseModel):
+class Quantiles(Model):
     """How the successful attempts of a stage spread in one measure; its name has the unit."""
 
     measure: str
@@ -126,7 +128,7 @@ class Quantiles(BaseModel):
     max: int | None = None
 
 
-class SlowTask(BaseModel):
+class SlowTask(Model):
     """One of the longest successful attempts of a stage."""
 
     task_attempt_id: int
@@ -147,7 +149,7 @@ class SlowTask(BaseModel):
     disk_spilled_bytes: int | None = None
 
 
-class TaskGroup(BaseModel):
+class TaskGroup(Model):
     """The attempts of a stage on one executor or host; sums are of the successful ones."""
 
     executor_id: str | None = None
@@ -164,7 +166,7 @@ class TaskGroup(BaseModel):
     disk_spilled_bytes: int | None = None
 
 
-class StageTasks(BaseModel):
+class StageTasks(Model):
     """Tasks of one stage attempt; groups are those with the most task time of ``_count``."""
 
     quantiles: list[Quantiles] = Field(default_factory=list)
@@ -175,7 +177,7 @@ class StageTasks(BaseModel):
     hosts_count: int = 0
 
 
-class Stage(BaseModel):
+class Stage(Model):
     """One stage attempt; ``tasks`` is None but for the longest 200.
 
     ``name`` is Spark's; ``called`` is what says most (`pyrometer.accounts.stage_names`).

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import ConfigDict, Field
 
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.estimate import Estimate
+from pyrometer.core.model import Model
 from pyrometer.window.windows import RunFacts, WindowFacts
 
 By = Literal["line", "method", "frames"]
@@ -22,7 +23,7 @@ TASK_THREADS = "task threads"
 WITH_WORKERS = "tasks and their Python workers"
 
 
-class CpuBase(BaseModel):
+class CpuBase(Model):
     """What shares of operators and kinds of work are of: one base for all of a window.
 
     Attributes
@@ -44,7 +45,7 @@ class CpuBase(BaseModel):
         return f"the CPU of {self.name}" if self.name == WITH_WORKERS else "task CPU"
 
 
-class Expression(BaseModel):
+class Expression(Model):
     """CPU of one expression within an operator.
 
     Attributes
@@ -69,7 +70,7 @@ class Expression(BaseModel):
     by: Literal["line", "plan"] = "plan"
 
 
-class Operator(BaseModel):
+class Operator(Model):
     """CPU of one operator of one SQL execution, by samples of task threads.
 
     Attributes
@@ -130,7 +131,7 @@ class Operator(BaseModel):
         return (self.share or 0) * (self.on_cpu_ns or 0) / self.cpu_ns if self.cpu_ns else 0.0
 
 
-class Helper(BaseModel):
+class Helper(Model):
     """CPU of helper threads by what they served.
 
     Attributes
@@ -148,7 +149,7 @@ class Helper(BaseModel):
     samples_count: int
 
 
-class AttributionShares(BaseModel):
+class AttributionShares(Model):
     """Shares of task CPU by how it was attributed to operators; ``none_ratio``: not at all."""
 
     line_ratio: float | None = None
@@ -157,7 +158,7 @@ class AttributionShares(BaseModel):
     none_ratio: float | None = None
 
 
-class HugeMethod(BaseModel):
+class HugeMethod(Model):
     """A code generation cluster that ran with a method too large for HotSpot to compile.
 
     Attributes
@@ -179,7 +180,7 @@ class HugeMethod(BaseModel):
     samples_count: int = 0
 
 
-class Unmapped(BaseModel):
+class Unmapped(Model):
     """CPU whose stack names no operator.
 
     Attributes
@@ -203,7 +204,7 @@ class Unmapped(BaseModel):
         return self.ratio if self.share_with_workers is None else self.share_with_workers
 
 
-class Category(BaseModel):
+class Category(Model):
     """What task threads, and Python workers for tasks, were doing on the CPU.
 
     ``share`` is of the summary's ``cpu_base``.
@@ -215,7 +216,7 @@ class Category(BaseModel):
     share: float | None = None
 
 
-class PythonWork(BaseModel):
+class PythonWork(Model):
     """CPU of one kind of work in workers: kinds are those of ``schema/categories.toml``."""
 
     work: str
@@ -223,7 +224,7 @@ class PythonWork(BaseModel):
     share: float
 
 
-class PythonFunction(BaseModel):
+class PythonFunction(Model):
     """A function of the application, by the CPU of workers in it and in what it called."""
 
     function: str
@@ -232,7 +233,7 @@ class PythonFunction(BaseModel):
     share: float
 
 
-class Python(BaseModel):
+class Python(Model):
     """What Python processes spent their CPU on, by the kernel's clocks of their threads.
 
     Attributes
@@ -261,7 +262,7 @@ class Python(BaseModel):
     reason: str | None = None
 
 
-class SourceLine(BaseModel):
+class SourceLine(Model):
     """One line of generated code; what it calls counts as its CPU.
 
     Attributes
@@ -283,7 +284,7 @@ class SourceLine(BaseModel):
     expression: str | None = None
 
 
-class HotSource(BaseModel):
+class HotSource(Model):
     """One generated stage and the excerpts of it that hold its hottest lines.
 
     Attributes
@@ -311,7 +312,7 @@ class HotSource(BaseModel):
     hidden_lines_count: int = 0
 
 
-class SourceReport(BaseModel):
+class SourceReport(Model):
     """Everything that ``show --source`` knows; ``reason`` says why there is nothing."""
 
     schema_name: str = Field(default="pyrometer/source/1", alias="schema")
@@ -322,4 +323,4 @@ class SourceReport(BaseModel):
     reason: str | None = None
     doubts: list[Doubt] = Field(default_factory=list)
 
-    model_config = {"populate_by_name": True}
+    model_config = ConfigDict(populate_by_name=True)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
+
+from pyrometer.core.model import Model
 
 Severity = Literal["info", "warning", "error"]
 
 
-class Doubt(BaseModel):
+class Doubt(Model):
     """One doubt. Codes are declared in ``schema/doubts.toml``.
 
     Attributes

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
+
+from pyrometer.core.model import Model
 
 LEVEL = 0.95
 """Confidence level of intervals, unless another is asked for."""
 
 
-class Estimate(BaseModel):
+class Estimate(Model):
     """A value with its interval.
 
     Attributes

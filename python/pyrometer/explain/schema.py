@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import ConfigDict, Field
 
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.estimate import Estimate
+from pyrometer.core.model import Model
 from pyrometer.window.windows import RunFacts, WindowFacts
 
 Layer = Literal[
@@ -17,7 +18,7 @@ RemedyKind = Literal["factor", "code", "data", "machine"]
 Judgement = Literal["proven", "refuted", "no_difference", "not_testable"]
 
 
-class Place(BaseModel):
+class Place(Model):
     """Where the cause is, as exactly as the evidence allows.
 
     Attributes
@@ -64,7 +65,7 @@ class Place(BaseModel):
         return ", ".join(found) or self.layer
 
 
-class Evidence(BaseModel):
+class Evidence(Model):
     """One number that speaks for a finding, and where it is from.
 
     Attributes
@@ -87,7 +88,7 @@ class Evidence(BaseModel):
     link: str | None = None
 
 
-class Remedy(BaseModel):
+class Remedy(Model):
     """What to change.
 
     Attributes
@@ -112,14 +113,14 @@ class Remedy(BaseModel):
     after: str | None = None
 
 
-class Saving(BaseModel):
+class Saving(Model):
     """What the remedy saves, in nanoseconds; the interval's parts are in ``method``."""
 
     elapsed_ns: Estimate
     core_ns: Estimate
 
 
-class Symptom(BaseModel):
+class Symptom(Model):
     """A finding that another one explains."""
 
     code: str
@@ -130,7 +131,7 @@ class Symptom(BaseModel):
     remedies: list[Remedy] = Field(default_factory=list)
 
 
-class Proof(BaseModel):
+class Proof(Model):
     """How an experiment judged a finding."""
 
     verdict: Judgement
@@ -139,7 +140,7 @@ class Proof(BaseModel):
     reason: str | None = None
 
 
-class Record(BaseModel):
+class Record(Model):
     """How often findings of a rule were tried before, and how far its predictions were off."""
 
     tried_count: int = 0
@@ -147,7 +148,7 @@ class Record(BaseModel):
     error_ratio: float | None = None
 
 
-class Finding(BaseModel):
+class Finding(Model):
     """A cause, its place, the evidence, what to do and what that saves.
 
     Attributes
@@ -188,7 +189,7 @@ class Finding(BaseModel):
     doubts: list[Doubt] = Field(default_factory=list)
 
 
-class Note(BaseModel):
+class Note(Model):
     """What is worth knowing and saves no time: a setting without effect, memory that is not used.
 
     Attributes
@@ -213,7 +214,7 @@ class Note(BaseModel):
     muted: str | None = None
 
 
-class Unjudged(BaseModel):
+class Unjudged(Model):
     """A rule that could not look: what was missing, and what would allow it."""
 
     code: str
@@ -222,14 +223,14 @@ class Unjudged(BaseModel):
     remedy: str
 
 
-class Noise(BaseModel):
+class Noise(Model):
     """How much the elapsed time differs from one run to the next, as far as this run shows."""
 
     ratio: float
     method: str
 
 
-class Baseline(BaseModel):
+class Baseline(Model):
     """Elapsed time of the window, measured and as the simulator schedules it."""
 
     elapsed_ns: int
@@ -237,7 +238,7 @@ class Baseline(BaseModel):
     core_ns: int | None = None
 
 
-class Findings(BaseModel):
+class Findings(Model):
     """Findings of one window of a run, the largest saving first."""
 
     schema_name: str = Field(default="pyrometer/findings/1", alias="schema")
@@ -256,4 +257,4 @@ class Findings(BaseModel):
     rules_count: int = 0
     doubts: list[Doubt] = Field(default_factory=list)
 
-    model_config = {"populate_by_name": True}
+    model_config = ConfigDict(populate_by_name=True)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.estimate import Estimate
+from pyrometer.core.model import Model
 from pyrometer.window.windows import WindowFacts
 
 
-class MeasuredFacts(BaseModel):
+class MeasuredFacts(Model):
     """Facts of the measured run."""
 
     elapsed_ns: int
@@ -22,7 +23,7 @@ class MeasuredFacts(BaseModel):
     slots_count: int
 
 
-class Accuracy(BaseModel):
+class Accuracy(Model):
     """Difference of the simulation from the measurement, at the measured size.
 
     Attributes
@@ -47,7 +48,7 @@ class Accuracy(BaseModel):
     reason: str | None = None
 
 
-class Bounds(BaseModel):
+class Bounds(Model):
     """Lower bounds of elapsed time, and the time on one core.
 
     Attributes
@@ -68,7 +69,7 @@ class Bounds(BaseModel):
     critical_stage_ids: list[int]
 
 
-class Waste(BaseModel):
+class Waste(Model):
     """Slot time that went to one cause.
 
     Attributes
@@ -88,7 +89,7 @@ class Waste(BaseModel):
     without_ns: int | None = None
 
 
-class Level(BaseModel):
+class Level(Model):
     """One size of the cluster.
 
     Attributes
@@ -120,7 +121,7 @@ class Level(BaseModel):
     cost: float | None = None
 
 
-class StageReport(BaseModel):
+class StageReport(Model):
     """One stage attempt, measured and simulated at the measured size."""
 
     job_id: int | None
@@ -134,7 +135,7 @@ class StageReport(BaseModel):
     critical: bool
 
 
-class SimulationReport(BaseModel):
+class SimulationReport(Model):
     """``pyrometer simulate --json``."""
 
     model_config = ConfigDict(populate_by_name=True)
@@ -157,7 +158,7 @@ class SimulationReport(BaseModel):
     doubts: list[Doubt] = Field(default_factory=list)
 
 
-class LeftOut(BaseModel):
+class LeftOut(Model):
     """One level of a scaling experiment, predicted from runs of others.
 
     Attributes
@@ -177,7 +178,7 @@ class LeftOut(BaseModel):
     error_ratio: float
 
 
-class LeftOutReport(BaseModel):
+class LeftOutReport(Model):
     """``pyrometer simulate RUN RUN… --json``.
 
     Attributes

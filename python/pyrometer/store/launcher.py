@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 
 from pyrometer.core.liveness import start_ticks
+from pyrometer.core.model import Model
 
 
-class Launcher(BaseModel):
+class Launcher(Model):
     """The Pyrometer process that keeps the run: while it lives, the run goes on."""
 
     model_config = ConfigDict(extra="allow")

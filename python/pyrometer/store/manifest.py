@@ -8,11 +8,12 @@ import time
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import UsageError
 from pyrometer.core.json_text import parse_json
+from pyrometer.core.model import Model
 from pyrometer.core.redaction import Redactor
 from pyrometer.store import versioned
 from pyrometer.store.launcher import Launcher, keeper_alive
@@ -24,7 +25,7 @@ SCHEMA_VERSION = 1
 State = Literal["running", "finished", "interrupted", "failed"]
 
 
-class _Part(BaseModel):
+class _Part(Model):
     # Fields of a later minor version are kept, so that rewriting loses nothing.
     model_config = ConfigDict(extra="allow")
 
@@ -367,7 +368,7 @@ def settle(manifest: Manifest, run_dir: Path) -> Manifest:
     )
 
 
-class Ending(BaseModel):
+class Ending(Model):
     """``raw/exit.json``: how the workload ended, as whoever saw it wrote it down."""
 
     code: int | None = None

@@ -10,9 +10,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel
-
 from pyrometer.accounts.stage_names import at_file, stage_name
+from pyrometer.core.model import Model
 from pyrometer.core.redaction import redacted
 from pyrometer.summary.story import short
 from pyrometer.terminal.harmless import harmless
@@ -37,7 +36,7 @@ _COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 _NOT_OURS = ("site-packages", "pyspark.zip", "py4j", "<frozen", "/lib/python")
 
 
-class Failure(BaseModel):
+class Failure(Model):
     """Why a run failed.
 
     Attributes

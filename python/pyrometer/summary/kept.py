@@ -15,6 +15,7 @@ from pydantic_core import PydanticSerializationError
 
 import pyrometer
 from pyrometer.accounts.plan_schema import share_texts
+from pyrometer.core.model import Model
 from pyrometer.core.redaction import redacted
 from pyrometer.store.locate import Located, locate
 from pyrometer.store.table_files import files_of
@@ -119,7 +120,7 @@ def kept_summary(found: Located, window: str | None = None) -> Summary | None:
     return summary
 
 
-class _Kept(BaseModel):
+class _Kept(Model):
     """The file of a kept summary."""
 
     of: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, Field
+from pydantic import ConfigDict, Field
 
 from pyrometer.accounts.annotations import Account
 from pyrometer.accounts.hardware.schema import Hardware
@@ -25,11 +25,12 @@ from pyrometer.attribution.schema import (
     Unmapped,
 )
 from pyrometer.core.doubt import Doubt
+from pyrometer.core.model import Model
 from pyrometer.summary.failure import Failure
 from pyrometer.window.windows import RunFacts, WindowFacts
 
 
-class DisputedStage(BaseModel):
+class DisputedStage(Model):
     """The better number of one stage."""
 
     app_index: int
@@ -38,7 +39,7 @@ class DisputedStage(BaseModel):
     better: int
 
 
-class Disputed(BaseModel):
+class Disputed(Model):
     """A number that another source contradicts.
 
     Attributes
@@ -68,7 +69,7 @@ class Disputed(BaseModel):
     stages_count: int = 0
 
 
-class Summary(BaseModel):
+class Summary(Model):
     """Everything that ``pyrometer show`` knows about one window of a run."""
 
     schema_name: str = Field(default="pyrometer/show/1", alias="schema")
@@ -110,4 +111,4 @@ class Summary(BaseModel):
     instruments: list[Instrument] = Field(default_factory=list)
     doubts: list[Doubt] = Field(default_factory=list)
 
-    model_config = {"populate_by_name": True}
+    model_config = ConfigDict(populate_by_name=True)

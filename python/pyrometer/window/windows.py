@@ -9,17 +9,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from pyrometer.core.errors import UsageError
 from pyrometer.core.json_text import parse_json
+from pyrometer.core.model import Model
 from pyrometer.store.lives import define_lives
 
 if TYPE_CHECKING:
     from pyrometer.store import Run
 
 
-class RunFacts(BaseModel):
+class RunFacts(Model):
     """What ran, where and how it ended; `name` is what people call it (:func:`run_name`)."""
 
     run_dir: str
@@ -39,7 +40,7 @@ class RunFacts(BaseModel):
     conf_overlay: list[dict[str, Any]] = Field(default_factory=list)
 
 
-class WindowFacts(BaseModel):
+class WindowFacts(Model):
     """What the numbers are about. Several iterations: the gaps between them are left out."""
 
     name: str

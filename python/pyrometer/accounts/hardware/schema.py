@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from pyrometer.core.estimate import Estimate
+from pyrometer.core.model import Model
 
 
-class Counter(BaseModel):
+class Counter(Model):
     """A counter of all followed threads in the window.
 
     Attributes
@@ -32,7 +33,7 @@ class Counter(BaseModel):
     user_only: bool = False
 
 
-class NotCounted(BaseModel):
+class NotCounted(Model):
     """A counter that is not available, and the command that would enable it."""
 
     event: str
@@ -40,7 +41,7 @@ class NotCounted(BaseModel):
     remedy: str | None = None
 
 
-class Ipc(BaseModel):
+class Ipc(Model):
     """Instructions and cycles of something, scaled where they took turns.
 
     Attributes
@@ -90,7 +91,7 @@ class TaskCounters(Ipc):
     counts: dict[str, float] = Field(default_factory=dict)
 
 
-class OperatorIpc(BaseModel):
+class OperatorIpc(Model):
     """Instructions per cycle of the moments in which an operator was sampled."""
 
     operator: str
@@ -99,7 +100,7 @@ class OperatorIpc(BaseModel):
     samples_count: int
 
 
-class CpiPart(BaseModel):
+class CpiPart(Model):
     """One part of the cycles of an instruction."""
 
     part: str
@@ -107,7 +108,7 @@ class CpiPart(BaseModel):
     cpi: float | None = None
 
 
-class CpiBreakdown(BaseModel):
+class CpiBreakdown(Model):
     """Where cycles went; ``model`` and ``source`` name the formula."""
 
     model: str | None = None
@@ -117,7 +118,7 @@ class CpiBreakdown(BaseModel):
     reason: str | None = None
 
 
-class Traffic(BaseModel):
+class Traffic(Model):
     """Bytes of one node, package or link in the window."""
 
     scope: str
@@ -128,7 +129,7 @@ class Traffic(BaseModel):
     running_ratio: float | None = None
 
 
-class Bandwidth(BaseModel):
+class Bandwidth(Model):
     """Memory traffic in the window, per second of the window, and what the machine attains.
 
     Attributes
@@ -164,7 +165,7 @@ class Bandwidth(BaseModel):
     reason: str | None = None
 
 
-class ThreadPlaces(BaseModel):
+class ThreadPlaces(Model):
     """CPUs on which a task thread was seen."""
 
     pid: int
@@ -174,7 +175,7 @@ class ThreadPlaces(BaseModel):
     migrations_count: int | None = None
 
 
-class Placement(BaseModel):
+class Placement(Model):
     """Moves of task threads between CPUs in the window.
 
     Attributes
@@ -199,7 +200,7 @@ class Placement(BaseModel):
     reason: str | None = None
 
 
-class Energy(BaseModel):
+class Energy(Model):
     """Energy of one domain in the window."""
 
     measure: str
@@ -209,7 +210,7 @@ class Energy(BaseModel):
     reason: str | None = None
 
 
-class Hardware(BaseModel):
+class Hardware(Model):
     """What perf counters show of the window; ``reason`` where there is no hardware counter."""
 
     counters: list[Counter] = Field(default_factory=list)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from pyrometer.core.estimate import Estimate
+from pyrometer.core.model import Model
 
 
-class Tier(BaseModel):
+class Tier(Model):
     """Compilations of one tier.
 
     Attributes
@@ -31,7 +32,7 @@ class Tier(BaseModel):
     max_ns: int | None = None
 
 
-class Compilation(BaseModel):
+class Compilation(Model):
     """One compilation."""
 
     method: str | None = None
@@ -41,21 +42,21 @@ class Compilation(BaseModel):
     succeeded: bool | None = None
 
 
-class CompilerCpu(BaseModel):
+class CompilerCpu(Model):
     """CPU of the threads of one compiler, by the kernel's counters."""
 
     compiler: str
     cpu_ns: int
 
 
-class Reason(BaseModel):
+class Reason(Model):
     """How often something happened, by the reason that the JVM names."""
 
     reason: str
     count: int
 
 
-class Deoptimisations(BaseModel):
+class Deoptimisations(Model):
     """Compiled code that was discarded.
 
     Attributes
@@ -80,7 +81,7 @@ class Deoptimisations(BaseModel):
     reason: str | None = None
 
 
-class Jit(BaseModel):
+class Jit(Model):
     """What the compilers did in the window."""
 
     compilations_count: int | None = None
@@ -93,7 +94,7 @@ class Jit(BaseModel):
     reason: str | None = None
 
 
-class CodeCachePart(BaseModel):
+class CodeCachePart(Model):
     """One part of the code cache: most bytes in use at once, and its room."""
 
     part: str
@@ -101,7 +102,7 @@ class CodeCachePart(BaseModel):
     max_bytes: int | None = None
 
 
-class CodeCache(BaseModel):
+class CodeCache(Model):
     """Room for compiled code, of the JVM that used most of it."""
 
     used_bytes: int | None = None
@@ -110,7 +111,7 @@ class CodeCache(BaseModel):
     reason: str | None = None
 
 
-class Cause(BaseModel):
+class Cause(Model):
     """Pauses by what caused them."""
 
     cause: str
@@ -120,7 +121,7 @@ class Cause(BaseModel):
     pause_max_ns: int
 
 
-class HeapFlow(BaseModel):
+class HeapFlow(Model):
     """Bytes that went somewhere; the estimate's interval is the rounding of the log."""
 
     bytes: int | None = None
@@ -128,7 +129,7 @@ class HeapFlow(BaseModel):
     reason: str | None = None
 
 
-class Age(BaseModel):
+class Age(Model):
     """Survivors by collections survived: mean bytes after a young pause."""
 
     age: int
@@ -136,7 +137,7 @@ class Age(BaseModel):
     collections_count: int
 
 
-class Phase(BaseModel):
+class Phase(Model):
     """Concurrent phases of the collector, while the application runs."""
 
     phase: str
@@ -145,7 +146,7 @@ class Phase(BaseModel):
     max_ns: int
 
 
-class Collections(BaseModel):
+class Collections(Model):
     """What the collector did: causes, allocation, promotion, ages, concurrent phases."""
 
     by_cause: list[Cause] = Field(default_factory=list)
@@ -157,7 +158,7 @@ class Collections(BaseModel):
     reason: str | None = None
 
 
-class Operation(BaseModel):
+class Operation(Model):
     """Safepoints of one VM operation."""
 
     operation: str
@@ -166,7 +167,7 @@ class Operation(BaseModel):
     total_ns: int
 
 
-class Safepoints(BaseModel):
+class Safepoints(Model):
     """Stops of all Java threads, and how long they took to stand still."""
 
     count: int | None = None
@@ -178,7 +179,7 @@ class Safepoints(BaseModel):
     reason: str | None = None
 
 
-class JvmWork(BaseModel):
+class JvmWork(Model):
     """Work of the JVM itself in the window, all JVMs of the run together."""
 
     jit: Jit = Field(default_factory=Jit)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from pyrometer.accounts.ledger.in_task import classes
 from pyrometer.accounts.ledger.rows import CPU_SAMPLES, NO_OPERATOR, Parts, close, sampled, split
@@ -30,6 +30,7 @@ from pyrometer.accounts.ledger.sums import (
 )
 from pyrometer.accounts.stage_names import stage_name
 from pyrometer.core.errors import UsageError
+from pyrometer.core.model import Model
 from pyrometer.window.scope import Scope
 
 MOST = 20
@@ -199,7 +200,7 @@ OPERATORS = 12
 TASKS = 10
 
 
-class WalkedStage(BaseModel):
+class WalkedStage(Model):
     """What is below a stage.
 
     ``slowest`` is ``None`` where there is no other task to compare with.
@@ -215,7 +216,7 @@ class WalkedStage(BaseModel):
     slowest: SlowestTask | None = None
 
 
-class Walk(BaseModel):
+class Walk(Model):
     """The stages of a window, and what is below those with most time."""
 
     stages: list[LedgerGroup] = Field(default_factory=list)

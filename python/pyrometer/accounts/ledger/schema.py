@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import ConfigDict, Field
 
 from pyrometer.accounts.machine_schema import Method
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.estimate import Estimate
+from pyrometer.core.model import Model
 from pyrometer.window.windows import RunFacts, WindowFacts
 
 
-class Row(BaseModel):
+class Row(Model):
     """One row of a ledger.
 
     Attributes
@@ -49,7 +50,7 @@ class Row(BaseModel):
     share: float | None = None
 
 
-class View(BaseModel):
+class View(Model):
     """One view of the ledger: every slot- or core-second of a window once.
 
     ``ended_by`` is a second breakdown of time asleep, by who ended it; it is never added to the
@@ -68,7 +69,7 @@ class View(BaseModel):
     reason: str | None = None
 
 
-class HostLedger(BaseModel):
+class HostLedger(Model):
     """The account of one of several hosts.
 
     Attributes
@@ -98,7 +99,7 @@ class HostLedger(BaseModel):
     slot_view: View
 
 
-class Check(BaseModel):
+class Check(Model):
     """Two sources for the same quantity, compared."""
 
     name: str
@@ -109,7 +110,7 @@ class Check(BaseModel):
     explanation: str
 
 
-class Ledger(BaseModel):
+class Ledger(Model):
     """The three views and the cross-checks; ``elapsed_view`` is along the critical path.
 
     Of several hosts ``core_view`` is the sum, and ``hosts`` has each.
@@ -125,7 +126,7 @@ class Ledger(BaseModel):
 Part = Literal["iteration", "sql", "stage", "operator", "task"]
 
 
-class LedgerGroup(BaseModel):
+class LedgerGroup(Model):
     """The slot view of one part of a run.
 
     Attributes
@@ -161,7 +162,7 @@ class LedgerGroup(BaseModel):
     operators: list[LedgerGroup] = Field(default_factory=list)
 
 
-class RowDifference(BaseModel):
+class RowDifference(Model):
     """One row of two ledgers: B against A, per unit of the comparison.
 
     ``share`` is the difference over that of the totals; ``None`` where these do not differ.
@@ -175,14 +176,14 @@ class RowDifference(BaseModel):
     share: float | None = None
 
 
-class Side(BaseModel):
+class Side(Model):
     """The runs of one side, and how many units they are."""
 
     runs: list[str]
     n: int
 
 
-class LedgerDifference(BaseModel):
+class LedgerDifference(Model):
     """Two sides, row by row: ``pyrometer ledger RUN… --against RUN…``.
 
     ``unit`` says what a value is the mean of: runs (each the mean of its iterations), iterations of
@@ -197,7 +198,7 @@ class LedgerDifference(BaseModel):
     reason: str | None = None
 
 
-class Fact(BaseModel):
+class Fact(Model):
     """A quantity of the slowest task, and the same of the middle ones."""
 
     name: str
@@ -206,7 +207,7 @@ class Fact(BaseModel):
     middle: float | str | None
 
 
-class SlowestTask(BaseModel):
+class SlowestTask(Model):
     """The slowest task of a stage against the middle: the mean of tasks around the median.
 
     Attributes
@@ -231,7 +232,7 @@ class SlowestTask(BaseModel):
     why: list[str] = Field(default_factory=list)
 
 
-class LedgerReport(BaseModel):
+class LedgerReport(Model):
     """Structure of ``ledger --json``.
 
     ``groups`` are the parts that ``by`` asked for, of ``groups_count`` in all; the views are of the
@@ -254,4 +255,4 @@ class LedgerReport(BaseModel):
     against: LedgerDifference | None = None
     doubts: list[Doubt] = Field(default_factory=list)
 
-    model_config = {"populate_by_name": True}
+    model_config = ConfigDict(populate_by_name=True)

@@ -5,12 +5,13 @@ Extended stacks: how well states of threads were joined with their Java stacks.
 
 from __future__ import annotations
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from pyrometer.core.estimate import Estimate
+from pyrometer.core.model import Model
 
 
-class WaitKind(BaseModel):
+class WaitKind(Model):
     """Time off the CPU of one kind.
 
     Attributes
@@ -27,7 +28,7 @@ class WaitKind(BaseModel):
     run_queue_ns: int
 
 
-class RoleWaits(BaseModel):
+class RoleWaits(Model):
     """Time off the CPU of the threads of one role."""
 
     role: str
@@ -38,7 +39,7 @@ class RoleWaits(BaseModel):
     kinds: list[WaitKind] = Field(default_factory=list)
 
 
-class WaitEnd(BaseModel):
+class WaitEnd(Model):
     """Time that threads of a role slept until somebody woke them.
 
     Attributes
@@ -59,7 +60,7 @@ class WaitEnd(BaseModel):
     share: float
 
 
-class WaitStack(BaseModel):
+class WaitStack(Model):
     """Where in the kernel threads of a role slept."""
 
     role: str
@@ -70,7 +71,7 @@ class WaitStack(BaseModel):
     share: float
 
 
-class Waits(BaseModel):
+class Waits(Model):
     """Time off the CPU of all followed threads, by the scheduler's events (tier T0).
 
     Attributes
@@ -89,7 +90,7 @@ class Waits(BaseModel):
     reason: str | None = None
 
 
-class LatencyBucket(BaseModel):
+class LatencyBucket(Model):
     """Requests or calls that took ``low_ns`` to twice that."""
 
     low_ns: int
@@ -97,7 +98,7 @@ class LatencyBucket(BaseModel):
     sum_ns: int
 
 
-class LatencyProcess(BaseModel):
+class LatencyProcess(Model):
     """A process's part of a histogram."""
 
     pid: int | None
@@ -106,7 +107,7 @@ class LatencyProcess(BaseModel):
     sum_ns: int
 
 
-class IoLatency(BaseModel):
+class IoLatency(Model):
     """Latencies of one kind of request or call.
 
     Attributes
@@ -132,7 +133,7 @@ class IoLatency(BaseModel):
     processes: list[LatencyProcess] = Field(default_factory=list)
 
 
-class SleepLength(BaseModel):
+class SleepLength(Model):
     """Sleeps of tasks of some length.
 
     Attributes
@@ -158,7 +159,7 @@ class SleepLength(BaseModel):
     episodes_count: int = 0
 
 
-class JoinStatus(BaseModel):
+class JoinStatus(Model):
     """Time asleep in tasks by how its Java stack was found, or why it was not."""
 
     status: str
@@ -166,7 +167,7 @@ class JoinStatus(BaseModel):
     episodes_count: int
 
 
-class WaitShare(BaseModel):
+class WaitShare(Model):
     """A wait class of tasks, as part of their time asleep outside GC pauses.
 
     ``split_ns`` is the part whose class is that of wall samples of sleeps without joined stacks.
@@ -180,14 +181,14 @@ class WaitShare(BaseModel):
     episodes_count: int
 
 
-class KernelStack(BaseModel):
+class KernelStack(Model):
     """The end of a kernel stack that no rule names."""
 
     symbols: str
     asleep_ns: int
 
 
-class Skew(BaseModel):
+class Skew(Model):
     """Time between a pass and the sample whose Java stack it was given (0: the sample's own)."""
 
     p50_ns: int | None = None
@@ -196,7 +197,7 @@ class Skew(BaseModel):
     n: int = 0
 
 
-class WakeUps(BaseModel):
+class WakeUps(Model):
     """Sleeps that the profiler's signals interrupted, and all switches of the same threads.
 
     Attributes
@@ -215,7 +216,7 @@ class WakeUps(BaseModel):
     ratio: float | None = None
 
 
-class ExtendedStacks(BaseModel):
+class ExtendedStacks(Model):
     """Extended stacks of the window's tasks.
 
     Attributes

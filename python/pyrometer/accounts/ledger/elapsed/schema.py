@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
+
+from pyrometer.core.model import Model
 
 Kind = Literal["stage", "executors", "driver"]
 
 
-class LastTask(BaseModel):
+class LastTask(Model):
     """The task that a stage waited for last, beside the median of the stage's tasks."""
 
     task_attempt_id: int
@@ -24,7 +26,7 @@ class LastTask(BaseModel):
     median_read_bytes: int | None = None
 
 
-class HeldStage(BaseModel):
+class HeldStage(Model):
     """A stage attempt on the critical path.
 
     Attributes
@@ -62,7 +64,7 @@ class HeldStage(BaseModel):
     last_task: LastTask | None = None
 
 
-class Gap(BaseModel):
+class Gap(Model):
     """Time in which the driver held the application up.
 
     ``where`` is ``before_executors`` (none had registered), ``start`` (before the first query or
@@ -80,7 +82,7 @@ class Gap(BaseModel):
     before_stage_id: int | None = None
 
 
-class PathStretch(BaseModel):
+class PathStretch(Model):
     """A part of the path; times are from the start of the window."""
 
     app_index: int
@@ -91,7 +93,7 @@ class PathStretch(BaseModel):
     stage_attempt: int | None = None
 
 
-class Elapsed(BaseModel):
+class Elapsed(Model):
     """Elapsed time of a window, split along the critical path.
 
     Attributes
