@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -117,29 +118,44 @@ class Less:
         taken[place] = before + less
         state.duration_ns[place] = now - less
 
-    def _laid_out(self, first: Sequence[int]) -> tuple[NDArray[np.intp], Floats, Floats]:
+    def _laid_out(
+        self, first: Sequence[int]
+    ) -> tuple[slice | NDArray[np.intp], Floats | float, Floats | float]:
         """Give the places of all its tasks, and of each the share or the time that goes.
 
-        Kept, as an edit is applied many times to plans of the same tasks.
+        Kept, as an edit is applied many times to plans of the same tasks: one number where all
+        tasks have the same, and a slice where the places are next to one another.
         """
-        known: tuple[NDArray[np.intp], Floats, Floats] | None = self.__dict__.get("_known")
+        known: tuple[slice | NDArray[np.intp], Floats | float, Floats | float] | None
+        known = self.__dict__.get("_known")
         if known is None:
-            places, shares, amounts = [], [], []
-            for stage, amount in self.ns.items():
-                count = first[stage + 1] - first[stage]
-                of_time = isinstance(amount, float)
-                places.append(np.arange(first[stage], first[stage + 1]))
-                shares.append(np.full(count, min(max(amount, 0.0), 1.0) if of_time else 0.0))
-                amounts.append(
-                    np.broadcast_to(0.0 if of_time else np.asarray(amount, np.float64), count)
-                )
-            known = (
-                np.concatenate([np.zeros(0, np.intp), *places]),
-                np.concatenate([np.zeros(0), *shares]),
-                np.nan_to_num(np.concatenate([np.zeros(0), *amounts])),
-            )
+            spans = [(first[stage], first[stage + 1]) for stage in self.ns]
+            counts = [end - begin for begin, end in spans]
+            shares = [
+                min(max(one, 0.0), 1.0) if isinstance(one, float) else 0.0
+                for one in self.ns.values()
+            ]
+            amounts = [0.0 if isinstance(one, float) else one for one in self.ns.values()]
+            known = _places(spans), _row(shares, counts), np.nan_to_num(_row(amounts, counts))
             self.__dict__["_known"] = known
         return known
+
+
+def _places(spans: Sequence[tuple[int, int]]) -> slice | NDArray[np.intp]:
+    """Give the places in spans: as a slice where each begins where the one before ends."""
+    if not spans:
+        return slice(0, 0)
+    if all(one[1] == next_[0] for one, next_ in pairwise(spans)):
+        return slice(spans[0][0], spans[-1][1])
+    return np.concatenate([np.arange(*span, dtype=np.intp) for span in spans])
+
+
+def _row(values: Sequence[Floats | float], counts: Sequence[int]) -> Floats | float:
+    """Put the value, or the values, of the tasks of each stage in a row; 0 where all are."""
+    if all(isinstance(one, float) and one == 0.0 for one in values):
+        return 0.0
+    rows = [np.broadcast_to(one, count) for one, count in zip(values, counts, strict=True)]
+    return np.concatenate(rows, dtype=np.float64)
 
 
 @dataclass(frozen=True)
