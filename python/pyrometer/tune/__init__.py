@@ -1,0 +1,1 @@
+"""A faster configuration that is safe: found at least cost, and confirmed in fresh trials."""

@@ -1,0 +1,1 @@
+"""Which configuration is tried next: engines that are asked and told."""

@@ -1,0 +1,101 @@
+"""The agreement between who runs trials and who chooses them: ask, run, tell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pyrometer.tune.space.space import Configuration
+
+FULL = "full"
+"""Name of the fidelity that is the job itself."""
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A trial that is worth its cost.
+
+    Attributes
+    ----------
+    configuration : mapping of str to str
+        Levels to set; empty: the baseline, as the user runs the job.
+    fidelity : str
+        ``full``, or the name of a cheaper stand-in that the caller offered.
+    block : int
+        Trials of one block run one after another, in random order; each block has a baseline.
+    limit : float or None
+        Time in ns after which the trial is stopped, and counts as censored.
+    why : str
+        In a few words for people: ``screening``, ``incumbent again``, ``expected gain 4 % …``.
+    """
+
+    configuration: Configuration
+    fidelity: str = FULL
+    block: int = 0
+    limit: float | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What a trial showed.
+
+    Attributes
+    ----------
+    value : float or None
+        The objective (ns of elapsed time, core-ns, money, bytes): less is better. Of a censored
+        trial the value that it had reached; ``None`` where it failed.
+    censored : bool
+        The true value is larger.
+    failed : str or None
+        Why it counts for nothing: it died, its results differed, a condition (``--subject-to``)
+        did not hold.
+    cost : float
+        Core-ns that the trial took, whatever became of it.
+    canary : float or None
+        Time of the canary around the trial over its median in this tuning; ``None``: none ran.
+    metrics : mapping of str to float
+        What else was measured, for conditions and fronts (``peak_memory`` in bytes …).
+    """
+
+    configuration: Configuration
+    fidelity: str
+    block: int
+    value: float | None
+    cost: float
+    censored: bool = False
+    failed: str | None = None
+    canary: float | None = None
+    metrics: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Incumbent:
+    """The configuration that is believed to be best, and by how much.
+
+    Attributes
+    ----------
+    change : tuple of float
+        Value, low and high end of its ratio to the baseline less one (-0.2: a fifth less).
+    """
+
+    configuration: Configuration
+    change: tuple[float, float, float]
+    trials: int
+
+
+class Adviser(Protocol):
+    """An engine: deterministic for its seed and what it was told, so a journal can replay it."""
+
+    def ask(self) -> Suggestion | None:
+        """Give the next trial; ``None``: nothing that is worth its cost is left."""
+        ...
+
+    def tell(self, seen: Observation) -> None:
+        """Take in what a trial showed; also trials that nobody asked for (earlier work)."""
+        ...
+
+    def best(self) -> Incumbent | None:
+        """Give the incumbent; ``None`` before there is one."""
+        ...

@@ -1,0 +1,1 @@
+"""What may be varied for a job on this machine, and what may never be launched."""
