@@ -258,7 +258,25 @@ def options_of(
         options.append(f"-XX:ParallelGCThreads={treatment['jvm.gc_threads']}")
     if "jvm.jit_threads" in treatment:
         options.append(f"-XX:CICompilerCount={treatment['jvm.jit_threads']}")
+    options += _PAGES[str(treatment.get("jvm.pages", "plain"))]
+    options += [
+        f"-XX:{option}={treatment[factor]}"
+        for factor, option in _NUMBERS.items()
+        if factor in treatment
+    ]
     return options + _further(str(treatment.get("jvm.options", ""))), partial
+
+
+_PAGES = {
+    "plain": [],
+    "transparent": ["-XX:+UseTransparentHugePages"],
+    "touched": ["-XX:+UseTransparentHugePages", "-XX:+AlwaysPreTouch"],
+}
+_NUMBERS = {
+    "jvm.string_table": "StringTableSize",
+    "jvm.code_cache": "ReservedCodeCacheSize",
+    "jvm.inline_level": "MaxInlineLevel",
+}
 
 
 # Spark ends an application that has them among the options of executors.

@@ -106,6 +106,55 @@ def parse_constraint(text: str) -> Constraint:
     return Constraint(text, frozenset(parser.names), holds)
 
 
+@dataclass(frozen=True)
+class Amount:
+    """A number that follows from others: ``0.7 * mem_total / cpus``.
+
+    Attributes
+    ----------
+    text : str
+        As it was written.
+    names : frozenset of str
+        Facts that it uses.
+    """
+
+    text: str
+    names: frozenset[str]
+    _of: Callable[[Mapping[str, Value]], Value]
+
+    def of(self, values: Mapping[str, Value]) -> float:
+        """Give the number.
+
+        Raises
+        ------
+        UsageError
+            If it is none (a word, a division by zero).
+        KeyError
+            If a value of :attr:`names` is missing.
+        """
+        return _number(self._of(values), self.text)
+
+
+def parse_amount(text: str) -> Amount:
+    """Read an amount, in the language of constraints.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be parsed: with the column.
+
+    Examples
+    --------
+    >>> found = parse_amount("0.5 * mem_total - 1g")
+    >>> sorted(found.names), found.of({"mem_total": 4 << 30}) / (1 << 30)
+    (['mem_total'], 1.0)
+    """
+    parser = _Parser(text)
+    amount = parser.sum()
+    parser.end()
+    return Amount(text, frozenset(parser.names), amount)
+
+
 Part = Callable[[Mapping[str, Value]], Value]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from pyrometer.experiments.plan.constraints import Constraint
@@ -37,6 +37,10 @@ class Knob:
         What a level may break, in a sentence for people.
     dear : bool
         Whether a change costs as much as a trial.
+    unit : str or None
+        Of its levels, for people.
+    special : tuple of str
+        Levels outside of the range with a meaning of their own (``-1``: never).
     """
 
     factor: str
@@ -49,6 +53,8 @@ class Knob:
     first: tuple[str, ...] = ()
     breaks: str | None = None
     dear: bool = False
+    unit: str | None = None
+    special: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -59,9 +65,25 @@ class Space:
     ----------
     facts : mapping of str to float
         What constraints may use of the machine and the job (``mem_total`` in bytes, ``cpus``).
+    left_out : mapping of str to str
+        Why a factor of a named space is none of the knobs here.
     """
 
     name: str
     knobs: tuple[Knob, ...]
     constraints: tuple[Constraint, ...] = ()
     facts: Mapping[str, float] | None = None
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    def knob(self, factor: str) -> Knob:
+        """Find a knob by its factor.
+
+        Raises
+        ------
+        KeyError
+            If the space has none of it.
+        """
+        for one in self.knobs:
+            if one.factor == factor:
+                return one
+        raise KeyError(factor)

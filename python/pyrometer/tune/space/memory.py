@@ -1,0 +1,125 @@
+"""Memory that a configuration takes, before it is launched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyrometer.core.units import size as binary
+from pyrometer.experiments.plan.constraints import number_or_text
+from pyrometer.tune.space.space import Configuration
+
+MOST = 0.9
+"""Share of the machine's memory that JVMs may be given: the system and the page cache need some."""
+
+SPARKS_HEAP = float(1 << 30)
+"""Heap of a driver and of an executor where nobody says (``spark.driver.memory``)."""
+
+BESIDE = 0.1
+LEAST_BESIDE = float(384 << 20)
+"""What a JVM takes beside its heap, as Spark reckons it (``spark.executor.memoryOverhead``)."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What the JVMs of a configuration may take in all, in bytes.
+
+    Attributes
+    ----------
+    jvms : int
+        Executors, or the one JVM that runs driver and tasks.
+    heap, off_heap, beside : float
+        Of each of them.
+    driver : float
+        Of a driver in a JVM of its own; 0 where there is none.
+    """
+
+    jvms: int
+    heap: float
+    off_heap: float
+    beside: float
+    driver: float
+
+    @property
+    def total(self) -> float:
+        """All of it."""
+        return self.jvms * (self.heap + self.off_heap + self.beside) + self.driver
+
+
+def memory_of(configuration: Configuration, facts: Mapping[str, float]) -> Memory:
+    """Reckon the memory that a configuration may take.
+
+    Parameters
+    ----------
+    configuration : mapping of str to str
+        Levels.
+    facts : mapping of str to float
+        ``heap``, ``off_heap`` in bytes and ``jvms`` of the job as it is, where they are known.
+
+    Examples
+    --------
+    >>> found = memory_of({"jvm.heap": "2g", "layout.executors": "3"}, {})
+    >>> found.jvms, round(found.total / (1 << 30), 2)
+    (3, 9.5)
+    """
+    given = {name: number_or_text(text) for name, text in configuration.items()}
+
+    def size(name: str) -> float | None:
+        value = given.get(name)
+        return value if isinstance(value, float) else None
+
+    executors = size("layout.executors")
+    jvms = int(executors if executors is not None else facts.get("jvms", 1.0))
+    apart = executors is not None or jvms > 1
+    heap = _first(
+        size("jvm.heap"),
+        size("spark.executor.memory") if apart else size("spark.driver.memory"),
+        facts.get("heap"),
+        SPARKS_HEAP,
+    )
+    uses = configuration.get("spark.memory.offHeap.enabled")
+    off_heap = facts.get("off_heap", 0.0) if uses != "false" else 0.0
+    if uses == "true":
+        off_heap = _first(size("spark.memory.offHeap.size"), off_heap)
+    driver = 0.0
+    if apart:
+        own = _first(size("spark.driver.memory"), size("jvm.heap"), SPARKS_HEAP)
+        driver = own + _beside(own)
+    return Memory(jvms, heap, off_heap, _beside(heap), driver)
+
+
+def too_much(configuration: Configuration, facts: Mapping[str, float]) -> str | None:
+    """Say why a configuration does not fit into the machine; ``None`` where it does.
+
+    Where neither the machine's memory nor a limit is known, nothing is known to fit, and nothing
+    is refused for it.
+
+    Examples
+    --------
+    >>> print(too_much({"jvm.heap": "6g"}, {"mem_total": 4.0 * (1 << 30)}))
+    1 × (6.00 GiB heap + 614 MiB beside it) = 6.60 GiB, but JVMs may have 3.60 GiB of 4.00 GiB
+    >>> too_much({"jvm.heap": "2g"}, {"mem_total": 4.0 * (1 << 30)}) is None
+    True
+    """
+    limits = [facts["mem_total"]] if "mem_total" in facts else []
+    group = number_or_text(configuration.get("cgroup.memory", ""))
+    limits += [group] if isinstance(group, float) else []
+    if not limits:
+        return None
+    whole, found = min(limits), memory_of(configuration, facts)
+    if found.total <= MOST * whole:
+        return None
+    off = f" + {binary(found.off_heap)} off-heap" if found.off_heap else ""
+    driver = f" + {binary(found.driver)} of the driver" if found.driver else ""
+    return (
+        f"{found.jvms} × ({binary(found.heap)} heap{off} + {binary(found.beside)} beside it)"
+        f"{driver} = {binary(found.total)}, but JVMs may have {binary(MOST * whole)} of {binary(whole)}"
+    )
+
+
+def _beside(heap: float) -> float:
+    return max(BESIDE * heap, LEAST_BESIDE)
+
+
+def _first(*values: float | None) -> float:
+    return next(one for one in values if one is not None)

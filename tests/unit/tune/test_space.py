@@ -1,0 +1,187 @@
+"""Spaces: bounded for machine and job, read from files with clear errors, and never unsafe."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyrometer.core.errors import UsageError
+from pyrometer.trial.factors import find_factor, parse_level
+from pyrometer.tune.space.cube import decode, encode, plain
+from pyrometer.tune.space.declared import knobs, of_space, spaces
+from pyrometer.tune.space.feasible import infeasible
+from pyrometer.tune.space.file import parse_space
+from pyrometer.tune.space.levels import bounds
+from pyrometer.tune.space.named import named_space
+from pyrometer.tune.space.space import Space
+
+G = float(1 << 30)
+HOST = {"mem_total": 16 * G, "cpus": 4.0, "swap_total": None}
+
+
+def test_there_are_the_spaces_that_people_ask_for() -> None:
+    assert spaces() == ("spark-sql", "jvm", "layout", "data", "os", "all")
+    assert {one.factor for one in of_space("all")} == {one.factor for one in knobs()}
+
+
+def test_every_declared_knob_is_a_factor_whose_levels_it_takes() -> None:
+    for one in knobs():
+        factor = find_factor(one.factor)
+        if factor.scope == "workload":
+            continue
+        assert not factor.refused, one.factor
+        for level in (*one.levels, *one.special):
+            parse_level(factor, one.factor, level)
+
+
+@pytest.mark.parametrize("cpus", [1.0, 2.0, 64.0])
+@pytest.mark.parametrize("memory", [2 * G, 512 * G])
+def test_ends_and_first_levels_of_every_knob_may_be_given(cpus: float, memory: float) -> None:
+    space = named_space("all", {"mem_total": memory, "cpus": cpus}, spark_version="4.0")
+    for knob in space.knobs:
+        factor = find_factor(knob.factor)
+        assert len(knob.levels) > 1 or bounds(knob)[0] < bounds(knob)[1], knob
+        for level in (*knob.levels, *knob.first, *filter(None, [knob.default])):
+            parse_level(factor, knob.factor, level)
+    for at in range(len(space.knobs)):
+        for end in (0.21, 1.0):
+            point = encode(space, {})
+            point[at] = end
+            for name, level in decode(space, point).items():
+                parse_level(find_factor(name), name, level)
+
+
+def test_the_range_follows_the_machine_and_the_job() -> None:
+    small = named_space("jvm", {"mem_total": 4 * G, "cpus": 2.0, "heap": G}).knob("jvm.heap")
+    large = named_space("jvm", {"mem_total": 64 * G, "cpus": 2.0, "heap": G}).knob("jvm.heap")
+    assert bounds(small)[1] < bounds(large)[1] <= 0.7 * 64 * G
+    shuffled = named_space("spark-sql", {**HOST, "shuffle_bytes": 100 * G})
+    assert bounds(shuffled.knob("spark.sql.shuffle.partitions"))[1] == 20_000
+
+
+def test_what_the_job_says_is_the_default_and_inside_the_range() -> None:
+    space = named_space("spark-sql", HOST, now={"spark.sql.shuffle.partitions": "3000"})
+    knob = space.knob("spark.sql.shuffle.partitions")
+    assert (knob.default, bounds(knob)[1]) == ("3000", 3000)
+    assert plain(space, {"spark.sql.shuffle.partitions": "3000"}) == {}
+
+
+def test_defaults_are_those_of_the_version_and_unknown_of_an_unknown_one() -> None:
+    known = named_space("spark-sql", HOST, spark_version="4.0.1")
+    assert known.knob("spark.sql.shuffle.partitions").default == "200"
+    unknown = named_space("spark-sql", HOST).knob("spark.sql.shuffle.partitions")
+    assert unknown.default is None
+
+
+def test_what_cannot_be_changed_is_left_out_with_the_reason() -> None:
+    space = named_space("os", HOST, refused={"os.lru_gen": "the kernel has none"})
+    assert space.left_out == {"os.lru_gen": "the kernel has none"}
+    data = named_space("data", HOST, declared={"data.codec": ["snappy", "zstd"]})
+    assert data.knob("data.codec").levels == ("snappy", "zstd")
+    assert data.left_out["data.layout"] == "the workload does not declare it"
+
+
+def test_an_unknown_space_is_named_with_the_nearest() -> None:
+    with pytest.raises(UsageError, match="no space 'spark-sq'") as error:
+        named_space("spark-sq", HOST)
+    assert error.value.remedy == "did you mean 'spark-sql'?"
+
+
+WHOLE = named_space("all", HOST, spark_version="4.0")
+
+
+@pytest.mark.parametrize(
+    ("levels", "reason"),
+    [
+        ({"layout.executors": "4", "layout.cores_per_executor": "1", "jvm.heap": "4g"}, "4 × ("),
+        ({"jvm.heap": "11g", "layout.executors": "1", "layout.cores_per_executor": "4"}, "driver"),
+        ({"jvm.heap": "1g", "jvm.young": "1g"}, "leaves too little"),
+        ({"jvm.gc": "serial", "jvm.gc_threads": "2"}, "one thread"),
+        ({"layout.cores_per_executor": "2"}, "needs layout.executors"),
+        ({"layout.executors": "4", "layout.cores_per_executor": "4"}, "more than twice"),
+        ({"spark.memory.fraction": "0.99"}, "are safe here"),
+        ({"jvm.gc": "epsilon"}, "no level 'epsilon'"),
+        ({"jvm.young": "a lot"}, "not a number"),
+        ({"spark.task.maxFailures": "1"}, "no knob of the space"),
+    ],
+)
+def test_what_breaks_the_machine_or_the_job_is_refused(levels: dict[str, str], reason: str) -> None:
+    assert reason in (infeasible(WHOLE, levels) or "")
+
+
+def test_the_job_as_it_is_and_a_plain_change_may_be_launched() -> None:
+    assert infeasible(WHOLE, {}) is None
+    assert infeasible(WHOLE, {"jvm.heap": "8g", "spark.sql.shuffle.partitions": "8"}) is None
+
+
+def test_off_heap_memory_counts_where_it_is_used() -> None:
+    text = """
+name: off-heap
+knobs:
+  jvm.heap: {from: 1g, to: 12g}
+  spark.memory.offHeap.size: {from: 1g, to: 12g, special: [0b]}
+  spark.memory.offHeap.enabled: [false, true]
+"""
+    space = parse_space(text, "x.yaml", HOST)
+    both = {"jvm.heap": "8g", "spark.memory.offHeap.size": "8g"}
+    assert infeasible(space, {**both, "spark.memory.offHeap.enabled": "false"}) is None
+    assert "off-heap" in (infeasible(space, {**both, "spark.memory.offHeap.enabled": "true"}) or "")
+
+
+FILE = """\
+name: mine
+spaces: [jvm]
+knobs:
+  spark.sql.shuffle.partitions: {from: cpus, to: 64, first: [8]}
+  spark.sql.adaptive.enabled: [true, false]
+  spark.memory.fraction:
+without: [jvm.pages]
+constraints:
+  - jvm.heap <= 0.25 * mem_total
+"""
+
+
+def test_a_file_begins_with_named_spaces_and_changes_them() -> None:
+    space = parse_space(FILE, "x.yaml", HOST, spark_version="4.0")
+    names = [one.factor for one in space.knobs]
+    assert "jvm.gc" in names
+    assert "jvm.pages" not in names
+    knob = space.knob("spark.sql.shuffle.partitions")
+    assert (*bounds(knob), knob.first) == (4, 200, ("8",))
+    assert space.knob("spark.memory.fraction").default == "0.6"
+    assert space.knob("spark.sql.adaptive.enabled").kind == "choice"
+    assert "constraint jvm.heap" in (infeasible(space, {"jvm.heap": "5g"}) or "")
+    assert infeasible(space, {"jvm.heap": "4g"}) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("spaces: [jvm]", "spaces: [jwm]", "x.yaml:2:10: no space 'jwm'"),
+        ("from: cpus", "from: cpu +", "x.yaml:4:3: 'cpu +': column"),
+        ("first: [8]", "frist: [8]", "unknown key 'frist'"),
+        ("[true, false]", "[true]", "x.yaml:5:3: spark.sql.adaptive.enabled: fewer than two"),
+        ("spark.memory.fraction:", "spark.unheard.of:", "x.yaml:6:3: spark.unheard.of: nothing"),
+        ("spark.memory.fraction:", "jvm.hep:", "x.yaml:6:3: unknown factor 'jvm.hep'"),
+        ("spark.memory.fraction:", "engine: [a, b]", "x.yaml:6:3: engine cannot be set"),
+        ("spark.memory.fraction:", "jvm.gc: {from: 1, to: 2}", "jvm.gc has levels, not a range"),
+        ("without: [jvm.pages]", "without: [jvm.page]", "x.yaml:7:11: no knob 'jvm.page'"),
+        ("jvm.heap <=", "jvm.hep <=", "x.yaml:9:5: unknown name 'jvm.hep'"),
+        ("name: mine", "name: [a", "not YAML"),
+        ("name: mine", "knob: mine", "unknown key 'knob'"),
+    ],
+)
+def test_errors_say_where_and_what(old: str, new: str, message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        parse_space(FILE.replace(old, new), "x.yaml", HOST)
+    assert message in error.value.message
+
+
+def test_a_space_without_knobs_is_an_error() -> None:
+    with pytest.raises(UsageError, match="no knobs"):
+        parse_space("name: empty", "x.yaml", HOST)
+
+
+def test_factors_without_effect_beside_others_are_left_out() -> None:
+    assert isinstance(WHOLE, Space)
+    levels = {"jvm.gc": "serial", "jvm.gc_threads": "2", "cpu.bind": "own"}
+    assert plain(WHOLE, levels) == {"jvm.gc": "serial"}
