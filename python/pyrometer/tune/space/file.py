@@ -109,7 +109,7 @@ def parse_space(
         >>> text = "{name: mine, knobs: {jvm.gc: [g1, parallel], jvm.heap: {from: 1g, to: 2g}}}"
     >>> found = parse_space(text, "mine.yaml", {"mem_total": 8.0 * (1 << 30), "cpus": 4.0})
     >>> [one.factor for one in found.knobs], found.knobs[1].high / (1 << 30)
-        (['jvm.gc', 'jvm.heap'], 2.0)
+    (['jvm.gc', 'jvm.heap'], 2.0)
     """
     document = yaml_file.parse(text, name)
     if not isinstance(document.value, dict):

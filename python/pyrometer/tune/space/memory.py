@@ -20,6 +20,15 @@ LEAST_BESIDE = float(384 << 20)
 """What a JVM takes beside its heap, as Spark reckons it (``spark.executor.memoryOverhead``)."""
 
 
+TAKES = frozenset(
+    {
+        "cgroup.memory", "jvm.heap", "layout.executors", "spark.driver.memory",
+        "spark.executor.memory", "spark.memory.offHeap.enabled", "spark.memory.offHeap.size",
+    }
+)  # fmt: skip
+"""Factors that change how much memory JVMs take or have."""
+
+
 @dataclass(frozen=True)
 class Memory:
     """What the JVMs of a configuration may take in all, in bytes.
@@ -92,7 +101,7 @@ def too_much(configuration: Configuration, facts: Mapping[str, float]) -> str | 
     """Say why a configuration does not fit into the machine; ``None`` where it does.
 
     Where neither the machine's memory nor a limit is known, nothing is known to fit, and nothing
-    is refused for it.
+    is refused for it. What changes no memory takes what the job takes, which runs.
 
     Examples
     --------
@@ -101,6 +110,8 @@ def too_much(configuration: Configuration, facts: Mapping[str, float]) -> str | 
     >>> too_much({"jvm.heap": "2g"}, {"mem_total": 4.0 * (1 << 30)}) is None
     True
     """
+    if not TAKES & configuration.keys():
+        return None
     limits = [facts["mem_total"]] if "mem_total" in facts else []
     group = number_or_text(configuration.get("cgroup.memory", ""))
     limits += [group] if isinstance(group, float) else []
@@ -111,10 +122,10 @@ def too_much(configuration: Configuration, facts: Mapping[str, float]) -> str | 
         return None
     off = f" + {binary(found.off_heap)} off-heap" if found.off_heap else ""
     driver = f" + {binary(found.driver)} of the driver" if found.driver else ""
-    return (
-        f"{found.jvms} × ({binary(found.heap)} heap{off} + {binary(found.beside)} beside it)"
-        f"{driver} = {binary(found.total)}, but JVMs may have {binary(MOST * whole)} of {binary(whole)}"
-    )
+    parts = f"{binary(found.heap)} heap{off} + {binary(found.beside)} beside it"
+    allowed = f"{binary(MOST * whole)} of {binary(whole)}"
+    total = binary(found.total)
+    return f"{found.jvms} × ({parts}){driver} = {total}, but JVMs may have {allowed}"
 
 
 def _beside(heap: float) -> float:

@@ -1,0 +1,113 @@
+"""Configurations to choose from: changes of good ones, what experience says, and new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from pyrometer.core.errors import UsageError
+from pyrometer.tune.space.cube import UNSET, choices, draw, key, near, plain
+from pyrometer.tune.space.feasible import infeasible
+from pyrometer.tune.space.space import Configuration, Space
+
+MUTATIONS = 120
+CROSSED = 40
+DRAWN = 60
+FEWEST_CHANGED = 0.35
+"""Chance that a further knob is changed, after the first."""
+
+
+def candidates(
+    space: Space,
+    good: Sequence[Configuration],
+    active: Sequence[str],
+    known: Iterable[str],
+    rng: np.random.Generator,
+) -> list[dict[str, str]]:
+    """Make configurations that may be launched and are not known yet.
+
+    Parameters
+    ----------
+    good : sequence of mapping
+        The incumbent and what comes near it, the best first; may be empty.
+    active : sequence of str
+        Factors that do something: all others stay as the first of the good ones has them.
+    known : iterable of str
+        Keys of configurations not to give.
+    """
+    seen, found = set(known), []
+    for one in _proposed(space, list(good) or [{}], list(active), rng):
+        name = key(one)
+        if name not in seen and infeasible(space, one) is None:
+            seen.add(name)
+            found.append(one)
+    return found
+
+
+def first_levels(space: Space, active: Sequence[str]) -> dict[str, str]:
+    """Give what experience tries first, of every knob that has such a level."""
+    return {one.factor: one.first[0] for one in space.knobs if one.first and one.factor in active}
+
+
+def feasible_part(space: Space, wanted: Configuration) -> dict[str, str]:
+    """Take levels in the order of the space as long as all of them may be launched together."""
+    found: dict[str, str] = {}
+    for factor, level in wanted.items():
+        more = plain(space, {**found, factor: level})
+        if infeasible(space, more) is None:
+            found = more
+    return found
+
+
+def _proposed(
+    space: Space, good: list[Configuration], active: list[str], rng: np.random.Generator
+) -> Iterator[dict[str, str]]:
+    best = good[0]
+    yield from _single_steps(space, best, active)
+    for at in range(MUTATIONS if active else 0):
+        base = good[0] if at % 2 else good[int(rng.integers(len(good)))]
+        number = 1
+        while number < len(active) and rng.random() < FEWEST_CHANGED:
+            number += 1
+        changed = rng.choice(len(active), number, replace=False)
+        step = 0.1 if at % 3 else 0.3
+        yield near(space, base, rng, [active[one] for one in changed], step)
+    for _ in range(CROSSED if len(good) > 1 else 0):
+        one, other = (good[int(at)] for at in rng.choice(len(good), 2, replace=False))
+        yield plain(space, _crossed(one, other, rng))
+    for _ in range(DRAWN):
+        try:
+            fresh = draw(space, rng)
+        except UsageError:
+            return
+        yield plain(space, _merged(fresh, best, active))
+
+
+def _single_steps(
+    space: Space, best: Configuration, active: Sequence[str]
+) -> Iterator[dict[str, str]]:
+    """Put each knob to the levels that experience names, to each other choice, and back."""
+    for one in space.knobs:
+        if one.factor not in active:
+            continue
+        levels = dict.fromkeys([*one.first, *(choices(one) if one.kind == "choice" else ())])
+        for level in levels:
+            if level != UNSET:
+                yield plain(space, {**best, one.factor: level})
+        if one.factor in best:
+            yield plain(space, {name: x for name, x in best.items() if name != one.factor})
+
+
+def _crossed(one: Configuration, other: Configuration, rng: np.random.Generator) -> dict[str, str]:
+    found = {}
+    for name in dict.fromkeys([*one, *other]):
+        source: Mapping[str, str] = one if rng.random() < 0.5 else other
+        if name in source:
+            found[name] = source[name]
+    return found
+
+
+def _merged(fresh: Configuration, best: Configuration, active: Sequence[str]) -> dict[str, str]:
+    kept = {name: level for name, level in best.items() if name not in active}
+    return {**kept, **{name: level for name, level in fresh.items() if name in active}}

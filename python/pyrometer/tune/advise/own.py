@@ -1,0 +1,420 @@
+"""Our engine: what it cannot borrow is noise, blocks, censoring, fidelities, and what is known.
+
+A block is planned from what earlier blocks showed and from nothing else, with a generator of its
+own: told the same observations, an engine made anew plans the same block and goes on within it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from pyrometer.core.estimate import LEVEL
+from pyrometer.statistics.two import MARGIN
+from pyrometer.tune.advise.acquire import expected_cost, expected_improvement
+from pyrometer.tune.advise.adviser import FULL, Incumbent, Observation, Suggestion
+from pyrometer.tune.advise.candidates import candidates, feasible_part, first_levels
+from pyrometer.tune.advise.fidelity import FidelityRank, spearman
+from pyrometer.tune.advise.history import History, ranks
+from pyrometer.tune.advise.race import standing
+from pyrometer.tune.advise.screening import Screened, plackett_burman, screen
+from pyrometer.tune.advise.surrogate import Surrogate
+from pyrometer.tune.space.cube import columns, decode, encode, features, key
+from pyrometer.tune.space.space import Configuration, Space
+
+LIMIT = 1.35
+"""Trials are stopped at this multiple of the incumbent's time: worse ones need not be known."""
+
+FIRST_LIMIT = 2.0
+"""The same over the baseline, in a first block and in screenings, which are to see effects."""
+
+CHEAP = 0.4
+"""Largest share of a full run that a fidelity may cost to be worth its errors."""
+
+SCREENING = 0.3
+"""Largest part of the budget that goes into screening."""
+
+FEWEST_KNOBS = 5
+"""Below it nothing is screened."""
+
+ALIKE = 0.5
+"""Correlation with the full run from which on a cheap fidelity is used for choosing."""
+
+RUNS = 500.0
+"""How many runs of the job a gain is for, unless somebody knows better."""
+
+SMALLEST, LARGEST = 4, 8
+"""Trials of a block."""
+
+CLOSE = 0.2
+"""Chance of being better from which on a challenger runs again beside the incumbent."""
+
+
+class Own:
+    """Screening, a surrogate with blocks and censoring, racing; see docs/explanation/tuning.md."""
+
+    def __init__(
+        self,
+        space: Space,
+        *,
+        seed: int = 0,
+        budget: float = 25.0,
+        fidelities: Mapping[str, float] | None = None,
+        ideas: Sequence[Configuration] = (),
+        expected: Iterable[str] = (),
+        margin: float = MARGIN,
+        runs: float = RUNS,
+        timed: bool = True,
+    ) -> None:
+        """Make an engine.
+
+        Parameters
+        ----------
+        space : Space
+            What may be tried.
+        seed : int
+            Of everything that is drawn.
+        budget : float
+            Full runs that may be spent on choosing; it sets the size of blocks.
+        fidelities : mapping of str to float, optional
+            Cheap stand-ins that the caller offers, with their cost as a share of a full run.
+        ideas : sequence of mapping
+            Configurations to try first, the best guess in front: remedies of findings, winners of
+            similar jobs.
+        expected : iterable of str
+            Factors that findings say will have an effect.
+        margin : float
+            Relative difference that counts as none.
+        runs : float
+            How many runs of the job the gain is for: a trial has to be worth its cost over them.
+        timed : bool
+            Whether the objective is the time of a trial, so that it can be cut short.
+        """
+        self._space, self._seed, self._budget = space, seed, budget
+        self._fidelities = dict(sorted((fidelities or {}).items(), key=lambda one: one[1]))
+        self._ideas = [feasible_part(space, one) for one in ideas]
+        factors = [one.factor for one in space.knobs]
+        named = set(expected) | {name for one in ideas for name in one}
+        self._expected = [name in named for name in factors]
+        self._margin, self._runs, self._timed = margin, runs, timed
+        self._history = History()
+        self._plans: dict[int, list[Suggestion]] = {}
+        self._issued: dict[int, set[int]] = {}
+        self._size = int(np.clip(round(budget / 4), SMALLEST, LARGEST))
+
+    def ask(self) -> Suggestion | None:
+        """Give the next trial; ``None``: nothing that is worth its cost is left."""
+        last = self._history.last_block()
+        for block in (0,) if last is None else (last, last + 1):
+            plan = self._planned(block)
+            open_ = self._open(block, plan)
+            issued = self._issued.setdefault(block, set())
+            for at in [one for one in open_ if one not in issued] or open_:
+                issued.add(at)
+                one = plan[at]
+                return one if one.limit is not None else replace(one, limit=self._first_limit(one))
+        return None
+
+    def tell(self, seen: Observation) -> None:
+        """Take in what a trial showed; of earlier work, with a block below 0."""
+        self._history.seen.append(seen)
+        for block in [one for one in self._plans if one > seen.block]:
+            del self._plans[block]
+            self._issued.pop(block, None)
+
+    def best(self) -> Incumbent | None:
+        """Give the incumbent; ``None`` before there is one."""
+        return self._best(self._history)
+
+    def screened(self) -> list[Screened]:
+        """Give what the screening showed, the largest effect first; empty before it has ended."""
+        return self._screened(self._history)
+
+    def fidelities(self) -> list[FidelityRank]:
+        """Give how well each cheap fidelity ranks what also ran in full."""
+        return [
+            FidelityRank(name, share, spearman(*ranks(self._history, name)))
+            for name, share in self._fidelities.items()
+        ]
+
+    # Plans
+
+    def _planned(self, block: int) -> list[Suggestion]:
+        if block not in self._plans:
+            rng = np.random.default_rng([self._seed, block])
+            self._plans[block] = self._plan(block, self._history.before(block), rng)
+        return self._plans[block]
+
+    def _open(self, block: int, plan: Sequence[Suggestion]) -> list[int]:
+        """Give the places of trials of a plan that have not been told yet."""
+        told = [
+            (key(one.configuration), one.fidelity)
+            for one in self._history.seen
+            if one.block == block
+        ]
+        open_ = []
+        for at, one in enumerate(plan):
+            name = (key(one.configuration), one.fidelity)
+            if name in told:
+                told.remove(name)
+            else:
+                open_.append(at)
+        return open_
+
+    def _plan(self, block: int, history: History, rng: np.random.Generator) -> list[Suggestion]:
+        cheap = self._screening()
+        if block == 0 and cheap is not None:
+            return self._screening_plan(cheap, rng)
+        if not history.values({}):
+            return self._first_plan(block, history, rng)
+        return self._next_plan(block, history, rng)
+
+    def _screening(self) -> str | None:
+        """Name the fidelity to screen on; ``None`` where it is not worth it."""
+        trials = len(plackett_burman(len(self._space.knobs)))
+        for name, share in self._fidelities.items():
+            if share <= CHEAP and share * trials <= SCREENING * self._budget:
+                return name if len(self._space.knobs) >= FEWEST_KNOBS else None
+        return None
+
+    def _screening_plan(self, fidelity: str, rng: np.random.Generator) -> list[Suggestion]:
+        changed = self._changed()
+        design = plackett_burman(len(changed))
+        wanted = [
+            {name: changed[name] for name, sign in zip(changed, row, strict=True) if sign > 0}
+            for row in design
+        ]
+        rows = [feasible_part(self._space, _shuffled(one, rng)) for one in wanted]
+        return [
+            Suggestion(one, fidelity, 0, why="screening" if one else "baseline")
+            for one in _ordered(rows, rng)
+        ]
+
+    def _changed(self) -> dict[str, str]:
+        """Give another level of each knob: experience's first, else one far from the default."""
+        found = first_levels(self._space, [one.factor for one in self._space.knobs])
+        start = encode(self._space, {})
+        for at, one in enumerate(self._space.knobs):
+            if one.factor in found:
+                continue
+            for place in (0.9, 0.1) if start[at] < 0.5 else (0.1, 0.9):
+                point = start.copy()
+                point[at] = place
+                level = decode(self._space, point).get(one.factor)
+                if level is not None:
+                    found[one.factor] = level
+                    break
+        return {one.factor: found[one.factor] for one in self._space.knobs if one.factor in found}
+
+    def _first_plan(
+        self, block: int, history: History, rng: np.random.Generator
+    ) -> list[Suggestion]:
+        """Begin: the baseline, what is suggested, and halves of what experience tries first."""
+        active = self._active(history)
+        first = first_levels(self._space, active)
+        wanted: list[tuple[Configuration, str]] = [(one, "suggested") for one in self._ideas]
+        if history.seen and (found := self._surrogate(history)) is not None:
+            wanted += [(one, "from earlier trials") for one in self._believed(found, history, rng)]
+        wanted.append((feasible_part(self._space, first), "all first guesses"))
+        changed = {**self._changed(), **first}
+        names = [name for name in changed if name in active]
+        for row in plackett_burman(max(len(names), 3))[:, : len(names)]:
+            half = {n: changed[n] for n, sign in zip(names, row, strict=True) if sign > 0}
+            part = feasible_part(self._space, _shuffled(half, rng))
+            wanted.append((part, "half of the first guesses"))
+        chosen, taken = [Suggestion({}, FULL, block, why="baseline")], {""}
+        for one, why in wanted:
+            if key(one) not in taken and len(chosen) < self._size:
+                taken.add(key(one))
+                chosen.append(Suggestion(dict(one), FULL, block, why=why))
+        return [chosen[0], *(chosen[at + 1] for at in rng.permutation(len(chosen) - 1))]
+
+    def _believed(
+        self, found: Surrogate, history: History, rng: np.random.Generator
+    ) -> list[dict[str, str]]:
+        """Give what earlier work would choose, before anything ran here."""
+        pool = [one for one in history.finished().values() if key(one)]
+        pool += candidates(self._space, pool or [{}], self._active(history), [""], rng)
+        base = features(self._space, [{}])[0]
+        belief = found.differences(features(self._space, pool), base)
+        order = np.argsort(belief.mean + 0.5 * belief.sd)
+        return [pool[int(at)] for at in order[: max(1, self._size // 2)]]
+
+    def _next_plan(
+        self, block: int, history: History, rng: np.random.Generator
+    ) -> list[Suggestion]:
+        found, best = self._surrogate(history), self._best(history)
+        if found is None or best is None:
+            return []
+        active = self._active(history)
+        fidelity = self._fidelity(found, history, block)
+        share = 1.0 if fidelity == FULL else self._fidelities[fidelity]
+        good = self._good(found, history, best.configuration)
+        pool = candidates(self._space, good, active, history.known(), rng)
+        base = features(self._space, [best.configuration])[0]
+        again = [{}, best.configuration] if best.configuration else [{}]
+        why = ["baseline", "incumbent again"]
+        if fidelity == FULL:
+            challenger = self._challenger(found, history, best.configuration)
+            if challenger is not None:
+                again.append(challenger)
+                why.append("challenger again")
+        number = max(2, self._size - len(again))
+        if fidelity != FULL:
+            number = min(2 * number, round(number / share))
+        fresh = self._worthy(found, pool, base, number, share, block)
+        if not fresh:
+            return []
+        limit = self._limit(history, best.configuration) if fidelity == FULL else None
+        plan = [
+            Suggestion(dict(one), fidelity, block, why=text)
+            for one, text in zip(again, why[: len(again)], strict=True)
+        ]
+        plan += [Suggestion(dict(one), fidelity, block, limit, text) for one, text in fresh]
+        return [plan[int(at)] for at in rng.permutation(len(plan))]
+
+    def _worthy(
+        self,
+        found: Surrogate,
+        pool: Sequence[dict[str, str]],
+        base: NDArray[np.float64],
+        number: int,
+        share: float,
+        block: int,
+    ) -> list[tuple[dict[str, str], str]]:
+        """Choose the trials whose expected gain, by their cost, is largest, one after another."""
+        if not pool:
+            return []
+        table = features(self._space, pool)
+        chosen: list[tuple[dict[str, str], str]] = []
+        left = list(range(len(pool)))
+        dear = {one.factor for one in self._space.knobs if one.dear}
+        for _ in range(min(number, len(pool))):
+            belief = found.differences(table[left], base)
+            gain = expected_improvement(belief)
+            cost = share * expected_cost(belief, LIMIT)
+            cost = cost + np.array([1.0 * bool(dear & pool[at].keys()) for at in left])
+            if not chosen and float((gain * self._runs / cost).max()) < 1:
+                return []
+            at = int(np.argmax(gain / cost))
+            chosen.append((pool[left[at]], f"expected gain {100 * gain[at]:.1f} %"))
+            found = found.with_believed(table[left[at]], block)
+            left.pop(at)
+        return chosen
+
+    # Beliefs
+
+    def _surrogate(self, history: History) -> Surrogate | None:
+        trials = history.trials(self._space)
+        if trials is None:
+            return None
+        return Surrogate(columns(self._space), trials, self._expected)
+
+    def _best(self, history: History) -> Incumbent | None:
+        own = History(one for one in history.seen if one.block >= 0)
+        pool = list(own.finished().values())
+        found = self._surrogate(history) if pool else None
+        if found is None:
+            return None
+        base = features(self._space, [{}])[0]
+        belief = found.differences(features(self._space, pool), base)
+        stand = [
+            int(at)
+            for at in np.argsort(belief.mean)
+            if not pool[at] or standing(own.differences(pool[at], {})) != "behind"
+        ]
+        if not stand:
+            return None
+        at = stand[0]
+        count = len(own.values(pool[at]))
+        if not pool[at]:
+            return Incumbent({}, (0.0, 0.0, 0.0), count)
+        half = float(stats.norm.ppf((1 + LEVEL) / 2)) * float(belief.sd[at])
+        middle = float(belief.mean[at])
+        change = (math.expm1(middle), math.expm1(middle - half), math.expm1(middle + half))
+        return Incumbent(pool[at], change, count)
+
+    def _challenger(
+        self, found: Surrogate, history: History, best: Configuration
+    ) -> dict[str, str] | None:
+        pool = [
+            one
+            for name, one in history.finished().items()
+            if name not in (key(best), "") and name in history.known()
+        ]
+        if not pool:
+            return None
+        belief = found.differences(features(self._space, pool), features(self._space, [best])[0])
+        chance = stats.norm.cdf(-belief.mean / belief.sd)
+        for at in np.argsort(-chance):
+            if chance[at] < CLOSE:
+                return None
+            if standing(history.differences(pool[at], best)) != "behind":
+                return pool[at]
+        return None
+
+    def _good(
+        self, found: Surrogate, history: History, best: Configuration
+    ) -> list[dict[str, str]]:
+        pool = list(history.finished().values())
+        belief = found.differences(features(self._space, pool), features(self._space, [best])[0])
+        order = [pool[int(at)] for at in np.argsort(belief.mean)[:4]]
+        return [dict(best), *(one for one in order if key(one) != key(best))]
+
+    def _active(self, history: History) -> list[str]:
+        """Name the factors that screening leaves: those that are not inert, or are expected."""
+        every = [one.factor for one in self._space.knobs]
+        inert = {one.factor for one in self._screened(history) if one.inert}
+        wanted = dict(zip(every, self._expected, strict=True))
+        active = [name for name in every if name not in inert or wanted[name]]
+        return active or every
+
+    def _screened(self, history: History) -> list[Screened]:
+        cheap = self._screening()
+        if cheap is None:
+            return []
+        seen = [
+            one
+            for one in history.seen
+            if one.block == 0 and one.fidelity == cheap and one.value and not one.failed
+        ]
+        values = [math.log(one.value) for one in seen if one.value]
+        return screen([one.configuration for one in seen], values, self._changed(), self._margin)
+
+    def _fidelity(self, found: Surrogate, history: History, block: int) -> str:
+        """Choose between the full run and a stand-in that ranks well, in turns."""
+        last = {one.fidelity for one in history.seen if one.block == block - 1}
+        for name, share in self._fidelities.items():
+            alike = found.parameters.correlation >= ALIKE
+            if share <= CHEAP and alike and name not in last and FULL in last:
+                return name
+        return FULL
+
+    def _first_limit(self, one: Suggestion) -> float | None:
+        """Give the time after which a trial is stopped, by its baseline."""
+        baseline = self._history.typical({}, one.fidelity)
+        if not self._timed or not one.configuration or baseline is None:
+            return None
+        return FIRST_LIMIT * baseline
+
+    def _limit(self, history: History, best: Configuration) -> float | None:
+        """Give the time after which new trials of a block are stopped, by the incumbent's."""
+        known = [history.typical({}), history.typical(best)]
+        return LIMIT * min(one for one in known if one is not None) if self._timed else None
+
+
+def _shuffled(one: Mapping[str, str], rng: np.random.Generator) -> dict[str, str]:
+    names = list(one)
+    return {names[int(at)]: one[names[int(at)]] for at in rng.permutation(len(names))}
+
+
+def _ordered(rows: Sequence[dict[str, str]], rng: np.random.Generator) -> list[dict[str, str]]:
+    """Put the baseline first, by which the others are stopped, and all else in random order."""
+    changed = [one for one in rows if one]
+    unchanged = [one for one in rows if not one] or [{}]
+    return [unchanged[0], *(changed[int(at)] for at in rng.permutation(len(changed)))]
