@@ -12,7 +12,9 @@ Array = NDArray[np.float64]
 
 
 def expected_improvement(belief: Belief) -> Array:
-    """Give the expected fall of the log value below the incumbent's (Močkus 1975; Jones et al. 1998).
+    """Give the expected fall of the log value below the incumbent's.
+
+    Močkus (1975); Jones, Schonlau and Welch (1998).
 
     Examples
     --------
@@ -27,7 +29,7 @@ def expected_improvement(belief: Belief) -> Array:
 
 
 def expected_cost(belief: Belief, limit: float) -> Array:
-    """Give the cost of trials over the incumbent's, where each is stopped at `limit` times the incumbent.
+    """Give the cost of trials that are stopped at `limit` times the incumbent, over its cost.
 
     The mean of a log-normal time that is cut (Snoek et al. 2012 divide by the expected duration).
 

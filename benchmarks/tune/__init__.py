@@ -1,0 +1,1 @@
+"""Engines of tuning compared on replayed tables and invented surfaces: no Spark, no launch."""
