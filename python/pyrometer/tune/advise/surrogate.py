@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -174,6 +174,41 @@ class Surrogate:
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         drawn: Array = mean + rng.standard_normal((number, len(values))) @ root.T
         return drawn
+
+    @property
+    def features(self) -> Array:
+        """Describe the trials that it was fitted to."""
+        return self._trials.features
+
+    @property
+    def knobs(self) -> int:
+        """How many knobs there are."""
+        return self._size
+
+    def kernels(self, one: Array, other: Array) -> Array:
+        """Give the covariance of each knob's part between features, for a variance of 1."""
+        return self._knob_parts(one, other)
+
+    def averages(self, known: Array, among: Array) -> tuple[Array, Array]:
+        """Believe averages of the function, by what they have in common with each other.
+
+        Parameters
+        ----------
+        known : array
+            By knob, trial and average: the mean of :meth:`kernels` between the two.
+        among : array
+            The same between averages.
+
+        Returns
+        -------
+        tuple of arrays
+            Means, which have an unknown constant in common, and covariances.
+        """
+        found = replace(self.parameters, own=0.0)
+        cross = self._joined(known, found)
+        cross = np.where((self._trials.fidelities != 0)[:, None], found.correlation * cross, cross)
+        solved = linalg.solve_triangular(self._chol, cross, lower=True)
+        return solved.T @ self._white, self._joined(among, found) - solved.T @ solved
 
     def with_believed(self, features: Array, block: int) -> Surrogate:
         """Take a trial in that shows just what is believed: for choosing several at once."""

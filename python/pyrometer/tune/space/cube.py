@@ -69,7 +69,8 @@ def decode(space: Space, point: Sequence[float] | Array) -> dict[str, str]:
     ({'spark.sql.shuffle.partitions': '10'}, {})
     """
     found = {
-        one.factor: _level(one, float(place)) for one, place in zip(space.knobs, point, strict=True)
+        one.factor: level_at(one, float(place))
+        for one, place in zip(space.knobs, point, strict=True)
     }
     return plain(space, {name: text for name, text in found.items() if text != UNSET})
 
@@ -181,7 +182,14 @@ def _coordinate(knob: Knob, text: str | None) -> float:
     return share + (1 - share) * _scaled(knob, text)
 
 
-def _level(knob: Knob, place: float) -> str:
+def level_at(knob: Knob, place: float) -> str:
+    """Give the level at a coordinate; :data:`UNSET` where the factor is left out.
+
+    Examples
+    --------
+    >>> level_at(Knob("jvm.gc", "choice", levels=("g1", "parallel"), default="g1"), 0.9)
+    'parallel'
+    """
     place = min(max(place, 0.0), 1.0)
     if knob.kind == "choice":
         levels = choices(knob)
