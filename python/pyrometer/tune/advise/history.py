@@ -14,12 +14,18 @@ from pyrometer.tune.advise.surrogate import Trials
 from pyrometer.tune.space.cube import features, key
 from pyrometer.tune.space.space import Configuration, Space
 
+EARLIER = "earlier:"
+"""Earlier work is taken for a fidelity of its own: another machine or size, and as such alike."""
+
 FAILED_COST = math.log(2)
 """A trial that came to nothing is taken for one that is at least twice the baseline."""
 
 
 class History:
-    """Observations in the order in which they were told."""
+    """Observations in the order in which they were told; earlier work has blocks below 0.
+
+    What is asked of configurations is about this tuning alone, but for :meth:`earlier`.
+    """
 
     def __init__(self, seen: Iterable[Observation] = ()) -> None:
         """Begin with some."""
@@ -28,6 +34,10 @@ class History:
     def before(self, block: int) -> History:
         """Leave out what was seen in this block and later ones."""
         return History(one for one in self.seen if one.block < block)
+
+    @property
+    def _own(self) -> list[Observation]:
+        return [one for one in self.seen if one.block >= 0]
 
     def last_block(self) -> int | None:
         """Give the largest number of a block of this tuning; earlier work has numbers below 0."""
@@ -38,7 +48,7 @@ class History:
         name = key(configuration)
         return [
             one.value
-            for one in self.seen
+            for one in self._own
             if one.fidelity == fidelity
             and not one.censored
             and one.failed is None
@@ -48,7 +58,7 @@ class History:
 
     def known(self) -> set[str]:
         """Give the keys of everything that was tried, at whatever fidelity, in this tuning."""
-        return {key(one.configuration) for one in self.seen if one.block >= 0}
+        return {key(one.configuration) for one in self._own}
 
     def failed(self) -> set[str]:
         """Give the keys of what came to nothing at least once."""
@@ -59,12 +69,21 @@ class History:
         bad = self.failed()
         return {
             key(one.configuration): dict(one.configuration)
-            for one in self.seen
+            for one in self._own
             if one.fidelity == fidelity
             and one.value is not None
             and not one.censored
             and key(one.configuration) not in bad
         }
+
+    def earlier(self) -> list[dict[str, str]]:
+        """Give the configurations of earlier work that finished, each once."""
+        found = {
+            key(one.configuration): dict(one.configuration)
+            for one in self.seen
+            if one.block < 0 and one.failed is None
+        }
+        return list(found.values())
 
     def typical(self, configuration: Configuration, fidelity: str = FULL) -> float | None:
         """Give the geometric mean of what a configuration reached; ``None`` without any."""
@@ -83,7 +102,7 @@ class History:
 
     def _by_block(self, configuration: Configuration, fidelity: str) -> dict[int, list[float]]:
         name, found = key(configuration), dict[int, list[float]]()
-        for one in self.seen:
+        for one in self._own:
             if one.value is None or one.censored or one.failed:
                 continue
             if one.fidelity == fidelity and key(one.configuration) == name:
@@ -109,7 +128,8 @@ class History:
             if value is None or value <= 0:
                 continue
             canary = math.log(one.canary) if one.canary else 0.0
-            number = numbers.setdefault(one.fidelity, len(numbers))
+            fidelity = one.fidelity if one.block >= 0 else EARLIER + one.fidelity
+            number = numbers.setdefault(fidelity, len(numbers))
             rows.append((math.log(value), censored, one.block, number, canary))
             configurations.append(one.configuration)
         if not any(not row[1] for row in rows):

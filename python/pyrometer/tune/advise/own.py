@@ -24,7 +24,8 @@ from pyrometer.tune.advise.history import History, ranks
 from pyrometer.tune.advise.race import standing
 from pyrometer.tune.advise.screening import Screened, plackett_burman, screen
 from pyrometer.tune.advise.surrogate import Surrogate
-from pyrometer.tune.space.cube import columns, decode, encode, features, key
+from pyrometer.tune.space.cube import columns, decode, encode, features, key, plain
+from pyrometer.tune.space.feasible import infeasible
 from pyrometer.tune.space.space import Configuration, Space
 
 LIMIT = 1.35
@@ -238,7 +239,8 @@ class Own:
         self, found: Surrogate, history: History, rng: np.random.Generator
     ) -> list[dict[str, str]]:
         """Give what earlier work would choose, before anything ran here."""
-        pool = [one for one in history.finished().values() if key(one)]
+        pool = [plain(self._space, one) for one in history.earlier()]
+        pool = [one for one in pool if one and infeasible(self._space, one) is None]
         pool += candidates(self._space, pool or [{}], self._active(history), [""], rng)
         base = features(self._space, [{}])[0]
         belief = found.differences(features(self._space, pool), base)
@@ -316,8 +318,7 @@ class Own:
         return Surrogate(columns(self._space), trials, self._expected)
 
     def _best(self, history: History) -> Incumbent | None:
-        own = History(one for one in history.seen if one.block >= 0)
-        pool = list(own.finished().values())
+        pool = list(history.finished().values())
         found = self._surrogate(history) if pool else None
         if found is None:
             return None
@@ -326,12 +327,12 @@ class Own:
         stand = [
             int(at)
             for at in np.argsort(belief.mean)
-            if not pool[at] or standing(own.differences(pool[at], {})) != "behind"
+            if not pool[at] or standing(history.differences(pool[at], {})) != "behind"
         ]
         if not stand:
             return None
         at = stand[0]
-        count = len(own.values(pool[at]))
+        count = len(history.values(pool[at]))
         if not pool[at]:
             return Incumbent({}, (0.0, 0.0, 0.0), count)
         half = float(stats.norm.ppf((1 + LEVEL) / 2)) * float(belief.sd[at])
@@ -342,11 +343,7 @@ class Own:
     def _challenger(
         self, found: Surrogate, history: History, best: Configuration
     ) -> dict[str, str] | None:
-        pool = [
-            one
-            for name, one in history.finished().items()
-            if name not in (key(best), "") and name in history.known()
-        ]
+        pool = [one for name, one in history.finished().items() if name not in (key(best), "")]
         if not pool:
             return None
         belief = found.differences(features(self._space, pool), features(self._space, [best])[0])
