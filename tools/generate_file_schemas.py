@@ -13,11 +13,13 @@ from pydantic import BaseModel
 
 from pyrometer.experiments.plan.file import Experiment
 from pyrometer.experiments.studies.plan import Study
+from pyrometer.tune.space.file import SpaceFile
 from pyrometer.workloads.custom.workload_file import WorkloadFile
 
 ROOT = Path(__file__).resolve().parent.parent
 MODELS: dict[str, type[BaseModel]] = {
     "experiment": Experiment,
+    "space": SpaceFile,
     "study": Study,
     "workload": WorkloadFile,
 }

@@ -27,7 +27,7 @@ TAGS = (
     "merge",
     "map",
 )
-YAML = ("experiment", "study", "workload", "yaml")
+YAML = ("experiment", "space", "study", "workload", "yaml")
 LINES = ("iterations", "journal")
 Path = tuple[str | int, ...]
 # In C where that is there: what makes documents is not what is to be covered.

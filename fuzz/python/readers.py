@@ -17,11 +17,21 @@ from pyrometer.store.iteration_lines import read_iterations
 from pyrometer.store.manifest import read_manifest
 from pyrometer.store.ping_lines import read_pings
 from pyrometer.trial.yaml_file import parse
+from pyrometer.tune.space.file import parse_space
 from pyrometer.workloads.custom.workload_file import conf, prepared, read, variants
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 EXPERIMENTS = ("jdks", "reclaim-sort", "tpch-all-q01")
+MACHINE = {"mem_total": float(8 << 30), "cpus": 4.0}
+SPACE = b"""name: mine
+spaces: [jvm]
+knobs:
+  spark.sql.shuffle.partitions: {from: cpus, to: 64, first: [8]}
+  spark.x: [true, false]
+without: [jvm.gc]
+constraints: ["jvm.heap <= 0.25 * mem_total"]
+"""
 RUNNING = b"""{"schema": "pyrometer/manifest/1", "schema_version": 1, "run_id": "1",
  "created_wall_ns": 1, "pyrometer_version": "0.1.0", "workload": {}, "profile": "light",
  "host": {}}"""
@@ -49,6 +59,7 @@ class Readers:
             "manifest": self._manifest,
             "pings": lambda data: read_pings([self._file("plugin-executor-1-1.ndjson", data)]),
             "plan": lambda data: (self._file("experiment.json", data), read_plan(self.folder)),
+            "space": lambda data: parse_space(data.decode("utf-8", "replace"), "x.yaml", MACHINE),
             "study": lambda data: read_study(str(self._file("study.yaml", data))),
             "workload": self._workload,
             "yaml": lambda data: parse(data.decode("utf-8", "replace"), "x.yaml"),
@@ -109,6 +120,7 @@ def seeds() -> dict[str, list[bytes]]:
             b'{"k":"ping","sent_mono_ns":1,"driver_mono_ns":-9,"received_mono_ns":2}\n'
         ],
         "plan": [(EXAMPLES / "join" / "experiment.json").read_bytes()],
+        "space": [SPACE],
         "study": [(ROOT / "studies" / "jdks.yaml").read_bytes()],
         "workload": [path.read_bytes() for path in apps],
         "yaml": [b"a: [1, ~, 'x']\nb:\n  - {c: d}\n  - |\n    text\n", b"? a\n: !!str 3\n"],
