@@ -7,13 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from pyrometer.core.errors import UsageError
-from pyrometer.tune.space.cube import UNSET, choices, draw, key, near, plain
+from pyrometer.tune.space.cube import UNSET, choices, decode, draw, encode, key, near, plain
 from pyrometer.tune.space.feasible import infeasible
 from pyrometer.tune.space.space import Configuration, Space
 
 MUTATIONS = 120
 CROSSED = 40
 DRAWN = 60
+GRID = 12
+"""Levels of a range, where one knob is tried over all of it."""
+
 FEWEST_CHANGED = 0.35
 """Chance that a further knob is changed, after the first."""
 
@@ -43,6 +46,25 @@ def candidates(
             seen.add(name)
             found.append(one)
     return found
+
+
+def neighbours(
+    space: Space, configuration: Configuration, active: Sequence[str]
+) -> list[dict[str, str]]:
+    """Give configurations that differ in one knob, over its whole range; unchecked."""
+    point = encode(space, configuration)
+    found = {}
+    for at, one in enumerate(space.knobs):
+        if one.factor not in active:
+            continue
+        count = len(choices(one)) if one.kind == "choice" else GRID
+        for place in range(count):
+            moved = point.copy()
+            moved[at] = (place + 0.5) / count
+            other = decode(space, moved)
+            found[key(other)] = other
+    found.pop(key(configuration), None)
+    return list(found.values())
 
 
 def first_levels(space: Space, active: Sequence[str]) -> dict[str, str]:

@@ -11,20 +11,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from pyrometer.core.estimate import LEVEL
 from pyrometer.statistics.two import MARGIN
-from pyrometer.tune.advise.acquire import expected_cost, expected_improvement
 from pyrometer.tune.advise.adviser import FULL, Incumbent, Observation, Suggestion
 from pyrometer.tune.advise.candidates import candidates, feasible_part, first_levels
+from pyrometer.tune.advise.choose import choose, polished
+from pyrometer.tune.advise.designs import changed_levels, half_rows, screening_rows
 from pyrometer.tune.advise.fidelity import FidelityRank, spearman
 from pyrometer.tune.advise.history import History, ranks
 from pyrometer.tune.advise.race import standing
 from pyrometer.tune.advise.screening import Screened, plackett_burman, screen
 from pyrometer.tune.advise.surrogate import Surrogate
-from pyrometer.tune.space.cube import columns, decode, encode, features, key, plain
+from pyrometer.tune.space.cube import columns, features, key, plain
 from pyrometer.tune.space.feasible import infeasible
 from pyrometer.tune.space.space import Configuration, Space
 
@@ -184,33 +184,10 @@ class Own:
         return None
 
     def _screening_plan(self, fidelity: str, rng: np.random.Generator) -> list[Suggestion]:
-        changed = self._changed()
-        design = plackett_burman(len(changed))
-        wanted = [
-            {name: changed[name] for name, sign in zip(changed, row, strict=True) if sign > 0}
-            for row in design
-        ]
-        rows = [feasible_part(self._space, _shuffled(one, rng)) for one in wanted]
+        rows = screening_rows(self._space, changed_levels(self._space), rng)
         return [
-            Suggestion(one, fidelity, 0, why="screening" if one else "baseline")
-            for one in _ordered(rows, rng)
+            Suggestion(one, fidelity, 0, why="screening" if one else "baseline") for one in rows
         ]
-
-    def _changed(self) -> dict[str, str]:
-        """Give another level of each knob: experience's first, else one far from the default."""
-        found = first_levels(self._space, [one.factor for one in self._space.knobs])
-        start = encode(self._space, {})
-        for at, one in enumerate(self._space.knobs):
-            if one.factor in found:
-                continue
-            for place in (0.9, 0.1) if start[at] < 0.5 else (0.1, 0.9):
-                point = start.copy()
-                point[at] = place
-                level = decode(self._space, point).get(one.factor)
-                if level is not None:
-                    found[one.factor] = level
-                    break
-        return {one.factor: found[one.factor] for one in self._space.knobs if one.factor in found}
 
     def _first_plan(
         self, block: int, history: History, rng: np.random.Generator
@@ -222,12 +199,9 @@ class Own:
         if history.seen and (found := self._surrogate(history)) is not None:
             wanted += [(one, "from earlier trials") for one in self._believed(found, history, rng)]
         wanted.append((feasible_part(self._space, first), "all first guesses"))
-        changed = {**self._changed(), **first}
-        names = [name for name in changed if name in active]
-        for row in plackett_burman(max(len(names), 3))[:, : len(names)]:
-            half = {n: changed[n] for n, sign in zip(names, row, strict=True) if sign > 0}
-            part = feasible_part(self._space, _shuffled(half, rng))
-            wanted.append((part, "half of the first guesses"))
+        changed = {**changed_levels(self._space), **first}
+        halves = half_rows(self._space, {n: changed[n] for n in changed if n in active}, rng)
+        wanted += [(one, "half of the first guesses") for one in halves]
         chosen, taken = [Suggestion({}, FULL, block, why="baseline")], {""}
         for one, why in wanted:
             if key(one) not in taken and len(chosen) < self._size:
@@ -241,11 +215,11 @@ class Own:
         """Give what earlier work would choose, before anything ran here."""
         pool = [plain(self._space, one) for one in history.earlier()]
         pool = [one for one in pool if one and infeasible(self._space, one) is None]
-        pool += candidates(self._space, pool or [{}], self._active(history), [""], rng)
+        active = self._active(history)
+        pool += candidates(self._space, pool or [{}], active, [""], rng)
         base = features(self._space, [{}])[0]
-        belief = found.differences(features(self._space, pool), base)
-        order = np.argsort(belief.mean + 0.5 * belief.sd)
-        return [pool[int(at)] for at in order[: max(1, self._size // 2)]]
+        pool += polished(self._space, found, pool, base, active, {""})
+        return [one for one, _ in choose(self._space, found, pool, base, self._size // 2)]
 
     def _next_plan(
         self, block: int, history: History, rng: np.random.Generator
@@ -259,6 +233,7 @@ class Own:
         good = self._good(found, history, best.configuration)
         pool = candidates(self._space, good, active, history.known(), rng)
         base = features(self._space, [best.configuration])[0]
+        pool += polished(self._space, found, pool, base, active, history.known())
         again = [{}, best.configuration] if best.configuration else [{}]
         why = ["baseline", "incumbent again"]
         if fidelity == FULL:
@@ -269,7 +244,9 @@ class Own:
         number = max(2, self._size - len(again))
         if fidelity != FULL:
             number = min(2 * number, round(number / share))
-        fresh = self._worthy(found, pool, base, number, share, block)
+        fresh = choose(
+            self._space, found, pool, base, number, share=share, limit=LIMIT, runs=self._runs
+        )
         if not fresh:
             return []
         limit = self._limit(history, best.configuration) if fidelity == FULL else None
@@ -277,37 +254,8 @@ class Own:
             Suggestion(dict(one), fidelity, block, why=text)
             for one, text in zip(again, why[: len(again)], strict=True)
         ]
-        plan += [Suggestion(dict(one), fidelity, block, limit, text) for one, text in fresh]
+        plan += [Suggestion(one, fidelity, block, limit, why=text) for one, text in fresh]
         return [plan[int(at)] for at in rng.permutation(len(plan))]
-
-    def _worthy(
-        self,
-        found: Surrogate,
-        pool: Sequence[dict[str, str]],
-        base: NDArray[np.float64],
-        number: int,
-        share: float,
-        block: int,
-    ) -> list[tuple[dict[str, str], str]]:
-        """Choose the trials whose expected gain, by their cost, is largest, one after another."""
-        if not pool:
-            return []
-        table = features(self._space, pool)
-        chosen: list[tuple[dict[str, str], str]] = []
-        left = list(range(len(pool)))
-        dear = {one.factor for one in self._space.knobs if one.dear}
-        for _ in range(min(number, len(pool))):
-            belief = found.differences(table[left], base)
-            gain = expected_improvement(belief)
-            cost = share * expected_cost(belief, LIMIT)
-            cost = cost + np.array([1.0 * bool(dear & pool[at].keys()) for at in left])
-            if not chosen and float((gain * self._runs / cost).max()) < 1:
-                return []
-            at = int(np.argmax(gain / cost))
-            chosen.append((pool[left[at]], f"expected gain {100 * gain[at]:.1f} %"))
-            found = found.with_believed(table[left[at]], block)
-            left.pop(at)
-        return chosen
 
     # Beliefs
 
@@ -351,8 +299,8 @@ class Own:
         for at in np.argsort(-chance):
             if chance[at] < CLOSE:
                 return None
-            if standing(history.differences(pool[at], best)) != "behind":
-                return pool[at]
+            if standing(history.differences(pool[int(at)], best)) != "behind":
+                return pool[int(at)]
         return None
 
     def _good(
@@ -381,7 +329,9 @@ class Own:
             if one.block == 0 and one.fidelity == cheap and one.value and not one.failed
         ]
         values = [math.log(one.value) for one in seen if one.value]
-        return screen([one.configuration for one in seen], values, self._changed(), self._margin)
+        return screen(
+            [one.configuration for one in seen], values, changed_levels(self._space), self._margin
+        )
 
     def _fidelity(self, found: Surrogate, history: History, block: int) -> str:
         """Choose between the full run and a stand-in that ranks well, in turns."""
@@ -403,15 +353,3 @@ class Own:
         """Give the time after which new trials of a block are stopped, by the incumbent's."""
         known = [history.typical({}), history.typical(best)]
         return LIMIT * min(one for one in known if one is not None) if self._timed else None
-
-
-def _shuffled(one: Mapping[str, str], rng: np.random.Generator) -> dict[str, str]:
-    names = list(one)
-    return {names[int(at)]: one[names[int(at)]] for at in rng.permutation(len(names))}
-
-
-def _ordered(rows: Sequence[dict[str, str]], rng: np.random.Generator) -> list[dict[str, str]]:
-    """Put the baseline first, by which the others are stopped, and all else in random order."""
-    changed = [one for one in rows if one]
-    unchanged = [one for one in rows if not one] or [{}]
-    return [unchanged[0], *(changed[int(at)] for at in rng.permutation(len(changed)))]

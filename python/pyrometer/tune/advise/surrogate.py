@@ -284,8 +284,9 @@ class Surrogate:
         return np.array([*[KNOB.sd] * self._size, *rest])
 
     def _unpacked(self, point: Array) -> Parameters:
-        rest = [float(one) for one in np.exp(point[self._size : -1])]
-        return Parameters(np.exp(point[: self._size]), *rest, float(special.expit(point[-1])))
+        pairs, own, noise, cheap, block = (float(one) for one in np.exp(point[self._size : -1]))
+        correlation = float(special.expit(point[-1]))
+        return Parameters(np.exp(point[: self._size]), pairs, own, noise, cheap, block, correlation)
 
     def _packed(self, found: Parameters) -> Array:
         rest = np.log([found.pairs, found.own, found.noise, found.cheap_noise, found.block])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import Any, Literal
 
 from pyrometer.core.schema import schema_folder
 
@@ -53,10 +53,13 @@ class Declared:
 def knobs() -> tuple[Declared, ...]:
     """Every knob, in the order of the file."""
     text = (schema_folder() / "conf.toml").read_text(encoding="utf-8")
-    return tuple(
-        Declared(**{k: tuple(v) if isinstance(v, list) else v for k, v in body.items()})
-        for body in tomllib.loads(text)["knob"]
-    )
+    found: list[Declared] = []
+    for body in tomllib.loads(text)["knob"]:
+        values: dict[str, Any] = {
+            name: tuple(one) if isinstance(one, list) else one for name, one in body.items()
+        }
+        found.append(Declared(**values))
+    return tuple(found)
 
 
 def spaces() -> tuple[str, ...]:
