@@ -48,7 +48,7 @@ def _tuned(
         if one is None:
             break
         asked.append(one)
-        told = _run(job, one, at + len(seen or []))
+        told = _run(job, one, at if seen is None else len(seen))
         adviser.tell(told)
         if seen is not None:
             seen.append(told)
