@@ -17,8 +17,11 @@ DRAWN = 60
 GRID = 12
 """Levels of a range, where one knob is tried over all of it."""
 
-FEWEST_CHANGED = 0.35
+FURTHER = 0.35
 """Chance that a further knob is changed, after the first."""
+
+MOST_DRAWN = 4
+"""Knobs that are drawn anew at once: what changes everything is learnt little from."""
 
 
 def candidates(
@@ -90,7 +93,7 @@ def _proposed(
     for at in range(MUTATIONS if active else 0):
         base = good[0] if at % 2 else good[int(rng.integers(len(good)))]
         number = 1
-        while number < len(active) and rng.random() < FEWEST_CHANGED:
+        while number < len(active) and rng.random() < FURTHER:
             number += 1
         changed = rng.choice(len(active), number, replace=False)
         step = 0.1 if at % 3 else 0.3
@@ -103,7 +106,10 @@ def _proposed(
             fresh = draw(space, rng)
         except UsageError:
             return
-        yield plain(space, _merged(fresh, best, active))
+        some = rng.choice(len(active), min(MOST_DRAWN, len(active)), replace=False)
+        yield plain(
+            space, {**best, **{n: fresh[n] for n in (active[at] for at in some) if n in fresh}}
+        )
 
 
 def _single_steps(
@@ -128,8 +134,3 @@ def _crossed(one: Configuration, other: Configuration, rng: np.random.Generator)
         if name in source:
             found[name] = source[name]
     return found
-
-
-def _merged(fresh: Configuration, best: Configuration, active: Sequence[str]) -> dict[str, str]:
-    kept = {name: level for name, level in best.items() if name not in active}
-    return {**kept, **{name: level for name, level in fresh.items() if name in active}}

@@ -17,7 +17,7 @@ from pyrometer.tune.space.space import Space
 Array = NDArray[np.float64]
 
 STARTS = 3
-STEPS = 6
+STEPS = 3
 PLANNED = -1_000_000
 """Number of a block that no other trial is in."""
 
@@ -68,6 +68,9 @@ def choose(
         at = int(np.argmax(gain / cost))
         chosen.append((pool[left[at]], f"expected gain {100 * gain[at]:.1f} %"))
         found = found.with_believed(table[left[at]], PLANNED)
+        if belief.mean[at] < 0:
+            # The next one has to be better than this one too.
+            base = table[left[at]]
         left.pop(at)
     return chosen
 

@@ -47,18 +47,28 @@ def screening_rows(
 def half_rows(
     space: Space, changed: Mapping[str, str], rng: np.random.Generator
 ) -> list[dict[str, str]]:
-    """Give configurations that change half of the knobs each, every knob as often as the others."""
-    return [one for one in _rows(space, changed, rng) if key(one)]
+    """Give configurations that change half of the knobs each, every knob as often as the others.
+
+    Half of the changes are those given, the others anything: an optimum between two levels shows
+    at neither of them.
+    """
+    return [one for one in _rows(space, changed, rng, 0.5) if key(one)]
 
 
 def _rows(
-    space: Space, changed: Mapping[str, str], rng: np.random.Generator
+    space: Space, changed: Mapping[str, str], rng: np.random.Generator, other: float = 0.0
 ) -> list[dict[str, str]]:
+    """Give rows of a design; `other` is the chance of another level than the one given."""
     names = list(changed)
     found = []
     for row in plackett_burman(max(len(names), 3))[:, : len(names)]:
         wanted = [name for name, sign in zip(names, row, strict=True) if sign > 0]
         # In random order, so that it is not always the same knob that finds no room.
         mixed = [wanted[int(at)] for at in rng.permutation(len(wanted))]
-        found.append(feasible_part(space, {name: changed[name] for name in mixed}))
+        anything = decode(space, rng.random(len(space.knobs)))
+        levels = {
+            name: anything.get(name, changed[name]) if rng.random() < other else changed[name]
+            for name in mixed
+        }
+        found.append(feasible_part(space, levels))
     return found

@@ -53,7 +53,7 @@ SMALLEST, LARGEST = 4, 8
 """Trials of a block."""
 
 CLOSE = 0.2
-"""Chance of being better from which on a challenger runs again beside the incumbent."""
+"""Chance of being better by the margin from which on a challenger runs again beside it."""
 
 
 class Own:
@@ -106,7 +106,7 @@ class Own:
         self._history = History()
         self._plans: dict[int, list[Suggestion]] = {}
         self._issued: dict[int, set[int]] = {}
-        self._size = int(np.clip(round(budget / 4), SMALLEST, LARGEST))
+        self._size = int(np.clip(round(budget / 3.5), SMALLEST, LARGEST))
 
     def ask(self) -> Suggestion | None:
         """Give the next trial; ``None``: nothing that is worth its cost is left."""
@@ -295,7 +295,7 @@ class Own:
         if not pool:
             return None
         belief = found.differences(features(self._space, pool), features(self._space, [best])[0])
-        chance = stats.norm.cdf(-belief.mean / belief.sd)
+        chance = stats.norm.cdf((-math.log1p(self._margin) - belief.mean) / belief.sd)
         for at in np.argsort(-chance):
             if chance[at] < CLOSE:
                 return None

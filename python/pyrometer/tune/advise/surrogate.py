@@ -30,6 +30,9 @@ OFFSET = 10.0
 CANARY = 0.25
 """Variance of the exponent by which values follow the canary."""
 
+OUTLIER = 3.5
+"""Deviations above what all others say from which on a trial counts as disturbed."""
+
 ROUNDS = 3
 SWEEPS = 4
 JITTER = 1e-8
@@ -42,9 +45,10 @@ class Prior(NamedTuple):
     sd: float
 
 
-KNOB = Prior(math.log(0.05**2), 1.5)
-EXPECTED = Prior(math.log(0.10**2), 1.5)
-"""Of a knob whose effect is expected, by a finding or by experience."""
+KNOB = Prior(math.log(0.02**2), 2.0)
+"""Most knobs do next to nothing to a job, and a few do a lot."""
+EXPECTED = Prior(math.log(0.07**2), 2.0)
+"""Of a knob of which a finding expects an effect."""
 PAIRS = Prior(math.log(5.0), 1.5)
 NOISE = Prior(math.log(0.03**2), 1.0)
 CHEAP_NOISE = Prior(math.log(0.05**2), 1.0)
@@ -147,11 +151,12 @@ class Surrogate:
         self._sds = self._prior_sds()
         point = self._means if start is None else self._packed(start)
         self._values = trials.values + 0.1 * trials.censored
-        rounds = ROUNDS if trials.censored.any() else 1
-        for _ in range(rounds):
+        for _ in range(ROUNDS):
             point = self._search(point)
             self._solve(point)
-            self._impute()
+            changed = self._impute()
+            if not (self._spare_outliers() or changed):
+                break
         self.parameters = self._unpacked(point)
 
     def differences(self, features: Array, base: Array) -> Belief:
@@ -351,17 +356,32 @@ class Surrogate:
         self._chol = np.linalg.cholesky(whole)
         self._white = linalg.solve_triangular(self._chol, self._values, lower=True)
 
-    def _impute(self) -> None:
-        """Put the expectation beyond the limit in place of censored values."""
+    def _left_out(self) -> tuple[Array, Array]:
+        """Give mean and deviation of each trial as all others say (leave one out)."""
+        inverse = linalg.cho_solve((self._chol, True), np.eye(len(self._values)))
+        variance = 1 / np.diag(inverse)
+        return self._values - (inverse @ self._values) * variance, np.sqrt(variance)
+
+    def _spare_outliers(self) -> bool:
+        """Let trials that took far longer than all others say count for little.
+
+        What disturbs a trial makes it longer; the model's noise is that of the undisturbed.
+        """
+        middle, spread = self._left_out()
+        beyond = self._values - middle
+        found = (beyond > OUTLIER * spread) & ~self._trials.censored & (self._extra == 0)
+        self._extra[found] = beyond[found] ** 2
+        if found.any():
+            self._solve(self._packed(self.parameters))
+        return bool(found.any())
+
+    def _impute(self) -> bool:
+        """Put the expectation beyond the limit in place of censored values; whether any are."""
         where = np.flatnonzero(self._trials.censored)
         if not len(where):
-            return
+            return False
         for _ in range(SWEEPS):
-            inverse = linalg.cho_solve((self._chol, True), np.eye(len(self._values)))
-            solved = inverse @ self._values
-            # What all others say of each (leave one out).
-            spread = np.sqrt(1 / np.diag(inverse)[where])
-            middle = self._values[where] - solved[where] * spread**2
+            middle, spread = (one[where] for one in self._left_out())
             limit = (self._trials.values[where] - middle) / spread
             hazard = np.exp(
                 -0.5 * limit**2 - 0.5 * math.log(2 * math.pi) - special.log_ndtr(-limit)
@@ -370,6 +390,7 @@ class Surrogate:
             variance = spread**2 * np.clip(1 + limit * hazard - hazard**2, 1e-6, 1.0)
             self._extra[where] = variance
             self._solve(self._packed(self.parameters))
+        return True
 
 
 def _same(parts: Array) -> Array:
