@@ -21,7 +21,7 @@ from scipy import linalg, optimize, special
 
 Array = NDArray[np.float64]
 
-LENGTH = 0.5
+LENGTH = 0.3
 """Length over which a knob's effect changes, of the length of its range."""
 
 OFFSET = 10.0
