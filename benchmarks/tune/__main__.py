@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from benchmarks.tune.surfaces import surfaces
 from benchmarks.tune.table import read_table
 from pyrometer.core.errors import PyrometerError
 from pyrometer.core.estimate import Estimate
+from pyrometer.tune.advise.adviser import Observation
 from pyrometer.tune.advise.engines import ENGINES
 
 CONFIRMING = 5
@@ -33,18 +35,33 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--victories", action="store_true", help="how often the confirmation confirms a gain"
     )
+    parser.add_argument(
+        "--runs", type=_runs, default=CHECKPOINTS, help="costs to look at, in full runs: 5,10,25"
+    )
+    parser.add_argument(
+        "--earlier", type=Path, help="trials of a similar job, told before the first is asked for"
+    )
     parser.add_argument("-o", dest="out", type=Path, help="write every replay as JSON")
     given = parser.parse_args(arguments)
     try:
         response: Response = read_table(given.table) if given.table else surfaces()[given.surface]
-        return _run(response, given)
+        known = read_table(given.earlier, response.space).seen if given.earlier else ()
+        return _run(response, given, known)
     except PyrometerError as error:
         print(error.message, file=sys.stderr)
         return 2
 
 
-def _run(response: Response, given: argparse.Namespace) -> int:
-    budgets = "".join(f"{f'{one:g} runs':>24}" for one in CHECKPOINTS)
+def _runs(text: str) -> tuple[float, ...]:
+    """Read costs, growing."""
+    found = tuple(sorted(float(one) for one in text.split(",")))
+    if not found or found[0] <= 0:
+        raise ValueError("costs are above 0")
+    return found
+
+
+def _run(response: Response, given: argparse.Namespace, earlier: Sequence[Observation]) -> int:
+    budgets = "".join(f"{f'{one:g} runs':>24}" for one in given.runs)
     print(f"{response.name}: share of the best-known gain, at equal core-seconds")
     print(f"{'engine':<12}{budgets}{'trials':>8}{'failed':>8}")
     kept = []
@@ -52,14 +69,14 @@ def _run(response: Response, given: argparse.Namespace) -> int:
         courses = []
         try:
             for seed in range(given.first_seed, given.first_seed + given.seeds):
-                courses.append(replay(response, name, seed))
+                courses.append(replay(response, name, seed, given.runs, earlier))
         except PyrometerError as error:
             print(f"{name:<12}left out: {error.message}")
             continue
         kept += courses
         cells = "".join(
             f"{_shown(summary([one.shares[at] for one in courses])):>24}"
-            for at in range(len(CHECKPOINTS))
+            for at in range(len(given.runs))
         )
         trials = sum(one.trials for one in courses) / len(courses)
         failures = sum(one.failures for one in courses) / len(courses)

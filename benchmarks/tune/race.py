@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -45,13 +45,27 @@ class Course:
 
 
 def replay(
-    response: Response, name: str, seed: int, checkpoints: Sequence[float] = CHECKPOINTS
+    response: Response,
+    name: str,
+    seed: int,
+    checkpoints: Sequence[float] = CHECKPOINTS,
+    earlier: Sequence[Observation] = (),
 ) -> Course:
-    """Let an engine tune a response until the last checkpoint's cost is spent."""
+    """Let an engine tune a response until the last checkpoint's cost is spent.
+
+    Parameters
+    ----------
+    checkpoints : sequence of float
+        Costs in full runs of the baseline.
+    earlier : sequence of Observation
+        Trials of a similar job, which cost nothing and are told before the first is asked for.
+    """
     adviser = engine(
         name, response.space, seed=seed, budget=checkpoints[-1], fidelities=response.fidelities,
         three=_three(response),
     )  # fmt: skip
+    for one in earlier:
+        adviser.tell(replace(one, block=-1 - abs(one.block)))
     course = Course(name, seed)
     # The same noise for every engine of a seed.
     rng = np.random.default_rng([seed, zlib.crc32(response.name.encode())])

@@ -127,6 +127,16 @@ def test_our_engine_beats_drawing_at_equal_cost() -> None:
     assert float(np.mean(ours)) > float(np.mean(drawn))
 
 
+def test_trials_of_a_similar_job_warm_the_start(table: Path) -> None:
+    known = read_table(table, SMALL).seen
+    warm, cold = (
+        [replay(JOB, "own", seed, (8.0,), earlier).shares[0] for seed in range(3)]
+        for earlier in (known, ())
+    )
+    assert float(np.mean(warm)) > 0.8
+    assert float(np.mean(warm)) >= float(np.mean(cold))
+
+
 def test_the_weather_is_the_same_for_engines_with_and_without_blocks() -> None:
     found = Weather(1.0, np.random.default_rng(0))
     effects = [found.effect(0) for _ in range(12)]
@@ -165,9 +175,11 @@ def test_a_configuration_that_fails_is_not_confirmed() -> None:
 def test_the_command_prints_every_engine_with_intervals(
     table: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code = main(["--table", str(table), "--engine", "rules", "--engine", "random", "--seeds", "2"])
+    engines = ["--engine", "rules", "--engine", "random", "--seeds", "2", "--runs", "4,2"]
+    code = main(["--table", str(table), *engines, "--earlier", str(table)])
     out = capsys.readouterr().out
     assert code == 0
     assert "rules" in out
+    assert "2 runs" in out.splitlines()[1]
     assert "%" in out
     assert main(["--table", "/nowhere.csv", "--seeds", "1"]) == 2
