@@ -21,7 +21,7 @@ FURTHER = 0.35
 """Chance that a further knob is changed, after the first."""
 
 MOST_DRAWN = 4
-"""Knobs that are drawn anew at once: what changes everything is learnt little from."""
+"""Knobs that are drawn at once: changing everything teaches little."""
 
 
 def candidates(

@@ -1,7 +1,7 @@
 """Our engine: what it cannot borrow is noise, blocks, censoring, fidelities, and what is known.
 
 A block is planned from what earlier blocks showed and from nothing else, with a generator of its
-own: told the same observations, an engine made anew plans the same block and goes on within it.
+own: a second engine with the same observations plans the same block and goes on within it.
 """
 
 from __future__ import annotations
