@@ -329,9 +329,9 @@ class Own:
             if one.block == 0 and one.fidelity == cheap and one.value and not one.failed
         ]
         values = [math.log(one.value) for one in seen if one.value]
-        return screen(
-            [one.configuration for one in seen], values, changed_levels(self._space), self._margin
-        )
+        rows = [one.configuration for one in seen]
+        kept = [one.factor for one in self._space.knobs if len(one.levels) > 2]
+        return screen(rows, values, changed_levels(self._space), self._margin, kept)
 
     def _fidelity(self, found: Surrogate, history: History, block: int) -> str:
         """Choose between the full run and a stand-in that ranks well, in turns."""

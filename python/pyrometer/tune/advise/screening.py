@@ -8,7 +8,7 @@ effect from all trials. Without repetitions the noise follows from the effects t
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,7 +41,9 @@ class Screened:
     effect : Estimate
         Ratio of the values at the two levels less one, averaged over the levels of the others.
     inert : bool
-        Whether it is within the margin, or within the noise and small.
+        Whether it is within the margin, or within one standard error: a knob is dropped where
+        nothing speaks for it, and kept where it cannot be said. Choices of more than two levels,
+        of which a design has two, are kept.
     level : str
         The level that it was changed to.
     """
@@ -94,6 +96,7 @@ def screen(
     values: Sequence[float],
     changed: Mapping[str, str],
     margin: float,
+    kept: Collection[str] = (),
 ) -> list[Screened]:
     """Analyse a screening.
 
@@ -107,6 +110,8 @@ def screen(
         The other level by factor.
     margin : float
         Relative difference that counts as none.
+    kept : collection of str
+        Factors that two levels do not say enough of.
 
     Returns
     -------
@@ -122,13 +127,13 @@ def screen(
         return []
     fitted = np.linalg.lstsq(design, np.asarray(values, float), rcond=None)[0][1:]
     effects = 2 * fitted
-    _, half = lenth([float(one) for one in effects])
+    error, half = lenth([float(one) for one in effects])
     found = []
     for name, effect in zip(names, effects, strict=True):
         value = Estimate(
             value=math.expm1(effect), low=math.expm1(effect - half),
             high=math.expm1(effect + half), level=LEVEL, n=len(rows), method="Lenth",
         )  # fmt: skip
-        inert = abs(effect) < max(half, math.log1p(margin))
+        inert = abs(effect) < max(error, math.log1p(margin)) and name not in kept
         found.append(Screened(name, value, bool(inert), changed[name]))
     return sorted(found, key=lambda one: -abs(one.effect.value or 0.0))
