@@ -42,6 +42,20 @@ def test_generations_and_threads_in_the_words_of_the_jvm() -> None:
     ]  # fmt: skip
 
 
+def test_pages_tables_and_caches_of_the_jvm() -> None:
+    assert options("jvm.pages=plain") == []
+    assert options("jvm.pages=touched", "jvm.string_table=65536") == [
+        "-XX:+UseTransparentHugePages",
+        "-XX:+AlwaysPreTouch",
+        "-XX:StringTableSize=65536",
+    ]
+    assert options("jvm.code_cache=512m", "jvm.inline_level=15", "jvm.pages=transparent") == [
+        "-XX:+UseTransparentHugePages",
+        "-XX:ReservedCodeCacheSize=536870912",
+        "-XX:MaxInlineLevel=15",
+    ]
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
