@@ -155,6 +155,7 @@ check: setup ## Format, lint, types, import layers, generated files
 	$(BIN)/python tools/generate_workloads.py --check
 	$(BIN)/python tools/generate_cli.py --check
 	$(BIN)/python tools/generate_rules.py --check
+	$(BIN)/python tools/generate_spaces.py --check
 	$(BIN)/python tools/build_bpf.py --check-sources
 	$(BIN)/python -m tools.supply.licences
 	$(BIN)/python -m tools.supply.third_party --check
@@ -187,6 +188,7 @@ docs-pages: setup
 	$(BIN)/python tools/generate_workloads.py
 	$(BIN)/python tools/generate_cli.py
 	$(BIN)/python tools/generate_rules.py
+	$(BIN)/python tools/generate_spaces.py
 
 docs-site: $(VENV)-docs/.installed
 	@NO_MKDOCS_2_WARNING=1 $(VENV)-docs/bin/mkdocs build -q --clean --strict
