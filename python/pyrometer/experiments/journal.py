@@ -6,7 +6,7 @@ import contextlib
 import fcntl
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +19,10 @@ from pyrometer.experiments.folder import Began, Ended, ExperimentPaths
 from pyrometer.store.private import FILE_MODE
 
 _KINDS: dict[str, type[Began] | type[Ended]] = {"begin": Began, "end": Ended}
+
+Kinds = Mapping[str, type[BaseModel]]
+"""Records, by their ``k``, that a journal may hold besides those of every experiment."""
+
 STRAGGLE_S = 3.0
 """Longest time in which a child of a killed experiment calls exec, or dies."""
 
@@ -37,6 +41,8 @@ class Entries:
         Trials that began and did not end.
     attempts : dict of int to int
         Attempts at each trial so far.
+    others : list of BaseModel
+        Records of further kinds, in their order.
     torn_bytes : int
         Length of a last line that was cut.
     """
@@ -45,11 +51,17 @@ class Entries:
     disturbed: list[Ended] = field(default_factory=list)
     open: dict[int, Began] = field(default_factory=dict)
     attempts: dict[int, int] = field(default_factory=dict)
+    others: list[BaseModel] = field(default_factory=list)
     torn_bytes: int = 0
 
 
-def read_journal(root: Path) -> Entries:
+def read_journal(root: Path, more: Kinds | None = None) -> Entries:
     """Read a journal; a missing one is empty, and a last line that was cut does not count.
+
+    Parameters
+    ----------
+    more : mapping, optional
+        Further kinds of records that it may hold.
 
     Raises
     ------
@@ -66,7 +78,7 @@ def read_journal(root: Path) -> Entries:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
     with file:
         for number, line in enumerate(file, 1):
-            if line.endswith(b"\n") and _take(entries, line):
+            if line.endswith(b"\n") and _take(entries, line, more or {}):
                 continue
             if file.read(1):
                 raise UsageError(f"{path}:{number}: no record of an experiment", "it was edited")
@@ -75,10 +87,13 @@ def read_journal(root: Path) -> Entries:
     return entries
 
 
-def _take(entries: Entries, line: bytes) -> bool:
+def _take(entries: Entries, line: bytes, more: Kinds) -> bool:
     """Add one line; return whether it is a record."""
     try:
         data = parse_json(line)
+        if data["k"] in more:
+            entries.others.append(more[data["k"]].model_validate(data))
+            return True
         record = _KINDS[data["k"]].model_validate(data)
     except (ValueError, KeyError, TypeError):
         return False
@@ -99,9 +114,10 @@ def _take(entries: Entries, line: bytes) -> bool:
 class Journal:
     """A journal that is open for appending, by one process at a time."""
 
-    def __init__(self, descriptor: int, path: Path) -> None:
+    def __init__(self, descriptor: int, path: Path, verb: str = "experiment") -> None:
         self._descriptor = descriptor
         self._path = path
+        self._verb = verb
 
     def append(self, record: BaseModel) -> None:
         """Add a record; it is on the disk when this returns.
@@ -125,13 +141,22 @@ class Journal:
                 os.ftruncate(self._descriptor, size)
             raise CapabilityError(
                 f"{self._path} cannot be written: {error.strerror}",
-                f"make room, then: pyrometer experiment resume {self._path.parent}",
+                f"make room, then: pyrometer {self._verb} resume {self._path.parent}",
             ) from error
 
 
 @contextlib.contextmanager
-def opened_journal(root: Path) -> Iterator[Journal]:
+def opened_journal(
+    root: Path, more: Kinds | None = None, verb: str = "experiment"
+) -> Iterator[Journal]:
     """Open a journal; a last line that a kill cut short is removed.
+
+    Parameters
+    ----------
+    more : mapping, optional
+        As for :func:`read_journal`.
+    verb : str
+        Whose folder it is: ``pyrometer VERB resume`` goes on.
 
     Raises
     ------
@@ -145,14 +170,12 @@ def opened_journal(root: Path) -> Iterator[Journal]:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from error
     try:
         if not _locked(descriptor):
-            raise UsageError(
-                f"{root}: another process runs this experiment", "wait for it, or end it"
-            )
-        torn = read_journal(root).torn_bytes
+            raise UsageError(f"{root}: another process runs this {verb}", "wait for it, or end it")
+        torn = read_journal(root, more).torn_bytes
         if torn:
             os.ftruncate(descriptor, os.fstat(descriptor).st_size - torn)
             os.fsync(descriptor)
-        yield Journal(descriptor, path)
+        yield Journal(descriptor, path, verb)
     finally:
         os.close(descriptor)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -253,6 +253,42 @@ def this_machine() -> dict[str, str | int | None]:
     """Return what identifies a machine: times of different ones must not be mixed."""
     host = this_host(with_card=False)
     return {"cpu_model": host.cpu_model, "cpus_count": host.cpus_count}
+
+
+def check_same(
+    root: Path,
+    machine: Mapping[str, str | int | None],
+    workloads: Sequence[str],
+    digest: str | None,
+) -> None:
+    """Refuse to go on with what was planned on another machine, or whose workload has changed.
+
+    Parameters
+    ----------
+    root : Path
+        Its folder, for messages.
+    machine, digest
+        As they were when it was planned.
+
+    Raises
+    ------
+    UsageError
+        If one is not as it was.
+    """
+    if machine and machine != (here := this_machine()):
+        raise UsageError(
+            f"{root} was planned on another machine ({_words(machine)}; here {_words(here)})",
+            "times of two machines cannot be mixed: run the file again",
+        )
+    if digest and digest != digest_of(*workloads):
+        raise UsageError(
+            f"{', '.join(workloads)} has changed since {root} was planned",
+            "restore it, or run it again in another folder",
+        )
+
+
+def _words(machine: Mapping[str, str | int | None]) -> str:
+    return f"{machine.get('cpu_model')}, {machine.get('cpus_count')} CPUs"
 
 
 def digest_of(*workloads: str) -> str | None:

@@ -199,7 +199,7 @@ def ordered(
     return [
         PlannedTrial(
             number=one.number, block=one.block, treatment=one.treatment,
-            folder=f"{one.number:04d}-{_word(one.treatment)}",
+            folder=f"{one.number:04d}-{folder_word(one.treatment)}",
             launch=None if one.side is None else one.block,
             cpus=None if one.side is None else sides[one.side],
         )
@@ -286,12 +286,12 @@ def _trial(
     )
 
 
-def _word(treatment: str) -> str:
-    """Write a treatment as part of a folder's name.
+def folder_word(treatment: str) -> str:
+    """Write a treatment as part of the name of its trials' folders.
 
     Examples
     --------
-    >>> _word("data.codec=none, jvm.heap=1g")
+    >>> folder_word("data.codec=none, jvm.heap=1g")
     'none-1g'
     """
     levels = "-".join(part.partition("=")[2] for part in treatment.split(", "))
