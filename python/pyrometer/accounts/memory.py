@@ -232,6 +232,15 @@ def _swap(scope: Scope) -> Swap:
     )
 
 
+def resident_peak(scope: Scope) -> tuple[int | None, str | None]:
+    """Highest resident memory of the application's processes together, or why it is not known.
+
+    Pages that processes share count in each of them.
+    """
+    reason = _unread(scope, "process/%", "rss_bytes")
+    return (None, reason) if reason else (_peak(scope, "rss_bytes"), None)
+
+
 def _unread(scope: Scope, where: str, name: str) -> str | None:
     """Say why a series of the probe is not known in the window; ``None`` if it is."""
     if not scope.has("os_series"):

@@ -1,0 +1,1 @@
+"""The best configuration held against the baseline once more, in trials that chose nothing."""

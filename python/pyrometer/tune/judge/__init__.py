@@ -1,0 +1,1 @@
+"""What a tuning showed: report, terminal, page, and what to apply."""

@@ -1,0 +1,101 @@
+"""How much a tuning may cost: so many runs, so much time, or so much core time."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from pydantic import BaseModel
+
+from pyrometer.core import units
+from pyrometer.core.errors import UsageError
+from pyrometer.tune.believe.verdict import FEWEST as FEWEST_BLOCKS
+
+Unit = Literal["runs", "seconds", "core-seconds"]
+
+RESERVED = 0.35
+"""Share of a budget that is kept for confirmation."""
+FEWEST_CONFIRMING = 2 * FEWEST_BLOCKS
+"""Runs that a confirmation takes at least."""
+FEWEST = 6
+"""Fewest runs of a tuning: a baseline, something else, and most of a confirmation."""
+
+_TIME = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(s|sec|min|m|h|hours?)")
+_CORE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*core[- ]?(s|seconds?|min|minutes?|h|hours?)")
+_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+EXAMPLE = "--budget 25, --budget 40min, or --budget '0.5 core-hours'"
+
+
+class Budget(BaseModel):
+    """A budget, and its unit: what a trial takes of it is counted in the same.
+
+    Attributes
+    ----------
+    text : str
+        As it was written.
+    """
+
+    text: str
+    amount: float
+    unit: Unit
+
+    def words(self, amount: float) -> str:
+        """Say how much of it something is.
+
+        Examples
+        --------
+        >>> parse_budget("40min").words(90.0), parse_budget("25").words(7.25)
+        ('90.0 s', '7.2 runs')
+        """
+        if self.unit == "runs":
+            return f"{amount:.0f} runs" if amount == int(amount) else f"{amount:.1f} runs"
+        if self.unit == "seconds":
+            return units.duration(amount * 1e9)
+        return f"{amount / 3600:.3g} core-hours"
+
+    def reserve(self, times: float = RESERVED) -> float:
+        """Part that is kept for confirmation.
+
+        Examples
+        --------
+        >>> [parse_budget(text).reserve() for text in ("6", "25", "100", "40min")]
+        [4.0, 8.0, 34.0, 840.0]
+        """
+        if self.unit != "runs":
+            return times * self.amount
+        whole = min(max(FEWEST_CONFIRMING, int(times * self.amount)), int(self.amount) - 2)
+        # A block has two runs.
+        return float(whole - whole % 2)
+
+
+def parse_budget(text: str) -> Budget:
+    """Read ``--budget``.
+
+    Raises
+    ------
+    UsageError
+        If it is none, or too small for anything.
+
+    Examples
+    --------
+    >>> [parse_budget(text).amount for text in ("25", "40min", "1.5h", "0.5 core-hours")]
+    [25.0, 2400.0, 5400.0, 1800.0]
+    """
+    written = text.strip().lower()
+    if re.fullmatch(r"[0-9]+", written):
+        if int(written) < FEWEST:
+            raise UsageError(
+                f"--budget {text}: at least {FEWEST} runs, most of which confirm what the others"
+                " found",
+                f"--budget {FEWEST}, or better 25",
+            )
+        return Budget(text=text, amount=float(written), unit="runs")
+    for pattern, unit in ((_CORE, "core-seconds"), (_TIME, "seconds")):
+        if match := pattern.fullmatch(written):
+            amount = float(match[1]) * _SECONDS[match[2][0]]
+            if amount <= 0:
+                raise UsageError(f"--budget {text}: more than nothing", EXAMPLE)
+            return Budget(text=text, amount=amount, unit=unit)  # type: ignore[arg-type]
+    raise UsageError(
+        f"--budget {text!r} is neither a number of runs, nor a time, nor core time", EXAMPLE
+    )

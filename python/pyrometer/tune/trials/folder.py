@@ -1,0 +1,360 @@
+"""The folder of a tuning: what was asked for (written once) and a journal of what happened.
+
+```
+tuning.json          workload, space, objective, budget: never changed
+journal.ndjson       a record a line, appended and synced: trials asked for, begun, ended, told
+trials/NNNN-…        a run directory for each attempt at a trial
+confirmation/        the experiment of winner against baseline; confirmation-SCALE/: elsewhere
+```
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from pyrometer.core.errors import UsageError
+from pyrometer.experiments.folder import CanaryPlace, ExperimentPaths, sync_folder
+from pyrometer.experiments.plan.constraints import parse_constraint
+from pyrometer.store import versioned
+from pyrometer.store.private import FILE_MODE, make_private
+from pyrometer.tune.advise.adviser import Observation, Suggestion
+from pyrometer.tune.space.space import Knob, Space
+from pyrometer.tune.trials.budget import Budget
+
+SCHEMA_VERSION = 1
+
+Objective = Literal["elapsed", "core-seconds", "cost", "p95", "memory"]
+"""What is to be small."""
+
+_KNOB = TypeAdapter(Knob)
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+class SavedSpace(_Part):
+    """A space as it is written: constraints as text."""
+
+    name: str
+    knobs: list[dict[str, Any]]
+    constraints: list[str] = Field(default_factory=list)
+    facts: dict[str, float] | None = None
+
+    @classmethod
+    def of(cls, space: Space) -> SavedSpace:
+        """Write a space down."""
+        return cls(
+            name=space.name,
+            knobs=[asdict(knob) for knob in space.knobs],
+            constraints=[one.text for one in space.constraints],
+            facts=None if space.facts is None else dict(space.facts),
+        )
+
+    def read(self) -> Space:
+        """Give the space back."""
+        return Space(
+            name=self.name,
+            knobs=tuple(_KNOB.validate_python(knob) for knob in self.knobs),
+            constraints=tuple(parse_constraint(text) for text in self.constraints),
+            facts=self.facts,
+        )
+
+
+class Prior(_Part):
+    """What is known before any trial: levels worth trying first, and who says so.
+
+    Attributes
+    ----------
+    source : str
+        A finding's key and run, or an earlier experiment.
+    levels : dict of str to str
+        Levels by factor.
+    saving_ratio : float or None
+        Share of the time that they are expected to save; ``None`` where nobody knows.
+    """
+
+    source: str
+    levels: dict[str, str]
+    saving_ratio: float | None = None
+
+
+class Earlier(_Part):
+    """A trial of earlier work, which is told before the first one is asked for."""
+
+    source: str
+    configuration: dict[str, str]
+    value: float
+    cost: float
+    metrics: dict[str, float] = Field(default_factory=dict)
+
+
+class Fidelity(_Part):
+    """The job, or something that stands for it at less cost.
+
+    Attributes
+    ----------
+    cost_ratio : float
+        Cost of a trial over that of a full one, as far as it is expected.
+    """
+
+    name: str
+    scale: str
+    iterations: int
+    cost_ratio: float = 1.0
+
+
+class Tuning(_Part):
+    """Everything that decides a tuning (``tuning.json``, ``pyrometer/tuning-plan/1``).
+
+    Attributes
+    ----------
+    workload : str
+        By name, or a file; for a command the file that was written for it.
+    command : list of str
+        The user's own command, as it was typed; empty for a workload.
+    fidelities : list of Fidelity
+        What may stand for the job; the job itself is always there.
+    shared : dict of str to str
+        Levels of every trial, the baseline's too.
+    conditions : list of str
+        What a configuration must fulfil (``--subject-to``).
+    check : str or None
+        The user's command that judges the result of a trial.
+    reserved : float
+        Part of the budget that is for confirmation, in its unit.
+    cpus : int
+        CPUs that a trial occupies, by which its time counts as core time.
+    prices : dict of str to float or None
+        Of a core and of a GB for an hour, and the currency's name in ``currency``.
+    """
+
+    model_config = ConfigDict(populate_by_name=True, extra="allow")
+
+    schema_name: Literal["pyrometer/tuning-plan/1"] = Field(
+        "pyrometer/tuning-plan/1", alias="schema"
+    )
+    schema_version: int = SCHEMA_VERSION
+    name: str
+    workload: str
+    command: list[str] = Field(default_factory=list)
+    scale: str
+    profile: str
+    iterations: int
+    warmup: int | Literal["auto"]
+    fidelities: list[Fidelity] = Field(default_factory=list)
+    shared: dict[str, str] = Field(default_factory=dict)
+    space: SavedSpace
+    objective: Objective = "elapsed"
+    conditions: list[str] = Field(default_factory=list)
+    check: str | None = None
+    budget: Budget
+    reserved: float
+    seed: int
+    margin: float
+    timeout_s: float
+    canaries: CanaryPlace
+    guard: dict[str, Any]
+    cpus: int
+    prices: dict[str, Any] | None = None
+    priors: list[Prior] = Field(default_factory=list)
+    earlier: list[Earlier] = Field(default_factory=list)
+    sources: list[str] = Field(default_factory=list)
+    machine: dict[str, str | int | None] = Field(default_factory=dict)
+    workload_sha256: str | None = None
+    pyrometer_version: str | None = None
+
+    @property
+    def once(self) -> bool:
+        """Whether its time is that of a whole process; else of an iteration."""
+        return bool(self.command) or (self.iterations == 1 and self.warmup == 0)
+
+
+class Asked(_Part):
+    """A trial that was decided on.
+
+    Attributes
+    ----------
+    own : bool
+        The tuning itself wanted it, not the engine: a first baseline.
+    limit_s : float or None
+        Time of an iteration (of a command: its whole time) beyond which it is given up.
+    timeout_s : float or None
+        Longest time of the application, by that limit.
+    """
+
+    k: Literal["ask"] = "ask"
+    trial: int
+    configuration: dict[str, str]
+    fidelity: str
+    block: int
+    why: str = ""
+    own: bool = False
+    limit_s: float | None = None
+    timeout_s: float | None = None
+    wall_ns: int
+
+    @property
+    def suggestion(self) -> Suggestion:
+        """What the engine had suggested."""
+        return Suggestion(self.configuration, self.fidelity, self.block, why=self.why)
+
+
+class Told(_Part):
+    """What a trial showed, as the engine was told.
+
+    Attributes
+    ----------
+    refused : bool
+        It was never launched.
+    missing : dict of str to str
+        Metrics that are not known, each with why.
+    seconds : float or None
+        Time of an iteration, where it finished.
+    """
+
+    k: Literal["tell"] = "tell"
+    trial: int
+    value: float | None
+    cost: float
+    censored: bool = False
+    failed: str | None = None
+    refused: bool = False
+    canary: float | None = None
+    seconds: float | None = None
+    metrics: dict[str, float] = Field(default_factory=dict)
+    missing: dict[str, str] = Field(default_factory=dict)
+    wall_ns: int
+
+    def observation(self, asked: Asked) -> Observation:
+        """Give it in the engine's words."""
+        return Observation(
+            configuration=asked.configuration, fidelity=asked.fidelity, block=asked.block,
+            value=self.value, cost=self.cost, censored=self.censored, failed=self.failed,
+            canary=self.canary, metrics=self.metrics,
+        )  # fmt: skip
+
+
+class Settled(_Part):
+    """The end of the search: what is to be confirmed.
+
+    Attributes
+    ----------
+    configuration : dict of str to str
+        Empty where nothing better than the baseline was found.
+    change : tuple of float or None
+        Of the objective, with its interval, as the engine believes.
+    """
+
+    k: Literal["settle"] = "settle"
+    configuration: dict[str, str]
+    change: tuple[float, float, float] | None = None
+    trials: int = 0
+    why: str
+    wall_ns: int
+
+
+KINDS: dict[str, type[BaseModel]] = {"ask": Asked, "tell": Told, "settle": Settled}
+"""Records of a tuning beside those of every experiment."""
+
+
+@dataclass(frozen=True)
+class TuningPaths(ExperimentPaths):
+    """Paths in the folder of a tuning."""
+
+    @property
+    def plan(self) -> Path:
+        """What was asked for."""
+        return self.root / "tuning.json"
+
+    @property
+    def command(self) -> Path:
+        """The workload's file of a command."""
+        return self.root / "command.yaml"
+
+    @property
+    def confirmation(self) -> Path:
+        """The experiment of winner against baseline."""
+        return self.root / "confirmation"
+
+    def elsewhere(self, scale: str) -> Path:
+        """Name the experiment of the same at another scale."""
+        return self.root / f"confirmation-{scale}"
+
+
+def is_tuning(path: Path) -> bool:
+    """Whether a folder holds a tuning."""
+    return TuningPaths(path).plan.is_file()
+
+
+def begin(root: Path, tuning: Tuning, command_file: str | None = None) -> None:
+    """Create the folder of a tuning.
+
+    Parameters
+    ----------
+    command_file : str, optional
+        The workload's file of a command, to be written beside the plan.
+
+    Raises
+    ------
+    UsageError
+        If there is something in it already, or it cannot be written.
+    """
+    paths = TuningPaths(root)
+    try:
+        if root.exists() and (not root.is_dir() or not _free(root)):
+            there = paths.plan.is_file()
+            raise UsageError(
+                f"{root} holds a tuning" if there else f"{root} is not an empty folder",
+                f"pyrometer tune resume {root}" if there else "give another folder with -o",
+            )
+        make_private(root)
+        if command_file is not None:
+            _write(paths.command, command_file)
+        _write(paths.plan, tuning.model_dump_json(by_alias=True, indent=1) + "\n")
+        sync_folder(root)
+    except OSError as error:
+        raise UsageError(f"{root} cannot be written: {error.strerror}") from error
+
+
+def _free(root: Path) -> bool:
+    # A kill before the plan had its name leaves these: nothing had begun.
+    return all(
+        one.name == "command.yaml" or one.name.startswith((".tuning.json.", ".command.yaml."))
+        for one in root.iterdir()
+    )
+
+
+def _write(target: Path, text: str) -> None:
+    temporary = target.with_name(f".{target.name}.{os.getpid()}")
+    temporary.touch(FILE_MODE)
+    with temporary.open("w", encoding="utf-8") as out:
+        out.write(text)
+        out.flush()
+        os.fsync(out.fileno())
+    temporary.replace(target)
+
+
+def read_tuning(root: Path) -> Tuning:
+    """Read what was asked for of a tuning's folder.
+
+    Raises
+    ------
+    UsageError
+        If there is none, it is cut, or a newer version wrote it.
+    """
+    path = TuningPaths(root).plan
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise UsageError(
+            f"{root} is not a tuning's folder: {path.name}: {error.strerror}",
+            "give the folder that `pyrometer tune` was given with -o, or printed",
+        ) from error
+    cut = "it was cut or edited"
+    return versioned.parse(text, path, Tuning, SCHEMA_VERSION, "the plan of a tuning", cut)

@@ -1,0 +1,152 @@
+"""What is told of a trial that has ended: its value, its cost, and why it may count for nothing."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyrometer.collect.launch.launch import factors_of_workload
+from pyrometer.experiments.folder import Ended, ExperimentPaths
+from pyrometer.experiments.history.stored_runs import length_of
+from pyrometer.simulation.analysis import Prices
+from pyrometer.store.manifest import read_manifest
+from pyrometer.trial.factors import parse_treatment
+from pyrometer.trial.layout import resolve_layout
+from pyrometer.tune.trials.folder import Told, Tuning
+from pyrometer.tune.trials.measured import NS, Measured, broken, conditions_of, value_of
+from pyrometer.tune.trials.refused import memory_of
+from pyrometer.tune.trials.replay import History, Step
+
+Measure = Callable[[Path, Ended, tuple[int, float], Prices], Measured]
+"""Reads the metrics of a run: :func:`pyrometer.tune.trials.measured.measured`, or a simulation."""
+
+_REACHED = frozenset({"elapsed", "p95"})
+"""Objectives of which a trial that ran out of time says how much they are at least."""
+
+
+@dataclass
+class Judge:
+    """Judges trials of a tuning.
+
+    Parameters
+    ----------
+    root : Path
+        Folder of the tuning.
+    measure, check : callable
+        As :class:`~pyrometer.tune.trials.search.TuneActions` has them.
+    """
+
+    root: Path
+    tuning: Tuning
+    measure: Measure
+    check: Callable[[str, Path], str | None]
+
+    def __post_init__(self) -> None:
+        self._conditions = conditions_of(self.tuning.conditions)
+        self._prices = Prices.model_validate(self.tuning.prices or {})
+
+    def judged(self, step: Step, history: History) -> Told:
+        """Say what a trial showed whose last attempt has ended."""
+        ended, asked = step.ended, step.asked
+        assert ended is not None
+        run_dir = ExperimentPaths(self.root).trials / ended.folder
+        told = Told(
+            trial=asked.trial,
+            value=None,
+            cost=self._cost(step, run_dir),
+            canary=_canary(ended, history),
+            seconds=ended.seconds,
+            wall_ns=time.time_ns(),
+        )
+        if ended.status == "timeout":
+            reached = asked.limit_s or ended.censored_s
+            if reached is not None and self.tuning.objective in _REACHED:
+                told.value, told.censored = reached * NS, True
+            else:
+                told.failed = f"given up after {ended.censored_s or 0.0:.0f} s"
+        elif ended.status != "finished":
+            how = ended.status.replace("_", " ")
+            told.failed = f"{how}: {ended.reason or 'no reason is known'}"
+        else:
+            found = self.metrics(ended, asked.configuration)
+            told.metrics, told.missing = found.metrics, found.missing
+            told.failed = self._wrong(step, history, run_dir)
+            if told.failed is None and asked.configuration:
+                told.failed = broken(self._conditions, found)
+            value = value_of(self.tuning.objective, found)
+            if value is None and told.failed is None:
+                why = "; ".join(found.missing.values()) or "not measured"
+                told.failed = f"its {self.tuning.objective} is not known: {why}"
+            told.value = value if told.failed is None else None
+        return told
+
+    def metrics(
+        self, ended: Ended, configuration: Mapping[str, str], root: Path | None = None
+    ) -> Measured:
+        """Read the metrics of a trial that finished.
+
+        Parameters
+        ----------
+        root : Path, optional
+            Folder of its experiment; by default that of the tuning.
+        """
+        run_dir = ExperimentPaths(root or self.root).trials / ended.folder
+        return self.measure(run_dir, ended, self._reserved(configuration), self._prices)
+
+    def _reserved(self, configuration: Mapping[str, str]) -> tuple[int, float]:
+        """Cores and bytes that a configuration reserves: its task slots, else all CPUs."""
+        levels = {**self.tuning.shared, **configuration}
+        declared = factors_of_workload(self.tuning.workload)
+        parsed = parse_treatment([f"{name}={level}" for name, level in levels.items()], declared)
+        return resolve_layout(parsed).tasks or self.tuning.cpus, memory_of(parsed)
+
+    def _wrong(self, step: Step, history: History, run_dir: Path) -> str | None:
+        """Say why the result of a trial is not right: by the user's check, else by the baseline."""
+        ended = step.ended
+        assert ended is not None
+        if self.tuning.check is not None:
+            why = self.check(self.tuning.check, run_dir)
+            return None if why is None else f"wrong result: {why}"
+        if not step.asked.configuration or ended.checksum is None:
+            return None
+        right = {
+            (one.ended.rows, one.ended.checksum)
+            for one in history.steps
+            if one.ended is not None
+            and one.counts
+            and not one.asked.configuration
+            and one.asked.fidelity == step.asked.fidelity
+            and one.ended.checksum is not None
+        }
+        # A job that differs from itself cannot say what changed its result.
+        if len(right) != 1 or (ended.rows, ended.checksum) in right:
+            return None
+        rows, checksum = next(iter(right))
+        return (
+            f"another result: {ended.rows} rows, checksum {ended.checksum}; the baseline has {rows}"
+            f" rows, checksum {checksum}"
+        )
+
+    def _cost(self, step: Step, run_dir: Path) -> float:
+        """Core time of all attempts at a trial: its length times the CPUs that it occupied."""
+        lengths = [one.duration_s for one in step.attempts if one.duration_s is not None]
+        if len(lengths) < len(step.attempts) and (run_dir / "manifest.json").is_file():
+            # One that was adopted after a kill.
+            lengths.append(length_of(read_manifest(run_dir)) or 0.0)
+        return sum(lengths) * self.tuning.cpus * NS
+
+
+def _canary(ended: Ended, history: History) -> float | None:
+    """Time of the canary over its median so far."""
+    now = ended.canaries.alu_ns if ended.canaries else None
+    if not now:
+        return None
+    seen = [
+        one.ended.canaries.alu_ns
+        for one in history.steps
+        if one.ended is not None and one.ended.canaries and one.ended.canaries.alu_ns
+    ]
+    return now / statistics.median(seen or [now])

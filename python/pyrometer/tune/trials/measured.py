@@ -1,0 +1,168 @@
+"""What a trial showed: the objective, and what conditions and fronts ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from pyrometer.accounts.cpu import process_cpu_ns
+from pyrometer.accounts.memory import resident_peak
+from pyrometer.accounts.window import open_scope
+from pyrometer.core import units
+from pyrometer.core.errors import PyrometerError, UsageError
+from pyrometer.experiments.folder import Ended
+from pyrometer.experiments.plan.constraints import Constraint, parse_constraint
+from pyrometer.simulation.analysis import Prices
+from pyrometer.store import Run
+from pyrometer.trial.factors import did_you_mean
+from pyrometer.tune.trials.folder import Objective
+from pyrometer.window.windows import APPLICATION
+
+NS = 1e9
+
+METRICS = {
+    "elapsed": "time of an iteration, of a command its whole time, in s",
+    "p95": "95th percentile of the iterations' times, in s",
+    "core_seconds": "CPU time of all processes of the application in an iteration, in s",
+    "peak_memory": "highest resident memory of all its processes together, in bytes",
+    "cost": "price of the reserved cores and memory for the time of an iteration",
+}
+"""What ``--subject-to`` may speak of."""
+
+OF_OBJECTIVE: Mapping[Objective, str] = {
+    "elapsed": "elapsed",
+    "core-seconds": "core_seconds",
+    "cost": "cost",
+    "p95": "p95",
+    "memory": "peak_memory",
+}
+IN_NS = frozenset({"elapsed", "core_seconds", "p95"})
+"""Metrics that the objective has in ns."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Metrics of a trial that are known, and why others are not."""
+
+    metrics: dict[str, float]
+    missing: dict[str, str] = field(default_factory=dict)
+
+
+def measured(run_dir: Path, ended: Ended, reserved: tuple[int, float], prices: Prices) -> Measured:
+    """Read the metrics of a trial that finished.
+
+    Parameters
+    ----------
+    ended : Ended
+        As the journal has it.
+    reserved : (int, float)
+        Cores and bytes of memory that its configuration reserves.
+    """
+    metrics: dict[str, float] = {}
+    missing: dict[str, str] = {}
+    if ended.seconds is not None:
+        metrics["elapsed"] = ended.seconds
+        hours = ended.seconds / 3600
+        metrics["cost"] = prices.of(hours * reserved[0], hours * reserved[1] / 1e9)
+    times = ended.iterations_s or ([ended.seconds] if ended.seconds is not None else [])
+    if times:
+        metrics["p95"] = float(np.percentile(times, 95))
+    for name, value, why in _of_run(run_dir, max(1, len(ended.iterations_s))):
+        if value is None:
+            missing[name] = why or "not measured"
+        else:
+            metrics[name] = value
+    return Measured(metrics, missing)
+
+
+def _of_run(root: Path, iterations: int) -> Sequence[tuple[str, float | None, str | None]]:
+    try:
+        with Run.open(root) as run:
+            memory, why = resident_peak(open_scope(run, APPLICATION))
+            cpu = process_cpu_ns(open_scope(run, None))
+    except PyrometerError as error:
+        return [(name, None, error.message) for name in ("core_seconds", "peak_memory")]
+    core_s = None if cpu is None else cpu / NS / iterations
+    return [
+        ("core_seconds", core_s, "no probe read the CPU time of its processes (profile off)"),
+        ("peak_memory", None if memory is None else float(memory), why),
+    ]
+
+
+def value_of(objective: Objective, found: Measured) -> float | None:
+    """Give the objective of a trial as engines take it: times in ns.
+
+    Examples
+    --------
+    >>> value_of("elapsed", Measured({"elapsed": 2.0})), value_of("memory", Measured({}))
+    (2000000000.0, None)
+    """
+    name = OF_OBJECTIVE[objective]
+    value = found.metrics.get(name)
+    return value * NS if value is not None and name in IN_NS else value
+
+
+def words_of(objective: Objective, value: float | None, currency: str = "") -> str:
+    """Write a value of an objective for people.
+
+    Examples
+    --------
+    >>> words_of("elapsed", 2.5e9), words_of("memory", 3 * 2**30), words_of("cost", 0.25, "EUR")
+    ('2.50 s', '3.00 GiB', '0.250 EUR')
+    """
+    if value is None:
+        return units.MISSING
+    if objective == "memory":
+        return units.size(value)
+    if objective == "cost":
+        return f"{units.digits(value)} {currency}".rstrip()
+    return units.duration(value)
+
+
+def conditions_of(texts: Sequence[str]) -> list[Constraint]:
+    """Read conditions of ``--subject-to``.
+
+    Raises
+    ------
+    UsageError
+        If one is none, or speaks of what is not measured.
+    """
+    found = []
+    for text in texts:
+        one = parse_constraint(text)
+        for name in sorted(one.names):
+            if name not in METRICS:
+                remedy = did_you_mean(name, METRICS) or f"one of: {', '.join(METRICS)}"
+                raise UsageError(f"--subject-to {text!r}: {name!r} is not measured", remedy)
+        if not one.names:
+            raise UsageError(
+                f"--subject-to {text!r} speaks of nothing that is measured",
+                f"of {', '.join(METRICS)}, as in 'peak_memory < 3g'",
+            )
+        # What is no condition shows now, not after the first trial.
+        one.holds(dict.fromkeys(one.names, 1.0))
+        found.append(one)
+    return found
+
+
+def broken(conditions: Sequence[Constraint], found: Measured) -> str | None:
+    """Say which condition a trial does not fulfil, or cannot be shown to; ``None`` if none."""
+    for one in conditions:
+        lacking = [name for name in sorted(one.names) if name not in found.metrics]
+        if lacking:
+            why = found.missing.get(lacking[0], "not measured")
+            return f"{one.text}: {lacking[0]} is not known ({why})"
+        if not one.holds(found.metrics):
+            values = ", ".join(f"{name} {_shown(name, found)}" for name in sorted(one.names))
+            return f"{one.text} does not hold: {values}"
+    return None
+
+
+def _shown(name: str, found: Measured) -> str:
+    value = found.metrics[name]
+    if name == "peak_memory":
+        return units.size(value)
+    return units.digits(value) if name == "cost" else units.duration(value * NS)

@@ -1,0 +1,117 @@
+"""What is never launched: levels that make no treatment here, or would not fit into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyrometer.collect.host.facts import parse_meminfo
+from pyrometer.collect.launch.launch import factors_of_workload
+from pyrometer.core import units
+from pyrometer.core.errors import PyrometerError, UsageError
+from pyrometer.experiments.plan.constraints import number_or_text
+from pyrometer.experiments.plan.treatments import Treatment, Treatments
+from pyrometer.experiments.run.planned import honoured
+from pyrometer.trial.factors import Level, parse_treatment, size_of
+from pyrometer.trial.layout import DEFAULT_HEAP, resolve_layout
+from pyrometer.tune.space.space import Space
+
+MIB = 1 << 20
+OVERHEAD = 0.1
+"""Memory of a JVM outside its heap, as a share of it: what Spark adds to a container."""
+LEAST_OVERHEAD = 384 * MIB
+KEPT = 0.05
+"""Share of the machine's memory that stays free."""
+
+
+def memory_of(levels: Mapping[str, Level]) -> float:
+    """Bytes that a treatment may take: heaps, what JVMs need beside them, off-heap memory.
+
+    Examples
+    --------
+    >>> memory_of({"jvm.heap": 4 << 30}) / (1 << 30)
+    4.4
+    >>> memory_of({"layout.executors": 2, "layout.tasks": 2, "jvm.heap": 1 << 30}) / (1 << 30)
+    4.125
+    """
+    layout = resolve_layout(levels)
+
+    def heap(setting: str) -> float:
+        if layout.heap_bytes is not None:
+            return float(layout.heap_bytes)
+        return float(size_of(setting, str(levels[setting]))) if setting in levels else DEFAULT_HEAP
+
+    executors = layout.executors or 0
+    driver = heap("spark.driver.memory")
+    total = driver + max(LEAST_OVERHEAD, OVERHEAD * driver)
+    if executors:
+        each = heap("spark.executor.memory")
+        total += executors * (each + max(LEAST_OVERHEAD, OVERHEAD * each))
+    if str(levels.get("spark.memory.offHeap.enabled", "false")).lower() == "true":
+        size = str(levels.get("spark.memory.offHeap.size", "0"))
+        total += max(1, executors) * size_of("spark.memory.offHeap.size", size)
+    return total
+
+
+def available() -> tuple[float, float] | None:
+    """Memory that programs can still have here, and all of it; ``None`` if it cannot be read."""
+    try:
+        found = parse_meminfo(Path("/proc/meminfo").read_text())
+    except OSError:
+        return None
+    if "MemAvailable" not in found or not found.get("MemTotal"):
+        return None
+    return float(found["MemAvailable"]), float(found["MemTotal"])
+
+
+def why_not(
+    configuration: Mapping[str, str],
+    shared: Mapping[str, str],
+    space: Space,
+    workload: str,
+    folder: Path,
+    memory: tuple[float, float] | None,
+) -> str | None:
+    """Say why a configuration must not be launched; ``None`` if it may.
+
+    Parameters
+    ----------
+    configuration, shared : mapping of str to str
+        Levels of the trial alone, and of all trials.
+    folder : Path
+        Where runs are written.
+    memory : (float, float) or None
+        Available, and in all, as :func:`available` gives them.
+    """
+    if not configuration:
+        return None  # The user's own job, as it is.
+    written = {**shared, **configuration}
+    declared = factors_of_workload(workload)
+    try:
+        parsed = parse_treatment([f"{name}={level}" for name, level in written.items()], declared)
+        if broken := _constraint(space, written):
+            return broken
+        needed = memory_of(parsed)
+    except PyrometerError as error:
+        return f"{error.message} ({error.remedy})" if error.remedy else error.message
+    if memory is not None and needed > memory[0] - KEPT * memory[1]:
+        return (
+            f"it may take {units.size(needed)}, and {units.size(memory[0])} of"
+            f" {units.size(memory[1])} are available"
+        )
+    one = Treatment("trial", written, parsed, dict(configuration))
+    left_out = honoured(Treatments({"trial": one}), workload, folder).left_out
+    return left_out[0].reason if left_out else None
+
+
+def _constraint(space: Space, levels: Mapping[str, str]) -> str | None:
+    values = {name: number_or_text(level) for name, level in levels.items()}
+    known = {**(space.facts or {}), **values}
+    for one in space.constraints:
+        if one.names <= known.keys():
+            try:
+                if not one.holds(known):
+                    return f"constraint {one.text}"
+            except UsageError as error:
+                return error.message
+    return None

@@ -1,0 +1,172 @@
+"""What has happened in a tuning, read from its journal: each trial with what was asked and told."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from pyrometer.experiments.folder import Ended
+from pyrometer.experiments.journal import Entries
+from pyrometer.tune.advise.adviser import FULL, Adviser, Observation, Suggestion
+from pyrometer.tune.trials.folder import Asked, Settled, Told, Tuning
+from pyrometer.tune.trials.planned import fidelity_of
+
+
+@dataclass
+class Step:
+    """A trial: what was asked, how its last attempt ended, what was told; in this order.
+
+    Attributes
+    ----------
+    attempts : list of Ended
+        All attempts that ended, disturbed ones included.
+    """
+
+    asked: Asked
+    ended: Ended | None = None
+    told: Told | None = None
+    attempts: list[Ended] = field(default_factory=list)
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether it is the job as the user runs it, in full."""
+        return not self.asked.configuration and self.asked.fidelity == FULL
+
+    @property
+    def counts(self) -> bool:
+        """Whether it has a value that can be the best."""
+        told = self.told
+        return (
+            told is not None
+            and told.value is not None
+            and told.failed is None
+            and not told.censored
+        )
+
+
+@dataclass
+class History:
+    """All trials in their order, and the end of the search if it has come."""
+
+    steps: list[Step] = field(default_factory=list)
+    settled: Settled | None = None
+
+    @property
+    def baselines(self) -> list[Step]:
+        """Trials of the baseline in full that count."""
+        return [one for one in self.steps if one.is_baseline and one.counts]
+
+    @property
+    def best(self) -> Step | None:
+        """The full trial with the least value; one trial, not what is believed to be best."""
+        whole = [one for one in self.steps if one.asked.fidelity == FULL and one.counts]
+        return min(whole, key=lambda one: _value(one), default=None)
+
+    def spent(self, tuning: Tuning, upto: int | None = None) -> float:
+        """How much of the budget trials have taken, in its unit.
+
+        Parameters
+        ----------
+        upto : int, optional
+            Only trials up to this number.
+        """
+        told = [
+            one
+            for one in self.steps
+            if one.told is not None and (upto is None or one.asked.trial <= upto)
+        ]
+        return sum(cost_of(tuning, one) for one in told)
+
+    def last_whole(self) -> float | None:
+        """Median length of full trials in core-ns; ``None`` before there is one."""
+        costs = [
+            one.told.cost for one in self.steps
+            if one.told is not None and one.asked.fidelity == FULL and one.counts
+        ]  # fmt: skip
+        return statistics.median(costs) if costs else None
+
+
+def _value(step: Step) -> float:
+    assert step.told is not None
+    assert step.told.value is not None
+    return step.told.value
+
+
+def cost_of(tuning: Tuning, step: Step) -> float:
+    """Give what a trial took of the budget: one that was never launched, nothing."""
+    told = step.told
+    if told is None or told.refused:
+        return 0.0
+    if tuning.budget.unit == "runs":
+        return fidelity_of(tuning, step.asked.fidelity).cost_ratio
+    core_s = told.cost / 1e9
+    return core_s if tuning.budget.unit == "core-seconds" else core_s / tuning.cpus
+
+
+def history_of(entries: Entries) -> History:
+    """Arrange the records of a journal by trial."""
+    found = History()
+    by_trial: dict[int, Step] = {}
+    for record in entries.others:
+        if isinstance(record, Asked):
+            by_trial[record.trial] = step = Step(record)
+            found.steps.append(step)
+        elif isinstance(record, Told):
+            by_trial[record.trial].told = record
+        elif isinstance(record, Settled):
+            found.settled = record
+    for number, step in by_trial.items():
+        step.ended = entries.ended.get(number)
+        step.attempts = [one for one in entries.disturbed if one.trial == number]
+        if step.ended is not None:
+            step.attempts.append(step.ended)
+    return found
+
+
+def replay(
+    adviser: Adviser, tuning: Tuning, history: History, say: Callable[[str], None]
+) -> Suggestion | None:
+    """Ask and tell an engine all that it was asked and told before, in the same order.
+
+    Parameters
+    ----------
+    say : callable
+        Told where it suggests something else than it did: the journal counts.
+
+    Returns
+    -------
+    Suggestion or None
+        What it has suggested, and was not begun yet.
+    """
+    for known in tuning.earlier:
+        adviser.tell(
+            Observation(
+                configuration=known.configuration,
+                fidelity=FULL,
+                block=0,
+                value=known.value,
+                cost=known.cost,
+                metrics=known.metrics,
+            )
+        )
+    held: Suggestion | None = None
+    for step in history.steps:
+        wanted, held = held or adviser.ask(), None
+        if step.asked.own:
+            # It was asked for first, and something else was run before.
+            held = wanted
+        elif not same(wanted, step.asked):
+            say(f"trial {step.asked.trial}: the engine would ask for another one by now")
+        if step.told is not None:
+            adviser.tell(step.told.observation(step.asked))
+    return held
+
+
+def same(now: Suggestion | None, then: Asked) -> bool:
+    """Whether an engine suggests what it did."""
+    return now is not None and (dict(now.configuration), now.fidelity, now.block) == (
+        then.configuration,
+        then.fidelity,
+        then.block,
+    )

@@ -1,0 +1,247 @@
+"""The search: an engine is asked, the trial is run, the engine is told; all of it is journalled.
+
+Whatever kills it, the journal says where it was: it is told to the engine again, which is
+deterministic, and a run that had finished is adopted.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from pyrometer.core.errors import WorkloadError
+from pyrometer.experiments.folder import ExperimentPaths
+from pyrometer.experiments.journal import Entries, Journal
+from pyrometer.experiments.run.attempts import make_attempts, settle
+from pyrometer.experiments.run.check import run_check
+from pyrometer.experiments.run.environment import Actions, Quiet, Screen
+from pyrometer.tune.advise.adviser import FULL, Adviser, Suggestion
+from pyrometer.tune.trials import refused
+from pyrometer.tune.trials.folder import Asked, Settled, Told, Tuning
+from pyrometer.tune.trials.judged import Judge, Measure
+from pyrometer.tune.trials.measured import NS, measured
+from pyrometer.tune.trials.planned import TIMES_BEST, Length, plan_of
+from pyrometer.tune.trials.replay import History, Step, history_of, replay
+
+
+class TuneScreen(Screen, Protocol):
+    """Shows the progress of a tuning."""
+
+    def began(self, tuning: Tuning, history: History) -> None:
+        """Show what is searched for, and what there is already."""
+
+    def asked(self, asked: Asked) -> None:
+        """Show which trial comes."""
+
+    def told(self, step: Step, history: History, adviser: Adviser) -> None:
+        """Show what it gave, and the best so far."""
+
+
+class QuietTuning(Quiet):
+    """A `TuneScreen` that shows nothing."""
+
+    def began(self, tuning: Tuning, history: History) -> None:
+        """Show nothing."""
+
+    def asked(self, asked: Asked) -> None:
+        """Show nothing."""
+
+    def told(self, step: Step, history: History, adviser: Adviser) -> None:
+        """Show nothing."""
+
+
+@dataclass(frozen=True)
+class TuneActions:
+    """What touches the machine.
+
+    Attributes
+    ----------
+    trials : Actions
+        As experiments run trials.
+    measure : callable
+        Reads the metrics of a run.
+    check : callable
+        The user's own check of a run: why its result is wrong, or ``None``.
+    available : callable
+        Memory that programs can still have, and all of it.
+    """
+
+    trials: Actions = field(default_factory=Actions)
+    measure: Measure = measured
+    check: Callable[[str, Path], str | None] = run_check
+    available: Callable[[], tuple[float, float] | None] = refused.available
+
+
+@dataclass
+class Search:
+    """A search that is under way.
+
+    Attributes
+    ----------
+    entries : Entries
+        The journal, as far as it was written.
+    """
+
+    root: Path
+    tuning: Tuning
+    adviser: Adviser
+    entries: Entries
+    journal: Journal
+    screen: TuneScreen = field(default_factory=QuietTuning)
+    actions: TuneActions = field(default_factory=TuneActions)
+    history: History = field(default_factory=History)
+
+    def __post_init__(self) -> None:
+        self._space = self.tuning.space.read()
+        self._judge = Judge(self.root, self.tuning, self.actions.measure, self.actions.check)
+        self._held: Suggestion | None = None
+
+    def carry_out(self) -> History:
+        """Search until the budget's part for it is spent, or the engine has no more to ask.
+
+        Raises
+        ------
+        WorkloadError
+            If the job as it is does not finish: there is nothing to compare with.
+        CapabilityError
+            If the journal cannot be written; what ended is kept.
+        KeyboardInterrupt
+            If the user stopped it; what ended is kept.
+        """
+        self.history = history_of(self.entries)
+        self._held = replay(self.adviser, self.tuning, self.history, self.screen.note)
+        self._settle_open()
+        self.screen.began(self.tuning, self.history)
+        if self.history.settled is None:
+            why = self._search()
+            best = self.adviser.best()
+            record = Settled(
+                configuration={} if best is None else dict(best.configuration),
+                change=None if best is None else best.change,
+                trials=0 if best is None else best.trials,
+                why=why, wall_ns=time.time_ns(),
+            )  # fmt: skip
+            self.journal.append(record)
+            self.history.settled = record
+        return self.history
+
+    def _search(self) -> str:
+        while True:
+            if not self._affordable():
+                return "the budget's part for the search is spent"
+            wanted, self._held = self._held or self.adviser.ask(), None
+            if not self.history.baselines and not (wanted and _is_baseline(wanted)):
+                # Whatever is asked for, it needs something to be compared with.
+                self._run(Suggestion({}, why="the job as it is"), own=True)
+                self._need_baseline()
+            if wanted is None:
+                return "nothing is left that is worth its cost"
+            self._run(wanted)
+            self._need_baseline()
+
+    def _need_baseline(self) -> None:
+        if not self.history.baselines:
+            step = self.history.steps[-1]
+            why = step.told.failed if step.told else None
+            where = ExperimentPaths(self.root).trials / (step.ended.folder if step.ended else "")
+            raise WorkloadError(
+                f"the job as it is does not finish: {why or 'no time is known'}",
+                f"pyrometer show {where}; then: pyrometer tune resume {self.root}",
+            )
+
+    def _affordable(self) -> bool:
+        """Whether another full trial fits into the part of the budget that is for the search."""
+        tuning = self.tuning
+        left = tuning.budget.amount - tuning.reserved - self.history.spent(tuning)
+        if tuning.budget.unit == "runs":
+            return left >= 1.0
+        each = (self.history.last_whole() or 0.0) / NS
+        return left > (each if tuning.budget.unit == "core-seconds" else each / tuning.cpus)
+
+    def _settle_open(self) -> None:
+        """Finish the last trial, if a kill left it between two records."""
+        step = self.history.steps[-1] if self.history.steps else None
+        if step is None or step.told is not None:
+            return
+        plan = plan_of(self.tuning, step.asked)
+        settle(self.root, plan, self.entries, self.journal, self.screen)
+        self._finish(step)
+        self.adviser.tell(step.told.observation(step.asked))  # type: ignore[union-attr]
+        self.screen.told(step, self.history, self.adviser)
+
+    def _run(self, wanted: Suggestion, *, own: bool = False) -> None:
+        limit_s, timeout_s = self._limits(wanted)
+        asked = Asked(
+            trial=1 + len(self.history.steps), configuration=dict(wanted.configuration),
+            fidelity=wanted.fidelity, block=wanted.block, why=wanted.why, own=own,
+            limit_s=limit_s, timeout_s=timeout_s, wall_ns=time.time_ns(),
+        )  # fmt: skip
+        self.journal.append(asked)
+        step = Step(asked)
+        self.history.steps.append(step)
+        self._finish(step)
+        assert step.told is not None
+        self.adviser.tell(step.told.observation(asked))
+        self.screen.told(step, self.history, self.adviser)
+
+    def _finish(self, step: Step) -> None:
+        """Do what is still to be done of a trial that was asked for: refuse or run it, and tell."""
+        asked = step.asked
+        self.screen.asked(asked)
+        number = asked.trial
+        if number not in self.entries.ended:
+            why = None
+            if number not in self.entries.attempts:
+                why = refused.why_not(
+                    asked.configuration, self.tuning.shared, self._space, self.tuning.workload,
+                    self.root, self.actions.available(),
+                )  # fmt: skip
+            if why is not None:
+                told = Told(
+                    trial=number, value=None, cost=0.0, failed=f"not launched: {why}",
+                    refused=True, wall_ns=time.time_ns(),
+                )  # fmt: skip
+                self._tell(step, told)
+                return
+            plan = plan_of(self.tuning, asked)
+            switches = {**self.tuning.shared, **asked.configuration}
+            with self.actions.trials.hold_switches(switches) as doubts:
+                make_attempts(
+                    self.root, plan, plan.trials, self.entries, self.journal, self.screen,
+                    self.actions.trials,
+                )  # fmt: skip
+            for one in doubts:
+                self.screen.note(f"{one.message} {one.remedy}")
+        step.ended = self.entries.ended[number]
+        disturbed = [one for one in self.entries.disturbed if one.trial == number]
+        step.attempts = [*disturbed, step.ended]
+        self._tell(step, self._judge.judged(step, self.history))
+
+    def _tell(self, step: Step, told: Told) -> None:
+        self.journal.append(told)
+        step.told = told
+
+    def _limits(self, wanted: Suggestion) -> tuple[float | None, float | None]:
+        """Time of an iteration beyond which a trial is given up, and the timeout that does it."""
+        known = [one for one in self.history.baselines if one.ended is not None]
+        if not known or _is_baseline(wanted) or wanted.fidelity != FULL:
+            return None, None
+        times = [one.ended.seconds for one in self._whole() if one.ended and one.ended.seconds]
+        if wanted.limit is not None and self.tuning.objective == "elapsed":
+            limit = wanted.limit / NS
+        else:
+            limit = TIMES_BEST * min(times)
+        ended = known[-1].ended
+        assert ended is not None
+        timeout, limit = Length.of(ended).timeout(limit)
+        return (limit, timeout) if timeout < self.tuning.timeout_s else (None, None)
+
+    def _whole(self) -> Sequence[Step]:
+        return [one for one in self.history.steps if one.asked.fidelity == FULL and one.counts]
+
+
+def _is_baseline(wanted: Suggestion) -> bool:
+    return not wanted.configuration and wanted.fidelity == FULL
