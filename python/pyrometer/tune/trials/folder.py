@@ -45,6 +45,7 @@ class SavedSpace(_Part):
     knobs: list[dict[str, Any]]
     constraints: list[str] = Field(default_factory=list)
     facts: dict[str, float] | None = None
+    left_out: dict[str, str] = Field(default_factory=dict)
 
     @classmethod
     def of(cls, space: Space) -> SavedSpace:
@@ -54,6 +55,7 @@ class SavedSpace(_Part):
             knobs=[asdict(knob) for knob in space.knobs],
             constraints=[one.text for one in space.constraints],
             facts=None if space.facts is None else dict(space.facts),
+            left_out=dict(space.left_out),
         )
 
     def read(self) -> Space:
@@ -63,6 +65,7 @@ class SavedSpace(_Part):
             knobs=tuple(_KNOB.validate_python(knob) for knob in self.knobs),
             constraints=tuple(parse_constraint(text) for text in self.constraints),
             facts=self.facts,
+            left_out=self.left_out,
         )
 
 
@@ -117,7 +120,9 @@ class Tuning(_Part):
     workload : str
         By name, or a file; for a command the file that was written for it.
     command : list of str
-        The user's own command, as it was typed; empty for a workload.
+        The user's own command, secrets struck; empty for a workload.
+    folder : str or None
+        Where a command is run.
     fidelities : list of Fidelity
         What may stand for the job; the job itself is always there.
     shared : dict of str to str
@@ -126,6 +131,8 @@ class Tuning(_Part):
         What a configuration must fulfil (``--subject-to``).
     check : str or None
         The user's command that judges the result of a trial.
+    engine : str
+        What chooses trials (:data:`pyrometer.tune.advise.engines.ENGINES`).
     reserved : float
         Part of the budget that is for confirmation, in its unit.
     cpus : int
@@ -143,6 +150,7 @@ class Tuning(_Part):
     name: str
     workload: str
     command: list[str] = Field(default_factory=list)
+    folder: str | None = None
     scale: str
     profile: str
     iterations: int
@@ -153,6 +161,7 @@ class Tuning(_Part):
     objective: Objective = "elapsed"
     conditions: list[str] = Field(default_factory=list)
     check: str | None = None
+    engine: str = "own"
     budget: Budget
     reserved: float
     seed: int
@@ -220,7 +229,7 @@ class Told(_Part):
 
     k: Literal["tell"] = "tell"
     trial: int
-    value: float | None
+    value: float | None = None
     cost: float
     censored: bool = False
     failed: str | None = None

@@ -96,6 +96,17 @@ class Judge:
         run_dir = ExperimentPaths(root or self.root).trials / ended.folder
         return self.measure(run_dir, ended, self._reserved(configuration), self._prices)
 
+    def unfit(self, ended: Ended, found: Measured, root: Path) -> str | None:
+        """Say why a trial of an experiment is not acceptable, whatever its time.
+
+        By the user's check, which judges its result, and by the conditions.
+        """
+        if self.tuning.check is not None:
+            why = self.check(self.tuning.check, ExperimentPaths(root).trials / ended.folder)
+            if why is not None:
+                return f"wrong result: {why}"
+        return broken(self._conditions, found)
+
     def _reserved(self, configuration: Mapping[str, str]) -> tuple[int, float]:
         """Cores and bytes that a configuration reserves: its task slots, else all CPUs."""
         levels = {**self.tuning.shared, **configuration}

@@ -51,7 +51,7 @@ def plan_of(tuning: Tuning, asked: Asked) -> Plan:
         trials=[
             PlannedTrial(
                 number=asked.trial, block=asked.block, treatment=name,
-                folder=f"{asked.trial:04d}-{folder_word(name)}",
+                folder=f"{asked.trial:04d}-{folder_word(name) if asked.configuration else name}",
             )
         ],
     )  # fmt: skip

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pyrometer.collect.host.facts import parse_meminfo
 from pyrometer.collect.launch.launch import factors_of_workload
 from pyrometer.core import units
-from pyrometer.core.errors import PyrometerError, UsageError
-from pyrometer.experiments.plan.constraints import number_or_text
+from pyrometer.core.errors import PyrometerError
 from pyrometer.experiments.plan.treatments import Treatment, Treatments
 from pyrometer.experiments.run.planned import honoured
 from pyrometer.trial.factors import Level, parse_treatment, size_of
 from pyrometer.trial.layout import DEFAULT_HEAP, resolve_layout
+from pyrometer.tune.space.feasible import infeasible
 from pyrometer.tune.space.space import Space
 
 MIB = 1 << 20
@@ -22,6 +22,9 @@ OVERHEAD = 0.1
 LEAST_OVERHEAD = 384 * MIB
 KEPT = 0.05
 """Share of the machine's memory that stays free."""
+
+Honour = Callable[[Treatments, str, Path], Treatments]
+"""Leaves out treatments that a host cannot honour, each with the reason."""
 
 
 def memory_of(levels: Mapping[str, Level]) -> float:
@@ -71,6 +74,7 @@ def why_not(
     workload: str,
     folder: Path,
     memory: tuple[float, float] | None,
+    honour: Honour = honoured,
 ) -> str | None:
     """Say why a configuration must not be launched; ``None`` if it may.
 
@@ -82,6 +86,8 @@ def why_not(
         Where runs are written.
     memory : (float, float) or None
         Available, and in all, as :func:`available` gives them.
+    honour : callable
+        Says what this host cannot honour.
     """
     if not configuration:
         return None  # The user's own job, as it is.
@@ -89,7 +95,7 @@ def why_not(
     declared = factors_of_workload(workload)
     try:
         parsed = parse_treatment([f"{name}={level}" for name, level in written.items()], declared)
-        if broken := _constraint(space, written):
+        if broken := infeasible(space, configuration):
             return broken
         needed = memory_of(parsed)
     except PyrometerError as error:
@@ -100,18 +106,5 @@ def why_not(
             f" {units.size(memory[1])} are available"
         )
     one = Treatment("trial", written, parsed, dict(configuration))
-    left_out = honoured(Treatments({"trial": one}), workload, folder).left_out
+    left_out = honour(Treatments({"trial": one}), workload, folder).left_out
     return left_out[0].reason if left_out else None
-
-
-def _constraint(space: Space, levels: Mapping[str, str]) -> str | None:
-    values = {name: number_or_text(level) for name, level in levels.items()}
-    known = {**(space.facts or {}), **values}
-    for one in space.constraints:
-        if one.names <= known.keys():
-            try:
-                if not one.holds(known):
-                    return f"constraint {one.text}"
-            except UsageError as error:
-                return error.message
-    return None

@@ -12,6 +12,9 @@ from pyrometer.tune.advise.adviser import FULL, Adviser, Observation, Suggestion
 from pyrometer.tune.trials.folder import Asked, Settled, Told, Tuning
 from pyrometer.tune.trials.planned import fidelity_of
 
+EARLIER = -1
+"""Block of trials of earlier work."""
+
 
 @dataclass
 class Step:
@@ -144,7 +147,7 @@ def replay(
             Observation(
                 configuration=known.configuration,
                 fidelity=FULL,
-                block=0,
+                block=EARLIER,
                 value=known.value,
                 cost=known.cost,
                 metrics=known.metrics,

@@ -18,6 +18,7 @@ from pyrometer.experiments.journal import Entries, Journal
 from pyrometer.experiments.run.attempts import make_attempts, settle
 from pyrometer.experiments.run.check import run_check
 from pyrometer.experiments.run.environment import Actions, Quiet, Screen
+from pyrometer.experiments.run.planned import honoured
 from pyrometer.tune.advise.adviser import FULL, Adviser, Suggestion
 from pyrometer.tune.trials import refused
 from pyrometer.tune.trials.folder import Asked, Settled, Told, Tuning
@@ -67,12 +68,15 @@ class TuneActions:
         The user's own check of a run: why its result is wrong, or ``None``.
     available : callable
         Memory that programs can still have, and all of it.
+    honour : callable
+        Leaves out what this host cannot honour.
     """
 
     trials: Actions = field(default_factory=Actions)
     measure: Measure = measured
     check: Callable[[str, Path], str | None] = run_check
     available: Callable[[], tuple[float, float] | None] = refused.available
+    honour: refused.Honour = honoured
 
 
 @dataclass
@@ -197,7 +201,7 @@ class Search:
             if number not in self.entries.attempts:
                 why = refused.why_not(
                     asked.configuration, self.tuning.shared, self._space, self.tuning.workload,
-                    self.root, self.actions.available(),
+                    self.root, self.actions.available(), self.actions.honour,
                 )  # fmt: skip
             if why is not None:
                 told = Told(

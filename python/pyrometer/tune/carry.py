@@ -1,0 +1,99 @@
+"""A tuning from its folder: the search, then the confirmation, each gone on with where it was."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from pyrometer.core.errors import UsageError
+from pyrometer.experiments.journal import opened_journal, read_journal
+from pyrometer.experiments.run.environment import Quiet, Screen
+from pyrometer.experiments.run.planned import check_same
+from pyrometer.tune.advise.adviser import Adviser
+from pyrometer.tune.confirm.run import confirm
+from pyrometer.tune.trials.folder import KINDS, Tuning, read_tuning
+from pyrometer.tune.trials.replay import History, history_of
+from pyrometer.tune.trials.search import QuietTuning, Search, TuneActions, TuneScreen
+
+VERB = "tune"
+
+MakeAdviser = Callable[[Tuning], Adviser]
+"""Makes the engine of a tuning: the same one for the same tuning, so that it can be replayed."""
+
+
+def search(
+    root: Path,
+    make: MakeAdviser,
+    *,
+    screen: TuneScreen | None = None,
+    actions: TuneActions | None = None,
+) -> History:
+    """Search, or go on with it, until its part of the budget is spent.
+
+    Parameters
+    ----------
+    root : Path
+        Folder of the tuning.
+    make : callable
+        Makes the engine.
+
+    Raises
+    ------
+    UsageError
+        If there is no tuning, it is of another machine, its workload has changed, its command ran
+        elsewhere, another process runs it, or its journal was edited.
+    WorkloadError
+        If the job as it is does not finish.
+    CapabilityError
+        If the journal cannot be written: what ended is kept.
+    KeyboardInterrupt
+        If the user stopped it; what ended is kept.
+    """
+    tuning = _read(root)
+    with opened_journal(root, KINDS, VERB) as journal:
+        entries = read_journal(root, KINDS)
+        return Search(
+            root, tuning, make(tuning), entries, journal,
+            screen=screen or QuietTuning(), actions=actions or TuneActions(),
+        ).carry_out()  # fmt: skip
+
+
+def confirm_winner(
+    root: Path,
+    *,
+    screen: Screen | None = None,
+    actions: TuneActions | None = None,
+    blocks: int | None = None,
+    scale: str | None = None,
+) -> bool:
+    """Run what is to be run of the confirmation; more blocks, or another scale, if asked for.
+
+    Returns
+    -------
+    bool
+        Whether all of it has run; else its time was used up.
+
+    Raises
+    ------
+    UsageError, CapabilityError, KeyboardInterrupt
+        As :func:`search`.
+    """
+    tuning = _read(root)
+    with opened_journal(root, KINDS, VERB):
+        history = history_of(read_journal(root, KINDS))
+        return confirm(
+            root, tuning, history, screen=screen or Quiet(),
+            actions=(actions or TuneActions()).trials, blocks=blocks, scale=scale,
+        )  # fmt: skip
+
+
+def _read(root: Path) -> Tuning:
+    tuning = read_tuning(root)
+    workloads = [] if tuning.command else [tuning.workload]
+    check_same(root, tuning.machine, workloads, tuning.workload_sha256)
+    if tuning.folder is not None and tuning.folder != os.getcwd():
+        raise UsageError(
+            f"{root}: its command was begun in {tuning.folder}", f"cd {tuning.folder}, then again"
+        )
+    return tuning

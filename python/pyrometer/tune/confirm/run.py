@@ -1,0 +1,262 @@
+"""Winner against baseline in fresh blocks: run as any experiment, and read for the verdict."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pyrometer.core.errors import PyrometerError
+from pyrometer.experiments.folder import Ended, Surroundings, is_experiment, read_plan
+from pyrometer.experiments.journal import read_journal
+from pyrometer.experiments.plan.file import Guard
+from pyrometer.experiments.run.environment import Actions, Screen
+from pyrometer.experiments.run.loop import begin, carry_out
+from pyrometer.tune.believe.verdict import Verdict, judge
+from pyrometer.tune.confirm.plan import WINNER, other_scale, plan_of, shares
+from pyrometer.tune.trials.folder import Tuning, TuningPaths
+from pyrometer.tune.trials.judged import Judge
+from pyrometer.tune.trials.measured import NS, value_of
+from pyrometer.tune.trials.planned import BASELINE
+from pyrometer.tune.trials.replay import History
+from pyrometer.workloads import registry
+from pyrometer.workloads.contract import parse_scale
+
+
+class OutOfBudgetError(Exception):
+    """The budget is used up; what was run is kept."""
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Values of whole blocks of one scale.
+
+    Attributes
+    ----------
+    folders : tuple of Path
+        The experiments that they are from, in the order of time.
+    counts : tuple of int
+        Whole blocks of each.
+    pairs : tuple of (float, float)
+        Baseline and winner of each block.
+    failures : tuple of str
+        Why trials of the winner came to nothing.
+    """
+
+    scale: str
+    folders: tuple[Path, ...] = ()
+    counts: tuple[int, ...] = ()
+    pairs: tuple[tuple[float, float], ...] = ()
+    failures: tuple[str, ...] = ()
+    planned: int = 0
+    spent_s: float = 0.0
+
+    def verdict(self, margin: float) -> Verdict | None:
+        """Judge them; ``None`` where no trial was to confirm anything."""
+        if not self.folders:
+            return None
+        looks, before = [], 0
+        for count in self.counts[:-1]:
+            before += count
+            # An experiment without a whole block was no look at anything.
+            if count and before < len(self.pairs):
+                looks.append(before)
+        return judge(self.pairs, margin=margin, looks=looks, failures=len(self.failures))
+
+
+def folders_of(root: Path, scale: str | None = None) -> list[Path]:
+    """Folders of confirmations of a tuning, in the order of time: of its own scale, or another."""
+    paths = TuningPaths(root)
+    first = paths.confirmation if scale is None else paths.elsewhere(scale)
+    found = [first] if is_experiment(first) else []
+    while is_experiment(next_ := first.with_name(f"{first.name}.{len(found) + 1}")):
+        found.append(next_)
+    return found
+
+
+def scales_of(root: Path) -> list[str]:
+    """Other scales at which a tuning was confirmed."""
+    front = f"{TuningPaths(root).confirmation.name}-"
+    names = [one.name.removeprefix(front) for one in root.glob(f"{front}*") if is_experiment(one)]
+    return sorted({name.partition(".")[0] for name in names})
+
+
+def confirm(
+    root: Path,
+    tuning: Tuning,
+    history: History,
+    *,
+    screen: Screen,
+    actions: Actions,
+    blocks: int | None = None,
+    scale: str | None = None,
+) -> bool:
+    """Run what is still to be run of the confirmation.
+
+    Parameters
+    ----------
+    blocks : int, optional
+        Add so many blocks to those that are there, whatever the budget says.
+    scale : str, optional
+        Add them at another scale.
+
+    Returns
+    -------
+    bool
+        Whether all that was planned has run; else the budget of time was used up.
+
+    Raises
+    ------
+    UsageError, CapabilityError
+        As :func:`pyrometer.experiments.run.loop.carry_out`.
+    KeyboardInterrupt
+        If the user stopped it; what was finished is kept.
+    """
+    settled = history.settled
+    if settled is None or not settled.configuration:
+        return True
+    if blocks is not None:
+        there = folders_of(root, scale)
+        order = len(there) + (0 if scale is None else 10)
+        plan = plan_of(tuning, settled.configuration, blocks, order, scale or tuning.scale)
+        begin(_next(root, scale), plan)
+    elif not folders_of(root):
+        _begin(root, tuning, history)
+    left_s = None if blocks is not None else _left_s(root, tuning, history)
+    others = [folder for one in scales_of(root) for folder in folders_of(root, one)]
+    try:
+        for folder in [*folders_of(root), *others]:
+            carry_out(folder, screen=screen, actions=timely(actions, left_s))
+    except OutOfBudgetError:
+        return False
+    return True
+
+
+def _begin(root: Path, tuning: Tuning, history: History) -> None:
+    """Plan what the budget has room for; the confirmation itself last, as it says that all is."""
+    settled, paths = history.settled, TuningPaths(root)
+    assert settled is not None
+    other = _other_scale(tuning)
+    share = shares(_left_runs(tuning, history), scales=other is not None)
+    if share.elsewhere and other is not None and not is_experiment(paths.elsewhere(other)):
+        plan = plan_of(tuning, settled.configuration, share.elsewhere, 10, other)
+        begin(paths.elsewhere(other), plan)
+    if share.blocks:
+        plan = plan_of(tuning, settled.configuration, share.blocks, 0, tuning.scale)
+        begin(paths.confirmation, plan)
+
+
+def _next(root: Path, scale: str | None) -> Path:
+    paths, there = TuningPaths(root), folders_of(root, scale)
+    first = paths.confirmation if scale is None else paths.elsewhere(scale)
+    return first.with_name(f"{first.name}.{len(there) + 1}") if there else first
+
+
+def _left_s(root: Path, tuning: Tuning, history: History) -> float | None:
+    """Time that is left of a budget of time; ``None`` where runs are counted."""
+    if tuning.budget.unit == "runs":
+        return None
+    left = tuning.budget.amount - history.spent(tuning)
+    if tuning.budget.unit == "core-seconds":
+        left /= tuning.cpus
+    scales = [None, *scales_of(root)]
+    return left - sum(spent_s(folder) for one in scales for folder in folders_of(root, one))
+
+
+def spent_s(folder: Path) -> float:
+    """Time that the trials of an experiment have taken."""
+    entries = read_journal(folder)
+    return sum(one.duration_s or 0.0 for one in (*entries.ended.values(), *entries.disturbed))
+
+
+def _left_runs(tuning: Tuning, history: History) -> float:
+    """Full runs that are left of the budget."""
+    left = tuning.budget.amount - history.spent(tuning)
+    if tuning.budget.unit == "runs":
+        return left
+    each = (history.last_whole() or 0.0) / NS
+    if tuning.budget.unit == "seconds":
+        each /= tuning.cpus
+    return left / each if each else 0.0
+
+
+def _other_scale(tuning: Tuning) -> str | None:
+    if tuning.command:
+        return None
+    try:
+        workload = registry.get(tuning.workload)
+        if not workload.scales:
+            return None
+        return other_scale(parse_scale(workload, tuning.scale))
+    except PyrometerError:
+        return None
+
+
+def pairs_of(root: Path, tuning: Tuning, read: Judge, scale: str | None = None) -> Pairs:
+    """Read the blocks of a confirmation that are whole, and what failed in the others."""
+    pairs: list[tuple[float, float]] = []
+    counts, failures = [], []
+    folders, planned, spent = folders_of(root, scale), 0, 0.0
+    for folder in folders:
+        plan, entries = read_plan(folder), read_journal(folder)
+        planned += plan.blocks
+        spent += sum(one.duration_s or 0.0 for one in (*entries.ended.values(), *entries.disturbed))
+        configuration = next(one.varied for one in plan.treatments if one.name == WINNER)
+        ended = list(entries.ended.values())
+        right = {(one.rows, one.checksum) for one in ended if _shows_result(one, BASELINE)}
+        values: dict[int, dict[str, float]] = {}
+        for one in ended:
+            value, why = _value(one, configuration, folder, tuning, read, right)
+            if why is not None and one.treatment == WINNER:
+                failures.append(why)
+            if value is not None:
+                values.setdefault(one.block, {})[one.treatment] = value
+        whole = [found for _, found in sorted(values.items()) if len(found) == 2]
+        pairs += [(found[BASELINE], found[WINNER]) for found in whole]
+        counts.append(len(whole))
+    return Pairs(
+        scale or tuning.scale, tuple(folders), tuple(counts), tuple(pairs), tuple(failures),
+        planned, spent,
+    )  # fmt: skip
+
+
+def _shows_result(one: Ended, treatment: str) -> bool:
+    return one.treatment == treatment and one.status == "finished" and one.checksum is not None
+
+
+def _value(
+    one: Ended,
+    configuration: dict[str, str],
+    folder: Path,
+    tuning: Tuning,
+    read: Judge,
+    right: set[tuple[int | None, str | None]],
+) -> tuple[float | None, str | None]:
+    """Give the objective of a trial, or why it came to nothing."""
+    if one.status != "finished":
+        return None, f"{one.status.replace('_', ' ')}: {one.reason or 'no reason is known'}"
+    if _shows_result(one, WINNER) and len(right) == 1 and (one.rows, one.checksum) not in right:
+        return None, f"another result in trial {one.trial}: {one.rows} rows, {one.checksum}"
+    levels = configuration if one.treatment == WINNER else {}
+    if tuning.objective == "elapsed" and not tuning.conditions and tuning.check is None:
+        return None if one.seconds is None else one.seconds * NS, None
+    found = read.metrics(one, levels, folder)
+    if one.treatment == WINNER and (why := read.unfit(one, found, folder)):
+        return None, why
+    return value_of(tuning.objective, found), None
+
+
+def timely(actions: Actions, seconds: float | None) -> Actions:
+    """Begin no trial after so many seconds; the first one always begins."""
+    if seconds is None:
+        return actions
+    deadline = time.monotonic() + seconds
+    wait = actions.wait_for_calm
+
+    def before(limits: Guard, say: Callable[[str], None]) -> Surroundings:
+        if time.monotonic() > deadline:
+            raise OutOfBudgetError
+        return wait(limits, say)
+
+    return replace(actions, wait_for_calm=before)

@@ -1,0 +1,295 @@
+"""The report on a tuning, from its plan, its journal, and the experiments that confirm it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pyrometer.core.doubt import Doubt
+from pyrometer.core.estimate import LEVEL, Estimate
+from pyrometer.core.schema import doubt
+from pyrometer.experiments.folder import ExperimentPaths
+from pyrometer.experiments.journal import Entries, read_journal
+from pyrometer.experiments.judge.analysis import disturbances_of
+from pyrometer.statistics.two import mean_of
+from pyrometer.tune.confirm.run import Pairs, folders_of, pairs_of, scales_of
+from pyrometer.tune.confirm.verdict import words_of
+from pyrometer.tune.judge.before import recommendations
+from pyrometer.tune.judge.schema import (
+    BestReport,
+    BudgetReport,
+    Confirmed,
+    Discarded,
+    Earning,
+    KnobReport,
+    State,
+    TrialReport,
+    TrialStatus,
+    TuningReport,
+)
+from pyrometer.tune.judge.why import why_faster
+from pyrometer.tune.trials.folder import KINDS, Tuning, read_tuning
+from pyrometer.tune.trials.judged import Judge, Measure
+from pyrometer.tune.trials.measured import NS, OF_OBJECTIVE, measured
+from pyrometer.tune.trials.planned import named
+from pyrometer.tune.trials.replay import History, Step, history_of
+
+FULL_COMPARISON = 3
+"""Runs of each side of which it is said why the winner is faster."""
+
+
+def tuning_report(root: Path, *, causes: bool = True, measure: Measure = measured) -> TuningReport:
+    """Judge a tuning, finished or not.
+
+    Parameters
+    ----------
+    root : Path
+        Its folder.
+    causes : bool
+        Whether to say why the winner is faster, for which runs are compared.
+    measure : callable
+        Reads the metrics of a run.
+
+    Raises
+    ------
+    UsageError
+        If it is no tuning, or its journal was edited.
+    """
+    tuning, entries = read_tuning(root), read_journal(root, KINDS)
+    history = history_of(entries)
+    read = Judge(root, tuning, measure, check=lambda command, run: None)
+    main = pairs_of(root, tuning, read)
+    others = [pairs_of(root, tuning, read, scale) for scale in scales_of(root)]
+    confirmation = _confirmed(main, tuning)
+    baseline = _mean([one.told.value for one in history.baselines if one.told])
+    before, before_reason = recommendations(root, history)
+    report = TuningReport(
+        name=tuning.name,
+        folder=str(root),
+        workload=tuning.name if tuning.command else tuning.workload,
+        command=tuning.command,
+        scale=tuning.scale,
+        objective=tuning.objective,
+        currency=str((tuning.prices or {}).get("currency", "")),
+        conditions=tuning.conditions,
+        shared=tuning.shared,
+        state=_state(history, root, main),
+        told="",
+        seed=tuning.seed,
+        margin=tuning.margin,
+        machine=tuning.machine,
+        budget=_budget(tuning, history, [main, *others]),
+        space=tuning.space.name,
+        knobs=[_knob(knob) for knob in tuning.space.knobs],
+        constraints=tuning.space.constraints,
+        priors=tuning.priors,
+        trials=_trials(root, history, baseline.value if baseline else None),
+        baseline=baseline,
+        best=_best(history),
+        discarded=_discarded(history),
+        before=before,
+        before_reason=before_reason,
+        confirmation=confirmation,
+        elsewhere=[found for one in others if (found := _confirmed(one, tuning)) is not None],
+        influence_reason="it is not known yet",
+        doubts=_doubts(tuning, history, entries, confirmation),
+    )
+    report.earned_back = earning(report, tuning, history, confirmation)
+    if causes and confirmation is not None:
+        report.why = why_faster(main.folders, FULL_COMPARISON)
+    report.told = told(report)
+    return report
+
+
+def _state(history: History, root: Path, main: Pairs) -> State:
+    if history.settled is None:
+        return "searching"
+    if not history.settled.configuration:
+        return "done"
+    done = sum(len(read_journal(one).ended) for one in folders_of(root))
+    return "done" if main.folders and done >= 2 * main.planned else "confirming"
+
+
+def _budget(tuning: Tuning, history: History, confirmed: Sequence[Pairs]) -> BudgetReport:
+    spent_s = sum(one.spent_s for one in confirmed)
+    runs = 2.0 * sum(len(one.pairs) for one in confirmed)
+    unit = tuning.budget.unit
+    of_unit = {"runs": runs, "seconds": spent_s, "core-seconds": spent_s * tuning.cpus}
+    searched_core_s = sum(one.told.cost for one in history.steps if one.told) / NS
+    return BudgetReport(
+        text=tuning.budget.text, unit=unit, amount=tuning.budget.amount,
+        reserved=tuning.reserved, searched=history.spent(tuning), confirmed=of_unit[unit],
+        core_s=searched_core_s + spent_s * tuning.cpus,
+    )  # fmt: skip
+
+
+def _knob(knob: Mapping[str, object]) -> KnobReport:
+    kept = {name: knob.get(name) for name in KnobReport.model_fields if name in knob}
+    levels = kept.pop("levels", None) or ()
+    return KnobReport.model_validate({**kept, "levels": list(levels)})  # type: ignore[call-overload]
+
+
+def _trials(root: Path, history: History, baseline: float | None) -> list[TrialReport]:
+    found: list[TrialReport] = []
+    best: float | None = None
+    for step in history.steps:
+        told, ended = step.told, step.ended
+        value = told.value if told else None
+        if step.counts and step.asked.fidelity == "full" and value is not None:
+            best = value if best is None else min(best, value)
+        known = value is not None and baseline and told is not None and told.failed is None
+        found.append(
+            TrialReport(
+                trial=step.asked.trial,
+                configuration=step.asked.configuration,
+                fidelity=step.asked.fidelity,
+                block=step.asked.block,
+                why=step.asked.why,
+                status=status_of(step),
+                value=value,
+                change=value / baseline - 1 if known and value and baseline else None,
+                best_so_far=best,
+                failed=told.failed if told else None,
+                limit_s=step.asked.limit_s,
+                cost_core_s=told.cost / NS if told else 0.0,
+                canary=told.canary if told else None,
+                metrics=told.metrics if told else {},
+                missing=told.missing if told else {},
+                disturbed=disturbances_of(ended) if ended else [],
+                folder=str(ExperimentPaths(root).trials / ended.folder) if ended else None,
+            )
+        )
+    return found
+
+
+def status_of(step: Step) -> TrialStatus:
+    """Say in a word what became of a trial."""
+    if step.told is None:
+        return "under way"
+    if step.told.refused:
+        return "not launched"
+    if step.told.failed is not None:
+        return "failed"
+    return "gave up" if step.told.censored else "finished"
+
+
+def _best(history: History) -> BestReport | None:
+    """Give what the search ended with; before that the best single trial."""
+    settled = history.settled
+    if settled is None:
+        step = history.best
+        if step is None:
+            return None
+        return BestReport(configuration=step.asked.configuration, trials=1, why="so far")
+    change = None
+    if settled.change is not None:
+        value, low, high = settled.change
+        change = Estimate(
+            value=value, low=low, high=high, level=LEVEL, n=settled.trials,
+            method="of the engine, from the trials that chose it",
+        )  # fmt: skip
+    return BestReport(
+        configuration=settled.configuration, change=change, trials=settled.trials, why=settled.why
+    )
+
+
+def _discarded(history: History) -> list[Discarded]:
+    found: dict[tuple[str, str], Discarded] = {}
+    for step in history.steps:
+        if step.told is not None and step.told.failed is not None and step.asked.configuration:
+            key = named(step.asked.configuration), step.told.failed
+            one = found.setdefault(
+                key,
+                Discarded(
+                    configuration=step.asked.configuration, reason=step.told.failed, trials=[]
+                ),
+            )
+            one.trials.append(step.asked.trial)
+    return list(found.values())
+
+
+def _mean(values: Sequence[float | None]) -> Estimate | None:
+    known = [one for one in values if one is not None]
+    return mean_of(known) if known else None
+
+
+def _confirmed(found: Pairs, tuning: Tuning) -> Confirmed | None:
+    verdict = found.verdict(tuning.margin)
+    if verdict is None:
+        return None
+    return Confirmed(
+        scale=found.scale,
+        told=words_of(verdict, tuning.objective),
+        verdict=verdict,
+        pairs=list(found.pairs),
+        blocks_planned=found.planned,
+        failures=list(found.failures),
+        folders=[str(one) for one in found.folders],
+    )
+
+
+def earning(
+    report: TuningReport, tuning: Tuning, history: History, confirmed: Confirmed | None
+) -> Earning:
+    """Say after how many runs of the job the core time that was spent is earned back.
+
+    A run of the job is what the baseline's trials measure: an iteration, or the whole command.
+    """
+    if confirmed is None or confirmed.verdict.outcome != "confirmed":
+        return Earning(reason="no gain was confirmed")
+    seconds = [one.told.seconds for one in history.baselines if one.told and one.told.seconds]
+    if OF_OBJECTIVE[tuning.objective] != "elapsed" or not seconds:
+        return Earning(reason="what is saved is not the time of a run")
+    change = confirmed.verdict.change
+    each = tuning.cpus * math.exp(sum(map(math.log, seconds)) / len(seconds))
+    ends = [None if end is None else -end * each for end in (change.value, change.high, change.low)]
+    saved = change.model_copy(update=dict(zip(("value", "low", "high"), ends, strict=True)))
+    spent = report.budget.core_s
+    over = [None if not end else spent / end for end in (ends[0], ends[2], ends[1])]
+    runs = change.model_copy(update=dict(zip(("value", "low", "high"), over, strict=True)))
+    return Earning(core_s_a_run=saved, runs=runs)
+
+
+def told(report: TuningReport) -> str:
+    """Say what came of a tuning, in one sentence."""
+    best, found = report.best, report.confirmation
+    if best is None:
+        return "No trial has finished."
+    if report.state == "searching":
+        trials = sum(one.status != "under way" for one in report.trials)
+        return f"The search is under way: best of {trials} trials is {named(best.configuration)}."
+    if not best.configuration:
+        return f"Nothing better than the job as it is was found in {len(report.trials)} trials."
+    what = named(best.configuration)
+    if found is None:
+        return f"{what} is not confirmed yet."
+    return f"{what}: {found.told}."
+
+
+def _doubts(
+    tuning: Tuning, history: History, entries: Entries, confirmed: Confirmed | None
+) -> list[Doubt]:
+    found = []
+    ended = [one.ended for one in history.steps if one.ended is not None]
+    finished = [one for one in ended if one.status == "finished"]
+    results = {
+        (one.ended.rows, one.ended.checksum)
+        for one in history.baselines
+        if one.ended is not None and one.ended.checksum is not None
+    }
+    if finished and tuning.check is None and not any(one.checksum for one in finished):
+        found.append(doubt("results_unchecked", "results of trials were not compared"))
+    if len(results) > 1:
+        message = f"the baseline gave {len(results)} results: other results prove nothing"
+        found.append(doubt("results_differ", message))
+    disturbed = [one for one in ended if disturbances_of(one)]
+    if disturbed:
+        text = disturbances_of(disturbed[-1])[0]
+        message = f"{len(disturbed)} of {len(ended)} trials; in trial {disturbed[-1].trial} {text}"
+        found.append(doubt("trials_disturbed", message))
+    spread = confirmed.verdict.spread_ratio if confirmed else None
+    if spread is not None and spread.low is not None and spread.low > 1 and spread.value:
+        message = f"the winner's runs differ {spread.value:.2g} times as much as the baseline's"
+        found.append(doubt("less_stable", message))
+    return found

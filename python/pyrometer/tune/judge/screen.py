@@ -1,0 +1,177 @@
+"""Progress of a tuning: best so far, budget and time left; elsewhere than a terminal, lines."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from pyrometer.core import units
+from pyrometer.terminal import console
+from pyrometer.terminal.console import WORDS, LiveDisplay, progress_line
+from pyrometer.tune.judge.report import status_of
+from pyrometer.tune.trials.measured import words_of
+from pyrometer.tune.trials.planned import named
+
+if TYPE_CHECKING:
+    from pyrometer.experiments.folder import Ended, Plan, PlannedTrial
+    from pyrometer.experiments.journal import Entries
+    from pyrometer.tune.advise.adviser import Adviser, Incumbent
+    from pyrometer.tune.trials.folder import Asked, Tuning
+    from pyrometer.tune.trials.replay import History, Step
+
+LINES = 8
+
+
+class TuningScreen(LiveDisplay):
+    """A :class:`pyrometer.tune.trials.search.TuneScreen` for people."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tuning: Tuning | None = None
+        self._history: History | None = None
+        self._asked: Asked | None = None
+        self._best: Incumbent | None = None
+        self._what, self._since = "", time.monotonic()
+        self._last: deque[str] = deque(maxlen=LINES)
+
+    def began(self, tuning: Tuning, history: History) -> None:
+        """Show what is there already."""
+        self._tuning, self._history = tuning, history
+        done = sum(one.told is not None for one in history.steps)
+        if done:
+            self.note(f"{units.counted(done, 'trial')} are there already")
+
+    def asked(self, asked: Asked) -> None:
+        """Show which trial comes."""
+        self._asked, self._since = asked, time.monotonic()
+        self._show("looking at the machine")
+
+    def told(self, step: Step, history: History, adviser: Adviser) -> None:
+        """Show what it gave, and the best so far."""
+        assert self._tuning is not None
+        self._history, self._best = history, adviser.best()
+        told = step.told
+        assert told is not None
+        how = status_of(step)
+        if told.failed is not None:
+            how = told.failed
+        elif told.value is not None:
+            least = "more than " if told.censored else ""
+            how = least + words_of(self._tuning.objective, told.value, self._currency)
+        line = f"{step.asked.trial}  {named(step.asked.configuration)}  {how}"
+        if step.asked.why:
+            line += f"  ({step.asked.why})"
+        if not self.shows:
+            console.err().print(f"{line}  [{self._state()}]", markup=False, soft_wrap=True)
+        else:
+            self._last.append(line)
+            self._show("")
+
+    @property
+    def _currency(self) -> str:
+        return str((self._tuning.prices or {}).get("currency", "")) if self._tuning else ""
+
+    def planned(self, plan: Plan, entries: Entries) -> None:
+        """Show nothing: trials of the search are asked for one by one."""
+
+    def trial(self, planned: PlannedTrial, attempt: int) -> None:
+        """Show that an attempt begins."""
+        if attempt > 1:
+            self.note(f"trial {planned.number}: attempt {attempt}")
+
+    def ended(self, ended: Ended) -> None:
+        """Show nothing: it is shown when it is told."""
+
+    def phase(self, name: str) -> None:
+        """Show that a phase of the trial begins."""
+        self._show(WORDS.get(name, name))
+
+    def progress(self, what: str, done: int, total: int) -> None:
+        """Show how far data generation is."""
+        self._show(progress_line(what, done, total))
+
+    def running(self, iteration: int | None, iterations: int, warmup: bool) -> None:
+        """Show which iteration runs."""
+        where = "starting" if iteration is None else f"iteration {iteration}"
+        self._show(f"{where}{' (warm-up)' if warmup else ''}")
+
+    def exited(self, record: object, ending: object) -> None:
+        """Show nothing: the end of a trial is shown when its run has been read."""
+
+    def summarised(self, record: object, summary: object, scope: object) -> None:
+        """Show nothing: the same."""
+
+    def note(self, text: str) -> None:
+        """Show something that matters now."""
+        if not self.shows:
+            console.err().print(text, markup=False, soft_wrap=True)
+        else:
+            self._last.append(text)
+            self._show(self._what)
+
+    def _state(self) -> str:
+        """Say the best so far, what is spent, and when the search ends."""
+        tuning, history = self._tuning, self._history
+        if tuning is None or history is None:
+            return ""
+        budget = tuning.budget
+        whole = budget.amount - tuning.reserved
+        spent = history.spent(tuning)
+        parts = [best_words(self._best)]
+        parts.append(f"{budget.words(spent)} of {budget.words(whole)} searched")
+        left_s = self._left_s(spent, whole)
+        if left_s is not None:
+            at = time.strftime("%H:%M", time.localtime(time.time() + left_s))
+            parts.append(f"{units.duration(left_s * 1e9)} left with confirmation, until {at}")
+        return "; ".join(part for part in parts if part)
+
+    def _left_s(self, spent: float, whole: float) -> float | None:
+        tuning, history = self._tuning, self._history
+        assert tuning is not None
+        assert history is not None
+        left = max(0.0, whole - spent) + tuning.reserved
+        if tuning.budget.unit == "seconds":
+            return left
+        if tuning.budget.unit == "core-seconds":
+            return left / tuning.cpus
+        each = history.last_whole()
+        return None if each is None else left * each / 1e9 / tuning.cpus
+
+    def _show(self, what: str) -> None:
+        self._what = what
+        if self.shows:
+            self.draw(self._screen())
+
+    def _screen(self) -> Any:
+        from rich.console import Group
+        from rich.progress_bar import ProgressBar
+        from rich.text import Text
+
+        parts: list[Any] = [Text(self._state())]
+        if self._tuning is not None and self._history is not None:
+            whole = self._tuning.budget.amount - self._tuning.reserved
+            spent = min(whole, self._history.spent(self._tuning))
+            parts.append(ProgressBar(total=whole or 1, completed=spent, width=60))
+        if self._asked is not None:
+            elapsed = time.monotonic() - self._since
+            parts.append(
+                Text(f"trial {self._asked.trial}: {named(self._asked.configuration)}:"
+                     f" {self._what} {elapsed:.0f} s")
+            )  # fmt: skip
+        return Group(*parts, *map(Text, self._last))
+
+
+def best_words(best: Incumbent | None) -> str:
+    """Say what is best so far, with the engine's interval.
+
+    Examples
+    --------
+    >>> from pyrometer.tune.advise.adviser import Incumbent
+    >>> best_words(Incumbent({"jvm.gc": "parallel"}, (-0.2, -0.3, -0.1), 3))
+    'best so far −20.0 % [−30.0 %, −10.0 %]: jvm.gc=parallel'
+    """
+    if best is None or not best.configuration:
+        return "best so far: the job as it is"
+    value, low, high = (units.percent(one, True) for one in best.change)
+    return f"best so far {value} [{low}, {high}]: {named(best.configuration)}"

@@ -1,0 +1,232 @@
+"""A tuning on the terminal: what is planned, what came of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+
+from pyrometer.compare.terminal import percent
+from pyrometer.core import units
+from pyrometer.core.estimate import Estimate
+from pyrometer.core.units import digits
+from pyrometer.tune.judge.schema import Confirmed, Recommendation, TrialReport, TuningReport
+from pyrometer.tune.trials.folder import Tuning
+from pyrometer.tune.trials.measured import words_of
+from pyrometer.tune.trials.planned import named
+
+MOST_TRIALS = 12
+MOST_CAUSES = 6
+MOST_KNOBS = 30
+_COLOURS = {"error": "red", "warning": "yellow", "info": "dim"}
+
+
+def planned(console: Any, tuning: Tuning) -> None:
+    """Print what would be varied, at what price, and how it ends."""
+    from rich.table import Table
+    from rich.text import Text
+
+    budget = tuning.budget
+    job = " ".join(tuning.command) or f"{tuning.name}, scale {tuning.scale}"
+    console.print(
+        f"[bold]{escape(job)}[/]: {len(tuning.space.knobs)} factors of {escape(tuning.space.name)},"
+        f" less {tuning.objective}",
+        soft_wrap=True,
+    )
+    search = budget.words(budget.amount - tuning.reserved)
+    console.print(
+        f"budget {budget.words(budget.amount)}: {search} to search,"
+        f" {budget.words(tuning.reserved)} kept to confirm what is found",
+        markup=False, soft_wrap=True,
+    )  # fmt: skip
+    for text in tuning.conditions:
+        console.print(f"only if {text}", markup=False, soft_wrap=True)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("factor", "from", "to", "today", "may break"):
+        table.add_column(title, overflow="fold")
+    for knob in tuning.space.knobs[:MOST_KNOBS]:
+        low, high = _ends(knob)
+        table.add_row(
+            Text(str(knob["factor"])), low, high, Text(str(knob.get("default") or "–")),
+            Text(str(knob.get("breaks") or "")),
+        )  # fmt: skip
+    console.print(table)
+    if len(tuning.space.knobs) > MOST_KNOBS:
+        console.print(f"… and {len(tuning.space.knobs) - MOST_KNOBS} more", style="dim")
+    for factor, why in tuning.space.left_out.items():
+        console.print(f"[dim]not varied: {escape(factor)}: {escape(why)}[/]", soft_wrap=True)
+    for prior in tuning.priors:
+        console.print(f"known before: {named(prior.levels)} ({prior.source})", markup=False,
+                      soft_wrap=True)  # fmt: skip
+
+
+def _ends(knob: Any) -> tuple[str, str]:
+    if knob["kind"] == "choice":
+        return ", ".join(map(str, knob["levels"])), ""
+    low, high = (
+        units.size(knob[end]) if knob["kind"] == "size" else digits(knob[end], 4)
+        for end in ("low", "high")
+    )
+    return low, high
+
+
+def report(console: Any, found: TuningReport, folder: Path) -> None:
+    """Print what came of a tuning: the verdict first."""
+    console.print(f"[bold]{escape(found.told)}[/]", soft_wrap=True)
+    for doubt in found.doubts:
+        console.print(
+            f"[{_COLOURS[doubt.severity]}]{doubt.severity}[/] {escape(doubt.message)}"
+            f" [dim]{escape(doubt.remedy)}[/]",
+            soft_wrap=True,
+        )
+    before(console, found.before, found.before_reason)
+    _confirmed(console, found)
+    _trials(console, found)
+    _discarded(console, found)
+    _influence(console, found)
+    _why(console, found)
+    _cost(console, found)
+    for line in next_steps(found, folder):
+        console.print(line, markup=False, soft_wrap=True)
+
+
+def before(console: Any, found: list[Recommendation], reason: str | None) -> None:
+    """Print what could be recommended before any trial."""
+    console.print("\n[bold]Before any trial[/] [dim](findings of the first run of the job)[/]")
+    if not found:
+        console.print(f"  {reason}", markup=False, soft_wrap=True)
+    for one in found:
+        tried = f", tried in trial {', '.join(map(str, one.trials))}" if one.trials else ""
+        console.print(
+            f"  {named(one.levels)}: predicted to save {_interval(one.saving_ratio)}"
+            f" ({one.finding}{tried})",
+            markup=False, soft_wrap=True,
+        )  # fmt: skip
+
+
+def _interval(one: Estimate) -> str:
+    if one.value is None:
+        return units.MISSING
+    if one.low is None or one.high is None:
+        return units.percent(one.value)
+    return f"{units.percent(one.value)} [{units.percent(one.low)}, {units.percent(one.high)}]"
+
+
+def _confirmed(console: Any, found: TuningReport) -> None:
+    console.print("\n[bold]Confirmation[/] [dim](fresh blocks, on which nothing was chosen)[/]")
+    one = found.confirmation
+    if one is None:
+        console.print("  nothing was confirmed yet" if found.state != "done" else "  none")
+        return
+    for part in (one, *found.elsewhere):
+        where = "" if part is one else f"at scale {part.scale}: "
+        console.print(f"  {where}{part.told}", markup=False, soft_wrap=True)
+        for reason in part.failures:
+            console.print(f"    {reason}", markup=False, soft_wrap=True)
+    _spread(console, one)
+
+
+def _spread(console: Any, one: Confirmed) -> None:
+    base, best, ratio = (
+        one.verdict.baseline_spread, one.verdict.incumbent_spread, one.verdict.spread_ratio
+    )  # fmt: skip
+    if base.value is None or best.value is None:
+        return
+    times = ""
+    if ratio.value is not None:
+        ends = "" if ratio.low is None else f" [{digits(ratio.low)}, {digits(ratio.high or 0.0)}]"
+        times = f", {digits(ratio.value)} times{ends}"
+    console.print(
+        f"  re-run spread: baseline {_interval(base)}, winner {_interval(best)}{times}",
+        markup=False, soft_wrap=True,
+    )  # fmt: skip
+
+
+def _trials(console: Any, found: TuningReport) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = sorted(
+        (one for one in found.trials if one.status == "finished"),
+        key=lambda one: (one.value is None, one.value or 0.0),
+    )[:MOST_TRIALS]
+    if not shown:
+        return
+    console.print(f"\n[bold]Trials[/] [dim]({len(found.trials)}; the best first)[/]")
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("trial", found.objective, "change", "block", "configuration"):
+        right = title not in ("configuration",)
+        table.add_column(title, justify="right" if right else "left", overflow="fold")
+    for one in shown:
+        table.add_row(
+            str(one.trial), words_of(found.objective, one.value, found.currency),
+            percent(one.change), str(one.block), Text(_name(one)),
+        )  # fmt: skip
+    console.print(table)
+
+
+def _name(one: TrialReport) -> str:
+    name = named(one.configuration)
+    return name if one.fidelity == "full" else f"{name} ({one.fidelity})"
+
+
+def _discarded(console: Any, found: TuningReport) -> None:
+    if found.discarded:
+        console.print("\n[bold]Discarded[/]")
+    for one in found.discarded:
+        trials = ", ".join(map(str, one.trials))
+        console.print(
+            f"  trial {trials}: {named(one.configuration)}: {one.reason}",
+            markup=False, soft_wrap=True,
+        )  # fmt: skip
+
+
+def _influence(console: Any, found: TuningReport) -> None:
+    if not found.influence:
+        return
+    console.print("\n[bold]What matters[/] [dim](share of what trials differ by)[/]")
+    for one in found.influence[:MOST_CAUSES]:
+        text = f": {one.text}" if one.text else ""
+        console.print(f"  {' × '.join(one.factors)} {_interval(one.share)}{text}", markup=False,
+                      soft_wrap=True)  # fmt: skip
+
+
+def _why(console: Any, found: TuningReport) -> None:
+    why = found.why
+    if why is None:
+        return
+    console.print("\n[bold]Why[/] [dim](runs of the confirmation compared)[/]")
+    if why.reason is not None:
+        console.print(f"  not known: {why.reason}", markup=False, soft_wrap=True)
+        return
+    for text in why.answer[:MOST_CAUSES]:
+        console.print(f"  {text}", markup=False, soft_wrap=True)
+
+
+def _cost(console: Any, found: TuningReport) -> None:
+    budget, earned = found.budget, found.earned_back
+    console.print("\n[bold]Cost[/]")
+    spent = units.duration(budget.core_s * 1e9)
+    line = f"  {spent} of core time in all trials"
+    if earned.runs is not None and earned.runs.value is not None:
+        low, high = earned.runs.low, earned.runs.high
+        ends = f" [{digits(low)}, {digits(high)}]" if low is not None and high is not None else ""
+        line += f", earned back after {digits(earned.runs.value)}{ends} runs of the job"
+    else:
+        line += f"; not earned back: {earned.reason}"
+    console.print(line, markup=False, soft_wrap=True)
+
+
+def next_steps(found: TuningReport, folder: Path) -> list[str]:
+    """Say what to type next."""
+    if found.state != "done":
+        return [f"\nnext: pyrometer tune resume {folder}"]
+    one = found.confirmation
+    if one is not None and one.verdict.outcome == "confirmed":
+        return [f"\nnext: pyrometer tune apply {folder}", f"page: pyrometer report {folder}"]
+    lines = [f"\npage: pyrometer report {folder}"]
+    if one is not None and one.verdict.outcome == "cannot tell":
+        more = one.verdict.more_blocks or 3
+        lines.insert(0, f"\nnext: pyrometer tune resume {folder} --blocks {more}")
+    return lines

@@ -1,0 +1,132 @@
+"""What is known before the first trial: findings of a run, trials of an experiment or a tuning."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from pyrometer.core.errors import UsageError
+from pyrometer.core.json_text import parse_json
+from pyrometer.experiments.folder import is_experiment, read_plan
+from pyrometer.experiments.journal import read_journal
+from pyrometer.explain.kept import findings_of
+from pyrometer.explain.schema import Findings
+from pyrometer.tune.judge.before import of_findings
+from pyrometer.tune.trials.folder import KINDS, Earlier, Prior, is_tuning, read_tuning
+from pyrometer.tune.trials.replay import history_of
+
+NS = 1e9
+
+
+def known_from(
+    path: Path, workload: str, scale: str, shared: Mapping[str, str]
+) -> tuple[list[Prior], list[Earlier]]:
+    """Read what `--from` names: a run, an experiment, a tuning, or findings as JSON.
+
+    Parameters
+    ----------
+    workload, scale : str
+        What is going to be tuned: times of anything else say nothing of it.
+    shared : mapping of str to str
+        Levels of every trial: an experiment's baseline has them, too.
+
+    Raises
+    ------
+    UsageError
+        If it is none of these, cannot be read, or is of another job.
+    """
+    if is_tuning(path):
+        return [], _of_tuning(path, workload, scale, shared)
+    if is_experiment(path):
+        return [], _of_experiment(path, workload, scale, shared)
+    if path.is_file() and path.suffix == ".json":
+        found = _read_findings(path)
+    elif path.exists():
+        found = findings_of(path)
+    else:
+        raise UsageError(
+            f"--from {path}: there is no such run, experiment or file",
+            "pyrometer ls lists runs and experiments",
+        )
+    return _priors(found, str(path)), []
+
+
+def _read_findings(path: Path) -> Findings:
+    try:
+        data = parse_json(path.read_bytes())
+        if not isinstance(data, dict) or data.get("schema") != "pyrometer/findings/1":
+            raise ValueError("its schema is not pyrometer/findings/1")
+        return Findings.model_validate(data)
+    except (OSError, ValueError, ValidationError) as error:
+        why = str(error).splitlines()[0]
+        raise UsageError(
+            f"--from {path}: no findings: {why}", "pyrometer explain RUN --json | tail -1 > FILE"
+        ) from error
+
+
+def _priors(found: Findings, source: str) -> list[Prior]:
+    return [
+        Prior(
+            source=f"{one.finding} of {source}",
+            levels=one.levels,
+            saving_ratio=one.saving_ratio.value,
+        )
+        for one in of_findings(found)
+    ]
+
+
+def _of_experiment(
+    path: Path, workload: str, scale: str, shared: Mapping[str, str]
+) -> list[Earlier]:
+    plan, entries = read_plan(path), read_journal(path)
+    _check_same_job(path, (plan.workload, plan.scale), (workload, scale))
+    levels = {one.name: one.levels for one in plan.treatments}
+    made = []
+    for one in entries.ended.values():
+        known = levels[one.treatment]
+        if one.status != "finished" or one.seconds is None or not known.items() >= shared.items():
+            continue
+        made.append(
+            Earlier(
+                source=f"trial {one.trial} of {path}",
+                configuration={name: own for name, own in known.items() if name not in shared},
+                value=one.seconds * NS,
+                cost=0.0,
+            )
+        )
+    return made
+
+
+def _of_tuning(path: Path, workload: str, scale: str, shared: Mapping[str, str]) -> list[Earlier]:
+    tuning = read_tuning(path)
+    job = " ".join(tuning.command) or tuning.workload
+    _check_same_job(path, (job, tuning.scale), (workload, scale))
+    if dict(shared) != tuning.shared:
+        raise UsageError(f"--from {path}: its trials share other levels", "the same --set")
+    return [
+        Earlier(
+            source=f"trial {step.asked.trial} of {path}",
+            configuration=step.asked.configuration,
+            value=step.told.value,
+            cost=0.0,
+            metrics=step.told.metrics,
+        )
+        for step in history_of(read_journal(path, KINDS)).steps
+        if step.counts and step.asked.fidelity == "full" and step.told and step.told.value
+    ]
+
+
+def _check_same_job(path: Path, theirs: tuple[str, str], ours: tuple[str, str]) -> None:
+    if theirs != ours:
+        raise UsageError(
+            f"--from {path}: it is of {theirs[0]}, scale {theirs[1]}, not of {ours[0]}, scale"
+            f" {ours[1]}",
+            "times of another job say nothing of this one",
+        )
+
+
+def within(earlier: Collection[Earlier], factors: Collection[str]) -> list[Earlier]:
+    """Keep trials that set nothing but factors of the space."""
+    return [one for one in earlier if one.configuration.keys() <= set(factors)]

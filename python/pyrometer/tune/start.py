@@ -1,0 +1,244 @@
+"""From what a user asks for to a tuning that can begin."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from pyrometer import __version__
+from pyrometer.collect.launch.command import Command, understand
+from pyrometer.collect.launch.launch import factors_of_workload, is_workload_command
+from pyrometer.collect.probes.profile import parse_profile
+from pyrometer.core.errors import UsageError
+from pyrometer.core.redaction import Redactor
+from pyrometer.experiments.run.planned import digest_of, host_facts, this_machine
+from pyrometer.simulation.analysis import Prices
+from pyrometer.trial.factors import did_you_mean, parse_treatment
+from pyrometer.trial.layout import is_layout
+from pyrometer.trial.trial import Trial
+from pyrometer.tune.engine import check_engine
+from pyrometer.tune.space.declared import spaces
+from pyrometer.tune.space.file import read_space
+from pyrometer.tune.space.named import named_space
+from pyrometer.tune.space.space import Space
+from pyrometer.tune.trials.budget import parse_budget
+from pyrometer.tune.trials.folder import Earlier, Objective, Prior, SavedSpace, Tuning
+from pyrometer.tune.trials.measured import conditions_of
+from pyrometer.workloads import registry
+from pyrometer.workloads.contract import parse_scale
+
+TIMEOUT_S = 3600.0
+WAIT_S = 120.0
+SPACE = "spark-sql"
+"""Space that is tuned if nobody says."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a user asks for.
+
+    Attributes
+    ----------
+    workload : str or None
+        By name, or a file; ``None`` for a command.
+    space : str
+        A named space, several joined by ``+``, or a file.
+    """
+
+    workload: str | None
+    command: tuple[str, ...] = ()
+    space: str = SPACE
+    objective: Objective = "elapsed"
+    conditions: tuple[str, ...] = ()
+    budget: str = "25"
+    check: str | None = None
+    shared: Mapping[str, str] = field(default_factory=dict)
+    scale: str = "default"
+    profile: str = "light"
+    iterations: int = 3
+    warmup: str = "auto"
+    guard: str = "wait"
+    engine: str = "own"
+    margin: float = 0.02
+    seed: int | None = None
+    prices: Prices | None = None
+    priors: tuple[Prior, ...] = ()
+    earlier: tuple[Earlier, ...] = ()
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Start:
+    """A tuning that can begin, and the workload's file of a command."""
+
+    tuning: Tuning
+    command_file: str | None
+
+
+def started(wanted: Wanted, root: Path) -> Start:
+    """Check what is asked for, and write it as a tuning.
+
+    Parameters
+    ----------
+    root : Path
+        Where it is going to be.
+
+    Raises
+    ------
+    UsageError
+        If something of it is wrong: an unknown workload, space, factor, level or condition.
+    """
+    command_file = None
+    parse_profile(wanted.profile)
+    check_engine(wanted.engine)
+    conditions_of(wanted.conditions)
+    budget = parse_budget(wanted.budget)
+    if wanted.objective == "cost" and wanted.prices is None:
+        raise UsageError(
+            "--objective cost needs prices", "--price FILE with lines like  core_hour = 0.05"
+        )
+    if wanted.command:
+        label = re.sub(r"[^A-Za-z0-9_-]+", "-", Trial(command=wanted.command).label).strip("-")
+        name = label if re.match(r"[A-Za-z_]", label) else f"command-{label}".rstrip("-")
+        workload = str((root / "command.yaml").absolute())
+        command_file = _command_file(name, wanted.command)
+        declared: Mapping[str, Sequence[str]] = {}
+        once = True
+    else:
+        assert wanted.workload is not None
+        workload = _absolute(wanted.workload)
+        parse_scale(registry.get(workload), wanted.scale)
+        name = Trial(name=workload).label
+        declared = factors_of_workload(workload)
+        once = is_workload_command(workload)
+    parse_treatment([f"{k}={v}" for k, v in wanted.shared.items()], declared)
+    space = space_of(wanted.space, dict(wanted.shared), declared, _refused(wanted))
+    tuning = Tuning(
+        name=name,
+        workload=workload,
+        command=Redactor.of(wanted.command).words(wanted.command),
+        folder=str(Path.cwd()) if wanted.command else None,
+        scale=wanted.scale,
+        profile=wanted.profile,
+        iterations=1 if once else wanted.iterations,
+        warmup=0 if once else _warmup(wanted.warmup),
+        shared=dict(wanted.shared),
+        space=SavedSpace.of(space),
+        objective=wanted.objective,
+        conditions=list(wanted.conditions),
+        check=wanted.check,
+        engine=wanted.engine,
+        budget=budget,
+        reserved=budget.reserve(),
+        seed=_seed(wanted, workload) if wanted.seed is None else wanted.seed,
+        margin=wanted.margin,
+        timeout_s=TIMEOUT_S,
+        canaries="trial",
+        guard={"policy": wanted.guard, "wait": WAIT_S},
+        cpus=len(os.sched_getaffinity(0)),
+        prices=None if wanted.prices is None else wanted.prices.model_dump(),
+        priors=list(wanted.priors),
+        earlier=list(wanted.earlier),
+        sources=list(wanted.sources),
+        machine=this_machine(),
+        workload_sha256=None if wanted.command else digest_of(workload),
+        pyrometer_version=__version__,
+    )
+    return Start(tuning, command_file)
+
+
+def space_of(
+    asked: str,
+    now: Mapping[str, str],
+    declared: Mapping[str, Sequence[str]],
+    refused: Mapping[str, str],
+) -> Space:
+    """Read the space that is asked for, bounded for this machine.
+
+    Raises
+    ------
+    UsageError
+        If there is neither a space nor a file of that name, or nothing to vary is left.
+    """
+    facts = host_facts()
+    names = [one.strip() for one in asked.split("+")]
+    by_file = asked.endswith((".yaml", ".yml")) or os.path.isfile(asked)
+    if by_file:
+        found = read_space(Path(asked), facts, now=now, declared=declared, refused=refused)
+    else:
+        for one in names:
+            if one not in spaces():
+                remedy = did_you_mean(one, spaces()) or f"one of: {', '.join(spaces())}"
+                raise UsageError(f"--space {asked}: there is no space and no file {one!r}", remedy)
+        found = named_space(names, facts, now=now, declared=declared, refused=refused)
+    if not found.knobs:
+        why = "; ".join(f"{factor}: {reason}" for factor, reason in found.left_out.items())
+        raise UsageError(f"--space {asked} has nothing that can be varied here: {why}")
+    return found
+
+
+def _refused(wanted: Wanted) -> dict[str, str]:
+    """Factors that a command decides itself, or that are the same for all trials."""
+    found = dict.fromkeys(wanted.shared, "it is the same for all trials (--set)")
+    if wanted.command:
+        found |= _decided(understand(wanted.command))
+    return found
+
+
+def _decided(known: Command) -> dict[str, str]:
+    from pyrometer.trial.factors import factors
+
+    found: dict[str, str] = {}
+    if known.driver_memory is not None:
+        why = f"the command itself says a driver's memory of {known.driver_memory}"
+        found |= {"jvm.heap": why, "spark.driver.memory": why}
+    if known.master is not None and not known.master.startswith("local"):
+        why = f"the command names the master {known.master}"
+        found |= {one.name: why for one in factors() if is_layout(one.name)}
+    return found
+
+
+def _command_file(name: str, command: Sequence[str]) -> str:
+    """Write a workload's file for the user's own command."""
+    made: dict[str, Any] = {
+        "name": name,
+        "summary": "A command that is tuned.",
+        "command": list(command),
+    }
+    if any("{" in word for word in command):
+        # All words stand in a level: braces in them mean nothing there.
+        made["command"] = ["{typed}"]
+        level = {"doc": "as it was typed", "argv": list(command)}
+        made["variants"] = {
+            "typed": {"doc": "The command.", "default": "so", "levels": {"so": level}}
+        }
+    text: str = yaml.safe_dump(made, sort_keys=False, allow_unicode=True)
+    return text
+
+
+def _absolute(workload: str) -> str:
+    return (
+        str(Path(workload).absolute())
+        if os.path.exists(workload)
+        and ("/" in workload or Path(workload).suffix in (".sql", ".py", ".yaml", ".yml"))
+        else workload
+    )
+
+
+def _warmup(text: str) -> Any:
+    if text != "auto" and not text.isdecimal():
+        raise UsageError(f"--warmup {text}: must be a number or auto", "--warmup 1")
+    return text if text == "auto" else int(text)
+
+
+def _seed(wanted: Wanted, workload: str) -> int:
+    """Derive a seed from what is asked for, wherever it is."""
+    said = f"{wanted.command or Path(workload).name} {wanted.space} {wanted.scale} {wanted.shared}"
+    return int.from_bytes(hashlib.sha256(said.encode()).digest()[:4], "big")

@@ -1,0 +1,316 @@
+"""The search of a tuning on a simulated machine: journal, kills, budgets, what is discarded."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.support.tuning import COLLECTOR, PARTITIONS, Drawn, Simulated, tuning
+
+from pyrometer.core.errors import UsageError, WorkloadError
+from pyrometer.experiments.journal import read_journal
+from pyrometer.experiments.run.attempt import Attempt, TrialFacts
+from pyrometer.tune.advise.adviser import Suggestion
+from pyrometer.tune.carry import confirm_winner, search
+from pyrometer.tune.confirm.run import folders_of
+from pyrometer.tune.judge.report import tuning_report
+from pyrometer.tune.trials.folder import KINDS, TuningPaths, begin, read_tuning
+from pyrometer.tune.trials.replay import history_of
+
+
+def begun(root: Path, budget: str = "12", **keys):
+    begin(root, tuning(budget, **keys))
+    return root
+
+
+def searched(root: Path, machine: Simulated, engine=Drawn):
+    return search(root, lambda one: engine(one.seed), actions=machine.actions())
+
+
+def lines(root: Path) -> list[dict]:
+    return [json.loads(line) for line in TuningPaths(root).journal.read_bytes().splitlines()]
+
+
+def report_of(root: Path, machine: Simulated):
+    return tuning_report(root, causes=False, measure=machine.actions().measure)
+
+
+class Listed(Drawn):
+    """Asks for what it is given, after the baseline."""
+
+    def __init__(self, configurations, **keys):
+        super().__init__(0, **keys)
+        self._wanted = [Suggestion({}), *(Suggestion(one) for one in configurations)]
+
+    def ask(self):
+        return self._wanted.pop(0) if self._wanted else None
+
+
+def test_a_search_ends_with_its_budget_and_keeps_every_record(tmp_path):
+    root, machine = begun(tmp_path / "t"), Simulated()
+    history = searched(root, machine)
+    # Of 12 runs six are kept for the confirmation.
+    assert len(history.steps) == 6
+    kinds = [one["k"] for one in lines(root)]
+    assert kinds == ["ask", "begin", "end", "tell"] * 6 + ["settle"]
+    assert history.settled.configuration
+    assert history.settled.change[0] < 0
+    before = TuningPaths(root).journal.read_bytes()
+    again = searched(root, machine)
+    assert TuningPaths(root).journal.read_bytes() == before
+    assert again.settled == history.settled
+    assert len(machine.launched) == 6
+
+
+def test_a_kill_between_any_two_records_or_in_one_leads_to_the_same_end(tmp_path):
+    whole = begun(tmp_path / "whole")
+    machine = Simulated()
+    wanted = searched(whole, machine)
+    text = TuningPaths(whole).journal.read_bytes()
+    ends = [at + 1 for at, byte in enumerate(text) if byte == ord("\n")]
+    cuts = sorted({0, *ends, *(end - 7 for end in ends)})
+    assert len(cuts) == 2 * 25 + 1
+    for at in cuts:
+        part = begun(tmp_path / f"cut-{at}")
+        TuningPaths(part).journal.write_bytes(text[:at])
+        kept = history_of(read_journal(part, KINDS))
+        machine = Simulated()
+        found = searched(part, machine)
+        asked = [one.asked.configuration for one in found.steps]
+        assert asked == [one.asked.configuration for one in wanted.steps]
+        # What had ended is what it was, and is not run again.
+        done = [one for one in kept.steps if one.ended is not None]
+        assert len(machine.launched) == len(wanted.steps) - len(done)
+        for before, after in zip(done, found.steps, strict=False):
+            assert before.ended == after.ended
+        told = [one["trial"] for one in lines(part) if one["k"] == "tell"]
+        assert told == list(range(1, 7))
+        assert found.settled.configuration
+
+
+def test_a_finished_run_is_adopted_after_a_kill(tmp_path, monkeypatch):
+    from pyrometer.experiments.run import attempt
+
+    root, machine = begun(tmp_path / "t"), Simulated()
+    searched(root, machine)
+    text = TuningPaths(root).journal.read_bytes()
+    at = text.index(b'"k":"end","trial":3')
+    cut = begun(tmp_path / "cut")
+    TuningPaths(cut).journal.write_bytes(text[: text.rindex(b"\n", 0, at) + 1])
+    (folder,) = (one["folder"] for one in lines(cut) if one["k"] == "begin" and one["trial"] == 3)
+    place = TuningPaths(cut).trials / folder
+    place.mkdir(parents=True)
+    (place / "manifest.json").write_text("{}")
+    facts = TrialFacts((9.0,), 9.0, 10, "aa", "plan", series_s=(9.0,))
+    monkeypatch.setattr(
+        attempt, "read_together",
+        lambda places, detected: [Attempt("finished", seconds=9.0, facts=facts)],
+    )  # fmt: skip
+    monkeypatch.setattr("pyrometer.tune.trials.judged.length_of", lambda manifest: 11.0)
+    monkeypatch.setattr("pyrometer.tune.trials.judged.read_manifest", lambda root: None)
+    found = searched(cut, machine)
+    assert found.steps[2].ended.adopted
+    assert found.steps[2].told.value == 9e9
+    # Its length is known from the run, not from the record that the kill prevented.
+    assert found.steps[2].told.cost == 11.0 * 4 * 1e9
+    assert folder not in machine.launched[6:]
+
+
+def test_only_one_process_tunes_a_folder(tmp_path, monkeypatch):
+    from pyrometer.experiments import journal
+
+    monkeypatch.setattr(journal, "STRAGGLE_S", 0.0)
+    root = begun(tmp_path / "t")
+    again = pytest.raises(UsageError, match="another process runs this tune")
+    with journal.opened_journal(root, KINDS, "tune"), again:
+        searched(root, Simulated())
+
+
+def test_a_journal_that_was_edited_is_refused(tmp_path):
+    root = begun(tmp_path / "t")
+    searched(root, Simulated())
+    journal = TuningPaths(root).journal
+    journal.write_bytes(b'{"k":"ask"}\n' + journal.read_bytes())
+    with pytest.raises(UsageError, match=r"journal.ndjson:1: no record"):
+        searched(root, Simulated())
+
+
+def test_a_job_that_fails_as_it_is_ends_the_tuning_and_can_be_gone_on_with(tmp_path):
+    root = begun(tmp_path / "t")
+    broken = Simulated(lambda levels, count: Attempt("failed", reason="exit code 9"))
+    with pytest.raises(
+        WorkloadError, match="the job as it is does not finish: failed: exit code 9"
+    ):
+        searched(root, broken)
+    assert len(broken.launched) == 1
+    found = searched(root, Simulated())
+    # A baseline of its own comes before what the engine had asked for next.
+    assert [one.asked.own for one in found.steps][:3] == [False, True, False]
+    assert found.settled is not None
+
+
+def test_a_trial_that_takes_too_long_is_given_up_and_counts_as_more(tmp_path):
+    slow = {PARTITIONS: "300"}
+    machine = Simulated(seconds=lambda levels: 100.0 if levels.get(PARTITIONS) == "300" else 40.0)
+    root = begun(tmp_path / "t")
+    found = searched(root, machine, lambda seed: Listed([slow]))
+    step = found.steps[1]
+    assert step.asked.limit_s == pytest.approx(80.0, rel=0.05)
+    assert step.told.censored
+    assert step.told.failed is None
+    assert step.told.value == step.asked.limit_s * 1e9
+    assert report_of(root, machine).trials[1].status == "gave up"
+
+
+def test_a_configuration_that_fails_or_changes_results_is_discarded_and_named(tmp_path):
+    other = {PARTITIONS: "3"}
+    dead = {PARTITIONS: "5"}
+
+    def behaviour(levels, count):
+        if levels.get(PARTITIONS) == "3":
+            return Attempt("finished", seconds=1.0, facts=TrialFacts((1.0,), 1.0, 9, "bb", None))
+        if levels.get(PARTITIONS) == "5":
+            return Attempt("out_of_memory", censored_s=2.0, reason="java.lang.OutOfMemoryError")
+        return None
+
+    root, machine = begun(tmp_path / "t"), Simulated(behaviour)
+    found = searched(root, machine, lambda seed: Listed([other, dead, {PARTITIONS: "100"}]))
+    assert found.settled.configuration == {PARTITIONS: "100"}
+    report = report_of(root, machine)
+    reasons = {one.trials[0]: one.reason for one in report.discarded}
+    assert reasons[2].startswith("another result: 9 rows, checksum bb; the baseline has 10 rows")
+    assert reasons[3] == "out of memory: java.lang.OutOfMemoryError"
+    assert report.trials[1].value is None
+
+
+def test_the_users_check_decides_whether_a_result_is_right(tmp_path):
+    def checks(command, run):
+        assert command == "diff a b"
+        return "1 line differs" if "100" in run.name else None
+
+    root = begun(tmp_path / "t", check="diff a b")
+    machine = Simulated(checks=checks)
+    found = searched(root, machine, lambda seed: Listed([{PARTITIONS: "100"}]))
+    assert found.steps[1].told.failed == "wrong result: 1 line differs"
+    assert found.settled.configuration == {}
+
+
+def test_a_trial_that_would_not_fit_into_memory_is_never_launched(tmp_path):
+    root = begun(tmp_path / "t")
+    machine = Simulated(memory=(4e9, 8e9))
+    found = searched(root, machine, lambda seed: Listed([{"jvm.heap": "4g"}]))
+    assert machine.launched == ["0001-baseline"]
+    told = found.steps[1].told
+    assert told.refused
+    assert told.failed == (
+        "not launched: it may take 4.40 GiB, and 3.73 GiB of 7.45 GiB are available"
+    )
+    assert [one["k"] for one in lines(root)] == [
+        "ask",
+        "begin",
+        "end",
+        "tell",
+        "ask",
+        "tell",
+        "settle",
+    ]
+    # It took nothing of the budget.
+    assert found.spent(read_tuning(root)) == 1.0
+
+
+def test_conditions_discard_what_breaks_them_and_what_cannot_be_shown(tmp_path):
+    small, large = {PARTITIONS: "10"}, {PARTITIONS: "20"}
+
+    class Hungry(Simulated):
+        def _measure(self, run_dir, ended, reserved, prices):
+            found = super()._measure(run_dir, ended, reserved, prices)
+            if "20" not in run_dir.name:
+                found.metrics["peak_memory"] = 5e9 if "10" in run_dir.name else 1e9
+            return found
+
+    root = begun(tmp_path / "t", conditions=["peak_memory < 3g"])
+    found = searched(root, Hungry(), lambda seed: Listed([small, large]))
+    assert found.steps[1].told.failed == ("peak_memory < 3g does not hold: peak_memory 4.66 GiB")
+    assert "peak_memory is not known" in found.steps[2].told.failed
+    assert found.settled.configuration == {}
+
+
+def test_a_budget_of_time_counts_the_time_of_trials(tmp_path):
+    # Trials take no time here, so that the engine ends the search.
+    root = begun(tmp_path / "t", "10min")
+    found = searched(root, Simulated(), lambda seed: Drawn(seed, stop_after=9))
+    assert len(found.steps) == 9
+    assert found.settled.why == "nothing is left that is worth its cost"
+    assert 0 <= found.spent(read_tuning(root)) < 60
+
+
+def test_the_confirmation_is_of_fresh_blocks_and_says_what_they_show(tmp_path):
+    root, machine = begun(tmp_path / "t", "20"), Simulated()
+    searched(root, machine)
+    count = len(machine.launched)
+    assert confirm_winner(root, actions=machine.actions())
+    # What the search had left: 20 runs less those that it took, two a block.
+    assert len(machine.launched) - count == 2 * int((20 - count) / 2)
+    report = report_of(root, machine)
+    assert report.state == "done"
+    assert report.confirmation.verdict.outcome == "confirmed"
+    assert report.told.endswith("blocks.")
+    assert "confirmed" in report.told
+    assert report.earned_back.runs.low <= report.earned_back.runs.value
+    # Done is done.
+    assert confirm_winner(root, actions=machine.actions())
+    assert len(folders_of(root)) == 1
+
+
+def test_more_blocks_are_another_look_and_the_verdict_is_stricter(tmp_path):
+    root, machine = begun(tmp_path / "t", "12"), Simulated(noise=0.3)
+    searched(root, machine)
+    confirm_winner(root, actions=machine.actions())
+    first = report_of(root, machine).confirmation
+    confirm_winner(root, actions=machine.actions(), blocks=4)
+    second = report_of(root, machine).confirmation
+    assert (first.verdict.looks, second.verdict.looks) == (1, 2)
+    assert second.verdict.change.n == first.verdict.change.n + 4
+    assert second.verdict.change.level > first.verdict.change.level
+    assert [Path(one).name for one in second.folders] == ["confirmation", "confirmation.2"]
+
+
+def test_a_winner_that_fails_when_it_is_confirmed_is_not_confirmed(tmp_path):
+    root, machine = begun(tmp_path / "t", "12"), Simulated()
+    found = searched(root, machine)
+
+    def behaviour(levels, count):
+        return Attempt("failed", reason="exit code 1") if PARTITIONS in levels else None
+
+    confirm_winner(root, actions=Simulated(behaviour).actions())
+    report = report_of(root, machine)
+    assert found.settled.configuration
+    assert report.confirmation.verdict.outcome == "failed"
+    assert "not confirmed" in report.told
+    assert set(report.confirmation.failures) == {"failed: exit code 1"}
+    assert report.earned_back.runs is None
+
+
+def test_an_engine_that_finds_nothing_leaves_nothing_to_confirm(tmp_path):
+    root, machine = begun(tmp_path / "t"), Simulated(seconds=lambda levels: 10.0 + bool(levels))
+    found = searched(root, machine, lambda seed: Listed([{PARTITIONS: "3"}]))
+    assert found.settled.configuration == {}
+    assert confirm_winner(root, actions=machine.actions())
+    report = report_of(root, machine)
+    assert report.told == "Nothing better than the job as it is was found in 2 trials."
+    assert (report.state, report.confirmation) == ("done", None)
+
+
+def test_earlier_trials_are_told_before_the_first_is_asked_for(tmp_path):
+    known = [{"source": "x", "configuration": {COLLECTOR: "parallel"}, "value": 5e9, "cost": 1e9}]
+    root = begun(tmp_path / "t", earlier=known)
+    engines = []
+
+    def make(one):
+        engines.append(Drawn(one.seed))
+        return engines[-1]
+
+    search(root, make, actions=Simulated().actions())
+    assert engines[0].seen[0].configuration == {COLLECTOR: "parallel"}
+    assert engines[0].seen[1].configuration == {}
