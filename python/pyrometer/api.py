@@ -19,6 +19,7 @@ from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.experiments.folder import is_experiment, read_plan
 from pyrometer.orchestrator.session import measure, repeat
 from pyrometer.store.remote.opened import place_of
+from pyrometer.tune.place import is_tuning
 
 USAGE = "%%pyrometer [-n NAME] [-i ITERATIONS] [-w WARMUP] [-s SESSION] [-o DIR]"
 ITERATIONS, WARMUP = 3, 1
@@ -142,12 +143,13 @@ def _parse(line: str) -> argparse.Namespace:
 
 
 def write_report(run: str | Path, path: str | Path | None = None) -> Path:
-    """Summarise a run, or judge an experiment, and write its report.
+    """Summarise a run, or judge an experiment or a tuning, and write its report.
 
     Parameters
     ----------
     run : str or Path
-        A run directory or an event log, here or at an address, or the folder of an experiment.
+        A run directory or an event log, here or at an address, or the folder of an experiment
+        or a tuning.
     path : str or Path, optional
         The file to write. Default: ``report.html`` in the run directory; for an event log
         ``<log>.report.html`` in the current directory, as for a run at an address.
@@ -165,6 +167,10 @@ def write_report(run: str | Path, path: str | Path | None = None) -> Path:
     run = place_of(run)
     if is_experiment(run):
         return _write_experiment(run, None if path is None else Path(path))
+    if is_tuning(run):
+        from pyrometer.tune.judge.page import write_tuning
+
+        return write_tuning(run, None if path is None else Path(path))
     from pyrometer.report.page import write_run_report
 
     return write_run_report(run, path)

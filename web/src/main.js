@@ -7,6 +7,7 @@ import { flamePage } from "./pages/flame.js";
 import { historyPage } from "./pages/history.js";
 import { runPage } from "./pages/run.js";
 import { studyPage } from "./pages/study.js";
+import { tuningPage } from "./pages/tuning.js";
 import { el, missing, replace } from "./ui/dom.js";
 import { unpack } from "./ui/packed.js";
 import { scrollSpy } from "./ui/scroll-spy.js";
@@ -20,6 +21,7 @@ const PAGES = {
   "pyrometer/experiment-page/": experimentPage,
   "pyrometer/corun-page/": corunPage,
   "pyrometer/history/": historyPage,
+  "pyrometer/tuning-page/": tuningPage,
   "pyrometer/frame-difference/": differencePage,
   "pyrometer/flame/": flamePage,
 };

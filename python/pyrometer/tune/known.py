@@ -14,7 +14,8 @@ from pyrometer.experiments.journal import read_journal
 from pyrometer.explain.kept import findings_of
 from pyrometer.explain.schema import Findings
 from pyrometer.tune.judge.before import of_findings
-from pyrometer.tune.trials.folder import KINDS, Earlier, Prior, is_tuning, read_tuning
+from pyrometer.tune.place import is_tuning
+from pyrometer.tune.trials.folder import KINDS, Earlier, Prior, read_tuning
 from pyrometer.tune.trials.replay import history_of
 
 NS = 1e9

@@ -12,9 +12,11 @@ from pyrometer.core.errors import UsageError, WorkloadError
 from pyrometer.experiments.journal import read_journal
 from pyrometer.experiments.run.attempt import Attempt, TrialFacts
 from pyrometer.tune.advise.adviser import Suggestion
+from pyrometer.tune.believe.verdict import FEWEST
 from pyrometer.tune.carry import confirm_winner, search
 from pyrometer.tune.confirm.run import folders_of
 from pyrometer.tune.judge.report import tuning_report
+from pyrometer.tune.trials.budget import FEWEST_CONFIRMING
 from pyrometer.tune.trials.folder import KINDS, TuningPaths, begin, read_tuning
 from pyrometer.tune.trials.replay import history_of
 
@@ -314,3 +316,7 @@ def test_earlier_trials_are_told_before_the_first_is_asked_for(tmp_path):
     search(root, make, actions=Simulated().actions())
     assert engines[0].seen[0].configuration == {COLLECTOR: "parallel"}
     assert engines[0].seen[1].configuration == {}
+
+
+def test_a_confirmation_that_is_kept_for_has_as_many_blocks_as_a_verdict_needs():
+    assert FEWEST_CONFIRMING == 2 * FEWEST

@@ -24,7 +24,7 @@ def report(
             metavar="RUN",
             parser=run_path,
             help="A run directory, a Spark event log (file or rolling directory), or the folder of"
-            " an experiment.",
+            " an experiment or a tuning.",
             show_default=False,
         ),
     ],
@@ -43,27 +43,29 @@ def report(
     runs: Annotated[
         bool,
         typer.Option(
-            "--runs", help="For an experiment: write the reports of its finished trials first."
+            "--runs",
+            help="For an experiment or a tuning: write the reports of its finished trials first.",
         ),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Write the report of a run or an experiment: one HTML file that opens anywhere, offline.
 
-    The page of an experiment leads to the reports of its trials, where they have one.
+    The page of an experiment or a tuning leads to the reports of its trials that have one.
     """
     from pyrometer.api import write_report
     from pyrometer.cli.shared.finding import Finder
     from pyrometer.experiments.folder import is_experiment
     from pyrometer.report.page import write_run_report
     from pyrometer.store.remote.opened import mirror_of
+    from pyrometer.tune.place import is_tuning
 
     if runs:
         _report_trials(run)
-    named = run_named(run)
+    named = run if is_tuning(run) else run_named(run)
     if output is None and mirror_of(named) is not None and named.is_dir():
         output = beside(named, "report.html")
-    if is_experiment(named):
+    if is_experiment(named) or is_tuning(named):
         path = write_report(named, output)
     else:
         path = write_run_report(named, output, Finder().of_report(named))
@@ -78,13 +80,9 @@ def _report_trials(folder: Path) -> None:
     from rich.progress import track
 
     from pyrometer.api import write_report
-    from pyrometer.experiments.folder import is_experiment
-    from pyrometer.experiments.judge.page import unreported
 
-    if not is_experiment(folder):
-        raise UsageError(f"--runs: {folder} is not an experiment's folder")
     wanted = track(
-        unreported(folder), "reports of trials", console=err(), transient=True,
+        _unreported(folder), "reports of trials", console=err(), transient=True,
         disable=not err().is_terminal,
     )  # fmt: skip
     for root in wanted:
@@ -92,3 +90,19 @@ def _report_trials(folder: Path) -> None:
             write_report(root)
         except PyrometerError as error:
             err().print(f"{root}: no report: {error.message}", markup=False, soft_wrap=True)
+
+
+def _unreported(folder: Path) -> list[Path]:
+    from pyrometer.experiments.folder import is_experiment
+    from pyrometer.tune.place import is_tuning
+
+    if is_tuning(folder):
+        from pyrometer.tune.judge.page import unreported as of_tuning
+        from pyrometer.tune.judge.report import tuning_report
+
+        return of_tuning(tuning_report(folder))
+    if not is_experiment(folder):
+        raise UsageError(f"--runs: {folder} is not an experiment's folder, nor a tuning's")
+    from pyrometer.experiments.judge.page import unreported
+
+    return unreported(folder)

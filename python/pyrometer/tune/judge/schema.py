@@ -175,6 +175,20 @@ class Influence(BaseModel):
     text: str | None = None
 
 
+class DependencePoint(BaseModel):
+    """What the model believes of the objective at one level, averaged over the other factors."""
+
+    level: str
+    value: Estimate
+
+
+class Dependence(BaseModel):
+    """What the model believes of one factor."""
+
+    factor: str
+    points: list[DependencePoint]
+
+
 class Why(BaseModel):
     """Why the winner is faster: seconds by cause, of baseline and winner runs compared."""
 
@@ -199,6 +213,10 @@ class TuningReport(BaseModel):
         What could be recommended before any trial; `before_reason` says why there is nothing.
     influence : list of Influence
         The factors by how much they matter; `influence_reason` says why nothing is known.
+    dependence : list of Dependence
+        What the model believes of each factor; `dependence_reason` says why nothing is known.
+    shortest : str or None
+        What of the winner could be left out without losing more than a little.
     """
 
     model_config = ConfigDict(populate_by_name=True)
@@ -234,5 +252,8 @@ class TuningReport(BaseModel):
     earned_back: Earning = Field(default_factory=Earning)
     influence: list[Influence] = Field(default_factory=list)
     influence_reason: str | None = None
+    dependence: list[Dependence] = Field(default_factory=list)
+    dependence_reason: str | None = None
+    shortest: str | None = None
     why: Why | None = None
     doubts: list[Doubt] = Field(default_factory=list)

@@ -9,14 +9,13 @@ from pydantic import BaseModel
 
 from pyrometer.core import units
 from pyrometer.core.errors import UsageError
-from pyrometer.tune.believe.verdict import FEWEST as FEWEST_BLOCKS
 
 Unit = Literal["runs", "seconds", "core-seconds"]
 
 RESERVED = 0.35
 """Share of a budget that is kept for confirmation."""
-FEWEST_CONFIRMING = 2 * FEWEST_BLOCKS
-"""Runs that a confirmation takes at least."""
+FEWEST_CONFIRMING = 6
+"""Runs that a confirmation takes at least: both sides of as many blocks as a verdict needs."""
 FEWEST = 6
 """Fewest runs of a tuning: a baseline, something else, and most of a confirmation."""
 

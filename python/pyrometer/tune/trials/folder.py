@@ -23,6 +23,7 @@ from pyrometer.experiments.plan.constraints import parse_constraint
 from pyrometer.store import versioned
 from pyrometer.store.private import FILE_MODE, make_private
 from pyrometer.tune.advise.adviser import Observation, Suggestion
+from pyrometer.tune.place import PLAN
 from pyrometer.tune.space.space import Knob, Space
 from pyrometer.tune.trials.budget import Budget
 
@@ -279,7 +280,7 @@ class TuningPaths(ExperimentPaths):
     @property
     def plan(self) -> Path:
         """What was asked for."""
-        return self.root / "tuning.json"
+        return self.root / PLAN
 
     @property
     def command(self) -> Path:
@@ -294,11 +295,6 @@ class TuningPaths(ExperimentPaths):
     def elsewhere(self, scale: str) -> Path:
         """Name the experiment of the same at another scale."""
         return self.root / f"confirmation-{scale}"
-
-
-def is_tuning(path: Path) -> bool:
-    """Whether a folder holds a tuning."""
-    return TuningPaths(path).plan.is_file()
 
 
 def begin(root: Path, tuning: Tuning, command_file: str | None = None) -> None:

@@ -1,0 +1,431 @@
+"""``pyrometer tune``: the fastest safe configuration, found at least cost and confirmed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from pyrometer.cli.shared.default_verb import DefaultVerb
+from pyrometer.cli.shared.run_named import local_path
+from pyrometer.core.errors import PyrometerError, UsageError
+from pyrometer.terminal.console import JsonOption, emit_json, err, human
+
+if TYPE_CHECKING:
+    from pyrometer.tune.judge.schema import TuningReport
+    from pyrometer.tune.start import Start
+
+EXAMPLES = """\b
+Examples:
+  pyrometer tune sort-text --scale test --budget 12
+  pyrometer tune tpch --set query=q05 --space spark-sql+jvm --budget 40min
+  pyrometer tune --space jvm --subject-to 'peak_memory < 3g' -- spark-submit my_app.py in out
+  pyrometer tune tpch --objective core-seconds --from pyrometer-runs/tpch-0001 --dry-run
+  pyrometer tune --check 'diff -r expected out' -- python my_app.py
+  pyrometer tune resume pyrometer-runs/tune-tpch
+"""
+
+app = typer.Typer(
+    cls=DefaultVerb,
+    help="Find a faster configuration that is safe, at least cost, and confirm it.",
+)
+
+DirArgument = Annotated[
+    Path, typer.Argument(metavar="DIR", parser=local_path, help="Folder of a tuning.")
+]
+OUTSIDE = ("scale", "iterations", "warmup")
+"""Options that say nothing to a command."""
+
+
+@app.callback(no_args_is_help=True, epilog=EXAMPLES)
+def tune() -> None:
+    """Find a faster configuration that is safe, at least cost, and confirm it.
+
+    ``pyrometer tune WORKLOAD`` is short for ``pyrometer tune start WORKLOAD``.
+    """
+
+
+@app.command(epilog=EXAMPLES, no_args_is_help=True)
+def start(
+    context: typer.Context,
+    what: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="WORKLOAD | FILE | -- COMMAND…",
+            help="A built-in workload, a SQL or Python file, workload.yaml, or after -- a command"
+            " as you would type it.",
+            show_default=False,
+        ),
+    ],
+    space: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME|FILE",
+            help="What may be varied: spark-sql, jvm, layout, data, os, all, several joined by +,"
+            " or a file.",
+        ),
+    ] = "spark-sql",
+    objective: Annotated[
+        Literal["elapsed", "core-seconds", "cost", "p95", "memory"],
+        typer.Option(help="What is to be small."),
+    ] = "elapsed",
+    conditions: Annotated[
+        list[str],
+        typer.Option(
+            "--subject-to",
+            metavar="CONDITION",
+            help="What a configuration must fulfil, as 'peak_memory < 3g'; repeatable.",
+        ),
+    ] = [],  # noqa: B006
+    budget: Annotated[
+        str,
+        typer.Option(
+            metavar="RUNS|TIME|CORE-TIME",
+            help="What it may cost: 25 runs, 40min, or '0.5 core-hours'. A third is kept to"
+            " confirm what is found.",
+        ),
+    ] = "25",
+    scale: Annotated[
+        str, typer.Option(help="Scale: test, default, seed, a number, or a scale factor (sf1).")
+    ] = "default",
+    sources: Annotated[
+        list[Path],
+        typer.Option(
+            "--from",
+            metavar="RUN|EXPERIMENT|FINDINGS",
+            help="Begin with what is known: findings of a run, trials of an experiment or another"
+            " tuning; repeatable.",
+        ),
+    ] = [],  # noqa: B006
+    check: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="Judges the result of each trial by its exit code; PYROMETER_RUN_DIR, and {run}"
+            " in it, are the run directory.",
+        ),
+    ] = None,
+    setting: Annotated[
+        list[str],
+        typer.Option(
+            "--set", metavar="FACTOR=LEVEL", help="Level of all trials; repeatable: not varied."
+        ),
+    ] = [],  # noqa: B006
+    iterations: Annotated[
+        int, typer.Option(min=1, help="Measured iterations of a trial of a workload.")
+    ] = 3,
+    warmup: Annotated[str, typer.Option(help="Warm-up iterations: a number, or auto.")] = "auto",
+    profile: Annotated[
+        str, typer.Option(help="Profile: what is measured in each trial.")
+    ] = "light",
+    guard: Annotated[
+        Literal["wait", "flag", "repeat"],
+        typer.Option(
+            help="When other processes use the machine: wait, flag the trial, or repeat it."
+        ),
+    ] = "wait",
+    engine: Annotated[
+        str,
+        typer.Option(help="What chooses trials: own, tpe (Optuna), random, three-knobs, rules."),
+    ] = "own",
+    margin: Annotated[
+        str, typer.Option(metavar="PERCENT", help="Differences below it count as none.")
+    ] = "2%",
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of all that is drawn.")] = None,
+    price: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="TOML file with currency, core_hour, gb_hour, for cost."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be varied, and run nothing.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="DIR", help="Output folder: new or empty."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Search for a faster configuration of a job, then confirm the best one in fresh trials.
+
+    Every trial is a run directory. It may be killed at any moment; ``tune resume`` continues. A
+    configuration that fails, changes results, breaks a condition, or would not fit into memory is
+    discarded and named.
+
+    Exit code: 1 if it was interrupted, or the job as it is does not finish.
+    """
+    from pyrometer.tune.judge import terminal
+
+    is_command = "--" in (context.obj or ())
+    _check_words(context, what, is_command)
+    made, root = _made(
+        what, output, is_command=is_command, space=space, objective=objective,
+        conditions=conditions, budget=budget, scale=scale, sources=sources, check=check,
+        setting=setting, iterations=iterations, warmup=warmup, profile=profile, guard=guard,
+        engine=engine, margin=margin, seed=seed, price=price,
+    )  # fmt: skip
+    if dry_run:
+        terminal.planned(human(as_json), made.tuning)
+        if as_json:
+            emit_json(made.tuning.model_dump(mode="json", by_alias=True))
+        return
+    from pyrometer.tune.trials.folder import begin
+
+    begin(root, made.tuning, made.command_file)
+    terminal.planned(err(), made.tuning)
+    _carry(root, as_json=as_json)
+
+
+@app.command(no_args_is_help=True)
+def resume(
+    folder: DirArgument,
+    blocks: Annotated[
+        int | None,
+        typer.Option(min=1, help="Add blocks to the confirmation, whatever the budget was."),
+    ] = None,
+    scale: Annotated[
+        str | None, typer.Option(help="Confirm at another scale; needs --blocks.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Resume a tuning that was interrupted or killed, or add to its confirmation."""
+    from pyrometer.tune.trials.folder import read_tuning
+
+    tuning = read_tuning(folder)
+    if scale is not None:
+        if blocks is None:
+            raise UsageError("--scale needs --blocks", f"--scale {scale} --blocks 3")
+        _check_scale(tuning.workload, bool(tuning.command), scale)
+        scale = None if scale == tuning.scale else scale
+    _carry(folder, blocks=blocks, scale=scale, as_json=as_json)
+
+
+@app.command(no_args_is_help=True)
+def show(folder: DirArgument, as_json: JsonOption = False) -> None:
+    """Show what a tuning has found, finished or not, and what to doubt."""
+    _show(folder, _report(folder), as_json=as_json)
+
+
+@app.command(no_args_is_help=True)
+def apply(
+    folder: DirArgument,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="A spark-defaults.conf to write: new, or what it has of these settings gives way.",
+        ),
+    ] = None,
+    unconfirmed: Annotated[
+        bool, typer.Option("--unconfirmed", help="Also what no fresh trial has confirmed.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Print the winner as a part of spark-defaults.conf, options of spark-submit, and a diff.
+
+    Nothing is written but FILE.
+
+    Exit code: 1 if nothing was confirmed.
+    """
+    from pyrometer.tune.judge.applied import defaults, deployed, difference, merged
+
+    report = _report(folder, causes=False)
+    best = _confirmed(folder, report, unconfirmed=unconfirmed)
+    from pyrometer.collect.launch.launch import factors_of_workload
+    from pyrometer.tune.trials.folder import read_tuning
+
+    tuning = read_tuning(folder)
+    declared = {k: list(v) for k, v in factors_of_workload(tuning.workload).items()}
+    found = deployed(best, declared)
+    today = defaults(best, {one.factor: one.default for one in report.knobs})
+    file = output if output is not None and output.exists() else None
+    before = _read(file) if file else today
+    after = merged(before, found.settings)
+    out = human(as_json)
+    out.print(f"# {report.told}", markup=False, soft_wrap=True)
+    out.print(f"\n# spark-defaults.conf\n{found.conf}", markup=False, soft_wrap=True)
+    out.print(f"# or: spark-submit {found.options}\n", markup=False, soft_wrap=True)
+    for name, level in found.otherwise.items():
+        out.print(f"# beside Spark's settings: {name}={level}", markup=False, soft_wrap=True)
+    if report.shared:
+        levels = ", ".join(f"{name}={level}" for name, level in report.shared.items())
+        out.print(f"# every trial had: {levels}", markup=False, soft_wrap=True)
+    change = difference(before, after, str(output or "spark-defaults.conf"))
+    out.print(change, markup=False, soft_wrap=True, end="")
+    if output is not None:
+        _write(output, after)
+        err().print(f"written: {output}", markup=False, soft_wrap=True)
+    if as_json:
+        emit_json(
+            {
+                "schema": "pyrometer/tuning-apply/1",
+                "configuration": best,
+                "settings": found.settings,
+                "otherwise": found.otherwise,
+                "spark_submit": found.options,
+                "diff": change,
+                "file": None if output is None else str(output),
+            }
+        )
+
+
+def _check_words(context: typer.Context, what: list[str], is_command: bool) -> None:
+    given = [
+        name
+        for name in OUTSIDE
+        if (source := context.get_parameter_source(name)) and source.name == "COMMANDLINE"
+    ]
+    if is_command and given:
+        raise UsageError(
+            f"--{given[0]} is for workloads: a command itself decides what it repeats and reads",
+            "leave it out, or describe the command as a workload (docs/how-to/workloads.md)",
+        )
+    if not is_command and len(what) > 1:
+        from pyrometer.trial.factors import did_you_mean
+
+        near = did_you_mean(what[0], ("resume", "show", "apply"))
+        raise UsageError(
+            f"give one workload, not {' '.join(what)}",
+            near or f"to tune a command, put -- before it: pyrometer tune -- {' '.join(what)}",
+        )
+
+
+def _made(
+    what: list[str], output: Path | None, *, is_command: bool, **asked: Any
+) -> tuple[Start, Path]:
+    """Turn the words of the command line into a tuning, and say where it goes."""
+    from pyrometer.cli.shared.experiment_file import setting as read_setting
+    from pyrometer.cli.shared.margin import parse_margin
+    from pyrometer.experiments.plan.treatments import short_names
+    from pyrometer.simulation.analysis import read_prices
+    from pyrometer.trial.trial import Trial
+    from pyrometer.tune.known import known_from
+    from pyrometer.tune.start import Wanted, started
+
+    workload = None if is_command else what[0]
+    command = tuple(what) if is_command else ()
+    shared = dict(read_setting(one) for one in asked["setting"])
+    if workload is not None:
+        from pyrometer.collect.launch.launch import factors_of_workload
+
+        shared = short_names(shared, factors_of_workload(workload))
+    priors, earlier = [], []
+    for source in asked["sources"]:
+        job = workload if workload is not None else " ".join(command)
+        known = known_from(source, job, asked["scale"], shared)
+        priors += known[0]
+        earlier += known[1]
+    trial = Trial(name=workload, command=command)
+    root = output or Path("pyrometer-runs") / f"tune-{trial.label}"
+    wanted = Wanted(
+        workload=workload, command=command, space=asked["space"], objective=asked["objective"],
+        conditions=tuple(asked["conditions"]), budget=asked["budget"], check=asked["check"],
+        shared=shared, scale=asked["scale"], profile=asked["profile"],
+        iterations=asked["iterations"], warmup=asked["warmup"], guard=asked["guard"],
+        engine=asked["engine"],
+        margin=parse_margin(asked["margin"]), seed=asked["seed"],
+        prices=None if asked["price"] is None else read_prices(asked["price"]),
+        priors=tuple(priors), earlier=tuple(earlier), sources=tuple(map(str, asked["sources"])),
+    )  # fmt: skip
+    return started(wanted, root), root
+
+
+def _check_scale(workload: str, is_command: bool, scale: str) -> None:
+    from pyrometer.workloads import registry
+    from pyrometer.workloads.contract import parse_scale
+
+    if is_command:
+        raise UsageError("--scale is for workloads: a command itself decides what it reads")
+    parse_scale(registry.get(workload), scale)
+
+
+def _carry(
+    root: Path, *, blocks: int | None = None, scale: str | None = None, as_json: bool
+) -> None:
+    """Search, confirm, show, and write the page; Ctrl-C keeps all, and says how to go on."""
+    from pyrometer.experiments.judge.screen import ExperimentScreen
+    from pyrometer.tune.carry import confirm_winner, search
+    from pyrometer.tune.engine import adviser_of
+    from pyrometer.tune.judge.screen import TuningScreen
+
+    try:
+        with TuningScreen() as screen:
+            search(root, adviser_of, screen=screen)
+        with ExperimentScreen() as progress:
+            whole = confirm_winner(root, screen=progress, blocks=blocks, scale=scale)
+    except KeyboardInterrupt:
+        err().print(
+            "interrupted; all that ended is kept. Continue with: pyrometer tune resume"
+            f" {root}",
+            markup=False, soft_wrap=True,
+        )  # fmt: skip
+        raise typer.Exit(1) from None
+    if not whole:
+        err().print("the budget is used up; all that ended is kept", markup=False)
+    report = _report(root)
+    _show(root, report, as_json=False, to_stderr=as_json)
+    _page(root, report)
+    if as_json:
+        emit_json(report)
+
+
+def _page(root: Path, report: TuningReport) -> None:
+    from pyrometer.tune.judge.page import write_tuning
+
+    try:
+        path = write_tuning(root, report=report)
+    except PyrometerError as error:
+        err().print(f"no page: {error.message}", markup=False, soft_wrap=True)
+    else:
+        err().print(f"page: {path}", markup=False, soft_wrap=True)
+
+
+def _report(folder: Path, *, causes: bool = True) -> TuningReport:
+    from pyrometer.tune.judge.report import tuning_report
+
+    return tuning_report(folder, causes=causes)
+
+
+def _show(folder: Path, report: TuningReport, *, as_json: bool, to_stderr: bool = False) -> None:
+    from pyrometer.tune.judge import terminal
+
+    terminal.report(human(as_json or to_stderr), report, folder)
+    if as_json:
+        emit_json(report)
+
+
+def _confirmed(folder: Path, report: TuningReport, *, unconfirmed: bool) -> dict[str, str]:
+    """Give what is to be applied."""
+    found = report.confirmation
+    if report.best is None or not report.best.configuration:
+        raise UsageError(f"{folder}: there is nothing to apply: {report.told}")
+    sure = found is not None and found.verdict.outcome == "confirmed"
+    if not sure and not unconfirmed:
+        err().print(report.told, markup=False, soft_wrap=True)
+        err().print(
+            f"not applied: nothing was confirmed. Confirm it: pyrometer tune resume {folder}; or"
+            f" --unconfirmed",
+            markup=False, soft_wrap=True,
+        )  # fmt: skip
+        raise typer.Exit(1)
+    return report.best.configuration
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise UsageError(f"{path} cannot be read: {why}", "-o FILE") from error
+
+
+def _write(path: Path, text: str) -> None:
+    temporary = path.with_name(f".{path.name}.part")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise UsageError(f"{path} cannot be written: {error.strerror}", "-o FILE") from error

@@ -1,0 +1,45 @@
+// What was known before any trial, what was discarded, and why the winner is faster.
+import { bdi, el, missing, section } from "../ui/dom.js";
+import { range, seconds, within } from "../ui/estimates.js";
+import { gone, percent } from "../ui/format.js";
+import { intervalPlot } from "../ui/intervals.js";
+import { table } from "../ui/table.js";
+import { called } from "./value.js";
+
+const MOST_CAUSES = 12;
+
+export function before(report) {
+  const text = "Findings of the first run of the job whose remedy is a level: what could be recommended without a single further run, and whether a trial had it.";
+  if (!report.before.length) return section("before", "Before any trial", text, missing(report.before_reason));
+  return section("before", "Before any trial", text, table([
+    { label: "Change", value: (one) => called(one.levels), show: (one) => bdi(called(one.levels)), class: "name" },
+    { label: "Predicted saving", value: (one) => one.saving_ratio.value, show: (one) => within(one.saving_ratio, percent), number: true },
+    { label: "Finding", value: (one) => one.title, show: (one) => bdi(`${one.title}: ${one.text}`) },
+    { label: "Tried in trial", value: (one) => one.trials.join(", "), show: (one) => one.trials.join(", ") || null },
+  ], report.before));
+}
+
+export function discarded(report) {
+  const text = "Configurations that count for nothing, and why: they failed, changed results, broke a condition, or would not have fitted and were never launched.";
+  return section("discarded", "Discarded", text, table([
+    { label: "Configuration", value: (one) => called(one.configuration), show: (one) => bdi(called(one.configuration)), class: "name" },
+    { label: "Why", value: (one) => one.reason, show: (one) => bdi(one.reason) },
+    { label: "Trials", value: (one) => one.trials[0], show: (one) => one.trials.join(", "), number: true },
+  ], report.discarded, { empty: "None." }));
+}
+
+export function why(report, runs) {
+  const text = "Runs of the confirmation compared: where the time of an iteration went, winner less baseline, by cause along the critical path. The causes add up to the change.";
+  const found = report.why;
+  if (!found || found.reason) return section("why", "Why it is faster", text, missing(found ? `Not known: ${found.reason}.` : "Nothing was confirmed."));
+  const rows = found.causes.slice(0, MOST_CAUSES).map((one) => ({ name: one.what, estimate: { value: one.seconds, low: one.low, high: one.high, n: null }, remark: "", pairs: [["share of the change", gone(one.share) ? null : percent(one.share)], ["what happened", one.sentence], ["95 %", range(one, signed)]] }));
+  return section("why", "Why it is faster", text,
+    el("p", { class: "summary" }, `An iteration took ${seconds(found.a_s)}, and takes ${seconds(found.b_s)}.`), found.answer.map((sentence) => el("p", null, bdi(sentence))),
+    rows.length ? intervalPlot("Why it is faster", "Seconds by cause, winner less baseline.", rows, { show: signed, from: 0, bars: true }) : null,
+    found.cannot_tell.length > 0 && el("p", { class: "aside" }, found.cannot_tell.join("; ")),
+    el("p", { class: "note" }, "Compared: ", places(found.baseline_runs, runs), " with ", places(found.winner_runs, runs)));
+}
+
+const signed = (value) => (value > 0 ? `+${seconds(value)}` : seconds(value));
+
+const places = (list, runs) => list.map((place, at) => [at > 0 && ", ", runs[place] ? el("a", { href: runs[place] }, bdi(place)) : bdi(place)]);
