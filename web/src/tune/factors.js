@@ -29,7 +29,7 @@ function one(report, knob, list, curve, open) {
   return el("figure", { class: "panel" }, el("figcaption", null, bdi(knob.factor), knob.breaks && el("span", { class: "aside" }, ` may break: ${knob.breaks}`)),
     drawing(knob.factor, "Value of trials by its level.", WIDTH, HEIGHT,
       axisLeft(y, steps(low, high, 4), LEFT, WIDTH - 10, (value) => shown(report, value)),
-      x.ticks.map(([level, left], at) => words(left, HEIGHT - 12, level, "tick", x.ticks.length === 2 && at === 1 ? "end" : "middle")),
+      x.ticks.map(([level, left], at) => words(left, HEIGHT - 12, level, "tick", at && at === x.ticks.length - 1 ? "end" : "middle")),
       band(points, x, y), curveOf(points, x, y),
       reach(list.map((trial, at) => ({ node: mark(trial, x.at(trial.configuration[knob.factor]) + spread(at), y(trial.value)), label: `Trial ${trial.trial}: ${trial.configuration[knob.factor] ?? "default"}, ${shown(report, trial.value)}`, tip: () => tip(report, trial), open: () => open(trial) })))));
 }

@@ -22,8 +22,7 @@ export function number(level) {
 }
 
 // Where levels of a knob lie between two positions: {at(level), ticks: [[text, position]]}.
-// What is not set lies at its default; a level outside of the range, and no level at all, have a
-// place of their own at the end.
+// What is not set lies at its default, if that is known.
 export function scale(knob, levels, from, to) {
   const seen = [...new Set(levels.filter((level) => level !== undefined).map(String))];
   if (knob.kind === "choice") {
@@ -34,13 +33,18 @@ export function scale(knob, levels, from, to) {
   const numbers = [...seen, knob.default].map(number).filter((one) => !gone(one) && one > (knob.log ? 0 : -Infinity));
   const [low, high] = [Math.min(knob.low ?? Infinity, ...numbers), Math.max(knob.high ?? -Infinity, ...numbers)];
   const log = knob.log && low > 0;
-  const place = log ? linear(Math.log(low), Math.log(high), from, to) : linear(low, high, from, to);
+  // Where nobody knows what holds by default, and for levels that are no number, a place of their own.
+  const apart = levels.some((level) => gone(number(level ?? knob.default ?? "")) || (log && number(level ?? knob.default) <= 0));
+  const first = apart ? from + (to - from) * 0.15 : from;
+  const place = log ? linear(Math.log(low), Math.log(high), first, to) : linear(low, high, first, to);
   const at = (level) => {
     const value = number(level ?? knob.default ?? "");
-    if (gone(value)) return from;
-    return log ? (value > 0 ? place(Math.log(value)) : from) : place(Math.min(high, Math.max(low, value)));
+    if (gone(value) || (log && value <= 0)) return from;
+    return place(log ? Math.log(Math.min(high, value)) : Math.min(high, Math.max(low, value)));
   };
-  return { at, ticks: [low, high].map((end) => [tick(knob, end), log ? place(Math.log(end)) : place(end)]) };
+  const ends = [low, high].map((end) => [tick(knob, end), place(log ? Math.log(end) : end)]);
+  const other = [...new Set(levels.filter((level) => at(level) === from).map((level) => level ?? knob.default ?? "not set"))];
+  return { at, ticks: apart ? [[other.join(", "), from], ...ends] : ends };
 }
 
 const tick = (knob, value) => (knob.kind === "size" ? unit(value, "bytes") : String(Number(value.toPrecision(4))));
