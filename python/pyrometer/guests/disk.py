@@ -1,0 +1,61 @@
+"""Limits of the virtual disks that hold data and working files: a level of ``machine.disk``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.trial.factors import size_of
+
+FACTOR = "machine.disk"
+LEAST_RATE = 64 << 10
+"""Bytes a second below which a request of usual size takes seconds."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a disk attains at most; ``None``: what the host's attains.
+
+    Attributes
+    ----------
+    read_bytes_per_s, write_bytes_per_s : int or None
+        Bytes a second.
+    iops : int or None
+        Requests a second, reads and writes together.
+    """
+
+    read_bytes_per_s: int | None = None
+    write_bytes_per_s: int | None = None
+    iops: int | None = None
+
+
+def limits(text: str) -> Limits:
+    """Read a level of ``machine.disk``.
+
+    Raises
+    ------
+    UsageError
+        If a limit is given twice or is none.
+    CapabilityError
+        For latency, which QEMU cannot give to a disk.
+
+    Examples
+    --------
+    >>> limits("read=100m,iops=2000")
+    Limits(read_bytes_per_s=104857600, write_bytes_per_s=None, iops=2000)
+    """
+    found: dict[str, int] = {}
+    for part in text.split(","):
+        name, _, level = part.partition("=")
+        if name == "latency":
+            raise CapabilityError(
+                f"{FACTOR}={text}: QEMU has no latency for a disk",
+                "bound it by requests: with one request at a time iops=500 is 2 ms for each",
+            )
+        if name in found:
+            raise UsageError(f"{FACTOR}={text}: {name} is given twice", "give it once")
+        found[name] = size_of(f"{FACTOR}: {name}", level)
+        least = 1 if name == "iops" else LEAST_RATE
+        if found[name] < least:
+            raise UsageError(f"{FACTOR}={text}: {name}={level} is too little", f"{least} or more")
+    return Limits(found.get("read"), found.get("write"), found.get("iops"))

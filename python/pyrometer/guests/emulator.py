@@ -1,0 +1,141 @@
+"""QEMU as a process that ends with us, and never without being waited for."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyrometer.core.errors import CapabilityError
+from pyrometer.guests.qemu import Accelerator
+
+PROGRAM = "qemu-system-x86_64"
+KVM = Path("/dev/kvm")
+_END_S = 5.0
+
+# The kernel kills it as soon as we have ended, by whatever (PR_SET_PDEATHSIG, SIGKILL); a parent
+# that ended before that was asked for is seen by its number.
+_STARTER = """
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(1, 9, 0, 0, 0)
+if os.getppid() != int(sys.argv[1]):
+    sys.exit(1)
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+def program() -> str:
+    """Find QEMU.
+
+    Raises
+    ------
+    CapabilityError
+        If it is missing.
+    """
+    found = shutil.which(PROGRAM)
+    if found is None:
+        raise CapabilityError(
+            f"{PROGRAM}, which runs virtual machines, is missing",
+            "sudo apt-get install qemu-system-x86 busybox-static",
+        )
+    return found
+
+
+def accelerator(device: Path = KVM) -> tuple[Accelerator, str | None]:
+    """Say whether a machine runs on the processor itself, and else why it is emulated."""
+    try:
+        os.close(os.open(device, os.O_RDWR | os.O_CLOEXEC))
+    except FileNotFoundError:
+        return "tcg", f"{device} is missing: no virtualisation here, or module kvm is not loaded"
+    except OSError as error:
+        return "tcg", f"{device}: {error.strerror}"
+    return "kvm", None
+
+
+@dataclass
+class Running:
+    """A machine that runs.
+
+    Attributes
+    ----------
+    process : subprocess.Popen
+        QEMU.
+    console, boot, stream : socket.socket
+        Our ends of its console and ports.
+    """
+
+    process: subprocess.Popen[bytes]
+    console: socket.socket
+    boot: socket.socket
+    stream: socket.socket
+
+
+class Ends:
+    """Sockets for the ports of a machine: ours, and those that QEMU inherits."""
+
+    def __init__(self) -> None:
+        pairs = [socket.socketpair() for _ in range(3)]
+        self.ours = [one for one, _ in pairs]
+        self.theirs = [other for _, other in pairs]
+
+    @property
+    def descriptors(self) -> list[int]:
+        """Of console, boot and stream, as QEMU has them."""
+        return [one.fileno() for one in self.theirs]
+
+    def close(self) -> None:
+        """Close all that are open."""
+        for one in (*self.ours, *self.theirs):
+            one.close()
+
+
+@contextlib.contextmanager
+def running(
+    arguments: Sequence[str], ends: Ends, descriptors: Sequence[int], log: Path
+) -> Iterator[Running]:
+    """Run QEMU while the block lasts; it is ended at its end, if it has not ended itself.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+        Of QEMU.
+    ends : Ends
+        Sockets of its ports.
+    descriptors : sequence of int
+        Further ones that it inherits.
+    log : Path
+        What it complains about.
+    """
+    command = [sys.executable, "-I", "-S", "-c", _STARTER, str(os.getpid()), program(), *arguments]
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            pass_fds=(*ends.descriptors, *descriptors),
+            start_new_session=True,
+        )
+    for one in ends.theirs:
+        one.close()
+    try:
+        yield Running(process, *ends.ours)
+    finally:
+        _end(process)
+        ends.close()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+    process.wait()

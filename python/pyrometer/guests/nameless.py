@@ -1,0 +1,78 @@
+"""Files without a name: they are gone when the last process that has them open ends, however."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from pyrometer.core.errors import CapabilityError
+
+
+def nameless(folder: Path, size: int = 0) -> int:
+    """Open a file that has no name, with holes for content; gives its descriptor.
+
+    Raises
+    ------
+    CapabilityError
+        If the file system has no such files.
+    """
+    try:
+        descriptor = os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise CapabilityError(
+            f"{folder}: its file system has no files without a name: {error.strerror}",
+            "TMPDIR=/var/tmp pyrometer run …, or another folder on ext4, xfs, btrfs or tmpfs",
+        ) from error
+    os.truncate(descriptor, size)
+    return descriptor
+
+
+def path_of(descriptor: int) -> str:
+    """Path by which a process that has inherited a descriptor opens its file again."""
+    return f"/proc/self/fd/{descriptor}"
+
+
+def with_content(folder: Path, content: bytes) -> int:
+    """Open a file without a name that holds bytes.
+
+    Raises
+    ------
+    CapabilityError
+        As :func:`nameless`.
+    """
+    descriptor = nameless(folder)
+    left = memoryview(content)
+    while left:
+        left = left[os.write(descriptor, left) :]
+    return descriptor
+
+
+def format_ext4(target: str, size: int, folder: Path | None = None, pass_fd: int = -1) -> None:
+    """Make an ext4 file system in a file, with what is in a folder; no root needed.
+
+    Raises
+    ------
+    CapabilityError
+        If mke2fs is missing, or refuses.
+    """
+    command = [
+        "mke2fs", "-q", "-F", "-t", "ext4", "-m", "0", "-O", "^has_journal,^resize_inode",
+        "-E", "lazy_itable_init=1,root_owner=0:0", *(("-d", str(folder)) if folder else ()),
+        target, f"{size // 1024}k",
+    ]  # fmt: skip
+    environment = {**os.environ, "PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"}
+    try:
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=False,
+            stdin=subprocess.DEVNULL, pass_fds=() if pass_fd < 0 else (pass_fd,),
+        )  # fmt: skip
+    except OSError as error:
+        raise CapabilityError(
+            f"mke2fs, which makes disks of virtual machines: {error.strerror}",
+            "sudo apt-get install e2fsprogs",
+        ) from error
+    if done.returncode:
+        raise CapabilityError(
+            f"mke2fs: {done.stderr.strip()[-300:]}", "look whether the disk is full: df -h"
+        )

@@ -1,0 +1,108 @@
+"""Files that a machine sends, written below a run directory: nowhere else, and only so much."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyrometer.guests.frames import DamagedError, Piece
+
+MANIFEST = "manifest.json"
+"""The machine's own manifest, kept apart: the host completes its own with it."""
+RAW = "raw"
+
+_PART = re.compile(r"(?!\.)[A-Za-z0-9._+@%=,:~$-]{1,200}")
+_DEEPEST = 8
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How much a machine may send.
+
+    Attributes
+    ----------
+    bytes_count, files_count : int
+        In all, what was replaced included.
+    """
+
+    bytes_count: int = 64 << 30
+    files_count: int = 50_000
+
+
+class Received:
+    """Files of a machine as they grow.
+
+    Parameters
+    ----------
+    root : Path
+        The run directory.
+    manifest : Path
+        Where the machine's manifest goes.
+    bounds : Bounds
+        How much is taken.
+
+    Attributes
+    ----------
+    bytes_count : int
+        How much came.
+    """
+
+    def __init__(self, root: Path, manifest: Path, bounds: Bounds = Bounds()) -> None:
+        self._root = root
+        self._manifest = manifest
+        self._bounds = bounds
+        self._files: dict[str, tuple[int, int]] = {}
+        self.bytes_count = 0
+
+    @property
+    def files_count(self) -> int:
+        """How many files came."""
+        return len(self._files)
+
+    def take(self, piece: Piece) -> None:
+        """Write a piece where it belongs.
+
+        Raises
+        ------
+        DamagedError
+            If it belongs nowhere: a name that is none below ``raw``, a gap, or too much.
+        """
+        path = self._path(piece.name)
+        generation, size = self._files.get(piece.name, (-1, 0))
+        fresh = piece.generation > generation
+        if not fresh and piece.generation != generation:
+            raise DamagedError(f"{piece.name!r}: a piece of a file that was replaced")
+        if piece.offset != (0 if fresh else size):
+            raise DamagedError(f"{piece.name!r}: a gap before byte {piece.offset}")
+        self.bytes_count += len(piece.data)
+        if self.bytes_count > self._bounds.bytes_count:
+            raise DamagedError(f"more than {self._bounds.bytes_count} bytes")
+        if piece.name not in self._files and len(self._files) >= self._bounds.files_count:
+            raise DamagedError(f"more than {self._bounds.files_count} files")
+        self._write(path, piece.data, fresh)
+        self._files[piece.name] = (piece.generation, piece.offset + len(piece.data))
+
+    def _path(self, name: str) -> Path:
+        if name == MANIFEST:
+            return self._manifest
+        parts = name.split("/")
+        allowed = all(map(_PART.fullmatch, parts))
+        if parts[0] != RAW or not 2 <= len(parts) <= _DEEPEST or not allowed:
+            raise DamagedError(f"{name[:200]!r} is no name of a file below {RAW}")
+        return self._root.joinpath(*parts)
+
+    def _write(self, path: Path, data: bytes, fresh: bool) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(path, flags | (os.O_TRUNC if fresh else os.O_APPEND), 0o644)
+        except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+            raise DamagedError(f"{path.name}: a file where a folder is, or the reverse") from error
+        try:
+            left = memoryview(data)
+            while left:
+                left = left[os.write(descriptor, left) :]
+        finally:
+            os.close(descriptor)

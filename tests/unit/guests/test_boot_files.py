@@ -1,0 +1,160 @@
+"""What a machine boots from: archive, modules in order, kernels found, needs of programs."""
+
+from __future__ import annotations
+
+import io
+import lzma
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.guests import cpio, elf, kernels
+from pyrometer.guests.initrd import start_script
+from pyrometer.guests.modules import NEEDED, content_of, dependencies, loading_order
+
+
+def test_the_archive_is_what_cpio_reads(tmp_path: Path) -> None:
+    if shutil.which("cpio") is None and shutil.which("busybox") is None:
+        pytest.skip("neither cpio nor busybox is installed")
+    data = cpio.archive(
+        [
+            cpio.folder("d"), cpio.file("d/run", b"#!/bin/sh\n", 0o755), cpio.file("odd", b"x" * 5),
+            cpio.link("sh", "d/run"), cpio.file("none", b""),
+        ]
+    )  # fmt: skip
+    reader = ["cpio"] if shutil.which("cpio") else ["busybox", "cpio"]
+    subprocess.run([*reader, "-i", "-d"], input=data, cwd=tmp_path, check=True, capture_output=True)
+    assert (tmp_path / "d/run").read_bytes() == b"#!/bin/sh\n"
+    assert (tmp_path / "d/run").stat().st_mode & 0o777 == 0o755
+    assert (tmp_path / "odd").read_bytes() == b"xxxxx"
+    assert (tmp_path / "none").read_bytes() == b""
+    assert (tmp_path / "sh").readlink() == Path("d/run")
+
+
+def test_equal_entries_are_equal_bytes() -> None:
+    assert cpio.archive([cpio.file("a", b"1")]) == cpio.archive([cpio.file("a", b"1")])
+
+
+def module(*needed: str) -> bytes:
+    return b"\x7fELF\0license=GPL\0depends=" + ",".join(needed).encode() + b"\0name=x\0"
+
+
+def test_modules_come_after_those_they_need_and_built_in_ones_not_at_all() -> None:
+    files = {
+        "virtio_blk": "b.ko", "virtio_console": "c.ko", "overlay": "o.ko", "virtio_pci": "p.ko.xz",
+        "virtio": "v.ko", "virtio_ring": "r.ko", "virtio_rng": "g.ko",
+    }  # fmt: skip
+    contents = {
+        "b.ko": module("virtio_ring", "virtio"), "c.ko": module("virtio"), "o.ko": module(),
+        "p.ko.xz": lzma.compress(module("virtio", "virtio-ring")), "v.ko": module(),
+        "r.ko": module("virtio"), "g.ko": module("virtio"),
+    }  # fmt: skip
+    found = [name for name, _ in loading_order(files, ["ext4"], contents.__getitem__, "6.1")]
+    assert found[0] == "virtio"
+    assert found.index("virtio_ring") < found.index("virtio_pci") < found.index("virtio_blk")
+    assert set(found) == set(files)
+    assert dict(loading_order(files, ["ext4"], contents.__getitem__, "6.1"))["virtio_pci"] == (
+        module("virtio", "virtio-ring")
+    )
+
+
+def test_a_kernel_that_lacks_a_needed_module_is_refused_by_name() -> None:
+    builtin = [name for name in NEEDED if name != "overlay"]
+    with pytest.raises(CapabilityError, match=r"kernel 6\.1 has no module overlay"):
+        loading_order({}, builtin, dict[str, bytes]().__getitem__, "6.1")
+    with pytest.raises(CapabilityError, match="no module fancy, which overlay needs"):
+        loading_order({"overlay": "o.ko"}, builtin, {"o.ko": module("fancy")}.__getitem__, "6.1")
+
+
+def test_a_damaged_or_unknown_packing_is_one_error() -> None:
+    with pytest.raises(CapabilityError, match=r"a\.ko\.xz"):
+        content_of("a.ko.xz", b"no xz")
+    with pytest.raises(CapabilityError, match="not known here"):
+        content_of("a.ko.zst", b"")
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_say_what_they_need_or_nothing(data: bytes) -> None:
+    assert isinstance(dependencies(data), tuple)
+    assert isinstance(elf.needs(io.BytesIO(b"\x7fELF\x02\x01" + data)), elf.Needs)
+
+
+@given(st.binary(min_size=64, max_size=64), st.binary(max_size=400))
+def test_damaged_programs_need_nothing_and_break_nothing(head: bytes, rest: bytes) -> None:
+    data = bytearray(b"\x7fELF\x02\x01" + head[6:] + rest)
+    data[54:56] = (56).to_bytes(2, "little")
+    data[56:58] = (head[0] % 70).to_bytes(2, "little")
+    data[32:40] = (64).to_bytes(8, "little")
+    assert isinstance(elf.needs(io.BytesIO(bytes(data))), elf.Needs)
+
+
+def test_a_program_needs_its_loader_and_the_c_library() -> None:
+    with open(Path(sys.executable).resolve(), "rb") as file:
+        found = elf.needs(file)
+    assert found.loader is not None
+    assert Path(found.loader).exists()
+    assert any(name.startswith("libc.so") for name in found.libraries)
+
+
+def image(release: str) -> bytes:
+    data = bytearray(0x400)
+    data[0x202:0x206] = b"HdrS"
+    data[0x20E:0x210] = (0x300 - 0x200).to_bytes(2, "little")
+    data[0x300 : 0x300 + len(release) + 8] = f"{release} (x) #1\0".encode()[: len(release) + 8]
+    return bytes(data)
+
+
+def installed(root: Path, release: str) -> Path:
+    boot, modules = root / "boot", root / "lib/modules" / release
+    boot.mkdir(exist_ok=True)
+    (modules / "kernel").mkdir(parents=True)
+    (boot / f"vmlinuz-{release}").write_bytes(image(release))
+    (modules / "modules.builtin").write_text("".join(f"kernel/x/{n}.ko\n" for n in NEEDED))
+    return boot
+
+
+def test_the_newest_installed_kernel_that_fits_is_taken(tmp_path: Path) -> None:
+    installed(tmp_path, "6.1.0-9-amd64")
+    boot = installed(tmp_path, "6.1.0-51-amd64")
+    installed(tmp_path, "6.12.0-1-amd64")
+    (tmp_path / "lib/modules/6.12.0-1-amd64/modules.builtin").write_text("")
+    assert kernels.find(None, tmp_path / "cache", boot).release == "6.1.0-51-amd64"
+    assert kernels.find("6.1.0-9-amd64", tmp_path / "cache", boot).release == "6.1.0-9-amd64"
+    found = kernels.find(str(boot / "vmlinuz-6.1.0-9-amd64"), tmp_path / "cache", tmp_path)
+    assert found.modules == tmp_path / "lib/modules/6.1.0-9-amd64"
+
+
+@pytest.mark.parametrize(
+    ("level", "why"),
+    [
+        ("./missing.deb", "no such file"),
+        ("Not A Package", "neither a release"),
+        ("--option", "neither a release"),
+        ("{tmp}/text", "no image of an x86 kernel"),
+        ("{tmp}/text.deb", "no package"),
+    ],
+)
+def test_what_is_no_kernel_is_refused(level: str, why: str, tmp_path: Path) -> None:
+    if shutil.which("dpkg-deb") is None and level.endswith("text.deb"):
+        pytest.skip("dpkg-deb is not installed")
+    for name in ("text", "text.deb"):
+        (tmp_path / name).write_text("hello")
+    with pytest.raises(UsageError, match=why):
+        kernels.find(level.replace("{tmp}", str(tmp_path)), tmp_path / "cache", tmp_path)
+    assert not list((tmp_path / "cache").glob("*"))
+
+
+def test_the_start_script_quotes_what_it_is_given() -> None:
+    script = start_script({"A": "$(reboot)", "B": "a b"}, "/x y", ["echo", "a;b"])
+    shown = script.replace("exec /pyrometer/busybox env -i", "printf '%s\\n'")
+    done = subprocess.run(
+        ["sh", "-c", shown], capture_output=True, text=True, check=True,
+        env={"STREAM": "/dev/x", "PATH": "/usr/bin:/bin"},
+    )  # fmt: skip
+    assert done.stdout.splitlines() == ["STREAM=/dev/x", "A=$(reboot)", "B=a b", "echo", "a;b"]

@@ -1,0 +1,109 @@
+"""Descriptions of machines: read from levels, checked, and refused where they do not add up."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.guests.disk import Limits
+from pyrometer.guests.machine import Machine, machine_of, split
+from pyrometer.guests.numa import Node
+from pyrometer.trial.factors import find_factor, parse_treatment
+
+GIB = 1 << 30
+
+
+def machine(*settings: str, cpus: int = 2) -> Machine:
+    found = machine_of(parse_treatment([f"machine.{one}" for one in settings]), cpus)
+    assert found is not None
+    return found
+
+
+def test_a_treatment_without_a_machine_makes_none() -> None:
+    assert machine_of(parse_treatment(["jvm.heap=1g", "os.thp=never"]), 2) is None
+
+
+def test_what_is_not_given_is_this_hosts_cpus_and_two_gibibytes() -> None:
+    assert machine("lru_gen=off", cpus=3) == Machine(cpus_count=3, lru_gen=False)
+
+
+def test_levels_of_all_factors_are_in_the_description() -> None:
+    found = machine(
+        "cpus=4", "memory=3g", "smt=2", "swap=1g", "lru_gen=on", "kernel=6.1.0-51-cloud-amd64",
+        "cmdline=transparent_hugepage=never  mitigations=off", "disk=write=50m,iops=100",
+    )  # fmt: skip
+    assert found == Machine(
+        cpus_count=4,
+        memory_bytes=3 * GIB,
+        threads_per_core=2,
+        kernel="6.1.0-51-cloud-amd64",
+        cmdline="transparent_hugepage=never mitigations=off",
+        swap_bytes=GIB,
+        lru_gen=True,
+        limits=Limits(None, 50 << 20, 100),
+    )
+
+
+def test_nodes_written_out_say_cpus_and_memory_themselves() -> None:
+    found = machine("numa=0,2:1g+1,3:512m+:256m@15")
+    assert found.topology is not None
+    assert found.topology.nodes == (
+        Node((0, 2), GIB), Node((1, 3), GIB // 2), Node((), GIB // 4)
+    )  # fmt: skip
+    assert (found.cpus_count, found.memory_bytes) == (4, GIB + GIB // 2 + GIB // 4)
+    assert found.topology.distances == ((10, 15, 15), (15, 10, 15), (15, 15, 10))
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        (["numa=0:1g+1:1g", "memory=3g"], "2048 MiB in all, but machine.memory=3072m"),
+        (["numa=0:1g+1:1g", "cpus=4"], "2 CPUs, but machine.cpus=4"),
+        (["numa=0:1g+0:1g"], "its CPUs are"),
+        (["numa=0:1g+2:1g"], "its CPUs are 0,2"),
+        (["numa=:1g+:1g"], "its CPUs are none"),
+        (["numa=3", "cpus=4"], "cannot be shared alike"),
+        (["numa=0", "cpus=4"], "0 nodes"),
+        (["numa=2@9", "cpus=2"], "no level"),
+        (["numa=2@10", "cpus=2"], "distance 10 from node 0 to 1"),
+        (["numa=0:1g+1:1g@10,20/20"], "no table of 2 rows of 2"),
+        (["numa=0:1g+1:1g@11,20/20,10"], "distance 11 from node 0 to 0"),
+        (["numa=0:1g+1:1k"], "no whole number of MiB"),
+        (["cpus=3", "smt=2"], "3 CPUs are no whole cores"),
+        (["numa=0,2:1g+1,3:1g", "smt=2"], "a part of a core"),
+        (["cmdline=root=/dev/sda1"], "would undo"),
+        (["cmdline=mem=1g"], "would undo"),
+        (["cmdline=a\x07b"], "characters"),
+        (["cmdline=" + "x" * 1025], "1025 characters"),
+        (["disk=read=1m,read=2m"], "read is given twice"),
+        (["disk=read=1k"], "too little"),
+        (["disk=iops=0"], "too little"),
+        (["disk=speed=1m"], "no level"),
+        (["memory=1m"], "out of range"),
+        (["swap=100"], "whole pages"),
+    ],
+)
+def test_what_does_not_add_up_is_refused(settings: list[str], why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        machine(*settings)
+
+
+def test_latency_says_what_there_is_instead() -> None:
+    with pytest.raises(CapabilityError, match="no latency") as caught:
+        machine("disk=latency=2ms")
+    assert "iops=500" in (caught.value.remedy or "")
+
+
+def test_levels_of_the_machine_and_of_what_runs_in_it_are_parted() -> None:
+    treatment = parse_treatment(["machine.memory=1g", "jvm.heap=512m", "os.swappiness=10"])
+    ours, inside = split(treatment)
+    assert list(ours) == ["machine.memory"]
+    assert list(inside) == ["jvm.heap", "os.swappiness"]
+
+
+@pytest.mark.parametrize(
+    "name", ["kernel", "cmdline", "cpus", "memory", "numa", "smt", "disk", "swap", "lru_gen"]
+)  # fmt: skip
+def test_every_factor_is_declared_as_one_of_the_machine(name: str) -> None:
+    factor = find_factor(f"machine.{name}")
+    assert (factor.scope, factor.restart) == ("machine", True)

@@ -1,0 +1,88 @@
+"""Command lines of QEMU, word by word."""
+
+from __future__ import annotations
+
+import pytest
+from tests.support.golden import check
+
+from pyrometer.guests.disk import Limits
+from pyrometer.guests.machine import Machine, machine_of
+from pyrometer.guests.qemu import Accelerator, Boot, Disk, command_line
+from pyrometer.trial.factors import parse_treatment
+
+BOOT = Boot(
+    kernel="/boot/vmlinuz-6.1.0-51-cloud-amd64",
+    initrd="/proc/self/fd/9",
+    disks=(
+        Disk("base", "/cache/a,b.ext4"),
+        Disk("data", "/cache/data.ext4", measured=True),
+        Disk("scratch", "/proc/self/fd/10", writable=True, measured=True),
+    ),
+    ports=(("boot", 5), ("stream", 6)),
+    console=4,
+)
+
+
+def described(*settings: str) -> Machine:
+    found = machine_of(parse_treatment([f"machine.{one}" for one in settings]), 1)
+    assert found is not None
+    return found
+
+
+def words(machine: Machine, accelerator: Accelerator = "tcg", boot: Boot = BOOT) -> str:
+    lines, line = [], ""
+    for word in command_line(machine, boot, accelerator):
+        if word.startswith("-") and line:
+            lines.append(line)
+            line = ""
+        line += f" {word}" if line else word
+    return "\n".join([*lines, line]) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "accelerator"),
+    [
+        ("plain-tcg", ["memory=2g"], "tcg"),
+        ("plain-kvm", ["memory=2g", "cpus=4", "smt=2"], "kvm"),
+        (
+            "numa-tcg",
+            [
+                "numa=0,2:1g+1,3:512m+:256m@10,21,31/21,10,21/31,21,10",
+                "cmdline=numa_balancing=disable",
+            ],
+            "tcg",
+        ),
+        ("two-nodes-kvm", ["numa=2", "cpus=8", "smt=2", "memory=4g"], "kvm"),
+        ("limits-kvm", ["memory=1g", "disk=read=100m,write=50m,iops=2000"], "kvm"),
+    ],
+)
+def test_command_lines(name: str, settings: list[str], accelerator: Accelerator) -> None:
+    check(f"guests/{name}.txt", words(described(*settings), accelerator))
+
+
+def test_goldens_are_all_referred_to() -> None:
+    from tests.support.golden import FOLDER
+
+    names = sorted(path.name for path in (FOLDER / "guests").iterdir())
+    assert names == [
+        "limits-kvm.txt", "numa-tcg.txt", "plain-kvm.txt", "plain-tcg.txt", "two-nodes-kvm.txt"
+    ]  # fmt: skip
+
+
+def test_a_comma_in_a_path_ends_no_option() -> None:
+    assert "file=/cache/a,,b.ext4," in words(Machine(1))
+
+
+def test_only_measured_disks_have_limits_and_pass_the_hosts_cache() -> None:
+    drives = [
+        line for line in words(Machine(1, limits=Limits(iops=5))).splitlines() if "-drive" in line
+    ]
+    assert ["throttling" in line for line in drives] == [False, True, True]
+    assert ["cache=none" in line for line in drives] == [False, True, True]
+    assert ["readonly=on" in line for line in drives] == [True, True, False]
+
+
+def test_a_machine_reaches_no_network() -> None:
+    line = words(described("memory=2g"), "kvm")
+    assert "-nodefaults" in line
+    assert "net" not in line.replace("-no-user-config", "")
