@@ -22,8 +22,9 @@ _END_S = 5.0
 # The kernel kills it as soon as we have ended, by whatever (PR_SET_PDEATHSIG, SIGKILL); a parent
 # that ended before that was asked for is seen by its number.
 _STARTER = """
-import ctypes, os, sys
+import ctypes, os, signal, sys
 ctypes.CDLL(None).prctl(1, 9, 0, 0, 0)
+signal.pthread_sigmask(signal.SIG_SETMASK, [])
 if os.getppid() != int(sys.argv[1]):
     sys.exit(1)
 os.execv(sys.argv[2], sys.argv[2:])

@@ -43,8 +43,7 @@ done
 device=$(disk scratch)
 [ -n "$device" ] || fail "disk scratch is missing"
 $B mount -t ext4 "$device" /scratch || fail "disk scratch cannot be mounted"
-$B mkdir -p /scratch/upper /scratch/work /scratch/tmp /scratch/run
-$B chmod 1777 /scratch/tmp
+$B mkdir -p /scratch/upper /scratch/work /scratch/run
 $B mount -t overlay -o "lowerdir=$lower,upperdir=/scratch/upper,workdir=/scratch/work" overlay /new \
     || fail "the disks cannot be laid over each other"
 say mounted
@@ -64,7 +63,7 @@ $B mkdir -p /new/dev/shm /new/dev/pts
 $B mount -t tmpfs tmpfs /new/dev/shm
 $B mount -t devpts devpts /new/dev/pts
 $B mount -t tmpfs -o size=16m tmpfs /new/run
-$B mount --bind /scratch/tmp /new/tmp
+$B chmod 1777 /new/tmp
 $B mount -t cgroup2 cgroup2 /new/sys/fs/cgroup 2>/dev/null
 $B mount -t tracefs tracefs /new/sys/kernel/tracing 2>/dev/null
 echo "root:x:0:0:root:/root:/bin/sh" >/new/etc/passwd

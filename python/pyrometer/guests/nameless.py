@@ -76,3 +76,13 @@ def format_ext4(target: str, size: int, folder: Path | None = None, pass_fd: int
         raise CapabilityError(
             f"mke2fs: {done.stderr.strip()[-300:]}", "look whether the disk is full: df -h"
         )
+
+
+def direct(folder: Path) -> bool:
+    """Whether files of a folder can be read and written past the page cache (O_DIRECT)."""
+    flags = os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC | os.O_DIRECT
+    try:
+        os.close(os.open(folder, flags, 0o600))
+    except OSError:
+        return False
+    return True

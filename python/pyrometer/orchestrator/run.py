@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyrometer.collect.launch.launch import Launch, launch_of
-from pyrometer.collect.launch.observe import Silent, Watch, observe
+from pyrometer.collect.launch.observe import Silent, Watch
 from pyrometer.collect.launch.process import Ending
-from pyrometer.collect.launch.record import Record, opened
-from pyrometer.collect.launch.warmup import mark_warmup
-from pyrometer.collect.probes.base import Probe, merge_needs
-from pyrometer.collect.probes.selection import probes_of, require
+from pyrometer.collect.launch.record import Record
+from pyrometer.guests.machine import is_machine
 from pyrometer.orchestrator.derive import derive
+from pyrometer.orchestrator.measure import measure
 from pyrometer.trial.trial import Trial
 
 if TYPE_CHECKING:
@@ -57,19 +54,11 @@ def run(trial: Trial, watch: Watch | None = None, report: bool = True) -> Outcom
         Before anything was launched; then no run directory remains.
     """
     watch = watch or Silent()
-    probes = probes_of(trial)
-    notes = require(probes)
-    with opened(trial, probes, notes) as record:
-        launch = _prepare(trial, probes, record, watch)
-        ending = observe(launch, probes, record, watch)
-        # Treatments that take turns have a series each: the experiment looks at them.
-        if trial.warmup == "auto" and not trial.turns and record.manifest.state == "finished":
-            mark_warmup(record)
-            record.save()
+    if any(map(is_machine, trial.treatment)):
+        # Imported here: others need none of it.
+        from pyrometer.orchestrator.guest import measure_in_guest
+
+        record, ending = measure_in_guest(trial, watch)
+    else:
+        record, ending = measure(trial, watch)
     return Outcome(record, ending, derive(record, watch, report))
-
-
-def _prepare(trial: Trial, probes: Sequence[Probe], record: Record, watch: Watch) -> Launch:
-    watch.phase("prepare")
-    with record.phase("prepare"):
-        return launch_of(trial, merge_needs(probes, record.paths), record.paths, watch.progress)

@@ -268,6 +268,7 @@ class Manifest(_Part):
     memory: dict[str, Any] | None = None
     neighbours: list[dict[str, Any]] = Field(default_factory=list)
     takers: list[dict[str, Any]] = Field(default_factory=list)
+    machine: dict[str, Any] | None = None
     doubts: list[Doubt] = Field(default_factory=list)
     launcher: Launcher | None = None
     imported: list[ImportedFile] = Field(default_factory=list)

@@ -192,6 +192,14 @@ def wait(pid: int, tick: Tick, timeout_s: float | None = None, grace: Grace = Gr
     )
 
 
+def asked_to_end() -> list[str]:
+    """Names of the signals by which we were asked to end and that nobody has taken yet.
+
+    Inside :func:`held_signals`.
+    """
+    return [one.name for one in _pending()]
+
+
 def signal_name(number: int) -> str:
     """Name a signal, those without a name of their own by their distance to SIGRTMIN.
 

@@ -1,0 +1,165 @@
+"""Which files of this host a machine needs: programs, what loads them, and where links lead.
+
+Everything has the same path in the machine as here, so that no setting has to be translated.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyrometer.guests.elf import needs
+
+LEFT_OUT = frozenset(
+    {".git", ".hg", ".svn", "node_modules", "lost+found", "jmods", "site-packages", "dist-packages"}
+)
+"""Names of folders that no program needs, or only those that name them: a Python's packages are
+below the modules of the Python that it was made of, which has others."""
+
+_LIBRARY = re.compile(r"^\s+(\S+) \(([^)]*)\) => (\S+)$", re.MULTILINE)
+_MOST_LINKS = 40
+
+
+@dataclass
+class Listing:
+    """Files to be copied, by absolute path.
+
+    Attributes
+    ----------
+    folders : set of str
+        Folders.
+    files : dict of str to os.stat_result
+        Regular files.
+    links : dict of str to str
+        Symbolic links, and where they lead.
+    missing : list of str
+        What was asked for and is not there.
+    """
+
+    folders: set[str] = field(default_factory=set)
+    files: dict[str, os.stat_result] = field(default_factory=dict)
+    links: dict[str, str] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(found.st_size for found in self.files.values())
+
+
+def parse_libraries(text: str) -> dict[str, str]:
+    r"""Read what ``ldconfig -p`` prints: paths of shared libraries by name.
+
+    Examples
+    --------
+    >>> parse_libraries("2 libs\n\tlibz.so.1 (libc6,x86-64) => /lib/libz.so.1\n")
+    {'libz.so.1': '/lib/libz.so.1'}
+    """
+    found: dict[str, str] = {}
+    for name, kind, path in _LIBRARY.findall(text):
+        if "x86-64" in kind:
+            found.setdefault(name, path)
+    return found
+
+
+def libraries_here() -> dict[str, str]:
+    """Shared libraries of this host by name; none where ldconfig is missing."""
+    environment = {**os.environ, "PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"}
+    try:
+        done = subprocess.run(
+            ["ldconfig", "-p"], env=environment, capture_output=True, text=True, check=False,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except OSError:
+        return {}
+    return parse_libraries(done.stdout)
+
+
+def collect(
+    roots: Iterable[str | Path], libraries: Mapping[str, str], without: Listing | None = None
+) -> Listing:
+    """List files, folders with all that is in them, and what they need in turn.
+
+    Parameters
+    ----------
+    roots : iterable of path
+        Where to begin; what is not there is noted.
+    libraries : mapping
+        Shared libraries by name.
+    without : Listing, optional
+        What another disk of the machine has already.
+    """
+    found = Listing()
+    known = without or Listing()
+    waiting = [os.path.abspath(root) for root in roots]
+    asked = set(waiting)
+    while waiting:
+        path = _through_links(waiting.pop(), found, known)
+        if path is None or path in found.folders or path in found.files:
+            continue
+        try:
+            facts = os.lstat(path)
+        except OSError:
+            if path in asked:
+                found.missing.append(path)
+            continue
+        if stat.S_ISDIR(facts.st_mode):
+            found.folders.add(path)
+            waiting += _entries(path)
+        elif stat.S_ISREG(facts.st_mode) and path not in known.files:
+            found.files[path] = facts
+            waiting += _needed(path, facts, libraries)
+    return found
+
+
+def _through_links(path: str, found: Listing, known: Listing) -> str | None:
+    """Note the links in a path; gives the path without any, ``None`` where they lead in circles."""
+    parts = path.strip("/").split("/")
+    at, count = "", 0
+    while parts:
+        part = parts.pop(0)
+        if part in ("", "."):
+            continue
+        if part == "..":
+            at = os.path.dirname(at)
+            continue
+        here = f"{at}/{part}"
+        try:
+            target = os.readlink(here)
+        except OSError:
+            at = here
+            continue
+        count += 1
+        if count > _MOST_LINKS:
+            return None
+        if here not in known.links:
+            found.links[here] = target
+        parts = target.strip("/").split("/") + parts
+        if target.startswith("/"):
+            at = ""
+    return at or "/"
+
+
+def _entries(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.path for entry in entries if entry.name not in LEFT_OUT]
+    except OSError:
+        return []
+
+
+def _needed(path: str, facts: os.stat_result, libraries: Mapping[str, str]) -> list[str]:
+    if not (facts.st_mode & 0o111 or ".so" in os.path.basename(path)):
+        return []
+    try:
+        with open(path, "rb") as file:
+            wanted = needs(file)
+    except OSError:
+        return []
+    paths = [libraries[name] for name in wanted.libraries if name in libraries]
+    return [*paths, *([wanted.loader] if wanted.loader else [])]

@@ -1,0 +1,79 @@
+"""A trial on its way into a machine: what of it goes there, and how it is written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from pyrometer.core.errors import UsageError
+from pyrometer.guests.machine import split
+from pyrometer.trial.trial import Trial
+
+SCHEMA = "pyrometer/guest-job/1"
+
+PASSED_ON = (
+    "JAVA_HOME", "SPARK_HOME", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "PYTHONPATH", "LANG",
+    "LC_ALL", "TZ", "HOME", "PATH", "PYROMETER_CACHE", "XDG_CACHE_HOME", "PYROMETER_CORPUS",
+    "PYROMETER_VERDICTS", "SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS",
+    "SPARK_CONF_DIR", "SPARK_LOCAL_DIRS",
+)  # fmt: skip
+"""Variables that a trial in a machine keeps; nothing else of the environment leaves the host."""
+
+DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+def inside(trial: Trial, root: Path) -> Trial:
+    """Give the trial as it runs in its machine: with its folder, and no level of the machine.
+
+    Raises
+    ------
+    UsageError
+        If it is one that no machine can run.
+    """
+    if trial.push is not None:
+        raise UsageError(
+            "--push: a virtual machine of a trial has no network",
+            "send the profiles afterwards: pyrometer push RUN",
+        )
+    if trial.barrier is not None or trial.overlap is not None or trial.co_running:
+        raise UsageError(
+            "machine.*: workloads that run at the same time would each be in a machine of its own",
+            "compare them one after the other (kind: randomized-blocks), or set co.run",
+        )
+    return replace(trial, treatment=split(trial.treatment)[1], run_dir=root, captured=True)
+
+
+def write(trial: Trial) -> bytes:
+    """Write a trial for its machine."""
+    body = {**asdict(trial), "treatment": dict(trial.treatment), "run_dir": str(trial.run_dir)}
+    return json.dumps({"schema": SCHEMA, "trial": body}, ensure_ascii=False).encode()
+
+
+def read(data: bytes) -> Trial:
+    """Read a trial that :func:`write` wrote."""
+    body: dict[str, Any] = json.loads(data)["trial"]
+    return Trial(
+        **{
+            **body,
+            "command": tuple(body["command"]),
+            "run_dir": Path(body["run_dir"]),
+            "turns": tuple((levels, tuple(places)) for levels, places in body["turns"]),
+            "co_running": tuple(body["co_running"]),
+        }
+    )
+
+
+def environment(ours: Mapping[str, str], java: str | None) -> dict[str, str]:
+    """Choose the variables that go along.
+
+    Examples
+    --------
+    >>> environment({"AWS_SECRET_ACCESS_KEY": "x", "LANG": "C.UTF-8", "PATH": "/bin"}, "/jdk")
+    {'LANG': 'C.UTF-8', 'PATH': '/bin', 'JAVA_HOME': '/jdk'}
+    """
+    kept = {name: ours[name] for name in PASSED_ON if ours.get(name)}
+    kept.setdefault("PATH", DEFAULT_PATH)
+    return {**kept, **({"JAVA_HOME": java} if java else {})}

@@ -1,0 +1,159 @@
+"""One trial in a virtual machine that is made for it: booted, heard to its end, thrown away."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pyrometer.collect.launch import process
+from pyrometer.collect.launch.observe import Watch
+from pyrometer.collect.launch.process import Ending
+from pyrometer.collect.launch.record import Record, opened
+from pyrometer.collect.probes.selection import probes_of
+from pyrometer.guests import emulator, job
+from pyrometer.guests.conversation import Conversation, Heard
+from pyrometer.guests.machine import Machine, machine_of
+from pyrometer.guests.qemu import Accelerator
+from pyrometer.guests.receive import Received
+from pyrometer.orchestrator.guest_files import GuestFiles, guest_files
+from pyrometer.orchestrator.guest_record import GUEST_MANIFEST, Guest, complete
+from pyrometer.trial.trial import Trial
+
+TURN_S = 0.25
+FIRST_SIGN_S = {"kvm": 20.0, "tcg": 300.0}
+"""How long a machine's first process may take to begin; a kernel takes a second, emulated four."""
+START_S = {"kvm": 120.0, "tcg": 900.0}
+"""And until the trial's launcher has said what the machine has."""
+GRACE_S = {"kvm": 45.0, "tcg": 180.0}
+"""How long a machine that was asked to end may take to close its files."""
+LAST_S = 30.0
+
+
+def measure_in_guest(trial: Trial, watch: Watch) -> tuple[Record, Ending]:
+    """Run a trial in a fresh machine and record it here.
+
+    Raises
+    ------
+    UsageError, CapabilityError
+        Before anything was launched; then no run directory remains. Nothing of the machine ever
+        does.
+    """
+    machine = machine_of(trial.treatment, len(os.sched_getaffinity(0)))
+    assert machine is not None
+    emulator.program()
+    with opened(trial, probes_of(trial), []) as record:
+        inner = job.inside(trial, record.paths.root)
+        watch.phase("machine")
+        files = guest_files(machine, inner, watch)
+        with process.held_signals() as late:
+            guest = _boot(machine, files, record, watch)
+            ending = complete(record, trial, machine, guest)
+        if late and not ending.interrupted_by:
+            signal.raise_signal(late[0])
+    return record, ending
+
+
+def _boot(machine: Machine, files: GuestFiles, record: Record, watch: Watch) -> Guest:
+    """Boot by KVM where it works, and else by emulation."""
+    accelerator, why = emulator.accelerator()
+    if accelerator == "kvm" and (known := files.kvm_failed()) is not None:
+        accelerator, why = "tcg", known
+    guest = _attempt(machine, files, record, watch, accelerator, why)
+    if accelerator == "kvm" and not guest.heard.milestones and not guest.interrupted_by:
+        said = guest.qemu_said.splitlines()
+        why = f"KVM started no machine: {said[0] if said else 'it showed no sign of life'}"
+        files.note_kvm_failed(why)
+        guest = _attempt(machine, files, record, watch, "tcg", why)
+    return guest
+
+
+def _attempt(
+    machine: Machine,
+    files: GuestFiles,
+    record: Record,
+    watch: Watch,
+    accelerator: Accelerator,
+    why: str | None,
+) -> Guest:
+    received = Received(record.paths.root, record.paths.raw / GUEST_MANIFEST)
+    log = record.paths.raw / "qemu.log"
+    began = time.monotonic_ns()
+    watch.phase("boot")
+    ends = emulator.Ends()
+    with files.opened() as disks:
+        arguments = disks.arguments(machine, ends.descriptors, accelerator)
+        with emulator.running(arguments, ends, disks.descriptors, log) as running:
+            talk = Conversation(running, received, record.paths.raw, _shown(watch))
+            asked = _listen(talk, accelerator)
+            code = running.process.poll()
+    return Guest(
+        heard=talk.heard,
+        clock=talk.pings.clock(),
+        accelerator=accelerator,
+        emulated_because=why,
+        kernel=files.kernel.release,
+        interrupted_by=asked,
+        code=code,
+        qemu_said=_tail(log),
+        sent_bytes=received.bytes_count,
+        started_mono_ns=began,
+        ended_mono_ns=time.monotonic_ns(),
+    )
+
+
+def _listen(talk: Conversation, accelerator: Accelerator) -> str | None:
+    """Hear a machine to its end; gives the signal by which we were asked to end it."""
+    began = time.monotonic()
+    asked: str | None = None
+    deadline = float("inf")
+    while not talk.over and time.monotonic() < deadline and talk.heard.damaged is None:
+        talk.turn(TURN_S)
+        for caught in process.asked_to_end():
+            if asked is None:
+                asked = caught
+                talk.ask(ask="stop", signal=caught)
+                deadline = time.monotonic() + GRACE_S[accelerator]
+            else:
+                deadline = time.monotonic()
+        gone, heard = time.monotonic() - began, talk.heard
+        if not heard.milestones and gone > FIRST_SIGN_S[accelerator]:
+            break
+        if heard.said("machine") is None and gone > START_S[accelerator]:
+            break
+        if _last_word(heard) and deadline == float("inf"):
+            talk.ask(ask="end")
+            deadline = time.monotonic() + LAST_S
+    return asked
+
+
+def _last_word(heard: Heard) -> dict[str, Any] | None:
+    return next(
+        (said for event in ("finished", "refused", "broken") if (said := heard.said(event))), None
+    )
+
+
+def _shown(watch: Watch) -> Callable[[dict[str, Any]], None]:
+    """Show how far a machine is; what it says is not trusted to be what it should."""
+
+    def show(said: dict[str, Any]) -> None:
+        phase, note, iteration = said.get("phase"), said.get("note"), said.get("iteration")
+        if isinstance(phase, str):
+            watch.phase(phase[:40])
+        elif isinstance(note, str):
+            watch.note(note[:2000])
+        elif "iterations" in said:
+            number = iteration if isinstance(iteration, int) else None
+            watch.running(number, 0, bool(said.get("warmup")))
+
+    return show
+
+
+def _tail(log: Path) -> str:
+    with contextlib.suppress(OSError):
+        return log.read_text(encoding="utf-8", errors="replace")[-2000:].strip()
+    return ""

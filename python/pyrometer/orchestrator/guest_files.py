@@ -1,0 +1,281 @@
+"""What a machine is made of, from the trial that runs in it: kernel, disks, first files."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyrometer
+from pyrometer.collect.launch.environment import pip_spark
+from pyrometer.collect.launch.java import require_java
+from pyrometer.collect.launch.launch import factors_of_workload, is_workload_command
+from pyrometer.collect.launch.observe import Watch
+from pyrometer.core import units
+from pyrometer.core.errors import UsageError
+from pyrometer.guests import closure, images, initrd, job, kernels, nameless, programs, qemu
+from pyrometer.guests.closure import Listing
+from pyrometer.guests.kernels import Kernel
+from pyrometer.guests.machine import Machine
+from pyrometer.guests.qemu import Accelerator, Boot, Disk
+from pyrometer.trial.trial import Trial
+from pyrometer.workloads import registry
+from pyrometer.workloads.data_cache import default_root
+from pyrometer.workloads.launch import SPEC_FILE, launch_spec
+from pyrometer.workloads.spark import find_spark
+
+SCRATCH_BYTES = 64 << 30
+"""What a machine may write at most; its disk has holes, and takes what is written."""
+MOST_DATA_BYTES = 256 << 30
+
+
+@dataclass(frozen=True)
+class Disks:
+    """Disks of one machine, open.
+
+    Attributes
+    ----------
+    boot : Boot
+        What it starts with; its ports are not known yet.
+    descriptors : tuple of int
+        Files without a name, which QEMU inherits.
+    """
+
+    boot: Boot
+    descriptors: tuple[int, ...]
+
+    def arguments(
+        self, machine: Machine, ports: Sequence[int], accelerator: Accelerator
+    ) -> list[str]:
+        """Give QEMU's arguments; `ports` are console, boot and stream."""
+        console, boot, stream = ports
+        whole = Boot(
+            kernel=self.boot.kernel,
+            initrd=self.boot.initrd,
+            disks=self.boot.disks,
+            ports=(("boot", boot), ("stream", stream)),
+            console=console,
+            direct=self.boot.direct,
+        )
+        return qemu.command_line(machine, whole, accelerator)
+
+
+@dataclass(frozen=True)
+class GuestFiles:
+    """What a machine is made of.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        Its kernel.
+    images : dict of str to Path
+        Read-only disks by name, in the order in which they cover each other.
+    first : bytes
+        Archive with its first files.
+    swap_bytes : int
+        Size of its swap.
+    cache : Path
+        Where all this is kept.
+    """
+
+    kernel: Kernel
+    images: dict[str, Path]
+    first: bytes
+    swap_bytes: int
+    cache: Path
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[Disks]:
+        """Make the disks of one machine: they have no name, and are gone when nobody has them.
+
+        Raises
+        ------
+        CapabilityError
+            If the file system has no such files, or they cannot be formatted.
+        """
+        free = shutil.disk_usage(self.cache).free
+        size = min(SCRATCH_BYTES, free * 3 // 4) & -(1 << 20)
+        held: list[int] = []
+        try:
+            first = _held(held, nameless.with_content(self.cache, self.first))
+            scratch = _held(held, nameless.nameless(self.cache, size))
+            nameless.format_ext4(nameless.path_of(scratch), size, pass_fd=scratch)
+            disks = [
+                Disk(name, str(path), measured=name == "data") for name, path in self.images.items()
+            ]
+            disks.append(Disk("scratch", nameless.path_of(scratch), writable=True, measured=True))
+            if self.swap_bytes:
+                swap = _held(held, nameless.nameless(self.cache, self.swap_bytes))
+                path = nameless.path_of(swap)
+                disks.append(Disk("swap", path, writable=True, measured=True))
+            boot = Boot(
+                kernel=str(self.kernel.image),
+                initrd=nameless.path_of(first),
+                disks=tuple(disks),
+                ports=(),
+                console=-1,
+                direct=nameless.direct(self.cache),
+            )
+            yield Disks(boot, tuple(held))
+        finally:
+            for descriptor in held:
+                os.close(descriptor)
+
+    def kvm_failed(self) -> str | None:
+        """Say why KVM is not tried, where it failed since this host was booted."""
+        with contextlib.suppress(OSError, ValueError):
+            boot, _, why = (self.cache / "kvm-failed").read_text().partition("\n")
+            if boot == _boot_id():
+                return why.strip()
+        return None
+
+    def note_kvm_failed(self, why: str) -> None:
+        """Keep that KVM failed, until this host is booted again."""
+        with contextlib.suppress(OSError):
+            (self.cache / "kvm-failed").write_text(f"{_boot_id()}\n{why}\n")
+
+
+def _held(held: list[int], descriptor: int) -> int:
+    held.append(descriptor)
+    return descriptor
+
+
+def _boot_id() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def guest_files(machine: Machine, trial: Trial, watch: Watch) -> GuestFiles:
+    """Find or make what a machine for a trial is made of.
+
+    Parameters
+    ----------
+    machine : Machine
+        The machine.
+    trial : Trial
+        As it runs in the machine.
+    watch : Watch
+        Who is shown how it goes on.
+
+    Raises
+    ------
+    UsageError, CapabilityError
+        If something is missing here, or the trial needs what cannot be given to it.
+    """
+    cache = default_root() / "guests"
+    cache.mkdir(parents=True, exist_ok=True)
+    shell = initrd.busybox().read_bytes()
+    kernel = kernels.find(machine.kernel, cache / "kernels")
+    modules = kernel.loading_order()
+    java = require_java(_java_environment(trial), needed=_needs_java(trial))
+    listings = _listings(trial, java, watch)
+    watch.phase("disks")
+    made = {name: images.image_of(one, cache / "images") for name, one in listings.items()}
+    environment = job.environment(os.environ, programs.java_home(java) if java else None)
+    command = [sys.executable, "-m", "pyrometer.orchestrator.inside"]
+    first = {
+        "images": "".join(f"{name}\n" for name in made).encode(),
+        "hostname": initrd.HOSTNAME.encode(),
+        "run_dir": str(trial.run_dir).encode(),
+        "start.sh": initrd.start_script(environment, os.getcwd(), command).encode(),
+        "job.json": job.write(trial),
+        **({} if machine.lru_gen is None else {"lru_gen": b"y\n" if machine.lru_gen else b"n\n"}),
+    }
+    archive = initrd.build(shell, modules, first, initrd.INIT.read_bytes())
+    return GuestFiles(kernel, made, archive, machine.swap_bytes, cache)
+
+
+def _java_environment(trial: Trial) -> dict[str, str]:
+    home = trial.treatment.get("jvm.home")
+    return {**os.environ, **({"JAVA_HOME": str(home)} if home is not None else {})}
+
+
+def _needs_java(trial: Trial) -> bool:
+    return trial.name is not None and registry.get(trial.name).engine != "process"
+
+
+def _listings(trial: Trial, java: str | None, watch: Watch) -> dict[str, Listing]:
+    """List what lies on which disk, from the lowest up."""
+    libraries = closure.libraries_here()
+    found = programs.python(sys.executable)
+    roots, own = programs.parted(found.roots, str(Path(pyrometer.__file__).parent))
+    roots += [*programs.SYSTEM, *_spark_roots(trial)]
+    roots += [libraries[name] for name in programs.OPENED_LATER if name in libraries]
+    if java is not None:
+        # As it was named, too: links to it, and a home that JAVA_HOME names.
+        roots += [programs.java_home(java), java]
+    watch.phase("programs")
+    listings = {"base": closure.collect(roots, libraries)}
+    if own:
+        listings["own"] = closure.collect(own, libraries, listings["base"])
+    data = closure.collect(_data_roots(trial, watch), libraries, listings["base"])
+    if data.missing:
+        raise UsageError(f"{data.missing[0]} is not there", "give files that are")
+    if data.size > MOST_DATA_BYTES:
+        raise UsageError(
+            f"the trial would take {units.size(data.size)} of files into its virtual machine",
+            "name files, or a smaller folder",
+        )
+    if data.files or data.folders:
+        listings["data"] = data
+    return listings
+
+
+def _spark_roots(trial: Trial) -> list[str]:
+    home = trial.treatment.get("spark.home")
+    if trial.name is not None and registry.get(trial.name).engine == "process":
+        return []
+    if trial.name is None and home is None and not os.environ.get("SPARK_HOME"):
+        return [str(place) for place in pip_spark() if place.is_dir()]
+    spark = find_spark(None if home is None else str(home))
+    roots = [str(spark.home)]
+    if spark.python != sys.executable:
+        roots += programs.python(spark.python).roots
+    return roots
+
+
+def _data_roots(trial: Trial, watch: Watch) -> list[str]:
+    """Files and folders that a trial reads: its data, made here if need be, and its own files."""
+    if trial.name is None:
+        return _of_command(trial.command)
+    roots = []
+    path = Path(trial.name)
+    if path.exists():
+        roots.append(str(path.parent if path.name == "workload.yaml" else path))
+    if is_workload_command(trial.name):
+        return roots
+    declared = factors_of_workload(trial.name)
+    with tempfile.TemporaryDirectory(prefix="pyrometer-guest-") as raw:
+        launch_spec(
+            trial.name,
+            levels={n: str(v) for n, v in trial.treatment.items() if n in declared},
+            scale=str(trial.treatment.get("workload.scale", trial.scale)),
+            iterations=trial.iterations,
+            warmup=trial.warmup,
+            raw_dir=raw,
+            spark_home=_text(trial.treatment.get("spark.home")),
+            turns=trial.turns,
+            progress=watch.progress,
+        )
+        spec = json.loads(Path(raw, SPEC_FILE).read_bytes())
+    for one in [spec, *spec["turns"]]:
+        prepared = one["prepared"]
+        roots += [root for root in (prepared["root"], *prepared["paths"].values()) if root]
+    return list(dict.fromkeys(roots))
+
+
+def _text(level: object) -> str | None:
+    return None if level is None else str(level)
+
+
+def _of_command(command: Sequence[str]) -> list[str]:
+    """Give what of a command is a file or folder here; a program on PATH goes along, too."""
+    found = [word for word in command if "/" in word or Path(word).suffix]
+    program = shutil.which(command[0])
+    here = [os.path.abspath(word) for word in found if os.path.exists(word)]
+    return [*here, *([program] if program else [])]

@@ -1,0 +1,259 @@
+"""The record of a trial in a machine: what came out of it, completed by what the host saw."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from pyrometer.collect.launch.process import Ending
+from pyrometer.collect.launch.record import Record
+from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
+from pyrometer.guests import facts
+from pyrometer.guests.conversation import Heard
+from pyrometer.guests.facts import Seen
+from pyrometer.guests.machine import Machine, split
+from pyrometer.guests.qemu import Accelerator
+from pyrometer.store.manifest import Exit, Manifest, Phase
+from pyrometer.trial.trial import Trial
+
+GUEST_MANIFEST = "machine-manifest.json"
+"""The machine's own manifest, in ``raw/``."""
+LARGEST_MANIFEST = 64 << 20
+OURS = ("run_id", "created_wall_ns", "pyrometer_version", "launcher", "treatment", "machine")
+"""Fields that the host's manifest keeps whatever the machine's says."""
+TAIL = 600
+"""Characters of a console that a message shows."""
+
+
+@dataclass(frozen=True)
+class Guest:
+    """What became of a machine.
+
+    Attributes
+    ----------
+    heard : Heard
+        What it said.
+    clock : dict
+        Of the host against the machine.
+    accelerator : {"kvm", "tcg"}
+        How it ran.
+    emulated_because : str or None
+        Why not by KVM.
+    kernel : str
+        Release.
+    interrupted_by : str or None
+        The signal by which we were asked to end.
+    code : int or None
+        How QEMU ended; negative: by a signal; ``None``: it was ended by us.
+    qemu_said : str
+        What it complained about.
+    sent_bytes : int
+        What came of files.
+    started_mono_ns, ended_mono_ns : int
+        On the host's clock.
+    """
+
+    heard: Heard
+    clock: dict[str, Any]
+    accelerator: Accelerator
+    emulated_because: str | None
+    kernel: str
+    interrupted_by: str | None
+    code: int | None
+    qemu_said: str
+    sent_bytes: int
+    started_mono_ns: int
+    ended_mono_ns: int
+
+
+class _LastWord(BaseModel):
+    """How the application ended, as its machine said."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    code: int | None = None
+    signal: str | None = Field(default=None, max_length=32)
+    interrupted_by: str | None = Field(default=None, max_length=32)
+    mono_ns: int = Field(ge=0, lt=1 << 62)
+    wall_ns: int = Field(ge=0, lt=1 << 63)
+
+
+def complete(record: Record, trial: Trial, machine: Machine, guest: Guest) -> Ending:
+    """Complete the record; gives how the application ended.
+
+    Raises
+    ------
+    UsageError, CapabilityError
+        If nothing was launched: the machine did not come up, or the trial was refused in it.
+    PyrometerError
+        If Pyrometer failed in it.
+    """
+    _refused(guest, record.paths.raw)
+    seen = _seen(guest.heard)
+    record.launched = True
+    theirs = _manifest(record.paths.raw / GUEST_MANIFEST)
+    ending = None if theirs is None else _ending(guest)
+    if ending is None:
+        record.doubt("machine_lost", f"{_lost(guest)}.")
+    if theirs is not None:
+        _take(record.manifest, theirs)
+    manifest = record.manifest
+    levels, _ = split(trial.treatment)
+    manifest.treatment |= levels
+    manifest.treatment_origin |= dict.fromkeys(levels, "user")
+    manifest.phases = [*_boot_phases(guest.heard), *manifest.phases]
+    differs = [] if seen is None else facts.differences(machine, guest.kernel, seen)
+    manifest.machine = _block(record.paths.raw, levels, guest, seen, differs)
+    for text in differs:
+        record.doubt("machine_differs", f"{text}.")
+    if guest.accelerator == "tcg":
+        record.doubt("emulated", f"No KVM: {guest.emulated_because}.")
+    if ending is None:
+        ending = _assumed(manifest, guest)
+        manifest.state = "interrupted" if guest.interrupted_by else "failed"
+        manifest.exit = Exit(code=None, signal=None, reason=_lost(guest))
+        manifest.ended_mono_ns = manifest.ended_mono_ns or ending.mono_ns
+        manifest.ended_wall_ns = manifest.ended_wall_ns or ending.wall_ns
+    record.save()
+    return ending
+
+
+def _refused(guest: Guest, raw: Path) -> None:
+    heard = guest.heard
+    refused, broken = heard.said("refused"), heard.said("broken")
+    if refused is not None:
+        kinds = {"usage": UsageError, "capability": CapabilityError}
+        kind = kinds.get(str(refused.get("kind")), PyrometerError)
+        remedy = refused.get("remedy")
+        raise kind(
+            f"in the virtual machine: {str(refused.get('message'))[:2000]}",
+            None if remedy is None else str(remedy)[:2000],
+        )
+    if broken is not None:
+        raise PyrometerError(f"Pyrometer failed in the virtual machine: {broken.get('message')}")
+    if heard.said("machine") is None and not guest.interrupted_by:
+        failed = heard.at("failed")
+        said = failed.said if failed else guest.qemu_said or _console(raw) or "it said nothing"
+        raise CapabilityError(
+            f"the virtual machine did not come up: {said}",
+            "pyrometer doctor says what it needs; choose another kernel with"
+            " --set machine.kernel=…, or give it more memory",
+        )
+    if heard.said("machine") is None:
+        raise KeyboardInterrupt
+
+
+def _console(raw: Path) -> str:
+    try:
+        text = (raw / "console.txt").read_bytes()[-4096:].decode("utf-8", "replace")
+    except OSError:
+        return ""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())[-TAIL:]
+
+
+def _seen(heard: Heard) -> Seen | None:
+    try:
+        return Seen.model_validate(heard.said("machine") or {})
+    except ValidationError:
+        return None
+
+
+def _ending(guest: Guest) -> Ending | None:
+    said = guest.heard.said("finished")
+    if said is None:
+        return None
+    try:
+        found = _LastWord.model_validate(said)
+    except ValidationError:
+        return None
+    if found.code is None and found.signal is None:
+        return None
+    return Ending(**{**found.model_dump(), "interrupted_by": _asked(found, guest)})
+
+
+def _asked(found: _LastWord, guest: Guest) -> str | None:
+    return found.interrupted_by and (guest.interrupted_by or found.interrupted_by)
+
+
+def _lost(guest: Guest) -> str:
+    if guest.heard.damaged is not None:
+        return f"the virtual machine sent what cannot be: {guest.heard.damaged}"
+    if guest.interrupted_by:
+        return f"ended by {guest.interrupted_by} to Pyrometer, with its virtual machine"
+    how = "was ended by us" if guest.code is None else f"ended with code {guest.code}"
+    said = f": {guest.qemu_said.splitlines()[0]}" if guest.qemu_said else ""
+    return f"QEMU {how} before the trial was closed{said}"
+
+
+def _assumed(manifest: Manifest, guest: Guest) -> Ending:
+    """Say when the application was last known to run: nobody saw its end."""
+    pairs = manifest.clock_pairs
+    mono, wall = (pairs[-1].mono_ns, pairs[-1].wall_ns) if pairs else (0, 0)
+    return Ending(None, "SIGKILL", guest.interrupted_by, mono, wall)
+
+
+def _manifest(path: Path) -> Manifest | None:
+    try:
+        if path.stat().st_size > LARGEST_MANIFEST:
+            return None
+        return Manifest.model_validate(json.loads(path.read_bytes()))
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def _take(ours: Manifest, theirs: Manifest) -> None:
+    kept = list(ours.doubts)
+    for name in type(ours).model_fields:
+        if name not in (*OURS, "doubts", "schema_name", "schema_version"):
+            setattr(ours, name, getattr(theirs, name))
+    ours.treatment = {**theirs.treatment, **ours.treatment}
+    ours.doubts = [*theirs.doubts, *(one for one in kept if one not in theirs.doubts)]
+
+
+def _boot_phases(heard: Heard) -> list[Phase]:
+    started = heard.at("started")
+    if started is None or started.uptime_s is None:
+        return []
+    return [Phase(name="boot", start_mono_ns=0, end_mono_ns=round(started.uptime_s * 1e9))]
+
+
+def _block(
+    raw: Path, levels: dict[str, Any], guest: Guest, seen: Seen | None, differs: list[str]
+) -> dict[str, Any]:
+    heard = guest.heard
+    return {
+        "asked": levels,
+        "kernel": guest.kernel,
+        "accelerator": guest.accelerator,
+        "emulated_because": guest.emulated_because,
+        "found": None if seen is None else seen.model_dump(mode="json"),
+        "differs": differs,
+        "boot": [
+            {
+                "step": one.name,
+                "uptime_s": one.uptime_s,
+                "host_s": (one.host_mono_ns - guest.started_mono_ns) / 1e9,
+            }
+            for one in heard.milestones
+        ],
+        "clock": guest.clock,
+        "host": {
+            "started_mono_ns": guest.started_mono_ns,
+            "ended_mono_ns": guest.ended_mono_ns,
+            **_cpus(raw / "vcpus.ndjson"),
+        },
+        "received_bytes": guest.sent_bytes,
+    }
+
+
+def _cpus(path: Path) -> dict[str, Any]:
+    """Give the last reading of the threads that are the machine's CPUs."""
+    try:
+        last = json.loads(path.read_bytes().splitlines()[-1])
+    except (OSError, ValueError, IndexError):
+        return {"cpus": None, "reason": "its threads were never read"}
+    return {"cpus": last["cpus"], "other_run_ns": last["other_run_ns"]}

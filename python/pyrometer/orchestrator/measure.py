@@ -1,0 +1,40 @@
+"""One trial on this machine: launched, observed, and its raw streams recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyrometer.collect.launch.launch import Launch, launch_of
+from pyrometer.collect.launch.observe import Watch, observe
+from pyrometer.collect.launch.process import Ending
+from pyrometer.collect.launch.record import Record, opened
+from pyrometer.collect.launch.warmup import mark_warmup
+from pyrometer.collect.probes.base import Probe, merge_needs
+from pyrometer.collect.probes.selection import probes_of, require
+from pyrometer.trial.trial import Trial
+
+
+def measure(trial: Trial, watch: Watch) -> tuple[Record, Ending]:
+    """Launch a trial here and record it to its end.
+
+    Raises
+    ------
+    UsageError, CapabilityError
+        Before anything was launched; then no run directory remains.
+    """
+    probes = probes_of(trial)
+    notes = require(probes)
+    with opened(trial, probes, notes) as record:
+        launch = _prepare(trial, probes, record, watch)
+        ending = observe(launch, probes, record, watch)
+        # Treatments that take turns have a series each: the experiment looks at them.
+        if trial.warmup == "auto" and not trial.turns and record.manifest.state == "finished":
+            mark_warmup(record)
+            record.save()
+    return record, ending
+
+
+def _prepare(trial: Trial, probes: Sequence[Probe], record: Record, watch: Watch) -> Launch:
+    watch.phase("prepare")
+    with record.phase("prepare"):
+        return launch_of(trial, merge_needs(probes, record.paths), record.paths, watch.progress)

@@ -1,0 +1,236 @@
+"""What a machine has, is heard to say, and costs its host."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pyrometer.guests import facts, frames, vcpus
+from pyrometer.guests.conversation import Conversation, milestone
+from pyrometer.guests.emulator import Running
+from pyrometer.guests.facts import Seen, differences
+from pyrometer.guests.frames import Piece
+from pyrometer.guests.machine import Machine, machine_of
+from pyrometer.guests.pings import Pings
+from pyrometer.guests.receive import Received
+from pyrometer.trial.factors import parse_treatment
+
+GIB = 1 << 30
+
+
+def write(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+def machine_root(root: Path, lru_gen: str = "0x0007\n") -> Path:
+    system = "sys/devices/system"
+    return write(
+        root,
+        {
+            "proc/meminfo": "MemTotal: 1980000 kB\nSwapTotal: 1048572 kB\n",
+            "proc/sys/kernel/osrelease": "6.1.0-51-cloud-amd64\n",
+            "proc/cmdline": "quiet numa_balancing=disable\n",
+            "sys/kernel/mm/lru_gen/enabled": lru_gen,
+            f"{system}/cpu/online": "0-3\n",
+            f"{system}/cpu/cpu0/topology/thread_siblings_list": "0-1\n",
+            f"{system}/node/node0/cpulist": "0-1\n",
+            f"{system}/node/node0/distance": "10 21\n",
+            f"{system}/node/node0/meminfo": "Node 0 MemTotal:  980000 kB\n",
+            f"{system}/node/node1/cpulist": "2-3\n",
+            f"{system}/node/node1/distance": "21 10\n",
+            f"{system}/node/node1/meminfo": "Node 1 MemTotal:  1000000 kB\n",
+        },
+    )
+
+
+def asked(*settings: str) -> Machine:
+    found = machine_of(parse_treatment([f"machine.{one}" for one in settings]), 4)
+    assert found is not None
+    return found
+
+
+WANTED = ("cpus=4", "smt=2", "memory=2g", "numa=2@21", "swap=1g", "lru_gen=on")
+
+
+def test_a_machine_that_has_what_was_asked_for_differs_in_nothing(tmp_path: Path) -> None:
+    seen = Seen.model_validate(facts.read(machine_root(tmp_path)))
+    wanted = asked(*WANTED, "cmdline=numa_balancing=disable")
+    assert differences(wanted, "6.1.0-51-cloud-amd64", seen) == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "why"),
+    [
+        ("memory=4g", "machine.memory=4.00 GiB, but it has 1.89 GiB"),
+        ("swap=2g", "machine.swap=2.00 GiB"),
+        ("lru_gen=off", "the kernel shows 0x0007"),
+        ("cpus=2", "machine.cpus=2, but it has 4"),
+        ("numa=2", "node 0 has the distances [10, 21]"),
+        ("numa=1", "1 nodes, but it has 2"),
+        ("smt=1", "a core has 2 threads"),
+        ("cmdline=mitigations=off", "was not given mitigations=off"),
+    ],
+)
+def test_each_difference_is_said(setting: str, why: str, tmp_path: Path) -> None:
+    seen = Seen.model_validate(facts.read(machine_root(tmp_path)))
+    name = setting.partition("=")[0]
+    levels = [one for one in WANTED if not one.startswith(f"{name}=")]
+    if name == "cpus":
+        levels = [one for one in levels if not one.startswith("numa=")]
+    found = differences(asked(*levels, setting), seen.release, seen)
+    assert any(why in text for text in found), found
+
+
+def test_a_kernel_without_lru_gen_shows_nothing(tmp_path: Path) -> None:
+    root = machine_root(tmp_path)
+    (root / "sys/kernel/mm/lru_gen/enabled").unlink()
+    seen = Seen.model_validate(facts.read(root))
+    assert seen.lru_gen is None
+    assert "shows nothing" in differences(asked(*WANTED), seen.release, seen)[0]
+    wanted = asked(*(one for one in WANTED if not one.startswith("lru_gen")))
+    assert differences(wanted, seen.release, seen) == []
+
+
+def test_this_host_can_be_read_as_if_it_were_a_machine() -> None:
+    seen = Seen.model_validate(facts.read())
+    assert seen.cpus_count >= 1
+    assert seen.memory_bytes > 0
+
+
+@pytest.mark.parametrize(
+    "line", ["", " ", "7 1.0", "kernel", "a\x00b 1", "kernel nan x", "Ü 1", "x" * 5000]
+)
+def test_lines_of_a_boot_port_are_milestones_or_nothing(line: str) -> None:
+    found = milestone(line, 5)
+    assert found is None or (len(found.name) <= 32 and found.uptime_s is None)
+
+
+def test_round_trips_bound_the_clock_and_wrong_answers_are_left_out() -> None:
+    pings = Pings()
+    true_offset = -5_000_000
+    for at in range(10**10, 15 * 10**9, 10**9):
+        number = pings.ask(at)["number"]
+        pings.heard({"number": number + 7, "mono_ns": 1}, at + 1)
+        pings.heard({"number": number, "mono_ns": at + 400 + true_offset}, at + 1000)
+        pings.heard({"number": number, "mono_ns": 1}, at + 1001)
+    number = pings.ask(0)["number"]
+    for wrong in (True, -1, 1 << 63, "1", None):
+        pings.heard({"number": number, "mono_ns": wrong}, 1)
+    found = pings.clock()
+    assert found["round_trips_count"] == 5
+    assert abs(found["host_to_machine_ns"] - true_offset) <= found["bound_ns"]
+    assert found["bound_ns"] < 600
+    assert "reason" in Pings().clock()
+
+
+def test_threads_of_cpus_are_told_from_others(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "7/task/7/comm": "qemu-system-x86\n", "7/task/7/schedstat": "5 1 1\n",
+            "7/task/8/comm": "CPU 0/TCG\n", "7/task/8/schedstat": "100 20 3\n",
+            "7/task/9/comm": "CPU 1/KVM\n", "7/task/9/schedstat": "200 30 3\n",
+            "7/task/10/comm": "worker\n",
+        },
+    )  # fmt: skip
+    found = vcpus.read(7, 99, tmp_path)
+    assert found == vcpus.Reading(99, {0: (100, 20), 1: (200, 30)}, 5)
+    assert json.loads(json.dumps(found.line()))["cpus"][1] == {
+        "cpu": 1, "run_ns": 200, "wait_ns": 30
+    }  # fmt: skip
+
+
+class Simulated:
+    """A machine that says what a test has it say."""
+
+    def __init__(self, folder: Path) -> None:
+        pairs = [socket.socketpair() for _ in range(3)]
+        self.console, self.boot, self.stream = (other for _, other in pairs)
+        self.process = subprocess.Popen(["sleep", "60"])
+        (folder / "raw").mkdir()
+        running = Running(self.process, *(one for one, _ in pairs))
+        self.progress: list[dict[str, Any]] = []
+        self.talk = Conversation(
+            running, Received(folder, folder / "m.json"), folder / "raw", self.progress.append
+        )
+
+    def heard_in(self, turns: int = 8) -> None:
+        for _ in range(turns):
+            self.talk.turn(0.01)
+
+    def end(self) -> None:
+        for port in (self.console, self.boot, self.stream):
+            port.close()
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture
+def simulated(tmp_path: Path) -> Any:
+    found = Simulated(tmp_path)
+    yield found
+    found.end()
+
+
+def test_a_machine_is_heard_to_its_end(simulated: Simulated, tmp_path: Path) -> None:
+    simulated.boot.send(b"kernel 2.5\nmounted 3")
+    simulated.console.send(b"hello\r\n")
+    simulated.stream.send(frames.say({"event": "machine"}) + frames.say({"event": "progress"}))
+    simulated.heard_in()
+    simulated.boot.send(b".25 \n")
+    simulated.stream.send(frames.piece(Piece("raw/log", 0, 0, b"line\n")))
+    simulated.heard_in()
+    heard = simulated.talk.heard
+    assert [(one.name, one.uptime_s) for one in heard.milestones] == [
+        ("kernel", 2.5), ("mounted", 3.25)
+    ]  # fmt: skip
+    assert heard.said("machine") is not None
+    assert simulated.progress == [{"event": "progress"}]
+    assert (tmp_path / "raw/log").read_bytes() == b"line\n"
+    assert (tmp_path / "raw/console.txt").read_bytes() == b"hello\r\n"
+    assert (tmp_path / "raw/vcpus.ndjson").read_bytes().count(b"\n") >= 1
+    assert not simulated.talk.over
+    simulated.end()
+    simulated.heard_in()
+    assert simulated.talk.over
+
+
+@pytest.mark.parametrize(
+    ("sent", "why"),
+    [
+        (b"GET / HTTP/1.1\r\n\r\n", "begin no frame"),
+        (frames.piece(Piece("raw/../../etc/passwd", 0, 0, b"x")), "no name of a file"),
+        (frames.piece(Piece("raw/a", 0, 9, b"x")), "gap"),
+    ],
+)
+def test_a_machine_that_sends_what_cannot_be_is_not_believed_any_more(
+    sent: bytes, why: str, simulated: Simulated, tmp_path: Path
+) -> None:
+    simulated.stream.send(sent + frames.say({"event": "finished"}))
+    simulated.heard_in()
+    assert why in (simulated.talk.heard.damaged or "")
+    simulated.stream.send(frames.piece(Piece("raw/b", 0, 0, b"x")))
+    simulated.heard_in()
+    assert not list((tmp_path / "raw").glob("b"))
+    assert simulated.talk.heard.said("finished") is None
+
+
+def test_a_machine_cannot_fill_the_disk_by_its_console_nor_memory_by_words(
+    simulated: Simulated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pyrometer.guests.conversation.CONSOLE_BYTES", 10)
+    simulated.console.send(b"x" * 50)
+    simulated.boot.send(b"kernel 1\n" * 1000 + b"y" * 9000)
+    simulated.stream.send(frames.say({"event": "other"}) * 200)
+    simulated.heard_in()
+    assert (tmp_path / "raw/console.txt").stat().st_size == 10
+    assert len(simulated.talk.heard.milestones) == 64
+    assert len(simulated.talk.heard.messages) == 64

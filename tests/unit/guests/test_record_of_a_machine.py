@@ -1,0 +1,169 @@
+"""The record of a trial in a machine: completed, doubted, or refused with what was said in it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pyrometer.collect.launch.record import Record, new_manifest
+from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
+from pyrometer.guests.conversation import Heard, Milestone
+from pyrometer.guests.machine import machine_of
+from pyrometer.orchestrator.guest_record import GUEST_MANIFEST, Guest, complete
+from pyrometer.store.manifest import ClockPair, Host, Phase
+from pyrometer.store.paths import RunPaths
+from pyrometer.trial.factors import parse_treatment
+from pyrometer.trial.trial import Trial
+
+TRIAL = Trial(
+    command=("java", "-version"), treatment=parse_treatment(["machine.memory=1g", "jvm.heap=256m"])
+)
+SEEN = {
+    "event": "machine", "release": "6.1", "cmdline": "quiet", "cpus_count": 1,
+    "memory_bytes": 990 << 20, "swap_bytes": 0,
+}  # fmt: skip
+FINISHED = {
+    "event": "finished", "code": 0, "signal": None, "interrupted_by": None, "mono_ns": 9 * 10**9,
+    "wall_ns": 10**18,
+}  # fmt: skip
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Record:
+    paths = RunPaths(tmp_path / "run")
+    paths.raw.mkdir(parents=True)
+    return Record(paths, new_manifest(TRIAL, Host(hostname="here"), ["os"], []))
+
+
+def guest(*messages: dict[str, Any], **more: Any) -> Guest:
+    steps = [Milestone("kernel", 1.0, 5), Milestone("started", 2.5, 10)]
+    given: dict[str, Any] = {
+        "heard": Heard(milestones=more.pop("milestones", steps), messages=list(messages)),
+        "clock": {"host_to_machine_ns": 3, "bound_ns": 1},
+        "accelerator": "tcg", "emulated_because": "/dev/kvm: Permission denied", "kernel": "6.1",
+        "interrupted_by": None, "code": 0, "qemu_said": "", "sent_bytes": 7, "started_mono_ns": 0,
+        "ended_mono_ns": 99,
+    }  # fmt: skip
+    return Guest(**{**given, **more})
+
+
+def send_manifest(record: Record, **fields: Any) -> None:
+    theirs = new_manifest(TRIAL, Host(hostname="guest"), ["os"], [])
+    theirs.treatment = {"jvm.heap": 268435456}
+    theirs.state = "finished"
+    theirs.phases = [Phase(name="prepare", start_mono_ns=3 * 10**9)]
+    theirs.clock_pairs = [ClockPair(mono_ns=4, wall_ns=5)]
+    body = {**theirs.model_dump(mode="json", by_alias=True), **fields}
+    (record.paths.raw / GUEST_MANIFEST).write_text(json.dumps(body))
+
+
+def finish(record: Record, found: Guest) -> Any:
+    machine = machine_of(TRIAL.treatment, 1)
+    assert machine is not None
+    return complete(record, TRIAL, machine, found)
+
+
+def test_what_the_machine_wrote_is_kept_and_what_was_asked_of_it_added(record: Record) -> None:
+    send_manifest(record)
+    ours = record.manifest.model_copy()
+    ending = finish(record, guest(SEEN, FINISHED))
+    manifest = record.manifest
+    assert (ending.code, ending.mono_ns) == (0, 9 * 10**9)
+    assert manifest.state == "finished"
+    assert manifest.host.hostname == "guest"
+    assert (manifest.run_id, manifest.launcher) == (ours.run_id, ours.launcher)
+    assert manifest.treatment == {"machine.memory": 1 << 30, "jvm.heap": 268435456}
+    assert [(one.name, one.start_mono_ns) for one in manifest.phases] == [
+        ("boot", 0), ("prepare", 3 * 10**9)
+    ]  # fmt: skip
+    assert manifest.phases[0].end_mono_ns == 2_500_000_000
+    assert manifest.machine is not None
+    assert manifest.machine["asked"] == {"machine.memory": 1 << 30}
+    assert manifest.machine["found"]["memory_bytes"] == 990 << 20
+    assert manifest.machine["clock"]["host_to_machine_ns"] == 3
+    assert [doubt.code for doubt in manifest.doubts] == ["emulated"]
+    assert "Permission denied" in manifest.doubts[0].message
+    assert "absolute" in manifest.doubts[0].remedy
+
+
+def test_with_kvm_no_time_is_doubted(record: Record) -> None:
+    send_manifest(record)
+    finish(record, guest(SEEN, FINISHED, accelerator="kvm", emulated_because=None))
+    assert record.manifest.doubts == []
+
+
+def test_a_machine_that_is_another_is_doubted(record: Record) -> None:
+    send_manifest(record)
+    finish(record, guest({**SEEN, "memory_bytes": 100 << 20}, FINISHED))
+    assert [one.code for one in record.manifest.doubts] == ["machine_differs", "emulated"]
+    assert record.manifest.machine is not None
+    assert "machine.memory" in record.manifest.machine["differs"][0]
+
+
+@pytest.mark.parametrize(
+    ("found", "why", "state"),
+    [
+        (guest(SEEN, code=-9), "QEMU ended with code -9", "failed"),
+        (guest(SEEN, code=None, interrupted_by="SIGINT"), "ended by SIGINT", "interrupted"),
+        (guest(SEEN, {**FINISHED, "mono_ns": "soon"}), "QEMU ended with code 0", "failed"),
+        (guest(SEEN, {**FINISHED, "code": None}), "QEMU ended with code 0", "failed"),
+    ],
+)
+def test_a_machine_that_is_lost_leaves_what_had_come(
+    found: Guest, why: str, state: str, record: Record
+) -> None:
+    send_manifest(record, state="running")
+    ending = finish(record, found)
+    assert record.manifest.state == state
+    assert why in (record.manifest.exit.reason or "")
+    assert "machine_lost" in [one.code for one in record.manifest.doubts]
+    assert ending.exit_code == 137
+    assert record.manifest.host.hostname == "guest"
+
+
+def test_a_machine_that_lies_is_not_believed(record: Record) -> None:
+    heard = Heard(messages=[SEEN], damaged="a frame whose checksum is wrong")
+    finish(record, guest(heard=heard))
+    assert "sent what cannot be" in (record.manifest.exit.reason or "")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"schema": 1}', "[" * 100_000])
+def test_a_manifest_that_is_none_breaks_nothing(text: str, record: Record) -> None:
+    (record.paths.raw / GUEST_MANIFEST).write_text(text)
+    finish(record, guest(SEEN, FINISHED))
+    assert record.manifest.host.hostname == "here"
+    assert record.manifest.state == "failed"
+    assert record.manifest.machine is not None
+
+
+@pytest.mark.parametrize(
+    ("kind", "error"), [("usage", UsageError), ("capability", CapabilityError), (7, PyrometerError)]
+)
+def test_what_is_refused_in_a_machine_is_refused_here(
+    kind: object, error: type[PyrometerError], record: Record
+) -> None:
+    said = {"event": "refused", "kind": kind, "message": "os.thp: no such file", "remedy": "boot"}
+    with pytest.raises(error, match=r"in the virtual machine: os\.thp") as caught:
+        finish(record, guest(SEEN, said))
+    assert caught.value.remedy == "boot"
+    assert not record.launched
+
+
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [
+        (
+            guest(milestones=[Milestone("failed", 1.0, 1, "disk base is missing")]),
+            "disk base is missing",
+        ),
+        (guest(qemu_said="qemu: out of memory"), "qemu: out of memory"),
+        (guest(), "Kernel panic"),
+    ],
+)
+def test_a_machine_that_does_not_come_up_says_why(found: Guest, why: str, record: Record) -> None:
+    (record.paths.raw / "console.txt").write_bytes(b"\x1b[0m Kernel panic - not syncing\r\n")
+    with pytest.raises(CapabilityError, match=why):
+        finish(record, found)
