@@ -17,6 +17,7 @@ from pyrometer.guests.qemu import Accelerator
 
 PROGRAM = "qemu-system-x86_64"
 KVM = Path("/dev/kvm")
+FAILED = "kvm-failed"
 _END_S = 5.0
 
 # The kernel kills it as soon as we have ended, by whatever (PR_SET_PDEATHSIG, SIGKILL); a parent
@@ -48,8 +49,18 @@ def program() -> str:
     return found
 
 
-def accelerator(device: Path = KVM) -> tuple[Accelerator, str | None]:
-    """Say whether a machine runs on the processor itself, and else why it is emulated."""
+def accelerator(device: Path = KVM, cache: Path | None = None) -> tuple[Accelerator, str | None]:
+    """Say whether a machine runs on the processor itself, and else why it is emulated.
+
+    Parameters
+    ----------
+    device : Path
+        By which the kernel offers it.
+    cache : Path, optional
+        Where it is kept that machines did not start although the device is there.
+    """
+    if cache is not None and (why := _failed(cache)) is not None:
+        return "tcg", why
     try:
         os.close(os.open(device, os.O_RDWR | os.O_CLOEXEC))
     except FileNotFoundError:
@@ -57,6 +68,24 @@ def accelerator(device: Path = KVM) -> tuple[Accelerator, str | None]:
     except OSError as error:
         return "tcg", f"{device}: {error.strerror}"
     return "kvm", None
+
+
+def note_failed(cache: Path, why: str) -> None:
+    """Keep that KVM starts no machines, until this host is booted again."""
+    with contextlib.suppress(OSError):
+        (cache / FAILED).write_text(f"{_boot_id()}\n{why}\n", encoding="utf-8")
+
+
+def _failed(cache: Path) -> str | None:
+    try:
+        boot, _, why = (cache / FAILED).read_text(encoding="utf-8").partition("\n")
+    except (OSError, ValueError):
+        return None
+    return why.strip() if boot == _boot_id() else None
+
+
+def _boot_id() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
 @dataclass

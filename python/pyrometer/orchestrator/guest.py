@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import time
 from collections.abc import Callable
@@ -17,7 +16,8 @@ from pyrometer.collect.launch.record import Record, opened
 from pyrometer.collect.probes.selection import probes_of
 from pyrometer.guests import emulator, job
 from pyrometer.guests.conversation import Conversation, Heard
-from pyrometer.guests.machine import Machine, machine_of
+from pyrometer.guests.here import check_here
+from pyrometer.guests.machine import Machine
 from pyrometer.guests.qemu import Accelerator
 from pyrometer.guests.receive import Received
 from pyrometer.orchestrator.guest_files import GuestFiles, guest_files
@@ -43,9 +43,7 @@ def measure_in_guest(trial: Trial, watch: Watch) -> tuple[Record, Ending]:
         Before anything was launched; then no run directory remains. Nothing of the machine ever
         does.
     """
-    machine = machine_of(trial.treatment, len(os.sched_getaffinity(0)))
-    assert machine is not None
-    emulator.program()
+    machine = check_here(trial.treatment)
     with opened(trial, probes_of(trial), []) as record:
         inner = job.inside(trial, record.paths.root)
         watch.phase("machine")
@@ -60,14 +58,12 @@ def measure_in_guest(trial: Trial, watch: Watch) -> tuple[Record, Ending]:
 
 def _boot(machine: Machine, files: GuestFiles, record: Record, watch: Watch) -> Guest:
     """Boot by KVM where it works, and else by emulation."""
-    accelerator, why = emulator.accelerator()
-    if accelerator == "kvm" and (known := files.kvm_failed()) is not None:
-        accelerator, why = "tcg", known
+    accelerator, why = emulator.accelerator(cache=files.cache)
     guest = _attempt(machine, files, record, watch, accelerator, why)
     if accelerator == "kvm" and not guest.heard.milestones and not guest.interrupted_by:
         said = guest.qemu_said.splitlines()
         why = f"KVM started no machine: {said[0] if said else 'it showed no sign of life'}"
-        files.note_kvm_failed(why)
+        emulator.note_failed(files.cache, why)
         guest = _attempt(machine, files, record, watch, "tcg", why)
     return guest
 

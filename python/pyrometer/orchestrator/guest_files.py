@@ -19,14 +19,15 @@ from pyrometer.collect.launch.launch import factors_of_workload, is_workload_com
 from pyrometer.collect.launch.observe import Watch
 from pyrometer.core import units
 from pyrometer.core.errors import UsageError
+from pyrometer.core.schema import schema_folder
 from pyrometer.guests import closure, images, initrd, job, kernels, nameless, programs, qemu
+from pyrometer.guests.cache import cache_root
 from pyrometer.guests.closure import Listing
 from pyrometer.guests.kernels import Kernel
 from pyrometer.guests.machine import Machine
 from pyrometer.guests.qemu import Accelerator, Boot, Disk
 from pyrometer.trial.trial import Trial
 from pyrometer.workloads import registry
-from pyrometer.workloads.data_cache import default_root
 from pyrometer.workloads.launch import SPEC_FILE, launch_spec
 from pyrometer.workloads.spark import find_spark
 
@@ -127,27 +128,10 @@ class GuestFiles:
             for descriptor in held:
                 os.close(descriptor)
 
-    def kvm_failed(self) -> str | None:
-        """Say why KVM is not tried, where it failed since this host was booted."""
-        with contextlib.suppress(OSError, ValueError):
-            boot, _, why = (self.cache / "kvm-failed").read_text().partition("\n")
-            if boot == _boot_id():
-                return why.strip()
-        return None
-
-    def note_kvm_failed(self, why: str) -> None:
-        """Keep that KVM failed, until this host is booted again."""
-        with contextlib.suppress(OSError):
-            (self.cache / "kvm-failed").write_text(f"{_boot_id()}\n{why}\n")
-
 
 def _held(held: list[int], descriptor: int) -> int:
     held.append(descriptor)
     return descriptor
-
-
-def _boot_id() -> str:
-    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
 def guest_files(machine: Machine, trial: Trial, watch: Watch) -> GuestFiles:
@@ -167,7 +151,7 @@ def guest_files(machine: Machine, trial: Trial, watch: Watch) -> GuestFiles:
     UsageError, CapabilityError
         If something is missing here, or the trial needs what cannot be given to it.
     """
-    cache = default_root() / "guests"
+    cache = cache_root()
     cache.mkdir(parents=True, exist_ok=True)
     shell = initrd.busybox().read_bytes()
     kernel = kernels.find(machine.kernel, cache / "kernels")
@@ -212,6 +196,8 @@ def _listings(trial: Trial, java: str | None, watch: Watch) -> dict[str, Listing
     watch.phase("programs")
     listings = {"base": closure.collect(roots, libraries)}
     if own:
+        # In a checkout what is bundled otherwise lies beside the sources.
+        own.append(str(schema_folder()))
         listings["own"] = closure.collect(own, libraries, listings["base"])
     data = closure.collect(_data_roots(trial, watch), libraries, listings["base"])
     if data.missing:

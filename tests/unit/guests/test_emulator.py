@@ -114,3 +114,15 @@ def test_a_file_without_a_name_is_opened_again_by_its_path(tmp_path: Path) -> No
     assert Path(nameless.path_of(descriptor)).read_bytes() == b"content"
     assert not list(tmp_path.iterdir())
     os.close(descriptor)
+
+
+def test_kvm_that_started_no_machine_is_not_tried_again_until_the_next_boot(
+    tmp_path: Path,
+) -> None:
+    device = tmp_path / "device"
+    device.touch()
+    emulator.note_failed(tmp_path, "KVM started no machine: it showed no sign of life")
+    kind, why = emulator.accelerator(device, tmp_path)
+    assert (kind, why) == ("tcg", "KVM started no machine: it showed no sign of life")
+    (tmp_path / emulator.FAILED).write_text("another boot\nit failed\n")
+    assert emulator.accelerator(device, tmp_path) == ("kvm", None)

@@ -17,6 +17,7 @@ from pyrometer import __version__, _artifacts
 from pyrometer.collect.doctor.finding import Finding, first_line, run_briefly
 from pyrometer.collect.doctor.java import find_java, jvm_probes
 from pyrometer.collect.doctor.kernel import kernel, operating_system, page_cache
+from pyrometer.collect.doctor.machines import machines
 from pyrometer.collect.probes.python_workers import PythonProbe
 from pyrometer.core.errors import PyrometerError
 from pyrometer.core.installation import reinstall
@@ -48,6 +49,7 @@ def examine(folder: Path, env: Mapping[str, str]) -> list[Finding]:
         *kernel(),
         page_cache(),
         *operating_system(),
+        machines(),
     ]
 
 
@@ -149,6 +151,7 @@ _WORDS = {
     "cpu_frequency": "CPU frequency",
     "spark": "Spark for workloads by name",
     "eventlog": "event log",
+    "machines": "virtual machines for trials",
     "python": "stacks of Python",
 }
 

@@ -33,6 +33,8 @@ from pyrometer.experiments.plan.treatments import (
     short_names,
 )
 from pyrometer.experiments.run.trials import check_together, ordered
+from pyrometer.guests.here import check_here
+from pyrometer.guests.machine import split
 from pyrometer.trial.factors import Level, find_factor
 from pyrometer.trial.layout import resolve_layout
 from pyrometer.workloads import registry
@@ -86,10 +88,15 @@ def _why_not(treatment: Treatment, workload: str, folder: Path) -> str | None:
             without_spark(workload, levels)
         variant = {name: str(level) for name, level in levels.items() if name in found.variants}
         spec = registry.resolve(workload, variant)
-        layout = resolve_layout(levels)
-        whole = {**found.limits(spec), **levels}
-        plan_host(whole, placed_here(layout, whole), _existing(folder))
-        applied = apply_treatment(levels, layout, None)
+        machine, inside = split(levels)
+        layout = resolve_layout(inside)
+        if machine:
+            # What applies to a host applies to the machine: it is looked at when it is there.
+            check_here(levels)
+        else:
+            whole = {**found.limits(spec), **levels}
+            plan_host(whole, placed_here(layout, whole), _existing(folder))
+        applied = apply_treatment(inside, layout, None)
     except PyrometerError as error:
         return f"{error.message} ({error.remedy})" if error.remedy else error.message
     if any(name.startswith("jvm.") for name in levels):
@@ -240,7 +247,7 @@ def canaries_of(source: Source, treatments: Treatments) -> CanaryPlace:
     for one in treatments.run.values():
         variant = {name: level for name, level in one.levels.items() if name in workload.variants}
         others = one.levels.keys() - variant.keys()
-        limited = any(find_factor(name).scope == "os" for name in others) or any(
+        limited = any(find_factor(name).scope in ("os", "machine") for name in others) or any(
             find_factor(name).scope == "host" for name in others & one.varied.keys()
         )
         spec = registry.resolve(experiment.workload, variant, experiment.scale)

@@ -21,6 +21,7 @@ from pyrometer.experiments.folder import Plan, PlannedTreatment, PlannedTrial
 from pyrometer.experiments.plan.design import in_parallel, in_turn, schedule
 from pyrometer.experiments.plan.source import Source
 from pyrometer.experiments.plan.treatments import Declared, Treatment, Treatments
+from pyrometer.guests.machine import is_machine
 from pyrometer.trial.factors import find_factor, parse_cpus, parse_treatment, write_cpus
 from pyrometer.trial.trial import Trial
 from pyrometer.workloads import registry
@@ -126,6 +127,12 @@ def _check_duet(source: Source, treatments: Treatments, declared: Declared) -> N
                 f"{where}: {factor}: each side would start its own (duet)",
                 "kind: randomized-blocks",
             )
+    for factor in filter(is_machine, source.experiment.set):
+        where = source.document.where(("set", factor))
+        raise UsageError(
+            f"{where}: {factor}: sides that run in parallel would each have a machine (duet)",
+            "kind: randomized-blocks",
+        )
 
 
 def _each_factor(
@@ -214,9 +221,17 @@ def launches(trials: Iterable[PlannedTrial]) -> list[list[PlannedTrial]]:
 
 
 def whole_plot(plan: Plan, planned: PlannedTrial) -> tuple[int, dict[str, str]]:
-    """Block of a trial, and its levels of the factors of whole plots."""
+    """Block of a trial, and its levels of the factors of whole plots.
+
+    Of a trial in a machine of its own, switches of the kernel are those of that machine.
+    """
     levels = _treatment(plan, planned).levels
-    return planned.block, {name: levels[name] for name in plan.split if name in levels}
+    elsewhere = any(map(is_machine, levels))
+    return planned.block, {
+        name: levels[name]
+        for name in plan.split
+        if name in levels and not (elsewhere and name.startswith("os."))
+    }
 
 
 def trials_of(plan: Plan, launch: Sequence[PlannedTrial], run_dirs: Sequence[Path]) -> list[Trial]:

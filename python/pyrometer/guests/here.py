@@ -1,0 +1,43 @@
+"""Whether machines can be made here, as far as that is known before one is."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+
+from pyrometer.core.errors import CapabilityError
+from pyrometer.guests import emulator, initrd
+from pyrometer.guests.machine import Machine, machine_of
+from pyrometer.trial.factors import Level
+
+
+def require_tools() -> None:
+    """Look for the programs that make and run machines; nothing is started.
+
+    Raises
+    ------
+    CapabilityError
+        If one is missing, with the command that installs it.
+    """
+    emulator.program()
+    initrd.busybox()
+    if shutil.which("mke2fs", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin") is None:
+        raise CapabilityError(
+            "mke2fs, which makes disks of virtual machines, is missing",
+            "sudo apt-get install e2fsprogs",
+        )
+
+
+def check_here(treatment: Mapping[str, Level]) -> Machine:
+    """Describe the machine that a treatment asks for, and look whether it can be made here.
+
+    Raises
+    ------
+    UsageError, CapabilityError
+        If it cannot.
+    """
+    machine = machine_of(treatment, len(os.sched_getaffinity(0)))
+    assert machine is not None
+    require_tools()
+    return machine
