@@ -15,7 +15,7 @@ from pathlib import Path
 import pyrometer
 from pyrometer.collect.launch.environment import pip_spark
 from pyrometer.collect.launch.java import require_java
-from pyrometer.collect.launch.launch import factors_of_workload, is_workload_command
+from pyrometer.collect.launch.launch import factors_of_workload
 from pyrometer.collect.launch.observe import Watch
 from pyrometer.core import units
 from pyrometer.core.errors import UsageError
@@ -28,6 +28,7 @@ from pyrometer.guests.machine import Machine
 from pyrometer.guests.qemu import Accelerator, Boot, Disk
 from pyrometer.trial.trial import Trial
 from pyrometer.workloads import registry
+from pyrometer.workloads.custom.yaml import YamlCommand
 from pyrometer.workloads.launch import SPEC_FILE, launch_spec
 from pyrometer.workloads.spark import find_spark
 
@@ -233,9 +234,13 @@ def _data_roots(trial: Trial, watch: Watch) -> list[str]:
     path = Path(trial.name)
     if path.exists():
         roots.append(str(path.parent if path.name == "workload.yaml" else path))
-    if is_workload_command(trial.name):
-        return roots
     declared = factors_of_workload(trial.name)
+    workload = registry.get(trial.name)
+    if isinstance(workload, YamlCommand):
+        levels = {n: str(v) for n, v in trial.treatment.items() if n in declared}
+        assert trial.run_dir is not None
+        command = workload.command(registry.resolve(trial.name, levels), trial.run_dir)
+        return [*roots, *_of_command(command.argv)]
     with tempfile.TemporaryDirectory(prefix="pyrometer-guest-") as raw:
         launch_spec(
             trial.name,

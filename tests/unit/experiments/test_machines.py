@@ -1,0 +1,73 @@
+"""Experiments over machines: planned without one, refused where none can be made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.support import experiments
+
+from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.experiments.run.planned import plan_of
+from pyrometer.experiments.run.trials import trials_of, whole_plot
+
+MATRIX = "matrix: {machine.lru_gen: ['on', 'off'], os.swappiness: [0, 100]}\nblocks: 2\n"
+
+
+@pytest.fixture
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Programs that stand for those that make machines."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ("qemu-system-x86_64", "busybox", "mke2fs"):
+        (folder / name).write_text("#!/bin/sh\n")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+    return folder
+
+
+def written(folder: Path, text: str) -> Path:
+    return experiments.napping(folder, experiments.HEAD + experiments.CALM + text)
+
+
+def test_what_applies_in_a_machine_is_not_asked_of_this_host(tools: Path, tmp_path: Path) -> None:
+    matrix = MATRIX + "set: {cgroup.memory: 512m, numa.nodes: '7'}\n"
+    plan = plan_of(written(tmp_path, matrix), tmp_path)
+    assert len(plan.treatments) == 4
+    assert plan.left_out == []
+    assert plan.split == []
+    (trial,) = trials_of(plan, plan.trials[:1], [tmp_path / "run"])
+    assert {"machine.lru_gen", "os.swappiness", "cgroup.memory", "numa.nodes"} <= set(
+        trial.treatment
+    )
+
+
+def test_whole_plots_hold_no_switch_of_this_host_for_a_machine(tools: Path, tmp_path: Path) -> None:
+    text = MATRIX + "design: {split: [machine.lru_gen, os.swappiness]}\n"
+    plan = plan_of(written(tmp_path, text), tmp_path)
+    for one in plan.trials:
+        _, levels = whole_plot(plan, one)
+        assert list(levels) == ["machine.lru_gen"]
+
+
+def test_without_qemu_no_treatment_is_left_and_the_reason_names_the_command(
+    tools: Path, tmp_path: Path
+) -> None:
+    (tools / "qemu-system-x86_64").unlink()
+    with pytest.raises(CapabilityError, match="apt-get install qemu-system-x86"):
+        plan_of(written(tmp_path, MATRIX), tmp_path)
+
+
+def test_levels_that_do_not_add_up_are_left_out_with_the_reason(
+    tools: Path, tmp_path: Path
+) -> None:
+    text = "matrix: {machine.cpus: [2, 3]}\nset: {machine.numa: '2'}\nblocks: 2\n"
+    plan = plan_of(written(tmp_path, text), tmp_path)
+    assert [one.name for one in plan.treatments] == ["machine.cpus=2"]
+    assert "cannot be shared alike" in plan.left_out[0].reason
+
+
+def test_sides_that_run_in_parallel_have_no_machines(tools: Path, tmp_path: Path) -> None:
+    text = "matrix: {workload.time: [short, long]}\nblocks: 2\ndesign: {kind: duet}\n"
+    with pytest.raises(UsageError, match="would each have a machine"):
+        plan_of(written(tmp_path, text + "set: {machine.memory: 1g}\n"), tmp_path)
