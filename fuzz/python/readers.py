@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
 import shutil
+import struct
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from zlib import crc32
 
 from pyrometer.core.json_text import parse_json
 from pyrometer.experiments.folder import read_plan
@@ -13,6 +18,9 @@ from pyrometer.experiments.journal import read_journal
 from pyrometer.experiments.plan.constraints import parse_constraint
 from pyrometer.experiments.plan.source import read_source
 from pyrometer.experiments.studies.plan import read_study
+from pyrometer.guests.elf import needs
+from pyrometer.guests.frames import MAGIC, DamagedError, Decoder, Piece, piece, say
+from pyrometer.guests.receive import Bounds, Received
 from pyrometer.store.iteration_lines import read_iterations
 from pyrometer.store.manifest import read_manifest
 from pyrometer.store.ping_lines import read_pings
@@ -49,8 +57,10 @@ class Readers:
         shutil.copy(EXAMPLES / "apps" / "segments.yaml", self.folder)
         self.by_name: dict[str, Callable[[bytes], object]] = {
             "constraint": lambda data: parse_constraint(data.decode("utf-8", "replace")),
+            "elf": lambda data: needs(io.BytesIO(data)),
             "exit": self._exit,
             "experiment": lambda data: read_source(self._file("experiment.yaml", data)),
+            "guest": self._guest,
             "iterations": lambda data: read_iterations(
                 self._file("iterations.ndjson", data), lambda *_, **__: None
             ),
@@ -85,6 +95,23 @@ class Readers:
         self._file("manifest.json", data)
         return read_manifest(self.folder).ending
 
+    def _guest(self, data: bytes) -> object:
+        """Take what a machine might send; nothing may be written but below its own folder."""
+        root = self.folder / "guest"
+        shutil.rmtree(root, ignore_errors=True)
+        (root / "run").mkdir(parents=True)
+        received = Received(root / "run", root / "run" / "m.json", Bounds(1 << 16, 64))
+        # As they come, and with the checksum that would let them in.
+        heads = (struct.pack("<4sBII", MAGIC, kind, len(data), crc32(data)) for kind in (1, 2))
+        for sent in (data, *(head + data for head in heads)):
+            with contextlib.suppress(DamagedError):
+                for one in Decoder().feed(sent):
+                    if isinstance(one, Piece):
+                        received.take(one)
+        assert [one.name for one in root.iterdir()] == ["run"]
+        assert {one.name for one in (root / "run").iterdir()} <= {"raw", "m.json"}
+        return received.files_count
+
     def _exit(self, data: bytes) -> object:
         self._file("manifest.json", RUNNING)
         self._file("raw/exit.json", data)
@@ -106,8 +133,13 @@ def seeds() -> dict[str, list[bytes]]:
     journal = (EXAMPLES / "join" / "journal.ndjson").read_bytes().splitlines(keepends=True)
     return {
         "constraint": [b"jvm.heap <= 0.9 * mem_total", b"not (cpus < 2 or a == b) and x >= 1.5"],
+        "elf": [Path(os.path.realpath("/bin/sh")).read_bytes()[:8192]],
         "exit": [b'{"code": 0, "signal": null, "end_mono_ns": 5, "end_wall_ns": 6}'],
         "experiment": [path.read_bytes() for path in experiments],
+        "guest": [
+            say({"event": "machine"}) + piece(Piece("raw/a/b", 0, 0, b"x")),
+            piece(Piece("raw/a", 1, 0, b"y"))[13:],
+        ],
         "iterations": [(run / "raw" / "iterations.ndjson").read_bytes()],
         "journal": [b"".join(journal[:6])],
         "json": [b'{"a": [1, 2.5e3, true, null, "\\u00e9"]}'],
