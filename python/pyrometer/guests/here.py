@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Mapping
+from pathlib import Path
 
+from pyrometer.core import units
 from pyrometer.core.errors import CapabilityError
 from pyrometer.guests import emulator, initrd
 from pyrometer.guests.machine import Machine, machine_of
@@ -40,4 +43,21 @@ def check_here(treatment: Mapping[str, Level]) -> Machine:
     machine = machine_of(treatment, len(os.sched_getaffinity(0)))
     assert machine is not None
     require_tools()
+    available = available_bytes()
+    if available is not None and machine.memory_bytes > available:
+        raise CapabilityError(
+            f"a virtual machine with {units.size(machine.memory_bytes)} of memory, and this host"
+            f" has {units.size(available)} available",
+            "a smaller machine.memory, or end what else runs here",
+        )
     return machine
+
+
+def available_bytes(meminfo: Path = Path("/proc/meminfo")) -> int | None:
+    """Memory that this host could give away; ``None`` where it does not say."""
+    try:
+        text = meminfo.read_text(encoding="ascii")
+    except OSError:
+        return None
+    match = re.search(r"^MemAvailable:\s+(\d+) kB$", text, re.MULTILINE)
+    return int(match[1]) * 1024 if match else None

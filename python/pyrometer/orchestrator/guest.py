@@ -49,22 +49,24 @@ def measure_in_guest(trial: Trial, watch: Watch) -> tuple[Record, Ending]:
         watch.phase("machine")
         files = guest_files(machine, inner, watch)
         with process.held_signals() as late:
-            guest = _boot(machine, files, record, watch)
+            guest = _boot(machine, files, record, watch, trial.timeout_s)
             ending = complete(record, trial, machine, guest)
         if late and not ending.interrupted_by:
             signal.raise_signal(late[0])
     return record, ending
 
 
-def _boot(machine: Machine, files: GuestFiles, record: Record, watch: Watch) -> Guest:
+def _boot(
+    machine: Machine, files: GuestFiles, record: Record, watch: Watch, timeout_s: float | None
+) -> Guest:
     """Boot by KVM where it works, and else by emulation."""
     accelerator, why = emulator.accelerator(cache=files.cache)
-    guest = _attempt(machine, files, record, watch, accelerator, why)
+    guest = _attempt(machine, files, record, watch, accelerator, why, timeout_s)
     if accelerator == "kvm" and not guest.heard.milestones and not guest.interrupted_by:
         said = guest.qemu_said.splitlines()
         why = f"KVM started no machine: {said[0] if said else 'it showed no sign of life'}"
         emulator.note_failed(files.cache, why)
-        guest = _attempt(machine, files, record, watch, "tcg", why)
+        guest = _attempt(machine, files, record, watch, "tcg", why, timeout_s)
     return guest
 
 
@@ -75,6 +77,7 @@ def _attempt(
     watch: Watch,
     accelerator: Accelerator,
     why: str | None,
+    timeout_s: float | None,
 ) -> Guest:
     received = Received(record.paths.root, record.paths.raw / GUEST_MANIFEST)
     log = record.paths.raw / "qemu.log"
@@ -85,7 +88,7 @@ def _attempt(
         arguments = disks.arguments(machine, ends.descriptors, accelerator)
         with emulator.running(arguments, ends, disks.descriptors, log) as running:
             talk = Conversation(running, received, record.paths.raw, _shown(watch))
-            asked = _listen(talk, accelerator)
+            asked = _listen(talk, accelerator, timeout_s)
             code = running.process.poll()
     return Guest(
         heard=talk.heard,
@@ -102,9 +105,15 @@ def _attempt(
     )
 
 
-def _listen(talk: Conversation, accelerator: Accelerator) -> str | None:
-    """Hear a machine to its end; gives the signal by which we were asked to end it."""
+def _listen(talk: Conversation, accelerator: Accelerator, timeout_s: float | None) -> str | None:
+    """Hear a machine to its end; gives the signal by which we were asked to end it.
+
+    The time of an application is watched in the machine. Here it only ends one that hangs.
+    """
     began = time.monotonic()
+    longest = float("inf")
+    if timeout_s is not None:
+        longest = timeout_s + START_S[accelerator] + GRACE_S[accelerator]
     asked: str | None = None
     deadline = float("inf")
     while not talk.over and time.monotonic() < deadline and talk.heard.damaged is None:
@@ -121,6 +130,8 @@ def _listen(talk: Conversation, accelerator: Accelerator) -> str | None:
             break
         if heard.said("machine") is None and gone > START_S[accelerator]:
             break
+        if gone > longest:
+            return asked or process.TIMEOUT
         if _last_word(heard) and deadline == float("inf"):
             talk.ask(ask="end")
             deadline = time.monotonic() + LAST_S

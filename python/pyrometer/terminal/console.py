@@ -111,6 +111,10 @@ def say_error(message: str, remedy: str | None) -> None:
 
 
 WORDS = {
+    "machine": "making a virtual machine",
+    "programs": "making a virtual machine: looking for its programs",
+    "disks": "making a virtual machine: its disks",
+    "boot": "booting it",
     "prepare": "getting ready",
     "run": "running",
     "close": "closing files",

@@ -71,3 +71,10 @@ def test_sides_that_run_in_parallel_have_no_machines(tools: Path, tmp_path: Path
     text = "matrix: {workload.time: [short, long]}\nblocks: 2\ndesign: {kind: duet}\n"
     with pytest.raises(UsageError, match="would each have a machine"):
         plan_of(written(tmp_path, text + "set: {machine.memory: 1g}\n"), tmp_path)
+
+
+def test_a_machine_with_more_memory_than_there_is_is_left_out(tools: Path, tmp_path: Path) -> None:
+    text = "matrix: {machine.memory: [512m, 1000g]}\nblocks: 2\n"
+    plan = plan_of(written(tmp_path, text), tmp_path)
+    assert [one.name for one in plan.treatments] == ["machine.memory=512m"]
+    assert "available" in plan.left_out[0].reason

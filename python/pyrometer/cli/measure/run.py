@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import shutil
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from pyrometer.explain.schema import Findings
     from pyrometer.orchestrator.run import Outcome
     from pyrometer.store.manifest import Manifest
+    from pyrometer.store.paths import RunPaths
     from pyrometer.trial.trial import Trial
 
 
@@ -177,6 +181,8 @@ def execute(make: Callable[[], Trial], *, report: bool, as_json: bool) -> None:
         watching = _Watching(trial)
         with watching:
             outcome = orchestrator.run(trial, watching, report=report)
+        if trial.name is None and outcome.record.manifest.machine is not None:
+            pour(outcome.record.paths)
         if watching.finder is not None:
             watching.finder.keep(outcome.record.paths.root)
         summarise(outcome, shown=watching.summary_shown)
@@ -195,6 +201,15 @@ def execute(make: Callable[[], Trial], *, report: bool, as_json: bool) -> None:
             raise CommandExit(INTERRUPTED) from failed
         raise failed
     raise CommandExit(exit_code(outcome)) from failed
+
+
+def pour(paths: RunPaths) -> None:
+    """Print what a command printed in its virtual machine, which has no terminal of ours."""
+    for path, stream in ((paths.stdout, sys.stdout), (paths.stderr, sys.stderr)):
+        with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+            stream.flush()
+            shutil.copyfileobj(file, stream.buffer)
+            stream.flush()
 
 
 def make_trial(
