@@ -95,6 +95,7 @@ def complete(record: Record, trial: Trial, machine: Machine, guest: Guest) -> En
     _refused(guest, record.paths.raw)
     seen = _seen(guest.heard)
     record.launched = True
+    record.clock_offset_ns = guest.clock.get("host_to_machine_ns") or 0
     theirs = _manifest(record.paths.raw / GUEST_MANIFEST)
     ending = None if theirs is None else _ending(guest)
     if ending is None:
@@ -111,7 +112,9 @@ def complete(record: Record, trial: Trial, machine: Machine, guest: Guest) -> En
     for text in differs:
         record.doubt("machine_differs", f"{text}.")
     if guest.accelerator == "tcg":
-        record.doubt("emulated", f"No KVM: {guest.emulated_because}.")
+        why = guest.emulated_because
+        text = f"Times mean nothing in absolute terms: the machine was emulated ({why})."
+        record.doubt("emulated", text)
     if ending is None:
         ending = _assumed(manifest, guest)
         manifest.state = "interrupted" if guest.interrupted_by else "failed"

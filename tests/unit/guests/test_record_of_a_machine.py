@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def guest(*messages: dict[str, Any], **more: Any) -> Guest:
     steps = [Milestone("kernel", 1.0, 5), Milestone("started", 2.5, 10)]
     given: dict[str, Any] = {
         "heard": Heard(milestones=more.pop("milestones", steps), messages=list(messages)),
-        "clock": {"host_to_machine_ns": 3, "bound_ns": 1},
+        "clock": {"host_to_machine_ns": 3 * 10**12, "bound_ns": 1},
         "accelerator": "tcg", "emulated_because": "/dev/kvm: Permission denied", "kernel": "6.1",
         "interrupted_by": None, "code": 0, "qemu_said": "", "sent_bytes": 7, "started_mono_ns": 0,
         "ended_mono_ns": 99,
@@ -83,10 +84,14 @@ def test_what_the_machine_wrote_is_kept_and_what_was_asked_of_it_added(record: R
     assert manifest.machine is not None
     assert manifest.machine["asked"] == {"machine.memory": 1 << 30}
     assert manifest.machine["found"]["memory_bytes"] == 990 << 20
-    assert manifest.machine["clock"]["host_to_machine_ns"] == 3
+    assert manifest.machine["clock"]["host_to_machine_ns"] == 3 * 10**12
     assert [doubt.code for doubt in manifest.doubts] == ["emulated"]
     assert "Permission denied" in manifest.doubts[0].message
-    assert "absolute" in manifest.doubts[0].remedy
+    assert "absolute" in manifest.doubts[0].message
+    with record.phase("ingest"):
+        pass
+    offset = manifest.phases[-1].start_mono_ns - time.monotonic_ns()
+    assert -(10**10) < offset - 3 * 10**12 < 10**10
 
 
 def test_with_kvm_no_time_is_doubted(record: Record) -> None:

@@ -286,6 +286,10 @@ def show_ending(manifest: Manifest) -> None:
     console.print(f"[bold]{manifest.state}[/] after {units.duration(seconds * 1e9)}{code}")
     if manifest.exit.reason:
         console.print(f"  {manifest.exit.reason}", markup=False)
+    if manifest.machine is not None:
+        from pyrometer.guests.described import described
+
+        console.print(f"machine: {described(manifest.machine)}", markup=False)
     if manifest.warmup_found and manifest.warmup_found.taken:
         found = manifest.warmup_found
         console.print(f"warm-up: {found.taken} of {found.of} iterations: {found.why}", markup=False)

@@ -59,6 +59,9 @@ class Record:
         Whether the application was started: from then on the record is kept whatever happens.
     own_cpu : list of (int, int)
         Moments (monotonic ns) and the CPU time that this process had used by then (ns).
+    clock_offset_ns : int
+        What is to be added to this process's clock to have that of the record: another where the
+        trial ran on another host.
     """
 
     def __init__(self, paths: RunPaths, manifest: Manifest) -> None:
@@ -66,6 +69,7 @@ class Record:
         self.manifest = manifest
         self.launched = False
         self.own_cpu: list[tuple[int, int]] = []
+        self.clock_offset_ns = 0
         self._unsaved = False
 
     def save(self) -> None:
@@ -101,12 +105,12 @@ class Record:
     @contextlib.contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Time a phase of the trial."""
-        phase = Phase(name=name, start_mono_ns=time.monotonic_ns())
+        phase = Phase(name=name, start_mono_ns=time.monotonic_ns() + self.clock_offset_ns)
         self.manifest.phases.append(phase)
         try:
             yield
         finally:
-            phase.end_mono_ns = time.monotonic_ns()
+            phase.end_mono_ns = time.monotonic_ns() + self.clock_offset_ns
 
 
 def iteration_lines(path: Path) -> list[dict[str, Any]]:
