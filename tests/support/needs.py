@@ -19,6 +19,7 @@ SPARK35 = Path(__file__).parents[2] / ".venv-spark35"
 REMOTE = Path(os.environ.get("PYROMETER_REMOTE_VENV") or Path(__file__).parents[2] / ".venv-remote")
 """Environment with what reads object stores, and a server of S3."""
 PACKAGES = {
+    "busybox": "busybox-static",
     "cc": "build-essential",
     "chromedriver": "chromium-driver",
     "chromium": "chromium",
@@ -28,8 +29,10 @@ PACKAGES = {
     "go": "golang-go",
     "llvm-strip": "llvm",
     "node": "nodejs",
+    "mke2fs": "e2fsprogs",
     "openssl": "openssl",
     "postgres": "postgresql",
+    "qemu-system-x86_64": "qemu-system-x86",
     "setpriv": "util-linux",
     "unshare": "util-linux",
 }

@@ -91,6 +91,8 @@ def complete(record: Record, trial: Trial, machine: Machine, guest: Guest) -> En
         If nothing was launched: the machine did not come up, or the trial was refused in it.
     PyrometerError
         If Pyrometer failed in it.
+    KeyboardInterrupt
+        If we were asked to end before anything was launched.
     """
     _refused(guest, record.paths.raw)
     seen = _seen(guest.heard)
@@ -128,6 +130,8 @@ def complete(record: Record, trial: Trial, machine: Machine, guest: Guest) -> En
 def _refused(guest: Guest, raw: Path) -> None:
     heard = guest.heard
     refused, broken = heard.said("refused"), heard.said("broken")
+    if guest.interrupted_by and (refused or broken or heard.said("machine") is None):
+        raise KeyboardInterrupt
     if refused is not None:
         kinds = {"usage": UsageError, "capability": CapabilityError}
         kind = kinds.get(str(refused.get("kind")), PyrometerError)
@@ -138,7 +142,7 @@ def _refused(guest: Guest, raw: Path) -> None:
         )
     if broken is not None:
         raise PyrometerError(f"Pyrometer failed in the virtual machine: {broken.get('message')}")
-    if heard.said("machine") is None and not guest.interrupted_by:
+    if heard.said("machine") is None:
         failed = heard.at("failed")
         said = failed.said if failed else guest.qemu_said or _console(raw) or "it said nothing"
         raise CapabilityError(
@@ -146,8 +150,6 @@ def _refused(guest: Guest, raw: Path) -> None:
             "pyrometer doctor says what it needs; choose another kernel with"
             " --set machine.kernel=…, or give it more memory",
         )
-    if heard.said("machine") is None:
-        raise KeyboardInterrupt
 
 
 def _console(raw: Path) -> str:

@@ -71,7 +71,7 @@ def small(tmp_path: Path) -> Listing:
     return collect([tmp_path / "in"], {})
 
 
-@pytest.mark.skipif(NO_MKE2FS, reason="mke2fs is not installed")
+@pytest.mark.skipif(NO_MKE2FS, reason="not installed: mke2fs. Install: apt-get install e2fsprogs")
 def test_a_disk_holds_what_was_listed_under_the_same_path(tmp_path: Path) -> None:
     listing = small(tmp_path)
     made = image_of(listing, tmp_path / "cache")
@@ -89,7 +89,7 @@ def test_a_disk_holds_what_was_listed_under_the_same_path(tmp_path: Path) -> Non
     assert [one.name for one in (tmp_path / "cache").iterdir()] == [made.name]
 
 
-@pytest.mark.skipif(NO_MKE2FS, reason="mke2fs is not installed")
+@pytest.mark.skipif(NO_MKE2FS, reason="not installed: mke2fs. Install: apt-get install e2fsprogs")
 def test_a_disk_is_made_once_and_anew_where_a_file_changed(tmp_path: Path) -> None:
     listing = small(tmp_path)
     made = image_of(listing, tmp_path / "cache")
@@ -101,7 +101,7 @@ def test_a_disk_is_made_once_and_anew_where_a_file_changed(tmp_path: Path) -> No
     assert image_of(changed, tmp_path / "cache") != made
 
 
-@pytest.mark.skipif(NO_MKE2FS, reason="mke2fs is not installed")
+@pytest.mark.skipif(NO_MKE2FS, reason="not installed: mke2fs. Install: apt-get install e2fsprogs")
 def test_disks_that_were_not_used_for_longest_are_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -172,3 +172,12 @@ def test_a_machine_that_does_not_come_up_says_why(found: Guest, why: str, record
     (record.paths.raw / "console.txt").write_bytes(b"\x1b[0m Kernel panic - not syncing\r\n")
     with pytest.raises(CapabilityError, match=why):
         finish(record, found)
+
+
+@pytest.mark.parametrize("event", ["refused", "broken", "other"])
+def test_who_ends_it_before_anything_was_launched_has_no_run(event: str, record: Record) -> None:
+    messages = [{"event": event, "message": "KeyboardInterrupt"}]
+    messages += [SEEN] if event != "other" else []
+    with pytest.raises(KeyboardInterrupt):
+        finish(record, guest(*messages, interrupted_by="SIGINT"))
+    assert not record.launched
