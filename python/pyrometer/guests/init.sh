@@ -74,11 +74,14 @@ $B hostname "$($B cat /machine/hostname)"
 $B ip link set lo up || $B ifconfig lo 127.0.0.1 up
 $B cp /bin/busybox /new/pyrometer/busybox
 $B cp /machine/* /new/pyrometer/
-for tool in env cat dirname basename readlink ps nice sleep uname id mkdir rm ls tr grep sed cut hostname; do
-    [ -e "/new/usr/bin/$tool" ] || $B ln -s /pyrometer/busybox "/new/usr/bin/$tool"
+for link in fd:fd stdin:fd/0 stdout:fd/1 stderr:fd/2; do
+    $B ln -sf "/proc/self/${link#*:}" "/new/dev/${link%:*}"
 done
+$B mkdir -p /new/pyrometer/bin
+$B chroot /new /pyrometer/busybox --install -s /pyrometer/bin
 [ -e /new/bin ] || $B ln -s usr/bin /new/bin
 [ -e /new/bin/sh ] || $B ln -s /pyrometer/busybox /new/bin/sh
+[ -e /new/usr/bin/env ] || $B ln -s /pyrometer/busybox /new/usr/bin/env
 run=$($B cat /machine/run_dir)
 $B mkdir -p "/new$run"
 $B mount --bind /scratch/run "/new$run"

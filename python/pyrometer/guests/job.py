@@ -22,6 +22,9 @@ PASSED_ON = (
 )  # fmt: skip
 """Variables that a trial in a machine keeps; nothing else of the environment leaves the host."""
 
+TOOLS = "/pyrometer/bin"
+"""Where the first process puts busybox by all its names: after what this host has."""
+
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -72,8 +75,8 @@ def environment(ours: Mapping[str, str], java: str | None) -> dict[str, str]:
     Examples
     --------
     >>> environment({"AWS_SECRET_ACCESS_KEY": "x", "LANG": "C.UTF-8", "PATH": "/bin"}, "/jdk")
-    {'LANG': 'C.UTF-8', 'PATH': '/bin', 'JAVA_HOME': '/jdk'}
+    {'LANG': 'C.UTF-8', 'PATH': '/bin:/pyrometer/bin', 'JAVA_HOME': '/jdk'}
     """
     kept = {name: ours[name] for name in PASSED_ON if ours.get(name)}
-    kept.setdefault("PATH", DEFAULT_PATH)
+    kept["PATH"] = f"{kept.get('PATH', DEFAULT_PATH)}:{TOOLS}"
     return {**kept, **({"JAVA_HOME": java} if java else {})}

@@ -69,7 +69,7 @@ def python(executable: str) -> Python:
         found = json.loads(done.stdout)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         raise CapabilityError(f"{executable} does not start: {error}") from error
-    return Python(*found[:3], tuple(found[3]))
+    return Python(found[0], found[1], found[2], tuple(found[3]))
 
 
 def java_home(java: str) -> str:

@@ -55,7 +55,8 @@ class Follower:
             for name in sorted(names):
                 path = Path(folder, name)
                 text = path.relative_to(self._root).as_posix()
-                if not name.startswith(".") and len(text.encode()) <= LONGEST_NAME:
+                half = name.startswith(".") or name.endswith(".tmp")
+                if not half and len(text.encode()) <= LONGEST_NAME:
                     yield text, path
         yield MANIFEST, self._root / MANIFEST
 

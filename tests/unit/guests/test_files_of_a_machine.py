@@ -81,6 +81,7 @@ def test_links_hidden_files_and_pipes_are_not_sent(there: Path, tmp_path: Path) 
     (there / "raw/link").symlink_to(tmp_path / "secret")
     (there / "raw/folder").symlink_to(tmp_path)
     (there / "raw/.hidden").write_bytes(b"h")
+    (there / "raw/report.json.tmp").write_bytes(b"half")
     os.mkfifo(there / "raw/pipe")
     assert [*Follower(there).rest()] == []
 
