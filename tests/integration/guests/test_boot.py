@@ -8,10 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support import needs
 
-from pyrometer.core.errors import PyrometerError
-from pyrometer.guests import emulator, frames, initrd, kernels, nameless
+from pyrometer.guests import emulator, frames, initrd, nameless
 from pyrometer.guests.conversation import Conversation
 from pyrometer.guests.frames import Piece
 from pyrometer.guests.kernels import Kernel
@@ -22,7 +20,6 @@ from pyrometer.trial.factors import parse_treatment
 
 pytestmark = pytest.mark.slow
 
-KERNEL = "PYROMETER_TEST_KERNEL"
 BOOT_S = 150
 SCRIPT = """\
 cat /proc/cmdline /proc/swaps /sys/kernel/mm/lru_gen/enabled
@@ -32,20 +29,6 @@ echo written >/hello && cat /hello
 cat /pyrometer/frames >$STREAM
 exit 7
 """
-
-
-@pytest.fixture(scope="module")
-def kernel(tmp_path_factory: pytest.TempPathFactory) -> Kernel:
-    needs.tool(emulator.PROGRAM, "busybox", "mke2fs")
-    asked = os.environ.get(KERNEL)
-    if not asked and not list(kernels.BOOT.glob("vmlinuz-*")):
-        needs.machine_lacks(f"a kernel in /boot ({KERNEL}=FILE.deb names another)")
-    try:
-        found = kernels.find(asked, tmp_path_factory.mktemp("kernels"))
-        found.loading_order()
-    except PyrometerError as error:
-        needs.machine_lacks(f"a kernel that fits: {error.message}")
-    return found
 
 
 @pytest.fixture
