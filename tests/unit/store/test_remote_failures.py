@@ -16,7 +16,7 @@ from tests.support.stores.planned_store import ROOT, URL, Store, files_below, ow
 from pyrometer.store.private import make_private
 from pyrometer.store.remote import cache as caches
 from pyrometer.store.remote import mirror as mirrors
-from pyrometer.store.remote import objects, opened, tables
+from pyrometer.store.remote import opened, tables
 
 PASSWORD = "correct-horse-battery"
 
