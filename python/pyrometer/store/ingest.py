@@ -103,6 +103,10 @@ def ingest_run(run_dir: str | Path) -> IngestReport:
             write_rows(building, "iterations", rows)
             report.tables["iterations"] = len(rows)
         if hosts.several:
+            logs = [*paths.gc_logs(), *paths.jit_logs(), *paths.profiles(), *paths.codegen_files()]
+            for file, names in hosts.shared(logs):
+                text = f"{file.name}: JVMs on {', '.join(names)} have the same number"
+                report.note("file_of_several_hosts", text, file=str(file))
             _put_on_one_axis(report, building, paths, hosts)
         if shipped:
             _redact_shipped(report, paths)

@@ -65,9 +65,42 @@ def test_one_number_in_the_folders_of_two_hosts_is_of_each(tmp_path: Path) -> No
     assert found.of(files) == ["node-1", "node-2"]
     assert not found.several
     plugin = written(shipped(raw, "node-1", "plugin-executor-1-71.ndjson"), process("pod-a", 71))
-    found.of_jvm[plugin.parent, 71] = "pod-a"
+    found.add(plugin, 71, "pod-a")
     # The JVM knows its host better than who shipped its files; so do files beside it.
     assert found.of([*files, shipped(raw, "node-1", "gc.log")]) == ["pod-a", "node-2", "pod-a"]
+
+
+def test_executors_of_one_number_in_one_folder_are_told_apart_where_names_do(
+    tmp_path: Path,
+) -> None:
+    raw, paths = tmp_path / "raw", RunPaths(tmp_path)
+    written(raw / "plugin-driver-driver-62.ndjson", process("front", 62, "driver"))
+    written(raw / "plugin-executor-0-62.ndjson", process("east", 62))
+    written(raw / "plugin-executor-1-62.ndjson", process("west", 62))
+    found = FileHosts.of_run(paths, "front")
+    files = [raw / name for name in ("profile-executor0-62.jfr", "profile-executor1-62.jfr",
+             "profile-driver-62.jfr", "codegen/codegen-executor-1-62.ndjson")]  # fmt: skip
+    assert found.of(files) == ["east", "west", "front", "west"]
+    assert found.shared(files) == []
+    # A log bears the number alone: whoever wrote a line of it is not known.
+    log = raw / "gc-62.log"
+    assert found.of([log]) == [None]
+    assert found.shared([log]) == [(log, ["east", "front", "west"])]
+
+
+def test_a_log_that_two_hosts_wrote_has_no_times_and_a_doubt(run: Path) -> None:
+    raw = run / "raw"
+    written(
+        raw / "plugin-executor-73-71.ndjson", process("west", 71, mono=WEST), bye(WEST + 60 * S)
+    )
+    report = ingest_run(run)
+    (doubt,) = [d for d in report.doubts if d.code == "file_of_several_hosts"]
+    assert "gc-71.log" in doubt.message
+    with Run.open(run) as opened:
+        times = opened.tables.query(
+            "SELECT host, start_mono_ns IS NULL FROM gc_pauses ORDER BY host NULLS LAST"
+        )
+    assert times == [("west", False), (None, True)]
 
 
 @pytest.fixture

@@ -41,6 +41,8 @@ RECORDED = "recorded"
 
 _IDS = ("pid", "tid", "waker_pid", "waker_tid")
 _OF_THE_DRIVER = ("tasks", "executors")
+_LOGS = ("gc_pauses", "gc_ages", "gc_concurrent", "safepoints", "jit", "deoptimisations")
+"""Tables of logs that may not say whose they are: their times are nobody's then."""
 AXIS = ("hosts", "host_clocks")
 """Tables that lay hosts on one axis."""
 _OWN = (*AXIS, "iterations")
@@ -134,7 +136,7 @@ def view(table: schema.Table, host: str | None, times: bool) -> str:
         elif times and _on_mono(column.name):
             number = len(joins)
             joins.append(_line(f"a{number}", expression))
-            expression = _aligned(expression, f"a{number}")
+            expression = _aligned(expression, f"a{number}", table.name in _LOGS)
         elif times and (table.name, column.name) == ("samples", "t_ns"):
             number = len(joins)
             joins.append(_line(f"a{number}", expression))
@@ -194,9 +196,11 @@ def _shift(time: str, line: str) -> str:
     return f"({line}.offset_ns::HUGEINT + {gained})"
 
 
-def _aligned(time: str, line: str) -> str:
+def _aligned(time: str, line: str, known: bool = False) -> str:
+    """Give a time on the axis; of a host that is not known as it is, or where asked none."""
     moved = f"TRY_CAST({time}::HUGEINT + {_shift(time, line)} AS BIGINT)"
-    return f"CASE WHEN h.number > 0 THEN {moved} ELSE {time} END"
+    rest = f"WHEN h.number = 0 THEN {time}" if known else f"ELSE {time}"
+    return f"CASE WHEN h.number > 0 THEN {moved} {rest} END"
 
 
 def _on_wall(time: str) -> str:
