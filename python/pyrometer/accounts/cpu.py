@@ -88,6 +88,25 @@ def unseen_executors(scope: Scope) -> tuple[int, dict[str, int]]:
     return sum(ran for _, ran, _ in rows), {host: missing for host, _, missing in rows if missing}
 
 
+def unwatched_hosts(scope: Scope) -> tuple[list[str], bool]:
+    """Name hosts on which tasks ran and no probe read threads; say whether one did on any."""
+    if not scope.tables.several_hosts:
+        return [], True
+    rows = scope.tables.query(
+        "SELECT host, host IN (SELECT DISTINCT host FROM thread_counters) FROM"
+        " (SELECT DISTINCT host FROM spans WHERE host IS NOT NULL) ORDER BY host"
+    )
+    return [host for host, watched in rows if not watched], not rows or any(w for _, w in rows)
+
+
+def pauses_of_tasks(scope: Scope) -> bool:
+    """Whether a GC log is of a host on which tasks ran; of one host, any is."""
+    if not scope.tables.several_hosts:
+        return True
+    known = "SELECT count(*) FROM gc_pauses WHERE host IN (SELECT host FROM spans)"
+    return bool(scope.tables.scalar(known))
+
+
 def _unseen(scope: Scope) -> str | None:
     ran, missing = unseen_executors(scope)
     return f"no probe saw {sum(missing.values())} of {ran} executors" if missing else None

@@ -121,6 +121,32 @@ def test_a_host_without_a_probe_is_a_row_without_a_value_and_keeps_the_account_o
     assert west.slot_view.total_ns == by_name(report)[HOST].slot_view.total_ns
 
 
+def test_what_a_probe_did_not_see_of_tasks_is_not_counted_as_nothing() -> None:
+    one = account(TwoHosts(STAGES, WestClock(2 * S), probe=False))
+    queue = next(row for row in one.slot_view.rows if row.path == "task/run_queue")
+    assert f"without that of tasks on {WEST}" in queue.source
+    (west,) = [host for host in one.hosts if host.host == WEST]
+    queue = next(row for row in west.slot_view.rows if row.path == "task/run_queue")
+    assert (queue.method, queue.value_ns) == ("unavailable", None)
+    # Nobody watched any host on which tasks ran.
+    two = TwoHosts(STAGES, WestClock(2 * S))
+    two.rows["thread_counters"] = [
+        {**row, "host": HOST, "pid": 1} for row in two.rows["thread_counters"]
+        if row["host"] == HOST
+    ]  # fmt: skip
+    for table in ("spans", "samples", "thread_counters"):
+        for row in two.rows[table]:
+            row["host"] = (
+                "east" if row["host"] == HOST and table != "thread_counters" else row["host"]
+            )
+    for row in two.rows["processes"]:
+        if row["executor_id"] == "1":
+            row["host"] = "east"
+    report = account(two)
+    queue = next(row for row in report.slot_view.rows if row.path == "task/run_queue")
+    assert (queue.method, queue.value_ns) == ("unavailable", None)
+
+
 def test_without_the_number_of_its_cpus_no_closure_is_said() -> None:
     two = TwoHosts(STAGES, probe=False)
     for row in two.rows["processes"]:

@@ -39,12 +39,15 @@ WHERE e.host IS NOT NULL AND e.executor_id <> 'driver' AND EXISTS (SELECT 1 FROM
     AND coalesce(e.remove_wall_ns, w.end_wall_ns) > w.start_wall_ns)
 ORDER BY 1
 """
-# Lines of a host's clock that lie in the window.
+# Lines of a host's clock that lie in the window, as far as it has records there.
 _BOUND = """
 SELECT max(bound_ns), count(*) FILTER (bound_ns IS NULL) FROM (
-  SELECT bound_ns, from_mono_ns + offset_ns AS since,
-    lead(from_mono_ns + offset_ns) OVER (ORDER BY from_mono_ns) AS until
-  FROM host_clocks WHERE host = ?) l
+  SELECT c.bound_ns, c.from_mono_ns + c.offset_ns AS since,
+    lead(c.from_mono_ns + c.offset_ns) OVER own AS until
+  FROM host_clocks c JOIN hosts h USING (host) WHERE host = ?
+  WINDOW own AS (ORDER BY c.from_mono_ns)
+  QUALIFY c.from_mono_ns <= h.last_mono_ns
+    AND coalesce(lead(c.from_mono_ns) OVER own, h.first_mono_ns + 1) > h.first_mono_ns) l
 JOIN w ON l.since < w.end_mono_ns AND coalesce(l.until, w.end_mono_ns) >= w.start_mono_ns
 """
 

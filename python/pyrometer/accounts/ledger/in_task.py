@@ -183,6 +183,8 @@ def run_queue(found: Sums) -> Row:
         "probe: schedstat run delay of task threads; "
         "read from /proc on Linux 6.12 and later it may hold sleep",
     )
+    if found.sources.unwatched:
+        whole.source += f"; without that of tasks on {', '.join(found.sources.unwatched)}"
     return apportioned(whole, queue.low_ns, queue.high_ns, "readings")
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from pyrometer.accounts.cpu import pauses_of_tasks, unwatched_hosts
 from pyrometer.accounts.ledger.delays import (
     Paused,
     RunQueue,
@@ -216,13 +217,18 @@ def group_by(scope: Scope, by: By, only: Only, most: int) -> tuple[list[Group], 
 
 @dataclass(frozen=True)
 class Sources:
-    """What was recorded at all; a group of a run that has a source may still have none of it."""
+    """What was recorded at all; a group of a run that has a source may still have none of it.
+
+    ``unwatched`` names hosts whose task threads no probe read: of several hosts, what the probe
+    alone sees is then no part of all tasks' time, and what it counts is without these.
+    """
 
     spans: bool
     threads: bool
     pauses: bool
     off_cpu: bool
     states: bool
+    unwatched: tuple[str, ...] = ()
 
 
 @dataclass
@@ -287,12 +293,14 @@ def prepare(scope: Scope) -> Sources:
     # Another window of the same run redefines these tables.
     if kept is not None and scope.tables.scalar("SELECT name FROM l_window") == scope.window.name:
         return kept
+    unwatched, watched = unwatched_hosts(scope)
     found = Sources(
         spans=scope.has("spans") and scope.has_mono,
-        threads=scope.has("thread_counters") and scope.has_mono,
-        pauses=scope.has("gc_pauses") and scope.has_mono,
-        off_cpu=scope.has("off_cpu") and scope.has_mono,
-        states=has_states(scope),
+        threads=scope.has("thread_counters") and scope.has_mono and watched,
+        pauses=scope.has("gc_pauses") and scope.has_mono and pauses_of_tasks(scope),
+        off_cpu=scope.has("off_cpu") and scope.has_mono and not unwatched,
+        states=has_states(scope) and not unwatched,
+        unwatched=tuple(unwatched),
     )
     scope.tables.define("l_window", "SELECT ?::VARCHAR AS name", [scope.window.name])
     define_tasks(scope)

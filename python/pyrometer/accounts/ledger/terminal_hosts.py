@@ -28,18 +28,18 @@ def whose(hosts: Sequence[HostLedger]) -> str:
 
 def host_lines(hosts: Sequence[HostLedger], look: Look) -> Iterator[RenderableType]:
     """List hosts, a line each: how well its clock is known, and where its time went."""
-    columns = [("", "left"), ("clock", "right"), ("CPUs", "right"), ("CPU time", "right")]
-    columns += [("tasks", "right"), ("idle", "right"), ("closure", "right")]
-    columns += [("slots", "right"), ("idle", "right"), ("closure", "right")]
+    columns = [("", "left"), ("clock", "right"), ("CPUs", "right"), ("tasks", "right")]
+    columns += [("idle", "right"), ("closure", "right"), ("slots idle", "right")]
+    columns += [("closure", "right")]
     rows = [
         [
             safe(one.host, 60),
             _clock(one),
             units.MISSING if one.cpus_count is None else str(one.cpus_count),
-            "not observed" if not one.observed else units.duration(one.core_view.total_ns),
-            *_figures(one.core_view, ("task",), ("idle", "iowait")),
-            units.duration(one.slot_view.total_ns),
-            *_figures(one.slot_view, (), ("idle",)),
+            *(units.percent(share_of(one.core_view, of)) for of in (("task",), ("idle", "iowait"))),
+            _closure(one.core_view) if one.observed else "no probe",
+            units.percent(share_of(one.slot_view, ("idle",))),
+            _closure(one.slot_view),
         ]
         for one in hosts[:MOST_HOSTS]
     ]
@@ -48,10 +48,9 @@ def host_lines(hosts: Sequence[HostLedger], look: Look) -> Iterator[RenderableTy
         yield note(f"{MOST_HOSTS} of {len(hosts)} hosts; --json has all")
 
 
-def _figures(view: View, *columns: Sequence[str]) -> list[str]:
-    shares = [units.percent(share_of(view, paths)) for paths in columns if paths]
+def _closure(view: View) -> str:
     closure = view.closure_ratio
-    return [*shares, units.MISSING if closure is None else units.percent(closure, signed=True)]
+    return units.MISSING if closure is None else units.percent(closure, signed=True)
 
 
 def _clock(one: HostLedger) -> str:
