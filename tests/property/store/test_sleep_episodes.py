@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from tests.support.sleeps import MS, Part, Seen, observe
-from tests.support.tables import MONO0, PID
+from tests.support.tables import HOST, MONO0, PID, Rows, write_tables
 
 from pyrometer.store.extended_stacks import join_states
 from pyrometer.store.ingest import native
+from pyrometer.store.sql.host_views import HostRows
 from pyrometer.store.tables import Tables
 
 THREADS = 120
@@ -139,3 +141,42 @@ def test_long_sleeps_have_their_stack_and_class(world: tuple[Seen, Tables], tid:
     )
     told = [(0, "block_io"), (0, "lock"), (1, "block_io"), (1, "timed_sleep"), (2, "block_io")]
     assert classes == told
+
+
+def states(folder: Path, rows: Rows, host: str) -> list[tuple[object, ...]]:
+    tables = write_tables(folder, rows) / "tables"
+    join_states(tables, native())
+    with Tables(tables, HostRows.AS_RECORDED) as opened:
+        return opened.query(
+            "SELECT pid, tid, t_ns, weight, state, wait_class, java_stack, join_status,"
+            " task_attempt_id, role FROM samples WHERE event = 'state' AND host = ? ORDER BY ALL",
+            [host],
+        )
+
+
+def elsewhere(row: dict[str, Any]) -> dict[str, Any]:
+    """Give the row of a thread as it is on another host, with a clock that began later."""
+    times = {name: row[name] - 3000 * MS for name in row if name.endswith("_mono_ns")}
+    times |= {"t_ns": row["t_ns"] - 3000 * MS} if "t_ns" in row else {}
+    return {**row, **times} | ({"host": "west"} if "host" in row else {})
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_a_thread_of_the_same_number_on_another_host_changes_nothing(
+    tmp_path: Path, traced: bool
+) -> None:
+    here = observe(life(Random(1)), 1, batched=True, traced=traced).rows
+    there = observe(life(Random(2)), 2, batched=True, traced=traced).rows
+    west = {
+        table: [elsewhere(row) for row in rows]
+        for table, rows in there.items()
+        if table not in ("stacks", "frames")
+    }
+    dictionaries = {table: here[table] for table in ("stacks", "frames")}
+    both = {table: [*rows, *west.get(table, ())] for table, rows in here.items()}
+    alone = states(tmp_path / "here", here, HOST)
+    assert states(tmp_path / "both", both, HOST) == alone
+    assert len({status for *_, status, _, _ in alone}) > 1
+    assert states(tmp_path / "both2", both, "west") == states(
+        tmp_path / "there", {**west, **dictionaries}, "west"
+    )

@@ -15,6 +15,7 @@ from pyrometer.attribution.terminal import category_lines, operator_lines
 from pyrometer.core.units import percent
 from pyrometer.store import Run
 from pyrometer.store.python_samples import ingest_python
+from pyrometer.store.sql.host_views import HostRows
 from pyrometer.store.tables import Tables
 from pyrometer.summary.schema import Summary
 from pyrometer.summary.summary import summary
@@ -270,3 +271,29 @@ def test_what_cannot_be_read_or_placed_is_told(tmp_path: Path) -> None:
 def test_a_wrapper_between_python_and_the_jvm(tmp_path: Path) -> None:
     lines = [line.replace(f'"jvm": {PID}', '"jvm": 999') for line in worker(77, ROWS)]
     assert sum(placed(tmp_path, world(), lines).values()) == 105
+
+
+def test_workers_of_one_number_on_two_hosts_work_for_their_own_host(tmp_path: Path) -> None:
+    made = world()
+    # The second stage's task ran on another host, in a JVM of the same number.
+    for table in ("spans", "processes"):
+        for row in list(made.rows[table]):
+            if table == "processes":
+                made.add("processes", **{**row, "host": "west", "role": "executor"})
+            elif row["stage_id"] == 1:
+                row["host"] = "west"
+    folder = made.write(tmp_path)
+    files = []
+    for name, task, at in (("east", 0, 150), ("west", 1, 370)):
+        file = tmp_path / name / "python-worker-4242.ndjson"
+        file.parent.mkdir()
+        file.write_text("\n".join(worker(777, [(at, 40, 0, task)])) + "\n")
+        files.append(file)
+    told = json.loads(ingest_python(files, folder / "tables", [HOST, "west"]))
+    assert told["doubts"] == []
+    with Tables(folder / "tables", HostRows.AS_RECORDED) as tables:
+        rows = tables.query(
+            "SELECT host, pid, stage_id, sum(weight)::BIGINT FROM samples WHERE source = 'python'"
+            " AND event = 'cpu' AND role = 'python' GROUP BY ALL ORDER BY host"
+        )
+    assert rows == [(HOST, 777, 0, 40 * MS), ("west", 777, 1, 40 * MS)]
