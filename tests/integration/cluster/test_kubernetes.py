@@ -25,6 +25,8 @@ from pyrometer.store.chunks import join_chunks
 from pyrometer.workloads.spark import find_spark
 
 ROOT = Path(__file__).parents[3]
+KEPT = ["--conf", "spark.kubernetes.executor.deleteOnTermination=false"]
+"""Pods of executors stay when these have ended, and their files with them."""
 NODES = ["itkube-2", "itkube-3"]
 SETS = f"/apis/apps/v1/namespaces/{NAMESPACE}/daemonsets"
 
@@ -204,14 +206,24 @@ def test_a_run_names_executors_whose_files_stayed_in_their_pods(
     cluster: Kubernetes, tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
-    said = Submission(cluster, "client", before=recording(run)).ended()
+    job = Submission(cluster, "client", before=recording(run), options=KEPT)
+    said = job.ended()
     assert said.total == kube.TOTAL
     doubts = json.dumps(kube.shown(run)["doubts"])
     assert "2 executor(s) could not write to the raw folder" in doubts
     assert "no probe saw 2 of 2 executors that ran tasks" in doubts
     for name in said.executors:
-        # Where a container is, its host calls itself as its pod.
-        assert name in doubts
+        # A container takes the name of its pod for that of its host.
+        assert f": {name}:/tmp/pyrometer-" in doubts
+    for pod in job.pods("executor"):
+        name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
+        (host,) = (one for one in cluster.network.hosts if one.name == pod["spec"]["nodeName"])
+        files = host.path(f"/var/tmp/kubelet/pods/{uid}/containers/spark-kubernetes-executor/files")
+        (kept,) = files.glob("tmp/pyrometer-*/plugin-executor-*.ndjson")
+        records = [json.loads(line) for line in kept.read_text().splitlines()]
+        assert {one["host"] for one in records if one["k"] == "process"} == {name}
+        assert any(one["k"] == "task" for one in records)
+        delete(cluster, f"{kube.PODS}/{name}")
 
 
 def test_a_run_of_a_driver_on_the_cluster_says_that_it_saw_none(
@@ -235,12 +247,7 @@ def test_a_pod_that_is_deleted_is_replaced(bed: Kubernetes) -> None:
 
 
 def test_how_a_killed_executor_ended_is_told(bed: Kubernetes) -> None:
-    job = Submission(
-        bed,
-        "client",
-        0.5,
-        options=["--conf", "spark.kubernetes.executor.deleteOnTermination=false"],
-    )
+    job = Submission(bed, "client", 0.5, options=KEPT)
     job.begun()
     killed = [
         h for h in bed.network.hosts[1:] if h.kill(rf"^\S*java .*--podName {job.name}-exec-2$")
