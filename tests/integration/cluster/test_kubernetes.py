@@ -28,6 +28,7 @@ ROOT = Path(__file__).parents[3]
 KEPT = ["--conf", "spark.kubernetes.executor.deleteOnTermination=false"]
 """Pods of executors stay when these have ended, and their files with them."""
 NODES = ["itkube-2", "itkube-3"]
+KUBELET = r"-m tests\.cluster\.kube\.kubelet /"
 SETS = f"/apis/apps/v1/namespaces/{NAMESPACE}/daemonsets"
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -271,7 +272,7 @@ def test_pods_outlive_who_looks_after_them(bed: Kubernetes, killed: str) -> None
     before = {one["metadata"]["name"]: one["metadata"]["uid"] for one in job.pods("executor")}
     if killed == "kubelet":
         nodes = bed.network.hosts[1:]
-        assert all(host.kill(r"-m tests\.cluster\.kube\.kubelet /") for host in nodes)
+        assert all(host.kill(KUBELET) for host in nodes)
         for host in nodes:
             bed.start_kubelet(host)
     else:
@@ -286,6 +287,14 @@ def test_pods_outlive_who_looks_after_them(bed: Kubernetes, killed: str) -> None
     (driver,) = job.pods("driver")
     assert exit_code(driver) == 0
     delete(bed, f"{kube.PODS}/{job.name}-driver")
+
+
+def test_a_node_whose_kubelet_says_nothing_takes_no_pods(bed: Kubernetes) -> None:
+    host = bed.network.hosts[1]
+    assert host.kill(KUBELET)
+    wait_until(lambda: manager.ready_nodes(bed.api()) == {NODES[1]}, "it is not ready")
+    bed.start_kubelet(host)
+    wait_until(lambda: manager.ready_nodes(bed.api()) == set(NODES), "it is ready again")
 
 
 def test_an_image_that_is_none_is_said_to_be_none(bed: Kubernetes) -> None:
