@@ -173,6 +173,11 @@ class Facts:
     def _sums(self) -> StageSums:
         return StageSums(self.tasks.columns, self._first)
 
+    def spent_ns(self, name: str) -> dict[int, Floats]:
+        """Give a time within each task, at most all of it, by number of the stage; null is none."""
+        whole = np.minimum(np.nan_to_num(self.tasks[name]), self.tasks.duration_ns)
+        return {stage.number: whole[self.place_of(stage.number)] for stage in self.stages}
+
     @cached_property
     def ledger(self) -> dict[int, dict[str, float]]:
         """Rows of the ledger's slot view by number of the stage: path to nanoseconds."""

@@ -179,6 +179,13 @@ def _text(nodes: Iterable[PlanNode]) -> tuple[str, ...] | None:
 
 def rounds_of(facts: Facts) -> list[Round]:
     """Give the queries, and jobs without one, of the window, in order of time."""
+    known: list[Round] | None = facts.kept.get("rounds")
+    if known is None:
+        known = facts.kept["rounds"] = _rounds(facts)
+    return known
+
+
+def _rounds(facts: Facts) -> list[Round]:
     plans: dict[int, list[PlanNode]] = {}
     if facts.measured is not None and facts.has("plan_nodes"):
         texts: dict[str | None, str | None] = {}  # each is held once

@@ -150,16 +150,20 @@ def _seen(node: Node, below: list[_Seen | None], numbers: dict[object, int]) -> 
         name = _input(node, text)
         kind = _number(numbers, (name,))
         return _Seen(kind, frozenset([name]), False, {}, kind)
-    made = {name: said for one in under for name, said in one.made.items()}
+    made, inputs = under[0].made, under[0].inputs
+    if len(under) > 1:
+        made = {name: said for one in under for name, said in one.made.items()}
+        inputs = frozenset().union(*(one.inputs for one in under))
     if node.name == "Project":
-        made |= _aliases(text)
-    inputs = frozenset().union(*(one.inputs for one in under))
+        made = made | _aliases(text)
     works = _WORKS.match(node.name) is not None or any(one.works for one in under)
     is_reused = all(one.is_reused for one in under)
     words = None if PASSES.match(node.name) else _words(node.name, text)
     if words is None and len(under) == 1:
         return _Seen(under[0].kind, inputs, works, made, under[0].unsorted, is_reused)
-    said = _MADE.sub(lambda found: made.get(found[0], found[0]), words or node.name)
+    said = words or node.name
+    if made:
+        said = _MADE.sub(lambda found: made.get(found[0], found[0]), said)
     groups = "Aggregate" in node.name
     kind = _number(numbers, (said, *(one.unsorted if groups else one.kind for one in under)))
     unsorted = under[0].unsorted if _LOCAL_SORT.match(text) else kind

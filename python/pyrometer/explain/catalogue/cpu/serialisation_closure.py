@@ -56,9 +56,9 @@ WITHOUT_PAUSES = (
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
     medians: dict[int, float] = {}
-    own = {stage.number: _without_pauses(facts.tasks_of(stage.number)) for stage in facts.stages}
+    own = _without_pauses(facts.tasks)
     for stage in facts.stages:
-        times = own[stage.number]
+        times = own[facts.place_of(stage.number)]
         times = times[np.isfinite(times)]
         # Where no slot runs a second task of the stage, all of them are first ones.
         if times.size > facts.slots:
@@ -71,7 +71,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         more = median - least
         if more <= 0:
             continue
-        found.append((number, median, np.minimum(np.nan_to_num(own[number]), more)))
+        times = np.nan_to_num(own[facts.place_of(number)])
+        found.append((number, median, np.minimum(times, more)))
     found.sort(key=lambda one: -float(one[2].sum()))
     for number, median, lost in found[:MOST]:
         yield _suspect(facts, facts.stages[number], median, least, lost)

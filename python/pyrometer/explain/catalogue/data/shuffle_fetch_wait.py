@@ -27,8 +27,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from pyrometer.core import units
 from pyrometer.explain.change import Less
 from pyrometer.explain.facts import Facts, exactly
@@ -46,11 +44,7 @@ MOST = 5
 def _suspects(facts: Facts) -> Iterator[Suspect]:
     if facts.tasks.total("shuffle_fetch_wait_time_ns") <= 0:
         return
-    waits = {
-        stage.number: np.minimum(np.nan_to_num(own["shuffle_fetch_wait_time_ns"]), own.duration_ns)
-        for stage in facts.stages
-        for own in (facts.tasks_of(stage.number),)
-    }
+    waits = facts.spent_ns("shuffle_fetch_wait_time_ns")
     largest = sorted(waits, key=lambda number: -float(waits[number].sum()))[:MOST]
     size = facts.setting("spark.reducer.maxSizeInFlight", "48m") or "48m"
     for number in largest:

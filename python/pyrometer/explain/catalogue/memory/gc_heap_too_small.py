@@ -120,11 +120,7 @@ def _without_a_log(use: HeapUse | None) -> tuple[float, float]:
 
 def _pauses(facts: Facts, live: float | None) -> dict[int, Floats]:
     """Give the pauses that tasks met and that are the heap's, by number of the stage."""
-    lost = {
-        stage.number: np.minimum(np.nan_to_num(own["jvm_gc_time_ns"]), own.duration_ns)
-        for stage in facts.stages
-        for own in (facts.tasks_of(stage.number),)
-    }
+    lost = facts.spent_ns("jvm_gc_time_ns")
     if fits(facts, GROWTH):
         if not facts.has("spans") or (live or 0.0) < MARKS_FROM:
             return {}

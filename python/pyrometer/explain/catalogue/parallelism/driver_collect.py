@@ -152,11 +152,7 @@ def _given_back(facts: Facts, mine: Sequence[Result]) -> list[tuple[Change, Fixe
     """
     known = {plan.sql.sql_id: plan for plan in plans(facts)}
     jobs = {job.stage.number: job for job in jobs_of(facts) if job.stage is not None}
-    given: dict[int, list[tuple[Plan, Node]]] = defaultdict(list)
-    for plan in known.values():
-        for node in plan.sql.nodes:
-            if _GIVEN.match(node.name) and (rows := metric(node, "number of output rows")):
-                given[rows].append((plan, node))
+    given = _given(facts)
     found = []
     for one in mine:
         job = jobs.get(one.stage.number)
@@ -176,6 +172,18 @@ def _given_back(facts: Facts, mine: Sequence[Result]) -> list[tuple[Change, Fixe
                 slots = max(1, slots_at(facts, facts.stages[number]))
                 found.append((*joined(tasks, number, wanted, slots), tasks.count - wanted))
     return found
+
+
+def _given(facts: Facts) -> dict[int, list[tuple[Plan, Node]]]:
+    """Give the nodes that read rows from the program, by their number of rows."""
+    given: dict[int, list[tuple[Plan, Node]]] | None = facts.kept.get("given")
+    if given is None:
+        given = facts.kept["given"] = defaultdict(list)
+        for plan in plans(facts):
+            for node in plan.sql.nodes:
+                if _GIVEN.match(node.name) and (rows := metric(node, "number of output rows")):
+                    given[rows].append((plan, node))
+    return given
 
 
 def _sent_on(facts: Facts) -> set[int]:
