@@ -1,20 +1,21 @@
-r"""Time and memory of `explain` for very many tasks and very many queries.
+r"""Time and memory of `explain`, from nothing and with the summary kept, beside another checkout.
 
 ::
 
     python -m benchmarks.eventlog.record_tpch /tmp/tpch
-    python -m benchmarks.explain /tmp/tpch/local-… --beside OTHER_CHECKOUT --blocks 5 -o out.json
+    python -m benchmarks.eventlog.widen /tmp/tpch/local-… 100000 /tmp/tasks.log
+    python -m benchmarks.eventlog.multiply /tmp/tpch/local-… 60 /tmp/queries.log
+    python -m benchmarks.explain /tmp/tasks.log /tmp/queries.log --beside OTHER_CHECKOUT -o out.json
 
-Of one small log two large ones are made: each task becomes a hundred, up to `--tasks`; and all of
-it is repeated, `--times`. Their findings are computed from the tables alone, and with the summary
-kept beside them; with ``--beside``, in alternating blocks with another checkout that has its native
-core. Every arm is a fresh process with its own peak of memory, and has its own copy of the tables.
+The tables of each log are made first: that is `ingest`, which `benchmarks.analysis` times. Findings
+are computed from them in alternating blocks with the other checkout, which needs a native core of
+its own; from the tables alone, and with the summary that `show` keeps beside them. Every arm is a
+fresh process with its own peak of memory, and has its own copy of the tables.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import sys
 import tempfile
@@ -25,15 +26,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.eventlog.multiply import multiply
-from benchmarks.eventlog.widen import widen
 from benchmarks.execute import Arm
 from benchmarks.harness import Plan, alternate, replace, table
 from benchmarks.stacks import MIB, VALUES, arm
 from pyrometer.core.units import digits
 
-TASKS = 100_000
-TIMES = 60
 STATES = {"from nothing": (".summary-*", ".findings-*"), "summary kept": (".findings-*",)}
 """What is deleted before each run."""
 _EXPLAIN = (
@@ -86,6 +83,9 @@ def lines(result: dict[str, Any]) -> list[str]:
             one for one in result["samples"]
             if one["arm"] == name and one["exit_code"] == 0 and one["block"] >= 0
         ]  # fmt: skip
+        if not samples:
+            found.append(f"{result['name']}, {name}: every run failed")
+            continue
         for unit, values in {
             "s": [one["wall_ns"] / 1e9 for one in samples],
             "MiB": [one["metrics"]["peak_bytes"] / MIB for one in samples],
@@ -105,30 +105,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("log", type=Path, help="a small log whose tasks all succeeded")
+    parser.add_argument("logs", type=Path, nargs="+", metavar="LOG", help="event logs")
     parser.add_argument("--beside", type=Path, required=True, help="a checkout to compare with")
-    parser.add_argument("--tasks", type=int, default=TASKS)
-    parser.add_argument("--times", type=int, default=TIMES)
     parser.add_argument("--blocks", type=int, default=5)
     parser.add_argument("--seed", type=int, default=time.time_ns() % 100_000)
     parser.add_argument("-o", "--output", type=Path)
     given = parser.parse_args(arguments)
-    here = Path(__file__).parents[1]
-    checkouts = {"beside": given.beside.resolve(), "now": here}
+    checkouts = {"beside": given.beside.resolve(), "now": Path(__file__).parents[1]}
     results = []
-    with tempfile.TemporaryDirectory(prefix="pyrometer-bench-") as name:
-        folder = Path(name)
-        for kind in ("tasks", "queries"):
-            source = folder / f"{kind}.log"
-            with source.open("wb") as out:
-                if kind == "tasks":
-                    widen(given.log, given.tasks, out)
-                else:
-                    multiply(given.log, given.times, out)
-            print(f"{kind}: {source.stat().st_size / MIB:.0f} MiB", file=sys.stderr)
-            ingest_eventlogs([source], folder / kind)
-            os.unlink(source)
-            results += compare(folder / kind, checkouts, given)
+    with tempfile.TemporaryDirectory(prefix="pyrometer-bench-") as folder:
+        for log in given.logs:
+            run = Path(folder) / log.stem
+            ingest_eventlogs([log], run)
+            results += compare(run, checkouts, given)
             if given.output:
                 replace(given.output, {"comparisons": results})
     failed = [s for result in results for s in result["samples"] if s["exit_code"] != 0]
