@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from pyrometer.accounts.window import facts as run_facts
 from pyrometer.accounts.window import open_scope
@@ -12,7 +13,7 @@ from pyrometer.core.estimate import Estimate
 from pyrometer.explain.every_rule import every_rule
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.judge import Judged, add_up, together, weigh
-from pyrometer.explain.noise import noise_of
+from pyrometer.explain.noise import Redrawn, has_iterations, noise_of
 from pyrometer.explain.repeated import once
 from pyrometer.explain.rule import Remark, Rule, Suspect
 from pyrometer.explain.schema import (
@@ -102,12 +103,17 @@ def explained(
             for rule in asked
         ]  # fmt: skip
         return result
-    suspects, remarks, result.unjudged = ask(facts, asked)
+    redrawn = Redrawn(what_if)
+    with ThreadPoolExecutor(1) as ahead:
+        # Schedules that are wanted anyway, and read no tables: rules leave other CPUs idle.
+        ahead.submit(lambda: has_iterations(facts) or redrawn.by_stage)
+        ahead.submit(lambda: what_if.replicates)
+        suspects, remarks, result.unjudged = ask(facts, asked)
     result.notes = [_note(facts, rule, remark, muted or {}) for rule, remark in remarks]
     if len(scope.window.iterations) > 1:
         suspects = once(suspects)
     records = records or {}
-    result.noise = noise_of(facts)
+    result.noise = noise_of(facts, redrawn)
     result.noise_ratio = result.noise.ratio
     leading, result.hidden_count = weigh(
         what_if,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from statistics import fmean
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pyrometer.explain.change import State
 from pyrometer.explain.facts import Facts
@@ -26,8 +26,75 @@ FEWEST_TASKS = 10
 """Of fewer, drawn again, the differences would be those of their work."""
 
 
-def noise_of(facts: Facts, seed: int = 0) -> Noise:
+class Redrawn:
+    """Schedules of a run whose tasks' times are drawn again.
+
+    In two ways, each of which says too much somewhere: by their stage, which takes skew for noise,
+    and by the spread of like work, which explodes where nothing tells how much work a task had.
+    The smaller one counts.
+
+    Parameters
+    ----------
+    what_if : WhatIf
+        The run.
+    """
+
+    def __init__(self, what_if: WhatIf, seed: int = 0) -> None:
+        self._what_if, self._random = what_if, np.random.default_rng(seed)
+        measured = what_if.calibrated.measured
+        stages = [one for one in measured.stages if one.tasks_count >= FEWEST_TASKS]
+        self._numbers = [one.number for one in stages]
+        self._counts = np.array([one.tasks_count for one in stages], dtype=np.intp)
+        first = np.array(measured.first_tasks, dtype=np.intp)[self._numbers]
+        # Of these stages' tasks: the place of the first of their stage among all, and their own.
+        self._firsts = np.repeat(first, self._counts)
+        before = np.repeat(np.cumsum(self._counts) - self._counts, self._counts)
+        self._places = self._firsts + np.arange(self._firsts.size) - before
+
+    @cached_property
+    def by_stage(self) -> float:
+        """Half the range, relative to the mean, with times of other tasks of the stage."""
+        sizes = np.repeat(self._counts, self._counts)
+
+        def of_stage(tasks: Floats) -> Floats:
+            found: Floats = tasks[self._firsts + self._random.integers(0, sizes)]
+            return found
+
+        return self._half_range(of_stage)
+
+    def ratio(self, facts: Facts) -> float:
+        """Give the smaller of both, as far as it is above `ALONE`."""
+        if self.by_stage <= ALONE:
+            return self.by_stage
+        sigmas = np.repeat([_spread(facts, number) for number in self._numbers], self._counts)
+
+        def drawn(tasks: Floats) -> Floats:
+            normal = self._random.standard_normal(self._places.size)
+            found: Floats = tasks[self._places] * np.exp(sigmas * normal)
+            return found
+
+        return min(self.by_stage, self._half_range(drawn))
+
+    def _half_range(self, draw: Callable[[Floats], Floats]) -> float:
+        def redrawn() -> Iterator[State]:
+            for _ in range(REPLICATES):
+                state = self._what_if.state([])
+                state.duration_ns[self._places] = draw(state.duration_ns)
+                yield state
+
+        found = self._what_if.of_states(redrawn())
+        middle = fmean(found)
+        half = (max(found) - min(found)) / 2 / middle if middle > 0 else math.inf
+        return half if math.isfinite(half) else 0.0
+
+
+def noise_of(facts: Facts, redrawn: Redrawn | None = None) -> Noise:
     """Judge by the iterations of the window, or else by the tasks of its stages.
+
+    Parameters
+    ----------
+    redrawn : Redrawn, optional
+        What may have been scheduled already.
 
     Returns
     -------
@@ -35,77 +102,37 @@ def noise_of(facts: Facts, seed: int = 0) -> Noise:
         Half the 95 % interval of the mean iteration, or half the range of 19 schedules whose tasks
         differ again as much as those of like work did; at least `LEAST`.
     """
-    window = set(facts.scope.window.iterations)
-    times = [
-        one.elapsed_ns / 1e9
-        for one in facts.summary.iterations
-        if one.iteration in window and one.elapsed_ns and one.status == "success"
-    ]
-    if len(times) >= FEWEST_ITERATIONS:
+    if has_iterations(facts):
         from pyrometer.statistics.two import mean_of  # it loads scipy
 
-        mean = mean_of(times)
+        mean = mean_of(times := _times(facts))
         if mean.low is not None and mean.high is not None and mean.value:
             ratio = (mean.high - mean.low) / 2 / mean.value
             return Noise(
                 ratio=max(LEAST, ratio), method=f"{len(times)} iterations, 95 % of their mean"
             )
     if facts.what_if is not None:
+        redrawn = redrawn or Redrawn(facts.what_if)
         return Noise(
-            ratio=max(ALONE, _redrawn(facts, facts.what_if, seed)),
+            ratio=max(ALONE, redrawn.ratio(facts)),
             method="one run alone: what repeated runs differ by on a small machine, or its tasks'"
             " times drawn again 19 times, if that is more",
         )
     return Noise(ratio=ALONE, method="not known: nothing in this run shows it")
 
 
-def _redrawn(facts: Facts, what_if: WhatIf, seed: int) -> float:
-    """Half the range of schedules whose tasks are drawn again, relative to their mean.
-
-    In two ways, each of which says too much somewhere: by their stage, which takes skew for noise,
-    and by the spread of like work, which explodes where nothing tells how much work a task had.
-    The smaller one counts.
-    """
-    random = np.random.default_rng(seed)
-    measured = what_if.calibrated.measured
-    numbers = [one.number for one in measured.stages if one.tasks_count >= FEWEST_TASKS]
-    first = np.array(measured.first_tasks, dtype=np.intp)
-    counts = np.array([measured.stages[number].tasks_count for number in numbers], dtype=np.intp)
-    # Of these stages' tasks: their places, and that of the first of their stage, among all.
-    firsts = np.repeat(first[numbers], counts)
-    before = np.repeat(np.cumsum(counts) - counts, counts)
-    places = firsts + np.arange(firsts.size) - before
-    sizes = np.repeat(counts, counts)
-
-    def of_stage(tasks: Floats) -> Floats:
-        found: Floats = tasks[firsts + random.integers(0, sizes)]
-        return found
-
-    by_stage = _half_range(what_if, places, of_stage)
-    if by_stage <= ALONE:
-        return by_stage
-    sigmas = np.repeat([_spread(facts, number) for number in numbers], counts)
-
-    def drawn(tasks: Floats) -> Floats:
-        found: Floats = tasks[places] * np.exp(sigmas * random.standard_normal(places.size))
-        return found
-
-    return min(by_stage, _half_range(what_if, places, drawn))
+def has_iterations(facts: Facts) -> bool:
+    """Whether the window has iterations enough to judge by."""
+    return len(_times(facts)) >= FEWEST_ITERATIONS
 
 
-def _half_range(
-    what_if: WhatIf, places: NDArray[np.intp], draw: Callable[[Floats], Floats]
-) -> float:
-    def redrawn() -> Iterator[State]:
-        for _ in range(REPLICATES):
-            state = what_if.state([])
-            state.duration_ns[places] = draw(state.duration_ns)
-            yield state
-
-    found = what_if.of_states(redrawn())
-    middle = fmean(found)
-    half = (max(found) - min(found)) / 2 / middle if middle > 0 else math.inf
-    return half if math.isfinite(half) else 0.0
+def _times(facts: Facts) -> list[float]:
+    window = set(facts.scope.window.iterations)
+    return [
+        one.elapsed_ns / 1e9
+        for one in facts.summary.iterations
+        if one.iteration in window and one.elapsed_ns and one.status == "success"
+    ]
 
 
 def _spread(facts: Facts, number: int) -> float:

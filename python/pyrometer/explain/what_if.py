@@ -253,7 +253,7 @@ class WhatIf:
         if drawn is None:
             error = max(abs(self.calibrated.error_ratio), LEAST_ERROR) * abs(value)
             return error, error
-        without = self._replicates
+        without = self.replicates
         plan = self.calibrated.plan
         if plan.tasks.duration_ns.size + len(plan.counts) > MOST_REPLICATED:
             error = (max(without) - min(without)) / 2 / max(min(without), 1.0) * abs(value)
@@ -263,7 +263,8 @@ class WhatIf:
         return max(0.0, value - min(ratios)), max(0.0, max(ratios) - value)
 
     @cached_property
-    def _replicates(self) -> list[float]:
+    def replicates(self) -> list[float]:
+        """Elapsed times of the run as it was, with the errors of each replicate."""
         return [] if self._drawn is None else self._replicated(self.state([]), self._drawn)
 
     def _replicated(self, state: State, drawn: Floats) -> list[float]:
