@@ -144,6 +144,11 @@ class Facts:
         """All task attempts that the simulator knows, in its order."""
         return task_columns(self.tables, self.measured)
 
+    def let_tasks_go(self) -> None:
+        """Forget the columns of `tasks`: who asks again has them read again."""
+        for name in ("tasks", "_sums"):
+            self.__dict__.pop(name, None)
+
     def more_of_tasks(self, columns: str) -> dict[str, Any]:
         """Give further columns of `tasks`, in the same order: aggregates over rows of an attempt.
 

@@ -114,6 +114,7 @@ def explained(
         suspects = once(suspects)
     records = records or {}
     result.noise = noise_of(facts, redrawn)
+    facts.let_tasks_go()
     result.noise_ratio = result.noise.ratio
     leading, result.hidden_count = weigh(
         what_if,
