@@ -13,8 +13,10 @@ from pyrometer.experiments.folder import is_experiment, read_plan
 from pyrometer.experiments.journal import read_journal
 from pyrometer.explain.kept import findings_of
 from pyrometer.explain.schema import Findings
+from pyrometer.store import Run
 from pyrometer.tune.judge.before import of_findings
 from pyrometer.tune.place import is_tuning
+from pyrometer.tune.space.job import Job, job_of
 from pyrometer.tune.trials.folder import KINDS, Earlier, Prior, read_tuning
 from pyrometer.tune.trials.replay import history_of
 
@@ -52,6 +54,14 @@ def known_from(
             "pyrometer ls lists runs and experiments",
         )
     return _priors(found, str(path)), []
+
+
+def job_from_run(path: Path) -> Job | None:
+    """Read what a run says of its job, for the bounds of a space; of anything else, nothing."""
+    if not path.is_dir() or is_tuning(path) or is_experiment(path):
+        return None
+    with Run.open(path) as run:
+        return job_of(run.tables)
 
 
 def _read_findings(path: Path) -> Findings:

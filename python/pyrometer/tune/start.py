@@ -26,6 +26,7 @@ from pyrometer.trial.trial import Trial
 from pyrometer.tune.engine import check_engine
 from pyrometer.tune.space.declared import spaces
 from pyrometer.tune.space.file import read_space
+from pyrometer.tune.space.job import Job
 from pyrometer.tune.space.named import named_space
 from pyrometer.tune.space.space import Space
 from pyrometer.tune.trials.budget import parse_budget
@@ -50,6 +51,8 @@ class Wanted:
         By name, or a file; ``None`` for a command.
     space : str
         A named space, several joined by ``+``, or a file.
+    job : Job or None
+        What an earlier run of the job says of it.
     """
 
     workload: str | None
@@ -72,6 +75,7 @@ class Wanted:
     priors: tuple[Prior, ...] = ()
     earlier: tuple[Earlier, ...] = ()
     sources: tuple[str, ...] = ()
+    job: Job | None = None
 
 
 @dataclass(frozen=True)
@@ -119,7 +123,7 @@ def started(wanted: Wanted, root: Path) -> Start:
         declared = factors_of_workload(workload)
         once = is_workload_command(workload)
     parse_treatment([f"{k}={v}" for k, v in wanted.shared.items()], declared)
-    space = space_of(wanted.space, dict(wanted.shared), declared, _refused(wanted))
+    space = space_of(wanted.space, dict(wanted.shared), declared, _refused(wanted), wanted.job)
     tuning = Tuning(
         name=name,
         workload=workload,
@@ -159,25 +163,42 @@ def space_of(
     now: Mapping[str, str],
     declared: Mapping[str, Sequence[str]],
     refused: Mapping[str, str],
+    job: Job | None = None,
 ) -> Space:
     """Read the space that is asked for, bounded for this machine.
+
+    Parameters
+    ----------
+    asked : str
+        Named spaces, joined by ``+``, or a file.
+    now : mapping of str to str
+        Levels that all trials share.
+    job : Job, optional
+        What a run of the job says of it.
 
     Raises
     ------
     UsageError
         If there is neither a space nor a file of that name, or nothing to vary is left.
     """
-    facts = host_facts()
+    facts = {**host_facts(), **(job.facts if job else {})}
+    now = {**(job.now if job else {}), **now}
+    version = job.spark_version if job else None
     names = [one.strip() for one in asked.split("+")]
-    by_file = asked.endswith((".yaml", ".yml")) or os.path.isfile(asked)
-    if by_file:
-        found = read_space(Path(asked), facts, now=now, declared=declared, refused=refused)
+    bounds: dict[str, Any] = {
+        "now": now,
+        "declared": declared,
+        "refused": refused,
+        "spark_version": version,
+    }
+    if asked.endswith((".yaml", ".yml")) or os.path.isfile(asked):
+        found = read_space(Path(asked), facts, **bounds)
     else:
         for one in names:
             if one not in spaces():
                 remedy = did_you_mean(one, spaces()) or f"one of: {', '.join(spaces())}"
                 raise UsageError(f"--space {asked}: there is no space and no file {one!r}", remedy)
-        found = named_space(names, facts, now=now, declared=declared, refused=refused)
+        found = named_space(names, facts, **bounds)
     if not found.knobs:
         why = "; ".join(f"{factor}: {reason}" for factor, reason in found.left_out.items())
         raise UsageError(f"--space {asked} has nothing that can be varied here: {why}")

@@ -1,6 +1,7 @@
 // A tuning: what was found and confirmed, its trials, what matters, and why the winner is faster.
 import { confirmation } from "../tune/confirmation.js";
 import { factors } from "../tune/factors.js";
+import { fronts } from "../tune/front.js";
 import { head } from "../tune/head.js";
 import { influence } from "../tune/influence.js";
 import { parallel } from "../tune/parallel.js";
@@ -9,7 +10,7 @@ import { trials } from "../tune/trials.js";
 import { before, discarded, why } from "../tune/words.js";
 import { doubts, figures, verdict } from "../ui/summary.js";
 
-const NAVIGATION = [["verdict", "Summary"], ["doubts", "Doubts"], ["before", "Before any trial"], ["confirmation", "Confirmation"], ["why", "Why"], ["trace", "Trace"], ["parallel", "Configurations"], ["influence", "What matters"], ["factors", "Factors"], ["trials", "Trials"], ["discarded", "Discarded"]];
+const NAVIGATION = [["verdict", "Summary"], ["doubts", "Doubts"], ["before", "Before any trial"], ["confirmation", "Confirmation"], ["why", "Why"], ["trace", "Trace"], ["parallel", "Configurations"], ["influence", "What matters"], ["factors", "Factors"], ["fronts", "Fronts"], ["trials", "Trials"], ["discarded", "Discarded"]];
 
 export const tuningPage = {
   navigation: () => NAVIGATION,
@@ -28,6 +29,7 @@ export const tuningPage = {
       ["Configurations", () => parallel(report, list.open)],
       ["What matters", () => influence(report)],
       ["Factors", () => factors(report, list.open)],
+      ["Fronts", () => fronts(report)],
       ["Trials", () => list.node],
       ["Discarded", () => discarded(report)],
     ];

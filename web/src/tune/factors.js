@@ -16,12 +16,12 @@ export function factors(report, open) {
   const knobs = shownKnobs(report);
   if (!knobs.length || !list.length) return section("factors", "Factors", text, missing("No trial has varied a factor yet."));
   const curves = new Map((report.dependence ?? []).map((one) => [one.factor, one]));
-  return section("factors", "Factors", text, !curves.size && el("p", { class: "aside" }, report.dependence_reason && `No line: ${report.dependence_reason}.`),
+  return section("factors", "Factors", text, !curves.size && el("p", { class: "aside" }, `No line: ${report.influence_reason}.`),
     el("div", { class: "multiples" }, knobs.map((knob) => one(report, knob, list, curves.get(knob.factor), open))));
 }
 
 function one(report, knob, list, curve, open) {
-  const points = curve?.points ?? [];
+  const points = beliefs(report, curve);
   const [low, high] = extent(list.map(({ value }) => value), points.flatMap((point) => [point.value.low, point.value.high]));
   const y = linear(low, high, HEIGHT - 30, 10);
   const x = scale(knob, [...list.map(({ configuration }) => configuration[knob.factor]), ...points.map(({ level }) => level)], LEFT + 10, WIDTH - 20);
@@ -32,6 +32,14 @@ function one(report, knob, list, curve, open) {
       x.ticks.map(([level, left], at) => words(left, HEIGHT - 12, level, "tick", at && at === x.ticks.length - 1 ? "end" : "middle")),
       band(points, x, y), curveOf(points, x, y),
       reach(list.map((trial, at) => ({ node: mark(trial, x.at(trial.configuration[knob.factor]) + spread(at), y(trial.value)), label: `Trial ${trial.trial}: ${trial.configuration[knob.factor] ?? "default"}, ${shown(report, trial.value)}`, tip: () => tip(report, trial), open: () => open(trial) })))));
+}
+
+// What is believed at each level, in values of the objective: changes are from the default's.
+function beliefs(report, curve) {
+  const base = report.baseline?.value;
+  if (gone(base)) return [];
+  const of = (one) => (gone(one) ? null : base * (1 + one));
+  return (curve?.points ?? []).map(({ level, change }) => ({ level: level ?? undefined, value: { value: of(change.value), low: of(change.low), high: of(change.high) } }));
 }
 
 function curveOf(points, x, y) {

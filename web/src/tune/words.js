@@ -31,11 +31,12 @@ export function discarded(report) {
 export function why(report, runs) {
   const text = "Runs of the confirmation compared: where the time of an iteration went, winner less baseline, by cause along the critical path. The causes add up to the change.";
   const found = report.why;
-  if (!found || found.reason) return section("why", "Why it is faster", text, missing(found ? `Not known: ${found.reason}.` : "Nothing was confirmed."));
+  const title = report.confirmation?.verdict.outcome === "confirmed" ? "Why it is faster" : "Where the times differ";
+  if (!found || found.reason) return section("why", title, text, missing(found ? `Not known: ${found.reason}.` : "Nothing was confirmed."));
   const rows = found.causes.slice(0, MOST_CAUSES).map((one) => ({ name: one.what, estimate: { value: one.seconds, low: one.low, high: one.high, n: null }, remark: "", pairs: [["share of the change", gone(one.share) ? null : percent(one.share)], ["what happened", one.sentence], ["95 %", range(one, signed)]] }));
-  return section("why", "Why it is faster", text,
+  return section("why", title, text,
     el("p", { class: "summary" }, `An iteration took ${seconds(found.a_s)}, and takes ${seconds(found.b_s)}.`), found.answer.map((sentence) => el("p", null, bdi(sentence))),
-    rows.length ? intervalPlot("Why it is faster", "Seconds by cause, winner less baseline.", rows, { show: signed, from: 0, bars: true }) : null,
+    rows.length ? intervalPlot(title, "Seconds by cause, winner less baseline.", rows, { show: signed, from: 0, bars: true }) : null,
     found.cannot_tell.length > 0 && el("p", { class: "aside" }, found.cannot_tell.join("; ")),
     el("p", { class: "note" }, "Compared: ", places(found.baseline_runs, runs), " with ", places(found.winner_runs, runs)));
 }

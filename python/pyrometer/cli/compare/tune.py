@@ -172,7 +172,7 @@ def start(
     from pyrometer.tune.trials.folder import begin
 
     begin(root, made.tuning, made.command_file)
-    terminal.planned(err(), made.tuning)
+    terminal.planned(err(), made.tuning, brief=True)
     _carry(root, as_json=as_json)
 
 
@@ -301,7 +301,7 @@ def _made(
     from pyrometer.experiments.plan.treatments import short_names
     from pyrometer.simulation.analysis import read_prices
     from pyrometer.trial.trial import Trial
-    from pyrometer.tune.known import known_from
+    from pyrometer.tune.known import job_from_run, known_from
     from pyrometer.tune.start import Wanted, started
 
     workload = None if is_command else what[0]
@@ -317,6 +317,7 @@ def _made(
         known = known_from(source, job, asked["scale"], shared)
         priors += known[0]
         earlier += known[1]
+    jobs = [found for source in asked["sources"] if (found := job_from_run(source)) is not None]
     trial = Trial(name=workload, command=command)
     root = output or Path("pyrometer-runs") / f"tune-{trial.label}"
     wanted = Wanted(
@@ -328,6 +329,7 @@ def _made(
         margin=parse_margin(asked["margin"]), seed=asked["seed"],
         prices=None if asked["price"] is None else read_prices(asked["price"]),
         priors=tuple(priors), earlier=tuple(earlier), sources=tuple(map(str, asked["sources"])),
+        job=jobs[-1] if jobs else None,
     )  # fmt: skip
     return started(wanted, root), root
 

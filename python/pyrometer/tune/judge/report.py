@@ -16,6 +16,7 @@ from pyrometer.statistics.two import mean_of
 from pyrometer.tune.confirm.run import Pairs, folders_of, pairs_of, scales_of
 from pyrometer.tune.confirm.verdict import words_of
 from pyrometer.tune.judge.before import recommendations
+from pyrometer.tune.judge.influence import influences
 from pyrometer.tune.judge.schema import (
     BestReport,
     BudgetReport,
@@ -32,7 +33,7 @@ from pyrometer.tune.judge.why import why_faster
 from pyrometer.tune.trials.folder import KINDS, Tuning, read_tuning
 from pyrometer.tune.trials.judged import Judge, Measure
 from pyrometer.tune.trials.measured import NS, OF_OBJECTIVE, measured
-from pyrometer.tune.trials.planned import named
+from pyrometer.tune.trials.planned import in_brief, named
 from pyrometer.tune.trials.replay import History, Step, history_of
 
 FULL_COMPARISON = 3
@@ -64,6 +65,7 @@ def tuning_report(root: Path, *, causes: bool = True, measure: Measure = measure
     confirmation = _confirmed(main, tuning)
     baseline = _mean([one.told.value for one in history.baselines if one.told])
     before, before_reason = recommendations(root, history)
+    found = influences(tuning, history)
     report = TuningReport(
         name=tuning.name,
         folder=str(root),
@@ -91,8 +93,12 @@ def tuning_report(root: Path, *, causes: bool = True, measure: Measure = measure
         before=before,
         before_reason=before_reason,
         confirmation=confirmation,
-        elsewhere=[found for one in others if (found := _confirmed(one, tuning)) is not None],
-        influence_reason="it is not known yet",
+        elsewhere=[made for one in others if (made := _confirmed(one, tuning)) is not None],
+        influence=found.factors,
+        influence_reason=found.reason,
+        dependence=found.dependence,
+        shortest=found.shortest,
+        fronts=found.fronts,
         doubts=_doubts(tuning, history, entries, confirmation),
     )
     report.earned_back = earning(report, tuning, history, confirmation)
@@ -258,10 +264,12 @@ def told(report: TuningReport) -> str:
         return "No trial has finished."
     if report.state == "searching":
         trials = sum(one.status != "under way" for one in report.trials)
-        return f"The search is under way: best of {trials} trials is {named(best.configuration)}."
+        return (
+            f"The search is under way: best of {trials} trials is {in_brief(best.configuration)}."
+        )
     if not best.configuration:
         return f"Nothing better than the job as it is was found in {len(report.trials)} trials."
-    what = named(best.configuration)
+    what = in_brief(best.configuration)
     if found is None:
         return f"{what} is not confirmed yet."
     return f"{what}: {found.told}."

@@ -10,6 +10,7 @@ from pyrometer.compare.cause_schema import Cause
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.estimate import Estimate
 from pyrometer.tune.believe.verdict import Verdict
+from pyrometer.tune.importance.front import Both
 from pyrometer.tune.trials.folder import Objective, Prior
 
 State = Literal["searching", "confirming", "done"]
@@ -176,10 +177,18 @@ class Influence(BaseModel):
 
 
 class DependencePoint(BaseModel):
-    """What the model believes of the objective at one level, averaged over the other factors."""
+    """What the model believes at one level, averaged over the other factors.
 
-    level: str
-    value: Estimate
+    Attributes
+    ----------
+    level : str or None
+        ``None``: the factor is not set.
+    change : Estimate
+        Ratio of the objective to that at the default, less one.
+    """
+
+    level: str | None
+    change: Estimate
 
 
 class Dependence(BaseModel):
@@ -187,6 +196,31 @@ class Dependence(BaseModel):
 
     factor: str
     points: list[DependencePoint]
+
+
+class Shortened(BaseModel):
+    """The shortest configuration that keeps the gain.
+
+    Attributes
+    ----------
+    loss : Estimate
+        What it is believed to lose against the winner, as a share.
+    sure : bool
+        Whether all of the interval lies within what may be lost.
+    """
+
+    told: str
+    configuration: dict[str, str]
+    put_back: list[str]
+    loss: Estimate
+    sure: bool
+
+
+class FrontReport(BaseModel):
+    """Configurations by the objective and by another metric: those that nothing beats in both."""
+
+    metric: str
+    points: list[Both]
 
 
 class Why(BaseModel):
@@ -214,9 +248,11 @@ class TuningReport(BaseModel):
     influence : list of Influence
         The factors by how much they matter; `influence_reason` says why nothing is known.
     dependence : list of Dependence
-        What the model believes of each factor; `dependence_reason` says why nothing is known.
-    shortest : str or None
+        What the model believes of each factor.
+    shortest : Shortened or None
         What of the winner could be left out without losing more than a little.
+    fronts : list of FrontReport
+        The objective against core time and memory.
     """
 
     model_config = ConfigDict(populate_by_name=True)
@@ -253,7 +289,7 @@ class TuningReport(BaseModel):
     influence: list[Influence] = Field(default_factory=list)
     influence_reason: str | None = None
     dependence: list[Dependence] = Field(default_factory=list)
-    dependence_reason: str | None = None
-    shortest: str | None = None
+    shortest: Shortened | None = None
+    fronts: list[FrontReport] = Field(default_factory=list)
     why: Why | None = None
     doubts: list[Doubt] = Field(default_factory=list)

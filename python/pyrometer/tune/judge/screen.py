@@ -11,7 +11,7 @@ from pyrometer.terminal import console
 from pyrometer.terminal.console import WORDS, LiveDisplay, progress_line
 from pyrometer.tune.judge.report import status_of
 from pyrometer.tune.trials.measured import words_of
-from pyrometer.tune.trials.planned import named
+from pyrometer.tune.trials.planned import in_brief
 
 if TYPE_CHECKING:
     from pyrometer.experiments.folder import Ended, Plan, PlannedTrial
@@ -59,7 +59,7 @@ class TuningScreen(LiveDisplay):
         elif told.value is not None:
             least = "more than " if told.censored else ""
             how = least + words_of(self._tuning.objective, told.value, self._currency)
-        line = f"{step.asked.trial}  {named(step.asked.configuration)}  {how}"
+        line = f"{step.asked.trial}  {in_brief(step.asked.configuration)}  {how}"
         if step.asked.why:
             line += f"  ({step.asked.why})"
         if not self.shows:
@@ -156,7 +156,7 @@ class TuningScreen(LiveDisplay):
         if self._asked is not None:
             elapsed = time.monotonic() - self._since
             parts.append(
-                Text(f"trial {self._asked.trial}: {named(self._asked.configuration)}:"
+                Text(f"trial {self._asked.trial}: {in_brief(self._asked.configuration)}:"
                      f" {self._what} {elapsed:.0f} s")
             )  # fmt: skip
         return Group(*parts, *map(Text, self._last))
@@ -174,4 +174,4 @@ def best_words(best: Incumbent | None) -> str:
     if best is None or not best.configuration:
         return "best so far: the job as it is"
     value, low, high = (units.percent(one, True) for one in best.change)
-    return f"best so far {value} [{low}, {high}]: {named(best.configuration)}"
+    return f"best so far {value} [{low}, {high}]: {in_brief(best.configuration)}"

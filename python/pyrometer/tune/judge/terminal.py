@@ -14,16 +14,17 @@ from pyrometer.core.units import digits
 from pyrometer.tune.judge.schema import Confirmed, Recommendation, TrialReport, TuningReport
 from pyrometer.tune.trials.folder import Tuning
 from pyrometer.tune.trials.measured import words_of
-from pyrometer.tune.trials.planned import named
+from pyrometer.tune.trials.planned import in_brief, named
 
 MOST_TRIALS = 12
 MOST_CAUSES = 6
 MOST_KNOBS = 30
+MOST_LEVELS = 4
 _COLOURS = {"error": "red", "warning": "yellow", "info": "dim"}
 
 
-def planned(console: Any, tuning: Tuning) -> None:
-    """Print what would be varied, at what price, and how it ends."""
+def planned(console: Any, tuning: Tuning, *, brief: bool = False) -> None:
+    """Print what would be varied, at what price, and how it ends; `brief`: without the factors."""
     from rich.table import Table
     from rich.text import Text
 
@@ -42,6 +43,8 @@ def planned(console: Any, tuning: Tuning) -> None:
     )  # fmt: skip
     for text in tuning.conditions:
         console.print(f"only if {text}", markup=False, soft_wrap=True)
+    if brief:
+        return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("factor", "from", "to", "today", "may break"):
         table.add_column(title, overflow="fold")
@@ -65,7 +68,7 @@ def _ends(knob: Any) -> tuple[str, str]:
     if knob["kind"] == "choice":
         return ", ".join(map(str, knob["levels"])), ""
     low, high = (
-        units.size(knob[end]) if knob["kind"] == "size" else digits(knob[end], 4)
+        units.size(knob[end]) if knob["kind"] == "size" else f"{knob[end]:g}"
         for end in ("low", "high")
     )
     return low, high
@@ -74,6 +77,9 @@ def _ends(knob: Any) -> tuple[str, str]:
 def report(console: Any, found: TuningReport, folder: Path) -> None:
     """Print what came of a tuning: the verdict first."""
     console.print(f"[bold]{escape(found.told)}[/]", soft_wrap=True)
+    best = found.best.configuration if found.best else {}
+    if len(best) > MOST_LEVELS:
+        console.print(f"  all of it: {named(best)}", style="dim", markup=False, soft_wrap=True)
     for doubt in found.doubts:
         console.print(
             f"[{_COLOURS[doubt.severity]}]{doubt.severity}[/] {escape(doubt.message)}"
@@ -85,6 +91,7 @@ def report(console: Any, found: TuningReport, folder: Path) -> None:
     _trials(console, found)
     _discarded(console, found)
     _influence(console, found)
+    _shortest(console, found)
     _why(console, found)
     _cost(console, found)
     for line in next_steps(found, folder):
@@ -167,7 +174,7 @@ def _trials(console: Any, found: TuningReport) -> None:
 
 
 def _name(one: TrialReport) -> str:
-    name = named(one.configuration)
+    name = in_brief(one.configuration, 4)
     return name if one.fidelity == "full" else f"{name} ({one.fidelity})"
 
 
@@ -190,6 +197,11 @@ def _influence(console: Any, found: TuningReport) -> None:
         text = f": {one.text}" if one.text else ""
         console.print(f"  {' × '.join(one.factors)} {_interval(one.share)}{text}", markup=False,
                       soft_wrap=True)  # fmt: skip
+
+
+def _shortest(console: Any, found: TuningReport) -> None:
+    if found.shortest is not None:
+        console.print(f"  {found.shortest.told}", markup=False, soft_wrap=True)
 
 
 def _why(console: Any, found: TuningReport) -> None:

@@ -47,7 +47,8 @@ class Budget(BaseModel):
         ('90.0 s', '7.2 runs')
         """
         if self.unit == "runs":
-            return f"{amount:.0f} runs" if amount == int(amount) else f"{amount:.1f} runs"
+            whole = amount == int(amount)
+            return units.counted(int(amount), "run") if whole else f"{amount:.1f} runs"
         if self.unit == "seconds":
             return units.duration(amount * 1e9)
         return f"{amount / 3600:.3g} core-hours"

@@ -30,6 +30,28 @@ def named(configuration: Mapping[str, str]) -> str:
     return levels or BASELINE
 
 
+def in_brief(configuration: Mapping[str, str], most: int = 3) -> str:
+    """Name a configuration in a line: a few levels, without what all settings begin with.
+
+    Examples
+    --------
+    >>> in_brief({"spark.sql.shuffle.partitions": "8", "jvm.gc": "z"}), in_brief({})
+    ('jvm.gc=z, shuffle.partitions=8', 'baseline')
+    >>> in_brief({"a": "1", "b": "2", "c": "3", "d": "4", "e": "5"})
+    'a=1, b=2, c=3 and 2 more'
+    """
+    levels = [f"{_brief(name)}={level}" for name, level in sorted(configuration.items())]
+    if not levels:
+        return BASELINE
+    more = len(levels) - most
+    shown = levels if more <= 1 else levels[:most]
+    return ", ".join(shown) + (f" and {more} more" if more > 1 else "")
+
+
+def _brief(name: str) -> str:
+    return name.removeprefix("spark.").removeprefix("sql.")
+
+
 def fidelity_of(tuning: Tuning, name: str) -> Fidelity:
     """Give a fidelity by its name; one that is not known is the job itself."""
     whole = Fidelity(name=FULL, scale=tuning.scale, iterations=tuning.iterations)
