@@ -18,8 +18,8 @@ from pyrometer.experiments.journal import read_journal
 from pyrometer.experiments.plan.constraints import parse_constraint
 from pyrometer.experiments.plan.source import read_source
 from pyrometer.experiments.studies.plan import read_study
-from pyrometer.guests.elf import needs
 from pyrometer.guests.frames import MAGIC, DamagedError, Decoder, Piece, piece, say
+from pyrometer.guests.parts.elf import needs
 from pyrometer.guests.receive import Bounds, Received
 from pyrometer.store.iteration_lines import read_iterations
 from pyrometer.store.manifest import read_manifest

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from pyrometer.core import units
 from pyrometer.core.errors import CapabilityError
-from pyrometer.guests import emulator, initrd
+from pyrometer.guests import emulator
 from pyrometer.guests.machine import Machine, machine_of
+from pyrometer.guests.parts import initrd
 from pyrometer.trial.factors import Level
 
 

@@ -6,6 +6,7 @@ import contextlib
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from pyrometer.collect.launch.process import Ending
 from pyrometer.collect.launch.record import Record, opened
 from pyrometer.collect.probes.selection import probes_of
 from pyrometer.guests import emulator, job
-from pyrometer.guests.conversation import Conversation, Heard
+from pyrometer.guests.conversation import Conversation
+from pyrometer.guests.hearing import Patience, hear
 from pyrometer.guests.here import check_here
 from pyrometer.guests.machine import Machine
 from pyrometer.guests.qemu import Accelerator
@@ -24,14 +26,10 @@ from pyrometer.orchestrator.guest_files import GuestFiles, guest_files
 from pyrometer.orchestrator.guest_record import GUEST_MANIFEST, Guest, complete
 from pyrometer.trial.trial import Trial
 
-TURN_S = 0.25
-FIRST_SIGN_S = {"kvm": 20.0, "tcg": 300.0}
-"""How long a machine's first process may take to begin; a kernel takes a second, emulated four."""
-START_S = {"kvm": 120.0, "tcg": 900.0}
-"""And until the trial's launcher has said what the machine has."""
-GRACE_S = {"kvm": 45.0, "tcg": 180.0}
-"""How long a machine that was asked to end may take to close its files."""
-LAST_S = 30.0
+PATIENCE: dict[Accelerator, Patience] = {
+    "kvm": Patience(first_sign_s=20, start_s=120, grace_s=45),
+    "tcg": Patience(first_sign_s=300, start_s=900, grace_s=180),
+}
 
 
 def measure_in_guest(trial: Trial, watch: Watch) -> tuple[Record, Ending]:
@@ -88,7 +86,7 @@ def _attempt(
         arguments = disks.arguments(machine, ends.descriptors, accelerator)
         with emulator.running(arguments, ends, disks.descriptors, log) as running:
             talk = Conversation(running, received, record.paths.raw, _shown(watch))
-            asked = _listen(talk, accelerator, timeout_s)
+            asked = hear(talk, _patience(accelerator, timeout_s), process.asked_to_end)
             code = running.process.poll()
     return Guest(
         heard=talk.heard,
@@ -105,43 +103,11 @@ def _attempt(
     )
 
 
-def _listen(talk: Conversation, accelerator: Accelerator, timeout_s: float | None) -> str | None:
-    """Hear a machine to its end; gives the signal by which we were asked to end it.
-
-    The time of an application is watched in the machine. Here it only ends one that hangs.
-    """
-    began = time.monotonic()
-    longest = float("inf")
-    if timeout_s is not None:
-        longest = timeout_s + START_S[accelerator] + GRACE_S[accelerator]
-    asked: str | None = None
-    deadline = float("inf")
-    while not talk.over and time.monotonic() < deadline and talk.heard.damaged is None:
-        talk.turn(TURN_S)
-        for caught in process.asked_to_end():
-            if asked is None:
-                asked = caught
-                talk.ask(ask="stop", signal=caught)
-                deadline = time.monotonic() + GRACE_S[accelerator]
-            else:
-                deadline = time.monotonic()
-        gone, heard = time.monotonic() - began, talk.heard
-        if not heard.milestones and gone > FIRST_SIGN_S[accelerator]:
-            break
-        if heard.said("machine") is None and gone > START_S[accelerator]:
-            break
-        if gone > longest:
-            return asked or process.TIMEOUT
-        if _last_word(heard) and deadline == float("inf"):
-            talk.ask(ask="end")
-            deadline = time.monotonic() + LAST_S
-    return asked
-
-
-def _last_word(heard: Heard) -> dict[str, Any] | None:
-    return next(
-        (said for event in ("finished", "refused", "broken") if (said := heard.said(event))), None
-    )
+def _patience(accelerator: Accelerator, timeout_s: float | None) -> Patience:
+    usual = PATIENCE[accelerator]
+    if timeout_s is None:
+        return usual
+    return replace(usual, longest_s=timeout_s + usual.start_s + usual.grace_s)
 
 
 def _shown(watch: Watch) -> Callable[[dict[str, Any]], None]:

@@ -20,11 +20,12 @@ from pyrometer.collect.launch.observe import Watch
 from pyrometer.core import units
 from pyrometer.core.errors import UsageError
 from pyrometer.core.schema import schema_folder
-from pyrometer.guests import closure, images, initrd, job, kernels, nameless, programs, qemu
+from pyrometer.guests import job, qemu
 from pyrometer.guests.cache import cache_root
-from pyrometer.guests.closure import Listing
-from pyrometer.guests.kernels import Kernel
 from pyrometer.guests.machine import Machine
+from pyrometer.guests.parts import closure, images, initrd, kernels, nameless, programs
+from pyrometer.guests.parts.closure import Listing
+from pyrometer.guests.parts.kernels import Kernel
 from pyrometer.guests.qemu import Accelerator, Boot, Disk
 from pyrometer.trial.trial import Trial
 from pyrometer.workloads import registry

@@ -8,8 +8,9 @@ import pytest
 from tests.support import needs
 
 from pyrometer.core.errors import PyrometerError
-from pyrometer.guests import emulator, kernels
-from pyrometer.guests.kernels import Kernel
+from pyrometer.guests import emulator
+from pyrometer.guests.parts import kernels
+from pyrometer.guests.parts.kernels import Kernel
 
 NAMED = "PYROMETER_TEST_KERNEL"
 """Variable that names a .deb or an image where ``/boot`` has none."""

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from pyrometer.guests import emulator, frames, initrd, nameless
+from pyrometer.guests import emulator, frames
 from pyrometer.guests.conversation import Conversation
 from pyrometer.guests.frames import Piece
-from pyrometer.guests.kernels import Kernel
 from pyrometer.guests.machine import machine_of
+from pyrometer.guests.parts import initrd, nameless
+from pyrometer.guests.parts.kernels import Kernel
 from pyrometer.guests.qemu import Boot, Disk, command_line
 from pyrometer.guests.receive import Received
 from pyrometer.trial.factors import parse_treatment

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyrometer.core.errors import CapabilityError, UsageError
-from pyrometer.guests import cpio, elf, kernels
-from pyrometer.guests.initrd import start_script
-from pyrometer.guests.modules import NEEDED, content_of, dependencies, loading_order
+from pyrometer.guests.parts import cpio, elf, kernels
+from pyrometer.guests.parts.initrd import start_script
+from pyrometer.guests.parts.modules import NEEDED, content_of, dependencies, loading_order
 
 
 def test_the_archive_is_what_cpio_reads(tmp_path: Path) -> None:

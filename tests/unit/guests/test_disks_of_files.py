@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from pyrometer.guests import images
-from pyrometer.guests.closure import Listing, collect, libraries_here
-from pyrometer.guests.images import image_of, key_of
-from pyrometer.guests.programs import python
+from pyrometer.guests.parts import images
+from pyrometer.guests.parts.closure import Listing, collect, libraries_here
+from pyrometer.guests.parts.images import image_of, key_of
+from pyrometer.guests.parts.programs import python
 
 NO_MKE2FS = shutil.which("mke2fs", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin") is None
 

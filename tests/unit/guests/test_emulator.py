@@ -15,7 +15,8 @@ import pytest
 
 from pyrometer.core.errors import CapabilityError
 from pyrometer.core.liveness import runs
-from pyrometer.guests import emulator, nameless
+from pyrometer.guests import emulator
+from pyrometer.guests.parts import nameless
 
 STAND_IN = """\
 #!/bin/sh
@@ -26,7 +27,8 @@ exec sleep 600
 KEEPER = """\
 import sys, time
 from pathlib import Path
-from pyrometer.guests import emulator, nameless
+from pyrometer.guests import emulator
+from pyrometer.guests.parts import nameless
 folder = Path(sys.argv[1])
 disk = nameless.nameless(folder, 1 << 20)
 ends = emulator.Ends()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import subprocess
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from pyrometer.guests import facts, frames, vcpus
 from pyrometer.guests.conversation import Conversation, milestone
 from pyrometer.guests.emulator import Running
 from pyrometer.guests.facts import Seen, differences
-from pyrometer.guests.frames import Piece
+from pyrometer.guests.frames import Decoder, Piece
+from pyrometer.guests.hearing import TIME_OUT, Patience, hear
 from pyrometer.guests.machine import Machine, machine_of
 from pyrometer.guests.pings import Pings
 from pyrometer.guests.receive import Received
@@ -234,3 +236,63 @@ def test_a_machine_cannot_fill_the_disk_by_its_console_nor_memory_by_words(
     assert (tmp_path / "raw/console.txt").stat().st_size == 10
     assert len(simulated.talk.heard.milestones) == 64
     assert len(simulated.talk.heard.messages) == 64
+
+
+QUICK = Patience(first_sign_s=30, start_s=30, grace_s=30, last_s=30, turn_s=0.01)
+
+
+def test_a_machine_that_was_asked_to_end_is_let_go_as_soon_as_it_has_said_its_last_word(
+    simulated: Simulated,
+) -> None:
+    simulated.boot.send(b"kernel 1\n")
+    simulated.stream.send(frames.say({"event": "machine"}))
+    simulated.stream.settimeout(20)
+    asked: list[object] = []
+
+    def machine() -> None:
+        decoder = Decoder()
+        while "end" not in asked:
+            for one in decoder.feed(simulated.stream.recv(4096)):
+                assert isinstance(one, dict)
+                asked.append(
+                    (one["ask"], one.get("signal")) if one["ask"] == "stop" else one["ask"]
+                )
+                if one["ask"] == "stop":
+                    simulated.stream.send(frames.say({"event": "finished"}))
+        simulated.end()
+
+    thread = threading.Thread(target=machine)
+    thread.start()
+    signals = iter([["SIGINT"]])
+    assert hear(simulated.talk, QUICK, lambda: next(signals, [])) == "SIGINT"
+    thread.join()
+    assert [one for one in asked if one != "time"] == [("stop", "SIGINT"), "end"]
+    assert simulated.talk.over
+
+
+@pytest.mark.parametrize(
+    ("boot", "said", "patience"),
+    [
+        (b"", None, Patience(first_sign_s=0, start_s=30, grace_s=30, turn_s=0.01)),
+        (b"kernel 1\n", None, Patience(first_sign_s=30, start_s=0, grace_s=30, turn_s=0.01)),
+    ],
+)
+def test_a_machine_that_does_not_come_up_is_not_waited_for(
+    boot: bytes, said: None, patience: Patience, simulated: Simulated
+) -> None:
+    if boot:
+        simulated.boot.send(boot)
+    assert hear(simulated.talk, patience, list) is said
+    assert not simulated.talk.over
+
+
+def test_a_machine_that_hangs_is_ended_and_a_second_signal_ends_it_at_once(
+    simulated: Simulated,
+) -> None:
+    simulated.boot.send(b"kernel 1\n")
+    simulated.stream.send(frames.say({"event": "machine"}))
+    simulated.heard_in()
+    hangs = Patience(first_sign_s=30, start_s=30, grace_s=30, longest_s=0, turn_s=0.01)
+    assert hear(simulated.talk, hangs, list) == TIME_OUT
+    signals = iter([["SIGTERM"], ["SIGINT"]])
+    assert hear(simulated.talk, QUICK, lambda: next(signals)) == "SIGTERM"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyrometer.core.errors import CapabilityError, UsageError
-from pyrometer.guests.modules import loading_order, module_name
+from pyrometer.guests.parts.modules import loading_order, module_name
 
 DEFAULT_PACKAGE = "linux-image-cloud-amd64"
 BOOT = Path("/boot")

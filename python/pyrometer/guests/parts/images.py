@@ -12,8 +12,8 @@ from pathlib import Path
 
 from pyrometer.core import units
 from pyrometer.core.errors import CapabilityError
-from pyrometer.guests.closure import Listing
-from pyrometer.guests.nameless import format_ext4
+from pyrometer.guests.parts.closure import Listing
+from pyrometer.guests.parts.nameless import format_ext4
 
 KEPT = 8
 """Images that stay in the cache; those not used for longest go."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pyrometer.guests.elf import needs
+from pyrometer.guests.parts.elf import needs
 
 LEFT_OUT = frozenset(
     {".git", ".hg", ".svn", "node_modules", "lost+found", "jmods", "site-packages", "dist-packages"}

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pyrometer.core.errors import CapabilityError
-from pyrometer.guests import cpio
-from pyrometer.guests.elf import needs
+from pyrometer.guests.parts import cpio
+from pyrometer.guests.parts.elf import needs
 
 INIT = Path(__file__).with_name("init.sh")
 HOSTNAME = "guest"
