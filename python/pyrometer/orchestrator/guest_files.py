@@ -204,6 +204,8 @@ def _listings(trial: Trial, java: str | None, watch: Watch) -> dict[str, Listing
     data = closure.collect(_data_roots(trial, watch), libraries, listings["base"])
     if data.missing:
         raise UsageError(f"{data.missing[0]} is not there", "give files that are")
+    if data.unreadable:
+        raise UsageError(f"{data.unreadable[0]} may not be read", "leave it out, or chmod +r it")
     if data.size > MOST_DATA_BYTES:
         raise UsageError(
             f"the trial would take {units.size(data.size)} of files into its virtual machine",

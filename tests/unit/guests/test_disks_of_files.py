@@ -62,6 +62,25 @@ def test_what_lies_on_another_disk_is_left_out(tmp_path: Path) -> None:
     assert list(collect([tmp_path], {}, base).files) == [str(tmp_path / "b")]
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="this machine lacks a user who may not read a file")
+def test_what_may_not_be_read_is_left_out_and_named(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("x")
+    (tmp_path / "secret").chmod(0)
+    found = collect([tmp_path], {})
+    assert found.files == {}
+    assert found.unreadable == [str(tmp_path / "secret")]
+
+
+def test_compiled_python_makes_no_other_disk(tmp_path: Path) -> None:
+    before = key_of(small(tmp_path))
+    (tmp_path / "in/__pycache__").mkdir()
+    os.utime(tmp_path / "in", (1, 1))
+    (tmp_path / "in/__pycache__/x.pyc").write_bytes(b"x")
+    listing = collect([tmp_path / "in"], {})
+    assert str(tmp_path / "in/__pycache__/x.pyc") in listing.files
+    assert key_of(listing) == before
+
+
 def small(tmp_path: Path) -> Listing:
     (tmp_path / "in/deep").mkdir(parents=True)
     (tmp_path / "in/deep/file").write_bytes(b"content")

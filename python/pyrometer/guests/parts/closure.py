@@ -39,12 +39,15 @@ class Listing:
         Symbolic links, and where they lead.
     missing : list of str
         What was asked for and is not there.
+    unreadable : list of str
+        Files that this user may not read: they are left out.
     """
 
     folders: set[str] = field(default_factory=set)
     files: dict[str, os.stat_result] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
 
     @property
     def size(self) -> int:
@@ -112,6 +115,9 @@ def collect(
             found.folders.add(path)
             waiting += _entries(path)
         elif stat.S_ISREG(facts.st_mode) and path not in known.files:
+            if not os.access(path, os.R_OK):
+                found.unreadable.append(path)
+                continue
             found.files[path] = facts
             waiting += _needed(path, facts, libraries)
     return found

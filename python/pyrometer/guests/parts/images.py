@@ -20,16 +20,24 @@ KEPT = 8
 _BLOCK = 4096
 _SPARE = 16 << 20
 _VERSION = b"1"
+_COMPILED = "/__pycache__"
 
 
 def key_of(listing: Listing) -> str:
-    """Digest of paths, kinds, rights, sizes and times: equal listings are equal disks."""
+    """Digest of paths, kinds, rights, sizes and times: equal listings are equal disks.
+
+    Compiled Python is left out: it follows from its sources, and comes and goes by itself.
+    """
     digest = hashlib.sha256(_VERSION)
     for path in sorted(listing.folders):
+        if path.endswith(_COMPILED):
+            continue
         digest.update(f"d{path}\0".encode(errors="surrogateescape"))
     for path, target in sorted(listing.links.items()):
         digest.update(f"l{path}\0{target}\0".encode(errors="surrogateescape"))
     for path, facts in sorted(listing.files.items()):
+        if f"{_COMPILED}/" in path:
+            continue
         line = f"f{path}\0{facts.st_mode} {facts.st_size} {facts.st_mtime_ns}\0"
         digest.update(line.encode(errors="surrogateescape"))
     return digest.hexdigest()[:32]
