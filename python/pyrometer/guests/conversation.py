@@ -19,6 +19,9 @@ from pyrometer.guests.pings import Pings
 from pyrometer.guests.receive import Received
 
 PING_S = 1.0
+CONSOLE, CPUS = "console.txt", "vcpus.ndjson"
+SEEN_FROM_HERE = (CONSOLE, CPUS)
+"""Files in ``raw/`` that the host itself writes of a machine."""
 CONSOLE_BYTES = 4 << 20
 LONGEST_LINE = 4096
 MOST_MILESTONES = 64
@@ -123,8 +126,8 @@ class Conversation:
         self._line = b""
         self._console_bytes = 0
         self._ping_due = 0.0
-        self._console = raw / "console.txt"
-        self._cpus = raw / "vcpus.ndjson"
+        self._console = raw / CONSOLE
+        self._cpus = raw / CPUS
         self._takers: dict[socket.socket, Callable[[bytes], None]] = {
             running.console: self._take_console,
             running.boot: self._take_boot,

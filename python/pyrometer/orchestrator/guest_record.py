@@ -13,7 +13,7 @@ from pyrometer.collect.launch.process import Ending
 from pyrometer.collect.launch.record import Record
 from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
 from pyrometer.guests import facts
-from pyrometer.guests.conversation import Heard
+from pyrometer.guests.conversation import CONSOLE, CPUS, Heard
 from pyrometer.guests.facts import Seen
 from pyrometer.guests.machine import Machine, split
 from pyrometer.guests.qemu import Accelerator
@@ -154,7 +154,7 @@ def _refused(guest: Guest, raw: Path) -> None:
 
 def _console(raw: Path) -> str:
     try:
-        text = (raw / "console.txt").read_bytes()[-4096:].decode("utf-8", "replace")
+        text = (raw / CONSOLE).read_bytes()[-4096:].decode("utf-8", "replace")
     except OSError:
         return ""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())[-TAIL:]
@@ -249,7 +249,7 @@ def _block(
         "host": {
             "started_mono_ns": guest.started_mono_ns,
             "ended_mono_ns": guest.ended_mono_ns,
-            **_cpus(raw / "vcpus.ndjson"),
+            **_cpus(raw / CPUS),
         },
         "received_bytes": guest.sent_bytes,
     }
