@@ -15,7 +15,7 @@ from pyrometer.core.errors import PyrometerError
 FUZZ = Path(__file__).parents[3] / "fuzz" / "python"
 NAMES = [
     "constraint", "exit", "experiment", "iterations", "journal", "json", "manifest", "pings",
-    "plan", "study", "workload", "yaml",
+    "plan", "space", "study", "workload", "yaml",
 ]  # fmt: skip
 
 
