@@ -166,6 +166,8 @@ def test_a_file_begins_with_named_spaces_and_changes_them() -> None:
         ("spark.memory.fraction:", "jvm.gc: {from: 1, to: 2}", "jvm.gc has levels, not a range"),
         ("without: [jvm.pages]", "without: [jvm.page]", "x.yaml:7:11: no knob 'jvm.page'"),
         ("jvm.heap <=", "jvm.hep <=", "x.yaml:9:5: unknown name 'jvm.hep'"),
+        ("jvm.heap <=", "jvm.gc <=", "x.yaml:9:5: 'jvm.gc <="),
+        ("- jvm.heap <= 0.25 * mem_total", "- 2g", "x.yaml:9:5: '2g' is not a condition"),
         ("name: mine", "name: [a", "not YAML"),
         ("name: mine", "knob: mine", "unknown key 'knob'"),
     ],

@@ -108,6 +108,11 @@ def _broken(space: Space, configuration: Configuration) -> str | None:
     values |= {name: number_or_text(text) for name, text in configuration.items()}
     for one in space.constraints:
         # It uses a factor of which neither level nor default is known.
-        if one.names <= values.keys() and not one.holds(values):
-            return f"constraint {one.text}"
+        if not one.names <= values.keys():
+            continue
+        try:
+            if not one.holds(values):
+                return f"constraint {one.text}"
+        except UsageError as error:
+            return error.message
     return None

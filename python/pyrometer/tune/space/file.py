@@ -9,11 +9,17 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from pyrometer.core.errors import UsageError
-from pyrometer.experiments.plan.constraints import Constraint, number_or_text, parse_constraint
+from pyrometer.experiments.plan.constraints import (
+    Constraint,
+    Value,
+    number_or_text,
+    parse_constraint,
+)
 from pyrometer.trial import yaml_file
 from pyrometer.trial.factors import did_you_mean, find_factor, parse_level
 from pyrometer.trial.yaml_file import Document, Text, empty_is_default
 from pyrometer.tune.space.declared import Declared, knobs, spaces
+from pyrometer.tune.space.levels import bounds
 from pyrometer.tune.space.named import Facts, bounded, known_facts, named_space
 from pyrometer.tune.space.space import Knob, Space
 
@@ -249,5 +255,16 @@ def _constraints(
         for name in sorted(one.names - known):
             remedy = did_you_mean(name, known) or f"one of: {', '.join(sorted(known))}"
             raise UsageError(f"{where}: unknown name {name!r} in {text!r}", remedy)
+        try:
+            one.holds({**facts, **{name: _some_level(knob) for name, knob in found.items()}})
+        except UsageError as error:
+            raise UsageError(f"{where}: {error.message}", error.remedy) from error
         constraints.append(one)
     return tuple(constraints)
+
+
+def _some_level(knob: Knob) -> Value:
+    """Give a level, to see whether a constraint is a condition of such levels at all."""
+    if knob.levels:
+        return number_or_text(knob.levels[0])
+    return bounds(knob)[1]
