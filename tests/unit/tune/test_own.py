@@ -257,6 +257,8 @@ def test_every_engine_keeps_the_agreement(name: str) -> None:
     assert all(infeasible(SMALL, one.configuration) is None for one in asked)
     found = adviser.best()
     assert found is not None
+    assert all(math.isfinite(one) for one in found.change)
+    assert found.change[1] <= found.change[0] <= found.change[2]
     if name == "three-knobs":
         assert {n for one in asked for n in one.configuration} <= set(three)
 

@@ -13,9 +13,9 @@ from dataclasses import replace
 import numpy as np
 from scipy import stats
 
-from pyrometer.core.estimate import LEVEL
 from pyrometer.statistics.two import MARGIN
 from pyrometer.tune.advise.adviser import FULL, Incumbent, Observation, Suggestion
+from pyrometer.tune.advise.belief import change_of
 from pyrometer.tune.advise.candidates import candidates, feasible_part, first_levels
 from pyrometer.tune.advise.choose import choose, polished
 from pyrometer.tune.advise.designs import changed_levels, half_rows, screening_rows
@@ -279,14 +279,8 @@ class Own:
         ]
         if not stand:
             return None
-        at = stand[0]
-        count = len(history.values(pool[at]))
-        if not pool[at]:
-            return Incumbent({}, (0.0, 0.0, 0.0), count)
-        half = float(stats.norm.ppf((1 + LEVEL) / 2)) * float(belief.sd[at])
-        middle = float(belief.mean[at])
-        change = (math.expm1(middle), math.expm1(middle - half), math.expm1(middle + half))
-        return Incumbent(pool[at], change, count)
+        best = pool[stand[0]]
+        return Incumbent(best, change_of(self._space, found, best), len(history.values(best)))
 
     def _challenger(
         self, found: Surrogate, history: History, best: Configuration

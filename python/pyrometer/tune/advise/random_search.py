@@ -18,15 +18,15 @@ class RandomSearch(Simple):
 
     def __init__(self, space: Space, *, seed: int = 0) -> None:
         """Make one; the same seed draws the same."""
-        super().__init__()
-        self._space, self._seed = space, seed
+        super().__init__(space)
+        self._seed = seed
 
     def propose(self) -> tuple[Mapping[str, str], str] | None:
         """Draw one that was not tried."""
         known = self.history.known() | {""}
         rng = np.random.default_rng([self._seed, len(self.history.seen)])
         for _ in range(TRIES):
-            found = draw(self._space, rng)
+            found = draw(self.space, rng)
             if key(found) not in known:
                 return found, "drawn"
         return None

@@ -22,26 +22,25 @@ class Rules(Simple):
         ideas : sequence of mapping
             Remedies of findings, the most promising in front.
         """
-        super().__init__()
-        self._space, self._ideas = space, list(ideas)
+        super().__init__(space)
+        self._ideas = list(ideas)
 
     def propose(self) -> tuple[Mapping[str, str], str] | None:
         """Give the next one that was not tried."""
         known = self.history.known() | {""}
         for one, why in self._rules():
-            if key(one) not in known and infeasible(self._space, one) is None:
+            if key(one) not in known and infeasible(self.space, one) is None:
                 return one, why
         return None
 
     def _rules(self) -> Iterator[tuple[dict[str, str], str]]:
         for idea in self._ideas:
-            yield feasible_part(self._space, idea), "a finding's remedy"
-        first = first_levels(self._space, [one.factor for one in self._space.knobs])
-        yield feasible_part(self._space, first), "best practice"
-        found = self.best()
-        best = dict(found.configuration) if found else {}
+            yield feasible_part(self.space, idea), "a finding's remedy"
+        first = first_levels(self.space, [one.factor for one in self.space.knobs])
+        yield feasible_part(self.space, first), "best practice"
+        best = self.lowest() or {}
         for factor, level in first.items():
-            yield plain(self._space, {**best, factor: level}), f"best practice: {factor}"
-        for one in self._space.knobs:
+            yield plain(self.space, {**best, factor: level}), f"best practice: {factor}"
+        for one in self.space.knobs:
             for level in one.first[1:]:
-                yield plain(self._space, {**best, one.factor: level}), "best practice, second"
+                yield plain(self.space, {**best, one.factor: level}), "best practice, second"

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 from pyrometer.tune.advise.adviser import FULL, Incumbent, Observation, Suggestion
+from pyrometer.tune.advise.belief import change_of
 from pyrometer.tune.advise.history import History
+from pyrometer.tune.advise.surrogate import Surrogate
+from pyrometer.tune.space.cube import columns
+from pyrometer.tune.space.space import Space
 
 
 class Simple:
-    """The baseline first, then what :meth:`propose` gives; believes the lowest mean it saw.
+    """The baseline first, then what :meth:`propose` gives; believes the lowest mean it saw."""
 
-    There is no interval: one trial of each says nothing of the noise.
-    """
-
-    def __init__(self) -> None:
-        """Know nothing."""
+    def __init__(self, space: Space) -> None:
+        """Know nothing but the space."""
+        self.space = space
         self.history = History()
         self._issued = 0
 
@@ -39,14 +40,21 @@ class Simple:
         self.history.seen.append(seen)
 
     def best(self) -> Incumbent | None:
-        """Give the configuration with the lowest mean."""
+        """Give the configuration with the lowest mean.
+
+        How far it differs from the baseline is a surrogate's belief: one trial of each says
+        nothing of the noise.
+        """
+        best, trials = self.lowest(), self.history.trials(self.space)
+        if best is None or trials is None:
+            return None
+        found = Surrogate(columns(self.space), trials, [False] * len(self.space.knobs))
+        change = change_of(self.space, found, best)
+        return Incumbent(best, change, len(self.history.values(best)))
+
+    def lowest(self) -> dict[str, str] | None:
+        """Give the configuration with the lowest mean of those that finished."""
         pool = self.history.finished()
         means = {name: self.history.typical(one) for name, one in pool.items()}
         known = {name: mean for name, mean in means.items() if mean is not None}
-        if not known:
-            return None
-        name = min(known, key=lambda one: known[one])
-        baseline = self.history.typical({})
-        change = math.nan if baseline is None else known[name] / baseline - 1
-        count = len(self.history.values(pool[name]))
-        return Incumbent(pool[name], (change, -1.0, math.inf), count)
+        return pool[min(known, key=lambda one: known[one])] if known else None

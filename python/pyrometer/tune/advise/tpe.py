@@ -33,8 +33,8 @@ class Tpe(Simple):
         CapabilityError
             If Optuna is not installed.
         """
-        super().__init__()
-        self._space, self._seed = space, seed
+        super().__init__(space)
+        self._seed = seed
         self._optuna = _optuna()
         self._kinds = {one.factor: self._distribution(at) for at, one in enumerate(space.knobs)}
 
@@ -48,14 +48,14 @@ class Tpe(Simple):
                 seed=_seed(self._seed, len(self.history.seen), attempt)
             )
             trial = study.ask(self._kinds)
-            found = decode(self._space, self._point(trial.params))
-            if infeasible(self._space, found) is None:
+            found = decode(self.space, self._point(trial.params))
+            if infeasible(self.space, found) is None:
                 return found, "Parzen estimator"
             study.tell(trial, state=optuna.trial.TrialState.FAIL)
         return None
 
     def _distribution(self, at: int) -> Any:
-        knob = self._space.knobs[at]
+        knob = self.space.knobs[at]
         if knob.kind == "choice":
             return self._optuna.distributions.CategoricalDistribution(range(len(choices(knob))))
         return self._optuna.distributions.FloatDistribution(0.0, 1.0)
@@ -65,15 +65,13 @@ class Tpe(Simple):
             (parameters[one.factor] + 0.5) / len(choices(one))
             if one.kind == "choice"
             else float(parameters[one.factor])
-            for one in self._space.knobs
+            for one in self.space.knobs
         ]
 
     def _parameters(self, configuration: Configuration) -> dict[str, Any]:
         return {
             one.factor: int(place * len(choices(one))) if one.kind == "choice" else float(place)
-            for one, place in zip(
-                self._space.knobs, encode(self._space, configuration), strict=True
-            )
+            for one, place in zip(self.space.knobs, encode(self.space, configuration), strict=True)
         }
 
     def _trial(self, seen: Observation) -> Any:
