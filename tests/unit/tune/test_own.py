@@ -150,7 +150,7 @@ def test_what_failed_once_is_neither_best_nor_tried_again() -> None:
 
 def test_nothing_is_asked_where_nothing_is_worth_its_cost() -> None:
     quiet = Surface("nothing", SMALL, lambda _: 0.0, noise=0.002, block_noise=0.002, outliers=0.0)
-    patient, hasty = (Own(SMALL, seed=10, budget=200, runs=runs) for runs in (1e6, 30.0))
+    patient, hasty = (Own(SMALL, seed=10, budget=20, runs=runs) for runs in (1e6, 30.0))
     assert len(_tuned(quiet, hasty, 60)) < 60
     assert hasty.ask() is None
     assert len(_tuned(quiet, patient, 24)) == 24

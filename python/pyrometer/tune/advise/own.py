@@ -49,6 +49,9 @@ ALIKE = 0.5
 RUNS = 500.0
 """How many runs of the job a gain is for, unless somebody knows better."""
 
+PATIENCE = 0.5
+"""Configurations, as a part of the budget in runs, before which the search does not end."""
+
 SMALLEST, LARGEST = 4, 8
 """Trials of a block."""
 
@@ -244,9 +247,8 @@ class Own:
         number = max(2, self._size - len(again))
         if fidelity != FULL:
             number = min(2 * number, round(number / share))
-        fresh = choose(
-            self._space, found, pool, base, number, share=share, limit=LIMIT, runs=self._runs
-        )
+        runs = self._runs if len(history.known()) >= PATIENCE * self._budget else None
+        fresh = choose(self._space, found, pool, base, number, share=share, limit=LIMIT, runs=runs)
         if not fresh:
             return []
         limit = self._limit(history, best.configuration) if fidelity == FULL else None

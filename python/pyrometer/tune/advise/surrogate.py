@@ -47,14 +47,20 @@ class Prior(NamedTuple):
 
 KNOB = Prior(math.log(0.02**2), 2.0)
 """Most knobs do next to nothing to a job, and a few do a lot."""
+LEAST = 1.0
+"""Deviations of the prior below its mean that a knob's variance may have: a few dozen trials never
+show that a knob does nothing, and a search that believes it ends too early.
+"""
 EXPECTED = Prior(math.log(0.07**2), 2.0)
 """Of a knob of which a finding expects an effect."""
 PAIRS = Prior(math.log(5.0), 1.5)
 NOISE = Prior(math.log(0.03**2), 1.0)
 CHEAP_NOISE = Prior(math.log(0.05**2), 1.0)
 BLOCK = Prior(math.log(0.03**2), 1.2)
-OWN = Prior(math.log(0.02**2), 1.0)
-"""Of what a configuration does beyond its knobs and their pairs."""
+OWN = Prior(math.log(0.015**2), 0.5)
+"""Of what a configuration does beyond its knobs and their pairs: little, or one that is good would
+be an accident from which nothing is learnt.
+"""
 CORRELATION = Prior(1.5, 1.0)
 """Of the logit of the correlation of a cheap fidelity with the full one."""
 
@@ -298,7 +304,11 @@ class Surrogate:
         return np.array([*np.log(found.knobs), *rest, special.logit(found.correlation)])
 
     def _search(self, start: Array) -> Array:
-        bounds = [(m - 4 * s, m + 4 * s) for m, s in zip(self._means, self._sds, strict=True)]
+        lowest = np.where(np.arange(len(start)) < self._size, LEAST, 4.0)
+        bounds = [
+            (m - down * s, m + 4 * s)
+            for m, s, down in zip(self._means, self._sds, lowest, strict=True)
+        ]
         found = optimize.minimize(
             self._loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 40}
         )
