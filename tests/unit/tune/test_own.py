@@ -198,6 +198,17 @@ def test_how_well_a_stand_in_ranks_is_told() -> None:
     assert after.share == 0.2
 
 
+def test_what_a_stand_in_found_good_runs_in_full() -> None:
+    job = surfaces()["sparse-cheap"]
+    adviser = Own(job.space, seed=18, budget=25, fidelities=CHEAP)
+    asked = _tuned(job, adviser, 70)
+    cheap = {key(one.configuration) for one in asked if one.fidelity == "part"} - {""}
+    full = {key(one.configuration) for one in asked if one.fidelity == FULL} - {""}
+    later = [one for one in asked if one.fidelity == "part" and one.block > 0]
+    assert later
+    assert cheap & full
+
+
 def _warm(known: bool) -> float:
     job, adviser = _job(), Own(SMALL, seed=14, budget=8)
     if known:

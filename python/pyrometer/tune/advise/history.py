@@ -56,9 +56,19 @@ class History:
             and key(one.configuration) == name
         ]
 
-    def known(self) -> set[str]:
-        """Give the keys of everything that was tried, at whatever fidelity, in this tuning."""
-        return {key(one.configuration) for one in self._own}
+    def known(self, fidelity: str | None = None) -> set[str]:
+        """Give the keys of everything that was tried in this tuning, at a fidelity or at any."""
+        return {key(one.configuration) for one in self._own if fidelity in (None, one.fidelity)}
+
+    def promising(self) -> list[dict[str, str]]:
+        """Give configurations that finished at a cheap fidelity and never ran in full."""
+        bad, full = self.failed(), self.known(FULL)
+        found = {
+            key(one.configuration): dict(one.configuration)
+            for one in self._own
+            if one.fidelity != FULL and one.value is not None and not one.censored
+        }
+        return [one for name, one in found.items() if name not in bad | full]
 
     def failed(self) -> set[str]:
         """Give the keys of what came to nothing at least once."""

@@ -234,9 +234,11 @@ class Own:
         fidelity = self._fidelity(found, history, block)
         share = 1.0 if fidelity == FULL else self._fidelities[fidelity]
         good = self._good(found, history, best.configuration)
-        pool = candidates(self._space, good, active, history.known(), rng)
+        known = history.known()
+        pool = history.promising() if fidelity == FULL else []
+        pool += candidates(self._space, good, active, known, rng)
         base = features(self._space, [best.configuration])[0]
-        pool += polished(self._space, found, pool, base, active, history.known())
+        pool += polished(self._space, found, pool, base, active, known)
         again = [{}, best.configuration] if best.configuration else [{}]
         why = ["baseline", "incumbent again"]
         if fidelity == FULL:
@@ -247,7 +249,7 @@ class Own:
         number = max(2, self._size - len(again))
         if fidelity != FULL:
             number = min(2 * number, round(number / share))
-        runs = self._runs if len(history.known()) >= PATIENCE * self._budget else None
+        runs = self._runs if len(known) >= PATIENCE * self._budget else None
         fresh = choose(self._space, found, pool, base, number, share=share, limit=LIMIT, runs=runs)
         if not fresh:
             return []
