@@ -70,7 +70,8 @@ def table(knobs: tuple[Declared, ...]) -> list[str]:
 def levels(one: Declared) -> str:
     """Render levels or a range as a table cell."""
     if one.kind == "choice":
-        return ", ".join(f"`{text}`" for text in one.levels) or "as the workload declares"
+        known = ", ".join(f"`{text}`" for text in one.levels) or "as the workload declares"
+        return f"{known}; only if `{one.only_if}`" if one.only_if else known
     low, high = (", else ".join(f"`{text}`" for text in ends) for ends in (one.low, one.high))
     outer = f"; never outside of `{one.range[0]}` to `{one.range[1]}`"
     special = "".join(f" (`{text}`)" for text in one.special)

@@ -10,7 +10,7 @@ from pyrometer.tune.space.cube import decode, encode, plain
 from pyrometer.tune.space.declared import knobs, of_space, spaces
 from pyrometer.tune.space.feasible import infeasible
 from pyrometer.tune.space.file import parse_space
-from pyrometer.tune.space.levels import bounds
+from pyrometer.tune.space.levels import bounds, write_level
 from pyrometer.tune.space.named import named_space
 from pyrometer.tune.space.space import Space
 
@@ -78,6 +78,22 @@ def test_what_cannot_be_changed_is_left_out_with_the_reason() -> None:
     data = named_space("data", HOST, declared={"data.codec": ["snappy", "zstd"]})
     assert data.knob("data.codec").levels == ("snappy", "zstd")
     assert data.left_out["data.layout"] == "the workload does not declare it"
+
+
+def test_what_this_machine_cannot_do_is_left_out() -> None:
+    one, two, unknown = (
+        named_space("layout", {**HOST, "numa_nodes": nodes}) for nodes in (1.0, 2.0, None)
+    )
+    assert one.left_out == {"numa.bind": "the machine has one NUMA node"}
+    assert two.knob("numa.bind").levels == unknown.knob("numa.bind").levels
+
+
+def test_levels_are_as_people_write_them() -> None:
+    space = named_space("spark-sql", HOST, spark_version="4.0")
+    rows = space.knob("spark.sql.parquet.columnarReaderBatchSize")
+    assert rows.first == ("8192",)
+    assert {write_level(rows, value) for value in (4000, 4100, 4200)} == {"4096"}
+    assert write_level(space.knob("spark.sql.files.maxPartitionBytes"), 100e6) == "96m"
 
 
 def test_an_unknown_space_is_named_with_the_nearest() -> None:

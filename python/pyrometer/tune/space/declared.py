@@ -31,6 +31,8 @@ class Declared:
         ``spark_defaults.toml`` says it.
     first : tuple of str
         Levels to try first.
+    only_if, otherwise : str or None
+        A condition on the machine, and why the knob is left out where it does not hold.
     """
 
     factor: str
@@ -47,6 +49,8 @@ class Declared:
     default_if: str | None = None
     first: tuple[str, ...] = ()
     breaks: str | None = None
+    only_if: str | None = None
+    otherwise: str | None = None
 
 
 @cache

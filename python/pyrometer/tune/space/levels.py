@@ -11,6 +11,8 @@ from pyrometer.tune.space.space import Knob
 STEPS = 4
 """Sizes that are written, by octave: 64m, 80m, 96m, 112m, 128m."""
 
+LEAST_BINARY = 256
+
 _UNITS = (("t", 1 << 40), ("g", 1 << 30), ("m", 1 << 20), ("k", 1 << 10))
 
 
@@ -57,7 +59,11 @@ def write_level(knob: Knob, value: float) -> str:
     if knob.kind == "size":
         return _size(min(max(_stepped(value), low), high), low, high)
     if knob.kind == "int":
-        rounded = _significant(value) if knob.log else round(value)
+        rounded = round(value)
+        if knob.log:
+            # Where a range begins at a power of two, so do the levels that people write.
+            binary = low >= LEAST_BINARY and math.log2(low).is_integer()
+            rounded = int(_stepped(value)) if binary else _significant(value)
         return str(int(min(max(rounded, math.ceil(low)), math.floor(high))))
     return f"{min(max(float(f'{value:.2g}'), low), high):g}"
 

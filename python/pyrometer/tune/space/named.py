@@ -99,6 +99,8 @@ def bounded(
     """
     if one.factor in (refused or {}):
         return (refused or {})[one.factor]
+    if one.only_if is not None and _holds(one.only_if, facts) is False:
+        return one.otherwise or f"{one.only_if} does not hold here"
     factor = find_factor(one.factor, declared)
     levels = tuple((declared or {}).get(one.factor, one.levels))
     if factor.scope == "workload" and one.factor not in (declared or {}):
@@ -159,10 +161,8 @@ def _amount(texts: Sequence[str], facts: Mapping[str, float]) -> float | None:
 
 
 def _default(one: Declared, facts: Mapping[str, float], spark: str | None) -> str | None:
-    if one.default_if is not None:
-        condition = parse_constraint(one.default_if)
-        if not (condition.names <= facts.keys() and condition.holds(facts)):
-            return None
+    if one.default_if is not None and not _holds(one.default_if, facts):
+        return None
     found = spark_default(one.factor, spark)
     if found is None:
         found = one.default
@@ -170,6 +170,12 @@ def _default(one: Declared, facts: Mapping[str, float], spark: str | None) -> st
         return found
     value = _value(found, facts)
     return None if value is None else _as_text(one, found, value)
+
+
+def _holds(text: str, facts: Mapping[str, float]) -> bool | None:
+    """Whether a condition holds; ``None`` where its facts are not known."""
+    condition = parse_constraint(text)
+    return condition.holds(facts) if condition.names <= facts.keys() else None
 
 
 def _as_text(one: Declared, text: str, value: float) -> str:
