@@ -94,8 +94,9 @@ def hosts_of_run(scope: Scope) -> list[Host]:
             for name, clock in rows
         ]
     else:
-        found = [Host(name, True, None, "axis") for name in sorted(watched)]
-    known = {host.name for host in found}
+        # Tables that an older version made may hold rows of several, on clocks nobody compared.
+        found = [Host(name, True, None, "axis") for name in sorted(watched)[:1]]
+    known = {host.name for host in found} | watched
     elsewhere = _elsewhere(scope, known)
     return [*found, *(Host(name, False, None, None) for name in elsewhere)]
 
