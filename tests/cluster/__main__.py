@@ -5,18 +5,36 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 from pyrometer.core.errors import PyrometerError
-from pyrometer.workloads.spark import find_spark
+from pyrometer.workloads.spark import SparkInstall, find_spark
 from tests.cluster import hosts, standalone, yarn
 from tests.cluster.bed import HostSpec
 from tests.cluster.kube import manager as kubernetes
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENTS = {"4": ".venv", "3.5": ".venv-spark35"}
-MANAGERS = {"standalone": standalone.start, "yarn": yarn.start, "kubernetes": kubernetes.start}
 CLOCK_STEP_S = 10_000
+
+
+class Manager(Protocol):
+    """A cluster that is up, to whoever submits to it."""
+
+    def submit_environment(self) -> dict[str, str]:
+        """Environment of ``spark-submit``."""
+
+    def submit_options(self) -> list[str]:
+        """Options of it."""
+
+
+MANAGERS: dict[str, Callable[[hosts.Network, SparkInstall], Manager]] = {
+    "standalone": standalone.start,
+    "yarn": yarn.start,
+    "kubernetes": kubernetes.start,
+}
 
 
 def specs(count: int, cpus: float, memory_mib: int) -> list[HostSpec]:

@@ -8,6 +8,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from pyrometer.core.errors import CapabilityError, UsageError
@@ -143,7 +144,7 @@ def start(
     api = cluster.api()
     until("the API server", lambda: api.text("/readyz") == "ok", log)
     for path, made in permissions().items():
-        until("permissions", lambda path=path, made=made: _made(api, path, made), log)
+        until("permissions", partial(_made, api, path, made), log)
     config = folder / "known"
     _program(cluster, programs.controllers(cluster.known, config / "controllers.conf"))
     _program(cluster, programs.scheduler(config / "scheduler.conf"))

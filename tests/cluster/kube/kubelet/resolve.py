@@ -161,8 +161,8 @@ def mounts(pod: Object, container: Object, folder: Path) -> list[Mount]:
         written = any(kind in volume for kind in volumes.WRITTEN)
         found.append(Mount(str(place), one["mountPath"], bool(one.get("readOnly") or written)))
     found.sort(key=lambda mount: len(Path(mount.target).parts))
-    own = [] if pod["spec"].get("hostNetwork") else [Mount(str(folder / "hosts"), "/etc/hosts")]
-    return found + own
+    own = [] if pod["spec"].get("hostNetwork") else ["hosts", "resolv.conf"]
+    return found + [Mount(str(folder / name), f"/etc/{name}") for name in own]
 
 
 def _user(spec: Object, container: Object, what: str) -> int:

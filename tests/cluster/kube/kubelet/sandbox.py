@@ -14,6 +14,7 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,11 @@ STEADY_S = 600.0
 """One that ran for so long is started again as if for the first time."""
 UNSTARTED = 128
 """Exit code of a container whose command could not be executed."""
-RESTARTED = {"Always": lambda code: True, "OnFailure": lambda code: code != 0}
+RESTARTED: dict[str, Callable[[int], bool]] = {
+    "Always": lambda code: True,
+    "OnFailure": lambda code: code != 0,
+}
+"""Whether a container is started again, by the policy of its pod and its exit code."""
 
 
 @dataclass(frozen=True)

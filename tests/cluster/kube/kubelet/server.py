@@ -46,7 +46,8 @@ class Handler(BaseHTTPRequestHandler):
         if parts == ["healthz"]:
             self._answer(HTTPStatus.OK, b"ok")
         elif parts[0] == "containerLogs" and len(parts) == 4:
-            self._logs(*parts[1:], query)
+            _, namespace, name, container = parts
+            self._logs(namespace, name, container, query)
         else:
             self._answer(HTTPStatus.NOT_FOUND, b"not had on a test bed\n")
 

@@ -88,8 +88,13 @@ def test_outer_folders_are_mounted_first(tmp_path: Path) -> None:
         ],
     }
     found = mounts(pod(container, volumes=volumes), container, tmp_path)
-    assert [one.target for one in found] == ["/opt", "/opt/spark/conf", "/etc/hosts"]
-    assert [one.read_only for one in found] == [False, True, False]
+    assert [one.target for one in found] == [
+        "/opt",
+        "/opt/spark/conf",
+        "/etc/hosts",
+        "/etc/resolv.conf",
+    ]
+    assert [one.read_only for one in found] == [False, True, False, False]
     assert (tmp_path / "volumes/v/part").is_dir()
 
 
