@@ -34,6 +34,8 @@ places = sorted({(name, address) for name, address, _ in rows})
 print("SAID " + json.dumps([places, sum(square for _, _, square in rows)]), flush=True)
 context.stop()
 """
+SUBMITTED: list[Submission] = []
+"""All that were made, which whoever tests ends in any case."""
 TOTAL = sum(n * n for n in range(40))
 
 
@@ -85,6 +87,7 @@ class Submission:
     options: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        SUBMITTED.append(self)
         app = self.cluster.folder / "app.py"
         app.write_text(APPLICATION)
         where = f"local://{app}" if self.mode == "cluster" else str(app)

@@ -56,6 +56,14 @@ def cluster(bed: Kubernetes, request: pytest.FixtureRequest) -> Kubernetes:
     return bed.of(find_spark(ROOT / request.param))
 
 
+@pytest.fixture(autouse=True)
+def nothing_goes_on() -> Iterator[None]:
+    """End what a test that failed has submitted."""
+    yield
+    while kube.SUBMITTED:
+        kube.SUBMITTED.pop().end()
+
+
 @pytest.fixture(scope="module")
 def agent(bed: Kubernetes) -> str:
     """Give the agent where every host has it."""
