@@ -81,6 +81,16 @@ class TaskColumns:
             return self.names[name][values]
         return values.astype(np.float64) if values.dtype == np.float32 else values
 
+    def codes(self, name: str) -> NDArray[np.int32]:
+        """Give a column of names as numbers: the same number for the same name."""
+        found: NDArray[np.int32] = self.columns[name][self.place]
+        return found
+
+    def distinct(self, name: str) -> list[str]:
+        """Give the different names in a column, in order; what is null has none."""
+        codes = np.unique(self.codes(name))
+        return [one for one in self.names[name][codes] if one]
+
     @property
     def count(self) -> int:
         """Number of task attempts."""

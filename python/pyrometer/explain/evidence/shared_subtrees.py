@@ -58,7 +58,7 @@ class Part:
         return self.plan.sql.sql_id, self.node.node_id
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class _Seen:
     """What is known of a node.
 

@@ -48,8 +48,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     if facts.measured is None or not facts.tasks.known("executor_run_time_ns"):
         return
     delay = facts.measured.tasks.delay_ns
-    launch, executors = facts.tasks["launch_wall_ns"], facts.tasks["executor_id"]
-    names, which = np.unique([str(one) for one in executors], return_inverse=True)
+    launch = facts.tasks["launch_wall_ns"]
+    names, which = np.unique(facts.tasks.codes("executor_id"), return_inverse=True)
     order = np.lexsort((launch, which))
     starts = np.searchsorted(which[order], np.arange(names.size))
     rank = np.empty(order.size, dtype=np.int64)

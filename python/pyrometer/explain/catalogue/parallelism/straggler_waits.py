@@ -93,7 +93,7 @@ def excess(tasks: TaskColumns) -> tuple[Floats, NDArray[np.bool_]]:
 @largest
 def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     known = facts.tasks.known("executor_cpu_time_ns")
-    several = len({name for name in facts.tasks["host"] if name}) > 1
+    several = len(facts.tasks.distinct("host")) > 1
     for stage in facts.stages:
         if stage.tasks_count < FEWEST_TASKS:
             continue
