@@ -18,6 +18,9 @@ use crate::engine::{Engine, Event};
 use crate::hosts::{Moment, is_multiple};
 use crate::work::{Layout, Lengths, Work};
 
+#[cfg(test)]
+mod tests;
+
 /// A schedule that is known, cut into parts at its quiet instants.
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
@@ -233,14 +236,13 @@ impl Known {
         };
         let exact = |there: usize| {
             let unit = spacing(furthest(there));
-            let looked =
-                (0..self.looked.len()).filter(|&host| self.looked(host, here, there) > 0.0);
+            let mut hosts = 0..self.looked.len();
             unit <= self.unit
                 && is_multiple(now, unit)
                 && upcoming.iter().all(|(at, _)| is_multiple(at.0, unit))
-                && looked
-                    .into_iter()
-                    .all(|host| engine.hosts.is_multiple(host, unit))
+                && hosts.all(|host| {
+                    self.looked(host, here, there) == 0.0 || engine.hosts.is_multiple(host, unit)
+                })
         };
         if exact(wanted) {
             return Some(wanted);
@@ -320,126 +322,4 @@ fn unit_of(time: f64) -> f64 {
 /// How far apart numbers are that are as large as a time.
 fn spacing(time: f64) -> f64 {
     time.next_up() - time
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::collection::vec;
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::engine::schedule;
-    use crate::plan::{Node, Plan, Task};
-
-    const MS: f64 = 1e6;
-
-    /// Jobs one after another, each of some stages side by side and one that waits for them.
-    fn jobs(sizes: &[Vec<Vec<u32>>]) -> Plan {
-        let mut nodes = vec![Node::default()];
-        for (number, stages) in sizes.iter().enumerate() {
-            let before = nodes.len() as u32 - 1;
-            let first = nodes.len() as u32;
-            for durations in stages {
-                let task = |&ms: &u32| Task {
-                    duration_ns: f64::from(ms) * MS,
-                    level: (ms % 2) as u8 * 3,
-                    ..Task::default()
-                };
-                nodes.push(Node {
-                    after: vec![before],
-                    delay_ns: 3.5 * MS,
-                    tasks: durations.iter().map(task).collect(),
-                    near: vec![number as u32 % 2],
-                    ..Node::default()
-                });
-            }
-            nodes.push(Node {
-                after: (before..nodes.len() as u32).collect(),
-                delay_ns: f64::from(first) * MS,
-                ..Node::default()
-            });
-        }
-        Plan {
-            end: nodes.len() as u32 - 1,
-            nodes,
-            locality_wait_ns: 20.0 * MS,
-            launch_resets_wait: false,
-        }
-    }
-
-    fn cluster(slots: &[u32]) -> Vec<Executor> {
-        let executor = |(number, &slots): (usize, &u32)| Executor {
-            slots,
-            host: number as u32,
-            site: number as u32,
-            add: (0, 40.0 * MS * number as f64),
-            ..Executor::default()
-        };
-        slots.iter().enumerate().map(executor).collect()
-    }
-
-    fn work<'a>(plan: &'a Plan, layout: &'a Layout, lengths: &'a Lengths) -> Work<'a> {
-        Work {
-            plan,
-            layout,
-            lengths,
-            locality_wait_ns: plan.locality_wait_ns,
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn a_change_takes_as_long_as_in_the_whole_schedule(
-            sizes in vec(vec(vec(0u32..300, 0..7), 1..4), 1..30),
-            slots in vec(1u32..4, 1..4),
-            edits in vec((any::<prop::sample::Index>(), 0.0f64..1.5), 0..4),
-            gaps in vec((any::<prop::sample::Index>(), 0.0f64..1.5), 0..3),
-        ) {
-            let (plan, cluster) = (jobs(&sizes), cluster(&slots));
-            let (layout, lengths) = (Layout::of(&plan), Lengths::of(&plan));
-            let known = Known::of(&work(&plan, &layout, &lengths), &cluster);
-            let mut other = lengths.clone();
-            for (index, factor) in edits {
-                if !other.duration_ns.is_empty() {
-                    let task = index.index(other.duration_ns.len());
-                    other.duration_ns[task] *= factor;
-                }
-            }
-            for (index, factor) in gaps {
-                let node = index.index(other.node_delay_ns.len());
-                other.node_delay_ns[node] *= factor;
-            }
-            let now = work(&plan, &layout, &other);
-            let changed = Changed::between(&layout, &lengths, &other);
-            let whole = schedule(&now, &cluster, None, None).unwrap().elapsed_ns;
-            prop_assert_eq!(known.elapsed_ns(&now, &cluster, &changed), whole);
-        }
-
-        #[test]
-        fn a_unit_is_the_lowest_digit_that_is_set(digits in 1u64..1 << 53, place in -60i32..60) {
-            let time = digits as f64 * 2f64.powi(place);
-            let unit = 2f64.powi(place + digits.trailing_zeros() as i32);
-            prop_assert_eq!(unit_of(time), unit);
-            prop_assert!(is_multiple(time, unit) && !is_multiple(time, 2.0 * unit));
-        }
-    }
-
-    #[test]
-    fn what_lies_before_and_behind_a_change_is_leapt_over() {
-        let plan = jobs(&vec![vec![vec![100, 80, 60], vec![20]]; 50]);
-        let (layout, lengths) = (Layout::of(&plan), Lengths::of(&plan));
-        let cluster = cluster(&[2]);
-        let known = Known::of(&work(&plan, &layout, &lengths), &cluster);
-        let mut other = lengths.clone();
-        other.duration_ns[100] = MS / 3.0;
-        let changed = Changed::between(&layout, &lengths, &other);
-        assert_eq!(changed.tasks.len(), 1);
-        let now = work(&plan, &layout, &other);
-        let (elapsed, leaps) = known.follow(Engine::new(now, &cluster, None, None), &changed);
-        // To the change, from it to where numbers get coarser, and to the end.
-        assert!((2..=4).contains(&leaps), "{leaps}");
-        let whole = schedule(&now, &cluster, None, None).unwrap().elapsed_ns;
-        assert_eq!(elapsed, whole);
-        assert!(elapsed < known.elapsed_ns);
-    }
 }
