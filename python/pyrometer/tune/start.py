@@ -183,14 +183,9 @@ def space_of(
     """
     facts = {**host_facts(), **(job.facts if job else {})}
     now = {**(job.now if job else {}), **now}
-    version = job.spark_version if job else None
     names = [one.strip() for one in asked.split("+")]
-    bounds: dict[str, Any] = {
-        "now": now,
-        "declared": declared,
-        "refused": refused,
-        "spark_version": version,
-    }
+    bounds: dict[str, Any] = {"now": now, "declared": declared, "refused": refused}
+    bounds["spark_version"] = job.spark_version if job else None
     if asked.endswith((".yaml", ".yml")) or os.path.isfile(asked):
         found = read_space(Path(asked), facts, **bounds)
     else:

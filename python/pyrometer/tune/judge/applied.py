@@ -118,8 +118,8 @@ def merged(text: str, settings: Mapping[str, str]) -> str:
         if name not in left:
             continue  # Said twice: the first place has the new value.
         value = left.pop(name)
-        if name in OPTIONS and value not in found[2]:
-            value = f"{found[2]} {value}"
+        if name in OPTIONS:
+            value = found[2] if value in found[2] else f"{found[2]} {value}"
         lines.append(f"{name}  {value}")
     lines += [f"{name}  {value}" for name, value in left.items()]
     return "".join(f"{line}\n" for line in lines)

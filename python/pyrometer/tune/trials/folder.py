@@ -11,7 +11,7 @@ confirmation/        the experiment of winner against baseline; confirmation-SCA
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -53,7 +53,7 @@ class SavedSpace(_Part):
         """Write a space down."""
         return cls(
             name=space.name,
-            knobs=[asdict(knob) for knob in space.knobs],
+            knobs=[_KNOB.dump_python(knob, mode="json") for knob in space.knobs],
             constraints=[one.text for one in space.constraints],
             facts=None if space.facts is None else dict(space.facts),
             left_out=dict(space.left_out),

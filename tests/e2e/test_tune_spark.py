@@ -1,0 +1,76 @@
+"""A small tuning of a real Spark workload: trials, confirmation, page, and resuming after a kill."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.support import needs
+
+from pyrometer.experiments.journal import read_journal
+from pyrometer.store.manifest import read_manifest
+from pyrometer.tune.trials.folder import KINDS, TuningPaths
+from pyrometer.tune.trials.replay import history_of
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+SPACE = """\
+name: two
+knobs:
+  spark.sql.shuffle.partitions: {from: 1, to: 16}
+  jvm.gc: [g1, parallel]
+"""
+
+
+def command(root: Path, *words: str) -> list[str]:
+    return [sys.executable, "-m", "pyrometer", "tune", *words]
+
+
+def begun(tmp_path: Path) -> list[str]:
+    (tmp_path / "space.yaml").write_text(SPACE)
+    return command(
+        tmp_path, "group-by", "--scale", "test", "--iterations", "1", "--warmup", "0", "--guard",
+        "flag", "--space", "space.yaml", "--budget", "6", "-o", "t", "--json",
+    )  # fmt: skip
+
+
+@needs.spark
+def test_a_tuning_survives_a_kill_and_ends_with_a_confirmation(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        begun(tmp_path), cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    paths = TuningPaths(tmp_path / "t")
+    deadline = time.monotonic() + 300
+    while time.monotonic() < deadline and process.poll() is None:
+        if len(read_journal(paths.root, KINDS).ended) >= 1 and read_journal(paths.root, KINDS).open:
+            break
+        time.sleep(0.2)
+    assert process.poll() is None, process.stderr and process.stderr.read()
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    before = history_of(read_journal(paths.root, KINDS))
+    again = subprocess.run(
+        command(tmp_path, "resume", "t", "--json"), cwd=tmp_path, capture_output=True, text=True,
+        check=True, timeout=600,
+    )  # fmt: skip
+    found = json.loads(again.stdout.splitlines()[-1])
+    assert found["state"] == "done"
+    # The first trial is the one that had ended, and no number was given twice.
+    assert found["trials"][0]["value"] == before.steps[0].told.value
+    assert [one["trial"] for one in found["trials"]] == list(range(1, len(found["trials"]) + 1))
+    for one in found["trials"]:
+        assert one["status"] in ("finished", "gave up")
+        assert {"elapsed", "peak_memory", "core_seconds"} <= one["metrics"].keys()
+        manifest = read_manifest(tmp_path / one["folder"])
+        assert manifest.state == "finished"
+        assert manifest.treatment.keys() == one["configuration"].keys()
+    if found["best"]["configuration"]:
+        assert len(found["confirmation"]["pairs"]) == 2
+        assert found["confirmation"]["verdict"]["outcome"] in ("cannot tell", "failed")
+    assert (paths.root / "report.html").is_file()

@@ -1,0 +1,196 @@
+"""``pyrometer tune``: mistakes on the command line, what is planned, shown, applied; the page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.support.experiments import NAP
+from tests.support.tuning import COLLECTOR, PARTITIONS, Drawn, Simulated, tuning
+
+from pyrometer.api import write_report
+from pyrometer.cli.main import run_verb
+from pyrometer.tune.carry import confirm_winner, search
+from pyrometer.tune.judge.applied import deployed, difference, merged
+from pyrometer.tune.judge.page import write_tuning
+from pyrometer.tune.judge.report import tuning_report
+from pyrometer.tune.known import known_from, within
+from pyrometer.tune.place import is_tuning
+from pyrometer.tune.trials.folder import SavedSpace, begin, read_tuning
+
+
+def tuned(root: Path, budget: str = "20", **machine) -> Path:
+    begin(root, tuning(budget))
+    made = Simulated(**machine)
+    search(root, lambda one: Drawn(one.seed), actions=made.actions())
+    confirm_winner(root, actions=made.actions())
+    return root
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "remedy"),
+    [
+        (["sort-txt"], "did you mean 'sort-text'?", "pyrometer workloads"),
+        (["sort-text", "--space", "jwm"], "no space and no file 'jwm'", "did you mean 'jvm'?"),
+        (["sort-text", "--budget", "3"], "--budget 3: at least 6 runs", "25"),
+        (["sort-text", "--budget", "0min"], "more than nothing", "--budget 25"),
+        (["sort-text", "--budget", "soon"], "neither a number of runs", "40min"),
+        (["sort-text", "--objective", "cost"], "needs prices", "--price FILE"),
+        (["sort-text", "--subject-to", "peak_mem < 3g"], "'peak_mem' is not measured", "memory"),
+        (["sort-text", "--subject-to", "3 < 4"], "nothing that is measured", "peak_memory"),
+        (["sort-text", "--engine", "owl"], "no such engine", "did you mean 'own'?"),
+        (["sort-text", "--from", "/nowhere"], "there is no such run", "pyrometer ls"),
+        (["sort-text", "--scale", "tset"], "has no scale 'tset'", "test"),
+        (["sort-text", "--set", "jvm.heep=1g"], "unknown factor 'jvm.heep'", "jvm.heap"),
+        (["resmue", "x"], "give one workload", "did you mean 'resume'?"),
+        (["--scale", "test", "--", "python", "x.py"], "--scale is for workloads", "leave it out"),
+        (["resume", "/nowhere"], "is not a tuning's folder", "pyrometer tune"),
+        (["show", "/nowhere"], "is not a tuning's folder", "pyrometer tune"),
+    ],
+)
+def test_a_mistake_is_one_message_and_what_to_do_next(words, message, remedy, capsys):
+    assert run_verb(["tune", *words]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert message in told
+    assert remedy in told.partition("try:")[2]
+
+
+def test_a_dry_run_says_what_would_be_varied_and_leaves_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = ["tune", "sort-text", "--space", "jvm", "--set", "jvm.heap=1g", "--dry-run", "--json"]
+    assert run_verb(words) == 0
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    factors = [one["factor"] for one in found["space"]["knobs"]]
+    assert COLLECTOR in factors
+    # What all trials share is not varied.
+    assert "jvm.heap" not in factors
+    assert found["space"]["left_out"]["jvm.heap"].startswith("it is the same for all trials")
+    assert found["reserved"] == 8.0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_command_decides_itself_is_not_varied(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = ["--space", "jvm", "--dry-run", "--json"]
+    command = ["spark-submit", "--driver-memory", "1g", "a.py"]
+    assert run_verb(["tune", *words, "--", *command]) == 0
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert found["command"] == command
+    assert "1g" in found["space"]["left_out"]["jvm.heap"]
+
+
+def test_a_tuning_is_read_as_it_was_written(tmp_path):
+    whole = tuning("40min", conditions=["peak_memory < 3g"])
+    begin(tmp_path / "t", whole)
+    assert read_tuning(tmp_path / "t") == whole
+    space = read_tuning(tmp_path / "t").space
+    assert SavedSpace.of(space.read()) == space
+    assert is_tuning(tmp_path / "t")
+    assert not is_tuning(tmp_path)
+
+
+def test_a_command_of_the_user_is_tuned_from_the_command_line(tmp_path, monkeypatch, capsys):
+    """Whole, with real processes: nothing that is varied changes how long a nap is."""
+    monkeypatch.chdir(tmp_path)
+    Path("space.yaml").write_text("{name: mine, knobs: {workload.time: [short, long]}}\n")
+    Path("workload.yaml").write_text(NAP)
+    words = ["./workload.yaml", "--space", "space.yaml", "--budget", "6", "--profile", "off"]
+    assert run_verb(["tune", *words, "--guard", "flag", "-o", "t", "--json"]) == 0
+    captured = capsys.readouterr()
+    found = json.loads(captured.out.splitlines()[-1])
+    assert found["schema"] == "pyrometer/tuning/1"
+    assert found["state"] == "done"
+    assert [one["configuration"] for one in found["trials"]] == [{}, {"workload.time": "long"}]
+    assert all(Path(one["folder"], "manifest.json").is_file() for one in found["trials"])
+    assert {one["code"] for one in found["doubts"]} >= {"results_unchecked"}
+    assert Path("t/report.html").is_file()
+    assert "best so far" in captured.err
+    # It is there, and is not begun again.
+    assert run_verb(["tune", *words, "-o", "t"]) == 2
+    assert "pyrometer tune resume t" in capsys.readouterr().err
+
+
+def test_show_and_the_page_have_the_verdict_and_every_trial(tmp_path, capsys):
+    root = tuned(tmp_path / "t")
+    assert run_verb(["tune", "show", str(root), "--json"]) == 0
+    captured = capsys.readouterr()
+    found = json.loads(captured.out.splitlines()[-1])
+    assert found["confirmation"]["verdict"]["outcome"] == "confirmed"
+    assert found["told"] in captured.err
+    assert found["why"]["reason"] == "no run of each has finished"
+    page = write_report(root)
+    text = page.read_text()
+    assert page == root / "report.html"
+    assert found["told"] in text
+    assert all(f'"trial":{one["trial"]}' in text.replace(": ", ":") for one in found["trials"])
+    assert run_verb(["report", str(root), "-o", str(tmp_path / "p.html")]) == 0
+
+
+def test_a_tuning_that_has_just_begun_can_be_shown(tmp_path):
+    begin(tmp_path / "t", tuning())
+    report = tuning_report(tmp_path / "t")
+    assert (report.state, report.told) == ("searching", "No trial has finished.")
+    assert write_tuning(tmp_path / "t").is_file()
+
+
+def test_apply_writes_nothing_unless_it_is_told_where(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    tuned(Path("t"))
+    before = sorted(str(one) for one in tmp_path.rglob("*"))
+    assert run_verb(["tune", "apply", "t"]) == 0
+    printed = capsys.readouterr().out
+    assert f"{PARTITIONS}" in printed
+    assert "--conf" in printed
+    assert sorted(str(one) for one in tmp_path.rglob("*")) == before
+    Path("d.conf").write_text(f"# mine\n{PARTITIONS} 999\nspark.eventLog.enabled true\n")
+    assert run_verb(["tune", "apply", "t", "-o", "d.conf"]) == 0
+    text = Path("d.conf").read_text()
+    assert "999" not in text
+    assert text.startswith("# mine\n")
+    assert "spark.eventLog.enabled true\n" in text
+    assert f"-{PARTITIONS} 999" in capsys.readouterr().out
+
+
+def test_what_was_not_confirmed_is_not_applied_unless_asked_for(tmp_path, capsys):
+    root = tuned(tmp_path / "t", budget="12", noise=0.5)
+    report = tuning_report(root, causes=False)
+    assert report.confirmation.verdict.outcome != "confirmed"
+    assert run_verb(["tune", "apply", str(root)]) == 1
+    captured = capsys.readouterr()
+    assert "not applied" in captured.err
+    assert captured.out == ""
+    assert run_verb(["tune", "apply", str(root), "--unconfirmed"]) == 0
+
+
+def test_a_configuration_is_deployed_as_settings_and_what_is_none_is_named():
+    found = deployed(
+        {PARTITIONS: "8", "jvm.heap": "2g", "os.swappiness": "1", "data.codec": "zstd"},
+        {"data.codec": ["none", "zstd"]},
+    )
+    assert found.settings[PARTITIONS] == "8"
+    assert found.settings["spark.driver.memory"] == "2048m"
+    assert found.otherwise == {"os.swappiness": "1", "data.codec": "zstd"}
+
+
+def test_options_of_a_jvm_are_added_to_those_that_are_there():
+    name = "spark.driver.extraJavaOptions"
+    before = f"{name}  -Dmine=1\n"
+    after = merged(before, {name: "-XX:+UseParallelGC"})
+    assert after == f"{name}  -Dmine=1 -XX:+UseParallelGC\n"
+    # Once is enough.
+    assert merged(after, {name: "-XX:+UseParallelGC"}) == after
+    assert f"+{name}  -Dmine=1 -XX:+UseParallelGC" in difference(before, after)
+
+
+def test_trials_of_another_tuning_of_the_same_job_are_known(tmp_path):
+    root = tuned(tmp_path / "t")
+    priors, earlier = known_from(root, "parquet-scan", "test", {})
+    assert priors == []
+    assert earlier[0].configuration == {}
+    assert all(one.value > 1e9 for one in earlier)
+    assert len(within(earlier, [PARTITIONS])) < len(earlier)
+    from pyrometer.core.errors import UsageError
+
+    with pytest.raises(UsageError, match="not of tpch, scale test"):
+        known_from(root, "tpch", "test", {})
