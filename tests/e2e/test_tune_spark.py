@@ -1,4 +1,4 @@
-"""A small tuning of a real Spark workload: trials, confirmation, page, and resuming after a kill."""
+"""A small tuning of a real Spark workload, killed once: trials, confirmation, page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.support import needs
 
 from pyrometer.experiments.journal import read_journal
 from pyrometer.store.manifest import read_manifest
@@ -28,19 +27,18 @@ knobs:
 """
 
 
-def command(root: Path, *words: str) -> list[str]:
+def command(*words: str) -> list[str]:
     return [sys.executable, "-m", "pyrometer", "tune", *words]
 
 
 def begun(tmp_path: Path) -> list[str]:
     (tmp_path / "space.yaml").write_text(SPACE)
     return command(
-        tmp_path, "group-by", "--scale", "test", "--iterations", "1", "--warmup", "0", "--guard",
+        "sort-text", "--scale", "test", "--iterations", "1", "--warmup", "0", "--guard",
         "flag", "--space", "space.yaml", "--budget", "6", "-o", "t", "--json",
     )  # fmt: skip
 
 
-@needs.spark
 def test_a_tuning_survives_a_kill_and_ends_with_a_confirmation(tmp_path: Path) -> None:
     process = subprocess.Popen(
         begun(tmp_path), cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
@@ -56,7 +54,7 @@ def test_a_tuning_survives_a_kill_and_ends_with_a_confirmation(tmp_path: Path) -
     process.wait()
     before = history_of(read_journal(paths.root, KINDS))
     again = subprocess.run(
-        command(tmp_path, "resume", "t", "--json"), cwd=tmp_path, capture_output=True, text=True,
+        command("resume", "t", "--json"), cwd=tmp_path, capture_output=True, text=True,
         check=True, timeout=600,
     )  # fmt: skip
     found = json.loads(again.stdout.splitlines()[-1])
