@@ -26,6 +26,8 @@ from pyrometer.store.manifest import read_manifest
 from pyrometer.store.ping_lines import read_pings
 from pyrometer.trial.yaml_file import parse
 from pyrometer.tune.space.file import parse_space
+from pyrometer.tune.trials.folder import KINDS, read_tuning
+from pyrometer.tune.trials.replay import history_of
 from pyrometer.workloads.custom.workload_file import conf, prepared, read, variants
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,6 +42,19 @@ knobs:
 without: [jvm.gc]
 constraints: ["jvm.heap <= 0.25 * mem_total"]
 """
+TUNING = b"""{"schema": "pyrometer/tuning-plan/1", "name": "a", "workload": "sort-text",
+ "scale": "test", "profile": "light", "iterations": 1, "warmup": 0, "space": {"name": "mine",
+ "knobs": [{"factor": "jvm.gc", "kind": "choice", "levels": ["g1", "parallel"]}],
+ "constraints": ["jvm.heap <= 4g"]}, "budget": {"text": "6", "amount": 6, "unit": "runs"},
+ "reserved": 4, "seed": 1, "margin": 0.02, "timeout_s": 60, "canaries": "trial", "guard": {},
+ "cpus": 2}"""
+TUNED = b"""{"k":"ask","trial":1,"configuration":{},"fidelity":"full","block":0,"wall_ns":1}
+{"k":"begin","trial":1,"attempt":1,"folder":"0001-baseline","wall_ns":2}
+{"k":"end","trial":1,"attempt":1,"block":0,"treatment":"baseline","status":"finished",\
+"folder":"0001-baseline","seconds":2.5,"wall_ns":3}
+{"k":"tell","trial":1,"value":2.5e9,"cost":1e10,"wall_ns":4}
+{"k":"settle","configuration":{},"why":"all","wall_ns":5}
+""".replace(b"\\\n", b"")
 RUNNING = b"""{"schema": "pyrometer/manifest/1", "schema_version": 1, "run_id": "1",
  "created_wall_ns": 1, "pyrometer_version": "0.1.0", "workload": {}, "profile": "light",
  "host": {}}"""
@@ -71,6 +86,8 @@ class Readers:
             "plan": lambda data: (self._file("experiment.json", data), read_plan(self.folder)),
             "space": lambda data: parse_space(data.decode("utf-8", "replace"), "x.yaml", MACHINE),
             "study": lambda data: read_study(str(self._file("study.yaml", data))),
+            "tuning": self._tuning,
+            "tuning-journal": self._tuning_journal,
             "workload": self._workload,
             "yaml": lambda data: parse(data.decode("utf-8", "replace"), "x.yaml"),
         }
@@ -117,6 +134,14 @@ class Readers:
         self._file("raw/exit.json", data)
         return read_manifest(self.folder).ending
 
+    def _tuning(self, data: bytes) -> object:
+        self._file("tuning.json", data)
+        return read_tuning(self.folder).space.read()
+
+    def _tuning_journal(self, data: bytes) -> object:
+        self._file("journal.ndjson", data)
+        return history_of(read_journal(self.folder, KINDS)).best
+
     def _workload(self, data: bytes) -> object:
         name = str(self._file("workload.yaml", data))
         made = read(name)
@@ -142,6 +167,8 @@ def seeds() -> dict[str, list[bytes]]:
         ],
         "iterations": [(run / "raw" / "iterations.ndjson").read_bytes()],
         "journal": [b"".join(journal[:6])],
+        "tuning": [TUNING],
+        "tuning-journal": [TUNED],
         "json": [b'{"a": [1, 2.5e3, true, null, "\\u00e9"]}'],
         "manifest": [
             (run / "manifest.json").read_bytes(),

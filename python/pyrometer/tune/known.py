@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -17,14 +17,18 @@ from pyrometer.store import Run
 from pyrometer.tune.judge.before import of_findings
 from pyrometer.tune.place import is_tuning
 from pyrometer.tune.space.job import Job, job_of
-from pyrometer.tune.trials.folder import KINDS, Earlier, Prior, read_tuning
+from pyrometer.tune.trials.folder import KINDS, Earlier, Objective, Prior, read_tuning
 from pyrometer.tune.trials.replay import history_of
 
 NS = 1e9
 
 
 def known_from(
-    path: Path, workload: str, scale: str, shared: Mapping[str, str]
+    path: Path,
+    workload: str,
+    scale: str,
+    shared: Mapping[str, str],
+    objective: Objective = "elapsed",
 ) -> tuple[list[Prior], list[Earlier]]:
     """Read what `--from` names: a run, an experiment, a tuning, or findings as JSON.
 
@@ -34,6 +38,8 @@ def known_from(
         What is going to be tuned: times of anything else say nothing of it.
     shared : mapping of str to str
         Levels of every trial: an experiment's baseline has them, too.
+    objective : str
+        What is to be small: values of anything else say nothing of it.
 
     Raises
     ------
@@ -41,8 +47,10 @@ def known_from(
         If it is none of these, cannot be read, or is of another job.
     """
     if is_tuning(path):
-        return [], _of_tuning(path, workload, scale, shared)
+        return [], _of_tuning(path, workload, scale, shared, objective)
     if is_experiment(path):
+        if objective != "elapsed":
+            raise UsageError(f"--from {path}: an experiment knows times, not {objective}")
         return [], _of_experiment(path, workload, scale, shared)
     if path.is_file() and path.suffix == ".json":
         found = _read_findings(path)
@@ -110,10 +118,14 @@ def _of_experiment(
     return made
 
 
-def _of_tuning(path: Path, workload: str, scale: str, shared: Mapping[str, str]) -> list[Earlier]:
+def _of_tuning(
+    path: Path, workload: str, scale: str, shared: Mapping[str, str], objective: Objective
+) -> list[Earlier]:
     tuning = read_tuning(path)
     job = " ".join(tuning.command) or tuning.workload
     _check_same_job(path, (job, tuning.scale), (workload, scale))
+    if tuning.objective != objective:
+        raise UsageError(f"--from {path}: it is of {tuning.objective}, not of {objective}")
     if dict(shared) != tuning.shared:
         raise UsageError(f"--from {path}: its trials share other levels", "the same --set")
     return [
@@ -136,8 +148,3 @@ def _check_same_job(path: Path, theirs: tuple[str, str], ours: tuple[str, str]) 
             f" {ours[1]}",
             "times of another job say nothing of this one",
         )
-
-
-def within(earlier: Collection[Earlier], factors: Collection[str]) -> list[Earlier]:
-    """Keep trials that set nothing but factors of the space."""
-    return [one for one in earlier if one.configuration.keys() <= set(factors)]

@@ -124,6 +124,7 @@ def started(wanted: Wanted, root: Path) -> Start:
         once = is_workload_command(workload)
     parse_treatment([f"{k}={v}" for k, v in wanted.shared.items()], declared)
     space = space_of(wanted.space, dict(wanted.shared), declared, _refused(wanted), wanted.job)
+    factors = {knob.factor for knob in space.knobs}
     tuning = Tuning(
         name=name,
         workload=workload,
@@ -149,7 +150,7 @@ def started(wanted: Wanted, root: Path) -> Start:
         cpus=len(os.sched_getaffinity(0)),
         prices=None if wanted.prices is None else wanted.prices.model_dump(),
         priors=list(wanted.priors),
-        earlier=list(wanted.earlier),
+        earlier=[one for one in wanted.earlier if one.configuration.keys() <= factors],
         sources=list(wanted.sources),
         machine=this_machine(),
         workload_sha256=None if wanted.command else digest_of(workload),

@@ -314,7 +314,7 @@ def _made(
     priors, earlier = [], []
     for source in asked["sources"]:
         job = workload if workload is not None else " ".join(command)
-        known = known_from(source, job, asked["scale"], shared)
+        known = known_from(source, job, asked["scale"], shared, asked["objective"])
         priors += known[0]
         earlier += known[1]
     jobs = [found for source in asked["sources"] if (found := job_from_run(source)) is not None]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from pyrometer.core.errors import UsageError
 from pyrometer.experiments.folder import CanaryPlace, ExperimentPaths, sync_folder
@@ -60,10 +60,23 @@ class SavedSpace(_Part):
         )
 
     def read(self) -> Space:
-        """Give the space back."""
+        """Give the space back.
+
+        Raises
+        ------
+        UsageError
+            If a knob or a constraint is none: somebody edited it.
+        """
+        try:
+            knobs = tuple(_KNOB.validate_python(knob) for knob in self.knobs)
+        except ValidationError as error:
+            what = error.errors()[0]["msg"]
+            raise UsageError(
+                f"the space {self.name}: a knob is none: {what}", "it was edited"
+            ) from error
         return Space(
             name=self.name,
-            knobs=tuple(_KNOB.validate_python(knob) for knob in self.knobs),
+            knobs=knobs,
             constraints=tuple(parse_constraint(text) for text in self.constraints),
             facts=self.facts,
             left_out=self.left_out,

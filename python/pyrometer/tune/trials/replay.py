@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from pyrometer.core.errors import UsageError
 from pyrometer.experiments.folder import Ended
 from pyrometer.experiments.journal import Entries
 from pyrometer.tune.advise.adviser import FULL, Adviser, Observation, Suggestion
@@ -108,7 +109,13 @@ def cost_of(tuning: Tuning, step: Step) -> float:
 
 
 def history_of(entries: Entries) -> History:
-    """Arrange the records of a journal by trial."""
+    """Arrange the records of a journal by trial.
+
+    Raises
+    ------
+    UsageError
+        If something was told of a trial that nobody asked for: somebody edited it.
+    """
     found = History()
     by_trial: dict[int, Step] = {}
     for record in entries.others:
@@ -116,6 +123,11 @@ def history_of(entries: Entries) -> History:
             by_trial[record.trial] = step = Step(record)
             found.steps.append(step)
         elif isinstance(record, Told):
+            if record.trial not in by_trial:
+                raise UsageError(
+                    f"the journal tells of trial {record.trial}, which was never asked for",
+                    "it was edited",
+                )
             by_trial[record.trial].told = record
         elif isinstance(record, Settled):
             found.settled = record

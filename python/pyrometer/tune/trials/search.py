@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from pyrometer.core.errors import WorkloadError
+from pyrometer.core.redaction import redacted
 from pyrometer.experiments.folder import ExperimentPaths
 from pyrometer.experiments.journal import Entries, Journal
 from pyrometer.experiments.run.attempts import make_attempts, settle
@@ -116,10 +117,10 @@ class Search:
             If the user stopped it; what ended is kept.
         """
         self.history = history_of(self.entries)
-        self._held = replay(self.adviser, self.tuning, self.history, self.screen.note)
-        self._settle_open()
-        self.screen.began(self.tuning, self.history)
         if self.history.settled is None:
+            self._held = replay(self.adviser, self.tuning, self.history, self.screen.note)
+            self._settle_open()
+            self.screen.began(self.tuning, self.history)
             why = self._search()
             best = self.adviser.best()
             record = Settled(
@@ -150,6 +151,8 @@ class Search:
         if not self.history.baselines:
             step = self.history.steps[-1]
             why = step.told.failed if step.told else None
+            if step.told is not None and step.told.censored:
+                why = f"it was given up after {self.tuning.timeout_s:.0f} s"
             where = ExperimentPaths(self.root).trials / (step.ended.folder if step.ended else "")
             raise WorkloadError(
                 f"the job as it is does not finish: {why or 'no time is known'}",
@@ -225,6 +228,8 @@ class Search:
         self._tell(step, self._judge.judged(step, self.history))
 
     def _tell(self, step: Step, told: Told) -> None:
+        if told.failed is not None:
+            told.failed = redacted(told.failed)
         self.journal.append(told)
         step.told = told
 
