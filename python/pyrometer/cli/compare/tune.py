@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from pyrometer.cli.shared import tuning as shared
 from pyrometer.cli.shared.default_verb import DefaultVerb
 from pyrometer.cli.shared.run_named import local_path
 from pyrometer.core.errors import PyrometerError, UsageError
@@ -14,7 +15,6 @@ from pyrometer.terminal.console import JsonOption, emit_json, err, human
 
 if TYPE_CHECKING:
     from pyrometer.tune.judge.schema import TuningReport
-    from pyrometer.tune.start import Start
 
 EXAMPLES = """\b
 Examples:
@@ -158,7 +158,7 @@ def start(
 
     is_command = "--" in (context.obj or ())
     _check_words(context, what, is_command)
-    made, root = _made(
+    made, root = shared.made(
         what, output, is_command=is_command, space=space, objective=objective,
         conditions=conditions, budget=budget, scale=scale, sources=sources, check=check,
         setting=setting, iterations=iterations, warmup=warmup, profile=profile, guard=guard,
@@ -195,7 +195,7 @@ def resume(
     if scale is not None:
         if blocks is None:
             raise UsageError("--scale needs --blocks", f"--scale {scale} --blocks 3")
-        _check_scale(tuning.workload, bool(tuning.command), scale)
+        shared.check_scale(tuning.workload, bool(tuning.command), scale)
         scale = None if scale == tuning.scale else scale
     _carry(folder, blocks=blocks, scale=scale, as_json=as_json)
 
@@ -232,7 +232,7 @@ def apply(
     from pyrometer.tune.judge.applied import defaults, deployed, difference, merged
 
     report = _report(folder, causes=False)
-    best = _confirmed(folder, report, unconfirmed=unconfirmed)
+    best = shared.confirmed(folder, report, unconfirmed=unconfirmed)
     from pyrometer.collect.launch.launch import factors_of_workload
     from pyrometer.tune.trials.folder import read_tuning
 
@@ -241,7 +241,7 @@ def apply(
     found = deployed(best, declared)
     today = defaults(best, {one.factor: one.default for one in report.knobs})
     file = output if output is not None and output.exists() else None
-    before = _read(file) if file else today
+    before = shared.read_text(file) if file else today
     after = merged(before, found.settings)
     out = human(as_json)
     out.print(f"# {report.told}", markup=False, soft_wrap=True)
@@ -255,7 +255,7 @@ def apply(
     change = difference(before, after, str(output or "spark-defaults.conf"))
     out.print(change, markup=False, soft_wrap=True, end="")
     if output is not None:
-        _write(output, after)
+        shared.write_text(output, after)
         err().print(f"written: {output}", markup=False, soft_wrap=True)
     if as_json:
         emit_json(
@@ -290,57 +290,6 @@ def _check_words(context: typer.Context, what: list[str], is_command: bool) -> N
             f"give one workload, not {' '.join(what)}",
             near or f"to tune a command, put -- before it: pyrometer tune -- {' '.join(what)}",
         )
-
-
-def _made(
-    what: list[str], output: Path | None, *, is_command: bool, **asked: Any
-) -> tuple[Start, Path]:
-    """Turn the words of the command line into a tuning, and say where it goes."""
-    from pyrometer.cli.shared.experiment_file import setting as read_setting
-    from pyrometer.cli.shared.margin import parse_margin
-    from pyrometer.experiments.plan.treatments import short_names
-    from pyrometer.simulation.analysis import read_prices
-    from pyrometer.trial.trial import Trial
-    from pyrometer.tune.known import job_from_run, known_from
-    from pyrometer.tune.start import Wanted, started
-
-    workload = None if is_command else what[0]
-    command = tuple(what) if is_command else ()
-    shared = dict(read_setting(one) for one in asked["setting"])
-    if workload is not None:
-        from pyrometer.collect.launch.launch import factors_of_workload
-
-        shared = short_names(shared, factors_of_workload(workload))
-    priors, earlier = [], []
-    for source in asked["sources"]:
-        job = workload if workload is not None else " ".join(command)
-        known = known_from(source, job, asked["scale"], shared, asked["objective"])
-        priors += known[0]
-        earlier += known[1]
-    jobs = [found for source in asked["sources"] if (found := job_from_run(source)) is not None]
-    trial = Trial(name=workload, command=command)
-    root = output or Path("pyrometer-runs") / f"tune-{trial.label}"
-    wanted = Wanted(
-        workload=workload, command=command, space=asked["space"], objective=asked["objective"],
-        conditions=tuple(asked["conditions"]), budget=asked["budget"], check=asked["check"],
-        shared=shared, scale=asked["scale"], profile=asked["profile"],
-        iterations=asked["iterations"], warmup=asked["warmup"], guard=asked["guard"],
-        engine=asked["engine"],
-        margin=parse_margin(asked["margin"]), seed=asked["seed"],
-        prices=None if asked["price"] is None else read_prices(asked["price"]),
-        priors=tuple(priors), earlier=tuple(earlier), sources=tuple(map(str, asked["sources"])),
-        job=jobs[-1] if jobs else None,
-    )  # fmt: skip
-    return started(wanted, root), root
-
-
-def _check_scale(workload: str, is_command: bool, scale: str) -> None:
-    from pyrometer.workloads import registry
-    from pyrometer.workloads.contract import parse_scale
-
-    if is_command:
-        raise UsageError("--scale is for workloads: a command itself decides what it reads")
-    parse_scale(registry.get(workload), scale)
 
 
 def _carry(
@@ -396,38 +345,3 @@ def _show(folder: Path, report: TuningReport, *, as_json: bool, to_stderr: bool 
     terminal.report(human(as_json or to_stderr), report, folder)
     if as_json:
         emit_json(report)
-
-
-def _confirmed(folder: Path, report: TuningReport, *, unconfirmed: bool) -> dict[str, str]:
-    """Give what is to be applied."""
-    found = report.confirmation
-    if report.best is None or not report.best.configuration:
-        raise UsageError(f"{folder}: there is nothing to apply: {report.told}")
-    sure = found is not None and found.verdict.outcome == "confirmed"
-    if not sure and not unconfirmed:
-        err().print(report.told, markup=False, soft_wrap=True)
-        err().print(
-            f"not applied: nothing was confirmed. Confirm it: pyrometer tune resume {folder}; or"
-            f" --unconfirmed",
-            markup=False, soft_wrap=True,
-        )  # fmt: skip
-        raise typer.Exit(1)
-    return report.best.configuration
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise UsageError(f"{path} cannot be read: {why}", "-o FILE") from error
-
-
-def _write(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.part")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise UsageError(f"{path} cannot be written: {error.strerror}", "-o FILE") from error

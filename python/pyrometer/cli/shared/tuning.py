@@ -1,0 +1,136 @@
+"""For ``pyrometer tune``: words of the command line as a tuning, and what is applied of one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from pyrometer.core.errors import UsageError
+from pyrometer.terminal.console import err
+
+if TYPE_CHECKING:
+    from pyrometer.tune.judge.schema import TuningReport
+    from pyrometer.tune.start import Start
+
+
+def made(
+    what: list[str], output: Path | None, *, is_command: bool, **asked: Any
+) -> tuple[Start, Path]:
+    """Turn the words of the command line into a tuning, and say where it goes.
+
+    Raises
+    ------
+    UsageError
+        If something of it is wrong.
+    """
+    from pyrometer.cli.shared.experiment_file import setting as read_setting
+    from pyrometer.cli.shared.margin import parse_margin
+    from pyrometer.experiments.plan.treatments import short_names
+    from pyrometer.simulation.analysis import read_prices
+    from pyrometer.trial.trial import Trial
+    from pyrometer.tune.known import job_from_run, known_from
+    from pyrometer.tune.start import Wanted, started
+
+    workload = None if is_command else what[0]
+    command = tuple(what) if is_command else ()
+    shared = dict(read_setting(one) for one in asked["setting"])
+    if workload is not None:
+        from pyrometer.collect.launch.launch import factors_of_workload
+
+        shared = short_names(shared, factors_of_workload(workload))
+    priors, earlier = [], []
+    for source in asked["sources"]:
+        job = workload if workload is not None else " ".join(command)
+        known = known_from(source, job, asked["scale"], shared, asked["objective"])
+        priors += known[0]
+        earlier += known[1]
+    jobs = [found for source in asked["sources"] if (found := job_from_run(source)) is not None]
+    trial = Trial(name=workload, command=command)
+    root = output or Path("pyrometer-runs") / f"tune-{trial.label}"
+    wanted = Wanted(
+        workload=workload, command=command, space=asked["space"], objective=asked["objective"],
+        conditions=tuple(asked["conditions"]), budget=asked["budget"], check=asked["check"],
+        shared=shared, scale=asked["scale"], profile=asked["profile"],
+        iterations=asked["iterations"], warmup=asked["warmup"], guard=asked["guard"],
+        engine=asked["engine"],
+        margin=parse_margin(asked["margin"]), seed=asked["seed"],
+        prices=None if asked["price"] is None else read_prices(asked["price"]),
+        priors=tuple(priors), earlier=tuple(earlier), sources=tuple(map(str, asked["sources"])),
+        job=jobs[-1] if jobs else None,
+    )  # fmt: skip
+    return started(wanted, root), root
+
+
+def check_scale(workload: str, is_command: bool, scale: str) -> None:
+    """Refuse a scale that a job does not have.
+
+    Raises
+    ------
+    UsageError
+        With those that it has.
+    """
+    from pyrometer.workloads import registry
+    from pyrometer.workloads.contract import parse_scale
+
+    if is_command:
+        raise UsageError("--scale is for workloads: a command itself decides what it reads")
+    parse_scale(registry.get(workload), scale)
+
+
+def confirmed(folder: Path, report: TuningReport, *, unconfirmed: bool) -> dict[str, str]:
+    """Give what is to be applied.
+
+    Raises
+    ------
+    UsageError
+        If a tuning has found nothing.
+    Exit
+        With code 1, if nothing was confirmed and nobody asked for what was not.
+    """
+    found = report.confirmation
+    if report.best is None or not report.best.configuration:
+        raise UsageError(f"{folder}: there is nothing to apply: {report.told}")
+    sure = found is not None and found.verdict.outcome == "confirmed"
+    if not sure and not unconfirmed:
+        err().print(report.told, markup=False, soft_wrap=True)
+        err().print(
+            f"not applied: nothing was confirmed. Confirm it: pyrometer tune resume {folder}; or"
+            f" --unconfirmed",
+            markup=False, soft_wrap=True,
+        )  # fmt: skip
+        raise typer.Exit(1)
+    return report.best.configuration
+
+
+def read_text(path: Path) -> str:
+    """Read a file of the user.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise UsageError(f"{path} cannot be read: {why}", "-o FILE") from error
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file at once, or not at all.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be written.
+    """
+    temporary = path.with_name(f".{path.name}.part")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise UsageError(f"{path} cannot be written: {error.strerror}", "-o FILE") from error
