@@ -183,6 +183,8 @@ class Ended(_Part):
         Position in the series from which iterations count.
     shape : str or None
         What the series looks like (:mod:`pyrometer.statistics.warmup`).
+    doubted : list of str
+        Codes of doubts about the machine that it ran in.
     """
 
     k: Literal["end"] = "end"
@@ -207,6 +209,7 @@ class Ended(_Part):
     before: Surroundings | None = None
     during: Surroundings | None = None
     adopted: bool = False
+    doubted: list[str] = Field(default_factory=list)
     wall_ns: int
 
 

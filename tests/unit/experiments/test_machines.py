@@ -8,6 +8,8 @@ import pytest
 from tests.support import experiments
 
 from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.experiments.judge.analysis import experiment_report
+from pyrometer.experiments.run.loop import begin, carry_out
 from pyrometer.experiments.run.planned import plan_of
 from pyrometer.experiments.run.trials import trials_of, whole_plot
 
@@ -78,3 +80,19 @@ def test_a_machine_with_more_memory_than_there_is_is_left_out(tools: Path, tmp_p
     plan = plan_of(written(tmp_path, text), tmp_path)
     assert [one.name for one in plan.treatments] == ["machine.memory=512m"]
     assert "available" in plan.left_out[0].reason
+
+
+def test_times_of_emulated_machines_are_doubted_in_the_verdict(tmp_path: Path) -> None:
+    plan = experiments.plan(["a", "b"], 3, 1)
+    begin(tmp_path, plan)
+    entries = carry_out(tmp_path, actions=experiments.Machine(1, 24).actions())
+    assert not {"emulated", "machine_differs"} & {
+        one.code for one in experiment_report(plan, entries).doubts
+    }
+    ended = [one for one in entries.ended.values() if one.treatment == "b"]
+    for one in ended:
+        one.doubted = ["emulated"]
+    ended[1].doubted.append("machine_differs")
+    found = {one.code: one.message for one in experiment_report(plan, entries).doubts}
+    assert found["emulated"].startswith("3 of 6 trials ran in an emulated machine")
+    assert found["machine_differs"].startswith("1 of 6 trials had another machine")

@@ -37,6 +37,13 @@ CARRIED_OVER = 0.01
 """p below which a carry-over between treatments that take turns is reported."""
 
 
+MACHINES = {
+    "emulated": "ran in an emulated machine: their times mean nothing in absolute terms",
+    "machine_differs": "had another machine than was asked for",
+}
+"""What doubts about machines mean for trials."""
+
+
 def disturbances_of(one: Ended) -> list[str]:
     """Return what was beyond the guard's limits before and during a trial."""
     return [text for seen in (one.before, one.during) if seen for text in seen.disturbed]
@@ -76,11 +83,23 @@ def doubts_of(
     if report.carry_over_p is not None and report.carry_over_p < CARRIED_OVER:
         message = f"it matters which treatment came before (F test, p = {report.carry_over_p:.2g})"
         found.append(doubt("carry_over", message))
+    found += _of_machines(ended)
     disturbed = [(one.trial, text) for one in ended for text in disturbances_of(one)]
     if disturbed:
         number, text = disturbed[-1]
         message = f"{report.disturbed_count} of {len(ended)} trials; in trial {number} {text}"
         found.append(doubt("trials_disturbed", message))
+    return found
+
+
+def _of_machines(ended: Sequence[Ended]) -> list[Doubt]:
+    """Doubt times of trials by the virtual machine that they ran in."""
+    found = []
+    for code, what in MACHINES.items():
+        trials = [one.trial for one in ended if code in one.doubted]
+        if trials:
+            text = f"{len(trials)} of {len(ended)} trials {what}; the first is trial {trials[0]}"
+            found.append(doubt(code, text))
     return found
 
 

@@ -24,6 +24,9 @@ from pyrometer.store.manifest import Manifest, Result, read_manifest
 from pyrometer.store.paths import RunPaths
 from pyrometer.trial.trial import Trial
 
+OF_MACHINES = ("emulated", "machine_differs")
+"""Doubts about the virtual machine of a trial, which its time bears in an experiment, too."""
+
 _ITERATIONS = """
     SELECT iteration, warmup, (end_mono_ns - start_mono_ns) / 1e9,
            result_rows_count, result_checksum
@@ -66,6 +69,8 @@ class TrialFacts:
         What the series looks like.
     canaries : mapping
         Geometric mean over the iterations that count, where they were measured before each.
+    doubted : tuple of str
+        Codes of doubts of the run that its time bears wherever it goes.
     """
 
     iterations_s: tuple[float, ...]
@@ -77,6 +82,7 @@ class TrialFacts:
     counted_from: int | None = None
     shape: Shape | None = None
     canaries: Mapping[str, float | str] = field(default_factory=dict)
+    doubted: tuple[str, ...] = ()
 
 
 def trial_facts(
@@ -118,7 +124,13 @@ def trial_facts(
         counted_from=start if times else None,
         shape=shape if times else None,
         canaries=_canaries(results, {row[0] for row in found[start:]}),
+        doubted=_doubted(run.manifest),
     )
+
+
+def _doubted(manifest: Manifest | None) -> tuple[str, ...]:
+    found = {one.code for one in manifest.doubts} if manifest else set()
+    return tuple(code for code in OF_MACHINES if code in found)
 
 
 def _canaries(results: Sequence[Result], counted: Collection[int]) -> dict[str, float | str]:

@@ -160,6 +160,7 @@ def _ended(
         rows=facts.rows if facts else None,
         checksum=facts.checksum if facts else None,
         plan=facts.plan if facts else None,
+        doubted=list(facts.doubted) if facts else [],
         canaries=began.canaries or (Canaries(**facts.canaries) if facts else None),
         before=began.before,
         during=during,
