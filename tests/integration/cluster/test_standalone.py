@@ -172,10 +172,8 @@ def test_executors_on_other_hosts_send_what_they_record(
     assert {host for (host,) in hosts_of} == {host.name for host in workers}
     told = dict(doubts)
     assert {"executor_records_elsewhere", "plugin_error"}.isdisjoint(told)
-    assert all(host.name in told["shipped_other_clock"] for host in workers)
     probed = {stream.parent.name for stream in (run / "raw").rglob("shipped/*/*/*/*/probe-*")}
     assert probed == {host.name for host in workers}
-    assert "shipped_not_read" in told
     deadline = time.monotonic() + PATIENCE_S
     while any(left := [folder for host in workers for folder in left_on(host)]):
         assert time.monotonic() < deadline, left
