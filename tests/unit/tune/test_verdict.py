@@ -33,7 +33,7 @@ def test_what_does_nothing_is_rarely_confirmed(blocks: int) -> None:
 def test_adding_blocks_until_it_is_confirmed_does_not_make_gains() -> None:
     rng = np.random.default_rng(2)
     confirmed = 0
-    for _ in range(150):
+    for _ in range(80):
         pairs, looks = _pairs(rng, 12, noise=0.1), []
         for blocks in (3, 4, 5, 6, 8, 10, 12):
             verdict = judge(pairs[:blocks], looks=looks)
@@ -41,7 +41,7 @@ def test_adding_blocks_until_it_is_confirmed_does_not_make_gains() -> None:
             if verdict.outcome != "cannot tell":
                 confirmed += verdict.outcome == "confirmed"
                 break
-    assert confirmed / 150 <= 0.05
+    assert confirmed / 80 <= 0.05
 
 
 def test_a_clear_gain_is_confirmed_and_its_interval_holds_it() -> None:
