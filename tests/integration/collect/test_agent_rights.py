@@ -99,7 +99,8 @@ def test_it_sees_what_it_is_said_to_see(folder: Path, executor: int, level: Leve
         assert report["taskstats"]["available"]
     else:
         assert report["tier"] == "T2"
-    assert report["io_denied_processes_count"] == 0
+    if level != "own":  # other users may have executors here
+        assert report["io_denied_processes_count"] == 0
     assert list((folder / "store").rglob("*"))
 
 

@@ -14,8 +14,8 @@ from pyrometer.core.errors import PyrometerError
 
 FUZZ = Path(__file__).parents[3] / "fuzz" / "python"
 NAMES = [
-    "constraint", "exit", "experiment", "iterations", "journal", "json", "manifest", "pings",
-    "plan", "space", "study", "workload", "yaml",
+    "constraint", "elf", "exit", "experiment", "guest", "iterations", "journal", "json", "manifest",
+    "pings", "plan", "space", "study", "tuning", "tuning-journal", "workload", "yaml",
 ]  # fmt: skip
 
 
