@@ -167,8 +167,6 @@ def seeds() -> dict[str, list[bytes]]:
         ],
         "iterations": [(run / "raw" / "iterations.ndjson").read_bytes()],
         "journal": [b"".join(journal[:6])],
-        "tuning": [TUNING],
-        "tuning-journal": [TUNED],
         "json": [b'{"a": [1, 2.5e3, true, null, "\\u00e9"]}'],
         "manifest": [
             (run / "manifest.json").read_bytes(),
@@ -181,6 +179,8 @@ def seeds() -> dict[str, list[bytes]]:
         "plan": [(EXAMPLES / "join" / "experiment.json").read_bytes()],
         "space": [SPACE],
         "study": [(ROOT / "studies" / "jdks.yaml").read_bytes()],
+        "tuning": [TUNING],
+        "tuning-journal": [TUNED],
         "workload": [path.read_bytes() for path in apps],
         "yaml": [b"a: [1, ~, 'x']\nb:\n  - {c: d}\n  - |\n    text\n", b"? a\n: !!str 3\n"],
     }
