@@ -87,7 +87,6 @@ class Submission:
     options: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        SUBMITTED.append(self)
         app = self.cluster.folder / "app.py"
         app.write_text(APPLICATION)
         where = f"local://{app}" if self.mode == "cluster" else str(app)
@@ -114,6 +113,7 @@ class Submission:
                 env={**os.environ, **self.cluster.submit_environment()},
                 stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
             )  # fmt: skip
+        SUBMITTED.append(self)
 
     @property
     def written(self) -> str:
