@@ -24,7 +24,8 @@ def described(block: Mapping[str, Any]) -> str:
     'emulated, Linux 6.1.0, 2 CPUs, 2.00 GiB, swap 1.00 GiB, lru_gen 0x7; booted in 4.9 s'
     """
     found = block.get("found") or {}
-    parts = ["KVM" if block.get("accelerator") == "kvm" else "emulated", f"Linux {block['kernel']}"]
+    how = {"kvm": ["KVM"], "tcg": ["emulated"]}.get(str(block.get("accelerator")), [])
+    parts = [*how, f"Linux {block['kernel']}"]
     if "cpus_count" in found:
         parts += [counted(int(found["cpus_count"]), "CPU"), size(found["memory_bytes"])]
     if found.get("swap_bytes"):

@@ -23,7 +23,7 @@ from pyrometer.guests.machine import Machine
 from pyrometer.guests.qemu import Accelerator
 from pyrometer.guests.receive import Received
 from pyrometer.orchestrator.guest_files import GuestFiles, guest_files
-from pyrometer.orchestrator.guest_record import GUEST_MANIFEST, Guest, complete
+from pyrometer.orchestrator.guest_record import GUEST_MANIFEST, Guest, begin, complete
 from pyrometer.trial.trial import Trial
 
 PATIENCE: dict[Accelerator, Patience] = {
@@ -46,6 +46,7 @@ def measure_in_guest(trial: Trial, watch: Watch) -> tuple[Record, Ending]:
         inner = job.inside(trial, record.paths.root)
         watch.phase("machine")
         files = guest_files(machine, inner, watch)
+        begin(record, trial, files.kernel.release)
         with process.held_signals() as late:
             guest = _boot(machine, files, record, watch, trial.timeout_s)
             ending = complete(record, trial, machine, guest)

@@ -82,6 +82,16 @@ class _LastWord(BaseModel):
     wall_ns: int = Field(ge=0, lt=1 << 63)
 
 
+def begin(record: Record, trial: Trial, kernel: str) -> None:
+    """Write down what is known before a machine is booted: what a kill of ours leaves.
+
+    Records of the machine are on its clock; pairs of the host's would be taken for that.
+    """
+    record.manifest.clock_pairs = []
+    record.manifest.machine = {"asked": split(trial.treatment)[0], "kernel": kernel}
+    record.save()
+
+
 def complete(record: Record, trial: Trial, machine: Machine, guest: Guest) -> Ending:
     """Complete the record; gives how the application ended.
 

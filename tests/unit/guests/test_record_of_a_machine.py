@@ -13,8 +13,8 @@ from pyrometer.collect.launch.record import Record, new_manifest
 from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
 from pyrometer.guests.conversation import Heard, Milestone
 from pyrometer.guests.machine import machine_of
-from pyrometer.orchestrator.guest_record import GUEST_MANIFEST, Guest, complete
-from pyrometer.store.manifest import ClockPair, Host, Phase
+from pyrometer.orchestrator.guest_record import GUEST_MANIFEST, Guest, begin, complete
+from pyrometer.store.manifest import ClockPair, Host, Phase, read_manifest
 from pyrometer.store.paths import RunPaths
 from pyrometer.trial.factors import parse_treatment
 from pyrometer.trial.trial import Trial
@@ -181,3 +181,18 @@ def test_who_ends_it_before_anything_was_launched_has_no_run(event: str, record:
     with pytest.raises(KeyboardInterrupt):
         finish(record, guest(*messages, interrupted_by="SIGINT"))
     assert not record.launched
+
+
+def test_a_kill_of_ours_leaves_what_was_asked_for_and_no_clock_of_this_host(
+    record: Record,
+) -> None:
+    begin(record, TRIAL, "6.1")
+    found = read_manifest(record.paths.root)
+    assert found.state == "running"
+    assert found.treatment == {"machine.memory": 1 << 30, "jvm.heap": 268435456}
+    assert found.machine == {"asked": {"machine.memory": 1 << 30}, "kernel": "6.1"}
+    assert found.clock_pairs == []
+    gone = {"pid": 2**22 + 1, "start_ticks": 1}
+    record.manifest.launcher = record.manifest.launcher.model_copy(update=gone)  # type: ignore[union-attr]
+    record.save()
+    assert read_manifest(record.paths.root).state == "interrupted"
