@@ -11,6 +11,26 @@ from pyrometer.hosts.clock import HostClock
 from pyrometer.hosts.messages import Messages
 
 MOST = 100_000
+SHORTEST_NS = 5 * 10**9
+"""Round trips of a shorter time say nothing of a clock's rate: one of them may be late."""
+RATE_OFF = 0.01
+"""Rates of sound clocks differ by less than a thousandth."""
+
+
+def off(clock: dict[str, Any]) -> str | None:
+    """Say that a machine's clock did not keep time, as a sentence; ``None`` if it did.
+
+    Examples
+    --------
+    >>> off({"rate": 1.00002}), off({"rate": None})
+    (None, None)
+    >>> off({"rate": 35.2})
+    'In a second of the host the clock of the machine gained 35.2 s.'
+    """
+    rate = clock.get("rate")
+    if rate is None or abs(rate - 1) <= RATE_OFF:
+        return None
+    return f"In a second of the host the clock of the machine gained {rate:.3g} s."
 
 
 @dataclass
@@ -36,6 +56,15 @@ class Pings:
             assert isinstance(shown, int)
             self.trips.append((sent, shown, now_ns))
 
+    @property
+    def rate(self) -> float | None:
+        """Seconds that its clock gained in one of the host; ``None``: too short to say."""
+        if not self.trips:
+            return None
+        first, last = self.trips[0], self.trips[-1]
+        length = (last[0] + last[2] - first[0] - first[2]) / 2
+        return (last[1] - first[1]) / length if length >= SHORTEST_NS else None
+
     def clock(self) -> dict[str, Any]:
         """Say what is to be added to times of the host, and how well that is known.
 
@@ -54,9 +83,14 @@ class Pings:
         try:
             clock = HostClock(Messages.of_round_trips(*times))
         except ValueError as error:
-            return {"reason": str(error), "round_trips_count": len(self.trips)}
+            return {
+                "reason": str(error),
+                "round_trips_count": len(self.trips),
+                "rate": self.rate,
+            }
         last = clock.pieces[-1]
         return {
+            "rate": self.rate,
             "host_to_machine_ns": last.offset_ns,
             "bound_ns": last.bound_ns,
             "reference_host_mono_ns": last.reference_host_ns,

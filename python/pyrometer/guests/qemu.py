@@ -85,7 +85,7 @@ def command_line(machine: Machine, boot: Boot, accelerator: Accelerator) -> list
         *_memory(machine),
         "-rtc", "base=utc,clock=host",
         "-kernel", boot.kernel, "-initrd", boot.initrd,
-        "-append", kernel_words(machine, accelerator),
+        "-append", kernel_words(machine),
         "-object", "rng-random,id=entropy,filename=/dev/urandom",
         "-device", "virtio-rng-pci,rng=entropy",
         *_ports(boot),
@@ -93,15 +93,14 @@ def command_line(machine: Machine, boot: Boot, accelerator: Accelerator) -> list
     ]  # fmt: skip
 
 
-def kernel_words(machine: Machine, accelerator: Accelerator) -> str:
+def kernel_words(machine: Machine) -> str:
     """Give the kernel's command line.
 
-    A machine that cannot go on is to end, not to boot again: ``panic=-1`` with ``-no-reboot``.
+    A machine that cannot go on is to end, not to boot again: ``panic=-1`` with ``-no-reboot``. The
+    kernel watches its clock: of an emulated processor that had to wait while it was calibrated, it
+    may run at another rate, and is then left for a slower one.
     """
     words = ["console=ttyS0", "quiet", "loglevel=4", "panic=-1", "rdinit=/init"]
-    if accelerator == "tcg":
-        # All emulated CPUs read one clock of the host.
-        words.append("tsc=reliable")
     return " ".join([*words, *([machine.cmdline] if machine.cmdline else [])])
 
 

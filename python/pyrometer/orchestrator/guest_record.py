@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pyrometer.collect.launch.process import Ending
 from pyrometer.collect.launch.record import Record
 from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
-from pyrometer.guests import facts
+from pyrometer.guests import facts, pings
 from pyrometer.guests.conversation import CONSOLE, CPUS, Heard
 from pyrometer.guests.facts import Seen
 from pyrometer.guests.machine import Machine, split
@@ -123,6 +123,8 @@ def complete(record: Record, trial: Trial, machine: Machine, guest: Guest) -> En
     manifest.machine = _block(record.paths.raw, levels, guest, seen, differs)
     for text in differs:
         record.doubt("machine_differs", f"{text}.")
+    if (text := pings.off(guest.clock)) is not None:
+        record.doubt("machine_clock", text)
     if guest.accelerator == "tcg":
         why = guest.emulated_because
         text = f"Times mean nothing in absolute terms: the machine was emulated ({why})."

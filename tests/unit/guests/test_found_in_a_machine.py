@@ -18,7 +18,7 @@ from pyrometer.guests.facts import Seen, differences
 from pyrometer.guests.frames import Decoder, Piece
 from pyrometer.guests.hearing import TIME_OUT, Patience, hear
 from pyrometer.guests.machine import Machine, machine_of
-from pyrometer.guests.pings import Pings
+from pyrometer.guests.pings import Pings, off
 from pyrometer.guests.receive import Received
 from pyrometer.trial.factors import parse_treatment
 
@@ -131,6 +131,20 @@ def test_round_trips_bound_the_clock_and_wrong_answers_are_left_out() -> None:
     assert abs(found["host_to_machine_ns"] - true_offset) <= found["bound_ns"]
     assert found["bound_ns"] < 600
     assert "reason" in Pings().clock()
+    assert found["rate"] is None
+
+
+@pytest.mark.parametrize(
+    ("rate", "sound"), [(1.0, True), (1.0005, True), (35.0, False), (0.9, False)]
+)
+def test_the_rate_of_a_machines_clock_is_seen(rate: float, sound: bool) -> None:
+    pings = Pings()
+    for at in range(10**10, 20 * 10**9, 10**9):
+        number = pings.ask(at)["number"]
+        pings.heard({"number": number, "mono_ns": round(at * rate)}, at + 1000)
+    found = pings.clock()
+    assert found["rate"] == pytest.approx(rate, rel=1e-6)
+    assert (off(found) is None) == sound
 
 
 def test_threads_of_cpus_are_told_from_others(tmp_path: Path) -> None:

@@ -108,6 +108,12 @@ def test_a_machine_that_is_another_is_doubted(record: Record) -> None:
     assert "machine.memory" in record.manifest.machine["differs"][0]
 
 
+def test_a_clock_that_does_not_keep_time_is_doubted(record: Record) -> None:
+    send_manifest(record)
+    finish(record, guest(SEEN, FINISHED, clock={"rate": 35.0}))
+    assert [one.code for one in record.manifest.doubts] == ["machine_clock", "emulated"]
+
+
 @pytest.mark.parametrize(
     ("found", "why", "state"),
     [

@@ -40,6 +40,7 @@ CARRIED_OVER = 0.01
 MACHINES = {
     "emulated": "ran in an emulated machine: their times mean nothing in absolute terms",
     "machine_differs": "had another machine than was asked for",
+    "machine_clock": "had a machine whose clock did not keep time",
 }
 """What doubts about machines mean for trials."""
 

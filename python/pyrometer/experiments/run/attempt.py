@@ -24,7 +24,7 @@ from pyrometer.store.manifest import Manifest, Result, read_manifest
 from pyrometer.store.paths import RunPaths
 from pyrometer.trial.trial import Trial
 
-OF_MACHINES = ("emulated", "machine_differs")
+OF_MACHINES = ("emulated", "machine_differs", "machine_clock")
 """Doubts about the virtual machine of a trial, which its time bears in an experiment, too."""
 
 _ITERATIONS = """
