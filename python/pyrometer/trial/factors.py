@@ -71,6 +71,17 @@ def _nearest(word: str, known: Iterable[str]) -> str | None:
     return next(iter(get_close_matches(word, list(known), n=1, cutoff=0.6)), None)
 
 
+def declaration(name: str) -> Factor | None:
+    """Give the declaration of a factor; ``None`` where there is none, as of a workload's own.
+
+    Examples
+    --------
+    >>> declaration("jvm.gc").scope, declaration("workload.time")
+    ('jvm', None)
+    """
+    return next((factor for factor in factors() if factor.matches(name)), None)
+
+
 def find_factor(name: str, declared: Mapping[str, Iterable[str]] | None = None) -> Factor:
     """Find the declaration of a factor.
 
@@ -79,9 +90,9 @@ def find_factor(name: str, declared: Mapping[str, Iterable[str]] | None = None) 
     UsageError
         If there is no such factor.
     """
-    for factor in factors():
-        if factor.matches(name):
-            return factor
+    found = declaration(name)
+    if found is not None:
+        return found
     known = {f.name for f in factors() if not f.name.endswith("*")} | set(declared or ())
     remedy = did_you_mean(name, known | {word.rsplit(".", 1)[-1] for word in declared or ()})
     raise UsageError(

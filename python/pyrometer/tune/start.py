@@ -114,6 +114,7 @@ def started(wanted: Wanted, root: Path) -> Start:
         workload = str((root / "command.yaml").absolute())
         command_file = _command_file(name, wanted.command)
         declared: Mapping[str, Sequence[str]] = {}
+        now: dict[str, str] = {}
         once = True
     else:
         assert wanted.workload is not None
@@ -121,9 +122,12 @@ def started(wanted: Wanted, root: Path) -> Start:
         parse_scale(registry.get(workload), wanted.scale)
         name = Trial(name=workload).label
         declared = factors_of_workload(workload)
+        variants = registry.get(workload).variants
+        now = {name: variant.default for name, variant in variants.items()}
         once = is_workload_command(workload)
     parse_treatment([f"{k}={v}" for k, v in wanted.shared.items()], declared)
-    space = space_of(wanted.space, dict(wanted.shared), declared, _refused(wanted), wanted.job)
+    now |= wanted.shared
+    space = space_of(wanted.space, now, declared, _refused(wanted), wanted.job)
     factors = {knob.factor for knob in space.knobs}
     tuning = Tuning(
         name=name,

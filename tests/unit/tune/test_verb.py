@@ -101,6 +101,7 @@ def test_a_command_of_the_user_is_tuned_from_the_command_line(tmp_path, monkeypa
     found = json.loads(captured.out.splitlines()[-1])
     assert found["schema"] == "pyrometer/tuning/1"
     assert found["state"] == "done"
+    # The default is not tried again by its name.
     assert [one["configuration"] for one in found["trials"]] == [{}, {"workload.time": "long"}]
     assert all(Path(one["folder"], "manifest.json").is_file() for one in found["trials"])
     assert {one["code"] for one in found["doubts"]} >= {"results_unchecked"}

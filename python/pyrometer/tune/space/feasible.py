@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.experiments.plan.constraints import Value, number_or_text
-from pyrometer.trial.factors import find_factor, parse_treatment
+from pyrometer.trial.factors import declaration, parse_treatment
 from pyrometer.trial.layout import resolve_layout
 from pyrometer.tune.space.levels import bounds, read_level
 from pyrometer.tune.space.memory import memory_of, too_much
@@ -86,7 +86,7 @@ def _unlaid(configuration: Configuration, facts: Mapping[str, float]) -> str | N
             parse_treatment(
                 f"{name}={one}"
                 for name, one in configuration.items()
-                if find_factor(name).scope != "workload"
+                if (known := declaration(name)) is not None and known.scope != "workload"
             )
         )
     except PyrometerError as error:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pyrometer.core.errors import UsageError
 from pyrometer.core.schema import spark_default
 from pyrometer.experiments.plan.constraints import number_or_text, parse_amount, parse_constraint
-from pyrometer.trial.factors import did_you_mean, find_factor
+from pyrometer.trial.factors import declaration, did_you_mean, find_factor
 from pyrometer.tune.space.declared import Declared, of_space, spaces
 from pyrometer.tune.space.levels import bounds, read_level, write_level
 from pyrometer.tune.space.space import Knob, Space
@@ -101,15 +101,18 @@ def bounded(
         return (refused or {})[one.factor]
     if one.only_if is not None and _holds(one.only_if, facts) is False:
         return one.otherwise or f"{one.only_if} does not hold here"
-    factor = find_factor(one.factor, declared)
+    own = one.factor in (declared or {})
+    # What a workload declares itself need not be in schema/conf.toml.
+    factor = declaration(one.factor) if own else find_factor(one.factor, declared)
     levels = tuple((declared or {}).get(one.factor, one.levels))
-    if factor.scope == "workload" and one.factor not in (declared or {}):
+    if factor is not None and factor.scope == "workload" and not own:
         return "the workload does not declare it"
     default = (now or {}).get(one.factor, _default(one, facts, spark_version))
     low, high = (None, None) if one.kind == "choice" else _range(one, facts)
     draft = Knob(
         factor=one.factor, kind=one.kind, low=low, high=high, levels=levels, log=one.log,
-        breaks=one.breaks, dear=factor.dear, unit=one.unit, special=one.special,
+        breaks=one.breaks, dear=factor is not None and factor.dear, unit=one.unit,
+        special=one.special,
     )  # fmt: skip
     return _finished(one, draft, default, facts)
 
