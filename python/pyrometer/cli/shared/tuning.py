@@ -13,6 +13,7 @@ from pyrometer.terminal.console import err
 if TYPE_CHECKING:
     from pyrometer.tune.judge.schema import TuningReport
     from pyrometer.tune.start import Start
+    from pyrometer.tune.trials.folder import Earlier, Prior
 
 
 def made(
@@ -40,7 +41,8 @@ def made(
         from pyrometer.collect.launch.launch import factors_of_workload
 
         shared = short_names(shared, factors_of_workload(workload))
-    priors, earlier = [], []
+    priors: list[Prior] = []
+    earlier: list[Earlier] = []
     for source in asked["sources"]:
         job = workload if workload is not None else " ".join(command)
         known = known_from(source, job, asked["scale"], shared, asked["objective"])

@@ -62,7 +62,7 @@ def plan_of(
         How many such experiments there were before: each has an order of its own.
     """
     levels = {BASELINE: dict(tuning.shared), WINNER: {**tuning.shared, **configuration}}
-    varied = {BASELINE: {}, WINNER: dict(configuration)}
+    varied: dict[str, dict[str, str]] = {BASELINE: {}, WINNER: dict(configuration)}
     seed = (tuning.seed + 1 + round_) % (1 << 64)
     return Plan(
         name=f"{tuning.name}-confirmation", files=[], workload=tuning.workload, scale=scale,

@@ -56,7 +56,8 @@ class Pairs:
         """Judge them; ``None`` where no trial was to confirm anything."""
         if not self.folders:
             return None
-        looks, before = [], 0
+        looks: list[int] = []
+        before = 0
         for count in self.counts[:-1]:
             before += count
             # An experiment without a whole block was no look at anything.
@@ -160,7 +161,7 @@ def _left_s(root: Path, tuning: Tuning, history: History) -> float | None:
     left = tuning.budget.amount - history.spent(tuning)
     if tuning.budget.unit == "core-seconds":
         left /= tuning.cpus
-    scales = [None, *scales_of(root)]
+    scales: list[str | None] = [None, *scales_of(root)]
     return left - sum(spent_s(folder) for one in scales for folder in folders_of(root, one))
 
 
@@ -196,7 +197,8 @@ def _other_scale(tuning: Tuning) -> str | None:
 def pairs_of(root: Path, tuning: Tuning, read: Judge, scale: str | None = None) -> Pairs:
     """Read the blocks of a confirmation that are whole, and what failed in the others."""
     pairs: list[tuple[float, float]] = []
-    counts, failures = [], []
+    counts: list[int] = []
+    failures: list[str] = []
     folders, planned, spent = folders_of(root, scale), 0, 0.0
     for folder in folders:
         plan, entries = read_plan(folder), read_journal(folder)

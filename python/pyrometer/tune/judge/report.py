@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.estimate import LEVEL, Estimate
@@ -130,10 +131,9 @@ def _budget(tuning: Tuning, history: History, confirmed: Sequence[Pairs]) -> Bud
     )  # fmt: skip
 
 
-def _knob(knob: Mapping[str, object]) -> KnobReport:
-    kept = {name: knob.get(name) for name in KnobReport.model_fields if name in knob}
-    levels = kept.pop("levels", None) or ()
-    return KnobReport.model_validate({**kept, "levels": list(levels)})  # type: ignore[call-overload]
+def _knob(knob: Mapping[str, Any]) -> KnobReport:
+    kept = {name: knob[name] for name in KnobReport.model_fields if name in knob}
+    return KnobReport.model_validate({**kept, "levels": list(kept.get("levels") or ())})
 
 
 def _trials(root: Path, history: History, baseline: float | None) -> list[TrialReport]:

@@ -175,8 +175,7 @@ class Search:
             return
         plan = plan_of(self.tuning, step.asked)
         settle(self.root, plan, self.entries, self.journal, self.screen)
-        self._finish(step)
-        self.adviser.tell(step.told.observation(step.asked))  # type: ignore[union-attr]
+        self.adviser.tell(self._finish(step).observation(step.asked))
         self.screen.told(step, self.history, self.adviser)
 
     def _run(self, wanted: Suggestion, *, own: bool = False) -> None:
@@ -189,12 +188,10 @@ class Search:
         self.journal.append(asked)
         step = Step(asked)
         self.history.steps.append(step)
-        self._finish(step)
-        assert step.told is not None
-        self.adviser.tell(step.told.observation(asked))
+        self.adviser.tell(self._finish(step).observation(asked))
         self.screen.told(step, self.history, self.adviser)
 
-    def _finish(self, step: Step) -> None:
+    def _finish(self, step: Step) -> Told:
         """Do what is still to be done of a trial that was asked for: refuse or run it, and tell."""
         asked = step.asked
         self.screen.asked(asked)
@@ -211,8 +208,7 @@ class Search:
                     trial=number, value=None, cost=0.0, failed=f"not launched: {why}",
                     refused=True, wall_ns=time.time_ns(),
                 )  # fmt: skip
-                self._tell(step, told)
-                return
+                return self._tell(step, told)
             plan = plan_of(self.tuning, asked)
             switches = {**self.tuning.shared, **asked.configuration}
             with self.actions.trials.hold_switches(switches) as doubts:
@@ -225,13 +221,14 @@ class Search:
         step.ended = self.entries.ended[number]
         disturbed = [one for one in self.entries.disturbed if one.trial == number]
         step.attempts = [*disturbed, step.ended]
-        self._tell(step, self._judge.judged(step, self.history))
+        return self._tell(step, self._judge.judged(step, self.history))
 
-    def _tell(self, step: Step, told: Told) -> None:
+    def _tell(self, step: Step, told: Told) -> Told:
         if told.failed is not None:
             told.failed = redacted(told.failed)
         self.journal.append(told)
         step.told = told
+        return told
 
     def _limits(self, wanted: Suggestion) -> tuple[float | None, float | None]:
         """Time of an iteration beyond which a trial is given up, and the timeout that does it."""
