@@ -123,8 +123,8 @@ def complete(record: Record, trial: Trial, machine: Machine, guest: Guest) -> En
     manifest.machine = _block(record.paths.raw, levels, guest, seen, differs)
     for text in differs:
         record.doubt("machine_differs", f"{text}.")
-    if (text := pings.off(guest.clock)) is not None:
-        record.doubt("machine_clock", text)
+    if (off := pings.off(guest.clock)) is not None:
+        record.doubt("machine_clock", off)
     if guest.accelerator == "tcg":
         why = guest.emulated_because
         text = f"Times mean nothing in absolute terms: the machine was emulated ({why})."

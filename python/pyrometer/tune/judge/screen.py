@@ -53,7 +53,7 @@ class TuningScreen(LiveDisplay):
         self._history, self._best = history, adviser.best()
         told = step.told
         assert told is not None
-        how = status_of(step)
+        how: str = status_of(step)
         if told.failed is not None:
             how = told.failed
         elif told.value is not None:
