@@ -11,6 +11,7 @@ import pytest
 import typer
 
 from pyrometer.cli import main
+from pyrometer.cli.shared.default_verb import DefaultVerb
 
 ROOT = Path(__file__).parents[3]
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -29,12 +30,16 @@ def told(path: Path) -> Iterator[str]:
 
 def mistakes(text: str, verbs: Any) -> list[str]:
     """Verbs and options of a command that do not exist."""
-    command, words = verbs, text.split()
+    command, words = verbs, re.sub(r"'[^']*'", "TEXT", text).split()
     while words and hasattr(command, "get_command"):
         below = command.get_command(None, words[0])
-        if below is None:
+        if below is not None:
+            words = words[1:]
+        elif isinstance(command, DefaultVerb):
+            below = next(iter(command.commands.values()))
+        else:
             return [words[0]]
-        command, words = below, words[1:]
+        command = below
     known = {"--help"}.union(*((*one.opts, *one.secondary_opts) for one in command.params))
     asked = {word.partition("=")[0].rstrip("…,.)") for word in words}
     return sorted(word for word in asked if re.match(r"--?[a-z]", word) and word not in known)
@@ -59,3 +64,4 @@ def test_what_people_are_told_to_type_is_there(verbs: Any) -> None:
 def test_a_wrong_command_is_seen(verbs: Any) -> None:
     assert mistakes("run --name x", verbs) == ["--name"]
     assert mistakes("experiment plans FILE", verbs) == ["plans"]
+    assert mistakes("tune sort-text --name x", verbs) == ["--name"]
