@@ -17,6 +17,7 @@ from pyrometer.core.native import native as native
 from pyrometer.core.redaction import Redactor, redacted
 from pyrometer.store import manifest as manifests
 from pyrometer.store.axis.files import FileHosts
+from pyrometer.store.axis.probes import read_probes
 from pyrometer.store.axis.write import write_axis
 from pyrometer.store.elsewhere import told_once
 from pyrometer.store.extended_stacks import join_states
@@ -25,7 +26,7 @@ from pyrometer.store.iteration_lines import read_iterations
 from pyrometer.store.paths import RunPaths, raw_states
 from pyrometer.store.python_samples import ingest_python
 from pyrometer.store.remote.opened import in_addresses
-from pyrometer.store.shipped import join_shipped, read_probe_streams, redact_shipped
+from pyrometer.store.shipped import join_shipped, redact_shipped
 from pyrometer.store.tables import write_rows
 from pyrometer.store.tables_folder import STAMP, replaced_tables
 
@@ -182,8 +183,8 @@ def _sources(
         generated,
         lambda: core.ingest_codegen(_strings(generated), out, hosts.of(generated)),
     )
-    streams, _ = read_probe_streams(paths)
-    source("probe", streams, lambda: core.ingest_probe(_strings(streams), out))
+    streams = paths.probe_streams()
+    source("probe", streams, lambda: read_probes(streams, paths.raw, building, core))
     # Last: which node drove a worker is read from the tables of the others.
     python = paths.python_files()
     source("python", python, lambda: ingest_python(python, building, hosts.of(python)))

@@ -123,7 +123,7 @@ def join_shipped(paths: RunPaths, as_of_ns: int) -> list[Doubt]:
     Returns
     -------
     list of Doubt
-        What is missing, what cannot be had from here, and what is on clocks of other hosts.
+        What is missing, and what cannot be had from here.
     """
     manifest = _manifest(paths)
     shipped = [] if manifest is None else manifest.shipped
@@ -136,7 +136,7 @@ def join_shipped(paths: RunPaths, as_of_ns: int) -> list[Doubt]:
         with contextlib.suppress(OSError):
             paths.chunks.mkdir(exist_ok=True)
     if not paths.chunks.is_dir():
-        return [*doubts, *_unlike(paths, manifest)]
+        return doubts
     with _alone(paths.chunks):
         try:
             take_shipped(paths, shipped, as_of_ns)
@@ -150,24 +150,7 @@ def join_shipped(paths: RunPaths, as_of_ns: int) -> list[Doubt]:
         _date(paths.shipped, as_of_ns)
         for folder in (paths.chunks, paths.shipped):
             keep_private(folder)
-    return [*doubts, *_unlike(paths, manifest)]
-
-
-def read_probe_streams(paths: RunPaths) -> tuple[list[Path], list[Path]]:
-    """Part the probes' streams into those that are read and those that are left in their folders.
-
-    Accounts are of one host, on one clock: of executors' probes only rows of threads and processes
-    on the driver's host join those of the launcher's own probe. Series are of the whole host, and
-    of one control group: two probes would have them twice.
-    """
-    here = _here(paths, _manifest(paths))
-    read: list[Path] = []
-    left: list[Path] = []
-    for stream in paths.probe_streams():
-        own = stream.parent == paths.raw
-        fits = stream.parent.name == here and not stream.name.endswith("-series.arrows")
-        (read if own or fits else left).append(stream)
-    return read, left
+    return doubts
 
 
 def redact_shipped(paths: RunPaths) -> None:
@@ -244,31 +227,3 @@ def _manifest(paths: RunPaths) -> manifests.Manifest | None:
         return manifests.read_manifest(paths.root)
     except PyrometerError:
         return None
-
-
-def _hosts(paths: RunPaths) -> set[str]:
-    return {folder.name for folder in paths.shipped.glob("*/*/*/*") if folder.is_dir()}
-
-
-def _here(paths: RunPaths, manifest: manifests.Manifest | None) -> str | None:
-    """Name the driver's host as chunks do; without a manifest, the only one that shipped."""
-    if manifest is not None:
-        return part(manifest.host.hostname) if manifest.host.hostname else None
-    hosts = _hosts(paths)
-    return hosts.pop() if len(hosts) == 1 else None
-
-
-def _unlike(paths: RunPaths, manifest: manifests.Manifest | None) -> list[Doubt]:
-    """Doubt what comes from hosts that are not the driver's, and say what is not read."""
-    others = sorted(_hosts(paths) - {_here(paths, manifest)})
-    doubts = []
-    if others:
-        named = ", ".join(others[:5]) + (f" and {len(others) - 5} more" if others[5:] else "")
-        doubts.append(schema.doubt("shipped_other_clock", f"Shipped from {named}."))
-    _, left = read_probe_streams(paths)
-    if left:
-        count = len(left)
-        streams = "1 stream" if count == 1 else f"{count} streams"
-        message = f"{streams} of executors' probes stay in {paths.shipped.name}/."
-        doubts.append(schema.doubt("shipped_not_read", message))
-    return doubts

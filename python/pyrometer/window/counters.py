@@ -19,8 +19,9 @@ def period_ns(scope: Scope) -> int:
     """Give the sampling period of the probes: the median time between passes of one."""
     found = scope.tables.scalar(
         "SELECT median(gap)::BIGINT FROM"
-        " (SELECT t - lag(t) OVER (PARTITION BY host ORDER BY t) AS gap FROM"
-        "  (SELECT DISTINCT host, t_mono_ns AS t FROM os_series WHERE name = 'passes_count'))"
+        " (SELECT t - lag(t) OVER (PARTITION BY host, scope ORDER BY t) AS gap FROM"
+        "  (SELECT DISTINCT host, scope, t_mono_ns AS t FROM os_series"
+        "   WHERE name = 'passes_count'))"
     )
     return int(found) if found else _DEFAULT_PERIOD_NS
 
@@ -119,7 +120,7 @@ def _define_growth(scope: Scope, name: str, stretches: str) -> None:
           WHERE (scope = 'host' AND (name LIKE 'cpu_%' OR name LIKE 'swapped_%'))
              OR (scope LIKE 'process/%' AND name IN ('cpu_ns', 'rchar_bytes', 'read_bytes',
                'minor_faults_count', 'major_faults_count'))
-             OR (scope = 'probe' AND name = 'own_cpu_ns')
+             OR (scope LIKE 'probe%' AND name = 'own_cpu_ns')
              OR (scope LIKE 'kernel/%' AND name = 'cpu_ns')
           WINDOW s AS (PARTITION BY host, scope, name ORDER BY t_mono_ns)),
         first_reading AS (

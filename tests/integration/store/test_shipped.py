@@ -18,7 +18,7 @@ from pyrometer.store import Run, ingest_run
 from pyrometer.store.locate import is_current
 from pyrometer.store.manifest import Host, Manifest, Shipped, Workload, write_manifest
 from pyrometer.store.paths import RunPaths
-from pyrometer.store.shipped import is_last, join_shipped, open_streams, read_probe_streams
+from pyrometer.store.shipped import is_last, join_shipped, open_streams
 from pyrometer.store.tables_folder import STAMP
 
 MACHINE = {"x86_64": "linux-x64", "aarch64": "linux-arm64"}
@@ -174,23 +174,6 @@ def test_secrets_are_struck_out_of_joined_files_once_they_are_read(place: Place)
     assert SECRET not in text
     assert "(redacted)" in text
     assert not any(SECRET.encode() in path.read_bytes() for path in listed(place.paths.root))
-
-
-@pytest.mark.parametrize(("driver", "read"), [("h", 1), ("other", 0)])
-def test_of_executors_probes_only_the_drivers_host_is_read(
-    place: Place, driver: str, read: int
-) -> None:
-    for name in ("threads", "series"):
-        (place.host / f"probe-h-{name}.arrows").write_bytes(b"none")
-    (place.paths.raw / "probe-other-series.arrows").write_bytes(b"none")
-    place.ship()
-    place.describe(hostname=driver)
-    expected = {"shipped_not_read"} | (set() if read else {"shipped_other_clock"})
-    assert place.codes() == expected
-    taken, left = read_probe_streams(place.paths)
-    assert [path.name for path in taken[:1]] == ["probe-other-series.arrows"]
-    assert [path.name for path in taken[1:]] == ["probe-h-threads.arrows"] * read
-    assert len(taken) + len(left) == 3
 
 
 def test_a_store_that_cannot_be_read_from_here_is_named(place: Place) -> None:

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
 
+from pyrometer.store.axis.probes import probes_of
 from pyrometer.store.paths import RunPaths
 from pyrometer.store.ping_lines import process_host
 
 _JVM = re.compile(r"-(\d+)(?:\.|$)")
 # plugin-executor-0-62.ndjson and codegen-executor-0-62.ndjson, profile-executor0-62.jfr.
 _EXECUTOR = re.compile(r"(?:plugin|codegen|profile)-(driver|executor)-?(.*)-\d+\.[a-z]+")
-_PROBE = re.compile(r"probe-(.+)-[a-z]+\.arrows")
 
 
 @dataclass
@@ -55,8 +55,7 @@ class FileHosts:
             number, host = _number(file), process_host(file)
             if number is not None and host is not None:
                 found.add(file, number, host)
-        names = (_PROBE.fullmatch(file.name) for file in paths.probe_streams())
-        found.probes = {name[1] for name in names if name}
+        found.probes = {probe.host for probe in probes_of(paths.probe_streams())}
         return found
 
     def add(self, plugin_file: Path, number: int, host: str) -> None:
