@@ -112,13 +112,20 @@ def _unseen(scope: Scope) -> str | None:
     return f"no probe saw {sum(missing.values())} of {ran} executors" if missing else None
 
 
-def process_cpu_ns(scope: Scope) -> int | None:
+def process_cpu_ns(scope: Scope, table: str = "w_series") -> int | None:
     """CPU of all followed processes, ended threads included, without the probe itself.
 
     Processes that no reading saw count by the exits of their threads.
+
+    Parameters
+    ----------
+    scope : Scope
+        A run cut to a window.
+    table : str
+        Growth of series in it, or in a part of it.
     """
     found = scope.tables.scalar(
-        "SELECT sum(growth)::BIGINT FROM w_series WHERE name = 'cpu_ns' AND scope LIKE 'process/%'"
+        f"SELECT sum(growth)::BIGINT FROM {table} WHERE name = 'cpu_ns' AND scope LIKE 'process/%'"
         f" AND scope NOT IN (SELECT 'process/' || pid FROM ({OWN_PROCESS}))"
     )
     unread = scope.tables.scalar(
@@ -209,11 +216,9 @@ def _inside(scope: Scope, process_cpu: int | None) -> tuple[int | None, str]:
 
 
 def _reported_probe_cpu(scope: Scope) -> int | None:
-    for path in scope.run.paths.probe_reports():
-        used = _number(path, "own_cpu_ns")
-        if used is not None:
-            return used
-    return None
+    reported = (_number(path, "own_cpu_ns") for path in scope.run.paths.probe_reports())
+    known = [used for used in reported if used is not None]
+    return sum(known) if known else None
 
 
 def _number(path: Path, key: str) -> int | None:

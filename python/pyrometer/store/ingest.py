@@ -17,6 +17,7 @@ from pyrometer.core.native import native as native
 from pyrometer.core.redaction import Redactor, redacted
 from pyrometer.store import manifest as manifests
 from pyrometer.store.axis.files import FileHosts
+from pyrometer.store.axis.probe_reports import doubts_of, shipped_entries
 from pyrometer.store.axis.probes import read_probes
 from pyrometer.store.axis.write import write_axis
 from pyrometer.store.elsewhere import told_once
@@ -93,6 +94,9 @@ def ingest_run(run_dir: str | Path) -> IngestReport:
                 " that only Java understands: what it alone calls secret is kept",
             )
         shipped = _join_shipped(report, paths, started_wall_ns)
+        for entry in shipped_entries(paths):
+            for code, said in doubts_of(entry):
+                report.note(code, said)
         # As found: what grows while it is read is new. Shipped files change by our hand alone.
         raw_bytes = _bytes(paths.raw) - _bytes(paths.shipped)
         hosts = FileHosts.of_run(paths, _host(paths))

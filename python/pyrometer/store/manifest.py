@@ -114,6 +114,10 @@ class ProbeEntry(_Part):
 
     Attributes
     ----------
+    host : str or None
+        Of the OS probe: the host that it read.
+    executor_id : str or None
+        Of a probe beside an executor on another host, or outside of what was launched: whose.
     asked : str
         Exact events and periods, as printed.
     got : str or None
@@ -131,6 +135,8 @@ class ProbeEntry(_Part):
     """
 
     name: str
+    host: str | None = None
+    executor_id: str | None = None
     tier: str | None = None
     asked: str
     got: str | None = None

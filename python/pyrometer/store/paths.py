@@ -130,8 +130,8 @@ class RunPaths:
         return self._streams("probe-*.arrows")
 
     def probe_reports(self) -> list[Path]:
-        """One report of the OS probe per host."""
-        return _visible(self.raw, "probe-*.report.json")
+        """Give reports of the OS probes: the launcher's, then those that were shipped."""
+        return self._streams("probe-*.report.json")
 
     def _streams(self, pattern: str) -> list[Path]:
         return [*_visible(self.raw, pattern), *_visible(self.shipped, f"*/*/*/*/{pattern}")]

@@ -9,6 +9,7 @@ from typing import Any
 
 from pyrometer.core import schema
 from pyrometer.core.doubt import Doubt
+from pyrometer.store.axis.probe_reports import with_shipped
 from pyrometer.store.locate import Located, locate
 from pyrometer.store.manifest import Manifest
 from pyrometer.store.paths import RunPaths
@@ -56,7 +57,8 @@ class Run:
         tables = Tables(found.paths.tables)
         raised = tables.query("SELECT code, severity, message FROM ingest_doubts")
         kept = [schema.known_doubt(*row) for row in raised]
-        return cls(found.paths, tables, found.manifest, [*found.doubts, *kept])
+        manifest = found.manifest and with_shipped(found.manifest, found.paths)
+        return cls(found.paths, tables, manifest, [*found.doubts, *kept])
 
     def on_host(self, host: str) -> Run:
         """Open the same run once more, with nothing but what one host recorded.

@@ -109,6 +109,31 @@ def define_busy_series(scope: Scope) -> None:
     _define_growth(scope, "b_series", "b")
 
 
+def define_watched_series(scope: Scope) -> int:
+    """Define ``o_series``: the same over what of the window lies between readings of the host.
+
+    Returns
+    -------
+    int
+        Time of the window before the host's first reading and after its last.
+    """
+    scope.tables.define(
+        "o",
+        """
+        SELECT greatest(start_mono_ns, since) AS start_mono_ns,
+          least(end_mono_ns, until) AS end_mono_ns
+        FROM w, (SELECT min(t_mono_ns) AS since, max(t_mono_ns) AS until FROM os_series
+          WHERE scope = 'host' AND name = 'cpu_idle_ns')
+        WHERE start_mono_ns < until AND end_mono_ns > since
+        """,
+    )
+    _define_growth(scope, "o_series", "o")
+    watched = scope.tables.scalar(
+        "SELECT coalesce(sum(end_mono_ns - start_mono_ns), 0)::BIGINT FROM o"
+    )
+    return max(0, scope.window.length_ns - int(watched))
+
+
 def _define_growth(scope: Scope, name: str, stretches: str) -> None:
     scope.tables.define(
         name,

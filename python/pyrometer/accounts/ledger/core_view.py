@@ -6,6 +6,8 @@ labelled so, and left out of closure, which would otherwise always be zero.
 
 Threads that ended before a reading saw them: by their exits, else by what processes used more.
 
+Time without a probe: on another host the probe begins with its executor, and ends with it.
+
 Interrupt time: a row where the kernel takes it out of the threads' time, else inside them.
 """
 
@@ -26,8 +28,9 @@ from pyrometer.accounts.ledger.sums import group_all, prepare
 from pyrometer.accounts.machine_schema import Method
 from pyrometer.attribution.samples import UNCLASSIFIED
 from pyrometer.core.json_text import parse_json
+from pyrometer.core.units import duration
 from pyrometer.store.thread_roles import OTHER
-from pyrometer.window.counters import BUSY, growth
+from pyrometer.window.counters import BUSY, define_watched_series, growth
 from pyrometer.window.scope import Scope
 
 PATH = "exited_threads"
@@ -179,7 +182,9 @@ def core_view(scope: Scope) -> View:
     interrupts = Interrupts.of(scope, host)
     kernel = _kernel_threads(scope)
     rows = _threads(scope) + exited(scope) + kernel
-    rows += _others(scope, host, interrupts, kernel[0].value_ns) + interrupts.rows
+    table, unwatched = _watched(scope, cpus)
+    rows += _others(scope, host, interrupts, kernel[0].value_ns, table) + interrupts.rows
+    rows += unwatched
     ticks = 10_000_000 * cpus
     return close(name, cpus * scope.window.length_ns, rows, interrupts.memos, ticks)
 
@@ -292,11 +297,42 @@ def _kernel_threads(scope: Scope) -> list[Row]:
     ]
 
 
+def _watched(scope: Scope, cpus: int) -> tuple[str, list[Row]]:
+    """Account for the time without a probe on one of several hosts.
+
+    Returns
+    -------
+    str
+        The table of what series grew by while there was one.
+    list of Row
+        What is not known of the time when there was none.
+    """
+    if not scope.tables.several_hosts:
+        return "w_series", []
+    length = define_watched_series(scope)
+    if not length:
+        return "w_series", []
+    known = (process_cpu_ns(scope) or 0) - (process_cpu_ns(scope, "o_series") or 0)
+    return "o_series", [
+        Row(
+            path="no_probe",
+            value_ns=cpus * length - known,
+            method="by_complement",
+            source=f"CPUs × {duration(length)} of the window in which no probe was here − what"
+            " followed processes had used before their first reading",
+        )
+    ]
+
+
 def _others(
-    scope: Scope, host: dict[str, int], interrupts: Interrupts, kernel_ns: int | None
+    scope: Scope,
+    host: dict[str, int],
+    interrupts: Interrupts,
+    kernel_ns: int | None,
+    table: str,
 ) -> list[Row]:
-    followed = process_cpu_ns(scope)
-    own = growth(scope, "scope LIKE 'probe%'").get("own_cpu_ns", 0)
+    followed = process_cpu_ns(scope, table)
+    own = growth(scope, "scope LIKE 'probe%'", table).get("own_cpu_ns", 0)
     busy, counted = host.get("cpu_threads_ns"), "cpuacct.usage of the root"
     if busy is None:
         busy = sum(host.get(name, 0) for name in BUSY) - interrupts.apart_ns

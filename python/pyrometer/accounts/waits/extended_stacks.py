@@ -227,7 +227,9 @@ def _wake_ups(scope: Scope) -> WakeUps:
 
 def _dropped(scope: Scope) -> float | None:
     manifest = scope.run.manifest
-    lost = next((p.dropped for p in manifest.probes if p.name == "os"), None) if manifest else None
+    found = [p.dropped for p in manifest.probes if p.name == "os"] if manifest else []
+    known = [dropped for dropped in found if dropped is not None]
+    lost = sum(known) if known else None
     kept = scope.tables.rows_count("thread_states")
     return None if lost is None or not kept else lost / (lost + kept)
 

@@ -293,7 +293,11 @@ def show_ending(manifest: Manifest) -> None:
     if manifest.warmup_found and manifest.warmup_found.taken:
         found = manifest.warmup_found
         console.print(f"warm-up: {found.taken} of {found.of} iterations: {found.why}", markup=False)
-    asked = "; ".join(f"{p.name}: {p.asked}" for p in manifest.probes if p.name != "launcher")
+    asked = "; ".join(
+        f"{p.name}: {p.asked}"
+        for p in manifest.probes
+        if p.name != "launcher" and p.executor_id is None
+    )
     console.print(f"profile {manifest.profile}: {asked}", style="dim", markup=False)
 
 

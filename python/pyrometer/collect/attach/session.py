@@ -9,9 +9,10 @@ from typing import Any
 from pyrometer.collect.launch.record import Record, results
 from pyrometer.collect.probes.base import Probe
 from pyrometer.collect.probes.logs import EventLogProbe
-from pyrometer.collect.probes.os import OsProbe, slowed
+from pyrometer.collect.probes.os import OsProbe
 from pyrometer.core.errors import CapabilityError
 from pyrometer.core.redaction import Redactor
+from pyrometer.store.axis.probe_reports import slowed
 from pyrometer.workloads.runner import ITERATION_PROPERTY, WARMUP_PROPERTY
 
 DRAIN_MS = 30_000

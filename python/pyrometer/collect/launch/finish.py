@@ -14,6 +14,7 @@ from pyrometer.collect.launch.launch import Launch, result_of_command
 from pyrometer.collect.launch.process import TIMEOUT, Ending
 from pyrometer.collect.launch.record import Record, copy_eventlogs, overlay, processes, results
 from pyrometer.collect.probes.base import Probe
+from pyrometer.store.axis.probe_reports import shipped_entries
 from pyrometer.store.manifest import Exit, Overlay, ProbeEntry, Result, State
 from pyrometer.trial.factors import Level
 from pyrometer.trial.layout import TASKS, Layout
@@ -157,6 +158,7 @@ def judge(record: Record, launch: Launch, probes: Sequence[Probe], ending: Endin
     manifest.versions.update(_versions(drivers))
     manifest.probes = [probe.report(record.paths) for probe in probes]
     manifest.probes.append(cost_of_instruments(record))
+    manifest.probes += shipped_entries(record.paths)
     manifest.cgroup = cgroup.facts(launch.host.group) or None
     manifest.exit = Exit(
         code=ending.code,

@@ -18,12 +18,12 @@ from urllib.parse import unquote, urlparse
 from pyrometer import __version__
 from pyrometer.collect.host.card import this_host
 from pyrometer.collect.probes.base import Probe
-from pyrometer.collect.probes.os import slowed
 from pyrometer.collect.probes.plugin import records
 from pyrometer.core import schema
 from pyrometer.core.doubt import Doubt, Severity
 from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.core.json_text import parse_json
+from pyrometer.store.axis.probe_reports import doubts_of
 from pyrometer.store.launcher import this_launcher
 from pyrometer.store.manifest import (
     Host,
@@ -88,15 +88,13 @@ class Record:
             self.manifest.doubts.append(doubt)
 
     def doubt_probes(self) -> None:
-        """Raise doubts about what probes did not deliver, or not as often as asked for."""
+        """Raise doubts about what probes did not deliver, or not as often as asked for.
+
+        Of probes beside executors the ingest raises them: their reports may come later.
+        """
         for entry in self.manifest.probes:
-            if entry.got is None:
-                text = f"Probe {entry.name} delivered nothing: {entry.reason}."
-                self.doubt("probe_missing", text)
-            elif entry.dropped:
-                self.doubt("probe_degraded", f"Probe {entry.name} dropped {entry.dropped} records.")
-            if said := slowed(entry):
-                self.doubt("probe_slowed", said)
+            for code, said in doubts_of(entry) if entry.executor_id is None else ():
+                self.doubt(code, said)
 
     def mark_own_cpu(self) -> None:
         """Note how much CPU time this process has used by now."""

@@ -26,7 +26,8 @@ from pyrometer.collect.probes.python_workers import HOOK
 from pyrometer.core import units
 from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
 from pyrometer.core.installation import reinstall
-from pyrometer.store.manifest import Pace, ProbeEntry
+from pyrometer.store.axis.probe_reports import got, pace_of, reasons
+from pyrometer.store.manifest import ProbeEntry
 from pyrometer.store.paths import RunPaths
 
 
@@ -252,34 +253,20 @@ class OsProbe(Probe):
         found = read_object(self._report_file(paths))
         if found is None:
             reason = failure or said or "the probe was not started"
-            return ProbeEntry(name=self.name, asked=self.asked(), reason=reason)
-        rows = found.get("rows_count") or {}
-        got = ", ".join(f"{count} rows of {name}" for name, count in rows.items()) or "no rows"
-        reasons = [failure, said or None, found.get("tier_reason")]
-        if found.get("write_error"):
-            reasons.append(f"writing stopped: {found['write_error']}")
-        if found.get("state") != "finished":
-            reasons.append("the probe was killed; the last second may be missing")
-        if found.get("io_denied_processes_count"):
-            reasons.append(
-                f"I/O counters of {found['io_denied_processes_count']} process(es) may not be read"
-            )
-        if found.get("urgency") == "ordinary":
-            reasons.append(
-                "it may not go before other threads (CAP_SYS_NICE or Linux 6.12 would let it):"
-                " on a busy machine sampled states show too many threads asleep"
-            )
+            return ProbeEntry(name=self.name, host=self.host, asked=self.asked(), reason=reason)
+        said_of_it = [failure, said or None, *reasons(found)]
         if found.get("annotation"):
-            reasons.append(unread(found["annotation"]))
+            said_of_it.append(unread(found["annotation"]))
         return ProbeEntry(
             name=self.name,
+            host=self.host,
             tier=found.get("tier"),
             asked=self.asked(),
-            got=f"{got} in {found.get('passes_count')} passes",
+            got=got(found),
             dropped=found.get("dropped_rows_count"),
             own_cpu_ns=found.get("own_cpu_ns"),
-            reason="; ".join(reason for reason in reasons if reason) or None,
-            pace=Pace(**found["pace"]) if found.get("pace") else None,
+            reason="; ".join(reason for reason in said_of_it if reason) or None,
+            pace=pace_of(found),
             counters=found.get("counters"),
         )
 
@@ -308,28 +295,6 @@ class OsProbe(Probe):
 
     def _log_file(self, paths: RunPaths) -> Path:
         return paths.raw / f"probe-{self.host}.log"
-
-
-def slowed(entry: ProbeEntry) -> str | None:
-    """Say that a probe read more rarely than asked for; ``None`` if it did not.
-
-    Examples
-    --------
-    >>> pace = Pace(asked_hz=20, mean_hz=11.2, budget_ratio=0.02, changes_count=1)
-    >>> slowed(ProbeEntry(name="os", asked="threads", pace=pace))
-    'Probe os: 11.2 passes per second, not 20: more would have cost above 2.00 % of a CPU.'
-    """
-    pace = entry.pace
-    if pace is None or pace.budget_ratio is None:
-        return None
-    budget = f"{units.percent(pace.budget_ratio)} of a CPU"
-    rate = f"Probe {entry.name}: {pace.mean_hz:.3g} passes per second"
-    if pace.unheld_cpu_ratio is not None:
-        cost = units.percent(pace.unheld_cpu_ratio)
-        return f"{rate} still cost {cost} of a CPU at the end: its budget is {budget}."
-    if not pace.changes_count:
-        return None
-    return f"{rate}, not {pace.asked_hz:g}: more would have cost above {budget}."
 
 
 def budget_of(text: str) -> float | None:
