@@ -10,12 +10,13 @@ from pyrometer.accounts.machine_schema import Cpu, CpuRole, Instrument
 from pyrometer.accounts.schema import Totals
 from pyrometer.attribution.python_workers import own_cpu_ns
 from pyrometer.core.json_text import parse_json
+from pyrometer.core.units import counted
 from pyrometer.store.manifest import ProbeEntry
-from pyrometer.window.counters import growth
 from pyrometer.window.scope import Scope
 
 NO_PROBE = "the OS probe delivered nothing for this window"
 NO_CLOCK = "no clock pair joins the probe's clock with the window"
+NOT_OBSERVED = "not observed: no probe ran there"
 EXITED = "exited"
 
 # Processes of Pyrometer itself, by the kernel's name of their main thread.
@@ -140,9 +141,10 @@ def instruments(scope: Scope, process_cpu: int | None) -> list[Instrument]:
     found: list[Instrument] = []
     seen = scope.has("thread_counters") and scope.has_mono
 
-    def add(name: str, used: int | None, reason: str | None = None) -> None:
+    def add(name: str, used: int | None, reason: str | None = None, **of: str | None) -> None:
         share = used / process_cpu if used is not None and process_cpu else None
-        found.append(Instrument(name=name, cpu_ns=used, share_of_process_cpu=share, reason=reason))
+        known = {"cpu_ns": used, "share_of_process_cpu": share, "reason": reason}
+        found.append(Instrument.model_validate({"name": name, **known, **of}))
 
     for name, pattern in (("plugin", "^pyrometer"), ("async-profiler", "^Async-profiler")):
         if not seen:
@@ -154,14 +156,11 @@ def instruments(scope: Scope, process_cpu: int | None) -> list[Instrument]:
         )
         add(name, int(used or 0), "its own threads")
     add("inside the application's threads", *_inside(scope, process_cpu))
-    probe = growth(scope, "scope LIKE 'probe%'").get("own_cpu_ns") if scope.has_mono else None
-    if probe is not None:
-        add("probe", probe)
-    else:
-        whole = _reported_probe_cpu(scope)
-        add("probe", whole, "whole run: its report" if whole is not None else NO_PROBE)
-    entry = _entry(scope, "os")
-    found[-1].tier = entry.tier if entry is not None else None
+    for host, tier, used, reason in _probes(scope):
+        add("probe", used, reason, host=host, tier=tier)
+    shipping = [used for used in map(_own_cpu, scope.run.paths.agent_reports()) if used is not None]
+    if shipping:
+        add("agents", sum(shipping), f"whole run: {counted(len(shipping), 'report')}")
     add("launcher", *_launcher_cpu(scope))
     sampler = own_cpu_ns(scope)
     if sampler is not None:
@@ -169,6 +168,39 @@ def instruments(scope: Scope, process_cpu: int | None) -> list[Instrument]:
     pushed = _entry(scope, "push")
     if pushed is not None:
         add("push", pushed.own_cpu_ns, "whole run")
+    return found
+
+
+def _probes(scope: Scope) -> list[tuple[str | None, str | None, int | None, str | None]]:
+    """Give what the probes of each host cost: host, tier, CPU time, why it is not known."""
+    used = {}
+    if scope.has_mono:
+        used = dict(
+            scope.tables.query(
+                "SELECT host, sum(growth)::BIGINT FROM w_series"
+                " WHERE scope LIKE 'probe%' AND name = 'own_cpu_ns' GROUP BY host"
+            )
+        )
+    if not scope.tables.several_hosts:
+        entry = _entry(scope, "os")
+        tier = entry.tier if entry is not None else None
+        if used:
+            return [(None, tier, sum(used.values()), None)]
+        whole = _reported_probe_cpu(scope)
+        return [(None, tier, whole, "whole run: its report" if whole is not None else NO_PROBE)]
+    tiers = tiers_by_host(scope)
+    return [
+        (host, tiers.get(host), used.get(host), None if host in used else NOT_OBSERVED)
+        for (host,) in scope.tables.query("SELECT host FROM hosts ORDER BY number")
+    ]
+
+
+def tiers_by_host(scope: Scope) -> dict[str, str]:
+    """Give the tier of the probes of each host, of several the worst."""
+    found: dict[str, str] = {}
+    for entry in scope.run.manifest.probes if scope.run.manifest else []:
+        if entry.name == "os" and entry.host and entry.tier:
+            found[entry.host] = max(found.get(entry.host, ""), entry.tier)
     return found
 
 
@@ -216,15 +248,15 @@ def _inside(scope: Scope, process_cpu: int | None) -> tuple[int | None, str]:
 
 
 def _reported_probe_cpu(scope: Scope) -> int | None:
-    reported = (_number(path, "own_cpu_ns") for path in scope.run.paths.probe_reports())
+    reported = map(_own_cpu, scope.run.paths.probe_reports())
     known = [used for used in reported if used is not None]
     return sum(known) if known else None
 
 
-def _number(path: Path, key: str) -> int | None:
+def _own_cpu(path: Path) -> int | None:
     try:
         report: Any = parse_json(path.read_bytes())
-        return int(report[key])
+        return int(report["own_cpu_ns"])
     except (OSError, ValueError, TypeError, KeyError):
         return None
 

@@ -144,9 +144,10 @@ class Gc(Model):
 
 
 class Instrument(Model):
-    """What one of our own instruments cost."""
+    """What one of our own instruments cost; of probes on several hosts, on each."""
 
     name: str
+    host: str | None = None
     cpu_ns: int | None = None
     share_of_process_cpu: float | None = None
     reason: str | None = None

@@ -133,6 +133,10 @@ class RunPaths:
         """Give reports of the OS probes: the launcher's, then those that were shipped."""
         return self._streams("probe-*.report.json")
 
+    def agent_reports(self) -> list[Path]:
+        """Give reports of the agents that shipped what executors wrote."""
+        return _visible(self.shipped, "*/*/*/*/agent-*.report.json")
+
     def _streams(self, pattern: str) -> list[Path]:
         return [*_visible(self.raw, pattern), *_visible(self.shipped, f"*/*/*/*/{pattern}")]
 

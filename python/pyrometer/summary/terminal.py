@@ -363,12 +363,15 @@ def _instruments(s: Summary, look: Look) -> Iterator[RenderableType]:
     if not known:
         return
     parts = [
-        f"{i.name}{f' at {i.tier}' if i.tier else ''} {units.duration(i.cpu_ns)}"
-        f" ({units.percent(i.share_of_process_cpu)})"
+        f"{i.name}{f' on {safe(i.host, 60)}' if i.host else ''}{f' at {i.tier}' if i.tier else ''}"
+        f" {units.duration(i.cpu_ns)} ({units.percent(i.share_of_process_cpu)})"
         for i in known
     ]
     yield heading("What measuring cost")
     yield Padding(Text(", ".join(parts)), (0, 0, 0, 2), expand=False)
+    unseen = [safe(i.host, 60) for i in s.instruments if i.host and i.cpu_ns is None]
+    if unseen:
+        yield note(f"not observed, as no probe ran there: {', '.join(unseen)}")
 
 
 SECTIONS: Final[dict[str, Section]] = {

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cluster import hosts, standalone
@@ -111,16 +112,60 @@ def test_tasks_of_all_hosts_lie_within_their_attempts(run: Path) -> None:
         assert max(before, after) <= bound + 2 * 10**6
 
 
-def test_the_ledger_names_hosts_that_no_probe_saw(run: Path) -> None:
-    said = subprocess.run(
-        [sys.executable, "-m", "pyrometer", "ledger", "--json", str(run)],
+def said(run: Path, *verb: str) -> Any:
+    """What a verb says of the run, as JSON."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pyrometer", *verb, "--json", str(run)],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    report = json.loads(said.stdout)
-    observed = {one["host"]: one["observed"] for one in report["hosts"]}
-    assert len(observed) == 3
-    assert sum(observed.values()) == 1
+    return json.loads(done.stdout)
+
+
+def test_the_ledger_accounts_for_each_host(run: Path) -> None:
+    report = said(run, "ledger")
+    hosts_of = {one["host"]: one for one in report["hosts"]}
+    assert len(hosts_of) == 3
+    assert all(one["observed"] and one["tier"] in ("T0", "T1", "T2") for one in hosts_of.values())
     slots = [one["slot_view"]["total_ns"] or 0 for one in report["hosts"]]
     assert sum(slots) == report["slot_view"]["total_ns"] > 0
-    paths = {row["path"] for row in report["core_view"]["rows"]}
-    assert {f"not_observed/{host}" for host, seen in observed.items() if not seen} <= paths
+    views = [report["core_view"], *(one["core_view"] for one in report["hosts"])]
+    for view in views:
+        assert abs(view["closure_ratio"]) < 0.05
+    assert sum(view["total_ns"] for view in views[1:]) == views[0]["total_ns"]
+    with Run.open(run) as opened:
+        spark = opened.tables.scalar(
+            "SELECT sum(executor_cpu_time_ns + executor_deserialize_cpu_time_ns)::BIGINT FROM tasks"
+        )
+        orphans = opened.tables.query(
+            "SELECT x.host, count(*) FROM samples x LEFT JOIN processes p"
+            " ON p.host = x.host AND p.pid = x.pid WHERE p.pid IS NULL AND x.role = 'task'"
+            " GROUP BY 1"
+        )
+    (task,) = [row["value_ns"] for row in views[0]["rows"] if row["path"] == "task"]
+    # The probe also counts what a thread does between two tasks.
+    assert 0.98 * spark <= task <= 1.15 * spark
+    assert orphans == []
+
+
+def test_probes_of_executors_report_as_the_launchers_does(run: Path) -> None:
+    shown = said(run, "show")
+    costs = {one["host"]: one for one in shown["instruments"] if one["name"] == "probe"}
+    assert len(costs) == 3
+    assert all(one["cpu_ns"] > 0 and one["tier"] for one in costs.values())
+    codes = {doubt["code"] for doubt in shown["doubts"]}
+    assert {"executors_unseen", "shipped_not_read", "shipped_other_clock"}.isdisjoint(codes)
+    probes = json.loads((run / "manifest.json").read_text())["probes"]
+    beside = {one["executor_id"]: one["host"] for one in probes if one.get("executor_id")}
+    assert set(beside) == {"0", "1"}
+    assert set(beside.values()) < set(costs)
+
+
+def test_threads_of_executors_elsewhere_have_roles_and_tasks(run: Path) -> None:
+    with Run.open(run) as opened:
+        seen = opened.tables.query(
+            "SELECT x.host, count(DISTINCT x.task_attempt_id) FROM samples x"
+            " JOIN processes p ON p.host = x.host AND p.pid = x.pid AND p.role = 'executor'"
+            " WHERE x.source = 'probe' AND x.role = 'task' GROUP BY 1"
+        )
+    assert len(seen) == 2
+    assert all(tasks > 5 for _, tasks in seen)

@@ -171,7 +171,7 @@ def test_executors_on_other_hosts_send_what_they_record(
     assert spans == [(2, tasks[0][0])]
     assert {host for (host,) in hosts_of} == {host.name for host in workers}
     told = dict(doubts)
-    assert {"executor_records_elsewhere", "plugin_error"}.isdisjoint(told)
+    assert {"executor_records_elsewhere", "plugin_error", "clock_unknown"}.isdisjoint(told)
     probed = {stream.parent.name for stream in (run / "raw").rglob("shipped/*/*/*/*/probe-*")}
     assert probed == {host.name for host in workers}
     deadline = time.monotonic() + PATIENCE_S

@@ -12,6 +12,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+from tests.support.hosts.probes import Counter, ProbeOf
 
 from pyrometer import _artifacts
 from pyrometer.store import Run, ingest_run
@@ -174,6 +175,58 @@ def test_secrets_are_struck_out_of_joined_files_once_they_are_read(place: Place)
     assert SECRET not in text
     assert "(redacted)" in text
     assert not any(SECRET.encode() in path.read_bytes() for path in listed(place.paths.root))
+
+
+@pytest.mark.parametrize("driver", ["h", "other"])
+def test_probes_beside_executors_are_read_whatever_their_host(place: Place, driver: str) -> None:
+    of_host: dict[tuple[str, str], Counter] = {("host", "cpu_idle_ns"): lambda t: t}
+    times = range(1_000, 2_000, 10)
+    ProbeOf(times, of_host, processes={5: lambda t: t}).write(place.paths.raw, driver)
+    ProbeOf(range(1_200, 1_800, 7), of_host, processes={7: lambda t: t}).write(place.host, "h")
+    pace = {"asked_hz": 20, "mean_hz": 11.2, "budget_ratio": 0.01, "changes_count": 1}
+    report = {"host": "h", "tier": "T2", "state": "finished", "hz": 20, "own_cpu_ns": 9,
+              "tier_reason": "not root", "dropped_rows_count": 0, "passes_count": 3,
+              "pace": pace}  # fmt: skip
+    (place.host / "probe-h.report.json").write_text(json.dumps(report))
+    place.ship()
+    place.describe(hostname=driver)
+    told = {doubt.code: doubt.message for doubt in ingest_run(place.paths.root).doubts}
+    assert "executor 1 on h" in told["probe_slowed"]
+    assert ("clock_unknown" in told) == (driver == "other")
+    with Run.open(place.paths.root) as run:
+        idle = run.tables.query(
+            "SELECT host, count(*) FROM os_series WHERE scope = 'host' GROUP BY host ORDER BY host"
+        )
+        followed = run.tables.query(
+            "SELECT DISTINCT host FROM os_series WHERE scope LIKE 'process/%' ORDER BY host"
+        )
+        passes = run.tables.query(
+            "SELECT host, scope, count(*) FROM os_series WHERE name = 'passes_count'"
+            " GROUP BY ALL ORDER BY ALL"
+        )
+        entries = [] if run.manifest is None else run.manifest.probes
+    assert [(one.host, one.executor_id, one.tier) for one in entries] == [("h", "1", "T2")]
+    assert entries[0].reason == "not root"
+    if driver == "h":
+        # The launcher's probe was there all the time.
+        assert idle == [("h", len(times))]
+        assert followed == [("h",)]
+        assert passes == [("h", "probe", 100), ("h", "probe/1", 86)]
+    else:
+        assert idle == [("h", 86), ("other", len(times))]
+        assert followed == [("h",), ("other",)]
+        assert passes == [("h", "probe", 86), ("other", "probe", 100)]
+
+
+def test_what_is_no_report_of_a_probe_is_nobodys(place: Place) -> None:
+    for name, text in {"a": "[]", "b": "{", "c": '{"pace": {"asked_hz": "x"}}'}.items():
+        (place.host / f"probe-{name}.report.json").write_text(text)
+    place.ship()
+    place.describe()
+    ingest_run(place.paths.root)
+    with Run.open(place.paths.root) as run:
+        assert run.manifest is not None
+        assert run.manifest.probes == []
 
 
 def test_a_store_that_cannot_be_read_from_here_is_named(place: Place) -> None:

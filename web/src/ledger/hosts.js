@@ -25,7 +25,8 @@ export function hostFacts(one) {
   const cpus = gone(one.cpus_count) ? "number of CPUs not known" : `${one.cpus_count} CPUs`;
   if (!one.observed) return [clockOf(one), cpus, "not observed"];
   const closure = one.core_view.closure_ratio;
-  return [clockOf(one), cpus, gone(closure) ? "closure not known" : `closure ${signedPercent(closure)}`];
+  const probe = one.tier ? [`probe at ${one.tier}`] : [];
+  return [clockOf(one), cpus, ...probe, gone(closure) ? "closure not known" : `closure ${signedPercent(closure)}`];
 }
 
 function clockOf(one) {

@@ -32,7 +32,7 @@ export function environmentSection(content) {
     ], manifest.probes ?? [], { empty: reason }),
     el("h3", null, "Cost of measuring"),
     table([
-      { label: "Instrument", value: (i) => i.name },
+      { label: "Instrument", value: (i) => (i.host ? `${i.name} on ${i.host}` : i.name) },
       { label: "CPU", value: (i) => i.cpu_ns, show: (i) => time(i.cpu_ns), number: true },
       { label: "Share of process CPU", value: (i) => i.share_of_process_cpu, show: (i) => percent(i.share_of_process_cpu), number: true },
       { label: "Note", value: (i) => i.reason },

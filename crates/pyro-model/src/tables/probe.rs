@@ -9,7 +9,7 @@ builders! {
         host: Dict, null = false;
         #[doc = "Time of the reading"]
         t_mono_ns: I64, null = false;
-        #[doc = "host, cpu/<n>, process/<pid>, disk/<device>, net/<interface>, cgroup (that of the root process), probe"]
+        #[doc = "host, cpu/<n>, process/<pid>, disk/<device>, net/<interface>, cgroup (that of the root process), probe, probe/<n> (of several on one host)"]
         scope: Dict, null = false;
         #[doc = "Series: schema/series.toml"]
         name: Dict, null = false;
@@ -106,11 +106,11 @@ builders! {
         #[doc = "The application's own word for what it does (probe --annotate)"]
         annotation: Dict, null = true;
     }
-    #[doc = "Dictionary of distinct kernel stacks of one probe."]
+    #[doc = "Dictionary of distinct kernel stacks of each host's probes."]
     KernelStacksBuilder = "kernel_stacks" {
         #[doc = "Host"]
         host: Dict, null = false;
-        #[doc = "Id, within the host's probe"]
+        #[doc = "Id, within the host"]
         stack_id: I32, null = false;
         #[doc = "Symbols, root first, separated by ;"]
         symbols: Str, null = false;

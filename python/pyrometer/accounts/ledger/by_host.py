@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyrometer.accounts.cpu import NO_CLOCK, NO_PROBE
+from pyrometer.accounts.cpu import NO_CLOCK, NO_PROBE, tiers_by_host
 from pyrometer.accounts.ledger.core_view import core_view, cpus_by_host
 from pyrometer.accounts.ledger.rows import addends
 from pyrometer.accounts.ledger.schema import HostLedger, Row, View
@@ -77,7 +77,8 @@ def core_of_hosts(scope: Scope) -> tuple[View, list[HostLedger]]:
     hosts = hosts_of_run(scope)
     if len(hosts) < 2:
         return core_view(scope), []
-    ledgers = [_ledger(scope, host) for host in hosts]
+    tiers = tiers_by_host(scope)
+    ledgers = [_ledger(scope, host, tiers.get(host.name)) for host in hosts]
     return total(scope, ledgers), ledgers
 
 
@@ -119,11 +120,12 @@ def _elsewhere(scope: Scope, known: set[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _ledger(scope: Scope, host: Host) -> HostLedger:
+def _ledger(scope: Scope, host: Host, tier: str | None) -> HostLedger:
     name = scope.window.name
     found = HostLedger(
         host=host.name,
         observed=host.observed,
+        tier=tier if host.observed else None,
         cpus_count=host.cpus_count,
         clock=host.clock,
         bound_ns=_bound(scope, host),

@@ -78,6 +78,8 @@ class HostLedger(Model):
         Its name.
     observed : bool
         Whether a probe ran there, and its times are known.
+    tier : str or None
+        How well its probes saw threads, of several the worst.
     cpus_count : int or None
         Its CPUs.
     clock : str or None
@@ -92,6 +94,7 @@ class HostLedger(Model):
 
     host: str
     observed: bool
+    tier: str | None = None
     cpus_count: int | None = None
     clock: str | None = None
     bound_ns: int | None = None

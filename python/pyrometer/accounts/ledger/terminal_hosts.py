@@ -28,13 +28,14 @@ def whose(hosts: Sequence[HostLedger]) -> str:
 
 def host_lines(hosts: Sequence[HostLedger], look: Look) -> Iterator[RenderableType]:
     """List hosts, a line each: how well its clock is known, and where its time went."""
-    columns = [("", "left"), ("clock", "right"), ("CPUs", "right"), ("tasks", "right")]
-    columns += [("idle", "right"), ("closure", "right"), ("slots idle", "right")]
-    columns += [("closure", "right")]
+    columns = [("", "left"), ("clock", "right"), ("probe", "right"), ("CPUs", "right")]
+    columns += [("tasks", "right"), ("idle", "right"), ("closure", "right")]
+    columns += [("slots idle", "right"), ("closure", "right")]
     rows = [
         [
             safe(one.host, 60),
             _clock(one),
+            one.tier or units.MISSING,
             units.MISSING if one.cpus_count is None else str(one.cpus_count),
             *(units.percent(share_of(one.core_view, of)) for of in (("task",), ("idle", "iowait"))),
             _closure(one.core_view) if one.observed else "no probe",
