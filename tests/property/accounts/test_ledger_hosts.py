@@ -75,6 +75,24 @@ def test_hosts_add_up_to_the_whole() -> None:
     assert abs(report.core_view.closure_ratio or 0) < 1e-4
 
 
+@pytest.mark.parametrize("since_ms", [200, 900])
+def test_time_before_a_hosts_probe_is_a_row_and_no_others(since_ms: int) -> None:
+    late = account(TwoHosts(STAGES, WestClock(2 * S), since_ms=since_ms))
+    truth = account(TwoHosts(STAGES, WestClock(2 * S)))
+    views = [by_name(report)[WEST].core_view for report in (late, truth)]
+    found, expected = map(values, views)
+    assert "no_probe" not in expected
+    assert 0 < found["no_probe"] <= 4 * since_ms * MS
+    # Threads are known from their begin on: only what they leave of the CPUs is not.
+    assert found["task"] == pytest.approx(expected["task"], abs=BOUND)
+    left = ("idle", "other_processes", "no_probe")
+    parts = [sum(one.get(path, 0) for path in left) for one in (found, expected)]
+    assert parts[0] == pytest.approx(parts[1], abs=4 * BOUND)
+    assert views[0].closure_ratio == pytest.approx(0, abs=1e-3)
+    assert values(late.core_view)["no_probe"] == found["no_probe"]
+    assert late.core_view.closure_ratio == pytest.approx(0, abs=1e-3)
+
+
 def test_each_host_has_its_own_time_alone() -> None:
     two = TwoHosts(STAGES, WestClock(-2 * S, -200))
     hosts = by_name(account(two))

@@ -58,6 +58,8 @@ class TwoHosts:
         How long the question and the answer take, each.
     probe : bool
         Whether a probe runs on the other host.
+    since_ms : int
+        When that begins.
     """
 
     stages: list[StageSpec]
@@ -65,6 +67,7 @@ class TwoHosts:
     west_pid: int = PID
     pings: bool = True
     probe: bool = True
+    since_ms: int = 0
     cpus: int = 4
     answer_ns: int = MS // 10
 
@@ -149,10 +152,13 @@ class TwoHosts:
                 (f"process/{pid}", "cpu_ns"): process,
                 ("probe", "own_cpu_ns"): 0,
             }.items():
-                for at, seen in ((0, 0), (end, value)):
+                since = self.since_ms if host == WEST else 0
+                for at, seen in ((since, value * since // end), (end, value)):
                     self.add("os_series", host=host, scope=scope, name=name, value=seen,
                              t_mono_ns=clock(mono(at)))  # fmt: skip
-            for at in range(0, end, 50):
+            self.add("os_series", host=host, scope=f"process/{pid}", name="start_time_mono_ns",
+                     value=clock(mono(0)), t_mono_ns=clock(mono(since)))  # fmt: skip
+            for at in range(since, end, 50):
                 self.add("os_series", host=host, scope="probe", name="passes_count",
                          value=at // 50, t_mono_ns=clock(mono(at)))  # fmt: skip
 

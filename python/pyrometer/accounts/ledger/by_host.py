@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyrometer.accounts.cpu import NO_CLOCK, NO_PROBE, tiers_by_host
-from pyrometer.accounts.ledger.core_view import core_view, cpus_by_host
+from pyrometer.accounts.ledger.core_view import TICK_NS, core_view, cpus_by_host
 from pyrometer.accounts.ledger.rows import addends
 from pyrometer.accounts.ledger.schema import HostLedger, Row, View
 from pyrometer.accounts.ledger.slot_view import slot_view
@@ -24,8 +24,6 @@ from pyrometer.core.units import counted, duration
 from pyrometer.window.scope import Scope
 
 NOT_OBSERVED = "not_observed"
-TICK_NS = 10_000_000
-"""What the core view resolves, but of short windows: CPU times of a host are counted in ticks."""
 # The weakest of what a row of several hosts is made of.
 _METHODS: tuple[Method, ...] = ("exact", "sampled", "apportioned", "by_complement")
 

@@ -100,6 +100,8 @@ def _described(scope: Scope) -> list[Row]:
 
 
 TICKS = "/proc/stat, in ticks of 10 ms"
+TICK_NS = 10_000_000
+"""What the core view resolves, but of short windows: CPU times of a host are counted in ticks."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +187,7 @@ def core_view(scope: Scope) -> View:
     table, unwatched = _watched(scope, cpus)
     rows += _others(scope, host, interrupts, kernel[0].value_ns, table) + interrupts.rows
     rows += unwatched
-    ticks = 10_000_000 * cpus
+    ticks = TICK_NS * cpus
     return close(name, cpus * scope.window.length_ns, rows, interrupts.memos, ticks)
 
 
@@ -310,7 +312,7 @@ def _watched(scope: Scope, cpus: int) -> tuple[str, list[Row]]:
     if not scope.tables.several_hosts:
         return "w_series", []
     length = define_watched_series(scope)
-    if not length:
+    if length < TICK_NS:
         return "w_series", []
     known = (process_cpu_ns(scope) or 0) - (process_cpu_ns(scope, "o_series") or 0)
     return "o_series", [

@@ -31,12 +31,12 @@ RULE = Rule(
     severity="warning",
     meaning=(
         "Executors ran where no probe saw them: CPU, memory and I/O of processes, the core view of "
-        "the ledger and what other processes took are those of the host that the probe watched."
+        "the ledger and what other processes took are those of the hosts that probes watched."
     ),
     remedy=(
-        "What the event log says of tasks holds for all executors. For the rest, run executors on "
-        "this host (a master of local-cluster[2,1,1024]), or attach to one where it runs: "
-        "pyrometer attach PID."
+        "What the event log says of tasks holds for all executors. For the rest, let executors "
+        "send what they record (a run directory that all hosts see, or --conf spark.pyrometer.ship.to), "
+        "or attach to one where it runs: pyrometer attach PID."
     ),
     check=_check,
 )
