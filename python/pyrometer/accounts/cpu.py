@@ -173,7 +173,7 @@ def instruments(scope: Scope, process_cpu: int | None) -> list[Instrument]:
 
 def _probes(scope: Scope) -> list[tuple[str | None, str | None, int | None, str | None]]:
     """Give what the probes of each host cost: host, tier, CPU time, why it is not known."""
-    used = {}
+    used: dict[str, int] = {}
     if scope.has_mono:
         used = dict(
             scope.tables.query(

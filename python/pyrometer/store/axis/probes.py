@@ -241,7 +241,7 @@ class _Joined:
                 continue
             rows = f"read_parquet({file_literal(source)})"
             if name == "os_series":
-                query = self._series(connection, probe, rows, twice)
+                query = self._series(connection, probe, rows)
             else:
                 query = pick(rows, twice, self.at)
             target = self.building / f"{name}-beside{self.number}.parquet"
@@ -271,9 +271,7 @@ class _Joined:
             )
         return "SELECT pid FROM twice WHERE pid IS NOT NULL"
 
-    def _series(
-        self, connection: duckdb.DuckDBPyConnection, probe: ProbeFiles, rows: str, twice: str
-    ) -> str:
+    def _series(self, connection: duckdb.DuckDBPyConnection, probe: ProbeFiles, rows: str) -> str:
         """Choose series: of its processes, of itself, and of the host what nobody else read."""
         same = self.groups is None or (bool(self.groups) and probe.groups == self.groups)
         group = "" if same else " AND scope <> 'cgroup'"
