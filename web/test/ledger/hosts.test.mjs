@@ -11,6 +11,7 @@ test("a host says how well its clock is known and whether its account closes", (
   assert.equal(cpus, "4 CPUs");
   assert.match(closure, /^closure .*0.10 %$/);
   assert.equal(hostFacts({ ...one, clock: "axis", bound_ns: 0 })[0], "its clock is the axis");
+  assert.equal(hostFacts({ ...one, tier: "T2" })[2], "probe at T2");
   assert.equal(hostFacts({ ...one, clock: "wall", bound_ns: null })[0], "its clock has no bound");
 });
 
