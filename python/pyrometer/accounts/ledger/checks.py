@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pyrometer.accounts.cpu import OWN_PROCESS, process_cpu_ns
-from pyrometer.accounts.ledger.core_view import cpus_count
+from pyrometer.accounts.ledger.core_view import cpus_count, watched_ns
 from pyrometer.accounts.ledger.delays import compare, delay_checks
 from pyrometer.accounts.ledger.schema import Check
 from pyrometer.accounts.ledger.slot_view import EVENT_LOG_MS
@@ -144,7 +144,7 @@ def _host_checks(scope: Scope) -> list[Check]:
             compare(
                 "host: CPUs × wall",
                 whole,
-                cpus * scope.window.length_ns,
+                watched_ns(scope),
                 cpus * 20_000_000,
                 "All times of /proc/stat against the clock; ticks of 10 ms per CPU.",
             )

@@ -210,6 +210,23 @@ def cpus_count(scope: Scope) -> int | None:
     return None
 
 
+def watched_ns(scope: Scope) -> int | None:
+    """Give CPUs × time of the window while probes read their hosts, of all hosts together."""
+    cpus = cpus_count(scope)
+    if not cpus or not scope.tables.several_hosts:
+        return cpus and cpus * scope.window.length_ns
+    known = cpus_by_host(scope)
+    return sum(
+        (known.get(host) or 0) * int(watched)
+        for host, watched in scope.tables.query(
+            "SELECT host, sum(greatest(0, least(end_mono_ns, until)"
+            " - greatest(start_mono_ns, since)))::BIGINT FROM w,"
+            " (SELECT host, min(t_mono_ns) AS since, max(t_mono_ns) AS until FROM os_series"
+            "  WHERE scope = 'host' AND name = 'cpu_idle_ns' GROUP BY host) GROUP BY host"
+        )
+    )
+
+
 def cpus_by_host(scope: Scope) -> dict[str, int | None]:
     """Give the CPUs of each of several hosts."""
     known: dict[str, int | None] = dict(

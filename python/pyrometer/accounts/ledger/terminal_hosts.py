@@ -28,14 +28,13 @@ def whose(hosts: Sequence[HostLedger]) -> str:
 
 def host_lines(hosts: Sequence[HostLedger], look: Look) -> Iterator[RenderableType]:
     """List hosts, a line each: how well its clock is known, and where its time went."""
-    columns = [("", "left"), ("clock", "right"), ("probe", "right"), ("CPUs", "right")]
+    columns = [("", "left"), ("clock", "right"), ("CPUs", "right")]
     columns += [("tasks", "right"), ("idle", "right"), ("closure", "right")]
     columns += [("slots idle", "right"), ("closure", "right")]
     rows = [
         [
             safe(one.host, 60),
             _clock(one),
-            one.tier or units.MISSING,
             units.MISSING if one.cpus_count is None else str(one.cpus_count),
             *(units.percent(share_of(one.core_view, of)) for of in (("task",), ("idle", "iowait"))),
             _closure(one.core_view) if one.observed else "no probe",
@@ -47,6 +46,24 @@ def host_lines(hosts: Sequence[HostLedger], look: Look) -> Iterator[RenderableTy
     yield indented(grid(look, columns, rows))  # type: ignore[arg-type]
     if len(hosts) > MOST_HOSTS:
         yield note(f"{MOST_HOSTS} of {len(hosts)} hosts; --json has all")
+    if said := _probes(hosts):
+        yield note(said)
+
+
+def _probes(hosts: Sequence[HostLedger]) -> str:
+    """Say at which tier hosts were observed, and which were not."""
+    by_tier: dict[str, list[str]] = {}
+    for one in hosts:
+        tier = f"at tier {one.tier}" if one.tier else ""
+        by_tier.setdefault(tier if one.observed else "not", []).append(safe(one.host, 60))
+    unseen = by_tier.pop("not", [])
+    said = [f"{_some(names)} {tier}" for tier, names in sorted(by_tier.items()) if tier]
+    parts = [f"observed: {', '.join(said)}"] if said else []
+    return "; ".join(parts + ([f"not observed: {_some(unseen)}"] if unseen else []))
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= 3 else f"{len(names)} hosts"
 
 
 def _closure(view: View) -> str:
