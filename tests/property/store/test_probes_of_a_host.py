@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.hosts.probes import Counter, ProbeOf
-from tests.support.tables import HOST, MS, StageSpec, World, mono, write_tables
+from tests.support.tables import HOST, MS, S, StageSpec, World, mono, write_tables
 
 from pyrometer.accounts.window import open_scope
 from pyrometer.core.native import native
@@ -152,3 +153,18 @@ def test_kernel_stacks_of_two_probes_stay_apart(tmp_path: Path) -> None:
         )
     assert rows == [(ONE, "a;b"), (TWO, "c;d")]
     assert own == [("probe", True), ("probe/1", True)]
+
+
+@pytest.mark.parametrize("apart_s", [0, 10_000, -10_000])
+def test_readings_on_another_clock_than_their_passes_are_doubted(
+    tmp_path: Path, apart_s: int
+) -> None:
+    row = {"host": HOST, "pid": ONE, "tid": ONE, "t_mono_ns": mono(50) + apart_s * S,
+           "comm": "java", "run_ns": MS, "run_delay_ns": 0, "timeslices_count": 1,
+           "first": True, "last": False}  # fmt: skip
+    counters: dict[tuple[str, str], Counter] = {("host", "cpu_idle_ns"): lambda t: t}
+    files = ProbeOf(passes(0, END, 50), counters, more={"threads": [row]}).write(tmp_path / "raw")
+    (tmp_path / "tables").mkdir()
+    told = json.loads(read_probes(files, tmp_path / "raw", tmp_path / "tables", native()))
+    codes = [doubt["code"] for doubt in told["doubts"]]
+    assert codes == (["probe_clocks_mixed"] if apart_s else [])

@@ -22,6 +22,7 @@ import duckdb
 
 from pyrometer.core import schema
 from pyrometer.core.json_text import parse_json
+from pyrometer.store.axis.strayed import strayed
 from pyrometer.store.sql.text import file_literal, literal
 
 STREAM = re.compile(
@@ -127,7 +128,7 @@ def read_probes(streams: Sequence[Path], raw: Path, building: Path, core: Any) -
         joined = _Joined(building, core, first.get(host), number)
         answers += joined.add(probes)
         number = joined.number
-    return json.dumps(_merged(answers))
+    return json.dumps(_merged([*answers, {"doubts": strayed(building)}]))
 
 
 def _read(core: Any, streams: Iterable[Path], folder: Path) -> dict[str, Any]:
