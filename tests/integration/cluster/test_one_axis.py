@@ -23,6 +23,8 @@ from pyrometer.workloads.spark import find_spark
 ROOT = Path(__file__).parents[3]
 AHEAD_NS = 10_000 * 10**9
 """By how much the clock of each host is ahead of the one before."""
+KERNEL_TYPES = "/sys/kernel/btf"
+"""Without it a probe is at tier T2: at T1 it reads threads on the machine's clock."""
 APPLICATION = """
 import time
 from pyspark.sql import SparkSession
@@ -43,7 +45,7 @@ def bed() -> Iterator[Network]:
     if lack := hosts.lacking():
         needs.machine_lacks(lack)
     with hosts.network(
-        "itaxis", specs(3, 1.0, 3072), shared=environments(), hidden=[str(ROOT)]
+        "itaxis", specs(3, 1.0, 3072), shared=environments(), hidden=[str(ROOT), KERNEL_TYPES]
     ) as up:
         yield up
 
@@ -125,7 +127,8 @@ def test_the_ledger_accounts_for_each_host(run: Path) -> None:
     report = said(run, "ledger")
     hosts_of = {one["host"]: one for one in report["hosts"]}
     assert len(hosts_of) == 3
-    assert all(one["observed"] and one["tier"] in ("T0", "T1", "T2") for one in hosts_of.values())
+    assert all(one["observed"] and one["tier"] for one in hosts_of.values())
+    assert sorted(one["tier"] for one in hosts_of.values())[1:] == ["T2", "T2"]
     slots = [one["slot_view"]["total_ns"] or 0 for one in report["hosts"]]
     assert sum(slots) == report["slot_view"]["total_ns"] > 0
     views = [report["core_view"], *(one["core_view"] for one in report["hosts"])]
@@ -143,7 +146,7 @@ def test_the_ledger_accounts_for_each_host(run: Path) -> None:
         )
     (task,) = [row["value_ns"] for row in views[0]["rows"] if row["path"] == "task"]
     # The probe also counts what a thread does between two tasks.
-    assert 0.98 * spark <= task <= 1.15 * spark
+    assert 0.97 * spark <= task <= 1.5 * spark
     assert orphans == []
 
 
