@@ -21,9 +21,9 @@ from pyrometer.experiments.studies.plan import read_study
 from pyrometer.guests.frames import MAGIC, DamagedError, Decoder, Piece, piece, say
 from pyrometer.guests.parts.elf import needs
 from pyrometer.guests.receive import Bounds, Received
+from pyrometer.store.axis.ping_lines import read_pings
 from pyrometer.store.iteration_lines import read_iterations
 from pyrometer.store.manifest import read_manifest
-from pyrometer.store.ping_lines import read_pings
 from pyrometer.trial.yaml_file import parse
 from pyrometer.tune.space.file import parse_space
 from pyrometer.tune.trials.folder import KINDS, read_tuning

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pyrometer.store.ping_lines import read_pings
+from pyrometer.store.axis.ping_lines import read_pings
 
 PROCESS = '{"k":"process","role":"executor","host":"east"}\n'
 

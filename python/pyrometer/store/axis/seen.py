@@ -10,8 +10,8 @@ import numpy as np
 from pyrometer.hosts.messages import Messages, Times
 from pyrometer.hosts.seen import Seen
 from pyrometer.hosts.wall import WallClock
+from pyrometer.store.axis.ping_lines import read_pings
 from pyrometer.store.lives import SOUND_TASKS
-from pyrometer.store.ping_lines import read_pings
 from pyrometer.store.tables import Tables
 
 LOG_GRAIN_NS = 1_000_000
