@@ -66,6 +66,7 @@ class OnExecutors(WorkloadContract):
     """Programs that need another master than the session of the tests."""
 
     @pytest.mark.spark
+    @pytest.mark.slow
     def test_result_is_right(self, outcomes):
         """Every level gives the right result, after as many failures as are declared."""
         specifications = self.specifications()

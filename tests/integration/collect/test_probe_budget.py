@@ -15,7 +15,8 @@ import pytest
 
 from pyrometer import _core
 from pyrometer.collect.probes.base import read_object
-from pyrometer.collect.probes.os import OsProbe, slowed
+from pyrometer.collect.probes.os import OsProbe
+from pyrometer.store.axis.probe_reports import slowed
 from pyrometer.store.paths import RunPaths
 
 THREADS = 300

@@ -107,11 +107,12 @@ def test_a_run_reads_what_its_executors_shipped(tmp_path: Path) -> None:
     assert left_behind(shipped.app_id) == []
 
 
-@pytest.fixture(params=["4.x", pytest.param("3.5", marks=pytest.mark.slow)])
+@pytest.fixture(params=["4.x", "3.5"])
 def install(request: pytest.FixtureRequest) -> SparkInstall:
     return find_spark(needs.spark35() if request.param == "3.5" else None)
 
 
+@pytest.mark.slow
 def test_a_killed_executor_has_lost_seconds_at_most(install: SparkInstall, tmp_path: Path) -> None:
     jar = _artifacts.plugin_jar()
     paths = RunPaths(tmp_path / "run")

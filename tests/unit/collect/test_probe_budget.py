@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from pyrometer.cli.measure.run import make_trial
-from pyrometer.collect.probes.os import OsProbe, slowed
+from pyrometer.collect.probes.os import OsProbe
 from pyrometer.collect.probes.selection import CLOSE_HZ, probes_of
 from pyrometer.core.errors import UsageError
+from pyrometer.store.axis.probe_reports import slowed
 from pyrometer.store.manifest import Pace, ProbeEntry
 from pyrometer.store.paths import RunPaths
 from pyrometer.trial.trial import PROBE_BUDGET, Trial

@@ -35,8 +35,8 @@ RULE = Rule(
     ),
     remedy=(
         "What the event log says of tasks holds for all executors. For the rest, let executors "
-        "send what they record (a run directory that all hosts see, or "
-        "--conf spark.pyrometer.ship.to), or attach to one where it runs: pyrometer attach PID."
+        "send what they record (a run directory that all hosts see, or spark.pyrometer.ship.to), or"
+        " attach to one where it runs: pyrometer attach PID."
     ),
     check=_check,
 )
