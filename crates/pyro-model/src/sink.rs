@@ -187,6 +187,7 @@ mod tests {
         rows.duration_ns.append_value(i * 3);
         rows.collector.append_value("G1");
         rows.kind.append_value("young");
+        rows.host.append_null();
         rows.cause.append_option(Some("G1 Evacuation Pause"));
         rows.heap_before_bytes.append_null();
         rows.heap_after_bytes.append_null();
