@@ -112,8 +112,7 @@ public final class HostAgent {
     }
   }
 
-  private void start(
-      Path place, Path folder, String application, String executor, boolean probed)
+  private void start(Path place, Path folder, String application, String executor, boolean probed)
       throws IOException, InterruptedException {
     Path own = PrivateFolder.in(place, PROGRAMS);
     try {
