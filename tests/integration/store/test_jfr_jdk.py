@@ -35,7 +35,9 @@ from pyrometer import _artifacts, _core
 TESTS = Path(__file__).parents[2]
 FIXTURES = TESTS / "fixtures" / "jfr"
 PROGRAM = TESTS / "support" / "java" / "PrintRecording.java"
-JAVAS = sorted({path.resolve() for path in Path("/usr/lib/jvm").glob("*/bin/java")})
+_FOUND = sorted({path.resolve() for path in Path("/usr/lib/jvm").glob("*/bin/java")})
+JAVAS = [*_FOUND[-1:], *(pytest.param(one, marks=pytest.mark.slow) for one in _FOUND[:-1])]
+"""The newest, and in the slow tests each other that is installed."""
 ASYNC = "start,event=cpu,wall=20ms,alloc=128k,live,lock=1ms,nativemem=256k,clock=monotonic,jfr"
 # JDK 25 and later.
 BY_CPU_TIME = "jdk.CPUTimeSample"
