@@ -18,7 +18,7 @@ from tests.cluster.hosts import Host, Network
 from tests.cluster.kube import credentials, manager
 from tests.cluster.kube.kubelet.settings import Image, Settings
 from tests.support import needs
-from tests.support.kube_server import Server, secret
+from tests.support.kube.server import Server, secret
 
 PATIENCE_S = 40.0
 KUBELET = r"-m tests\.cluster\.kube\.kubelet /"

@@ -17,8 +17,9 @@ from tests.cluster.__main__ import environments, specs
 from tests.cluster.kube import build, manager
 from tests.cluster.kube.kubelet.api import ApiError
 from tests.cluster.kube.manager import HOST_IMAGE, NAMESPACE, Kubernetes
-from tests.support import kube, needs
-from tests.support.kube import Submission, exit_code, node_of, pods, wait_until
+from tests.support import needs
+from tests.support.kube import cluster as kube
+from tests.support.kube.cluster import Submission, exit_code, node_of, pods, wait_until
 
 from pyrometer.core.errors import CapabilityError
 from pyrometer.store.chunks import join_chunks
