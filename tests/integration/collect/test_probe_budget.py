@@ -56,6 +56,7 @@ def observed(paths: RunPaths, pid: int, budget: float | None, seconds: float) ->
     return found
 
 
+@pytest.mark.slow
 def test_a_budget_makes_passes_rarer_and_figures_stay_right(
     crew: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:

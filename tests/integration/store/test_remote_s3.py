@@ -69,6 +69,7 @@ def as_here(text: str, runs: dict[str, Path]) -> str:
     return text
 
 
+@pytest.mark.slow
 def test_show_report_and_compare_are_those_of_the_run_here(
     env: dict[str, str], runs: dict[str, Path], tmp_path: Path
 ) -> None:
