@@ -2,10 +2,10 @@ r"""Time and memory of `explain`, from nothing and with the summary kept, beside
 
 ::
 
-    python -m benchmarks.eventlog.record_tpch /tmp/tpch
-    python -m benchmarks.eventlog.widen /tmp/tpch/local-… 100000 /tmp/tasks.log
-    python -m benchmarks.eventlog.multiply /tmp/tpch/local-… 60 /tmp/queries.log
-    python -m benchmarks.explain /tmp/tasks.log /tmp/queries.log --beside OTHER_CHECKOUT -o out.json
+    python -m benchmarks.eventlog.record_tpch FOLDER
+    python -m benchmarks.eventlog.widen FOLDER/local-… 100000 tasks.log
+    python -m benchmarks.eventlog.multiply FOLDER/local-… 60 queries.log
+    python -m benchmarks.explain tasks.log queries.log --beside OTHER_CHECKOUT -o out.json
 
 The tables of each log are made first: that is `ingest`, which `benchmarks.analysis` times. Findings
 are computed from them in alternating blocks with the other checkout, which needs a native core of

@@ -122,7 +122,7 @@ def daemon_set(
         "capabilities": rights,
         "seccompProfile": {"type": "RuntimeDefault"},
     }
-    mounts = [{"name": "work", "mountPath": "/work"}]
+    mounts = [{"name": "work", "mountPath": "/var/lib/pyrometer"}]
     volumes: list[dict[str, Any]] = [{"name": "work", "emptyDir": {"sizeLimit": "1Gi"}}]
     if volume is not None:
         mounts.append({"name": "store", "mountPath": "/store"})
@@ -130,7 +130,7 @@ def daemon_set(
     container = {
         "name": "pyro-agent",
         "image": image,
-        "args": ["host", "--to", to, "--host", "$(NODE)", "--work-dir", "/work/agent"],
+        "args": ["host", "--to", to, "--host", "$(NODE)", "--work-dir", "/var/lib/pyrometer/agent"],
         "env": [{"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
         "securityContext": security,
         "resources": {
