@@ -226,11 +226,18 @@ def size_of(name: str, text: str) -> int:
 
 def _in_range(factor: Factor, name: str, value: int | float, text: str) -> int | float:
     if factor.range and not factor.range[0] <= value <= factor.range[1]:
-        low, high = factor.range
-        raise UsageError(
-            f"{name}={text}: out of range", f"from {low:g} to {high:g} {factor.unit or ''}".rstrip()
-        )
+        low, high = (_written(factor, bound) for bound in factor.range)
+        unit = "" if factor.type == "size" else factor.unit or ""
+        raise UsageError(f"{name}={text}: out of range", f"from {low} to {high} {unit}".rstrip())
     return value
+
+
+def _written(factor: Factor, value: float) -> str:
+    """Write a bound as people write levels: a size with the largest unit that divides it."""
+    if factor.type != "size" or not value:
+        return f"{value:g}"
+    units = sorted(_UNITS.items(), key=lambda one: -one[1])
+    return next(f"{int(value) // of}{unit}" for unit, of in units if int(value) % of == 0)
 
 
 def parse_cpus(text: str) -> int | frozenset[int]:

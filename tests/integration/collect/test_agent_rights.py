@@ -111,7 +111,7 @@ def test_the_verb_writes_programs_that_start(
         capsys,
         "agent",
         "--to",
-        "file:///mnt/shared/pyrometer",
+        "/mnt/shared/pyrometer",
         "--access",
         "processes",
         "-o",

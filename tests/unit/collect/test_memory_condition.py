@@ -52,7 +52,7 @@ def test_a_level_carries_its_knob() -> None:
         (["memory.by=ballast"], "memory.by needs memory.condition", "leave it out"),
         (["memory.share=0.2"], "memory.share needs memory.condition", "give both"),
         (["memory.condition=both@3g"], "no level 'both@3g'", "calibrate"),
-        (["memory.condition=under@0"], "memory.condition=0: out of range", "bytes"),
+        (["memory.condition=under@0"], "memory.condition=0: out of range", "from 4m"),
         (["memory.condition=over@"], "no level", "under@4g"),
     ],
 )

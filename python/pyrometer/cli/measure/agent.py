@@ -78,6 +78,8 @@ def agent(
     from pyrometer.collect.agent.folder import checked, write, written
     from pyrometer.collect.agent.programs import programs
 
+    if to.startswith("/"):
+        to = f"file://{to}"
     checked(to, user, image)
     if to.startswith(("s3:", "gs:", "abfss:")):
         raise UsageError(
