@@ -159,6 +159,21 @@ def test_kernel_stacks_of_two_probes_stay_apart(tmp_path: Path) -> None:
     assert own == [("probe", True), ("probe/1", True)]
 
 
+def test_counters_of_the_host_are_those_of_one_probe(tmp_path: Path) -> None:
+    def counting(pid: int, value: int) -> ProbeOf:
+        one = {"host": HOST, "t_mono_ns": mono(9), "event": "cas_count_read", "value": value,
+               "enabled_ns": S, "running_ns": S}  # fmt: skip
+        rows = [{**one, "scope": "host"}, {**one, "scope": "thread", "pid": pid, "tid": pid}]
+        counters: dict[tuple[str, str], Counter] = {("host", "cpu_idle_ns"): lambda t: t}
+        return ProbeOf(passes(0, END, 50), counters, processes={pid: lambda t: t},
+                       more={"perf-counts": rows})  # fmt: skip
+
+    read(tmp_path, [counting(ONE, 5), counting(TWO, 7)])
+    with Run.open(tmp_path) as run:
+        rows = run.tables.query("SELECT scope, pid, value FROM perf_counts ORDER BY ALL")
+    assert rows == [("host", None, 5), ("thread", ONE, 5), ("thread", TWO, 7)]
+
+
 @pytest.mark.parametrize("apart_s", [0, 10_000, -10_000])
 def test_readings_on_another_clock_than_their_passes_are_doubted(
     tmp_path: Path, apart_s: int

@@ -18,6 +18,7 @@ STREAMS = {
     "series": "os_series",
     "states": "thread_states",
     "kernel-stacks": "kernel_stacks",
+    "perf-counts": "perf_counts",
 }
 
 

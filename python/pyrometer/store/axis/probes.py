@@ -24,6 +24,7 @@ from pyrometer.core import schema
 from pyrometer.core.json_text import parse_json
 from pyrometer.store.axis.strayed import strayed
 from pyrometer.store.sql.text import file_literal, literal
+from pyrometer.store.tables import MEMORY_LIMIT
 
 STREAM = re.compile(
     r"probe-(.+?)-"
@@ -34,7 +35,7 @@ STREAM = re.compile(
 _STACKS = 1 << 16
 """Kernel stacks of one probe, at most: dictionaries of one host lie one behind another."""
 _OF_HOST = "scope NOT LIKE 'process/%' AND scope NOT LIKE 'probe%'"
-_SINCE_BEGIN = ("kernel/", "energy/")
+_SINCE_BEGIN = "(r.scope LIKE 'kernel/%' OR r.scope LIKE 'energy/%')"
 """Series that count since their probe began, and not since the host did."""
 
 Stretch = tuple[float, float]
@@ -179,7 +180,9 @@ class _Joined:
         answers = []
         with (
             tempfile.TemporaryDirectory(prefix=".probes-", dir=self.building) as scratch,
-            duckdb.connect(config={"threads": 1}) as connection,
+            duckdb.connect(
+                config={"threads": 1, "memory_limit": MEMORY_LIMIT, "temp_directory": scratch}
+            ) as connection,
         ):
             self._begin(connection)
             folders: list[tuple[float, int, Path]] = []
@@ -215,8 +218,11 @@ class _Joined:
     def _remember(
         self, connection: duckdb.DuckDBPyConnection, probe: ProbeFiles, of_host: str, every: str
     ) -> None:
-        """Keep what was read of the host, when, and of which processes."""
-        connection.execute(f"INSERT INTO known SELECT scope, name, t_mono_ns, value FROM {of_host}")
+        """Keep when the host was read, what of it does not count on, and of which processes."""
+        connection.execute(
+            "INSERT INTO known SELECT scope, name, t_mono_ns, value"
+            f" FROM (SELECT * FROM {of_host}) r WHERE {_SINCE_BEGIN}"
+        )
         connection.execute(
             f"INSERT INTO followed SELECT scope, value FROM {every}"
             " WHERE name = 'start_time_mono_ns'"
@@ -326,7 +332,6 @@ def _stretch(rows: str, low: float, high: float, group: str) -> str:
     chosen = f"SELECT * FROM {rows} WHERE {inside}{after}{before}"
     if math.isinf(low):
         return chosen
-    own = " OR ".join(f"r.scope LIKE '{prefix}%'" for prefix in _SINCE_BEGIN)
     # What it had counted by that moment, on a straight line between its readings.
     base = f"""
         SELECT scope, name,
@@ -342,7 +347,7 @@ def _stretch(rows: str, low: float, high: float, group: str) -> str:
         SELECT scope, name, arg_max(value, t_mono_ns) AS upto FROM known
         WHERE t_mono_ns <= {low:.0f} GROUP BY scope, name"""
     return f"""
-        SELECT r.* REPLACE (CASE WHEN {own}
+        SELECT r.* REPLACE (CASE WHEN {_SINCE_BEGIN}
           THEN r.value - b.base + coalesce(k.upto, 0) ELSE r.value END AS value)
         FROM ({chosen}) r JOIN ({base}) b USING (scope, name)
         LEFT JOIN ({upto}) k USING (scope, name)"""
@@ -363,8 +368,8 @@ def _stacks(rows: str, twice: str, at: int) -> str:
 
 def _counts(rows: str, twice: str, at: int) -> str:
     """Of threads; counters of the host count since they were opened: those of one probe."""
-    of_host = "pid IS NULL OR " if at == 0 else ""
-    return f"SELECT * FROM {rows} WHERE {of_host}pid NOT IN ({twice})"
+    of_host = "pid IS NULL OR" if at == 0 else "pid IS NOT NULL AND"
+    return f"SELECT * FROM {rows} WHERE {of_host} pid NOT IN ({twice})"
 
 
 def _requests(rows: str, twice: str, at: int) -> str:
