@@ -240,7 +240,7 @@ class _Writer:
             yield self._thread(host, pid, tid, rows, tasks.get((host, pid, tid), ()))
 
     def _track(self, host: str | None, pid: int | None, markers: Any) -> dict[str, Any]:
-        track = self._empty(host, pid, f"{pid}-jvm", "GC pauses and stages")
+        track = self._empty(host, pid, f"{own_number(pid)}-jvm", "GC pauses and stages")
         return track | {"isMainThread": True, "markers": self._markers(markers)}
 
     def _thread(
@@ -259,7 +259,8 @@ class _Writer:
             stack.append(self.tree.leaves[key])
             time.append((row.t_ns - self.start_ns) / _NS)
             weight.append(row.weight / scale)
-        track = self._empty(host, pid, tid if tid is not None else "unknown", name or "unnamed")
+        shown = own_number(tid) if tid is not None else "unknown"
+        track = self._empty(host, pid, shown, name or "unnamed")
         kinds = {"ns": "tracing-ms", "bytes": "bytes"}
         track["samples"] = {
             "stack": stack.tolist(),
@@ -289,7 +290,8 @@ class _Writer:
             "processName": f"JVM {own_number(pid)}" + (f" on {host}" if host else ""),
             "name": name,
             "isMainThread": False,
-            "pid": str(pid),
+            # The viewer takes threads of one number for those of one process.
+            "pid": f"{own_number(pid)} on {host}" if pid != own_number(pid) else str(pid),
             "tid": tid,
             "samples": samples,
         }

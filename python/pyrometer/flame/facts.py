@@ -24,6 +24,7 @@ import numpy.typing as npt
 from pyrometer.attribution.samples import ATTRIBUTED, CONVERSION, KEY
 from pyrometer.pages.axis import Axis
 from pyrometer.pages.columns import Pack, floats, integers, smallest_uint
+from pyrometer.store.sql.host_views import own
 from pyrometer.store.tables import Tables
 
 MAX_FACTS = 150_000
@@ -55,7 +56,7 @@ DIMENSIONS = {
     "state": "CASE WHEN event = 'cpu' THEN 'on CPU' ELSE state END",
     "wait": "wait_class",
     "executor": "executor_id",
-    "process": "nullif(concat_ws(':', host, pid), '')",
+    "process": f"nullif(concat_ws(':', host, {own('pid')}), '')",
     "thread": r"regexp_replace(thread_name, ' for task .*| ?\(TID \d+\)', '')",
 }
 NUMBERS = ("stage", "iteration", "sql", "job", "task")

@@ -172,11 +172,13 @@ def keyed(expression: str) -> str:
 
 def as_recorded(sql: str) -> str:
     """Take the numbers of hosts off the processes and threads of a query again."""
-    bare = ", ".join(
-        f"CASE WHEN {name} > {KEY} THEN {name} % {KEY} ELSE {name} END AS {name}"
-        for name in ("pid", "tid")
-    )
+    bare = ", ".join(f"{own(name)} AS {name}" for name in ("pid", "tid"))
     return f"SELECT * REPLACE ({bare}) FROM ({sql})"
+
+
+def own(expression: str) -> str:
+    """Give the number of a process or thread on its own host, as people know it."""
+    return f"CASE WHEN {expression} > {KEY} THEN {expression} % {KEY} ELSE {expression} END"
 
 
 def _on_mono(column: str) -> bool:
