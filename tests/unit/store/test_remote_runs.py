@@ -79,6 +79,22 @@ def test_a_verb_says_the_same_of_a_run_elsewhere(
     assert not any(".jfr" in what for what in store.asked)
 
 
+def test_reports_that_were_shipped_are_read_of_a_run_elsewhere(run: Path, store: Store) -> None:
+    beside = run / "raw" / "shipped" / "app-1" / "7" / "1" / "west"
+    beside.mkdir(parents=True)
+    report = {"tier": "T2", "own_cpu_ns": 5, "passes_count": 3, "state": "finished"}
+    (beside / "probe-west.report.json").write_text(json.dumps(report))
+    (beside / "agent-west.report.json").write_text("{}")
+    (beside / "gc-7.log").write_text("")
+    store.copy(run)
+    with Run.open(URL) as there:
+        assert there.manifest is not None
+        probes = [(one.host, one.executor_id, one.tier) for one in there.manifest.probes]
+        assert [one.name for one in there.paths.agent_reports()] == ["agent-west.report.json"]
+    assert ("west", "7", "T2") in probes
+    assert not any("gc-7" in what for what in store.asked)
+
+
 def test_pages_are_the_same_and_lie_here(
     capsys: pytest.CaptureFixture[str], run: Path, store: Store, tmp_path: Path
 ) -> None:

@@ -26,7 +26,10 @@ MANIFEST = "manifest.json"
 _DERIVED = ".derived"
 _PARTS = ".parts"
 # Both lie beside the run, whose name never begins with a dot.
-_SMALL = re.compile(r"raw/[^/]+\.json|raw/iterations\.ndjson|tables/tables\.json")
+_SMALL = re.compile(
+    r"raw/[^/]+\.json|raw/shipped/(?:[^/]+/){4}[^/]+\.report\.json|raw/iterations\.ndjson"
+    r"|tables/tables\.json"
+)
 _SMALL_BYTES = 4 << 20
 _MANIFEST_BYTES = 64 << 20
 _OUTPUT_BYTES = 64 << 20
