@@ -66,6 +66,10 @@ def test_hosts_add_up_to_the_whole() -> None:
     cores = values(report.core_view)
     for path, value in cores.items():
         assert value == sum(values(one.core_view).get(path, 0) for one in report.hosts), path
+    for row in report.core_view.rows:
+        counts = [one.n for host in report.hosts for one in host.core_view.rows
+                  if one.path == row.path and one.n is not None]  # fmt: skip
+        assert row.n == (sum(counts) if counts else None), row.path
     for path in ("task", "task/on_cpu", "idle"):
         parts = sum(values(one.slot_view)[path] for one in report.hosts)
         assert parts == pytest.approx(values(report.slot_view)[path], abs=1000), path

@@ -249,12 +249,13 @@ def _sum(rows: Sequence[Row]) -> Row:
         return first.model_copy()
     lacking = len(rows) - len(known)
     intervals = any(row.low_ns is not None for row in known)
+    counts = [row.n for row in known if row.n is not None]
     return first.model_copy(
         update={
             "value_ns": sum(row.value_ns or 0 for row in known),
             "low_ns": sum(_end(row, row.low_ns) for row in known) if intervals else None,
             "high_ns": sum(_end(row, row.high_ns) for row in known) if intervals else None,
-            "n": sum(row.n or 0 for row in known),
+            "n": sum(counts) if counts else None,
             "method": max((row.method for row in known), key=_METHODS.index),
             "source": first.source + (f"; {lacking} of {len(rows)} hosts lack it" * bool(lacking)),
         }
