@@ -96,8 +96,11 @@ def _of_one(scope: Scope, cores: View, slots: View) -> HostContention:
 
 
 def _takers(scope: Scope) -> list[CpuTaker]:
+    """Give the processes that the launch saw, which are of its own host."""
     manifest = scope.run.manifest
     known = manifest.takers if manifest else []
+    if manifest and scope.tables.host not in (None, manifest.host.hostname):
+        return []
     return [
         CpuTaker.model_validate(one) for one in known if {"pid", "comm", "cpu_ns"} <= one.keys()
     ]

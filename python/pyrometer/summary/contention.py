@@ -67,6 +67,8 @@ def contention_words(found: HostContention) -> str:
     >>> contention_words(HostContention(cpus=[1], cpus_count=1, host_cpus_count=2,
     ...     others_ratio=0.0, steal_ratio=0.0, host_others_ratio=0.4))
     "other processes took 40.0 % of the host's CPU time, on CPUs that this run did not use"
+    >>> contention_words(HostContention(host="h2", cpus_count=2, others_ratio=0.5))
+    'other processes took 50.0 % of the CPU time of h2'
     """
     parts = _takers(found)
     behind = found.behind_others_ratio
@@ -76,16 +78,18 @@ def contention_words(found: HostContention) -> str:
 
 
 def _takers(found: HostContention) -> list[str]:
-    whose = "the host's CPU time"
+    host = "the host's CPU time" if found.host is None else f"the CPU time of {found.host}"
+    whose = host
     if found.cpus:
-        whose = f"the time of {_cpus(found.cpus)}"
+        on = "" if found.host is None else f", on {found.host}"
+        whose = f"the time of {_cpus(found.cpus)}{on}"
     parts = []
     if (found.others_ratio or 0) >= _A_FEW or not found.cpus:
         parts.append(f"other processes took {units.percent(found.others_ratio)} of {whose}")
     elif found.host_others_ratio:
         parts.append(
-            f"other processes took {units.percent(found.host_others_ratio)} of the host's CPU"
-            " time, on CPUs that this run did not use"
+            f"other processes took {units.percent(found.host_others_ratio)} of {host}, on CPUs"
+            " that this run did not use"
         )
     if (found.steal_ratio or 0) >= _A_FEW:
         parts.append(f"the hypervisor took {units.percent(found.steal_ratio)} of it")
@@ -102,7 +106,8 @@ def queue_words(summary: Summary) -> str | None:
     queued = found.run_queue_ratio
     if queued is None or queued < _QUEUED:
         return None
-    said = f"tasks waited {units.percent(queued)} of their time for a CPU"
+    tasks = "tasks" if found.host is None else f"tasks on {found.host}"
+    said = f"{tasks} waited {units.percent(queued)} of their time for a CPU"
     behind = found.behind_others_ratio or 0
     if behind >= 0.9 * queued:
         return f"{said} that other processes held"

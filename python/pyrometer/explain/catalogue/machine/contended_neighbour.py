@@ -60,7 +60,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     driver = _driver_waits(facts)
     takers = ", ".join(f"{one.comm} ({units.duration(one.cpu_ns)})" for one in known.takers[:3])
     named = f": {takers}" if takers else ""
-    host = facts.scope.run.manifest.host.hostname if facts.scope.run.manifest else None
+    manifest = facts.scope.run.manifest
+    host = known.host or (manifest.host.hostname if manifest else None)
     yield Suspect(
         place=place(facts, "host", lost, host=host),
         mechanism=(

@@ -29,6 +29,7 @@ from pyrometer.explain.evidence.saying import machine, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
 from pyrometer.explain.what_if import Extent
+from pyrometer.window.counters import growth
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
@@ -36,11 +37,14 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     total, known = sum(lost.values()), facts.summary.contention
     if total <= 0:
         return
-    ticks = max(1, round((known.steal_ns or total) / 1e7))
+    taken = known.steal_ns
+    if known.host is not None:
+        taken = growth(facts.scope, "scope = 'host'").get("cpu_steal_ns")
+    ticks = max(1, round((taken or total) / 1e7))
     yield Suspect(
         place=place(facts, "host", lost),
         mechanism=(
-            f"The hypervisor took {units.duration(known.steal_ns or total)} of the CPUs,"
+            f"The hypervisor took {units.duration(taken or total)} of the CPUs,"
             f" {units.duration(total)} of it from tasks of {units.counted(len(lost), 'stage')}."
         ),
         change=(facts.share_of_tasks("steal", lost),),

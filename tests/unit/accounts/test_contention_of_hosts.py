@@ -1,0 +1,62 @@
+"""Contention on one of several hosts is that host's: its name, and not the launch's processes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.hosts.two_hosts import ELSEWHERE, WEST, TwoHosts, WestClock
+from tests.support.tables import HOST, MS, S, StageSpec
+
+from pyrometer.explain.findings import explain
+from pyrometer.store import Run
+from pyrometer.store.manifest import Host, Manifest, Workload
+from pyrometer.summary.schema import Summary
+from pyrometer.summary.summary import summary
+
+
+def busy_west(folder: Path, made: TwoHosts | None = None) -> Path:
+    """Let other programs take half of the other host's CPUs."""
+    two = made or TwoHosts([StageSpec([400, 300, 500, 200])], WestClock(2 * S))
+    took = two.cpus * two.world.end_ms * MS // 2 - ELSEWHERE
+    for row in two.rows["os_series"]:
+        change = {"cpu_user_ns": took, "cpu_idle_ns": -took}.get(row["name"], 0)
+        if row["host"] == WEST and row["scope"] == "host" and row["value"]:
+            row["value"] += change
+    manifest = Manifest(
+        run_id="r", created_wall_ns=1, pyrometer_version="0", profile="full", state="finished",
+        workload=Workload(command=["x"]), host=Host(hostname=HOST, cpus_count=two.cpus),
+        takers=[{"pid": 7, "comm": "make", "cpu_ns": 9 * S}],
+    )  # fmt: skip
+    (folder / "manifest.json").write_text(manifest.model_dump_json(by_alias=True))
+    return two.write(folder)
+
+
+def shown(folder: Path) -> Summary:
+    with Run.open(folder) as run:
+        return summary(run, "application")
+
+
+def test_the_doubt_names_the_host_and_no_process_of_another(tmp_path: Path) -> None:
+    one = shown(busy_west(tmp_path))
+    (doubt,) = [doubt for doubt in one.doubts if doubt.code == "host_contended"]
+    assert one.contention.host == WEST
+    assert f"of the CPU time of {WEST}" in doubt.message
+    assert "make" not in doubt.message
+    assert one.contention.takers == []
+
+
+def test_the_finding_is_on_that_host(tmp_path: Path) -> None:
+    with Run.open(busy_west(tmp_path)) as run:
+        found = explain(run, "application").findings
+    (one,) = [one for one in found if one.code == "contended.neighbour"]
+    assert one.place.host == WEST
+
+
+def test_a_probe_whose_clock_nobody_knows_ran(tmp_path: Path) -> None:
+    two = TwoHosts([StageSpec([400, 300, 500, 200])], WestClock(2 * S), pings=False)
+    for table in ("processes", "clock_pairs"):
+        two.rows[table] = [row for row in two.rows[table] if row["host"] != WEST]
+    one = shown(busy_west(tmp_path, two))
+    (west,) = [found for found in one.instruments if found.host == WEST]
+    assert west.cpu_ns is None
+    assert "clock" in (west.reason or "")
