@@ -189,9 +189,15 @@ def _probes(scope: Scope) -> list[tuple[str | None, str | None, int | None, str 
         whole = _reported_probe_cpu(scope)
         return [(None, tier, whole, "whole run: its report" if whole is not None else NO_PROBE)]
     tiers = tiers_by_host(scope)
+
+    def why(host: str, clock: str) -> str | None:
+        if host in used:
+            return None
+        return NO_CLOCK if clock == "unknown" or not scope.has_mono else NOT_OBSERVED
+
     return [
-        (host, tiers.get(host), used.get(host), None if host in used else NOT_OBSERVED)
-        for (host,) in scope.tables.query("SELECT host FROM hosts ORDER BY number")
+        (host, tiers.get(host), used.get(host), why(host, clock))
+        for host, clock in scope.tables.query("SELECT host, clock FROM hosts ORDER BY number")
     ]
 
 

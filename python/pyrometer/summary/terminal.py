@@ -369,9 +369,12 @@ def _instruments(s: Summary, look: Look) -> Iterator[RenderableType]:
     ]
     yield heading("What measuring cost")
     yield Padding(Text(", ".join(parts)), (0, 0, 0, 2), expand=False)
-    unseen = [safe(i.host, 60) for i in s.instruments if i.host and i.cpu_ns is None]
-    if unseen:
-        yield note(f"not observed, as no probe ran there: {', '.join(unseen)}")
+    unseen: dict[str | None, list[str]] = {}
+    for one in s.instruments:
+        if one.host and one.cpu_ns is None:
+            unseen.setdefault(one.reason, []).append(safe(one.host, 60))
+    for why, hosts in unseen.items():
+        yield note(f"{', '.join(hosts)}: {why}")
 
 
 SECTIONS: Final[dict[str, Section]] = {

@@ -24,7 +24,7 @@ export function environmentSection(content) {
       ], reason))),
     el("h3", null, "Probes"),
     table([
-      { label: "Probe", value: (p) => p.name }, { label: "Tier", value: (p) => p.tier }, { label: "Requested", value: (p) => p.asked },
+      { label: "Probe", value: (p) => (p.executor_id ? `${p.name} on ${p.host}` : p.name) }, { label: "Tier", value: (p) => p.tier }, { label: "Requested", value: (p) => p.asked },
       { label: "Obtained", value: (p) => p.got, show: (p) => p.got ?? el("span", { class: "bad" }, "nothing") },
       { label: "Dropped", value: (p) => p.dropped, show: (p) => count(p.dropped), number: true },
       { label: "CPU", value: (p) => p.own_cpu_ns, show: (p) => time(p.own_cpu_ns), number: true, help: "CPU time used by the probe itself." },
