@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.hosts.two_hosts import BOUND, WEST, TwoHosts, WestClock
-from tests.support.tables import HOST, MS, PID, S, StageSpec, write_tables
+from tests.support.tables import HOST, MS, PID, S, StageSpec, wall, write_tables
 
 from pyrometer.core.process_numbers import KEY, own_number
 from pyrometer.store import Run, Tables
@@ -125,6 +125,16 @@ def test_a_host_that_exchanged_no_messages_is_aligned_by_wall_clocks(tmp_path: P
     assert clock == [("wall", None)]
     assert abs(first - truth) < MS
     assert doubts == ["clock_bound_unknown"]
+
+
+def test_a_pause_on_a_host_that_is_not_known_has_no_time(tmp_path: Path) -> None:
+    two = TwoHosts(STAGES)
+    for number, host in enumerate((HOST, None)):
+        two.add("gc_pauses", host=host, pid=PID, gc_id=number, start_wall_ns=wall(20),
+                duration_ns=MS, collector="G1", kind="young")  # fmt: skip
+    with Run.open(two.write(tmp_path)) as run:
+        found = run.tables.query("SELECT host, start_wall_ns FROM gc_pauses ORDER BY gc_id")
+    assert found == [(HOST, wall(20)), (None, None)]
 
 
 def test_times_of_a_clock_that_nobody_knows_are_missing_and_not_0(tmp_path: Path) -> None:

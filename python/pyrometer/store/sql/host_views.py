@@ -145,7 +145,7 @@ def view(table: schema.Table, host: str | None, times: bool) -> str:
                 f" WHEN 'mono' THEN {_aligned(expression, f'a{number}')} ELSE {expression} END"
             )
         elif times and (table.name, column.name) == ("gc_pauses", "start_wall_ns"):
-            expression = _on_wall(expression)
+            expression = f"CASE WHEN r.host IS NOT NULL THEN {_on_wall(expression)} END"
         elif (table.name, column.name) == ("os_series", "scope"):
             expression = (
                 "CASE WHEN h.number > 0 AND r.scope LIKE 'process/%' THEN 'process/'"
