@@ -187,6 +187,7 @@ def test_an_executor_on_a_host_that_wrote_nothing_is_named_as_the_event_log_does
             two.rows[table] = [row for row in rows if row.get("host") != WEST]
     report = account(two)
     assert [(one.host, one.observed) for one in report.hosts] == [(HOST, True), ("10.0.0.2", False)]
+    assert [one.cpus_count for one in report.hosts] == [two.cpus, None]
     assert report.core_view.closure_ratio is None
     assert "10.0.0.2" in (report.core_view.reason or "")
 

@@ -12,7 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyrometer.accounts.cpu import NO_CLOCK, NO_PROBE, tiers_by_host
-from pyrometer.accounts.ledger.core_view import TICK_NS, core_view, cpus_by_host
+from pyrometer.accounts.ledger.core_view import (
+    TICK_NS,
+    core_view,
+    cpus_by_host,
+    cpus_count,
+)
 from pyrometer.accounts.ledger.rows import addends
 from pyrometer.accounts.ledger.schema import HostLedger, Row, View
 from pyrometer.accounts.ledger.slot_view import slot_view
@@ -94,7 +99,8 @@ def hosts_of_run(scope: Scope) -> list[Host]:
         ]
     else:
         # Tables that an older version made may hold rows of several, on clocks nobody compared.
-        found = [Host(name, True, None, "axis") for name in sorted(watched)[:1]]
+        cpus_known = cpus_count(scope)
+        found = [Host(name, True, cpus_known, "axis") for name in sorted(watched)[:1]]
     known = {host.name for host in found} | watched
     elsewhere = _elsewhere(scope, known)
     return [*found, *(Host(name, False, None, None) for name in elsewhere)]
