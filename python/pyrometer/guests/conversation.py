@@ -19,8 +19,8 @@ from pyrometer.guests.pings import Pings
 from pyrometer.guests.receive import Received
 
 PING_S = 1.0
-CONSOLE, CPUS = "console.txt", "vcpus.ndjson"
-SEEN_FROM_HERE = (CONSOLE, CPUS)
+CONSOLE, CPUS, QEMU_LOG = "console.txt", "vcpus.ndjson", "qemu.log"
+SEEN_FROM_HERE = (CONSOLE, CPUS, QEMU_LOG)
 """Files in ``raw/`` that the host itself writes of a machine."""
 CONSOLE_BYTES = 4 << 20
 LONGEST_LINE = 4096
@@ -79,7 +79,7 @@ class Heard:
     messages : list of dict
         What it said, times and progress left out.
     damaged : str or None
-        Why nothing of it is believed any more.
+        Why nothing of it is taken any more.
     """
 
     milestones: list[Milestone] = field(default_factory=list)
@@ -193,8 +193,8 @@ class Conversation:
             return
         try:
             for one in self._decoder.feed(data):
-                if isinstance(one, Piece):
-                    self._received.take(one)
+                if isinstance(one, Piece) or one.get("event") == "gone":
+                    self._file(one)
                 elif one.get("event") == "time":
                     self.pings.heard(one, now)
                 elif one.get("event") == "progress":
@@ -202,4 +202,19 @@ class Conversation:
                 elif len(self.heard.messages) < MOST_MILESTONES:
                     self.heard.messages.append(one)
         except DamagedError as error:
-            self.heard.damaged = str(error)
+            self.heard.damaged = f"the virtual machine sent what cannot be: {error}"
+        except _UnwrittenError as error:
+            self.heard.damaged = f"what the virtual machine sent could not be written: {error}"
+
+    def _file(self, one: Piece | dict[str, Any]) -> None:
+        try:
+            if isinstance(one, Piece):
+                self._received.take(one)
+            else:
+                self._received.remove(str(one.get("name")))
+        except OSError as error:
+            raise _UnwrittenError(error.strerror) from error
+
+
+class _UnwrittenError(Exception):
+    """A file of a machine that this host could not write."""

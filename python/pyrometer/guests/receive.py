@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,18 @@ RAW = "raw"
 
 _PART = re.compile(r"(?!\.)[A-Za-z0-9._+@%=,:~$-]{1,200}")
 _DEEPEST = 8
+
+
+def may_be_sent(name: str) -> bool:
+    """Whether that is the name of a file below ``raw`` that a host takes.
+
+    Examples
+    --------
+    >>> may_be_sent("raw/eventlog/app-1"), may_be_sent("raw/../x"), may_be_sent("raw/a b")
+    (True, False, False)
+    """
+    parts = name.split("/")
+    return parts[0] == RAW and 2 <= len(parts) <= _DEEPEST and all(map(_PART.fullmatch, parts))
 
 
 @dataclass(frozen=True)
@@ -42,6 +55,8 @@ class Received:
         Where the machine's manifest goes.
     bounds : Bounds
         How much is taken.
+    reserved : collection of str
+        Names of files in ``raw`` that the host itself writes.
 
     Attributes
     ----------
@@ -49,10 +64,17 @@ class Received:
         How much came.
     """
 
-    def __init__(self, root: Path, manifest: Path, bounds: Bounds = Bounds()) -> None:
+    def __init__(
+        self,
+        root: Path,
+        manifest: Path,
+        bounds: Bounds = Bounds(),
+        reserved: Collection[str] = (),
+    ) -> None:
         self._root = root
         self._manifest = manifest
         self._bounds = bounds
+        self._reserved = {f"{RAW}/{name}" for name in reserved}
         self._files: dict[str, tuple[int, int]] = {}
         self.bytes_count = 0
 
@@ -84,14 +106,19 @@ class Received:
         self._write(path, piece.data, fresh)
         self._files[piece.name] = (piece.generation, piece.offset + len(piece.data))
 
+    def remove(self, name: str) -> None:
+        """Remove a file that came, and that the machine has removed or renamed since."""
+        if self._files.pop(name, None) is not None:
+            self._path(name).unlink(missing_ok=True)
+
     def _path(self, name: str) -> Path:
         if name == MANIFEST:
             return self._manifest
-        parts = name.split("/")
-        allowed = all(map(_PART.fullmatch, parts))
-        if parts[0] != RAW or not 2 <= len(parts) <= _DEEPEST or not allowed:
+        if not may_be_sent(name):
             raise DamagedError(f"{name[:200]!r} is no name of a file below {RAW}")
-        return self._root.joinpath(*parts)
+        if name in self._reserved:
+            raise DamagedError(f"{name!r} is a file of the host")
+        return self._root.joinpath(*name.split("/"))
 
     def _write(self, path: Path, data: bytes, fresh: bool) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -1,7 +1,8 @@
 """Follow the files of a run directory, and say what is new in them as pieces.
 
 Runs in the machine. Almost every file only grows; what was replaced, or changed where it had been
-sent already, is sent again.
+sent already, is sent again. Spark renames an event log when it closes it: the host is told that
+the file of the old name is gone, or it would have the log twice.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 
-from pyrometer.guests.frames import LONGEST_NAME, PIECE_BYTES, Piece
-from pyrometer.guests.receive import MANIFEST, RAW
+from pyrometer.guests.frames import PIECE_BYTES, Piece
+from pyrometer.guests.receive import MANIFEST, RAW, may_be_sent
 
 
 @dataclass
@@ -24,6 +25,19 @@ class _Sent:
     generation: int = 0
     size: int = 0
     checksum: int = 0
+
+
+@dataclass(frozen=True)
+class Gone:
+    """A file that was sent, and is there no longer.
+
+    Attributes
+    ----------
+    name : str
+        As of a piece.
+    """
+
+    name: str
 
 
 class Follower:
@@ -39,15 +53,21 @@ class Follower:
         self._root = root
         self._sent: dict[str, _Sent] = {}
 
-    def news(self) -> Iterator[Piece]:
-        """Give what was appended since, and files that were replaced."""
-        for name, path in self._files():
-            yield from self._of(name, path, complete=False)
+    def news(self) -> Iterator[Piece | Gone]:
+        """Give what was appended since, and files that were replaced or are gone."""
+        yield from self._changes(complete=False)
 
-    def rest(self) -> Iterator[Piece]:
+    def rest(self) -> Iterator[Piece | Gone]:
         """Give what is missing once nothing is written any more; every file is read again."""
-        for name, path in self._files():
-            yield from self._of(name, path, complete=True)
+        yield from self._changes(complete=True)
+
+    def _changes(self, complete: bool) -> Iterator[Piece | Gone]:
+        found = dict(self._files())
+        for name, path in found.items():
+            yield from self._of(name, path, complete)
+        for name in [one for one in self._sent if one not in found]:
+            del self._sent[name]
+            yield Gone(name)
 
     def _files(self) -> Iterator[tuple[str, Path]]:
         for folder, folders, names in os.walk(self._root / RAW):
@@ -55,8 +75,8 @@ class Follower:
             for name in sorted(names):
                 path = Path(folder, name)
                 text = path.relative_to(self._root).as_posix()
-                half = name.startswith(".") or name.endswith(".tmp")
-                if not half and len(text.encode()) <= LONGEST_NAME:
+                # The host refuses other names, and then everything else as well.
+                if not name.endswith(".tmp") and may_be_sent(text):
                     yield text, path
         yield MANIFEST, self._root / MANIFEST
 

@@ -8,13 +8,14 @@ import select
 import signal
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from pyrometer.guests import frames
-from pyrometer.guests.shipping import Follower
+from pyrometer.guests.frames import Piece
+from pyrometer.guests.shipping import Follower, Gone
 
 PORT = "STREAM"
 """Variable that names the port."""
@@ -66,8 +67,7 @@ class Talk:
         """Ship what is left, say the last word, and wait until the host has it."""
         self._stopped.set()
         self._thread.join()
-        for piece in self._follower.rest():
-            self._send(frames.piece(piece))
+        self._ship(self._follower.rest())
         self.say(event, **said)
         deadline = time.monotonic() + LAST_WORD_S
         while not self._heard.is_set() and time.monotonic() < deadline:
@@ -82,8 +82,14 @@ class Talk:
                 self._listen(max(0.0, due - time.monotonic()))
                 if time.monotonic() >= due:
                     due = time.monotonic() + EVERY_S
-                    for piece in self._follower.news():
-                        self._send(frames.piece(piece))
+                    self._ship(self._follower.news())
+
+    def _ship(self, changes: Iterable[Piece | Gone]) -> None:
+        for one in changes:
+            if isinstance(one, Gone):
+                self.say("gone", name=one.name)
+            else:
+                self._send(frames.piece(one))
 
     def _listen(self, seconds: float) -> None:
         ready, _, _ = select.select([self._port], [], [], seconds)

@@ -16,7 +16,7 @@ from pyrometer.collect.launch.process import Ending
 from pyrometer.collect.launch.record import Record, opened
 from pyrometer.collect.probes.selection import probes_of
 from pyrometer.guests import emulator, job
-from pyrometer.guests.conversation import SEEN_FROM_HERE, Conversation
+from pyrometer.guests.conversation import QEMU_LOG, SEEN_FROM_HERE, Conversation
 from pyrometer.guests.hearing import Patience, hear
 from pyrometer.guests.here import check_here
 from pyrometer.guests.machine import Machine
@@ -78,11 +78,15 @@ def _attempt(
     why: str | None,
     timeout_s: float | None,
 ) -> Guest:
-    received = Received(record.paths.root, record.paths.raw / GUEST_MANIFEST)
+    received = Received(
+        record.paths.root,
+        record.paths.raw / GUEST_MANIFEST,
+        reserved=(*SEEN_FROM_HERE, GUEST_MANIFEST),
+    )
     for name in SEEN_FROM_HERE:
         # Of an attempt before.
         (record.paths.raw / name).unlink(missing_ok=True)
-    log = record.paths.raw / "qemu.log"
+    log = record.paths.raw / QEMU_LOG
     began = time.monotonic_ns()
     watch.phase("boot")
     ends = emulator.Ends()

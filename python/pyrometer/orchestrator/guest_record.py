@@ -156,7 +156,8 @@ def _refused(guest: Guest, raw: Path) -> None:
         raise PyrometerError(f"Pyrometer failed in the virtual machine: {broken.get('message')}")
     if heard.said("machine") is None:
         failed = heard.at("failed")
-        said = failed.said if failed else guest.qemu_said or _console(raw) or "it said nothing"
+        said = failed.said if failed else heard.damaged or guest.qemu_said or _console(raw)
+        said = said or "it said nothing"
         raise CapabilityError(
             f"the virtual machine did not come up: {said}",
             "pyrometer doctor says what it needs; choose another kernel with"
@@ -198,7 +199,7 @@ def _asked(found: _LastWord, guest: Guest) -> str | None:
 
 def _lost(guest: Guest) -> str:
     if guest.heard.damaged is not None:
-        return f"the virtual machine sent what cannot be: {guest.heard.damaged}"
+        return guest.heard.damaged
     if guest.interrupted_by:
         return f"ended by {guest.interrupted_by} to Pyrometer, with its virtual machine"
     how = "was ended by us" if guest.code is None else f"ended with code {guest.code}"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 
 from pyrometer.guests.frames import PIECE_BYTES, DamagedError, Piece
 from pyrometer.guests.receive import Bounds, Received
-from pyrometer.guests.shipping import Follower
+from pyrometer.guests.shipping import Follower, Gone
 
 
 @pytest.fixture
@@ -21,6 +22,14 @@ def there(tmp_path: Path) -> Path:
 def here(tmp_path: Path) -> Path:
     (tmp_path / "here").mkdir()
     return tmp_path / "here"
+
+
+def take(received: Received, changes: Iterable[Piece | Gone]) -> None:
+    for one in changes:
+        if isinstance(one, Gone):
+            received.remove(one.name)
+        else:
+            received.take(one)
 
 
 def contents(root: Path) -> dict[str, bytes]:
@@ -39,8 +48,7 @@ def test_files_arrive_as_they_grow_are_replaced_and_are_written_over(
     log.write_bytes(b"one\n")
     stacks.write_bytes(b"\0" * 8 + b"x" * (2 * PIECE_BYTES))
     (there / "raw/empty").touch()
-    for one in follower.news():
-        received.take(one)
+    take(received, follower.news())
     assert contents(here) == contents(there)
 
     with log.open("ab") as file:
@@ -50,15 +58,13 @@ def test_files_arrive_as_they_grow_are_replaced_and_are_written_over(
     with stacks.open("r+b") as file:
         file.write(b"\x07" * 8)
     (there / "manifest.json").write_bytes(b"{}")
-    for one in follower.news():
-        received.take(one)
+    take(received, follower.news())
     assert contents(here)["raw/log"] == b"one\ntwo\n"
 
     report.with_name("report.new").write_bytes(b"short")
     report.with_name("report.new").replace(report)
     log.write_bytes(b"")
-    for one in follower.rest():
-        received.take(one)
+    take(received, follower.rest())
     assert contents(here) == contents(there)
     assert [*follower.rest()] == []
 
@@ -67,11 +73,52 @@ def test_only_what_is_new_is_sent(there: Path) -> None:
     follower = Follower(there)
     log = there / "raw/eventlog/app-1"
     log.write_bytes(b"a" * 1000)
-    assert [(one.offset, len(one.data)) for one in follower.news()] == [(0, 1000)]
+    assert [*follower.news()] == [Piece("raw/eventlog/app-1", 0, 0, b"a" * 1000)]
     assert [*follower.news()] == []
     with log.open("ab") as file:
         file.write(b"b")
-    assert [(one.offset, one.data) for one in follower.news()] == [(1000, b"b")]
+    assert [*follower.news()] == [Piece("raw/eventlog/app-1", 0, 1000, b"b")]
+
+
+@pytest.mark.parametrize("last", [Follower.news, Follower.rest])
+def test_an_event_log_that_is_renamed_at_its_end_is_here_once(
+    last: Callable[[Follower], Iterable[Piece | Gone]], there: Path, here: Path
+) -> None:
+    follower, received = Follower(there), Received(here, here / "manifest.json")
+    log = there / "raw/eventlog/app-1.inprogress"
+    log.write_bytes(b"start\n")
+    take(received, follower.news())
+    assert contents(here) == {"raw/eventlog/app-1.inprogress": b"start\n"}
+    log.rename(log.with_suffix(""))
+    take(received, last(follower))
+    assert contents(here) == {"raw/eventlog/app-1": b"start\n"}
+    log.write_bytes(b"again\n")
+    take(received, follower.rest())
+    assert contents(here) == contents(there)
+
+
+def test_what_never_came_is_not_removed(here: Path) -> None:
+    (here / "raw").mkdir()
+    (here / "raw/console.txt").write_bytes(b"ours")
+    (here / "report.html").write_bytes(b"ours")
+    received = Received(here, here / "manifest.json")
+    for name in ("raw/console.txt", "raw/../report.html", "report.html", ""):
+        received.remove(name)
+    assert set(contents(here)) == {"raw/console.txt", "report.html"}
+
+
+def test_names_that_a_host_refuses_are_not_sent(there: Path, here: Path) -> None:
+    (there / "raw/a b").write_bytes(b"x")
+    (there / "raw/fine").write_bytes(b"x")
+    take(Received(here, here / "manifest.json"), Follower(there).rest())
+    assert set(contents(here)) == {"raw/fine"}
+
+
+def test_files_that_the_host_writes_are_refused(here: Path) -> None:
+    received = Received(here, here / "manifest.json", reserved=["vcpus.ndjson"])
+    with pytest.raises(DamagedError, match="a file of the host"):
+        received.take(Piece("raw/vcpus.ndjson", 0, 0, b"{}"))
+    assert contents(here) == {}
 
 
 def test_links_hidden_files_and_pipes_are_not_sent(there: Path, tmp_path: Path) -> None:

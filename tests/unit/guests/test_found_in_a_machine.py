@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import socket
 import subprocess
@@ -237,6 +238,29 @@ def test_a_machine_that_sends_what_cannot_be_is_not_believed_any_more(
     simulated.heard_in()
     assert not list((tmp_path / "raw").glob("b"))
     assert simulated.talk.heard.said("finished") is None
+
+
+def test_a_disk_of_this_host_that_is_full_ends_the_machine_and_is_said(
+    simulated: Simulated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Received, "take", full)
+    simulated.boot.send(b"kernel 1\n")
+    simulated.stream.send(frames.piece(Piece("raw/a", 0, 0, b"x")))
+    assert hear(simulated.talk, QUICK, list) is None
+    assert simulated.talk.heard.damaged == (
+        "what the virtual machine sent could not be written: No space left on device"
+    )
+
+
+def test_a_file_that_is_gone_there_is_gone_here(simulated: Simulated, tmp_path: Path) -> None:
+    simulated.stream.send(frames.piece(Piece("raw/a", 0, 0, b"x")))
+    simulated.stream.send(frames.say({"event": "gone", "name": "raw/a"}))
+    simulated.heard_in()
+    assert not (tmp_path / "raw/a").exists()
+    assert simulated.talk.heard.damaged is None
 
 
 def test_a_machine_cannot_fill_the_disk_by_its_console_nor_memory_by_words(

@@ -136,9 +136,10 @@ def test_a_machine_that_is_lost_leaves_what_had_come(
 
 
 def test_a_machine_that_lies_is_not_believed(record: Record) -> None:
-    heard = Heard(messages=[SEEN], damaged="a frame whose checksum is wrong")
-    finish(record, guest(heard=heard))
-    assert "sent what cannot be" in (record.manifest.exit.reason or "")
+    why = "the virtual machine sent what cannot be: a frame whose checksum is wrong"
+    finish(record, guest(heard=Heard(messages=[SEEN], damaged=why)))
+    assert record.manifest.exit.reason == why
+    assert [one.code for one in record.manifest.doubts] == ["machine_lost", "emulated"]
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"schema": 1}', "[" * 100_000])
@@ -171,6 +172,7 @@ def test_what_is_refused_in_a_machine_is_refused_here(
             "disk base is missing",
         ),
         (guest(qemu_said="qemu: out of memory"), "qemu: out of memory"),
+        (guest(heard=Heard(damaged="bytes that begin no frame")), "bytes that begin no frame"),
         (guest(), "Kernel panic"),
     ],
 )
