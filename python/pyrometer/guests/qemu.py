@@ -164,7 +164,9 @@ def _disk(disk: Disk, limits: Limits, direct: bool) -> Iterator[str]:
         words += [f"throttling.{name}={rate}" for name, rate in rates.items() if rate is not None]
         words.append(f"throttling.group={THROTTLE}")
     yield from ("-drive", ",".join(words))
-    yield from ("-device", f"virtio-blk-pci,drive={disk.name},serial={disk.name}")
+    # By default a machine is halted when the host's disk is full, and nobody could wake it.
+    errors = "werror=report,rerror=report"
+    yield from ("-device", f"virtio-blk-pci,drive={disk.name},serial={disk.name},{errors}")
 
 
 def _escaped(file: str) -> str:
