@@ -81,7 +81,7 @@ def _failed(cache: Path) -> str | None:
         boot, _, why = (cache / FAILED).read_text(encoding="utf-8").partition("\n")
     except (OSError, ValueError):
         return None
-    return why.strip() if boot == _boot_id() else None
+    return f"{why.strip()} (kept in {cache / FAILED})" if boot == _boot_id() else None
 
 
 def _boot_id() -> str:

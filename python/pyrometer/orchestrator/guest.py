@@ -64,8 +64,10 @@ def _boot(
     if accelerator == "kvm" and not guest.heard.milestones and not guest.interrupted_by:
         said = guest.qemu_said.splitlines()
         why = f"KVM started no machine: {said[0] if said else 'it showed no sign of life'}"
-        emulator.note_failed(files.cache, why)
         guest = _attempt(machine, files, record, watch, "tcg", why, timeout_s)
+        # A machine that cannot be had either way (too little memory here) says nothing of KVM.
+        if guest.heard.milestones:
+            emulator.note_failed(files.cache, why)
     return guest
 
 
