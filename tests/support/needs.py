@@ -24,6 +24,8 @@ PACKAGES = {
     "chromedriver": "chromium-driver",
     "chromium": "chromium",
     "clang": "clang",
+    "debugfs": "e2fsprogs",
+    "dpkg-deb": "dpkg",
     "fincore": "util-linux",
     "fio": "fio",
     "go": "golang-go",

@@ -154,7 +154,6 @@ def guest_files(machine: Machine, trial: Trial, watch: Watch) -> GuestFiles:
         If something is missing here, or the trial needs what cannot be given to it.
     """
     cache = cache_root()
-    cache.mkdir(parents=True, exist_ok=True)
     shell = initrd.busybox().read_bytes()
     kernel = kernels.find(machine.kernel, cache / "kernels")
     modules = kernel.loading_order()

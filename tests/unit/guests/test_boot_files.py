@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support import needs
 
 from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.guests.parts import cpio, elf, kernels
@@ -20,15 +21,13 @@ from pyrometer.guests.parts.modules import NEEDED, content_of, dependencies, loa
 
 
 def test_the_archive_is_what_cpio_reads(tmp_path: Path) -> None:
-    if shutil.which("cpio") is None and shutil.which("busybox") is None:
-        pytest.skip("neither cpio nor busybox is installed")
+    reader = ["cpio"] if shutil.which("cpio") else [needs.tool("busybox"), "cpio"]
     data = cpio.archive(
         [
             cpio.folder("d"), cpio.file("d/run", b"#!/bin/sh\n", 0o755), cpio.file("odd", b"x" * 5),
             cpio.link("sh", "d/run"), cpio.file("none", b""),
         ]
     )  # fmt: skip
-    reader = ["cpio"] if shutil.which("cpio") else ["busybox", "cpio"]
     subprocess.run([*reader, "-i", "-d"], input=data, cwd=tmp_path, check=True, capture_output=True)
     assert (tmp_path / "d/run").read_bytes() == b"#!/bin/sh\n"
     assert (tmp_path / "d/run").stat().st_mode & 0o777 == 0o755
@@ -141,8 +140,8 @@ def test_the_newest_installed_kernel_that_fits_is_taken(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_kernel_is_refused(level: str, why: str, tmp_path: Path) -> None:
-    if shutil.which("dpkg-deb") is None and level.endswith("text.deb"):
-        pytest.skip("dpkg-deb is not installed")
+    if level.endswith("text.deb"):
+        needs.tool("dpkg-deb")
     for name in ("text", "text.deb"):
         (tmp_path / name).write_text("hello")
     with pytest.raises(UsageError, match=why):

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support import needs
 
+from pyrometer.core.errors import CapabilityError
+from pyrometer.guests.cache import staging
 from pyrometer.guests.parts import images
 from pyrometer.guests.parts.closure import Listing, collect, libraries_here
 from pyrometer.guests.parts.images import image_of, key_of
 from pyrometer.guests.parts.programs import python
 
-NO_MKE2FS = shutil.which("mke2fs", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin") is None
+NOBODY = 65534
+
+
+@pytest.fixture
+def mke2fs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What makes disks; users have it beside their PATH."""
+    monkeypatch.setenv("PATH", f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+    needs.tool("mke2fs", "debugfs")
 
 
 def test_links_are_followed_to_what_they_lead_to(tmp_path: Path) -> None:
@@ -62,13 +74,44 @@ def test_what_lies_on_another_disk_is_left_out(tmp_path: Path) -> None:
     assert list(collect([tmp_path], {}, base).files) == [str(tmp_path / "b")]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="this machine lacks a user who may not read a file")
-def test_what_may_not_be_read_is_left_out_and_named(tmp_path: Path) -> None:
-    (tmp_path / "secret").write_text("x")
-    (tmp_path / "secret").chmod(0)
-    found = collect([tmp_path], {})
+@contextlib.contextmanager
+def without_roots_rights() -> Iterator[None]:
+    """Be another user for a while: root reads everything."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.setresuid(NOBODY, NOBODY, 0)
+    try:
+        yield
+    finally:
+        os.setresuid(0, 0, 0)
+
+
+def test_what_may_not_be_read_is_left_out_and_named() -> None:
+    # Not pytest's folder: nobody but its owner may enter that.
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        (folder / "secret").write_text("x")
+        (folder / "closed").mkdir()
+        (folder / "closed/file").write_text("x")
+        for one in ("secret", "closed"):
+            (folder / one).chmod(0)
+        with without_roots_rights():
+            found = collect([folder], {})
+        (folder / "closed").chmod(0o700)
     assert found.files == {}
-    assert found.unreadable == [str(tmp_path / "secret")]
+    assert sorted(found.unreadable) == [f"{folder}/closed", f"{folder}/secret"]
+
+
+def test_files_of_the_kernel_are_those_of_the_machines_kernel(tmp_path: Path) -> None:
+    (tmp_path / "mounts").symlink_to("/proc/self/mounts")
+    (tmp_path / "null").symlink_to("/dev/null")
+    found = collect([tmp_path, "/proc/meminfo", "/sys/kernel", "/dev/shm"], {})
+    assert found.files == {}
+    assert set(found.links) == {f"{tmp_path}/mounts", f"{tmp_path}/null"}
+    assert not [one for one in found.folders if one.startswith(("/proc", "/sys", "/dev"))]
+    assert found.missing == []
 
 
 def test_compiled_python_makes_no_other_disk(tmp_path: Path) -> None:
@@ -90,25 +133,24 @@ def small(tmp_path: Path) -> Listing:
     return collect([tmp_path / "in"], {})
 
 
-@pytest.mark.skipif(NO_MKE2FS, reason="not installed: mke2fs. Install: apt-get install e2fsprogs")
+@pytest.mark.usefixtures("mke2fs")
 def test_a_disk_holds_what_was_listed_under_the_same_path(tmp_path: Path) -> None:
     listing = small(tmp_path)
     made = image_of(listing, tmp_path / "cache")
 
     def debugfs(command: str) -> str:
-        path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
         return subprocess.run(
-            ["debugfs", "-R", command, str(made)], env={"PATH": path}, capture_output=True,
-            text=True, check=True,
-        ).stdout  # fmt: skip
+            ["debugfs", "-R", command, str(made)], capture_output=True, text=True, check=True
+        ).stdout
 
     assert debugfs(f"cat {tmp_path}/in/deep/file") == "content"
     assert "Mode:  0755" in debugfs(f"stat {tmp_path}/in/run")
     assert 'Fast link dest: "deep/file"' in debugfs(f"stat {tmp_path}/in/link")
     assert [one.name for one in (tmp_path / "cache").iterdir()] == [made.name]
+    assert made.stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.skipif(NO_MKE2FS, reason="not installed: mke2fs. Install: apt-get install e2fsprogs")
+@pytest.mark.usefixtures("mke2fs")
 def test_a_disk_is_made_once_and_anew_where_a_file_changed(tmp_path: Path) -> None:
     listing = small(tmp_path)
     made = image_of(listing, tmp_path / "cache")
@@ -120,7 +162,7 @@ def test_a_disk_is_made_once_and_anew_where_a_file_changed(tmp_path: Path) -> No
     assert image_of(changed, tmp_path / "cache") != made
 
 
-@pytest.mark.skipif(NO_MKE2FS, reason="not installed: mke2fs. Install: apt-get install e2fsprogs")
+@pytest.mark.usefixtures("mke2fs")
 def test_disks_that_were_not_used_for_longest_are_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,3 +174,27 @@ def test_disks_that_were_not_used_for_longest_are_forgotten(
         made.append(image_of(collect([tmp_path / "in"], {}), tmp_path / "cache"))
         os.utime(made[-1], (number, number))
     assert [one.exists() for one in made] == [False, True, True]
+
+
+def test_what_a_killed_process_left_is_removed_and_what_another_makes_is_not(
+    tmp_path: Path,
+) -> None:
+    left = tmp_path / ".making-left"
+    (left / "stage").mkdir(parents=True)
+    with staging(tmp_path) as first:
+        (first / "file").write_text("x")
+        assert not left.exists()
+        with staging(tmp_path) as second:
+            assert (first / "file").read_text() == "x"
+            assert second != first
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_cache_that_cannot_be_written_is_one_message(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file")
+    with (
+        pytest.raises(CapabilityError, match="cannot be written") as caught,
+        staging(tmp_path / "cache"),
+    ):
+        pass
+    assert "PYROMETER_CACHE" in (caught.value.remedy or "")

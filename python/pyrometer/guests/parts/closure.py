@@ -21,6 +21,9 @@ LEFT_OUT = frozenset(
 """Names of folders that no program needs, or only those that name them: a Python's packages are
 below the modules of the Python that it was made of, which has others."""
 
+OF_THE_KERNEL = ("/dev", "/proc", "/sys")
+"""Folders that a machine has from its own kernel: a command that names a file there means that."""
+
 _LIBRARY = re.compile(r"^\s+(\S+) \(([^)]*)\) => (\S+)$", re.MULTILINE)
 _MOST_LINKS = 40
 
@@ -40,7 +43,7 @@ class Listing:
     missing : list of str
         What was asked for and is not there.
     unreadable : list of str
-        Files that this user may not read: they are left out.
+        Files and folders that this user may not read: they are left out.
     """
 
     folders: set[str] = field(default_factory=set)
@@ -113,7 +116,7 @@ def collect(
             continue
         if stat.S_ISDIR(facts.st_mode):
             found.folders.add(path)
-            waiting += _entries(path)
+            waiting += _entries(path, found)
         elif stat.S_ISREG(facts.st_mode) and path not in known.files:
             if not os.access(path, os.R_OK):
                 found.unreadable.append(path)
@@ -124,7 +127,10 @@ def collect(
 
 
 def _through_links(path: str, found: Listing, known: Listing) -> str | None:
-    """Note the links in a path; gives the path without any, ``None`` where they lead in circles."""
+    """Note the links in a path; gives the path without any.
+
+    ``None`` where they lead in circles, or to what is the kernel's.
+    """
     parts = path.strip("/").split("/")
     at, count = "", 0
     while parts:
@@ -135,6 +141,8 @@ def _through_links(path: str, found: Listing, known: Listing) -> str | None:
             at = os.path.dirname(at)
             continue
         here = f"{at}/{part}"
+        if here in OF_THE_KERNEL:
+            return None
         try:
             target = os.readlink(here)
         except OSError:
@@ -151,12 +159,15 @@ def _through_links(path: str, found: Listing, known: Listing) -> str | None:
     return at or "/"
 
 
-def _entries(folder: str) -> list[str]:
+def _entries(folder: str, found: Listing) -> list[str]:
     try:
         with os.scandir(folder) as entries:
             return [entry.path for entry in entries if entry.name not in LEFT_OUT]
+    except PermissionError:
+        found.unreadable.append(folder)
     except OSError:
-        return []
+        pass  # Gone meanwhile.
+    return []
 
 
 def _needed(path: str, facts: os.stat_result, libraries: Mapping[str, str]) -> list[str]:

@@ -7,13 +7,14 @@ import hashlib
 import os
 import shutil
 import stat
-import tempfile
 from pathlib import Path
 
 from pyrometer.core import units
 from pyrometer.core.errors import CapabilityError
+from pyrometer.guests.cache import staging
 from pyrometer.guests.parts.closure import Listing
 from pyrometer.guests.parts.nameless import format_ext4
+from pyrometer.store.private import FILE_MODE
 
 KEPT = 8
 """Images that stay in the cache; those not used for longest go."""
@@ -49,26 +50,26 @@ def image_of(listing: Listing, cache: Path) -> Path:
     Raises
     ------
     CapabilityError
-        If there is no room for it, or mke2fs is missing.
+        If there is no room for it, it cannot be written, or mke2fs is missing.
     """
     target = cache / f"{key_of(listing)}.ext4"
-    if target.is_file():
+    with contextlib.suppress(OSError):
         os.utime(target)
         return target
-    cache.mkdir(parents=True, exist_ok=True)
-    size = _size(listing)
-    free = shutil.disk_usage(cache).free
-    if free < 2 * size:
-        raise CapabilityError(
-            f"{cache}: a disk of {units.size(size)} for the virtual machine is to be made, and"
-            f" {units.size(free)} are free",
-            "free some space, or set PYROMETER_CACHE to a folder on another disk",
-        )
-    with tempfile.TemporaryDirectory(dir=cache, prefix=".image-") as folder:
-        stage, made = Path(folder, "stage"), Path(folder, "made")
+    with staging(cache) as folder:
+        size = _size(listing)
+        free = shutil.disk_usage(cache).free
+        if free < 2 * size:
+            raise CapabilityError(
+                f"{cache}: a disk of {units.size(size)} for the virtual machine is to be made, and"
+                f" {units.size(free)} are free",
+                "free some space, or set PYROMETER_CACHE to a folder on another disk",
+            )
+        stage, made = folder / "stage", folder / "made"
         stage.mkdir()
         _copy(listing, stage)
-        made.touch()
+        # Files that nobody else may read are in it.
+        made.touch(FILE_MODE)
         os.truncate(made, size)
         format_ext4(str(made), size, stage)
         made.replace(target)
@@ -103,7 +104,11 @@ def _copy(listing: Listing, stage: Path) -> None:
 
 
 def _forget(cache: Path, newest: Path) -> None:
-    found = sorted(cache.glob("*.ext4"), key=lambda one: one.stat().st_mtime, reverse=True)
-    for old in found[KEPT:]:
+    used: dict[Path, float] = {}
+    for one in cache.glob("*.ext4"):
+        # Another process forgets, too.
+        with contextlib.suppress(FileNotFoundError):
+            used[one] = one.stat().st_mtime
+    for old in sorted(used, key=lambda one: used[one], reverse=True)[KEPT:]:
         if old != newest:
             old.unlink(missing_ok=True)

@@ -7,11 +7,11 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.guests.cache import staging
 from pyrometer.guests.parts.modules import loading_order, module_name
 
 DEFAULT_PACKAGE = "linux-image-cloud-amd64"
@@ -193,10 +193,9 @@ def _package(name: str, version: str | None, cache: Path) -> Kernel:
     known = _by_name(cache, whole)
     if known is not None:
         return known
-    cache.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=cache, prefix=".download-") as folder:
-        _run(["apt-get", "download", "-q", whole], whole, Path(folder))
-        found = next(iter(Path(folder).glob("*.deb")), None)
+    with staging(cache) as folder:
+        _run(["apt-get", "download", "-q", whole], whole, folder)
+        found = next(iter(folder.glob("*.deb")), None)
         if found is None:
             raise CapabilityError(f"machine.kernel={whole}: apt-get downloaded nothing", _UPDATE)
         kernel = _unpacked(found, cache)
@@ -247,9 +246,8 @@ def _unpacked(package: Path, cache: Path) -> Kernel:
         digest = hashlib.file_digest(file, "sha256").hexdigest()[:16]
     target = cache / digest
     if not target.is_dir():
-        cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cache, prefix=".unpack-") as folder:
-            part = Path(folder, "whole")
+        with staging(cache) as folder:
+            part = folder / "whole"
             done = subprocess.run(
                 ["dpkg-deb", "-x", str(package), str(part)], capture_output=True, text=True,
                 check=False, stdin=subprocess.DEVNULL,
