@@ -19,7 +19,7 @@ from pyrometer.guests.facts import Seen, differences
 from pyrometer.guests.frames import Decoder, Piece
 from pyrometer.guests.hearing import TIME_OUT, Patience, hear
 from pyrometer.guests.machine import Machine, machine_of
-from pyrometer.guests.pings import Pings, off
+from pyrometer.guests.pings import MOST_WAITING, Pings, off
 from pyrometer.guests.receive import Received
 from pyrometer.trial.factors import parse_treatment
 
@@ -133,6 +133,19 @@ def test_round_trips_bound_the_clock_and_wrong_answers_are_left_out() -> None:
     assert found["bound_ns"] < 600
     assert "reason" in Pings().clock()
     assert found["rate"] is None
+
+
+def test_late_answers_count_and_forgotten_questions_do_not_pile_up() -> None:
+    pings = Pings()
+    first, second = (pings.ask(at)["number"] for at in (10, 20))
+    pings.heard({"number": first, "mono_ns": 15}, 30)
+    pings.heard({"number": second, "mono_ns": 25}, 31)
+    assert pings.trips == [(10, 15, 30), (20, 25, 31)]
+    forgotten = pings.ask(40)["number"]
+    for at in range(MOST_WAITING):
+        pings.ask(50 + at)
+    pings.heard({"number": forgotten, "mono_ns": 45}, 1000)
+    assert len(pings.trips) == 2
 
 
 @pytest.mark.parametrize(
