@@ -15,6 +15,7 @@ from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
 from pyrometer.guests import facts, pings
 from pyrometer.guests.conversation import CONSOLE, CPUS, Heard
 from pyrometer.guests.facts import Seen
+from pyrometer.guests.hearing import TIME_OUT
 from pyrometer.guests.machine import Machine, split
 from pyrometer.guests.qemu import Accelerator
 from pyrometer.store.manifest import Exit, Manifest, Phase
@@ -25,6 +26,7 @@ GUEST_MANIFEST = "machine-manifest.json"
 LARGEST_MANIFEST = 64 << 20
 OURS = ("run_id", "created_wall_ns", "pyrometer_version", "launcher", "treatment", "machine")
 """Fields that the host's manifest keeps whatever the machine's says."""
+UNKNOWN = "What the machine had is not known: what it said of itself is no such thing"
 TAIL = 600
 """Characters of a console that a message shows."""
 
@@ -119,7 +121,7 @@ def complete(record: Record, trial: Trial, machine: Machine, guest: Guest) -> En
     manifest.treatment |= levels
     manifest.treatment_origin |= dict.fromkeys(levels, "user")
     manifest.phases = [*_boot_phases(guest.heard), *manifest.phases]
-    differs = [] if seen is None else facts.differences(machine, guest.kernel, seen)
+    differs = [UNKNOWN] if seen is None else facts.differences(machine, guest.kernel, seen)
     manifest.machine = _block(record.paths.raw, levels, guest, seen, differs)
     for text in differs:
         record.doubt("machine_differs", f"{text}.")
@@ -133,8 +135,9 @@ def complete(record: Record, trial: Trial, machine: Machine, guest: Guest) -> En
         ending = _assumed(manifest, guest)
         manifest.state = "interrupted" if guest.interrupted_by else "failed"
         manifest.exit = Exit(code=None, signal=None, reason=_lost(guest))
-        manifest.ended_mono_ns = manifest.ended_mono_ns or ending.mono_ns
-        manifest.ended_wall_ns = manifest.ended_wall_ns or ending.wall_ns
+        # 0 where the machine never said what time it is.
+        manifest.ended_mono_ns = manifest.ended_mono_ns or ending.mono_ns or None
+        manifest.ended_wall_ns = manifest.ended_wall_ns or ending.wall_ns or None
     record.save()
     return ending
 
@@ -200,6 +203,8 @@ def _asked(found: _LastWord, guest: Guest) -> str | None:
 def _lost(guest: Guest) -> str:
     if guest.heard.damaged is not None:
         return guest.heard.damaged
+    if guest.interrupted_by == TIME_OUT:
+        return "ended by Pyrometer with its virtual machine, which hung: it had had its time"
     if guest.interrupted_by:
         return f"ended by {guest.interrupted_by} to Pyrometer, with its virtual machine"
     how = "was ended by us" if guest.code is None else f"ended with code {guest.code}"

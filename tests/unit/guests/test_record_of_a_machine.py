@@ -12,6 +12,7 @@ import pytest
 from pyrometer.collect.launch.record import Record, new_manifest
 from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
 from pyrometer.guests.conversation import Heard, Milestone
+from pyrometer.guests.hearing import TIME_OUT
 from pyrometer.guests.machine import machine_of
 from pyrometer.orchestrator.guest_record import GUEST_MANIFEST, Guest, begin, complete
 from pyrometer.store.manifest import ClockPair, Host, Phase, read_manifest
@@ -108,6 +109,23 @@ def test_a_machine_that_is_another_is_doubted(record: Record) -> None:
     assert "machine.memory" in record.manifest.machine["differs"][0]
 
 
+def test_a_machine_that_does_not_say_what_it_has_is_doubted(record: Record) -> None:
+    send_manifest(record)
+    finish(record, guest({"event": "machine", "cpus_count": "many"}, FINISHED))
+    assert [one.code for one in record.manifest.doubts] == ["machine_differs", "emulated"]
+    assert record.manifest.machine is not None
+    assert record.manifest.machine["found"] is None
+
+
+def test_a_machine_that_is_lost_before_it_wrote_anything_has_no_time_of_its_end(
+    record: Record,
+) -> None:
+    begin(record, TRIAL, "6.1")
+    finish(record, guest(SEEN, code=-9))
+    assert record.manifest.ended_mono_ns is None
+    assert record.manifest.ended_wall_ns is None
+
+
 def test_a_clock_that_does_not_keep_time_is_doubted(record: Record) -> None:
     send_manifest(record)
     finish(record, guest(SEEN, FINISHED, clock={"rate": 35.0}))
@@ -119,6 +137,7 @@ def test_a_clock_that_does_not_keep_time_is_doubted(record: Record) -> None:
     [
         (guest(SEEN, code=-9), "QEMU ended with code -9", "failed"),
         (guest(SEEN, code=None, interrupted_by="SIGINT"), "ended by SIGINT", "interrupted"),
+        (guest(SEEN, code=None, interrupted_by=TIME_OUT), "which hung", "interrupted"),
         (guest(SEEN, {**FINISHED, "mono_ns": "soon"}), "QEMU ended with code 0", "failed"),
         (guest(SEEN, {**FINISHED, "code": None}), "QEMU ended with code 0", "failed"),
     ],
@@ -184,7 +203,7 @@ def test_a_machine_that_does_not_come_up_says_why(found: Guest, why: str, record
 
 @pytest.mark.parametrize("event", ["refused", "broken", "other"])
 def test_who_ends_it_before_anything_was_launched_has_no_run(event: str, record: Record) -> None:
-    messages = [{"event": event, "message": "KeyboardInterrupt"}]
+    messages: list[dict[str, Any]] = [{"event": event, "message": "KeyboardInterrupt"}]
     messages += [SEEN] if event != "other" else []
     with pytest.raises(KeyboardInterrupt):
         finish(record, guest(*messages, interrupted_by="SIGINT"))
