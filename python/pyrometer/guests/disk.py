@@ -54,7 +54,7 @@ def limits(text: str) -> Limits:
             )
         if name in found:
             raise UsageError(f"{FACTOR}={text}: {name} is given twice", "give it once")
-        found[name] = size_of(f"{FACTOR}: {name}", level)
+        found[name] = size_of(f"{FACTOR}={name}", level)
         least = 1 if name == "iops" else LEAST_RATE
         if found[name] < least:
             raise UsageError(f"{FACTOR}={text}: {name}={level} is too little", f"{least} or more")

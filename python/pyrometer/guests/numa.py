@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
+from pyrometer.core import units
 from pyrometer.core.errors import UsageError
-from pyrometer.trial.factors import parse_numbers, size_of, write_numbers
+from pyrometer.trial.factors import find_factor, parse_numbers, size_of, write_numbers
 
 FACTOR = "machine.numa"
 LOCAL, REMOTE = 10, 20
@@ -14,6 +16,7 @@ FURTHEST = 254
 """255 means that a node cannot be reached."""
 MOST_NODES = 16
 GRAIN = 1 << 20
+_CPUS = re.compile(r"([0-9]{1,3})(?:-([0-9]{1,3}))?")
 
 
 @dataclass(frozen=True)
@@ -116,10 +119,11 @@ def _equal(text: str, count: int, cpus: int, memory_bytes: int) -> tuple[Node, .
 
 def _node(text: str, part: str) -> Node:
     cpus, _, memory = part.partition(":")
-    try:
-        numbers = tuple(parse_numbers(cpus))
-    except ValueError:
-        raise UsageError(f"{FACTOR}={text}: {cpus} is no set of CPUs", "0-1, or 0,2-3") from None
+    # Memory alone has none; else a range that is empty, or of a length that nobody has, is none.
+    ranges = [_CPUS.fullmatch(one) for one in cpus.split(",")] if cpus else []
+    if not all(one and int(one[1]) <= int(one[2] or one[1]) for one in ranges):
+        raise UsageError(f"{FACTOR}={text}: {cpus} is no set of CPUs", "0-1, or 0,2-3")
+    numbers = tuple(parse_numbers(cpus))
     size = size_of(FACTOR, memory)
     if size < GRAIN or size % GRAIN:
         raise UsageError(f"{FACTOR}={text}: {memory} is no whole number of MiB", "for example 1g")
@@ -140,6 +144,13 @@ def _check_sums(
             f"{FACTOR}={text}: {len(numbers)} CPUs, but machine.cpus={cpus}", "leave one out"
         )
     total = sum(node.memory_bytes for node in nodes)
+    for found, name, shown in ((len(numbers), "cpus", str), (total, "memory", units.size)):
+        low, high = find_factor(f"machine.{name}").range or (found, found)
+        if not low <= found <= high:
+            raise UsageError(
+                f"{FACTOR}={text}: {name} of {shown(found)} in all",
+                f"from {shown(int(low))} to {shown(int(high))}, as of machine.{name}",
+            )
     if memory_bytes is not None and memory_bytes != total:
         raise UsageError(
             f"{FACTOR}={text}: {total // GRAIN} MiB in all, but"

@@ -62,6 +62,11 @@ def test_nodes_written_out_say_cpus_and_memory_themselves() -> None:
         (["numa=0:1g+0:1g"], "its CPUs are"),
         (["numa=0:1g+2:1g"], "its CPUs are 0,2"),
         (["numa=:1g+:1g"], "its CPUs are none"),
+        (["numa=1-0:1g+0:1g"], "1-0 is no set of CPUs"),
+        (["numa=0-999999999:1g+0:1g"], "0-999999999 is no set of CPUs"),
+        (["numa=0,:1g+1:1g"], "0, is no set of CPUs"),
+        (["numa=0-199:1g+200-399:1g"], "cpus of 400 in all"),
+        (["numa=0:1m+1:1m"], "memory of 2.00 MiB in all"),
         (["numa=3", "cpus=4"], "cannot be shared alike"),
         (["numa=0", "cpus=4"], "0 nodes"),
         (["numa=2@9", "cpus=2"], "no level"),
@@ -79,6 +84,7 @@ def test_nodes_written_out_say_cpus_and_memory_themselves() -> None:
         (["disk=read=1k"], "too little"),
         (["disk=iops=0"], "too little"),
         (["disk=speed=1m"], "no level"),
+        (["disk=read=5ms"], "disk=read=5ms: not a size"),
         (["memory=1m"], "out of range"),
         (["swap=100"], "whole pages"),
     ],
@@ -86,6 +92,12 @@ def test_nodes_written_out_say_cpus_and_memory_themselves() -> None:
 def test_what_does_not_add_up_is_refused(settings: list[str], why: str) -> None:
     with pytest.raises(UsageError, match=why):
         machine(*settings)
+
+
+def test_a_size_that_is_out_of_range_is_told_the_range_as_sizes() -> None:
+    with pytest.raises(UsageError) as caught:
+        machine("memory=1k")
+    assert caught.value.remedy == "from 256 MiB to 1.00 TiB"
 
 
 def test_latency_says_what_there_is_instead() -> None:
