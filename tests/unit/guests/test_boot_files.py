@@ -75,7 +75,31 @@ def test_a_damaged_or_unknown_packing_is_one_error() -> None:
     with pytest.raises(CapabilityError, match=r"a\.ko\.xz"):
         content_of("a.ko.xz", b"no xz")
     with pytest.raises(CapabilityError, match="not known here"):
+        content_of("a.ko.lz4", b"")
+
+
+STAND_IN = """\
+#!/bin/sh
+# Stands for zstd: what it is given is packed by a word in front.
+[ "$*" = -dcq ] && read -r word && [ "$word" = packed ] && exec cat
+echo "not in zstd format" >&2
+exit 1
+"""
+
+
+def test_modules_of_ubuntu_and_arch_are_unpacked_by_zstd(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(CapabilityError, match="zstd, which unpacks it, is missing") as caught:
         content_of("a.ko.zst", b"")
+    assert caught.value.remedy == "sudo apt-get install zstd"
+    (tmp_path / "zstd").write_text(STAND_IN)
+    (tmp_path / "zstd").chmod(0o755)
+    (tmp_path / "cat").symlink_to(shutil.which("cat", path="/usr/bin:/bin") or "/bin/cat")
+    assert content_of("a.ko.zst", b"packed\n" + module("virtio")) == module("virtio")
+    with pytest.raises(CapabilityError, match=r"a\.ko\.zst: not in zstd format"):
+        content_of("a.ko.zst", b"other\n")
 
 
 @given(st.binary(max_size=300))
@@ -127,6 +151,17 @@ def test_the_newest_installed_kernel_that_fits_is_taken(tmp_path: Path) -> None:
     assert kernels.find("6.1.0-9-amd64", tmp_path / "cache", boot).release == "6.1.0-9-amd64"
     found = kernels.find(str(boot / "vmlinuz-6.1.0-9-amd64"), tmp_path / "cache", tmp_path)
     assert found.modules == tmp_path / "lib/modules/6.1.0-9-amd64"
+
+
+def test_where_no_kernel_fits_the_newest_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boot = installed(tmp_path, "6.1.0-51-amd64")
+    (tmp_path / "lib/modules/6.1.0-51-amd64/modules.builtin").write_text("")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(CapabilityError, match="has no module virtio_pci") as caught:
+        kernels.find(None, tmp_path / "cache", boot)
+    assert "no apt-get" in caught.value.message
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
 from pyrometer.guests.cache import staging
 from pyrometer.guests.parts.modules import loading_order, module_name
 
@@ -111,7 +111,7 @@ def find(level: str | None, cache: Path, boot: Path = BOOT) -> Kernel:
         If it cannot be had here.
     """
     if level is None:
-        return _newest(boot) or _package(DEFAULT_PACKAGE, None, cache)
+        return _any(boot, cache)
     if "/" in level or level.endswith(".deb"):
         return _of_path(Path(level).expanduser(), cache)
     installed = boot / f"vmlinuz-{level}"
@@ -127,16 +127,28 @@ def find(level: str | None, cache: Path, boot: Path = BOOT) -> Kernel:
     return _package(name, match[2], cache)
 
 
-def _newest(boot: Path) -> Kernel | None:
+def _any(boot: Path, cache: Path) -> Kernel:
+    """Find the newest installed kernel that fits, else the package; says why neither is there."""
+    unfit: PyrometerError | None = None
     images = sorted(boot.glob("vmlinuz-*"), key=lambda one: _natural(one.name), reverse=True)
     for image in images:
         try:
             found = _of_image(image)
             found.loading_order()
-        except (UsageError, CapabilityError, OSError):
-            continue
-        return found
-    return None
+        except (UsageError, CapabilityError) as error:
+            unfit = unfit or error
+        except OSError as error:
+            unfit = unfit or CapabilityError(f"{image}: {error}")
+        else:
+            return found
+    try:
+        return _package(DEFAULT_PACKAGE, None, cache)
+    except CapabilityError as error:
+        if unfit is None:
+            raise
+        raise CapabilityError(
+            f"{unfit.message}; and instead of it: {error.message}", unfit.remedy or error.remedy
+        ) from error
 
 
 def _natural(text: str) -> list[tuple[int, str]]:

@@ -7,6 +7,7 @@ module itself (section ``.modinfo``), what is built in from ``modules.builtin``.
 from __future__ import annotations
 
 import lzma
+import subprocess
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
@@ -48,11 +49,27 @@ def content_of(path: str, data: bytes) -> bytes:
             return lzma.LZMADecompressor().decompress(data, _MOST_BYTES)
         if path.endswith(".gz"):
             return zlib.decompressobj(31).decompress(data, _MOST_BYTES)
+        if path.endswith(".zst"):
+            return _by_zstd(path, data)
     except (lzma.LZMAError, zlib.error) as error:
         raise CapabilityError(f"{path}: {error}", "install the kernel again") from error
     raise CapabilityError(
-        f"{path}: packed in a way that is not known here", "use a kernel with .ko, .ko.xz or .ko.gz"
+        f"{path}: packed in a way that is not known here",
+        "use a kernel with .ko, .ko.xz, .ko.zst or .ko.gz",
     )
+
+
+def _by_zstd(path: str, data: bytes) -> bytes:
+    try:
+        done = subprocess.run(["zstd", "-dcq"], input=data, capture_output=True, check=False)
+    except OSError as error:
+        raise CapabilityError(
+            f"{path}: zstd, which unpacks it, is missing", "sudo apt-get install zstd"
+        ) from error
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip()
+        raise CapabilityError(f"{path}: {said[:200]}", "install the kernel again")
+    return done.stdout
 
 
 def dependencies(module: bytes) -> tuple[str, ...]:
