@@ -200,7 +200,8 @@ def _listings(trial: Trial, java: str | None, watch: Watch) -> dict[str, Listing
         # In a checkout what is bundled otherwise lies beside the sources.
         own.append(str(schema_folder()))
         listings["own"] = closure.collect(own, libraries, listings["base"])
-    data = closure.collect(_data_roots(trial, watch), libraries, listings["base"])
+    wanted = [*_data_roots(trial, watch), *_settings()]
+    data = closure.collect(wanted, libraries, listings["base"])
     if data.missing:
         raise UsageError(f"{data.missing[0]} is not there", "give files that are")
     if data.unreadable:
@@ -213,6 +214,12 @@ def _listings(trial: Trial, java: str | None, watch: Watch) -> dict[str, Listing
     if data.files or data.folders:
         listings["data"] = data
     return listings
+
+
+def _settings() -> list[str]:
+    """Folder of Spark's settings, where it is not Spark's own."""
+    folder = os.environ.get("SPARK_CONF_DIR")
+    return [folder] if folder and os.path.isdir(folder) else []
 
 
 def _spark_roots(trial: Trial) -> list[str]:
