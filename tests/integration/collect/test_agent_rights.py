@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,20 +28,20 @@ PATIENCE_S = 20.0
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder with the programs, which every user can enter."""
+def folder() -> Iterator[Path]:
+    """A folder with the programs, which every user can enter; those of pytest are root's alone."""
     needs.root()
     needs.tool("setpriv")
-    for above in (tmp_path, *tmp_path.parents):
-        if not above.stat().st_mode & 0o001 and above != Path("/"):
-            above.chmod(above.stat().st_mode | 0o001)
     found = programs(plugin_jar())["linux-x64" if os.uname().machine == "x86_64" else "linux-arm64"]
-    write(tmp_path / "agent", found, {})
-    (tmp_path / "agent").chmod(0o755)
-    for name in ("store", "work"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name).chmod(0o777)
-    return tmp_path
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        folder.chmod(0o755)
+        write(folder / "agent", found, {})
+        (folder / "agent").chmod(0o755)
+        for name in ("store", "work"):
+            (folder / name).mkdir()
+            (folder / name).chmod(0o777)
+        yield folder
 
 
 @pytest.fixture
@@ -83,9 +84,12 @@ def test_it_sees_what_it_is_said_to_see(folder: Path, executor: int, level: Leve
     agent = subprocess.Popen([*held(level), folder / "agent" / "pyro-agent", *words])
     try:
         report = report_of(work, executor)
-    finally:
         agent.send_signal(signal.SIGTERM)
         assert agent.wait(timeout=60) == 0
+    finally:
+        # Its recorder ends with it.
+        agent.kill()
+        agent.wait()
     if level == "all":
         tiers = json.loads(
             subprocess.run(

@@ -57,12 +57,17 @@ def test_every_way_begins_the_agent_with_the_store() -> None:
     words = shlex.split(unit(texts("all")["pyro-agent.service"])["ExecStart"])
     assert words[1:4] == ["host", "--to", TO]
     spec = pod(texts("all")["daemonset.yaml"])
-    assert spec["containers"][0]["args"][:3] == ["host", "--to", "file:///store"]
+    (container,) = spec["containers"]
+    assert container["args"][:3] == ["host", "--to", "file:///store"]
+    places = [one["mountPath"] for one in container["volumeMounts"]]
+    assert "/store" in places
+    # The rest of the file tree is read-only.
+    assert Path(container["args"][-1]).parent in map(Path, places)
     assert spec["automountServiceAccountToken"] is False
     assert {
         "name": "store",
         "hostPath": {"path": "/mnt/shared/pyrometer", "type": "Directory"},
-    } in (spec["volumes"])
+    } in spec["volumes"]
 
 
 def test_a_bucket_needs_no_volume() -> None:
@@ -110,6 +115,7 @@ def test_the_playbook_copies_what_is_there(tmp_path: Path) -> None:
     ("to", "user", "image"),
     [
         ("nonsense", "spark", "i"),
+        ("file://relative/path", "spark", "i"),
         ("file:///a b", "spark", "i"),
         ("file:///a\nExecStartPre=/bin/false", "spark", "i"),
         ("file:///%h", "spark", "i"),

@@ -20,7 +20,9 @@ from pyrometer.store.private import make_private
 EXECUTABLE = 0o755
 STORE = "file:///store"
 """The store of a pod whose volume is mounted at ``/store``."""
-_URL = re.compile(r"(file|s3|gs|abfss)://[^\s\"'\\{}$%]+")
+WORK = "/var/lib/pyrometer"
+"""Where a pod's own volume is mounted: chunks that wait."""
+_URL = re.compile(r"(file:///|(s3|gs|abfss)://)[^\s\"'\\{}$%]+")
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
 _IMAGE = re.compile(r"[\w][\w.:/@-]{0,254}", re.ASCII)
 
@@ -38,9 +40,7 @@ def checked(to: str, user: str, image: str) -> None:
     >>> checked("s3://bucket/pyrometer", "spark", "registry/pyro-agent:1")
     """
     if not _URL.fullmatch(to):
-        raise UsageError(
-            f"--to {to!r}: not a store", "file:///mnt/shared/pyrometer, s3://bucket/prefix, gs://…"
-        )
+        raise UsageError(f"--to {to!r}: not a store", "--to file:///mnt/shared/pyrometer")
     if not _USER.fullmatch(user):
         raise UsageError(f"--user {user!r}: not the name of a user", "--user spark")
     if not _IMAGE.fullmatch(image):
@@ -122,15 +122,15 @@ def daemon_set(
         "capabilities": rights,
         "seccompProfile": {"type": "RuntimeDefault"},
     }
-    mounts = [{"name": "work", "mountPath": "/var/lib/pyrometer"}]
+    mounts = [{"name": "work", "mountPath": WORK}]
     volumes: list[dict[str, Any]] = [{"name": "work", "emptyDir": {"sizeLimit": "1Gi"}}]
     if volume is not None:
-        mounts.append({"name": "store", "mountPath": "/store"})
+        mounts.append({"name": "store", "mountPath": STORE.removeprefix("file://")})
         volumes.append({"name": "store", **volume})
     container = {
         "name": "pyro-agent",
         "image": image,
-        "args": ["host", "--to", to, "--host", "$(NODE)", "--work-dir", "/var/lib/pyrometer/agent"],
+        "args": ["host", "--to", to, "--host", "$(NODE)", "--work-dir", f"{WORK}/agent"],
         "env": [{"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
         "securityContext": security,
         "resources": {
