@@ -39,7 +39,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 def bed() -> Iterator[Kubernetes]:
     if lack := hosts.lacking():
         needs.machine_lacks(lack)
-    needs.tool("openssl")
+    needs.tool("openssl", "setpriv")
     try:
         build.control_plane()
     except CapabilityError as error:

@@ -104,6 +104,8 @@ class Submission:
         with self._out.open("wb") as out:
             self._process = subprocess.Popen(
                 [
+                    # If we are killed, a driver of this machine's would wait for ever.
+                    "setpriv", "--pdeathsig", "TERM",
                     *self.before, str(self.cluster.spark.home / "bin" / "spark-submit"),
                     *self.cluster.submit_options(), "--deploy-mode", self.mode,
                     "--driver-memory", "600m", "--executor-memory", "600m",

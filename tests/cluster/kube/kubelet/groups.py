@@ -116,7 +116,8 @@ def members(folders: list[str]) -> set[int]:
         for procs in Path(folder).rglob("cgroup.procs"):
             with contextlib.suppress(OSError):
                 found |= {int(pid) for pid in procs.read_text("ascii").split()}
-    return found
+    # Version 2 has 0 for a process that cannot be seen from here: to `kill` that is our own group.
+    return found - {0}
 
 
 def kill(folders: list[str], within_s: float = REMOVE_S) -> None:

@@ -6,6 +6,7 @@ own ports; that is what a headless service is everywhere, and all that Spark's a
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -103,7 +104,12 @@ class Names:
     def _write(self, file: Path) -> None:
         # It is mounted: another file of its name would be seen by nobody.
         data = text(self._base, *self._files[file], table((self._slices or {}).values())).encode()
-        with file.open("ab") as out:
-            if file.read_bytes() != data:
-                out.truncate(0)
-                out.write(data)
+        if file.exists() and file.read_bytes() == data:
+            return
+        opened = os.open(file, os.O_WRONLY | os.O_CREAT, 0o644)
+        try:
+            # Cut afterwards: whoever asks for a name meanwhile does not find an empty file.
+            os.pwrite(opened, data, 0)
+            os.ftruncate(opened, len(data))
+        finally:
+            os.close(opened)
