@@ -24,6 +24,8 @@ from pyrometer.store.private import keep_private
 _MAGIC = b"PYROCHNK"
 _HEAD_BYTES = 16
 _HEADER_MOST = 64 << 10
+_CHUNK = re.compile(r"[0-9]{12,}\.chunk", re.ASCII)
+_CHUNK_MOST = _HEAD_BYTES + _HEADER_MOST + (16 << 20) + 8
 
 
 def folder_of(place: str) -> Path | None:
@@ -184,15 +186,20 @@ def _streams(folder: Path) -> Iterator[tuple[Path, list[Path]]]:
     """Give folders that hold chunks, and those; links are not followed."""
     for chunk_folder in sorted({chunk.parent for chunk in folder.rglob("*.chunk")}):
         chunks = [
-            one for one in chunk_folder.glob("*.chunk") if one.is_file() and not one.is_symlink()
+            one
+            for one in chunk_folder.glob("*.chunk")
+            if _CHUNK.fullmatch(one.name) and one.is_file() and not one.is_symlink()
         ]
         if chunks:
             yield chunk_folder, sorted(chunks)
 
 
 def _copy(source: Path, target: Path, as_of_ns: int) -> None:
+    """Copy a chunk; of a larger file only so much that it is seen to be none."""
     temporary = target.with_name(f".{target.name}.tmp")
-    shutil.copyfile(source, temporary, follow_symlinks=False)
+    opened = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with open(opened, "rb") as file:
+        temporary.write_bytes(file.read(_CHUNK_MOST + 1))
     os.utime(temporary, ns=(as_of_ns, as_of_ns))
     temporary.replace(target)
 

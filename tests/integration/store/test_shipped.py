@@ -115,6 +115,19 @@ def test_a_store_elsewhere_stays_and_only_the_runs_own_application_is_taken(plac
     assert listed(place.store) == before
 
 
+def test_what_is_larger_than_a_chunk_is_not_taken_whole(place: Place) -> None:
+    place.describe()
+    stream = place.store / "app-1" / "1" / "a" / "h" / "gc-7.log"
+    stream.mkdir(parents=True)
+    for name in ("000000000000.chunk", "notes.chunk"):
+        with (stream / name).open("wb") as file:
+            file.truncate(1 << 40)
+    assert place.codes() == {"chunks_damaged"}
+    (taken,) = listed(place.paths.chunks)
+    assert taken.name == "000000000000.chunk"
+    assert taken.stat().st_size < 17 << 20
+
+
 def test_what_comes_later_is_joined_by_the_next_ingest(place: Place) -> None:
     place.paths.chunks.mkdir()
     place.describe(str(place.paths.chunks))

@@ -26,7 +26,7 @@ def test_a_file_that_is_mounted_stays_the_same_file_with_other_content(tmp_path:
     class Followed:
         def changes(self, path: str, stop: threading.Event) -> Iterator[Change]:
             for kind in ("all", "gone"):
-                yield Change(kind, [one])  # type: ignore[arg-type]
+                yield Change(kind, [one])
                 seen.append(file.read_text())
 
     assert file.read_text() == "base\n192.0.2.9 p\n"
