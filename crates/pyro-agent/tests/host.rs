@@ -61,13 +61,17 @@ fn recorder(folder: &Path) -> PathBuf {
 }
 
 fn agent(folder: &Path) -> Child {
+    started(folder).spawn().unwrap()
+}
+
+fn started(folder: &Path) -> Command {
     let mut command = Command::new(program());
     command
         .args(["host", "--host", "h", "--every", "0.1", "--to"])
         .arg(folder.join("store"));
     command.arg("--work-dir").arg(folder.join("work"));
     command.arg("--probe").arg(folder.join("probe"));
-    command.spawn().unwrap()
+    command
 }
 
 /// The files of each attempt, as they have arrived.
@@ -209,6 +213,23 @@ fn a_shell_that_becomes_a_jvm_is_found() {
     end(&mut agent);
     drop(input);
     shell.wait().unwrap();
+}
+
+#[test]
+fn a_work_folder_where_others_may_write_is_refused() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let (folder, work) = (folder.path(), folder.path().join("work"));
+    fs::create_dir(folder.join("store")).unwrap();
+    fs::create_dir(&work).unwrap();
+    for rights in [0o777, 0o1777, 0o770] {
+        fs::set_permissions(&work, fs::Permissions::from_mode(rights)).unwrap();
+        let told = started(folder).stderr(Stdio::piped()).output().unwrap();
+        assert_eq!(told.status.code(), Some(1));
+        let told = String::from_utf8(told.stderr).unwrap();
+        assert!(told.contains("work: others may write there"), "{told}");
+        assert_eq!(fs::read_dir(&work).unwrap().count(), 0);
+    }
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::os::unix::fs::DirBuilderExt;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -17,12 +18,16 @@ use crate::verbs::session::Session;
 /// What streams of the host are called where those of an executor have application and executor.
 const OF_THE_HOST: (&str, &str) = ("host", "host");
 
+/// By its group, or by anybody.
+const WRITTEN_BY_OTHERS: u32 = 0o022;
+
 /// Records and ships until SIGTERM comes.
 ///
 /// # Errors
 /// If it cannot begin.
 pub fn host(options: &HostOptions) -> Result<(), String> {
     let stop = Stop::listen().map_err(|error| error.to_string())?;
+    take(&options.work_dir).map_err(|error| format!("{}: {error}", options.work_dir.display()))?;
     let mut before = earlier(options);
     let mut session = begin(options)?;
     let program = options.probe.clone().or_else(beside_us);
@@ -52,18 +57,27 @@ pub fn host(options: &HostOptions) -> Result<(), String> {
     session.complete()
 }
 
+/// Makes the work folder, or takes one where nobody else can write: what files there name is followed, and what an
+/// agent left there removed.
+fn take(work_dir: &Path) -> io::Result<()> {
+    let mut private = fs::DirBuilder::new();
+    private.mode(0o700).recursive(true).create(work_dir)?;
+    let about = fs::metadata(work_dir)?;
+    let is_ours = about.uid() == rustix::process::geteuid().as_raw();
+    match is_ours && about.mode() & WRITTEN_BY_OTHERS == 0 {
+        true => Ok(()),
+        false => Err(io::Error::other(
+            "others may write there. Give a folder of this user's alone, or one that is to be made",
+        )),
+    }
+}
+
 /// Takes a new raw folder: a recorder begins its files anew.
 fn begin(options: &HostOptions) -> Result<Session, String> {
-    let at = |error| format!("{}: {error}", options.work_dir.display());
-    let mut private = fs::DirBuilder::new();
-    private.mode(0o700);
-    private
-        .recursive(true)
-        .create(&options.work_dir)
-        .map_err(at)?;
     let birth = SystemClock::default().wall_ns();
     let raw = options.work_dir.join(format!("{birth:x}"));
-    private.recursive(false).create(&raw).map_err(at)?;
+    let made = fs::DirBuilder::new().mode(0o700).create(&raw);
+    made.map_err(|error| format!("{}: {error}", raw.display()))?;
     Session::begin(&raw, OF_THE_HOST, &options.shipping, true)
 }
 
