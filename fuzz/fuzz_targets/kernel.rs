@@ -6,7 +6,7 @@
 mod parse;
 
 use libfuzzer_sys::fuzz_target;
-use parse::{cgroup, events, host, process, taskstats};
+use parse::{cgroup, events, host, process, taskstats, time_namespace};
 
 fuzz_target!(|bytes: &[u8]| {
     for message in taskstats::messages(bytes) {
@@ -15,7 +15,7 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
     taskstats::Stats::parse(bytes);
-    events::Event::parse(bytes);
+    events::Event::parse(bytes, i64::MAX);
     events::sum(bytes, bytes);
     events::latency(bytes, bytes);
     assert!(events::frames(bytes).len() <= 64);
@@ -35,6 +35,7 @@ fuzz_target!(|bytes: &[u8]| {
     host::interfaces(&text, &mut |_, _, _| {});
     host::pressure("io", &text, &mut emit);
     host::loadavg(&text, &mut emit);
+    time_namespace::monotonic_offset_ns(&text);
     host::last_pid(&text);
     cgroup::cpu_stat(&text, &mut emit);
     cgroup::cpu_max(&text, &mut emit);

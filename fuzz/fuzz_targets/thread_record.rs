@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 use parse::thread_record::{Observation, records};
 
 fuzz_target!(|bytes: &[u8]| {
-    records(bytes, &mut |observed| {
+    records(bytes, i64::MIN, &mut |observed| {
         if let Observation::Seen(record) = observed {
             assert!(record.frames().count() <= bytes.len() / 8);
             assert!(record.counters.comm.as_str().len() <= 15);

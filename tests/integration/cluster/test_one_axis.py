@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[3]
 AHEAD_NS = 10_000 * 10**9
 """By how much the clock of each host is ahead of the one before."""
 KERNEL_TYPES = "/sys/kernel/btf"
-"""Without it a probe is at tier T2: at T1 it reads threads on the machine's clock."""
+"""Without it probes are at tier T2, as on most hosts."""
 APPLICATION = """
 import time
 from pyspark.sql import SparkSession

@@ -17,6 +17,7 @@ use super::refusal::{Refusal, damaged, refused};
 use crate::parse::events::{
     self, Event, LATENCY, LATENCY_KEY, LOST, Latency, OffCpu, STACK, SUM, SUM_KEY,
 };
+use crate::sys::ahead_of_kernel_ns;
 use crate::sys::bpf::iterate;
 use crate::sys::map::drain;
 
@@ -60,6 +61,8 @@ pub struct Events {
     pub missing: Vec<(&'static str, String)>,
     /// Which of the two buffers of sums is added to.
     buffer: u32,
+    /// Our clock less that of the programs.
+    ahead_ns: i64,
 }
 
 impl Events {
@@ -88,6 +91,7 @@ impl Events {
             statistics: enable_stats(Stats::RunTime).ok(),
             missing,
             buffer: 0,
+            ahead_ns: ahead_of_kernel_ns(),
         })
     }
 
@@ -116,7 +120,9 @@ impl Events {
     /// Takes what the ring buffer holds.
     pub fn take(&mut self, mut each: impl FnMut(Event)) {
         while let Some(record) = self.ring.next() {
-            Event::parse(&record).into_iter().for_each(&mut each);
+            Event::parse(&record, self.ahead_ns)
+                .into_iter()
+                .for_each(&mut each);
         }
     }
 

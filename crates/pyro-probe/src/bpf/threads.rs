@@ -11,14 +11,20 @@ use super::object::object;
 use super::refusal::{Refusal, refused};
 use crate::parse::thread_record::{Observation, records};
 use crate::sys::bpf::iterate;
+use crate::sys::{ahead_of_kernel_ns, mono_ns};
 
 /// Bytes that the kernel returns at once.
 const BUFFER_BYTES: usize = 64 << 10;
+
+/// Both clocks are one; the kernel's programs read it in a way that may be off by less.
+const SAME_CLOCK_NS: i64 = 1_000_000;
 
 /// The program, loaded.
 pub struct ThreadIterator {
     object: Ebpf,
     buffer: Vec<u8>,
+    /// Our clock less that of the program.
+    ahead_ns: i64,
 }
 
 impl ThreadIterator {
@@ -32,18 +38,28 @@ impl ThreadIterator {
         let mut iterator = Self {
             object,
             buffer: vec![0; BUFFER_BYTES],
+            ahead_ns: ahead_of_kernel_ns(),
         };
         let pid = std::process::id() as i32;
-        let mut seen = false;
+        let mut seen_ns = None;
         let link = iterator.bind(pid).map_err(refused)?;
+        let begun = mono_ns();
         iterator
-            .read(&link, |observed| {
-                seen |= matches!(observed, Observation::Seen(record) if record.counters.tid == pid);
+            .read(&link, |observed| match observed {
+                Observation::Seen(record) if record.counters.tid == pid => {
+                    seen_ns = Some(record.counters.t_mono_ns);
+                }
+                _ => {}
             })
             .map_err(refused)?;
-        match seen {
-            true => Ok(iterator),
-            false => Err(Refusal {
+        let pass = begun - SAME_CLOCK_NS..=mono_ns() + SAME_CLOCK_NS;
+        match seen_ns {
+            Some(at) if pass.contains(&at) => Ok(iterator),
+            Some(_) => Err(Refusal {
+                reason: "the clock of the kernel's programs is not that of the probe".to_owned(),
+                remedy: "Run the probe in the host's time namespace.",
+            }),
+            None => Err(Refusal {
                 reason: "the iterator over tasks does not see the probe itself".to_owned(),
                 remedy: "Run the probe in the host's process namespace.",
             }),
@@ -67,7 +83,7 @@ impl ThreadIterator {
         loop {
             match file.read(&mut self.buffer) {
                 Ok(0) => return Ok(()),
-                Ok(bytes) => records(&self.buffer[..bytes], &mut each),
+                Ok(bytes) => records(&self.buffer[..bytes], self.ahead_ns, &mut each),
                 Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => {}
                 Err(error) => return Err(error),
             }

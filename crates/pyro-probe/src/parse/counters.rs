@@ -70,7 +70,7 @@ pub struct Counters {
     pub minor_faults_count: i64,
     /// Major faults.
     pub major_faults_count: i64,
-    /// Start, on the kernel's monotonic clock.
+    /// Start, on the same clock.
     pub start_ns: i64,
     /// What it read and wrote.
     pub io: IoBytes,
@@ -126,11 +126,11 @@ impl<'a> Fields<'a> {
 }
 
 impl Counters {
-    /// Reads the structure.
-    pub fn read(f: Fields) -> Self {
+    /// Reads the structure. Its times are the kernel's own: `ahead_ns` is added to them.
+    pub fn read(f: Fields, ahead_ns: i64) -> Self {
         let counted = |at| i64::try_from(f.word(at)).ok();
         Self {
-            t_mono_ns: f.count(0),
+            t_mono_ns: f.count(0).saturating_add(ahead_ns),
             run_ns: f.count(8),
             run_delay_ns: f.count(16),
             timeslices_count: f.count(24),
@@ -140,7 +140,7 @@ impl Counters {
             involuntary_count: f.count(56),
             minor_faults_count: f.count(64),
             major_faults_count: f.count(72),
-            start_ns: f.count(80),
+            start_ns: f.count(80).saturating_add(ahead_ns),
             io: IoBytes {
                 rchar: counted(88),
                 wchar: counted(96),
@@ -189,8 +189,13 @@ mod tests {
     #[test]
     fn every_word_has_its_place_and_what_is_not_counted_has_none() {
         let mut bytes = tests_support::numbered(77, b"burn");
-        let counters = Counters::read(Fields(&bytes));
-        assert_eq!((counters.t_mono_ns, counters.start_ns), (1, 11));
+        let counters = Counters::read(Fields(&bytes), 100);
+        assert_eq!((counters.t_mono_ns, counters.start_ns), (101, 111));
+        assert_eq!(
+            (counters.run_ns, counters.utime_ns),
+            (2, 5),
+            "no times of day"
+        );
         assert_eq!(
             (counters.io.rchar, counters.io.written),
             (Some(12), Some(15))
@@ -198,6 +203,6 @@ mod tests {
         assert_eq!((counters.tid, counters.cpu), (77, 3));
         assert_eq!(counters.comm.as_str(), "burn");
         bytes[88..96].copy_from_slice(&(-1_i64).to_ne_bytes());
-        assert_eq!(Counters::read(Fields(&bytes)).io.rchar, None);
+        assert_eq!(Counters::read(Fields(&bytes), 0).io.rchar, None);
     }
 }

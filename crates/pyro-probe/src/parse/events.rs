@@ -120,8 +120,8 @@ fn kind_name(kind: u32) -> &'static str {
 }
 
 impl Event {
-    /// Parses a record of the ring buffer; `None` if it is none of ours.
-    pub fn parse(bytes: &[u8]) -> Option<Self> {
+    /// Parses a record of the ring buffer; `None` if it is none of ours. `ahead_ns` is added to the kernel's times.
+    pub fn parse(bytes: &[u8], ahead_ns: i64) -> Option<Self> {
         let f = Fields(bytes);
         match (f.half(0), bytes.len()) {
             (INTERVAL, 80) => {
@@ -129,8 +129,8 @@ impl Event {
                 Some(Self::OffCpu(OffCpu {
                     pid: f.id(40),
                     tid: f.id(44),
-                    begin_ns: Some(begin_ns),
-                    end_ns: Some(end_ns),
+                    begin_ns: Some(begin_ns.saturating_add(ahead_ns)),
+                    end_ns: Some(end_ns.saturating_add(ahead_ns)),
                     count: 1,
                     off_ns: end_ns.saturating_sub(begin_ns),
                     run_queue_ns: f.count(24),
@@ -145,7 +145,7 @@ impl Event {
                     }),
                 }))
             }
-            (ENDED, ENDED_BYTES) => Some(Self::Ended(f.id(4), Counters::read(f.from(8)))),
+            (ENDED, ENDED_BYTES) => Some(Self::Ended(f.id(4), Counters::read(f.from(8), ahead_ns))),
             _ => None,
         }
     }
@@ -243,9 +243,10 @@ mod tests {
             put(&mut bytes, at, value, width);
         }
         bytes[60..63].copy_from_slice(b"gc1");
-        let Some(Event::OffCpu(off)) = Event::parse(&bytes) else {
-            panic!("{:?}", Event::parse(&bytes))
+        let Some(Event::OffCpu(off)) = Event::parse(&bytes, 70) else {
+            panic!("{:?}", Event::parse(&bytes, 70))
         };
+        assert_eq!((off.begin_ns, off.end_ns), (Some(1070), Some(5070)));
         assert_eq!(
             (off.pid, off.tid, off.off_ns, off.run_queue_ns),
             (10, 11, 4000, 300)
@@ -258,14 +259,15 @@ mod tests {
         assert_eq!((waker.pid, waker.tid, waker.interrupt), (20, 21, true));
         assert_eq!(waker.comm.as_str(), "gc1");
         put(&mut bytes, 4, 0, 4);
-        assert!(matches!(Event::parse(&bytes), Some(Event::OffCpu(off)) if off.waker.is_none()));
+        assert!(matches!(Event::parse(&bytes, 0), Some(Event::OffCpu(off)) if off.waker.is_none()));
 
         let mut bytes = vec![2, 0, 0, 0, 7, 0, 0, 0];
         bytes.extend(numbered(42, b"gc"));
-        let Some(Event::Ended(pid, counters)) = Event::parse(&bytes) else {
-            panic!("{:?}", Event::parse(&bytes))
+        let Some(Event::Ended(pid, counters)) = Event::parse(&bytes, -1) else {
+            panic!("{:?}", Event::parse(&bytes, -1))
         };
         assert_eq!((pid, counters.tid, counters.involuntary_count), (7, 42, 8));
+        assert_eq!((counters.t_mono_ns, counters.start_ns), (0, 10));
     }
 
     #[test]
@@ -307,7 +309,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            Event::parse(&bytes);
+            Event::parse(&bytes, i64::MIN);
             sum(&bytes, &bytes);
             latency(&bytes, &bytes);
             frames(&bytes);

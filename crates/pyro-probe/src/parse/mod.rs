@@ -8,6 +8,7 @@ mod numbers;
 pub mod process;
 pub mod taskstats;
 pub mod thread_record;
+pub mod time_namespace;
 
 #[cfg(test)]
 use numbers::Emit;
@@ -50,6 +51,7 @@ mod tests {
             host::interfaces(&text, &mut |_, _, _| {});
             host::pressure("cpu", &text, &mut emit);
             host::loadavg(&text, &mut emit);
+            time_namespace::monotonic_offset_ns(&text);
             cgroup::cpu_stat(&text, &mut emit);
             cgroup::cpu_max(&text, &mut emit);
             cgroup::v1::cpuacct_stat(&text, 100, &mut emit);

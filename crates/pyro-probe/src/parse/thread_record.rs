@@ -65,13 +65,13 @@ pub enum Observation<'a> {
     Asleep(i32),
 }
 
-/// Hands out the whole records; what is cut at the end is left out.
-pub fn records(mut bytes: &[u8], each: &mut dyn FnMut(Observation)) {
+/// Hands out the whole records; what is cut at the end is left out. `ahead_ns` is added to the kernel's times.
+pub fn records(mut bytes: &[u8], ahead_ns: i64, each: &mut dyn FnMut(Observation)) {
     while let Some(head) = bytes.get(..ASLEEP_BYTES).map(Fields) {
         if head.half(4) == ASLEEP {
             each(Observation::Asleep(head.id(0)));
             bytes = &bytes[ASLEEP_BYTES..];
-        } else if let Some((record, rest)) = record(bytes) {
+        } else if let Some((record, rest)) = record(bytes, ahead_ns) {
             each(Observation::Seen(&record));
             bytes = rest;
         } else {
@@ -80,7 +80,7 @@ pub fn records(mut bytes: &[u8], each: &mut dyn FnMut(Observation)) {
     }
 }
 
-fn record(bytes: &[u8]) -> Option<(Record<'_>, &[u8])> {
+fn record(bytes: &[u8], ahead_ns: i64) -> Option<(Record<'_>, &[u8])> {
     let f = Fields(bytes.get(..HEADER_BYTES)?);
     let place = f.from(ASLEEP_BYTES + COUNTERS);
     let frames_count = usize::try_from(place.word(32)).ok()?;
@@ -90,7 +90,7 @@ fn record(bytes: &[u8]) -> Option<(Record<'_>, &[u8])> {
     let known = flags & (ON_CPU | ENDED | AS_BEFORE) == 0;
     let register = |at: usize| known.then(|| place.word(at) as i64);
     let record = Record {
-        counters: Counters::read(f.from(ASLEEP_BYTES)),
+        counters: Counters::read(f.from(ASLEEP_BYTES), ahead_ns),
         user_sp: register(0),
         user_pc: register(8),
         syscall: register(16).filter(|&number| number >= 0),
@@ -137,7 +137,7 @@ mod tests {
         all.extend(bytes(ON_CPU, &[]));
         all.extend(bytes(ASLEEP, &[]));
         let (mut seen, mut asleep) = (0, 0);
-        records(&all, &mut |observed| {
+        records(&all, 1000, &mut |observed| {
             let Observation::Seen(record) = observed else {
                 assert_eq!(observed, Observation::Asleep(77));
                 asleep += 1;
@@ -146,7 +146,7 @@ mod tests {
             seen += 1;
             let counters = record.counters;
             assert_eq!((counters.tid, counters.cpu, record.state), (77, 3, 1));
-            assert_eq!((counters.t_mono_ns, counters.start_ns), (1, 11));
+            assert_eq!((counters.t_mono_ns, counters.start_ns), (1001, 1011));
             assert_eq!(counters.comm.as_str(), "Executor task l");
             if record.io_wait {
                 let registers = (record.user_sp, record.user_pc, record.syscall);
@@ -163,7 +163,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_read_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
-            records(&bytes, &mut |observed| {
+            records(&bytes, i64::MAX, &mut |observed| {
                 if let Observation::Seen(record) = observed {
                     record.frames().count();
                 }
@@ -175,7 +175,7 @@ mod tests {
             let (one, two) = (bytes(0, &[1]), bytes(0, &[2, 3]));
             let whole = [one.clone(), two].concat();
             let mut got = 0;
-            records(&whole[..cut.min(whole.len())], &mut |_| got += 1);
+            records(&whole[..cut.min(whole.len())], 0, &mut |_| got += 1);
             prop_assert_eq!(got, usize::from(cut >= one.len()) + usize::from(cut >= whole.len()));
         }
     }

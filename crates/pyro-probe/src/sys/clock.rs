@@ -1,5 +1,7 @@
 //! Clocks.
 
+use crate::parse::time_namespace::monotonic_offset_ns;
+
 /// A clock in nanoseconds; `None` where it does not exist.
 fn clock_ns(clock: libc::clockid_t) -> Option<i64> {
     let mut time = libc::timespec {
@@ -14,6 +16,16 @@ fn clock_ns(clock: libc::clockid_t) -> Option<i64> {
 /// CLOCK_MONOTONIC.
 pub fn mono_ns() -> i64 {
     clock_ns(libc::CLOCK_MONOTONIC).unwrap_or(0)
+}
+
+/// What CLOCK_MONOTONIC is here more than in the kernel, whose programs know no time namespace; 0 where nothing says
+/// that there is one.
+pub fn ahead_of_kernel_ns() -> i64 {
+    let offsets = std::fs::read_to_string("/proc/self/timens_offsets");
+    offsets
+        .ok()
+        .and_then(|text| monotonic_offset_ns(&text))
+        .unwrap_or(0)
 }
 
 /// Unix time.

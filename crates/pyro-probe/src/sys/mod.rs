@@ -14,7 +14,7 @@ mod process;
 pub mod urgency;
 
 pub use changes::Changes;
-pub use clock::{mono_ns, process_cpu_ns, thread_cpu_ns, wall_ns};
+pub use clock::{ahead_of_kernel_ns, mono_ns, process_cpu_ns, thread_cpu_ns, wall_ns};
 pub use folder::{Folder, exchange, reserve};
 pub use memory::read_memory;
 pub use proc_file::{Buffer, Descriptors, ProcFile};

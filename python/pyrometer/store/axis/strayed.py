@@ -25,8 +25,8 @@ GROUP BY c.host ORDER BY c.host
 def strayed(folder: Path) -> list[dict[str, Any]]:
     """Doubt hosts whose threads were read on another clock, as native readers give doubts.
 
-    The kernel's programs (tiers T0 and T1) know the clock of the machine alone; in a time
-    namespace whose clock is set apart the probe's own is another.
+    The kernel's programs (tiers T0 and T1) know the clock of the machine alone. Older probes wrote
+    what those said, in a time namespace whose clock is set apart, beside times of their own.
     """
     with Tables(folder, HostRows.AS_RECORDED) as tables:
         found = tables.query(_STRAYED)
