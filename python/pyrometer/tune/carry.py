@@ -84,7 +84,7 @@ def confirm_winner(
         history = history_of(read_journal(root, KINDS))
         return confirm(
             root, tuning, history, screen=screen or Quiet(),
-            actions=(actions or TuneActions()).trials, blocks=blocks, scale=scale,
+            actions=actions or TuneActions(), blocks=blocks, scale=scale,
         )  # fmt: skip
 
 

@@ -294,6 +294,27 @@ def test_a_winner_that_fails_when_it_is_confirmed_is_not_confirmed(tmp_path):
     assert report.earned_back.runs is None
 
 
+@pytest.mark.parametrize("right", [True, False])
+def test_the_users_check_alone_judges_results_of_the_confirmation(tmp_path, right):
+    """Results differ from the baseline's: whether that is right, only the user knows."""
+
+    def behaviour(levels, count):
+        facts = TrialFacts((1.0,), 1.0, 9, "bb", None)
+        return Attempt("finished", seconds=1.0, facts=facts) if levels else None
+
+    def checks(command, run):
+        wrong = not right and run.parent.parent.name == "confirmation" and "winner" in run.name
+        return "1 line differs" if wrong else None
+
+    root = begun(tmp_path / "t", check="diff a b")
+    machine = Simulated(behaviour, checks=checks)
+    searched(root, machine, lambda seed: Listed([{PARTITIONS: "100"}]))
+    confirm_winner(root, actions=machine.actions())
+    found = report_of(root, machine).confirmation
+    assert found.verdict.outcome == ("confirmed" if right else "failed")
+    assert set(found.failures) == (set() if right else {"wrong result: 1 line differs"})
+
+
 def test_an_engine_that_finds_nothing_leaves_nothing_to_confirm(tmp_path):
     root, machine = begun(tmp_path / "t"), Simulated(seconds=lambda levels: 10.0 + bool(levels))
     found = searched(root, machine, lambda seed: Listed([{PARTITIONS: "3"}]))

@@ -7,12 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pyrometer.collect.launch.observe import Watch
 from pyrometer.core.errors import PyrometerError
+from pyrometer.core.redaction import redacted
 from pyrometer.experiments.folder import Ended, Surroundings, is_experiment, read_plan
 from pyrometer.experiments.journal import read_journal
 from pyrometer.experiments.plan.file import Guard
+from pyrometer.experiments.run.attempt import Attempt
 from pyrometer.experiments.run.environment import Actions, Screen
 from pyrometer.experiments.run.loop import begin, carry_out
+from pyrometer.trial.trial import Trial
 from pyrometer.tune.believe.verdict import Verdict, judge
 from pyrometer.tune.confirm.plan import WINNER, other_scale, plan_of, shares
 from pyrometer.tune.trials.folder import Tuning, TuningPaths
@@ -20,6 +24,7 @@ from pyrometer.tune.trials.judged import Judge
 from pyrometer.tune.trials.measured import NS, value_of
 from pyrometer.tune.trials.planned import BASELINE
 from pyrometer.tune.trials.replay import History
+from pyrometer.tune.trials.search import TuneActions
 from pyrometer.workloads import registry
 from pyrometer.workloads.contract import parse_scale
 
@@ -89,7 +94,7 @@ def confirm(
     history: History,
     *,
     screen: Screen,
-    actions: Actions,
+    actions: TuneActions,
     blocks: int | None = None,
     scale: str | None = None,
 ) -> bool:
@@ -126,9 +131,11 @@ def confirm(
         _begin(root, tuning, history)
     left_s = None if blocks is not None else _left_s(root, tuning, history)
     others = [folder for one in scales_of(root) for folder in folders_of(root, one)]
+    # One deadline for all of them.
+    bounded = timely(checked(actions, tuning.check), left_s)
     try:
         for folder in [*folders_of(root), *others]:
-            carry_out(folder, screen=screen, actions=timely(actions, left_s))
+            carry_out(folder, screen=screen, actions=bounded)
     except OutOfBudgetError:
         return False
     return True
@@ -238,19 +245,41 @@ def _value(
     """Give the objective of a trial, or why it came to nothing."""
     if one.status != "finished":
         return None, f"{one.status.replace('_', ' ')}: {one.reason or 'no reason is known'}"
-    if _shows_result(one, WINNER) and len(right) == 1 and (one.rows, one.checksum) not in right:
+    if tuning.check is not None:
+        if one.adopted:
+            return None, None  # A kill came before its check: its block does not count.
+    elif _shows_result(one, WINNER) and len(right) == 1 and (one.rows, one.checksum) not in right:
         return None, f"another result in trial {one.trial}: {one.rows} rows, {one.checksum}"
     levels = configuration if one.treatment == WINNER else {}
-    if tuning.objective == "elapsed" and not tuning.conditions and tuning.check is None:
+    if tuning.objective == "elapsed" and not tuning.conditions:
         return None if one.seconds is None else one.seconds * NS, None
     found = read.metrics(one, levels, folder)
-    if one.treatment == WINNER and (why := read.unfit(one, found, folder)):
+    if one.treatment == WINNER and (why := read.broken(found)):
         return None, why
     return value_of(tuning.objective, found), None
 
 
+def checked(actions: TuneActions, command: str | None) -> Actions:
+    """Judge the result of each trial by the user's check as soon as it ends.
+
+    The next trial may write over what the check reads.
+    """
+    trials = actions.trials
+    if command is None:
+        return trials
+
+    def run(trial: Trial, watch: Watch) -> Attempt:
+        found = trials.run_trial(trial, watch)
+        if found.status != "finished" or trial.run_dir is None:
+            return found
+        why = actions.check(command, trial.run_dir)
+        return found if why is None else Attempt("wrong_result", reason=redacted(why))
+
+    return replace(trials, run_trial=run)
+
+
 def timely(actions: Actions, seconds: float | None) -> Actions:
-    """Begin no trial after so many seconds; the first one always begins."""
+    """Begin no trial after so many seconds."""
     if seconds is None:
         return actions
     deadline = time.monotonic() + seconds

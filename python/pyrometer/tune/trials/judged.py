@@ -75,7 +75,7 @@ class Judge:
             told.metrics, told.missing = found.metrics, found.missing
             told.failed = self._wrong(step, history, run_dir)
             if told.failed is None and asked.configuration:
-                told.failed = broken(self._conditions, found)
+                told.failed = self.broken(found)
             value = value_of(self.tuning.objective, found)
             if value is None and told.failed is None:
                 why = "; ".join(found.missing.values()) or "not measured"
@@ -96,15 +96,8 @@ class Judge:
         run_dir = ExperimentPaths(root or self.root).trials / ended.folder
         return self.measure(run_dir, ended, self._reserved(configuration), self._prices)
 
-    def unfit(self, ended: Ended, found: Measured, root: Path) -> str | None:
-        """Say why a trial of an experiment is not acceptable, whatever its time.
-
-        By the user's check, which judges its result, and by the conditions.
-        """
-        if self.tuning.check is not None:
-            why = self.check(self.tuning.check, ExperimentPaths(root).trials / ended.folder)
-            if why is not None:
-                return f"wrong result: {why}"
+    def broken(self, found: Measured) -> str | None:
+        """Say which condition of the user a trial does not fulfil."""
         return broken(self._conditions, found)
 
     def _reserved(self, configuration: Mapping[str, str]) -> tuple[int, float]:
