@@ -72,7 +72,7 @@ def confirm_winner(
     Returns
     -------
     bool
-        Whether all of it has run; else its time was used up.
+        Whether all of it has run; else the budget is used up.
 
     Raises
     ------
@@ -80,11 +80,11 @@ def confirm_winner(
         As :func:`search`.
     """
     tuning = _read(root)
-    with opened_journal(root, KINDS, VERB):
+    with opened_journal(root, KINDS, VERB) as journal:
         history = history_of(read_journal(root, KINDS))
         return confirm(
             root, tuning, history, screen=screen or Quiet(),
-            actions=actions or TuneActions(), blocks=blocks, scale=scale,
+            actions=actions or TuneActions(), journal=journal, blocks=blocks, scale=scale,
         )  # fmt: skip
 
 

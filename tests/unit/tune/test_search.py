@@ -265,6 +265,46 @@ def test_the_confirmation_is_of_fresh_blocks_and_says_what_they_show(tmp_path):
     assert len(folders_of(root)) == 1
 
 
+def test_a_confirmation_that_is_under_way_tells_nothing_yet(tmp_path):
+    """Whoever could stop when it looks well would confirm gains that are none."""
+    root, machine = begun(tmp_path / "t", "40"), Simulated()
+    searched(root, machine)
+
+    def stopped(levels, count):
+        return Attempt("interrupted") if count == 9 else None
+
+    with pytest.raises(KeyboardInterrupt):
+        confirm_winner(root, actions=Simulated(stopped).actions())
+    found = report_of(root, machine)
+    left = 2 * found.confirmation.blocks_planned - 9
+    assert found.confirmation.verdict.change.high < 0
+    assert found.confirmation.verdict.outcome == "cannot tell"
+    assert found.confirmation.verdict.reason == f"{left} trials still to run"
+    assert found.state == "confirming"
+    confirm_winner(root, actions=machine.actions())
+    found = report_of(root, machine)
+    assert (found.state, found.confirmation.verdict.outcome) == ("done", "confirmed")
+
+
+def test_a_confirmation_whose_time_is_used_up_is_judged_by_what_has_run(tmp_path, monkeypatch):
+    root, machine = begun(tmp_path / "t", "10min"), Simulated()
+    # Trials of the search take 20 s, those of the confirmation 60 s.
+    monkeypatch.setattr(
+        "time.monotonic",
+        lambda: 20.0 * min(len(machine.launched), 9) + 60.0 * max(0, len(machine.launched) - 9),
+    )
+    searched(root, machine, lambda seed: Drawn(seed, stop_after=9))
+    assert not confirm_winner(root, actions=machine.actions())
+    count = len(machine.launched)
+    found = report_of(root, machine)
+    assert found.state == "done"
+    assert FEWEST <= found.confirmation.verdict.change.n < found.confirmation.blocks_planned
+    assert found.confirmation.verdict.outcome == "confirmed"
+    # Nobody looks again at what a few more trials would say.
+    assert not confirm_winner(root, actions=machine.actions())
+    assert len(machine.launched) == count
+
+
 def test_more_blocks_are_another_look_and_the_verdict_is_stricter(tmp_path):
     root, machine = begun(tmp_path / "t", "12"), Simulated(noise=0.3)
     searched(root, machine)

@@ -16,6 +16,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 from scipy import stats
 
+from pyrometer.core import units
 from pyrometer.core.estimate import Estimate
 from pyrometer.statistics.blocks import paired
 from pyrometer.statistics.power import ALPHA, needed
@@ -93,6 +94,7 @@ def judge(
     margin: float = MARGIN,
     looks: Sequence[int] = (),
     failures: int = 0,
+    left: int = 0,
 ) -> Verdict:
     """Judge the incumbent by fresh blocks.
 
@@ -108,6 +110,9 @@ def judge(
         could not be told yet; the verdict is the stricter for them.
     failures : int
         Trials of the incumbent that died, were stopped, or had other results.
+    left : int
+        Planned trials that have not run: until they have, nothing is told but a failure. Whoever
+        could stop as soon as it looks well would confirm gains that are none.
 
     Raises
     ------
@@ -130,12 +135,12 @@ def judge(
     look = len(looks) + 1
     level = 1 - 2 * risk(look)
     if not pairs:
-        return _nothing(margin, look, level, failures)
+        return _nothing(margin, look, level, failures, left)
     before, after = [one for one, _ in pairs], [one for _, one in pairs]
     found = paired(before, after, margin=margin, level=level)
-    outcome, reason = _outcome(found.change, found.same_p, margin, failures)
+    outcome, reason = _outcome(found.change, found.same_p, failures, left)
     spreads = _spreads(before, after)
-    open_ = outcome == "cannot tell"
+    open_ = outcome == "cannot tell" and not left
     return Verdict(
         outcome=outcome,
         change=found.change,
@@ -152,11 +157,13 @@ def judge(
 
 
 def _outcome(
-    change: Estimate, same_p: float | None, margin: float, failures: int
+    change: Estimate, same_p: float | None, failures: int, left: int
 ) -> tuple[Outcome, str | None]:
     if failures:
         times = "once" if failures == 1 else f"{failures} times"
         return "failed", f"the incumbent came to nothing {times} while it was to be confirmed"
+    if left:
+        return "cannot tell", f"{units.counted(left, 'trial')} still to run"
     if change.n < FEWEST or change.low is None or change.high is None:
         return "cannot tell", f"{change.n} of at least {FEWEST} blocks"
     if same_p is not None and same_p < ALPHA:
@@ -211,9 +218,9 @@ def _unknown(n: int, method: str) -> Estimate:
     return Estimate(value=None, low=None, high=None, level=1 - ALPHA, n=n, method=method)
 
 
-def _nothing(margin: float, look: int, level: float, failures: int) -> Verdict:
+def _nothing(margin: float, look: int, level: float, failures: int, left: int) -> Verdict:
     change = Estimate(value=None, low=None, high=None, level=level, n=0, method="t of log ratios")
-    outcome, reason = _outcome(change, None, margin, failures)
+    outcome, reason = _outcome(change, None, failures, left)
     spread = _unknown(0, "chi2")
     return Verdict(
         outcome=outcome, change=change, bound=None, margin=margin, more_blocks=None,

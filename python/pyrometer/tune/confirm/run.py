@@ -11,7 +11,7 @@ from pyrometer.collect.launch.observe import Watch
 from pyrometer.core.errors import PyrometerError
 from pyrometer.core.redaction import redacted
 from pyrometer.experiments.folder import Ended, Surroundings, is_experiment, read_plan
-from pyrometer.experiments.journal import read_journal
+from pyrometer.experiments.journal import Journal, read_journal
 from pyrometer.experiments.plan.file import Guard
 from pyrometer.experiments.run.attempt import Attempt
 from pyrometer.experiments.run.environment import Actions, Screen
@@ -19,7 +19,7 @@ from pyrometer.experiments.run.loop import begin, carry_out
 from pyrometer.trial.trial import Trial
 from pyrometer.tune.believe.verdict import Verdict, judge
 from pyrometer.tune.confirm.plan import WINNER, other_scale, plan_of, shares
-from pyrometer.tune.trials.folder import Tuning, TuningPaths
+from pyrometer.tune.trials.folder import Stopped, Tuning, TuningPaths
 from pyrometer.tune.trials.judged import Judge
 from pyrometer.tune.trials.measured import NS, value_of
 from pyrometer.tune.trials.planned import BASELINE
@@ -47,6 +47,8 @@ class Pairs:
         Baseline and winner of each block.
     failures : tuple of str
         Why trials of the winner came to nothing.
+    left : int
+        Planned trials that have not run, and may still.
     """
 
     scale: str
@@ -56,6 +58,7 @@ class Pairs:
     failures: tuple[str, ...] = ()
     planned: int = 0
     spent_s: float = 0.0
+    left: int = 0
 
     def verdict(self, margin: float) -> Verdict | None:
         """Judge them; ``None`` where no trial was to confirm anything."""
@@ -68,7 +71,9 @@ class Pairs:
             # An experiment without a whole block was no look at anything.
             if count and before < len(self.pairs):
                 looks.append(before)
-        return judge(self.pairs, margin=margin, looks=looks, failures=len(self.failures))
+        return judge(
+            self.pairs, margin=margin, looks=looks, failures=len(self.failures), left=self.left
+        )
 
 
 def folders_of(root: Path, scale: str | None = None) -> list[Path]:
@@ -84,8 +89,7 @@ def folders_of(root: Path, scale: str | None = None) -> list[Path]:
 def scales_of(root: Path) -> list[str]:
     """Other scales at which a tuning was confirmed."""
     front = f"{TuningPaths(root).confirmation.name}-"
-    names = [one.name.removeprefix(front) for one in root.glob(f"{front}*") if is_experiment(one)]
-    return sorted({name.partition(".")[0] for name in names})
+    return sorted({read_plan(one).scale for one in root.glob(f"{front}*") if is_experiment(one)})
 
 
 def confirm(
@@ -95,6 +99,7 @@ def confirm(
     *,
     screen: Screen,
     actions: TuneActions,
+    journal: Journal,
     blocks: int | None = None,
     scale: str | None = None,
 ) -> bool:
@@ -102,6 +107,8 @@ def confirm(
 
     Parameters
     ----------
+    journal : Journal
+        Of the tuning: it is told when the budget is used up.
     blocks : int, optional
         Add so many blocks to those that are there, whatever the budget says.
     scale : str, optional
@@ -110,7 +117,7 @@ def confirm(
     Returns
     -------
     bool
-        Whether all that was planned has run; else the budget of time was used up.
+        Whether all that was planned has run; else the budget is used up.
 
     Raises
     ------
@@ -122,6 +129,8 @@ def confirm(
     settled = history.settled
     if settled is None or not settled.configuration:
         return True
+    if blocks is None and history.stopped:
+        return False
     if blocks is not None:
         there = folders_of(root, scale)
         order = len(there) + (0 if scale is None else 10)
@@ -137,8 +146,9 @@ def confirm(
         for folder in [*folders_of(root), *others]:
             carry_out(folder, screen=screen, actions=bounded)
     except OutOfBudgetError:
+        journal.append(Stopped(wall_ns=time.time_ns()))
         return False
-    return True
+    return bool(folders_of(root))
 
 
 def _begin(root: Path, tuning: Tuning, history: History) -> None:
@@ -201,15 +211,24 @@ def _other_scale(tuning: Tuning) -> str | None:
         return None
 
 
-def pairs_of(root: Path, tuning: Tuning, read: Judge, scale: str | None = None) -> Pairs:
-    """Read the blocks of a confirmation that are whole, and what failed in the others."""
+def pairs_of(
+    root: Path, tuning: Tuning, read: Judge, scale: str | None = None, *, stopped: bool = False
+) -> Pairs:
+    """Read the blocks of a confirmation that are whole, and what failed in the others.
+
+    Parameters
+    ----------
+    stopped : bool
+        Whether the budget was used up: what has not run never will, unless somebody adds to it.
+    """
     pairs: list[tuple[float, float]] = []
     counts: list[int] = []
     failures: list[str] = []
-    folders, planned, spent = folders_of(root, scale), 0, 0.0
+    folders, planned, spent, left = folders_of(root, scale), 0, 0.0, 0
     for folder in folders:
         plan, entries = read_plan(folder), read_journal(folder)
         planned += plan.blocks
+        left += 0 if stopped else len(plan.trials) - len(entries.ended)
         spent += sum(one.duration_s or 0.0 for one in (*entries.ended.values(), *entries.disturbed))
         configuration = next(one.varied for one in plan.treatments if one.name == WINNER)
         ended = list(entries.ended.values())
@@ -226,7 +245,7 @@ def pairs_of(root: Path, tuning: Tuning, read: Judge, scale: str | None = None) 
         counts.append(len(whole))
     return Pairs(
         scale or tuning.scale, tuple(folders), tuple(counts), tuple(pairs), tuple(failures),
-        planned, spent,
+        planned, spent, left,
     )  # fmt: skip
 
 

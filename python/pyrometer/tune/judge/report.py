@@ -14,7 +14,7 @@ from pyrometer.experiments.folder import ExperimentPaths
 from pyrometer.experiments.journal import Entries, read_journal
 from pyrometer.experiments.judge.analysis import disturbances_of
 from pyrometer.statistics.two import mean_of
-from pyrometer.tune.confirm.run import Pairs, folders_of, pairs_of, scales_of
+from pyrometer.tune.confirm.run import Pairs, pairs_of, scales_of
 from pyrometer.tune.confirm.verdict import words_of
 from pyrometer.tune.judge.before import recommendations
 from pyrometer.tune.judge.influence import influences
@@ -61,8 +61,10 @@ def tuning_report(root: Path, *, causes: bool = True, measure: Measure = measure
     tuning, entries = read_tuning(root), read_journal(root, KINDS)
     history = history_of(entries)
     read = Judge(root, tuning, measure, check=lambda command, run: None)
-    main = pairs_of(root, tuning, read)
-    others = [pairs_of(root, tuning, read, scale) for scale in scales_of(root)]
+    main, *others = (
+        pairs_of(root, tuning, read, scale, stopped=history.stopped)
+        for scale in (None, *scales_of(root))
+    )
     confirmation = _confirmed(main, tuning)
     baseline = _mean([one.told.value for one in history.baselines if one.told])
     before, before_reason = recommendations(root, history)
@@ -77,7 +79,7 @@ def tuning_report(root: Path, *, causes: bool = True, measure: Measure = measure
         currency=str((tuning.prices or {}).get("currency", "")),
         conditions=tuning.conditions,
         shared=tuning.shared,
-        state=_state(history, root, main),
+        state=_state(history, main),
         told="",
         seed=tuning.seed,
         margin=tuning.margin,
@@ -109,13 +111,12 @@ def tuning_report(root: Path, *, causes: bool = True, measure: Measure = measure
     return report
 
 
-def _state(history: History, root: Path, main: Pairs) -> State:
+def _state(history: History, main: Pairs) -> State:
     if history.settled is None:
         return "searching"
     if not history.settled.configuration:
         return "done"
-    done = sum(len(read_journal(one).ended) for one in folders_of(root))
-    return "done" if main.folders and done >= 2 * main.planned else "confirming"
+    return "done" if main.folders and not main.left else "confirming"
 
 
 def _budget(tuning: Tuning, history: History, confirmed: Sequence[Pairs]) -> BudgetReport:

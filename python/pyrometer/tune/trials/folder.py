@@ -282,7 +282,19 @@ class Settled(_Part):
     wall_ns: int
 
 
-KINDS: dict[str, type[BaseModel]] = {"ask": Asked, "tell": Told, "settle": Settled}
+class Stopped(_Part):
+    """The budget was used up before all of the confirmation had run."""
+
+    k: Literal["stop"] = "stop"
+    wall_ns: int
+
+
+KINDS: dict[str, type[BaseModel]] = {
+    "ask": Asked,
+    "tell": Told,
+    "settle": Settled,
+    "stop": Stopped,
+}
 """Records of a tuning beside those of every experiment."""
 
 

@@ -10,7 +10,7 @@ from pyrometer.core.errors import UsageError
 from pyrometer.experiments.folder import Ended
 from pyrometer.experiments.journal import Entries
 from pyrometer.tune.advise.adviser import FULL, Adviser, Observation, Suggestion
-from pyrometer.tune.trials.folder import Asked, Settled, Told, Tuning
+from pyrometer.tune.trials.folder import Asked, Settled, Stopped, Told, Tuning
 from pyrometer.tune.trials.planned import fidelity_of
 
 EARLIER = -1
@@ -51,10 +51,17 @@ class Step:
 
 @dataclass
 class History:
-    """All trials in their order, and the end of the search if it has come."""
+    """All trials in their order, and the end of the search if it has come.
+
+    Attributes
+    ----------
+    stopped : bool
+        Whether the budget was used up before all of the confirmation had run.
+    """
 
     steps: list[Step] = field(default_factory=list)
     settled: Settled | None = None
+    stopped: bool = False
 
     @property
     def baselines(self) -> list[Step]:
@@ -131,6 +138,8 @@ def history_of(entries: Entries) -> History:
             by_trial[record.trial].told = record
         elif isinstance(record, Settled):
             found.settled = record
+        elif isinstance(record, Stopped):
+            found.stopped = True
     for number, step in by_trial.items():
         step.ended = entries.ended.get(number)
         step.attempts = [one for one in entries.disturbed if one.trial == number]
