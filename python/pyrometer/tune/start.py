@@ -102,11 +102,13 @@ def started(wanted: Wanted, root: Path) -> Start:
     command_file = None
     parse_profile(wanted.profile)
     check_engine(wanted.engine)
-    conditions_of(wanted.conditions)
+    conditions = conditions_of(wanted.conditions)
     budget = parse_budget(wanted.budget)
-    if wanted.objective == "cost" and wanted.prices is None:
+    priced = ["--objective cost"] if wanted.objective == "cost" else []
+    priced += [f"--subject-to {one.text!r}" for one in conditions if "cost" in one.names]
+    if priced and wanted.prices is None:
         raise UsageError(
-            "--objective cost needs prices", "--price FILE with lines like  core_hour = 0.05"
+            f"{priced[0]} needs prices", "--price FILE with lines like  core_hour = 0.05"
         )
     if wanted.command:
         label = re.sub(r"[^A-Za-z0-9_-]+", "-", Trial(command=wanted.command).label).strip("-")

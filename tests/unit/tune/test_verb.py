@@ -37,6 +37,7 @@ def tuned(root: Path, budget: str = "20", **machine) -> Path:
         (["sort-text", "--budget", "0min"], "more than nothing", "--budget 25"),
         (["sort-text", "--budget", "soon"], "neither a number of runs", "40min"),
         (["sort-text", "--objective", "cost"], "needs prices", "--price FILE"),
+        (["sort-text", "--subject-to", "cost < 1"], "'cost < 1' needs prices", "--price FILE"),
         (["sort-text", "--subject-to", "peak_mem < 3g"], "'peak_mem' is not measured", "memory"),
         (["sort-text", "--subject-to", "3 < 4"], "nothing that is measured", "peak_memory"),
         (["sort-text", "--engine", "owl"], "no such engine", "did you mean 'own'?"),

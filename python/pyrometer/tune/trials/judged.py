@@ -20,7 +20,7 @@ from pyrometer.tune.trials.measured import NS, Measured, broken, conditions_of, 
 from pyrometer.tune.trials.refused import memory_of
 from pyrometer.tune.trials.replay import History, Step
 
-Measure = Callable[[Path, Ended, tuple[int, float], Prices], Measured]
+Measure = Callable[[Path, Ended, tuple[int, float], Prices | None], Measured]
 """Reads the metrics of a run: :func:`pyrometer.tune.trials.measured.measured`, or a simulation."""
 
 _REACHED = frozenset({"elapsed", "p95"})
@@ -46,7 +46,8 @@ class Judge:
 
     def __post_init__(self) -> None:
         self._conditions = conditions_of(self.tuning.conditions)
-        self._prices = Prices.model_validate(self.tuning.prices or {})
+        prices = self.tuning.prices
+        self._prices = None if prices is None else Prices.model_validate(prices)
 
     def judged(self, step: Step, history: History) -> Told:
         """Say what a trial showed whose last attempt has ended."""
@@ -62,7 +63,8 @@ class Judge:
             wall_ns=time.time_ns(),
         )
         if ended.status == "timeout":
-            reached = asked.limit_s or ended.censored_s
+            # Time is up for all iterations together: of one of them nothing is known.
+            reached = asked.limit_s or (ended.censored_s if self.tuning.once else None)
             if reached is not None and self.tuning.objective in _REACHED:
                 told.value, told.censored = reached * NS, True
             else:

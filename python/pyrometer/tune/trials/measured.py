@@ -51,7 +51,9 @@ class Measured:
     missing: dict[str, str] = field(default_factory=dict)
 
 
-def measured(run_dir: Path, ended: Ended, reserved: tuple[int, float], prices: Prices) -> Measured:
+def measured(
+    run_dir: Path, ended: Ended, reserved: tuple[int, float], prices: Prices | None
+) -> Measured:
     """Read the metrics of a trial that finished.
 
     Parameters
@@ -60,17 +62,22 @@ def measured(run_dir: Path, ended: Ended, reserved: tuple[int, float], prices: P
         As the journal has it.
     reserved : (int, float)
         Cores and bytes of memory that its configuration reserves.
+    prices : Prices or None
+        Of cores and memory, where they are known.
     """
     metrics: dict[str, float] = {}
     missing: dict[str, str] = {}
     if ended.seconds is not None:
         metrics["elapsed"] = ended.seconds
         hours = ended.seconds / 3600
-        metrics["cost"] = prices.of(hours * reserved[0], hours * reserved[1] / 1e9)
+        if prices is not None:
+            metrics["cost"] = prices.of(hours * reserved[0], hours * reserved[1] / 1e9)
+    if prices is None:
+        missing["cost"] = "no prices were given (--price FILE)"
     times = ended.iterations_s or ([ended.seconds] if ended.seconds is not None else [])
     if times:
         metrics["p95"] = float(np.percentile(times, 95))
-    for name, value, why in _of_run(run_dir, max(1, len(ended.iterations_s))):
+    for name, value, why in _of_run(run_dir):
         if value is None:
             missing[name] = why or "not measured"
         else:
@@ -78,11 +85,13 @@ def measured(run_dir: Path, ended: Ended, reserved: tuple[int, float], prices: P
     return Measured(metrics, missing)
 
 
-def _of_run(root: Path, iterations: int) -> Sequence[tuple[str, float | None, str | None]]:
+def _of_run(root: Path) -> Sequence[tuple[str, float | None, str | None]]:
     try:
         with Run.open(root) as run:
             memory, why = resident_peak(open_scope(run, APPLICATION))
-            cpu = process_cpu_ns(open_scope(run, None))
+            measuring = open_scope(run, None)
+            cpu = process_cpu_ns(measuring)
+            iterations = max(1, len(measuring.window.iterations))
     except PyrometerError as error:
         return [(name, None, error.message) for name in ("core_seconds", "peak_memory")]
     core_s = None if cpu is None else cpu / NS / iterations

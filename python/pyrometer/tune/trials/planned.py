@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -106,10 +107,11 @@ class Length:
         whole = work if ended.duration_s is None else ended.duration_s - waited
         return cls(seconds, work, max(0.0, whole - work) if ended.series_s else 0.0)
 
-    def timeout(self, limit_s: float) -> tuple[float, float]:
+    def timeout(self, limit_s: float, most_s: float = math.inf) -> tuple[float, float]:
         """Longest time of a trial whose iterations may take `limit_s`, and the limit it stands for.
 
-        Launches are not cut short, so the limit may be longer than the one that was wanted.
+        Launches are not cut short, so the limit may be longer than the one that was wanted; beyond
+        `most_s` no trial goes on, so it may be shorter.
 
         Examples
         --------
@@ -117,7 +119,9 @@ class Length:
         (100.0, 20.0)
         >>> Length(seconds=1.0, work_s=1.0, beside_s=0.0).timeout(2.0)
         (30.0, 30.0)
+        >>> Length(seconds=10.0, work_s=40.0, beside_s=20.0).timeout(20.0, 60.0)
+        (60.0, 10.0)
         """
         share = self.work_s / self.seconds
         timeout = max(LEAST_TIMEOUT_S, self.beside_s + share * limit_s)
-        return timeout, (timeout - self.beside_s) / share
+        return min(timeout, most_s), (min(timeout, most_s) - self.beside_s) / share

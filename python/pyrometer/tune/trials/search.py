@@ -242,8 +242,9 @@ class Search:
             limit = TIMES_BEST * min(times)
         ended = known[-1].ended
         assert ended is not None
-        timeout, limit = Length.of(ended).timeout(limit)
-        return (limit, timeout) if timeout < self.tuning.timeout_s else (None, None)
+        timeout, limit = Length.of(ended).timeout(limit, self.tuning.timeout_s)
+        # A baseline that itself takes nearly all of the time says nothing of a limit.
+        return (limit, timeout) if limit > 0 else (None, None)
 
     def _whole(self) -> Sequence[Step]:
         return [one for one in self.history.steps if one.asked.fidelity == FULL and one.counts]
