@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 from pyrometer.tune.advise.adviser import FULL, Incumbent, Observation, Suggestion
@@ -12,7 +13,7 @@ from pyrometer.tune.space.cube import columns
 from pyrometer.tune.space.space import Space
 
 
-class Simple:
+class Simple(ABC):
     """The baseline first, then what :meth:`propose` gives; believes the lowest mean it saw."""
 
     def __init__(self, space: Space) -> None:
@@ -31,9 +32,9 @@ class Simple:
             return None
         return Suggestion(found[0], FULL, 0, why=found[1])
 
+    @abstractmethod
     def propose(self) -> tuple[Mapping[str, str], str] | None:
         """Give a configuration and why; ``None``: there is none left."""
-        raise NotImplementedError
 
     def tell(self, seen: Observation) -> None:
         """Take in what a trial showed."""
