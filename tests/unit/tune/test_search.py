@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.support.tuning import COLLECTOR, PARTITIONS, Drawn, Simulated, tuning
+from tests.support.tuning import COLLECTOR, PARTITIONS, SPACE, Drawn, Simulated, tuning
 
 from pyrometer.core.errors import UsageError, WorkloadError
+from pyrometer.experiments.folder import Surroundings
 from pyrometer.experiments.journal import read_journal
 from pyrometer.experiments.run.attempt import Attempt, TrialFacts
 from pyrometer.tune.advise.adviser import Suggestion
@@ -16,8 +18,9 @@ from pyrometer.tune.believe.verdict import FEWEST
 from pyrometer.tune.carry import confirm_winner, search
 from pyrometer.tune.confirm.run import folders_of
 from pyrometer.tune.judge.report import tuning_report
+from pyrometer.tune.space.space import Knob
 from pyrometer.tune.trials.budget import FEWEST_CONFIRMING
-from pyrometer.tune.trials.folder import KINDS, TuningPaths, begin, read_tuning
+from pyrometer.tune.trials.folder import KINDS, SavedSpace, TuningPaths, begin, read_tuning
 from pyrometer.tune.trials.replay import history_of
 
 
@@ -219,6 +222,31 @@ def test_a_trial_that_would_not_fit_into_memory_is_never_launched(tmp_path):
     ]
     # It took nothing of the budget.
     assert found.spent(read_tuning(root)) == 1.0
+
+
+def test_memory_that_the_job_already_takes_counts_where_a_layout_multiplies_it(tmp_path):
+    facts = {"jvms": 1.0, "heap": 3.0 * (1 << 30), "mem_total": 2.0**40}
+    layout = {"layout.executors": "3", "layout.cores_per_executor": "1"}
+    knobs = (*SPACE.knobs, *(Knob(name, "int", 1, 4) for name in layout))
+    space = SavedSpace.of(replace(SPACE, knobs=knobs, facts=facts))
+    root = begun(tmp_path / "t", space=space)
+    machine = Simulated(memory=(8e9, 8e9))
+    found = searched(root, machine, lambda seed: Listed([layout]))
+    assert found.steps[1].told.refused
+    # Three heaps of the job's own size, and a driver's.
+    assert "it may take 11.5 GiB" in found.steps[1].told.failed
+
+
+def test_what_disturbed_the_confirmation_is_a_doubt(tmp_path):
+    root, machine = begun(tmp_path / "t"), Simulated()
+    searched(root, machine)
+    assert "trials_disturbed" not in {one.code for one in report_of(root, machine).doubts}
+    actions = machine.actions()
+    disturbed = Surroundings(disturbed=["others use 99 % of the CPUs"])
+    loud = replace(actions.trials, wait_for_calm=lambda limits, say: disturbed)
+    confirm_winner(root, actions=replace(actions, trials=loud))
+    (found,) = [one for one in report_of(root, machine).doubts if one.code == "trials_disturbed"]
+    assert found.message.startswith("6 of 12 trials, those of the confirmation included; in 0006-")
 
 
 def test_conditions_discard_what_breaks_them_and_what_cannot_be_shown(tmp_path):

@@ -84,7 +84,7 @@ def doubts_of(
     if report.carry_over_p is not None and report.carry_over_p < CARRIED_OVER:
         message = f"it matters which treatment came before (F test, p = {report.carry_over_p:.2g})"
         found.append(doubt("carry_over", message))
-    found += _of_machines(ended)
+    found += doubts_of_machines(ended)
     disturbed = [(one.trial, text) for one in ended for text in disturbances_of(one)]
     if disturbed:
         number, text = disturbed[-1]
@@ -93,7 +93,7 @@ def doubts_of(
     return found
 
 
-def _of_machines(ended: Sequence[Ended]) -> list[Doubt]:
+def doubts_of_machines(ended: Sequence[Ended]) -> list[Doubt]:
     """Doubt times of trials by the virtual machine that they ran in."""
     found = []
     for code, what in MACHINES.items():

@@ -49,6 +49,8 @@ class Pairs:
         Why trials of the winner came to nothing.
     left : int
         Planned trials that have not run, and may still.
+    ended : tuple of Ended
+        All trials that ended.
     """
 
     scale: str
@@ -59,6 +61,7 @@ class Pairs:
     planned: int = 0
     spent_s: float = 0.0
     left: int = 0
+    ended: tuple[Ended, ...] = ()
 
     def verdict(self, margin: float) -> Verdict | None:
         """Judge them; ``None`` where no trial was to confirm anything."""
@@ -225,6 +228,7 @@ def pairs_of(
     counts: list[int] = []
     failures: list[str] = []
     folders, planned, spent, left = folders_of(root, scale), 0, 0.0, 0
+    all_ended: list[Ended] = []
     for folder in folders:
         plan, entries = read_plan(folder), read_journal(folder)
         planned += plan.blocks
@@ -232,7 +236,8 @@ def pairs_of(
         spent += sum(one.duration_s or 0.0 for one in (*entries.ended.values(), *entries.disturbed))
         configuration = next(one.varied for one in plan.treatments if one.name == WINNER)
         ended = list(entries.ended.values())
-        right = {(one.rows, one.checksum) for one in ended if _shows_result(one, BASELINE)}
+        all_ended += ended
+        right = {(one.rows, one.checksum) for one in ended if shows_result(one, BASELINE)}
         values: dict[int, dict[str, float]] = {}
         for one in ended:
             value, why = _value(one, configuration, folder, tuning, read, right)
@@ -245,11 +250,12 @@ def pairs_of(
         counts.append(len(whole))
     return Pairs(
         scale or tuning.scale, tuple(folders), tuple(counts), tuple(pairs), tuple(failures),
-        planned, spent, left,
+        planned, spent, left, tuple(all_ended),
     )  # fmt: skip
 
 
-def _shows_result(one: Ended, treatment: str) -> bool:
+def shows_result(one: Ended, treatment: str) -> bool:
+    """Whether a trial is of a treatment, and its result is known."""
     return one.treatment == treatment and one.status == "finished" and one.checksum is not None
 
 
@@ -267,7 +273,7 @@ def _value(
     if tuning.check is not None:
         if one.adopted:
             return None, None  # A kill came before its check: its block does not count.
-    elif _shows_result(one, WINNER) and len(right) == 1 and (one.rows, one.checksum) not in right:
+    elif shows_result(one, WINNER) and len(right) == 1 and (one.rows, one.checksum) not in right:
         return None, f"another result in trial {one.trial}: {one.rows} rows, {one.checksum}"
     levels = configuration if one.treatment == WINNER else {}
     if tuning.objective == "elapsed" and not tuning.conditions:

@@ -11,10 +11,10 @@ from pyrometer.core.doubt import Doubt
 from pyrometer.core.estimate import LEVEL, Estimate
 from pyrometer.core.schema import doubt
 from pyrometer.experiments.folder import ExperimentPaths
-from pyrometer.experiments.journal import Entries, read_journal
-from pyrometer.experiments.judge.analysis import disturbances_of
+from pyrometer.experiments.journal import read_journal
+from pyrometer.experiments.judge.analysis import disturbances_of, doubts_of_machines
 from pyrometer.statistics.two import mean_of
-from pyrometer.tune.confirm.run import Pairs, pairs_of, scales_of
+from pyrometer.tune.confirm.run import Pairs, pairs_of, scales_of, shows_result
 from pyrometer.tune.confirm.verdict import words_of
 from pyrometer.tune.judge.before import recommendations
 from pyrometer.tune.judge.influence import influences
@@ -34,7 +34,7 @@ from pyrometer.tune.judge.why import why_faster
 from pyrometer.tune.trials.folder import KINDS, Tuning, read_tuning
 from pyrometer.tune.trials.judged import Judge, Measure
 from pyrometer.tune.trials.measured import NS, OF_OBJECTIVE, measured
-from pyrometer.tune.trials.planned import in_brief, named
+from pyrometer.tune.trials.planned import BASELINE, in_brief, named
 from pyrometer.tune.trials.replay import History, Step, history_of
 
 FULL_COMPARISON = 3
@@ -102,7 +102,7 @@ def tuning_report(root: Path, *, causes: bool = True, measure: Measure = measure
         dependence=found.dependence,
         shortest=found.shortest,
         fronts=found.fronts,
-        doubts=_doubts(tuning, history, entries, confirmation),
+        doubts=_doubts(tuning, history, [main, *others], confirmation),
     )
     report.earned_back = earning(report, tuning, history, confirmation)
     if causes and confirmation is not None:
@@ -277,16 +277,22 @@ def told(report: TuningReport) -> str:
 
 
 def _doubts(
-    tuning: Tuning, history: History, entries: Entries, confirmed: Confirmed | None
+    tuning: Tuning, history: History, pairs: Sequence[Pairs], confirmed: Confirmed | None
 ) -> list[Doubt]:
     found = []
-    ended = [one.ended for one in history.steps if one.ended is not None]
+    searched = [one.ended for one in history.steps if one.ended is not None]
+    ended = [*searched, *(one for part in pairs for one in part.ended)]
     finished = [one for one in ended if one.status == "finished"]
-    results = {
+    results: set[tuple[int | None, str | None]] = {
         (one.ended.rows, one.ended.checksum)
         for one in history.baselines
         if one.ended is not None and one.ended.checksum is not None
     }
+    results |= {
+        (one.rows, one.checksum)
+        for part in pairs if part.scale == tuning.scale
+        for one in part.ended if shows_result(one, BASELINE)
+    }  # fmt: skip
     if finished and tuning.check is None and not any(one.checksum for one in finished):
         found.append(doubt("results_unchecked", "results of trials were not compared"))
     if len(results) > 1:
@@ -295,8 +301,12 @@ def _doubts(
     disturbed = [one for one in ended if disturbances_of(one)]
     if disturbed:
         text = disturbances_of(disturbed[-1])[0]
-        message = f"{len(disturbed)} of {len(ended)} trials; in trial {disturbed[-1].trial} {text}"
+        message = (
+            f"{len(disturbed)} of {len(ended)} trials, those of the confirmation included; in"
+            f" {disturbed[-1].folder} {text}"
+        )
         found.append(doubt("trials_disturbed", message))
+    found += doubts_of_machines(ended)
     spread = confirmed.verdict.spread_ratio if confirmed else None
     if spread is not None and spread.low is not None and spread.low > 1 and spread.value:
         message = f"the winner's runs differ {spread.value:.2g} times as much as the baseline's"

@@ -233,8 +233,8 @@ def _cost(console: Any, found: TuningReport) -> None:
 def next_steps(found: TuningReport, folder: Path) -> list[str]:
     """Say what to type next."""
     if found.state != "done":
-        more = " --blocks 3" if found.state == "confirming" and found.confirmation is None else ""
-        return [f"\nnext: pyrometer tune resume {folder}{more}"]
+        blocks = " --blocks 3" if found.state == "confirming" and found.confirmation is None else ""
+        return [f"\nnext: pyrometer tune resume {folder}{blocks}"]
     one = found.confirmation
     if one is not None and one.verdict.outcome == "confirmed":
         return [f"\nnext: pyrometer tune apply {folder}", f"page: pyrometer report {folder}"]

@@ -15,9 +15,9 @@ from pyrometer.simulation.analysis import Prices
 from pyrometer.store.manifest import read_manifest
 from pyrometer.trial.factors import parse_treatment
 from pyrometer.trial.layout import resolve_layout
+from pyrometer.tune.space.memory import memory_of
 from pyrometer.tune.trials.folder import Told, Tuning
 from pyrometer.tune.trials.measured import NS, Measured, broken, conditions_of, value_of
-from pyrometer.tune.trials.refused import memory_of
 from pyrometer.tune.trials.replay import History, Step
 
 Measure = Callable[[Path, Ended, tuple[int, float], Prices | None], Measured]
@@ -107,7 +107,8 @@ class Judge:
         levels = {**self.tuning.shared, **configuration}
         declared = factors_of_workload(self.tuning.workload)
         parsed = parse_treatment([f"{name}={level}" for name, level in levels.items()], declared)
-        return resolve_layout(parsed).tasks or self.tuning.cpus, memory_of(parsed)
+        memory = memory_of(levels, self.tuning.space.facts or {}).total
+        return resolve_layout(parsed).tasks or self.tuning.cpus, memory
 
     def _wrong(self, step: Step, history: History, run_dir: Path) -> str | None:
         """Say why the result of a trial is not right: by the user's check, else by the baseline."""

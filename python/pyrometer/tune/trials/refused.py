@@ -11,49 +11,16 @@ from pyrometer.core import units
 from pyrometer.core.errors import PyrometerError
 from pyrometer.experiments.plan.treatments import Treatment, Treatments
 from pyrometer.experiments.run.planned import honoured
-from pyrometer.trial.factors import Level, parse_treatment, size_of
-from pyrometer.trial.layout import DEFAULT_HEAP, resolve_layout
+from pyrometer.trial.factors import parse_treatment
 from pyrometer.tune.space.feasible import infeasible
+from pyrometer.tune.space.memory import memory_of
 from pyrometer.tune.space.space import Space
 
-MIB = 1 << 20
-OVERHEAD = 0.1
-"""Memory of a JVM outside its heap, as a share of it: what Spark adds to a container."""
-LEAST_OVERHEAD = 384 * MIB
 KEPT = 0.05
 """Share of the machine's memory that stays free."""
 
 Honour = Callable[[Treatments, str, Path], Treatments]
 """Leaves out treatments that a host cannot honour, each with the reason."""
-
-
-def memory_of(levels: Mapping[str, Level]) -> float:
-    """Bytes that a treatment may take: heaps, what JVMs need beside them, off-heap memory.
-
-    Examples
-    --------
-    >>> memory_of({"jvm.heap": 4 << 30}) / (1 << 30)
-    4.4
-    >>> memory_of({"layout.executors": 2, "layout.tasks": 2, "jvm.heap": 1 << 30}) / (1 << 30)
-    4.125
-    """
-    layout = resolve_layout(levels)
-
-    def heap(setting: str) -> float:
-        if layout.heap_bytes is not None:
-            return float(layout.heap_bytes)
-        return float(size_of(setting, str(levels[setting]))) if setting in levels else DEFAULT_HEAP
-
-    executors = layout.executors or 0
-    driver = heap("spark.driver.memory")
-    total = driver + max(LEAST_OVERHEAD, OVERHEAD * driver)
-    if executors:
-        each = heap("spark.executor.memory")
-        total += executors * (each + max(LEAST_OVERHEAD, OVERHEAD * each))
-    if str(levels.get("spark.memory.offHeap.enabled", "false")).lower() == "true":
-        size = str(levels.get("spark.memory.offHeap.size", "0"))
-        total += max(1, executors) * size_of("spark.memory.offHeap.size", size)
-    return total
 
 
 def available() -> tuple[float, float] | None:
@@ -97,7 +64,7 @@ def why_not(
         parsed = parse_treatment([f"{name}={level}" for name, level in written.items()], declared)
         if broken := infeasible(space, configuration):
             return broken
-        needed = memory_of(parsed)
+        needed = memory_of(written, space.facts or {}).total
     except PyrometerError as error:
         return f"{error.message} ({error.remedy})" if error.remedy else error.message
     if memory is not None and needed > memory[0] - KEPT * memory[1]:
