@@ -237,6 +237,18 @@ def test_memory_that_the_job_already_takes_counts_where_a_layout_multiplies_it(t
     assert "it may take 11.5 GiB" in found.steps[1].told.failed
 
 
+def test_what_was_never_launched_does_not_matter(tmp_path):
+    """It has no time: an engine may take it for slow, a report must not."""
+    root, machine = begun(tmp_path / "t", "20"), Simulated()
+    wanted = [{PARTITIONS: str(10 * at)} for at in range(1, 8)]
+    large = [{"jvm.heap": f"{at}g"} for at in (9, 10, 11, 12)]
+    found = searched(root, machine, lambda seed: Listed([*large, *wanted]))
+    assert [one.told.refused for one in found.steps] == [False, *[True] * 4, *[False] * 7]
+    shares = {one.factors[0]: one.share.value for one in report_of(root, machine).influence}
+    assert shares[PARTITIONS] > 0.5
+    assert shares.get("jvm.heap", 0.0) < 0.2
+
+
 def test_what_disturbed_the_confirmation_is_a_doubt(tmp_path):
     root, machine = begun(tmp_path / "t"), Simulated()
     searched(root, machine)
@@ -246,7 +258,7 @@ def test_what_disturbed_the_confirmation_is_a_doubt(tmp_path):
     loud = replace(actions.trials, wait_for_calm=lambda limits, say: disturbed)
     confirm_winner(root, actions=replace(actions, trials=loud))
     (found,) = [one for one in report_of(root, machine).doubts if one.code == "trials_disturbed"]
-    assert found.message.startswith("6 of 12 trials, those of the confirmation included; in 0006-")
+    assert found.message.startswith("6 of 12 trials, 6 of them of the confirmation; in 0006-")
 
 
 def test_conditions_discard_what_breaks_them_and_what_cannot_be_shown(tmp_path):

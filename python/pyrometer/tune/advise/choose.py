@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pyrometer.core import units
 from pyrometer.tune.advise.acquire import expected_cost, expected_improvement
 from pyrometer.tune.advise.candidates import neighbours
 from pyrometer.tune.advise.surrogate import Surrogate
@@ -66,7 +68,9 @@ def choose(
         if runs is not None and not chosen and float((gain * runs / cost).max()) < 1:
             return []
         at = int(np.argmax(gain / cost))
-        chosen.append((pool[left[at]], f"expected gain {100 * gain[at]:.1f} %"))
+        chosen.append(
+            (pool[left[at]], f"expected gain {units.percent(-math.expm1(-float(gain[at])))}")
+        )
         found = found.with_believed(table[left[at]], PLANNED)
         if belief.mean[at] < 0:
             # The next one has to be better than this one too.

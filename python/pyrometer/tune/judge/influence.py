@@ -44,7 +44,12 @@ class Influences:
 def influences(tuning: Tuning, history: History) -> Influences:
     """Ask a surrogate of all trials what mattered."""
     space = tuning.space.read()
-    seen = [one.told.observation(one.asked) for one in history.steps if one.told is not None]
+    # An engine takes what came to nothing for slow, so as to keep off it; nobody measured that.
+    seen = [
+        one.told.observation(one.asked)
+        for one in history.steps
+        if one.told is not None and one.told.failed is None
+    ]
     fronts = [
         FrontReport(metric=metric, points=points)
         for metric in FRONTS

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pyrometer.core import units
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.estimate import LEVEL, Estimate
 from pyrometer.core.schema import doubt
@@ -264,12 +265,14 @@ def told(report: TuningReport) -> str:
     if best is None:
         return "No trial has finished."
     if report.state == "searching":
-        trials = sum(one.status != "under way" for one in report.trials)
+        ended = sum(one.status != "under way" for one in report.trials)
         return (
-            f"The search is under way: best of {trials} trials is {in_brief(best.configuration)}."
+            f"The search is under way: best of {units.counted(ended, 'trial')} is"
+            f" {in_brief(best.configuration)}."
         )
     if not best.configuration:
-        return f"Nothing better than the job as it is was found in {len(report.trials)} trials."
+        trials = units.counted(len(report.trials), "trial")
+        return f"Nothing better than the job as it is was found in {trials}."
     what = in_brief(best.configuration)
     if found is None:
         return f"{what} is not confirmed yet."
@@ -301,10 +304,9 @@ def _doubts(
     disturbed = [one for one in ended if disturbances_of(one)]
     if disturbed:
         text = disturbances_of(disturbed[-1])[0]
-        message = (
-            f"{len(disturbed)} of {len(ended)} trials, those of the confirmation included; in"
-            f" {disturbed[-1].folder} {text}"
-        )
+        later = sum(bool(disturbances_of(one)) for part in pairs for one in part.ended)
+        of = f", {later} of them of the confirmation" if later else ""
+        message = f"{len(disturbed)} of {len(ended)} trials{of}; in {disturbed[-1].folder} {text}"
         found.append(doubt("trials_disturbed", message))
     found += doubts_of_machines(ended)
     spread = confirmed.verdict.spread_ratio if confirmed else None

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.markup import escape
 
-from pyrometer.compare.terminal import percent
+from pyrometer.compare.terminal import percent, show_doubts
 from pyrometer.core import units
 from pyrometer.core.estimate import Estimate
 from pyrometer.core.units import digits
@@ -20,7 +20,6 @@ MOST_TRIALS = 12
 MOST_CAUSES = 6
 MOST_KNOBS = 30
 MOST_LEVELS = 4
-_COLOURS = {"error": "red", "warning": "yellow", "info": "dim"}
 
 
 def planned(console: Any, tuning: Tuning, *, brief: bool = False) -> None:
@@ -80,12 +79,7 @@ def report(console: Any, found: TuningReport, folder: Path) -> None:
     best = found.best.configuration if found.best else {}
     if len(best) > MOST_LEVELS:
         console.print(f"  all of it: {named(best)}", style="dim", markup=False, soft_wrap=True)
-    for doubt in found.doubts:
-        console.print(
-            f"[{_COLOURS[doubt.severity]}]{doubt.severity}[/] {escape(doubt.message)}"
-            f" [dim]{escape(doubt.remedy)}[/]",
-            soft_wrap=True,
-        )
+    show_doubts(console, found.doubts)
     before(console, found.before, found.before_reason)
     _confirmed(console, found)
     _trials(console, found)
