@@ -69,8 +69,11 @@ def is_last(chunk: Path) -> bool:
 
 
 def open_streams(folder: Path) -> tuple[int, int]:
-    """Count the streams below a folder of a store: all, and those that have no end yet."""
-    newest = [max(chunks) for _, chunks in _streams(folder)]
+    """Count the streams below a folder of a store: all, and those that have no end yet.
+
+    Folders that cannot be listed count as empty.
+    """
+    newest = [chunks[-1] for _, chunks in _streams(folder, [])]
     return len(newest), sum(not is_last(chunk) for chunk in newest)
 
 
@@ -91,13 +94,14 @@ def take_shipped(paths: RunPaths, shipped: Sequence[Shipped], as_of_ns: int) -> 
     Raises
     ------
     OSError
-        If a store cannot be read, or the run not written.
+        If a store cannot be read, which is said once the rest was taken, or the run not written.
     """
+    refused: list[OSError] = []
     for one in shipped:
         store = folder_of(one.to)
         if store is None or _same(store, paths.chunks):
             continue
-        for stream, chunks in _streams(store / part(one.app_id)):
+        for stream, chunks in _streams(store / part(one.app_id), refused):
             own = paths.chunks / stream.relative_to(store)
             made = paths.shipped / stream.relative_to(store)
             # Of a file that is replaced as a whole a newer version may have come.
@@ -107,6 +111,8 @@ def take_shipped(paths: RunPaths, shipped: Sequence[Shipped], as_of_ns: int) -> 
             for chunk in chunks:
                 if not (own / chunk.name).exists():
                     _copy(chunk, own / chunk.name, as_of_ns)
+    if refused:
+        raise refused[0]
 
 
 def join_shipped(paths: RunPaths, as_of_ns: int) -> list[Doubt]:
@@ -182,16 +188,30 @@ def _complete(stream: Stream) -> bool:
     return stream.ended and stream.problem is None and not missing
 
 
-def _streams(folder: Path) -> Iterator[tuple[Path, list[Path]]]:
-    """Give folders that hold chunks, and those; links are not followed."""
-    for chunk_folder in sorted({chunk.parent for chunk in folder.rglob("*.chunk")}):
-        chunks = [
-            one
-            for one in chunk_folder.glob("*.chunk")
-            if _CHUNK.fullmatch(one.name) and one.is_file() and not one.is_symlink()
-        ]
-        if chunks:
-            yield chunk_folder, sorted(chunks)
+def _streams(folder: Path, refused: list[OSError]) -> Iterator[tuple[Path, list[Path]]]:
+    """Give folders that hold chunks, and those, in order; links are not followed.
+
+    Each folder is listed once: a store of thousands of executors may be on another host. Why one
+    cannot be listed goes into `refused`.
+    """
+    try:
+        with os.scandir(folder) as listing:
+            entries = sorted(listing, key=lambda entry: entry.name)
+    except FileNotFoundError:  # nothing has arrived, or what had is a file by now
+        return
+    except OSError as error:
+        refused.append(error)
+        return
+    chunks = [
+        folder / entry.name
+        for entry in entries
+        if _CHUNK.fullmatch(entry.name) and entry.is_file(follow_symlinks=False)
+    ]
+    if chunks:
+        yield folder, chunks
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            yield from _streams(folder / entry.name, refused)
 
 
 def _copy(source: Path, target: Path, as_of_ns: int) -> None:

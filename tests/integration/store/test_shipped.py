@@ -17,7 +17,14 @@ from tests.support.hosts.probes import Counter, ProbeOf
 from pyrometer import _artifacts
 from pyrometer.store import Run, ingest_run
 from pyrometer.store.locate import is_current
-from pyrometer.store.manifest import Host, Manifest, Shipped, Workload, write_manifest
+from pyrometer.store.manifest import (
+    Host,
+    Manifest,
+    Shipped,
+    Workload,
+    read_manifest,
+    write_manifest,
+)
 from pyrometer.store.paths import RunPaths
 from pyrometer.store.shipped import is_last, join_shipped, open_streams
 from pyrometer.store.tables_folder import STAMP
@@ -126,6 +133,32 @@ def test_what_is_larger_than_a_chunk_is_not_taken_whole(place: Place) -> None:
     (taken,) = listed(place.paths.chunks)
     assert taken.name == "000000000000.chunk"
     assert taken.stat().st_size < 17 << 20
+
+
+def test_what_cannot_be_listed_is_named_and_the_rest_is_taken(place: Place) -> None:
+    place.ship("app-1")
+    (place.store / "app-0").write_text("no folder")
+    place.describe()
+    manifest = read_manifest(place.paths.root)
+    manifest.shipped.insert(0, Shipped(app_id="app-0", to=str(place.store)))
+    write_manifest(place.paths.root, manifest)
+    (doubt,) = join_shipped(place.paths, time.time_ns())
+    assert (doubt.code, doubt.message) == (
+        "chunks_unjoined", f"{place.store / 'app-0'}: Not a directory",
+    )  # fmt: skip
+    assert place.made("gc-7.log").read_text() == GC
+
+
+def test_links_are_not_followed_and_nothing_is_no_store(place: Place, tmp_path: Path) -> None:
+    assert open_streams(place.store / "app-1") == (0, 0)
+    place.ship()
+    assert open_streams(place.store) == (2, 0), "the log, and the agent's report"
+    (stream,) = place.store.glob("app-1/1/*/h/gc-7.log")
+    links = tmp_path / "links"
+    links.mkdir()
+    (links / "folder").symlink_to(stream)
+    (links / "000000000000.chunk").symlink_to(listed(stream)[0])
+    assert open_streams(links) == (0, 0)
 
 
 def test_what_comes_later_is_joined_by_the_next_ingest(place: Place) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 from itertools import count
 from pathlib import Path
@@ -95,6 +97,20 @@ def test_a_run_whose_executors_ship_nothing_has_no_folder_for_it(
     shipping.take(record)
     assert not record.paths.chunks.exists()
     assert (record.manifest.shipped, waited) == ([], [])
+
+
+def test_a_store_that_goes_away_ends_no_run(
+    record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(_: Path) -> tuple[int, int]:
+        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), str(tmp_path))
+
+    monkeypatch.setattr("pyrometer.collect.launch.shipping.open_streams", gone)
+    driver(record, str(tmp_path))
+    shipping.take(record)
+    (doubt,) = record.manifest.doubts
+    assert doubt.code == "chunks_unjoined"
+    assert "Stale file handle" in doubt.message
 
 
 def test_an_object_store_is_not_waited_for(record: Record, monkeypatch: pytest.MonkeyPatch) -> None:

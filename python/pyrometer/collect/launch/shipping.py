@@ -31,15 +31,15 @@ def take(record: Record, clock: Callable[[], float] = time.monotonic) -> None:
     What comes later is joined by the next ingest. What is missing is doubted there, too.
     """
     record.manifest.shipped = _shipped(record)
-    deadline = clock() + WAIT_S
-    while _is_open(record) and clock() < deadline:
-        time.sleep(_GLANCE_S)
     if not record.manifest.shipped:
         with contextlib.suppress(OSError):
             record.paths.chunks.rmdir()
         return
     record.save()
+    deadline = clock() + WAIT_S
     try:
+        while _is_open(record) and clock() < deadline:
+            time.sleep(_GLANCE_S)
         join_shipped(record.paths, time.time_ns())
     except (PyrometerError, OSError) as error:
         record.doubt("chunks_unjoined", f"{record.paths.chunks}: {error}")
