@@ -24,6 +24,8 @@ from pyrometer.collect.agent.programs import programs
 
 CLASS = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 NOBODY = ["--reuid", "65534", "--regid", "65534", "--clear-groups"]
+GROUP = 65533
+"""Of whoever reads the store; the agent is not of it."""
 PATIENCE_S = 20.0
 
 
@@ -41,6 +43,8 @@ def folder() -> Iterator[Path]:
         for name in ("store", "work"):
             (folder / name).mkdir()
             (folder / name).chmod(0o777)
+        os.chown(folder / "store", -1, GROUP)
+        (folder / "store").chmod(0o2777)
         yield folder
 
 
@@ -81,7 +85,8 @@ def test_it_sees_what_it_is_said_to_see(folder: Path, executor: int, level: Leve
     work = folder / "work" / level
     words = ["host", "--to", f"file://{folder}/store", "--host", "h", "--work-dir", str(work)]
     words += ["--every", "0.5"]
-    agent = subprocess.Popen([*held(level), folder / "agent" / "pyro-agent", *words])
+    # As the unit has it.
+    agent = subprocess.Popen([*held(level), folder / "agent" / "pyro-agent", *words], umask=0o077)
     try:
         report = report_of(work, executor)
         agent.send_signal(signal.SIGTERM)
@@ -105,7 +110,10 @@ def test_it_sees_what_it_is_said_to_see(folder: Path, executor: int, level: Leve
         assert report["tier"] == "T2"
     if level != "own":  # other users may have executors here
         assert report["io_denied_processes_count"] == 0
-    assert list((folder / "store").rglob("*"))
+    shipped = [path.stat() for path in (folder / "store").rglob("*")]
+    assert shipped
+    assert {one.st_gid for one in shipped} == {GROUP}, "whoever may read the store reads all of it"
+    assert all(one.st_mode & 0o040 for one in shipped)
 
 
 def test_the_verb_writes_programs_that_start(

@@ -5,12 +5,13 @@ use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
+use rustix::fs::{Mode, OFlags};
+use rustix::process::umask;
 
 use crate::ship::ports::Store;
 
 /// All that anybody may do but write, where the folder lets anybody write: a chunk is its writer's.
-const NOT_WRITTEN_BY_OTHERS: u32 = 0o2775;
+const NOT_WRITTEN_BY_OTHERS: u32 = 0o775;
 
 /// Chunks as files of a folder. Who may read them is who may read that folder: its rights are theirs, whatever umask
 /// an executor has.
@@ -55,14 +56,15 @@ impl FolderStore {
         if let Some(above) = folder.parent() {
             self.make(above, rights)?;
         }
-        match DirBuilder::new().mode(0o700).create(folder) {
-            Ok(()) => {
-                let _ = fs::set_permissions(folder, Permissions::from_mode(rights));
-                Ok(())
-            }
+        // Made with its rights, and not given them afterwards: that would take the bit from it by which a shared folder
+        // hands its group on, where we are not of that group.
+        let before = umask(Mode::empty());
+        let made = DirBuilder::new().mode(rights).create(folder);
+        umask(before);
+        match made {
             // Another agent was first.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-            Err(error) => Err(error),
+            done => done,
         }
     }
 }
