@@ -129,6 +129,21 @@ def test_show_and_the_page_have_the_verdict_and_every_trial(tmp_path, capsys):
     assert run_verb(["report", str(root), "-o", str(tmp_path / "p.html")]) == 0
 
 
+def test_ls_has_tunings_and_how_far_they_are(tmp_path, capsys):
+    tuned(tmp_path / "whole")
+    begin(tmp_path / "begun", tuning())
+    assert run_verb(["ls", str(tmp_path), "--json"]) == 0
+    captured = capsys.readouterr()
+    entries = json.loads(captured.out.splitlines()[-1])["entries"]
+    found = {Path(one["path"]).name: one for one in entries}
+    assert {one["kind"] for one in entries} == {"tuning"}
+    assert (found["whole"]["state"], found["begun"]["state"]) == ("finished", "unfinished")
+    # A budget of 20 runs, all of which ended.
+    assert (found["whole"]["done_count"], found["whole"]["trials_count"]) == (20, 20)
+    assert (found["begun"]["done_count"], found["begun"]["elapsed_ns"]) == (0, None)
+    assert "pyrometer tune show" in captured.err
+
+
 def test_a_tuning_that_has_just_begun_can_be_shown(tmp_path):
     begin(tmp_path / "t", tuning())
     report = tuning_report(tmp_path / "t")

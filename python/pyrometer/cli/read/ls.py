@@ -1,4 +1,4 @@
-"""``pyrometer ls [DIR]``: the runs and experiments of a folder."""
+"""``pyrometer ls [DIR]``: the runs, experiments and tunings of a folder."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
+SHOWS = {"run": "show", "experiment": "experiment show", "tuning": "tune show"}
+"""The verb that shows an entry, by its kind."""
+
 EXAMPLES = """\b
 Examples:
   pyrometer ls
@@ -33,7 +36,7 @@ def ls(
         typer.Argument(
             metavar="[DIR]",
             parser=local_path,
-            help="A folder of runs and experiments. Default: ./pyrometer-runs.",
+            help="A folder of runs, experiments and tunings. Default: ./pyrometer-runs.",
             show_default=False,
         ),
     ] = None,
@@ -42,14 +45,15 @@ def ls(
     ] = 40,
     as_json: JsonOption = False,
 ) -> None:
-    """List the runs and experiments of a folder, newest first.
+    """List the runs, experiments and tunings of a folder, newest first.
 
     Doubts are those of the summary, where it was made already.
     """
     from pyrometer.collect.launch.record import HOME
     from pyrometer.experiments.history.listing import listing
+    from pyrometer.tune.listed import listed
 
-    found = listing(folder or HOME, last)
+    found = listing(folder or HOME, last, [listed])
     _print(human(as_json), found)
     if as_json:
         emit_json(found)
@@ -62,7 +66,7 @@ def _print(console: Console, found: Listing) -> None:
     from pyrometer.core import units
 
     if not found.entries:
-        console.print(f"{found.folder} holds no run and no experiment", markup=False)
+        console.print(f"{found.folder} holds no run, no experiment and no tuning", markup=False)
     else:
         table = Table(box=None, pad_edge=False, header_style="dim")
         for title in ("began", "elapsed", "state", "doubts", "size", "folder and what ran"):
@@ -82,7 +86,7 @@ def _print(console: Console, found: Listing) -> None:
         if found.older_count:
             console.print(f"… and {found.older_count} older (--last N)", style="dim")
         first = found.entries[0]
-        verb = "experiment show" if first.kind == "experiment" else "show"
+        verb = SHOWS[first.kind]
         console.print(f"next: {program()} {verb} {first.path}", markup=False, soft_wrap=True)
     for place, reason in found.unread.items():
         console.print(f"not read: {place}: {reason}", markup=False, soft_wrap=True)
@@ -102,5 +106,5 @@ def _state(one: Entry) -> str:
 
 def _what(one: Entry) -> str:
     levels = ", ".join(f"{factor}={level}" for factor, level in one.treatment.items())
-    kind = "experiment " if one.kind == "experiment" else ""
+    kind = "" if one.kind == "run" else f"{one.kind} "
     return f"{kind}{one.name}{f' · {levels}' if levels else ''}"

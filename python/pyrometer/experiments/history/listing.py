@@ -1,15 +1,16 @@
-"""Runs and experiments of a folder, newest first: the structure of ``pyrometer ls --json``."""
+"""Runs, experiments and tunings of a folder, newest first: ``pyrometer ls --json``."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from pyrometer.core.errors import PyrometerError, UsageError
-from pyrometer.experiments.folder import is_experiment, read_plan
+from pyrometer.experiments.folder import Ended, is_experiment, read_plan
 from pyrometer.experiments.journal import read_journal
 from pyrometer.store.manifest import Manifest
 from pyrometer.store.run_folder import runs_in
@@ -17,26 +18,26 @@ from pyrometer.store.tables_folder import summary_file
 
 
 class Entry(BaseModel):
-    """A run or an experiment.
+    """A run, an experiment or a tuning.
 
     Attributes
     ----------
     state : str
-        Of a run; an experiment is finished, or unfinished.
+        Of a run; an experiment or a tuning is finished, or unfinished.
     elapsed_ns : int or None
-        From launch to end; of an experiment, all its trials together.
+        From launch to end; of an experiment or a tuning, all its trials together.
     treatment : dict
-        Levels by factor; of an experiment, none.
+        Levels by factor; only a run has some.
     doubts_count : int or None
         As its summary has them; ``None`` if that was not made yet.
     size_bytes : int
         Of its files.
     trials_count, done_count : int or None
-        Of an experiment: trials planned, and finished.
+        Of an experiment: trials planned, and finished; of a tuning: asked for, and finished.
     """
 
     path: str
-    kind: Literal["run", "experiment"]
+    kind: Literal["run", "experiment", "tuning"]
     name: str
     state: str
     started_wall_ns: int | None = None
@@ -60,8 +61,19 @@ class Listing(BaseModel):
     unread: dict[str, str] = Field(default_factory=dict)
 
 
-def listing(folder: Path, most: int) -> Listing:
+Recognise = Callable[[Path], Entry | None]
+"""Gives the entry of a folder that it knows the kind of; of any other, nothing."""
+
+
+def listing(folder: Path, most: int, more: Sequence[Recognise] = ()) -> Listing:
     """List the newest runs and experiments of a folder.
+
+    Parameters
+    ----------
+    most : int
+        How many are listed.
+    more : sequence of callable
+        What recognises folders of further kinds.
 
     Raises
     ------
@@ -73,11 +85,10 @@ def listing(folder: Path, most: int) -> Listing:
     runs, unread = runs_in(folder)
     found = [_run(place, manifest) for place, manifest in runs]
     for place in sorted(folder.iterdir()):
-        if is_experiment(place):
-            try:
-                found.append(_experiment(place))
-            except PyrometerError as error:
-                unread[place] = error.message
+        try:
+            found += [one for know in (_experiment, *more) if (one := know(place)) is not None]
+        except PyrometerError as error:
+            unread[place] = error.message
     found.sort(key=lambda one: one.started_wall_ns or 0, reverse=True)
     # Only of what is shown: every file of a run is looked at for these.
     for one in found[:most]:
@@ -105,21 +116,47 @@ def _run(place: Path, manifest: Manifest) -> Entry:
     )
 
 
-def _experiment(place: Path) -> Entry:
+def _experiment(place: Path) -> Entry | None:
+    if not is_experiment(place):
+        return None
     plan, entries = read_plan(place), read_journal(place)
     ended = list(entries.ended.values())
-    done = sum(one.status == "finished" for one in ended)
+    return entry_of_trials(
+        place,
+        "experiment",
+        plan.name,
+        ended,
+        trials_count=len(plan.trials),
+        finished=len(ended) >= len(plan.trials),
+    )
+
+
+def entry_of_trials(
+    place: Path,
+    kind: Literal["experiment", "tuning"],
+    name: str,
+    ended: Sequence[Ended],
+    *,
+    trials_count: int,
+    finished: bool,
+) -> Entry:
+    """Make the entry of a folder of trials from those that ended.
+
+    Parameters
+    ----------
+    finished : bool
+        Whether nothing of it is still to run.
+    """
     spent = [one.duration_s for one in ended if one.duration_s is not None]
-    begun = [one.wall_ns for one in ended]
     return Entry(
         path=str(place),
-        kind="experiment",
-        name=plan.name,
-        state="finished" if len(ended) >= len(plan.trials) else "unfinished",
-        started_wall_ns=min(begun, default=place.stat().st_mtime_ns),
+        kind=kind,
+        name=name,
+        state="finished" if finished else "unfinished",
+        started_wall_ns=min((one.wall_ns for one in ended), default=place.stat().st_mtime_ns),
         elapsed_ns=round(sum(spent) * 1e9) if spent else None,
-        trials_count=len(plan.trials),
-        done_count=done,
+        trials_count=trials_count,
+        done_count=sum(one.status == "finished" for one in ended),
     )
 
 

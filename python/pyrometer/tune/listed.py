@@ -1,0 +1,40 @@
+"""A tuning in the list of a folder's runs: how far it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyrometer.experiments.folder import read_plan
+from pyrometer.experiments.history.listing import Entry, entry_of_trials
+from pyrometer.experiments.journal import read_journal
+from pyrometer.tune.confirm.run import folders_of, scales_of
+from pyrometer.tune.place import is_tuning
+from pyrometer.tune.trials.folder import KINDS, read_tuning
+from pyrometer.tune.trials.replay import history_of
+
+
+def listed(place: Path) -> Entry | None:
+    """Give the entry of a tuning, trials of its confirmation included; of anything else, nothing.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be read.
+    """
+    if not is_tuning(place):
+        return None
+    tuning, entries = read_tuning(place), read_journal(place, KINDS)
+    history = history_of(entries)
+    folders = [one for scale in (None, *scales_of(place)) for one in folders_of(place, scale)]
+    confirmed = [one for folder in folders for one in read_journal(folder).ended.values()]
+    planned = sum(len(read_plan(folder).trials) for folder in folders)
+    settled = history.settled
+    whole = bool(folders) and len(confirmed) >= planned
+    return entry_of_trials(
+        place,
+        "tuning",
+        tuning.name,
+        [*entries.ended.values(), *confirmed],
+        trials_count=len(history.steps) + planned,
+        finished=settled is not None and (whole or history.stopped or not settled.configuration),
+    )
