@@ -174,9 +174,13 @@ impl Thread {
         if !first && self.read_ns != self.written_ns {
             rows.counters(self.row(None, false, false));
         }
-        (self.counters, self.read_ns) = (self.counters_of(last), last.t_mono_ns);
-        let detail = self.detail_of(last, State::Other);
-        rows.counters(self.row(Some(detail), first, true));
+        self.read_ns = self.read_ns.max(last.t_mono_ns);
+        // The kernel makes this record while the thread still runs: a pass may have read more of it since.
+        let detail = (last.run_ns >= self.counters.run_ns).then(|| {
+            self.counters = self.counters_of(last);
+            self.detail_of(last, State::Other)
+        });
+        rows.counters(self.row(detail, first, true));
         self.end_state(rows);
         first
     }
@@ -232,6 +236,63 @@ fn sched_stat(counters: &Counters) -> SchedStat {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::Outputs;
+    use arrow_array::cast::AsArray as _;
+    use arrow_array::types::Int64Type;
+    use arrow_ipc::reader::StreamReader;
+    use proptest::prelude::*;
+
+    /// What the rows of a thread say of one column, in the order in which they were written.
+    fn column(name: &str, write: impl FnOnce(&mut Rows)) -> Vec<i64> {
+        let folder = tempfile::tempdir().unwrap();
+        let mut rows = Rows::new(Outputs::create(folder.path(), "h").unwrap());
+        write(&mut rows);
+        rows.outputs.finish();
+        let file = std::fs::File::open(folder.path().join("probe-h-threads.arrows")).unwrap();
+        let batches = StreamReader::try_new(file, None)
+            .unwrap()
+            .map(Result::unwrap);
+        batches
+            .flat_map(|batch| {
+                let values = batch.column_by_name(name).unwrap();
+                values
+                    .as_primitive::<Int64Type>()
+                    .iter()
+                    .flatten()
+                    .collect::<Vec<_>>()
+            })
+            .collect()
+    }
+
+    fn at(t_mono_ns: i64, run_ns: i64) -> Counters {
+        Counters {
+            t_mono_ns,
+            run_ns,
+            utime_ns: run_ns,
+            ..Counters::default()
+        }
+    }
+
+    proptest! {
+        /// The record of an end is made while the thread still runs: a pass may have read more since.
+        #[test]
+        fn no_row_of_an_end_is_below_one_before(read in 1..50_i64, ended in 1..50_i64) {
+            for name in ["run_ns", "user_ns", "t_mono_ns"] {
+                let found = column(name, |rows| {
+                    let mut thread = Thread::new(1, 2);
+                    let seen = at(100, read);
+                    let detail = thread.detail_of(&seen, State::OnCpu);
+                    let scheduled = thread.counters_of(&seen);
+                    thread.changed(100, (scheduled, Some(detail), true), rows);
+                    assert!(!thread.exit(&at(110, ended), rows), "it had a row");
+                });
+                prop_assert!(found.is_sorted(), "{name}: {found:?}");
+                if name == "run_ns" {
+                    prop_assert_eq!(found, vec![read, read.max(ended)]);
+                }
+            }
+        }
+    }
 
     fn counters(t_mono_ns: i64, run_delay_ns: i64, timeslices_count: i64) -> Counters {
         Counters {
