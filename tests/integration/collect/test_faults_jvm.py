@@ -127,7 +127,14 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("case", OPTIONS)
+# What touches most of the agent comes with every run; the others with the slow tests.
+COMMON = {"small heap", "concurrent", "archive of classes", "own log", "another agent"}
+
+
+@pytest.mark.parametrize(
+    "case",
+    [one if one in COMMON else pytest.param(one, marks=pytest.mark.slow) for one in OPTIONS],
+)
 def test_options_of_the_application_stay_what_they_are(
     case: str, classes: Path, tmp_path: Path
 ) -> None:
@@ -263,7 +270,9 @@ def launched(classes: Path, run: Path, **env: str | None) -> tuple[str, int]:
 OUT = "begun\nno newline at the end"
 
 
-@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize(
+    "name", [*ODD[:2], *(pytest.param(one, marks=pytest.mark.slow) for one in ODD[2:])]
+)
 def test_whatever_the_run_directory_is_called_all_is_measured(
     name: str, classes: Path, tmp_path: Path
 ) -> None:

@@ -94,10 +94,10 @@ def test_what_does_not_add_up_is_refused(settings: list[str], why: str) -> None:
         machine(*settings)
 
 
-def test_a_size_that_is_out_of_range_is_told_the_range_as_sizes() -> None:
+def test_the_range_of_a_size_is_said_in_sizes() -> None:
     with pytest.raises(UsageError) as caught:
         machine("memory=1k")
-    assert caught.value.remedy == "from 256 MiB to 1.00 TiB"
+    assert caught.value.remedy == "from 256m to 1t"
 
 
 def test_latency_says_what_there_is_instead() -> None:

@@ -22,7 +22,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         " export.",
     },
     "Read": {
-        "ls": "List the runs and experiments of a folder, newest first.",
+        "ls": "List the runs, experiments and tunings of a folder, newest first.",
         "show": "Summarise a run on one screen: verdict, doubts, where time went, top stages and"
         " operators.",
         "explain": "Say why a run is slow, what to change, and how many seconds that saves.",
