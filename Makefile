@@ -33,7 +33,7 @@ export PYROMETER_STAGED := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test rebuild bundled bpf check-bpf demo examples test test-fast test-bare test-all test-rust test-jvm test-python test-web sanitize check format fuzz bench bench-overhead docs docs-pages docs-site cluster-up cluster-down control-plane bless lock third-party sbom audit wheel clean
+.PHONY: help setup setup-test rebuild bundled bpf check-bpf demo examples test test-fast test-bare test-all test-rust test-jvm test-python test-web sanitize check check-rust check-python check-generated check-jvm format fuzz bench bench-overhead docs docs-pages docs-site cluster-up cluster-down control-plane bless lock third-party sbom audit wheel clean
 
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 14
@@ -114,10 +114,11 @@ test-fast: setup test-web ## The tests of every room that start no Spark, and th
 	$(PYTEST) -m "not slow" $(FAST) tests/integration/cli
 
 # Property and golden tests and those of rules are left out: they compute, and know no tool.
-# Tests of rooms that start no program: a missing tool changes nothing in them.
+# Tests of rooms that start no program: a missing tool changes nothing in them. Nor in how a process is
+# started and ended.
 TOOLLESS := property golden $(addprefix unit/,accounts api attribution benchmarks characterise cluster compare core corun docs experiments explain export flame guests hosts layouts pages push report scaling simulation statistics store summary terminal trial tune verification workloads collect/test_python_sampler.py) \
   $(addprefix integration/,accounts docs explain push simulation store summary cli/test_kept_summary.py workloads/test_warmup_found.py \
-  $(addprefix collect/test_,beside.py faults_jvm.py probe_budget.py probe_due.py probe_sched.py)) \
+  $(addprefix collect/test_,beside.py run_process.py faults_jvm.py probe_budget.py probe_due.py probe_sched.py)) \
   $(addprefix contract/,test_failing_truths.py test_iterative_workloads.py test_structural_truths.py test_suites.py test_truth_causes.py test_workloads.py)
 
 test-bare: setup-test ## The tests without Spark on a PATH that hides every optional tool: they pass, or say what is missing
@@ -142,14 +143,20 @@ test-web:
 	@if command -v node >/dev/null; then node --test $(WEB_TESTS); \
 	else echo "left out: $(words $(WEB_TESTS)) files of front-end unit tests (no node). Install: apt-get install nodejs" >&2; fi
 
-check: setup ## Format, lint, types, import layers, generated files
+check: check-rust check-python check-generated check-jvm ## Format, lint, types, import layers, generated files
+
+check-rust: setup
 	cargo fmt --all --check
 	cargo clippy -q --locked --release --workspace --all-targets -- -D warnings
+
+check-python: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/check_imports.py
+
+check-generated: setup
 	$(BIN)/python tools/generate_schema.py --check
 	$(BIN)/python tools/generate_categories.py --check
 	$(BIN)/python tools/generate_file_schemas.py --check
@@ -160,6 +167,8 @@ check: setup ## Format, lint, types, import layers, generated files
 	$(BIN)/python tools/build_bpf.py --check-sources
 	$(BIN)/python -m tools.supply.licences
 	$(BIN)/python -m tools.supply.third_party --check
+
+check-jvm: setup
 	for module in $(JVM_MODULES); do $(MVN) -q -f jvm/$$module/pom.xml spotless:check || exit 1; done
 
 format: ## Format everything
