@@ -83,6 +83,7 @@ class OnExecutors(WorkloadContract):
     test_result_is_right_at_every_level = None
 
     @pytest.mark.spark
+    @pytest.mark.slow
     def test_wrong_result_is_noticed(self, outcomes):
         """A result with another row or checksum is refused."""
         spec = self.specifications()[0]

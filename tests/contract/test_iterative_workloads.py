@@ -116,9 +116,9 @@ class TestSvm(IterativeContract):
         yield [[math.nan, *plane[1:]]]
 
     @pytest.mark.spark
-    def test_points_of_the_wrong_class_are_noticed(self, spark, cache):
+    def test_points_of_the_wrong_class_are_noticed(self, first):
         spec = self.specifications()[0]
-        result, prepared = self.run_once(spark, cache, spec)
+        result, prepared = first
         few = {"correct_count": result.counters["correct_count"] * 9 // 10}
         said = self.workload().verify(replace(result, counters=few), prepared, spec)
         assert "rightly" in str(said)

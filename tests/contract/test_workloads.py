@@ -157,9 +157,9 @@ class TestBucketJoin(WorkloadContract):
             assert ("Generated" in made) == (level != "none"), made
 
     @pytest.mark.spark
-    def test_a_plan_without_the_sort_merge_join_is_refused(self, spark, cache):
+    def test_a_plan_without_the_sort_merge_join_is_refused(self, spark, first):
         spec = self.specifications()[0]
-        result, prepared = self.run_once(spark, cache, spec)
+        result, prepared = first
         spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "1g")
         broadcast = self.workload().run(spark, prepared, spec)
         assert broadcast.checksum == result.checksum

@@ -110,6 +110,12 @@ class WorkloadContract:
         yield session
         session.catalog.clearCache()
 
+    @pytest.fixture(scope="class")
+    @classmethod
+    def first(cls, spark: Any, cache: DataCache) -> tuple[IterationResult, Prepared]:
+        """Run one iteration of the first specification, for all tests that only look at it."""
+        return cls().run_once(spark, cache, cls.specifications()[0])
+
     def run_once(
         self, spark: Any, cache: DataCache, spec: WorkloadSpec
     ) -> tuple[IterationResult, Prepared]:
@@ -231,29 +237,30 @@ class WorkloadContract:
                 assert workload.prepare(spec, cache).files == whole.files
 
     @pytest.mark.spark
-    def test_result_is_right(self, spark: Any, cache: DataCache) -> None:
+    def test_result_is_right(self, spark: Any, first: tuple[IterationResult, Prepared]) -> None:
         """One iteration of the first specification verifies, and gives the same again."""
-        self._is_right(spark, cache, self.specifications()[0])
+        self._is_right(spark, first, self.specifications()[0])
 
     @pytest.mark.spark
     @pytest.mark.slow
     def test_result_is_right_at_every_level(self, spark: Any, cache: DataCache) -> None:
         """One iteration at each level verifies, and gives the same again."""
         for spec in self.specifications():
-            self._is_right(spark, cache, spec)
+            self._is_right(spark, self.run_once(spark, cache, spec), spec)
 
-    def _is_right(self, spark: Any, cache: DataCache, spec: WorkloadSpec) -> None:
-        result, prepared = self.run_once(spark, cache, spec)
+    def _is_right(
+        self, spark: Any, ran: tuple[IterationResult, Prepared], spec: WorkloadSpec
+    ) -> None:
+        result, prepared = ran
         assert self.workload().verify(result, prepared, spec) is None
         again = self.workload().run(spark, prepared, spec)
         assert (again.rows, again.checksum) == (result.rows, result.checksum)
 
     @pytest.mark.spark
-    def test_wrong_result_is_noticed(self, spark: Any, cache: DataCache) -> None:
+    def test_wrong_result_is_noticed(self, first: tuple[IterationResult, Prepared]) -> None:
         """A result with another row and checksum is refused, and the message has both values."""
-        spec = self.specifications()[0]
-        result, prepared = self.run_once(spark, cache, spec)
+        result, prepared = first
         wrong = replace(result, rows=result.rows + 1, checksum="0123456789abcdef")
-        mismatch = self.workload().verify(wrong, prepared, spec)
+        mismatch = self.workload().verify(wrong, prepared, self.specifications()[0])
         assert mismatch is not None
         assert mismatch.expected != mismatch.got
