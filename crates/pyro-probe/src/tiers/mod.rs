@@ -1,6 +1,7 @@
 //! What can be measured here: every capability is tried, none is inferred from a version.
 
 pub mod grant;
+mod others;
 
 use std::io;
 use std::path::Path;
@@ -71,28 +72,23 @@ fn scheduler_events() -> Outcome {
     }
 }
 
-/// The kept-open `/proc` of a process that belongs to the given user.
-fn kept_open_proc(same_user: bool) -> Outcome {
-    let pid = if same_user {
-        std::process::id() as i32
-    } else {
-        1
-    };
+/// The kept-open `/proc` of our own process.
+fn kept_open_proc() -> Outcome {
+    let pid = std::process::id();
     let needed = [
-        format!("task/{pid}/schedstat"),
-        format!("task/{pid}/stat"),
-        "io".to_owned(),
+        (
+            format!("task/{pid}/schedstat"),
+            "Use a kernel built with CONFIG_SCHED_INFO.",
+        ),
+        (
+            format!("task/{pid}/stat"),
+            "Mount /proc without subset=pid.",
+        ),
+        ("io".to_owned(), "Mount /proc without subset=pid."),
     ];
-    for file in needed {
+    for (file, remedy) in needed {
         let path = format!("/proc/{pid}/{file}");
         if let Err(error) = read(&path) {
-            let remedy = match (same_user, file.contains("schedstat")) {
-                (_, true) => "Use a kernel built with CONFIG_SCHED_INFO.",
-                (true, _) => "Mount /proc without subset=pid.",
-                (false, _) => {
-                    "Run as root or give pyro-probe CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH to measure processes of other users."
-                }
-            };
             return no(format!("{path}: {error}"), remedy);
         }
     }
@@ -237,14 +233,18 @@ pub fn report() -> Value {
     [
         ("os", Some("T0"), scheduler_events()),
         ("os", Some("T1"), thread_iterator()),
-        ("os", Some("T2"), kept_open_proc(true)),
+        ("os", Some("T2"), kept_open_proc()),
         (
             "os",
             Some("T3"),
             elsewhere("own processes' /proc with async-profiler's wall clock"),
         ),
         ("os", Some("T4"), elsewhere("recordings of the JVM alone")),
-        ("os_other_users", Some("T2"), kept_open_proc(false)),
+        (
+            "os_other_users",
+            Some("T2"),
+            others::other_users(Path::new("/proc")),
+        ),
         ("pmu", None, cycle_counter()),
         ("bandwidth", Some("resctrl"), resctrl()),
         ("pressure", None, pressure()),
