@@ -6,6 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand, value_parser};
 
+use crate::perf::OfThreads;
 use crate::tiers::grant::Tier;
 
 #[derive(Parser)]
@@ -84,6 +85,9 @@ pub struct Options {
     /// Open no perf counters
     #[arg(long)]
     no_counters: bool,
+    /// Counters of threads, which cost them at every switch: none, with hardware counters where there are any, or all
+    #[arg(long, default_value = "none", value_parser = of_threads())]
+    pub thread_counters: OfThreads,
     /// Descriptors kept open at most; more threads are read by open, read, close
     #[arg(long, value_name = "COUNT", default_value_t = 8192)]
     pub max_open: usize,
@@ -139,6 +143,14 @@ fn percent(text: &str) -> Result<f64, String> {
     ratio
         .filter(|&ratio| ratio > 0.0 && ratio <= 1.0)
         .ok_or_else(|| "not a share of a CPU above 0% and up to 100%".to_owned())
+}
+
+fn of_threads() -> impl TypedValueParser<Value = OfThreads> {
+    PossibleValuesParser::new(["none", "hardware", "all"]).map(|word| match word.as_str() {
+        "all" => OfThreads::All,
+        "hardware" => OfThreads::WithHardware,
+        _ => OfThreads::None,
+    })
 }
 
 fn tier() -> impl TypedValueParser<Value = Asked> {

@@ -26,7 +26,7 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunPaths, dict[st
     paths = RunPaths(tmp_path_factory.mktemp("counted"))
     paths.raw.mkdir()
     paths.tables.mkdir()
-    probe = OsProbe(hz=50, host="h")
+    probe = OsProbe(hz=50, host="h", counters="all")
     with subprocess.Popen(COUNTED, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
         assert program.stdin is not None
         assert program.stdout is not None

@@ -4,6 +4,7 @@ use std::io;
 
 use serde_json::{Value, json};
 
+use crate::perf::OfThreads;
 use crate::perf::format::Config;
 use crate::perf::kernel::{Attr, Kernel, Target, refusal};
 use crate::perf::sysfs::Sysfs;
@@ -176,6 +177,23 @@ impl Tried {
             "reason": self.refused.as_ref().map(|refused| &refused.0),
             "remedy": self.refused.as_ref().map(|refused| refused.1),
         })
+    }
+}
+
+/// Why threads get no counters although some can be had, and what to do; `None`: they get what can be had.
+pub fn spared(tried: &[Tried], of_threads: OfThreads) -> Option<(String, &'static str)> {
+    let hardware = |one: &Tried| !one.software && one.refused.is_none();
+    match of_threads {
+        OfThreads::All => None,
+        OfThreads::WithHardware if tried.iter().any(hardware) => None,
+        OfThreads::WithHardware => Some((
+            "no hardware counter can be had, and the kernel's own alone would slow every switch of a thread down".to_owned(),
+            "Use a machine type that shows a PMU to its guests, or bare metal.",
+        )),
+        OfThreads::None => Some((
+            "counters slow every switch of a thread down, and were not asked for".to_owned(),
+            "Run: pyrometer run --profile full -- COMMAND",
+        )),
     }
 }
 

@@ -83,7 +83,9 @@ impl Probe {
             processes.follow(pid, Cause::Root, &mut recorder, &mut buffer);
         }
         let mut rows = Rows::new(Outputs::create(&options.raw_dir, &options.host)?);
-        rows.perf = options.with_counters().then(|| Perf::start(&descriptors));
+        rows.perf = options
+            .with_counters()
+            .then(|| Perf::start(&descriptors, options.thread_counters));
         rows.slots = options.with_threads().then(|| Slots::new(&options.raw_dir));
         rows.annotations = annotations;
         Ok(Self {

@@ -137,6 +137,9 @@ class OsProbe(Probe):
         Share of a CPU that passes may cost: they become rarer for it. By default, any.
     until_we_end : bool
         End with this process: what is observed goes on without it.
+    counters : str
+        Perf counters of threads, which slow each of their switches down: ``none``; ``hardware``,
+        where there are hardware counters; ``all``, also where the kernel's own are all there is.
     """
 
     name = "os"
@@ -151,6 +154,7 @@ class OsProbe(Probe):
         tier: str | None = None,
         budget: float | None = None,
         until_we_end: bool = False,
+        counters: str = "hardware",
     ) -> None:
         self.hz = hz
         self.host = (host or socket.gethostname()).replace("/", "_")
@@ -160,6 +164,7 @@ class OsProbe(Probe):
         self.tier = tier
         self.budget = budget
         self.until_we_end = until_we_end
+        self.counters = counters
         self._process = Detached()
         self._raw: Path | None = None
 
@@ -215,6 +220,7 @@ class OsProbe(Probe):
         command: list[str | Path] = [
             _artifacts.probe_binary(), "record", "--root-pid", str(root_pid),
             "--raw-dir", paths.raw.resolve(), "--host", self.host, "--hz", str(self.hz),
+            "--thread-counters", self.counters,
         ]  # fmt: skip
         if not self.threads:
             command.append("--no-threads")

@@ -51,8 +51,9 @@ def make_probes(
 ) -> list[Probe]:
     """Make the probes of a profile; `tier` and `budget` are those of probe ``os``.
 
-    Default: it is the best one, and without stacks the one that costs threads nothing by itself:
-    the scheduler's events (T0) are some tenths of a microsecond at every switch.
+    Default: it is the best one, and without stacks the one that costs threads nothing by itself,
+    without their counters: at every switch the scheduler's events (T0) take about 1.5 µs, and
+    counters as much again (``python -m benchmarks.switches``).
 
     The agent is always there: it carries the overlay.
     """
@@ -61,7 +62,11 @@ def make_probes(
         "plugin": PluginProbe(),
         "gc": GcProbe(),
         "jit": JitProbe(),
-        "os": OsProbe(tier=tier or (None if profile.stack_events else LIGHT_TIER), budget=budget),
+        "os": OsProbe(
+            tier=tier or (None if profile.stack_events else LIGHT_TIER),
+            budget=budget,
+            counters="hardware" if profile.stack_events else "none",
+        ),
         "stacks": StacksProbe(profile.stack_events),
         "python": PythonProbe(profile.python_period or PYTHON_PERIOD),
     }
@@ -92,7 +97,7 @@ def _process_probe(trial: Trial, profile: Profile) -> Probe:
     """Make the OS probe; with stacks asked for it looks closer, at what processes say, too."""
     assert trial.name is not None
     if "stacks" not in profile.probes:
-        return OsProbe(tier=trial.tier, budget=trial.probe_budget)
+        return OsProbe(tier=trial.tier, budget=trial.probe_budget, counters="none")
     workload = registry.get(trial.name)
     chosen = {n: str(v) for n, v in trial.treatment.items() if n in workload.variants}
     spec = registry.resolve(trial.name, chosen, trial.scale)

@@ -187,11 +187,16 @@ fn of<'a>(rows: &'a [Got], event: &str) -> Vec<(i64, i64, i64, i64)> {
 }
 
 fn start(recording: &str, tree: &str, limit: usize) -> Perf<Recording> {
+    start_with(recording, tree, limit, OfThreads::All)
+}
+
+fn start_with(recording: &str, tree: &str, limit: usize, of_threads: OfThreads) -> Perf<Recording> {
     let (_folder, sysfs) = machine(tree);
     Perf::open(
         Recording::new(recording),
         &sysfs,
         Some(0x19),
+        of_threads,
         &Descriptors::new(limit),
     )
 }

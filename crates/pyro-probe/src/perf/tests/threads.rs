@@ -47,6 +47,38 @@ fn counters_that_take_turns_keep_both_times_and_raw_values() {
 }
 
 #[test]
+fn threads_are_spared_where_counters_were_not_asked_for_or_say_nothing_new() {
+    for (recording, of_threads, counted, reason) in [
+        (MULTIPLEXED, OfThreads::WithHardware, true, ""),
+        (MULTIPLEXED, OfThreads::None, false, "not asked for"),
+        (
+            NO_PMU,
+            OfThreads::WithHardware,
+            false,
+            "no hardware counter",
+        ),
+        (NO_PMU, OfThreads::None, false, "not asked for"),
+    ] {
+        let mut perf = start_with(recording, "", 100, of_threads);
+        let mut rows = Vec::new();
+        perf.note((1, 7), || 100, true, false, &mut keep(&mut rows));
+        perf.end(|| 200, &mut keep(&mut rows));
+        assert_eq!(!rows.is_empty(), counted, "{of_threads:?}");
+        assert!(perf.kernel.open.borrow().is_empty());
+        let report = perf.report();
+        let clock = report["events"].as_array().unwrap().iter();
+        let clock = clock
+            .clone()
+            .find(|event| event["event"] == "task-clock")
+            .unwrap();
+        assert_eq!(clock["counted"].as_bool(), Some(counted), "{clock}");
+        let said = clock["reason"].as_str().unwrap_or_default();
+        assert!(said.contains(reason), "{said}");
+        assert_eq!(clock["remedy"].is_null(), counted);
+    }
+}
+
+#[test]
 fn a_machine_without_pmu_says_so_and_counts_what_the_kernel_does() {
     let mut perf = start(NO_PMU, "", 100);
     let mut rows = Vec::new();
