@@ -118,7 +118,10 @@ def code_comments(spark: SparkSession) -> Switch:
 
 
 def os_probe(raw: Path, folder: Path, tier: str) -> Switch:
-    """Probe of threads, processes and host, at a tier; context slots are those of the run."""
+    """Probe of threads, processes and host, at a tier; context slots are those of the run.
+
+    T0 is profile ``full``'s, which has counters of threads; T1 is that of ``light``.
+    """
     scratch = folder / f"probe-{tier}"
     running: list[subprocess.Popen[bytes]] = []
 
@@ -130,6 +133,7 @@ def os_probe(raw: Path, folder: Path, tier: str) -> Switch:
         command = [
             str(_artifacts.probe_binary()), "record", "--root-pid", str(os.getpid()),
             "--raw-dir", str(scratch), "--host", "bench", "--hz", "20", "--tier", tier,
+            "--thread-counters", "hardware" if tier == "T0" else "none",
         ]  # fmt: skip
         running.append(subprocess.Popen(command, start_new_session=True))
         until = time.monotonic() + _READY_S
