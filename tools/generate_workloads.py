@@ -71,7 +71,8 @@ def levels(variant: Variant) -> str:
     words = [f"**`{word}`**" if word == variant.default else f"`{word}`" for word in known]
     if len(words) > 12:
         words = [*words[:3], "…", words[-1]]
-    return ", ".join(words + ["any positive integer"] * variant.integer + ["text"] * variant.text)
+    words += ["any positive integer"] * variant.integer + ["text"] * variant.text
+    return ", ".join(words + ["several joined by `+`"] * variant.joined)
 
 
 def main() -> int:

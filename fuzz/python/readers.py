@@ -26,7 +26,8 @@ from pyrometer.store.iteration_lines import read_iterations
 from pyrometer.store.manifest import read_manifest
 from pyrometer.trial.yaml_file import parse
 from pyrometer.tune.space.file import parse_space
-from pyrometer.tune.trials.folder import KINDS, read_tuning
+from pyrometer.tune.trials.folder import read_tuning
+from pyrometer.tune.trials.records import KINDS
 from pyrometer.tune.trials.replay import history_of
 from pyrometer.workloads.custom.workload_file import conf, prepared, read, variants
 

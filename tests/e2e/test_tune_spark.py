@@ -14,7 +14,8 @@ import pytest
 
 from pyrometer.experiments.journal import read_journal
 from pyrometer.store.manifest import read_manifest
-from pyrometer.tune.trials.folder import KINDS, TuningPaths
+from pyrometer.tune.trials.folder import TuningPaths
+from pyrometer.tune.trials.records import KINDS
 from pyrometer.tune.trials.replay import history_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -17,6 +17,7 @@ from pyrometer.tune.space.space import Knob, Space
 from pyrometer.tune.trials.budget import parse_budget
 from pyrometer.tune.trials.folder import SavedSpace, Tuning
 from pyrometer.tune.trials.measured import Measured
+from pyrometer.tune.trials.records import Known
 from pyrometer.tune.trials.search import TuneActions
 
 PARTITIONS = "spark.sql.shuffle.partitions"
@@ -105,10 +106,14 @@ class Simulated:
         metrics: Mapping[str, float] | None = None,
         checks: Callable[[str, Path], str | None] = lambda command, run: None,
         memory: tuple[float, float] | None = (8e9, 8e9),
+        parts: Callable[[Mapping[str, str]], Mapping[str, float]] | None = None,
+        known: Callable[[], Known] | None = None,
     ) -> None:
         self.launched: list[str] = []
         self._behaviour, self._seconds, self._noise = behaviour, seconds, noise
         self._metrics, self._checks, self._memory = metrics or {}, checks, memory
+        self._times, self._before = parts, known
+        self.levels: dict[str, dict[str, str]] = {}
 
     def actions(self) -> TuneActions:
         idle = Look(0.0, [0] * 10, 0, 0.0, {})
@@ -126,10 +131,15 @@ class Simulated:
             check=self._checks,
             available=lambda: self._memory,
             honour=lambda treatments, workload, folder: treatments,
+            length=lambda run_dir, ended: 2 + (ended.seconds or 0.0),
+            parts=self._parts,
+            known=self._known,
         )
 
     def _run(self, trial: Any, watch: object) -> Attempt:
         levels = {name: str(level) for name, level in trial.treatment.items()}
+        levels |= {"scale": trial.scale} if trial.scale != "test" else {}
+        self.levels[trial.run_dir.name] = levels
         count = len(self.launched)
         self.launched.append(trial.run_dir.name)
         special = self._behaviour(levels, count)
@@ -144,6 +154,12 @@ class Simulated:
             return Attempt("timeout", censored_s=trial.timeout_s, reason="time is up")
         facts = TrialFacts((seconds,), seconds, 10, "aa", "plan", series_s=(seconds,))
         return Attempt("finished", seconds=seconds, facts=facts)
+
+    def _parts(self, run_dir: Path) -> Mapping[str, float]:
+        return self._times(self.levels[run_dir.name]) if self._times else {}
+
+    def _known(self, root: Path, run_dir: Path, tuning: Tuning) -> Known:
+        return self._before() if self._before else Known(reason="simulated", wall_ns=0)
 
     def _measure(
         self, run_dir: Path, ended: Ended, reserved: Sequence[float], prices: Any

@@ -12,7 +12,8 @@ from pyrometer.experiments.run.environment import Quiet, Screen
 from pyrometer.experiments.run.planned import check_same
 from pyrometer.tune.advise.adviser import Adviser
 from pyrometer.tune.confirm.run import confirm
-from pyrometer.tune.trials.folder import KINDS, Tuning, read_tuning
+from pyrometer.tune.trials.folder import Tuning, read_tuning
+from pyrometer.tune.trials.records import KINDS
 from pyrometer.tune.trials.replay import History, history_of
 from pyrometer.tune.trials.search import QuietTuning, Search, TuneActions, TuneScreen
 

@@ -30,7 +30,6 @@ def adviser_of(tuning: Tuning) -> Adviser:
         space,
         seed=tuning.seed,
         budget=whole * (1 - kept),
-        fidelities={one.name: one.cost_ratio for one in tuning.fidelities},
         ideas=ideas,
         expected=[name for one in ideas for name in one],
         timed=tuning.objective == "elapsed",

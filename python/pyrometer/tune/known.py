@@ -17,7 +17,8 @@ from pyrometer.store import Run
 from pyrometer.tune.judge.before import of_findings
 from pyrometer.tune.place import is_tuning
 from pyrometer.tune.space.job import Job, job_of
-from pyrometer.tune.trials.folder import KINDS, Earlier, Objective, Prior, read_tuning
+from pyrometer.tune.trials.folder import Earlier, Objective, Prior, read_tuning
+from pyrometer.tune.trials.records import KINDS
 from pyrometer.tune.trials.replay import history_of
 
 NS = 1e9

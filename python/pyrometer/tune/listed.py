@@ -9,7 +9,8 @@ from pyrometer.experiments.history.listing import Entry, entry_of_trials
 from pyrometer.experiments.journal import read_journal
 from pyrometer.tune.confirm.run import folders_of, scales_of
 from pyrometer.tune.place import is_tuning
-from pyrometer.tune.trials.folder import KINDS, read_tuning
+from pyrometer.tune.trials.folder import read_tuning
+from pyrometer.tune.trials.records import KINDS
 from pyrometer.tune.trials.replay import history_of
 
 

@@ -29,8 +29,16 @@ from pyrometer.tune.space.file import read_space
 from pyrometer.tune.space.job import Job
 from pyrometer.tune.space.named import named_space
 from pyrometer.tune.space.space import Space
+from pyrometer.tune.stand_ins import AUTO, check, stand_ins
 from pyrometer.tune.trials.budget import parse_budget
-from pyrometer.tune.trials.folder import Earlier, Objective, Prior, SavedSpace, Tuning
+from pyrometer.tune.trials.folder import (
+    Earlier,
+    Fidelity,
+    Objective,
+    Prior,
+    SavedSpace,
+    Tuning,
+)
 from pyrometer.tune.trials.measured import conditions_of
 from pyrometer.workloads import registry
 from pyrometer.workloads.contract import parse_scale
@@ -53,6 +61,8 @@ class Wanted:
         A named space, several joined by ``+``, or a file.
     job : Job or None
         What an earlier run of the job says of it.
+    fidelities : tuple of str
+        Kinds of cheap stand-ins (:data:`pyrometer.tune.stand_ins.KINDS`), ``auto`` or ``none``.
     """
 
     workload: str | None
@@ -76,6 +86,7 @@ class Wanted:
     earlier: tuple[Earlier, ...] = ()
     sources: tuple[str, ...] = ()
     job: Job | None = None
+    fidelities: tuple[str, ...] = (AUTO,)
 
 
 @dataclass(frozen=True)
@@ -102,6 +113,7 @@ def started(wanted: Wanted, root: Path) -> Start:
     command_file = None
     parse_profile(wanted.profile)
     check_engine(wanted.engine)
+    check(wanted.fidelities)
     conditions = conditions_of(wanted.conditions)
     budget = parse_budget(wanted.budget)
     priced = ["--objective cost"] if wanted.objective == "cost" else []
@@ -118,6 +130,7 @@ def started(wanted: Wanted, root: Path) -> Start:
         declared: Mapping[str, Sequence[str]] = {}
         now: dict[str, str] = {}
         once = True
+        cheap = []
     else:
         assert wanted.workload is not None
         workload = _absolute(wanted.workload)
@@ -127,6 +140,7 @@ def started(wanted: Wanted, root: Path) -> Start:
         variants = registry.get(workload).variants
         now = {name: variant.default for name, variant in variants.items()}
         once = is_workload_command(workload)
+        cheap = _stand_ins(wanted, workload, once=once)
     parse_treatment([f"{k}={v}" for k, v in wanted.shared.items()], declared)
     now |= wanted.shared
     space = space_of(wanted.space, now, declared, _refused(wanted), wanted.job)
@@ -140,6 +154,7 @@ def started(wanted: Wanted, root: Path) -> Start:
         profile=wanted.profile,
         iterations=1 if once else wanted.iterations,
         warmup=0 if once else _warmup(wanted.warmup),
+        fidelities=cheap,
         shared=dict(wanted.shared),
         space=SavedSpace.of(space),
         objective=wanted.objective,
@@ -163,6 +178,15 @@ def started(wanted: Wanted, root: Path) -> Start:
         pyrometer_version=__version__,
     )
     return Start(tuning, command_file)
+
+
+def _stand_ins(wanted: Wanted, workload: str, *, once: bool) -> list[Fidelity]:
+    """List cheap stand-ins for an engine that has a use for them."""
+    if wanted.engine != "own" and AUTO in wanted.fidelities:
+        return []
+    iterations = 1 if once else wanted.iterations
+    found = registry.get(workload)
+    return stand_ins(found, wanted.scale, iterations, wanted.shared, wanted.fidelities)
 
 
 def space_of(

@@ -154,8 +154,9 @@ def variants(queries: int) -> dict[str, Variant]:
         "workload.query": Variant(
             levels={"all": "every query", **names},
             default="all",
-            doc="Which query runs, by name (q05) or number (5).",
+            doc="Which query runs, by name (q05) or number (5); several joined: q05+q09.",
             integer=True,
+            joined=True,
         ),
         "workload.mode": Variant(
             levels={
@@ -273,12 +274,14 @@ class Suite(Workload):
         wanted = spec.levels["workload.query"]
         if wanted == "all":
             return known
-        name = f"q{int(wanted):02d}" if wanted.isdecimal() else wanted
-        if name not in known:
-            raise UsageError(
-                f"{self.name} has no query {wanted}", f"use all or one of {known[0]} … {known[-1]}"
-            )
-        return [name]
+        named = {f"q{int(one):02d}" if one.isdecimal() else one for one in wanted.split("+")}
+        for name in sorted(named):
+            if name not in known:
+                raise UsageError(
+                    f"{self.name} has no query {name.removeprefix('q')}",
+                    f"use all or one of {known[0]} … {known[-1]}, or several: q05+q09",
+                )
+        return [name for name in known if name in named]
 
     def streams(self, spec: WorkloadSpec) -> int:
         """Count the streams of this specification."""

@@ -30,6 +30,14 @@ class Variant:
         Whether any positive integer is a level besides the named ones.
     text : bool
         Whether any text is one.
+    joined : bool
+        Whether several levels other than the default may be joined by ``+``.
+
+    Examples
+    --------
+    >>> query = Variant({"all": "", "q1": "", "q2": ""}, "all", "", joined=True)
+    >>> [query.accepts(level) for level in ("q1", "q1+q2", "q1+q9", "q1+all", "q1+")]
+    [True, True, False, False, False]
     """
 
     levels: Mapping[str, str]
@@ -37,9 +45,16 @@ class Variant:
     doc: str
     integer: bool = False
     text: bool = False
+    joined: bool = False
 
     def accepts(self, level: str) -> bool:
         """Whether `level` is one of this variant's levels."""
+        if self.joined and "+" in level:
+            parts = level.split("+")
+            return self.default not in parts and all(map(self._accepts_one, parts))
+        return self._accepts_one(level)
+
+    def _accepts_one(self, level: str) -> bool:
         return (
             self.text
             or level in self.levels

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from benchmarks.tune.response import Shown
 from benchmarks.tune.surfaces import CHEAP, Surface, space, surfaces
 
 from pyrometer.tune.advise.adviser import FULL, Adviser, Observation, Suggestion
@@ -196,6 +197,110 @@ def test_how_well_a_stand_in_ranks_is_told() -> None:
     assert after.correlation.value == 1.0
     assert after.correlation.n == 8
     assert after.share == 0.2
+
+
+class Misleading(Surface):
+    """A job whose stand-in likes what the job does not."""
+
+    def show(self, configuration, fidelity, block, rng):  # type: ignore[no-untyped-def]
+        shown = super().show(configuration, FULL, block, rng)
+        if fidelity == FULL or shown.value is None:
+            return shown
+        base = self.truth({})
+        assert base is not None
+        value = 0.1 * base * base / shown.value
+        return Shown(value, value)
+
+
+@pytest.mark.parametrize("kind", [Surface, Misleading])
+def test_a_stand_in_that_misleads_is_dropped_and_does_no_harm(kind: type[Surface]) -> None:
+    job = kind("cheap", SMALL, _effect, outliers=0.0, fidelities={"part": 0.1}, correlation=0.98)
+    adviser = Own(SMALL, seed=19, budget=17)
+    adviser.tell(_run(job, Suggestion({}), 0))
+    adviser.offer("part", 0.1)
+    asked = _tuned(job, adviser, 34)
+    (rank,) = adviser.fidelities()
+    last = [one.fidelity for one in asked[-8:]]
+    best = adviser.best()
+    base = job.truth({})
+    assert best is not None
+    assert base is not None
+    truth = job.truth(best.configuration)
+    assert truth is not None
+    assert math.log(base / truth) > 0.75 * math.log(base / job.best_known())
+    assert (rank.correlation.n or 0) >= 5
+    if kind is Misleading:
+        assert rank.misleads is not None
+        assert rank.misleads.startswith("it ranks ")
+        assert set(last) == {FULL}
+    else:
+        assert rank.misleads is None
+        assert (rank.correlation.value or 0) > 0.5
+
+
+def test_a_stand_in_that_is_offered_later_is_told_the_same_way_by_the_next_process() -> None:
+    job = _job(fidelities={"part": 0.1})
+
+    def begun(seen: list[Observation]) -> tuple[Own, list[Suggestion]]:
+        adviser = Own(SMALL, seed=20, budget=17)
+        asked = []
+        for at in range(14):
+            if at == 5:
+                adviser.offer("part", 0.1)
+            if at >= len(seen):
+                one = adviser.ask()
+                assert one is not None
+                asked.append(one)
+                seen.append(_run(job, one, at))
+            adviser.tell(seen[at])
+        return adviser, asked
+
+    seen: list[Observation] = []
+    _, whole = begun(seen)
+    assert {one.fidelity for one in whole} == {FULL, "part"}
+    for cut in (3, 7, 11):
+        _, rest = begun(seen[:cut])
+        assert rest == whole[cut:]
+
+
+def test_what_lost_the_race_at_a_stand_in_is_not_promoted() -> None:
+    from pyrometer.tune.advise.stand_ins import StandIns
+    from pyrometer.tune.advise.surrogate import Surrogate
+    from pyrometer.tune.space.cube import columns
+
+    cheap = StandIns()
+    cheap.offer("part", 0.1, late=False)
+    adviser = Own(SMALL, seed=21)
+    slow, good = {"spark.number.1": "2"}, {"spark.number.1": "300"}
+    for block in range(6):
+        for one, value in (({}, 1.0), (slow, 1.9), (good, 0.9)):
+            adviser.tell(Observation(one, "part", block, value * 1e9, 1.0))
+        adviser.tell(Observation({}, FULL, block, 9e9, 1.0))
+    history = adviser._history
+    trials = history.trials(SMALL)
+    assert trials is not None
+    found = Surrogate(columns(SMALL), trials, [False] * len(SMALL.knobs))
+    assert list(cheap.promoted(SMALL, found, history, {})) == [key(good)]
+
+
+def test_suggestions_that_are_wrong_are_overcome() -> None:
+    """Findings may name what makes the job slower: three of them do."""
+    job = _job()
+    ideas = [{"spark.number.1": str(level)} for level in (1, 2, 3)]
+    adviser = Own(SMALL, seed=22, budget=20, expected=["spark.number.0"])
+    adviser.tell(_run(job, Suggestion({}), 0))
+    adviser.hint([*ideas, {"nobody.knows": "1"}, {"spark.choice.0": "z"}])
+    asked = _tuned(job, adviser, 22)
+    first = [one.configuration for one in asked if one.block == 0]
+    # They have half of the first block at most, what else experience would try has the rest.
+    assert sum(one in ideas for one in first) == 3
+    best, base = adviser.best(), job.truth({})
+    assert best is not None
+    assert base is not None
+    assert all((job.truth(one) or 0) > base for one in ideas)
+    truth = job.truth(best.configuration)
+    assert truth is not None
+    assert math.log(base / truth) > 0.75 * math.log(base / job.best_known())
 
 
 def test_what_a_stand_in_found_good_runs_in_full() -> None:

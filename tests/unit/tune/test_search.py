@@ -20,7 +20,8 @@ from pyrometer.tune.confirm.run import folders_of
 from pyrometer.tune.judge.report import tuning_report
 from pyrometer.tune.space.space import Knob
 from pyrometer.tune.trials.budget import FEWEST_CONFIRMING
-from pyrometer.tune.trials.folder import KINDS, SavedSpace, TuningPaths, begin, read_tuning
+from pyrometer.tune.trials.folder import SavedSpace, TuningPaths, begin, read_tuning
+from pyrometer.tune.trials.records import KINDS
 from pyrometer.tune.trials.replay import history_of
 
 

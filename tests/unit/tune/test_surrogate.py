@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from pyrometer.tune.advise.acquire import expected_cost, expected_improvement
-from pyrometer.tune.advise.surrogate import Belief, Surrogate, Trials
+from pyrometer.tune.advise.model import Belief, Trials
+from pyrometer.tune.advise.surrogate import Surrogate
 
 KNOBS = 5
 
@@ -119,8 +120,33 @@ def test_a_stand_in_that_agrees_is_worth_something() -> None:
         np.zeros(72),
     )
     found = _fit(joined)
-    assert found.parameters.correlation > 0.7
+    assert found.parameters.correlations[0] > 0.7
     assert _error(found)[0] < _error(_fit(few))[0]
+
+
+def test_each_stand_in_has_a_correlation_of_its_own() -> None:
+    few, many, wrong = _trials(16, seed=2), _trials(40, seed=3), _trials(40, seed=4)
+    rng = np.random.default_rng(5)
+    joined = Trials(
+        np.vstack([few.features, many.features, wrong.features]),
+        # One is a tenth of the job, the other has nothing to do with it.
+        np.concatenate([few.values, many.values - 2, rng.permutation(wrong.values) - 3]),
+        np.zeros(96, bool),
+        np.concatenate([few.blocks, 100 + many.blocks, 200 + wrong.blocks]),
+        np.repeat([0, 1, 2], [16, 40, 40]),
+        np.zeros(96),
+        ("full", "tenth", "noise"),
+    )
+    found = _fit(joined)
+    assert found.correlation("tenth") > 0.75
+    assert found.correlation("noise") < found.correlation("tenth") - 0.1
+    assert found.correlation("full") == 1.0
+    # The one that misleads takes little away from what the other says.
+    alone = replace(joined, **{
+        name: getattr(joined, name)[:56]
+        for name in ("features", "values", "censored", "blocks", "fidelities", "canaries")
+    })  # fmt: skip
+    assert _error(found)[0] < _error(_fit(alone))[0] + 0.02
 
 
 def test_choosing_several_a_believed_trial_moves_no_mean_and_narrows() -> None:

@@ -129,6 +129,16 @@ def start(
         str,
         typer.Option(help="What chooses trials: own, tpe (Optuna), random, three-knobs, rules."),
     ] = "own",
+    fidelities: Annotated[
+        list[str],
+        typer.Option(
+            "--fidelity",
+            metavar="KIND",
+            help="Cheap stand-ins for a run: scale, iterations, queries; repeatable. auto: all that"
+            " the workload allows, and of these what turns out to be cheap and to rank as the job"
+            " does; none.",
+        ),
+    ] = [],  # noqa: B006
     margin: Annotated[
         str, typer.Option(metavar="PERCENT", help="Differences below it count as none.")
     ] = "2%",
@@ -162,7 +172,7 @@ def start(
         what, output, is_command=is_command, space=space, objective=objective,
         conditions=conditions, budget=budget, scale=scale, sources=sources, check=check,
         setting=setting, iterations=iterations, warmup=warmup, profile=profile, guard=guard,
-        engine=engine, margin=margin, seed=seed, price=price,
+        engine=engine, fidelities=fidelities, margin=margin, seed=seed, price=price,
     )  # fmt: skip
     if dry_run:
         terminal.planned(human(as_json), made.tuning)

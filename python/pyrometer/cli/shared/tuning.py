@@ -60,7 +60,7 @@ def made(
         margin=parse_margin(asked["margin"]), seed=asked["seed"],
         prices=None if asked["price"] is None else read_prices(asked["price"]),
         priors=tuple(priors), earlier=tuple(earlier), sources=tuple(map(str, asked["sources"])),
-        job=jobs[-1] if jobs else None,
+        job=jobs[-1] if jobs else None, fidelities=tuple(asked["fidelities"]) or ("auto",),
     )  # fmt: skip
     return started(wanted, root), root
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from pyrometer.tune.advise.surrogate import Belief
+from pyrometer.tune.advise.model import Belief
 
 Array = NDArray[np.float64]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from pyrometer.tune.space.space import Configuration
 
@@ -98,4 +98,22 @@ class Adviser(Protocol):
 
     def best(self) -> Incumbent | None:
         """Give the incumbent; ``None`` before there is one."""
+        ...
+
+
+@runtime_checkable
+class TakesHints(Protocol):
+    """An engine that has a use for what is known before any trial."""
+
+    def hint(self, ideas: Sequence[Configuration], expected: Iterable[str] = ()) -> None:
+        """Take configurations to try first, and factors that have an effect."""
+        ...
+
+
+@runtime_checkable
+class TakesStandIns(Protocol):
+    """An engine that has a use for cheap stand-ins of a run."""
+
+    def offer(self, fidelity: str, share: float) -> None:
+        """Take one, with its cost as a share of a full run's."""
         ...

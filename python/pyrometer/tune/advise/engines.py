@@ -24,6 +24,13 @@ THREE = (
 """The knobs of Fabric's autotune (Microsoft, 2024)."""
 
 
+class Unaided(Own):
+    """Our engine that nobody tells anything, as Fabric's."""
+
+    def hint(self, ideas: Sequence[Configuration], expected: Iterable[str] = ()) -> None:
+        """Take nothing."""
+
+
 def engine(
     name: str,
     space: Space,
@@ -61,14 +68,13 @@ def engine(
         return Tpe(space, seed=seed)
     if name == "rules":
         return Rules(space, ideas=ideas)
-    if name == "three-knobs":
-        space = only(space, three)
-        ideas, expected = (), ()
-    elif name != "own":
+    if name not in ("own", "three-knobs"):
         remedy = did_you_mean(name, ENGINES) or f"one of: {', '.join(ENGINES)}"
         raise UsageError(f"there is no engine {name!r}", remedy)
-    return Own(
-        space, seed=seed, budget=budget, fidelities=fidelities, ideas=ideas, expected=expected,
+    made = Own if name == "own" else Unaided
+    return made(
+        space if name == "own" else only(space, three),
+        seed=seed, budget=budget, fidelities=fidelities, ideas=ideas, expected=expected,
         runs=runs, timed=timed,
     )  # fmt: skip
 

@@ -5,10 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from scipy import stats
 
 from pyrometer.core.estimate import LEVEL, Estimate
+
+T = TypeVar("T")
+
+CHEAP = 0.4
+"""Largest share of a full run that a fidelity may cost to be worth its errors."""
+
+ALIKE = 0.5
+"""Correlation with the full run from which on a cheap fidelity is used for choosing."""
+
+PAIRED = 5
+"""Configurations that have to have run at both before ranks say that a fidelity misleads."""
+SURE = 8
+"""The same, before ranks that agree a little are too little."""
+LITTLE = 0.4
+"""Rank correlation that is too little."""
 
 
 @dataclass(frozen=True)
@@ -21,11 +37,48 @@ class FidelityRank:
         Its cost, of a full run's.
     correlation : Estimate
         Spearman's, of the configurations that ran at both (n of them).
+    misleads : str or None
+        Why it is not used any more.
     """
 
     name: str
     share: float
     correlation: Estimate
+    misleads: str | None = None
+
+
+def misleading(correlation: Estimate) -> str | None:
+    """Say why ranks speak against a stand-in; ``None`` where they do not, or it is too early.
+
+    Examples
+    --------
+    >>> misleading(spearman([1.0, 2.0, 3.0, 4.0, 5.0], [5.0, 4.0, 3.0, 2.0, 1.0]))
+    'it ranks 5 configurations otherwise than the full run (correlation -1)'
+    >>> misleading(spearman([1.0, 2.0, 3.0], [3.0, 2.0, 1.0])) is None
+    True
+    """
+    value, count = correlation.value, correlation.n or 0
+    if value is None or count < PAIRED:
+        return None
+    if value <= 0 or (count >= SURE and value < LITTLE):
+        return (
+            f"it ranks {count} configurations otherwise than the full run (correlation {value:.2g})"
+        )
+    return None
+
+
+def spread(ordered: Sequence[T], number: int) -> list[T]:
+    """Take some of a list, the first and the last among them, the others evenly between.
+
+    Examples
+    --------
+    >>> spread("abcdefg", 3), spread("ab", 3), spread("abc", 1), spread("abc", 0)
+    (['a', 'd', 'g'], ['a', 'b'], ['a'], [])
+    """
+    if number >= len(ordered) or number <= 0:
+        return list(ordered) if number > 0 else []
+    step = (len(ordered) - 1) / max(number - 1, 1)
+    return [ordered[round(at * step)] for at in range(number)]
 
 
 def spearman(full: Sequence[float], cheap: Sequence[float]) -> Estimate:

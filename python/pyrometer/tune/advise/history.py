@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
 from pyrometer.core.errors import UsageError
 from pyrometer.tune.advise.adviser import FULL, Observation
-from pyrometer.tune.advise.surrogate import Trials
+from pyrometer.tune.advise.model import Trials
 from pyrometer.tune.space.cube import features, key
 from pyrometer.tune.space.space import Configuration, Space
 
@@ -39,6 +39,12 @@ class History:
     def _own(self) -> list[Observation]:
         return [one for one in self.seen if one.block >= 0]
 
+    def without(self, fidelities: Collection[str]) -> History:
+        """Leave out what was seen at some fidelities of this tuning."""
+        if not fidelities:
+            return self
+        return History(one for one in self.seen if one.block < 0 or one.fidelity not in fidelities)
+
     def last_block(self) -> int | None:
         """Give the largest number of a block of this tuning; earlier work has numbers below 0."""
         return max((one.block for one in self.seen if one.block >= 0), default=None)
@@ -60,15 +66,24 @@ class History:
         """Give the keys of everything that was tried in this tuning, at a fidelity or at any."""
         return {key(one.configuration) for one in self._own if fidelity in (None, one.fidelity)}
 
-    def promising(self) -> list[dict[str, str]]:
-        """Give configurations that finished at a cheap fidelity and never ran in full."""
+    def promising(self) -> list[tuple[dict[str, str], str]]:
+        """Give configurations that finished at a cheap fidelity, and which, and never in full."""
         bad, full = self.failed(), self.known(FULL)
         found = {
-            key(one.configuration): dict(one.configuration)
+            key(one.configuration): (dict(one.configuration), one.fidelity)
             for one in self._own
             if one.fidelity != FULL and one.value is not None and not one.censored
         }
         return [one for name, one in found.items() if name not in bad | full]
+
+    def repeats(self, fidelity: str) -> int:
+        """Count trials of a fidelity that ran a configuration again."""
+        names = [
+            key(one.configuration)
+            for one in self._own
+            if one.fidelity == fidelity and one.value is not None and not one.censored
+        ]
+        return len(names) - len(set(names))
 
     def failed(self) -> set[str]:
         """Give the keys of what came to nothing at least once."""
@@ -127,7 +142,7 @@ class History:
         baseline = self.typical({})
         rows, configurations, numbers = [], [], {FULL: 0}
         for one in self.seen:
-            if not _fits(space, one.configuration):
+            if not fits(space, one.configuration):
                 continue
             value, censored = one.value, one.censored
             if one.failed is not None:
@@ -152,6 +167,7 @@ class History:
             np.array(blocks, np.int64),
             np.array(fidelities, np.int64),
             np.array(canaries),
+            tuple(numbers),
         )
 
 
@@ -167,7 +183,8 @@ def ranks(history: History, fidelity: str) -> tuple[list[float], list[float]]:
     return [a for a, _ in known], [b for _, b in known]
 
 
-def _fits(space: Space, configuration: Configuration) -> bool:
+def fits(space: Space, configuration: Configuration) -> bool:
+    """Whether a space has all factors and levels of a configuration."""
     try:
         features(space, [configuration])
     except UsageError:

@@ -19,10 +19,11 @@ from pyrometer.tune.advise.belief import change_of
 from pyrometer.tune.advise.candidates import candidates, feasible_part, first_levels
 from pyrometer.tune.advise.choose import choose, polished
 from pyrometer.tune.advise.designs import changed_levels, half_rows, screening_rows
-from pyrometer.tune.advise.fidelity import FidelityRank, spearman
-from pyrometer.tune.advise.history import History, ranks
+from pyrometer.tune.advise.fidelity import FidelityRank
+from pyrometer.tune.advise.history import History, fits
 from pyrometer.tune.advise.race import standing
-from pyrometer.tune.advise.screening import Screened, plackett_burman, screen
+from pyrometer.tune.advise.screening import Screened, screen
+from pyrometer.tune.advise.stand_ins import StandIns
 from pyrometer.tune.advise.surrogate import Surrogate
 from pyrometer.tune.space.cube import columns, features, key, plain
 from pyrometer.tune.space.feasible import infeasible
@@ -33,18 +34,6 @@ LIMIT = 1.35
 
 FIRST_LIMIT = 2.0
 """The same over the baseline, in a first block and in screenings, which are to see effects."""
-
-CHEAP = 0.4
-"""Largest share of a full run that a fidelity may cost to be worth its errors."""
-
-SCREENING = 0.3
-"""Largest part of the budget that goes into screening."""
-
-FEWEST_KNOBS = 5
-"""Below it nothing is screened."""
-
-ALIKE = 0.5
-"""Correlation with the full run from which on a cheap fidelity is used for choosing."""
 
 RUNS = 500.0
 """How many runs of the job a gain is for, unless somebody knows better."""
@@ -100,16 +89,42 @@ class Own:
             Whether the objective is the time of a trial, so that it can be cut short.
         """
         self._space, self._seed, self._budget = space, seed, budget
-        self._fidelities = dict(sorted((fidelities or {}).items(), key=lambda one: one[1]))
-        self._ideas = [feasible_part(space, one) for one in ideas]
-        factors = [one.factor for one in space.knobs]
-        named = set(expected) | {name for one in ideas for name in one}
-        self._expected = [name in named for name in factors]
+        self._stand_ins = StandIns()
+        self._ideas: list[dict[str, str]] = []
+        self._named: set[str] = set()
         self._margin, self._runs, self._timed = margin, runs, timed
         self._history = History()
         self._plans: dict[int, list[Suggestion]] = {}
         self._issued: dict[int, set[int]] = {}
         self._size = int(np.clip(round(budget / 3.5), SMALLEST, LARGEST))
+        self.hint(ideas, expected)
+        for name, share in (fidelities or {}).items():
+            self.offer(name, share)
+
+    @property
+    def _expected(self) -> list[bool]:
+        return [one.factor in self._named for one in self._space.knobs]
+
+    def offer(self, fidelity: str, share: float) -> None:
+        """Take a cheap stand-in for a run; one that comes after other trials is not screened on."""
+        self._stand_ins.offer(fidelity, share, late=bool(self._history.known() - {""}))
+        self._forget()
+
+    def hint(self, ideas: Sequence[Configuration], expected: Iterable[str] = ()) -> None:
+        """Take what is known before any trial: to try first, and factors that have an effect.
+
+        Levels that the space does not have are left out.
+        """
+        for one in ideas:
+            known = {name: level for name, level in one.items() if fits(self._space, {name: level})}
+            if known and (possible := feasible_part(self._space, known)):
+                self._ideas.append(possible)
+        self._named |= set(expected) | {name for one in ideas for name in one}
+        self._forget()
+
+    def _forget(self) -> None:
+        self._plans.clear()
+        self._issued.clear()
 
     def ask(self) -> Suggestion | None:
         """Give the next trial; ``None``: nothing that is worth its cost is left."""
@@ -141,10 +156,7 @@ class Own:
 
     def fidelities(self) -> list[FidelityRank]:
         """Give how well each cheap fidelity ranks what also ran in full."""
-        return [
-            FidelityRank(name, share, spearman(*ranks(self._history, name)))
-            for name, share in self._fidelities.items()
-        ]
+        return self._stand_ins.ranks(self._history)
 
     # Plans
 
@@ -174,17 +186,13 @@ class Own:
         cheap = self._screening()
         if block == 0 and cheap is not None:
             return self._screening_plan(cheap, rng)
-        if not history.values({}):
+        if not history.values({}) or not history.known(FULL) - {""}:
             return self._first_plan(block, history, rng)
         return self._next_plan(block, history, rng)
 
     def _screening(self) -> str | None:
         """Name the fidelity to screen on; ``None`` where it is not worth it."""
-        trials = len(plackett_burman(len(self._space.knobs)))
-        for name, share in self._fidelities.items():
-            if share <= CHEAP and share * trials <= SCREENING * self._budget:
-                return name if len(self._space.knobs) >= FEWEST_KNOBS else None
-        return None
+        return self._stand_ins.screening(len(self._space.knobs), self._budget)
 
     def _screening_plan(self, fidelity: str, rng: np.random.Generator) -> list[Suggestion]:
         rows = screening_rows(self._space, changed_levels(self._space), rng)
@@ -198,18 +206,23 @@ class Own:
         """Begin: the baseline, what is suggested, and halves of what experience tries first."""
         active = self._active(history)
         first = first_levels(self._space, active)
-        wanted: list[tuple[Configuration, str]] = [(one, "suggested") for one in self._ideas]
+        # What is suggested may be wrong: it has half of a block at most before anything else.
+        suggested: list[tuple[Configuration, str]] = [(one, "suggested") for one in self._ideas]
+        wanted = suggested[: self._size // 2]
         if history.seen and (found := self._surrogate(history)) is not None:
             wanted += [(one, "from earlier trials") for one in self._believed(found, history, rng)]
         wanted.append((feasible_part(self._space, first), "all first guesses"))
         changed = {**changed_levels(self._space), **first}
         halves = half_rows(self._space, {n: changed[n] for n in changed if n in active}, rng)
         wanted += [(one, "half of the first guesses") for one in halves]
+        wanted += suggested[self._size // 2 :]
         chosen, taken = [Suggestion({}, FULL, block, why="baseline")], {""}
         for one, why in wanted:
             if key(one) not in taken and len(chosen) < self._size:
                 taken.add(key(one))
                 chosen.append(Suggestion(dict(one), FULL, block, why=why))
+        if block > 0 and len(chosen) == 1:
+            return []
         return [chosen[0], *(chosen[at + 1] for at in rng.permutation(len(chosen) - 1))]
 
     def _believed(
@@ -231,11 +244,14 @@ class Own:
         if found is None or best is None:
             return []
         active = self._active(history)
-        fidelity = self._fidelity(found, history, block)
-        share = 1.0 if fidelity == FULL else self._fidelities[fidelity]
+        fidelity = self._stand_ins.next_fidelity(found, history, block)
+        share = self._stand_ins.share(fidelity)
         good = self._good(found, history, best.configuration)
         known = history.known()
-        pool = history.promising() if fidelity == FULL else []
+        promoted: dict[str, tuple[dict[str, str], str]] = {}
+        if fidelity == FULL:
+            promoted = self._stand_ins.promoted(self._space, found, history, best.configuration)
+        pool = [one for one, _ in promoted.values()]
         pool += candidates(self._space, good, active, known, rng)
         base = features(self._space, [best.configuration])[0]
         pool += polished(self._space, found, pool, base, active, known)
@@ -249,22 +265,32 @@ class Own:
         number = max(2, self._size - len(again))
         if fidelity != FULL:
             number = min(2 * number, round(number / share))
+            compared = self._stand_ins.to_compare(history, fidelity, again)
+            why = [*why[: len(again)], *["to compare with the full run"] * len(compared)]
+            again += compared
         runs = self._runs if len(known) >= PATIENCE * self._budget else None
         fresh = choose(self._space, found, pool, base, number, share=share, limit=LIMIT, runs=runs)
         if not fresh:
             return []
+        if (first := self._stand_ins.first(self._space, found, promoted, base)) is not None:
+            # What is sure to be better has less to hope for than what nobody knows.
+            fresh = [one for one in fresh if key(one[0]) != key(first[0])]
+            fresh = [first, *fresh[: number - 1]]
         limit = self._limit(history, best.configuration) if fidelity == FULL else None
         plan = [
             Suggestion(dict(one), fidelity, block, why=text)
             for one, text in zip(again, why[: len(again)], strict=True)
         ]
-        plan += [Suggestion(one, fidelity, block, limit, why=text) for one, text in fresh]
+        for one, text in fresh:
+            if key(one) in promoted:
+                text = f"promoted from {promoted[key(one)][1]}: {text}"
+            plan.append(Suggestion(one, fidelity, block, limit, why=text))
         return [plan[int(at)] for at in rng.permutation(len(plan))]
 
     # Beliefs
 
     def _surrogate(self, history: History) -> Surrogate | None:
-        trials = history.trials(self._space)
+        trials = history.without(self._stand_ins.misleading(history)).trials(self._space)
         if trials is None:
             return None
         return Surrogate(columns(self._space), trials, self._expected)
@@ -319,7 +345,7 @@ class Own:
 
     def _screened(self, history: History) -> list[Screened]:
         cheap = self._screening()
-        if cheap is None:
+        if cheap is None or cheap in self._stand_ins.misleading(history):
             return []
         seen = [
             one
@@ -330,15 +356,6 @@ class Own:
         rows = [one.configuration for one in seen]
         kept = [one.factor for one in self._space.knobs if len(one.levels) > 2]
         return screen(rows, values, changed_levels(self._space), self._margin, kept)
-
-    def _fidelity(self, found: Surrogate, history: History, block: int) -> str:
-        """Choose between the full run and a stand-in that ranks well, in turns."""
-        last = {one.fidelity for one in history.seen if one.block == block - 1}
-        for name, share in self._fidelities.items():
-            alike = found.parameters.correlation >= ALIKE
-            if share <= CHEAP and alike and name not in last and FULL in last:
-                return name
-        return FULL
 
     def _first_limit(self, one: Suggestion) -> float | None:
         """Give the time after which a trial is stopped, by its baseline."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pyrometer.tune.advise.candidates import feasible_part, first_levels
+from pyrometer.tune.advise.history import fits
 from pyrometer.tune.advise.simple import Simple
 from pyrometer.tune.space.cube import key, plain
 from pyrometer.tune.space.feasible import infeasible
@@ -23,7 +24,15 @@ class Rules(Simple):
             Remedies of findings, the most promising in front.
         """
         super().__init__(space)
-        self._ideas = list(ideas)
+        self._ideas: list[Configuration] = []
+        self.hint(ideas)
+
+    def hint(self, ideas: Sequence[Configuration], expected: Iterable[str] = ()) -> None:
+        """Take remedies of findings, to try first; levels that the space lacks are left out."""
+        for one in ideas:
+            known = {name: level for name, level in one.items() if fits(self.space, {name: level})}
+            if known:
+                self._ideas.append(known)
 
     def propose(self) -> tuple[Mapping[str, str], str] | None:
         """Give the next one that was not tried."""

@@ -12,14 +12,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, optimize, special
 
-Array = NDArray[np.float64]
+from pyrometer.tune.advise.model import (
+    BLOCK,
+    CHEAP_NOISE,
+    CORRELATION,
+    EXPECTED,
+    KNOB,
+    LEAST,
+    NOISE,
+    OWN,
+    PAIRS,
+    Array,
+    Belief,
+    Parameters,
+    Prior,
+    Trials,
+)
 
 LENGTH = 0.3
 """Length over which a knob's effect changes, of the length of its range."""
@@ -36,93 +50,6 @@ OUTLIER = 3.5
 ROUNDS = 3
 SWEEPS = 4
 JITTER = 1e-8
-
-
-class Prior(NamedTuple):
-    """Mean and deviation of the logarithm of a variance."""
-
-    mean: float
-    sd: float
-
-
-KNOB = Prior(math.log(0.02**2), 2.0)
-"""Most knobs do next to nothing to a job, and a few do a lot."""
-LEAST = 1.0
-"""Deviations of the prior below its mean that a knob's variance may have: a few dozen trials never
-show that a knob does nothing, and a search that believes it ends too early.
-"""
-EXPECTED = Prior(math.log(0.07**2), 2.0)
-"""Of a knob of which a finding expects an effect."""
-PAIRS = Prior(math.log(5.0), 1.5)
-NOISE = Prior(math.log(0.03**2), 1.0)
-CHEAP_NOISE = Prior(math.log(0.05**2), 1.0)
-BLOCK = Prior(math.log(0.03**2), 1.2)
-OWN = Prior(math.log(0.015**2), 0.5)
-"""Of what a configuration does beyond its knobs and their pairs: little, or one that is good would
-be an accident from which nothing is learnt.
-"""
-CORRELATION = Prior(1.5, 1.0)
-"""Of the logit of the correlation of a cheap fidelity with the full one."""
-
-
-@dataclass(frozen=True)
-class Trials:
-    """What is known, a row a trial.
-
-    Attributes
-    ----------
-    features : array
-        As :func:`pyrometer.tune.space.cube.features` gives them.
-    values : array
-        Logarithms of the objective; of censored trials of what it had reached.
-    censored : array of bool
-        Whether the true value is larger.
-    blocks, fidelities : array of int
-        Numbers of block and fidelity; 0 is the full one.
-    canaries : array
-        Logarithms; 0 where none ran.
-    """
-
-    features: Array
-    values: Array
-    censored: NDArray[np.bool_]
-    blocks: NDArray[np.int64]
-    fidelities: NDArray[np.int64]
-    canaries: Array
-
-
-@dataclass(frozen=True)
-class Parameters:
-    """Variances that were fitted.
-
-    Attributes
-    ----------
-    knobs : array
-        Of each knob's part.
-    pairs : float
-        Weight of the parts of pairs.
-    own : float
-        Variance of what a configuration does beyond its knobs and their pairs.
-    noise, cheap_noise, block : float
-        Variance of a trial at the full fidelity, at a cheap one, and of blocks.
-    correlation : float
-        Of cheap fidelities with the full one.
-    """
-
-    knobs: Array
-    pairs: float
-    own: float
-    noise: float
-    cheap_noise: float
-    block: float
-    correlation: float
-
-
-class Belief(NamedTuple):
-    """Means and deviations of differences of log values to a configuration."""
-
-    mean: Array
-    sd: Array
 
 
 class Surrogate:
@@ -150,6 +77,7 @@ class Surrogate:
         """
         self._columns = np.asarray(columns)
         self._size = len(expected)
+        self._others = int(trials.fidelities.max(initial=0))
         self._trials = trials
         self._extra = np.zeros(len(trials.values))
         self._parts = self._knob_parts(trials.features, trials.features)
@@ -186,6 +114,13 @@ class Surrogate:
         drawn: Array = mean + rng.standard_normal((number, len(values))) @ root.T
         return drawn
 
+    def correlation(self, fidelity: str) -> float:
+        """Give the correlation of a fidelity with the full one; unseen, what is common."""
+        known = self._trials.names
+        if fidelity not in known:
+            return float(special.expit(CORRELATION.mean))
+        return float(_alike(self.parameters)[known.index(fidelity)])
+
     @property
     def features(self) -> Array:
         """Describe the trials that it was fitted to."""
@@ -216,8 +151,7 @@ class Surrogate:
             Means, which have an unknown constant in common, and covariances.
         """
         found = replace(self.parameters, own=0.0)
-        cross = self._joined(known, found)
-        cross = np.where((self._trials.fidelities != 0)[:, None], found.correlation * cross, cross)
+        cross = self._follows(found) * self._joined(known, found)
         solved = linalg.solve_triangular(self._chol, cross, lower=True)
         return solved.T @ self._white, self._joined(among, found) - solved.T @ solved
 
@@ -238,6 +172,7 @@ class Surrogate:
             np.append(old.blocks, block),
             np.append(old.fidelities, 0),
             np.append(old.canaries, 0.0),
+            old.names,
         )
         found._values = np.append(self._values, mean)
         found._extra = np.append(self._extra, 0.0)
@@ -274,8 +209,17 @@ class Surrogate:
 
     def _cross(self, features: Array) -> Array:
         found = self._between(self._trials.features, features)
-        cheap = (self._trials.fidelities != 0)[:, None]
-        return np.where(cheap, self.parameters.correlation * found, found)
+        return self._follows(self.parameters) * found
+
+    def _follows(self, found: Parameters) -> Array:
+        """Give how far each trial follows the full run, as a column."""
+        column: Array = _alike(found)[self._trials.fidelities][:, None]
+        return column
+
+    def _ratio(self, found: Parameters, same: Array) -> Array:
+        """Give how far trials follow each other: two stand-ins only by way of the full run."""
+        follows = self._follows(found)
+        return np.where(same > 0, 1.0, follows * follows.T)
 
     def _masks(self) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
         trials = self._trials
@@ -287,21 +231,26 @@ class Surrogate:
 
     def _prior_means(self, expected: Sequence[bool]) -> Array:
         knobs = [EXPECTED.mean if one else KNOB.mean for one in expected]
-        rest = [one.mean for one in (PAIRS, OWN, NOISE, CHEAP_NOISE, BLOCK, CORRELATION)]
+        rest = [one.mean for one in self._rest()]
         return np.array([*knobs, *rest])
 
     def _prior_sds(self) -> Array:
-        rest = [one.sd for one in (PAIRS, OWN, NOISE, CHEAP_NOISE, BLOCK, CORRELATION)]
+        rest = [one.sd for one in self._rest()]
         return np.array([*[KNOB.sd] * self._size, *rest])
 
+    def _rest(self) -> Sequence[Prior]:
+        return (PAIRS, OWN, NOISE, CHEAP_NOISE, BLOCK, *[CORRELATION] * self._others)
+
     def _unpacked(self, point: Array) -> Parameters:
-        pairs, own, noise, cheap, block = (float(one) for one in np.exp(point[self._size : -1]))
-        correlation = float(special.expit(point[-1]))
-        return Parameters(np.exp(point[: self._size]), pairs, own, noise, cheap, block, correlation)
+        end = len(point) - self._others
+        pairs, own, noise, cheap, block = (float(one) for one in np.exp(point[self._size : end]))
+        correlations = special.expit(point[end:])
+        knobs = np.exp(point[: self._size])
+        return Parameters(knobs, pairs, own, noise, cheap, block, correlations)
 
     def _packed(self, found: Parameters) -> Array:
         rest = np.log([found.pairs, found.own, found.noise, found.cheap_noise, found.block])
-        return np.array([*np.log(found.knobs), *rest, special.logit(found.correlation)])
+        return np.array([*np.log(found.knobs), *rest, *special.logit(found.correlations)])
 
     def _search(self, start: Array) -> Array:
         lowest = np.where(np.arange(len(start)) < self._size, LEAST, 4.0)
@@ -321,7 +270,7 @@ class Surrogate:
         scaled = found.knobs[:, None, None] * self._parts
         single = scaled.sum(axis=0)
         double = (single**2 - (scaled**2).sum(axis=0)) / 2
-        ratio = np.where(same > 0, 1.0, found.correlation)
+        ratio = self._ratio(found, same)
         alike = _same(self._parts)
         joined = single + found.pairs * double + found.own * alike
         noise = np.where(cheap, found.cheap_noise, found.noise)
@@ -349,16 +298,23 @@ class Surrogate:
             found.noise * float(np.diag(weight)[~cheap].sum()),
             found.cheap_noise * float(np.diag(weight)[cheap].sum()),
             found.block * float((weight * block).sum()),
-            found.correlation * (1 - found.correlation)
-            * float((weight * joined * (same == 0)).sum()),
+            *self._slopes(found, weight * joined * (same == 0)),
         ]  # fmt: skip
         return loss, np.array(slope) + apart / self._sds
+
+    def _slopes(self, found: Parameters, weight: Array) -> list[float]:
+        """Give the slope of the loss along the logit of each correlation."""
+        along = weight @ self._follows(found)[:, 0]
+        return [
+            2 * one * (1 - one) * float(along[self._trials.fidelities == at].sum())
+            for at, one in enumerate(found.correlations, 1)
+        ]
 
     def _solve(self, point: Array) -> None:
         self.parameters = self._unpacked(point)
         same, block, canary, cheap = self._masks()
         found = self.parameters
-        ratio = np.where(same > 0, 1.0, found.correlation)
+        ratio = self._ratio(found, same)
         whole = ratio * self._joined(self._parts, found)
         whole += OFFSET * same + found.block * block + CANARY * canary
         noise = np.where(cheap, found.cheap_noise, found.noise)
@@ -401,6 +357,11 @@ class Surrogate:
             self._extra[where] = variance
             self._solve(self._packed(self.parameters))
         return True
+
+
+def _alike(found: Parameters) -> Array:
+    """Give correlations with the full run by the number of a fidelity."""
+    return np.concatenate([[1.0], found.correlations])
 
 
 def _same(parts: Array) -> Array:

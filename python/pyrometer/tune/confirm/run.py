@@ -19,10 +19,11 @@ from pyrometer.experiments.run.loop import begin, carry_out
 from pyrometer.trial.trial import Trial
 from pyrometer.tune.believe.verdict import Verdict, judge
 from pyrometer.tune.confirm.plan import WINNER, other_scale, plan_of, shares
-from pyrometer.tune.trials.folder import Stopped, Tuning, TuningPaths
+from pyrometer.tune.trials.folder import Tuning, TuningPaths
 from pyrometer.tune.trials.judged import Judge
 from pyrometer.tune.trials.measured import NS, value_of
 from pyrometer.tune.trials.planned import BASELINE
+from pyrometer.tune.trials.records import Stopped
 from pyrometer.tune.trials.replay import History
 from pyrometer.tune.trials.search import TuneActions
 from pyrometer.workloads import registry

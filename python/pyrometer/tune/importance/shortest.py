@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict
 from scipy import stats
 
 from pyrometer.core.estimate import LEVEL, Estimate
-from pyrometer.tune.advise.surrogate import Belief, Surrogate
+from pyrometer.tune.advise.model import Belief
+from pyrometer.tune.advise.surrogate import Surrogate
 from pyrometer.tune.space.cube import features, plain
 from pyrometer.tune.space.feasible import infeasible
 from pyrometer.tune.space.space import Configuration, Space

@@ -31,11 +31,13 @@ from pyrometer.tune.judge.schema import (
     TrialStatus,
     TuningReport,
 )
+from pyrometer.tune.judge.stand_ins import stand_ins
 from pyrometer.tune.judge.why import why_faster
-from pyrometer.tune.trials.folder import KINDS, Tuning, read_tuning
+from pyrometer.tune.trials.folder import Tuning, read_tuning
 from pyrometer.tune.trials.judged import Judge, Measure
 from pyrometer.tune.trials.measured import NS, OF_OBJECTIVE, measured
 from pyrometer.tune.trials.planned import BASELINE, in_brief, named
+from pyrometer.tune.trials.records import KINDS
 from pyrometer.tune.trials.replay import History, Step, history_of
 
 FULL_COMPARISON = 3
@@ -91,6 +93,7 @@ def tuning_report(root: Path, *, causes: bool = True, measure: Measure = measure
         constraints=tuning.space.constraints,
         priors=tuning.priors,
         trials=_trials(root, history, baseline.value if baseline else None),
+        stand_ins=stand_ins(tuning, history),
         baseline=baseline,
         best=_best(history),
         discarded=_discarded(history),
@@ -146,7 +149,9 @@ def _trials(root: Path, history: History, baseline: float | None) -> list[TrialR
         value = told.value if told else None
         if step.counts and step.asked.fidelity == "full" and value is not None:
             best = value if best is None else min(best, value)
+        # Over the mean of the job as it is; a stand-in's time says nothing beside it.
         known = value is not None and baseline and told is not None and told.failed is None
+        known = known and step.asked.fidelity == "full"
         found.append(
             TrialReport(
                 trial=step.asked.trial,

@@ -86,6 +86,29 @@ class TrialReport(BaseModel):
     folder: str | None = None
 
 
+class StandInReport(BaseModel):
+    """A cheap stand-in for a run.
+
+    Attributes
+    ----------
+    share : float or None
+        Cost of its trials over that of a full run, measured.
+    correlation : Estimate
+        Spearman's rank correlation with the full run, of the configurations that ran at both.
+    trials : int
+        How many trials ran at it.
+    left_out : str or None
+        Why it was not used, or not any more.
+    """
+
+    name: str
+    summary: str
+    share: float | None = None
+    correlation: Estimate
+    trials: int = 0
+    left_out: str | None = None
+
+
 class Discarded(BaseModel):
     """A configuration that counts for nothing, and why."""
 
@@ -243,6 +266,8 @@ class TuningReport(BaseModel):
     ----------
     told : str
         What came of it, in one sentence.
+    stand_ins : list of StandInReport
+        Cheap stand-ins for a run, and how well each ranks.
     before : list of Recommendation
         What could be recommended before any trial; `before_reason` says why there is nothing.
     influence : list of Influence
@@ -278,6 +303,7 @@ class TuningReport(BaseModel):
     constraints: list[str] = Field(default_factory=list)
     priors: list[Prior] = Field(default_factory=list)
     trials: list[TrialReport]
+    stand_ins: list[StandInReport] = Field(default_factory=list)
     baseline: Estimate | None = None
     best: BestReport | None = None
     discarded: list[Discarded] = Field(default_factory=list)

@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Any
 from pyrometer.core import units
 from pyrometer.terminal import console
 from pyrometer.terminal.console import WORDS, LiveDisplay, progress_line
+from pyrometer.tune.advise.adviser import FULL
 from pyrometer.tune.judge.report import status_of
 from pyrometer.tune.trials.measured import words_of
 from pyrometer.tune.trials.planned import in_brief
+from pyrometer.tune.trials.records import Known, Offered
 
 if TYPE_CHECKING:
     from pyrometer.experiments.folder import Ended, Plan, PlannedTrial
     from pyrometer.experiments.journal import Entries
     from pyrometer.tune.advise.adviser import Adviser, Incumbent
-    from pyrometer.tune.trials.folder import Asked, Tuning
+    from pyrometer.tune.trials.folder import Tuning
+    from pyrometer.tune.trials.records import Asked
     from pyrometer.tune.trials.replay import History, Step
 
 LINES = 8
@@ -59,7 +62,10 @@ class TuningScreen(LiveDisplay):
         elif told.value is not None:
             least = "more than " if told.censored else ""
             how = least + words_of(self._tuning.objective, told.value, self._currency)
-        line = f"{step.asked.trial}  {in_brief(step.asked.configuration)}  {how}"
+        name = in_brief(step.asked.configuration)
+        if step.asked.fidelity != FULL:
+            name += f" ({step.asked.fidelity})"
+        line = f"{step.asked.trial}  {name}  {how}"
         if step.asked.why:
             line += f"  ({step.asked.why})"
         if not self.shows:
@@ -67,6 +73,11 @@ class TuningScreen(LiveDisplay):
         else:
             self._last.append(line)
             self._show("")
+
+    def said(self, record: Offered | Known) -> None:
+        """Show what the engine is told beside trials: before any trial, apart from them."""
+        for text in said_words(record):
+            self.note(text)
 
     @property
     def _currency(self) -> str:
@@ -160,6 +171,28 @@ class TuningScreen(LiveDisplay):
                      f" {self._what} {elapsed:.0f} s")
             )  # fmt: skip
         return Group(*parts, *map(Text, self._last))
+
+
+def said_words(record: Offered | Known) -> list[str]:
+    """Say what an engine is told beside trials."""
+    if isinstance(record, Offered):
+        one = record.fidelity
+        if record.left_out is not None:
+            return [f"no stand-in: {one.summary}: {record.left_out}"]
+        return [f"stands in: {one.summary}, {units.percent(one.cost_ratio)} of a run"]
+    lines = []
+    for prior in record.priors:
+        saves = ""
+        if prior.saving_ratio is not None:
+            saves = f": predicted to save {units.percent(prior.saving_ratio)}"
+        lines.append(f"before any trial: {in_brief(prior.levels)}{saves} ({prior.source})")
+    for like in record.similar:
+        doubts = f"; differs in {', '.join(like.differs)}" if like.differs else ""
+        trials = units.counted(like.trials, "trial")
+        lines.append(f"before any trial: {trials} of a similar job, {like.job} ({like.of}){doubts}")
+    if not lines and record.reason is not None:
+        lines.append(f"before any trial: nothing is known: {record.reason}")
+    return lines
 
 
 def best_words(best: Incumbent | None) -> str:

@@ -11,7 +11,12 @@ from pyrometer.compare.terminal import percent, show_doubts
 from pyrometer.core import units
 from pyrometer.core.estimate import Estimate
 from pyrometer.core.units import digits
-from pyrometer.tune.judge.schema import Confirmed, Recommendation, TrialReport, TuningReport
+from pyrometer.tune.judge.schema import (
+    Confirmed,
+    Recommendation,
+    StandInReport,
+    TuningReport,
+)
 from pyrometer.tune.trials.folder import Tuning
 from pyrometer.tune.trials.measured import words_of
 from pyrometer.tune.trials.planned import in_brief, named
@@ -58,6 +63,8 @@ def planned(console: Any, tuning: Tuning, *, brief: bool = False) -> None:
         console.print(f"… and {len(tuning.space.knobs) - MOST_KNOBS} more", style="dim")
     for factor, why in tuning.space.left_out.items():
         console.print(f"[dim]not varied: {escape(factor)}: {escape(why)}[/]", soft_wrap=True)
+    for cheap in tuning.fidelities:
+        console.print(f"may stand in: {cheap.summary}", markup=False, soft_wrap=True)
     for prior in tuning.priors:
         console.print(f"known before: {named(prior.levels)} ({prior.source})", markup=False,
                       soft_wrap=True)  # fmt: skip
@@ -83,6 +90,7 @@ def report(console: Any, found: TuningReport, folder: Path) -> None:
     before(console, found.before, found.before_reason)
     _confirmed(console, found)
     _trials(console, found)
+    _stand_ins(console, found)
     _discarded(console, found)
     _influence(console, found)
     _shortest(console, found)
@@ -149,7 +157,7 @@ def _trials(console: Any, found: TuningReport) -> None:
     from rich.text import Text
 
     shown = sorted(
-        (one for one in found.trials if one.status == "finished"),
+        (one for one in found.trials if one.status == "finished" and one.fidelity == "full"),
         key=lambda one: (one.value is None, one.value or 0.0),
     )[:MOST_TRIALS]
     if not shown:
@@ -162,14 +170,35 @@ def _trials(console: Any, found: TuningReport) -> None:
     for one in shown:
         table.add_row(
             str(one.trial), words_of(found.objective, one.value, found.currency),
-            percent(one.change), str(one.block), Text(_name(one)),
+            percent(one.change), str(one.block), Text(in_brief(one.configuration, 4)),
         )  # fmt: skip
     console.print(table)
 
 
-def _name(one: TrialReport) -> str:
-    name = in_brief(one.configuration, 4)
-    return name if one.fidelity == "full" else f"{name} ({one.fidelity})"
+def _stand_ins(console: Any, found: TuningReport) -> None:
+    if not found.stand_ins:
+        return
+    console.print("\n[bold]Stand-ins[/] [dim](rank correlation with the full run)[/]")
+    for one in found.stand_ins:
+        console.print(f"  {stand_in_words(one)}", markup=False, soft_wrap=True)
+
+
+def stand_in_words(one: StandInReport) -> str:
+    """Say what a stand-in is, what it costs and how well it ranks."""
+    line = f"{one.name}: {one.summary}"
+    if one.share is not None:
+        line += f"; {units.percent(one.share)} of a run"
+    rank = one.correlation
+    if rank.value is not None:
+        ends = ""
+        if rank.low is not None and rank.high is not None:
+            ends = f" [{rank.low:.2f}, {rank.high:.2f}]"
+        line += (
+            f"; correlation {rank.value:.2f}{ends} of {units.counted(rank.n or 0, 'configuration')}"
+        )
+    elif one.trials:
+        line += f"; correlation not known: {rank.n or 0} ran at both"
+    return f"{line}; not used: {one.left_out}" if one.left_out else line
 
 
 def _discarded(console: Any, found: TuningReport) -> None:

@@ -22,7 +22,6 @@ from pyrometer.experiments.folder import CanaryPlace, ExperimentPaths, sync_fold
 from pyrometer.experiments.plan.constraints import parse_constraint
 from pyrometer.store import versioned
 from pyrometer.store.private import FILE_MODE, make_private
-from pyrometer.tune.advise.adviser import Observation, Suggestion
 from pyrometer.tune.place import PLAN
 from pyrometer.tune.space.space import Knob, Space
 from pyrometer.tune.trials.budget import Budget
@@ -35,11 +34,13 @@ Objective = Literal["elapsed", "core-seconds", "cost", "p95", "memory"]
 _KNOB = TypeAdapter(Knob)
 
 
-class _Part(BaseModel):
+class Part(BaseModel):
+    """Part of a file: what a newer version added is kept."""
+
     model_config = ConfigDict(extra="allow")
 
 
-class SavedSpace(_Part):
+class SavedSpace(Part):
     """A space as it is written: constraints as text."""
 
     name: str
@@ -83,7 +84,7 @@ class SavedSpace(_Part):
         )
 
 
-class Prior(_Part):
+class Prior(Part):
     """What is known before any trial: levels worth trying first, and who says so.
 
     Attributes
@@ -101,21 +102,36 @@ class Prior(_Part):
     saving_ratio: float | None = None
 
 
-class Earlier(_Part):
-    """A trial of earlier work, which is told before the first one is asked for."""
+class Earlier(Part):
+    """A trial of earlier work, which is told before the first one is asked for.
+
+    Attributes
+    ----------
+    of : str
+        The tuning or experiment that it is of; each counts for as much as it turns out to agree.
+    """
 
     source: str
+    of: str = ""
     configuration: dict[str, str]
     value: float
     cost: float
     metrics: dict[str, float] = Field(default_factory=dict)
 
 
-class Fidelity(_Part):
+class Fidelity(Part):
     """The job, or something that stands for it at less cost.
 
     Attributes
     ----------
+    warmup : int or str or None
+        Warm-up iterations; ``None``: as the job has.
+    levels : dict of str to str
+        Levels that make it cheap: fewer queries of a suite.
+    summary : str
+        What is cheap in it, for people.
+    chosen : bool
+        It is not known before some trials have run what it is.
     cost_ratio : float
         Cost of a trial over that of a full one, as far as it is expected.
     """
@@ -123,10 +139,14 @@ class Fidelity(_Part):
     name: str
     scale: str
     iterations: int
+    warmup: int | Literal["auto"] | None = None
+    levels: dict[str, str] = Field(default_factory=dict)
+    summary: str = ""
+    chosen: bool = False
     cost_ratio: float = 1.0
 
 
-class Tuning(_Part):
+class Tuning(Part):
     """Everything that decides a tuning (``tuning.json``, ``pyrometer/tuning-plan/1``).
 
     Attributes
@@ -196,106 +216,6 @@ class Tuning(_Part):
     def once(self) -> bool:
         """Whether its time is that of a whole process; else of an iteration."""
         return bool(self.command) or (self.iterations == 1 and self.warmup == 0)
-
-
-class Asked(_Part):
-    """A trial that was decided on.
-
-    Attributes
-    ----------
-    own : bool
-        The tuning itself wanted it, not the engine: a first baseline.
-    limit_s : float or None
-        Time of an iteration (of a command: its whole time) beyond which it is given up.
-    timeout_s : float or None
-        Longest time of the application, by that limit.
-    """
-
-    k: Literal["ask"] = "ask"
-    trial: int
-    configuration: dict[str, str]
-    fidelity: str
-    block: int
-    why: str = ""
-    own: bool = False
-    limit_s: float | None = None
-    timeout_s: float | None = None
-    wall_ns: int
-
-    @property
-    def suggestion(self) -> Suggestion:
-        """What the engine had suggested."""
-        return Suggestion(self.configuration, self.fidelity, self.block, why=self.why)
-
-
-class Told(_Part):
-    """What a trial showed, as the engine was told.
-
-    Attributes
-    ----------
-    refused : bool
-        It was never launched.
-    missing : dict of str to str
-        Metrics that are not known, each with why.
-    seconds : float or None
-        Time of an iteration, where it finished.
-    """
-
-    k: Literal["tell"] = "tell"
-    trial: int
-    value: float | None = None
-    cost: float
-    censored: bool = False
-    failed: str | None = None
-    refused: bool = False
-    canary: float | None = None
-    seconds: float | None = None
-    metrics: dict[str, float] = Field(default_factory=dict)
-    missing: dict[str, str] = Field(default_factory=dict)
-    wall_ns: int
-
-    def observation(self, asked: Asked) -> Observation:
-        """Give it in the engine's words."""
-        return Observation(
-            configuration=asked.configuration, fidelity=asked.fidelity, block=asked.block,
-            value=self.value, cost=self.cost, censored=self.censored, failed=self.failed,
-            canary=self.canary, metrics=self.metrics,
-        )  # fmt: skip
-
-
-class Settled(_Part):
-    """The end of the search: what is to be confirmed.
-
-    Attributes
-    ----------
-    configuration : dict of str to str
-        Empty where nothing better than the baseline was found.
-    change : tuple of float or None
-        Of the objective, with its interval, as the engine believes.
-    """
-
-    k: Literal["settle"] = "settle"
-    configuration: dict[str, str]
-    change: tuple[float, float, float] | None = None
-    trials: int = 0
-    why: str
-    wall_ns: int
-
-
-class Stopped(_Part):
-    """The budget was used up before all of the confirmation had run."""
-
-    k: Literal["stop"] = "stop"
-    wall_ns: int
-
-
-KINDS: dict[str, type[BaseModel]] = {
-    "ask": Asked,
-    "tell": Told,
-    "settle": Settled,
-    "stop": Stopped,
-}
-"""Records of a tuning beside those of every experiment."""
 
 
 @dataclass(frozen=True)

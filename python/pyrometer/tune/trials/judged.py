@@ -15,13 +15,18 @@ from pyrometer.simulation.analysis import Prices
 from pyrometer.store.manifest import read_manifest
 from pyrometer.trial.factors import parse_treatment
 from pyrometer.trial.layout import resolve_layout
+from pyrometer.tune.advise.adviser import FULL
 from pyrometer.tune.space.memory import memory_of
-from pyrometer.tune.trials.folder import Told, Tuning
+from pyrometer.tune.trials.folder import Tuning
 from pyrometer.tune.trials.measured import NS, Measured, broken, conditions_of, value_of
+from pyrometer.tune.trials.records import Told
 from pyrometer.tune.trials.replay import History, Step
 
 Measure = Callable[[Path, Ended, tuple[int, float], Prices | None], Measured]
 """Reads the metrics of a run: :func:`pyrometer.tune.trials.measured.measured`, or a simulation."""
+
+Lasted = Callable[[Path, Ended], float | None]
+"""Gives how long a run took, without making its data, in s: :func:`lasted`, or a simulation."""
 
 _REACHED = frozenset({"elapsed", "p95"})
 """Objectives of which a trial that ran out of time says how much they are at least."""
@@ -35,7 +40,7 @@ class Judge:
     ----------
     root : Path
         Folder of the tuning.
-    measure, check : callable
+    measure, check, length : callable
         As :class:`~pyrometer.tune.trials.search.TuneActions` has them.
     """
 
@@ -43,6 +48,7 @@ class Judge:
     tuning: Tuning
     measure: Measure
     check: Callable[[str, Path], str | None]
+    length: Lasted | None = None
 
     def __post_init__(self) -> None:
         self._conditions = conditions_of(self.tuning.conditions)
@@ -60,8 +66,11 @@ class Judge:
             cost=self._cost(step, run_dir),
             canary=_canary(ended, history),
             seconds=ended.seconds,
+            length_s=(self.length or lasted)(run_dir, ended),
             wall_ns=time.time_ns(),
         )
+        if asked.fidelity != FULL and told.length_s is not None and (full := history.length_s()):
+            told.runs = told.length_s / full
         if ended.status == "timeout":
             # Time is up for all iterations together: of one of them nothing is known.
             reached = asked.limit_s or (ended.censored_s if self.tuning.once else None)
@@ -144,6 +153,13 @@ class Judge:
             # One that was adopted after a kill.
             lengths.append(length_of(read_manifest(run_dir)) or 0.0)
         return sum(lengths) * self.tuning.cpus * NS
+
+
+def lasted(run_dir: Path, ended: Ended) -> float | None:
+    """Give how long a run took from launch to tables, without making its data, in s."""
+    if (run_dir / "manifest.json").is_file():
+        return length_of(read_manifest(run_dir))
+    return ended.duration_s
 
 
 def _canary(ended: Ended, history: History) -> float | None:

@@ -17,6 +17,7 @@ from pyrometer.experiments.folder import Ended
 from pyrometer.experiments.plan.constraints import Constraint, parse_constraint
 from pyrometer.simulation.analysis import Prices
 from pyrometer.store import Run
+from pyrometer.store.manifest import read_manifest
 from pyrometer.trial.factors import did_you_mean
 from pyrometer.tune.trials.folder import Objective
 from pyrometer.window.windows import APPLICATION
@@ -83,6 +84,22 @@ def measured(
         else:
             metrics[name] = value
     return Measured(metrics, missing)
+
+
+def parts_of(run_dir: Path) -> dict[str, float]:
+    """Mean time of each query of a run over its measured iterations, in s; empty without any."""
+    try:
+        results = read_manifest(run_dir).results
+    except PyrometerError:
+        return {}
+    counted = [one for one in results if not one.warmup] or results
+    found: dict[str, list[float]] = {}
+    for result in counted:
+        for part in result.parts:
+            if part.error is None:
+                seconds = (part.ended_mono_ns - part.started_mono_ns) / NS
+                found.setdefault(part.name, []).append(seconds)
+    return {name: sum(times) / len(times) for name, times in found.items()}
 
 
 def _of_run(root: Path) -> Sequence[tuple[str, float | None, str | None]]:

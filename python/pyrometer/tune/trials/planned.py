@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pyrometer.experiments.folder import Ended, Plan, PlannedTreatment, PlannedTrial
 from pyrometer.experiments.run.trials import folder_word
 from pyrometer.tune.advise.adviser import FULL
-from pyrometer.tune.trials.folder import Asked, Fidelity, Tuning
+from pyrometer.tune.trials.folder import Fidelity, Tuning
+from pyrometer.tune.trials.records import Asked
 
 BASELINE = "baseline"
 LEAST_TIMEOUT_S = 30.0
@@ -63,10 +64,11 @@ def plan_of(tuning: Tuning, asked: Asked) -> Plan:
     """Write a trial as the plan of an experiment that has no other."""
     name = named(asked.configuration)
     fidelity = fidelity_of(tuning, asked.fidelity)
-    levels = {**tuning.shared, **asked.configuration}
+    levels = {**tuning.shared, **fidelity.levels, **asked.configuration}
     return Plan(
         name=tuning.name, files=[], workload=tuning.workload, scale=fidelity.scale,
-        profile=tuning.profile, iterations=fidelity.iterations, warmup=tuning.warmup,
+        profile=tuning.profile, iterations=fidelity.iterations,
+        warmup=tuning.warmup if fidelity.warmup is None else fidelity.warmup,
         seed=tuning.seed, kind="randomized-blocks", split=[], blocks=1, margin=tuning.margin,
         timeout_s=asked.timeout_s or tuning.timeout_s, canaries=tuning.canaries,
         guard=tuning.guard, baseline=None, left_out=[],

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from pyrometer.core.errors import UsageError
 from pyrometer.experiments.folder import Ended
 from pyrometer.experiments.journal import Entries
-from pyrometer.tune.advise.adviser import FULL, Adviser, Observation, Suggestion
-from pyrometer.tune.trials.folder import Asked, Settled, Stopped, Told, Tuning
+from pyrometer.tune.advise.adviser import (
+    FULL,
+    Adviser,
+    Observation,
+    Suggestion,
+    TakesHints,
+    TakesStandIns,
+)
+from pyrometer.tune.trials.folder import Earlier, Tuning
 from pyrometer.tune.trials.planned import fidelity_of
+from pyrometer.tune.trials.records import Asked, Known, Offered, Settled, Stopped, Told
 
 EARLIER = -1
 """Block of trials of earlier work."""
@@ -57,11 +65,33 @@ class History:
     ----------
     stopped : bool
         Whether the budget was used up before all of the confirmation had run.
+    offers : dict of str to Offered
+        Cheap stand-ins by their names, offered or left out.
+    known : Known or None
+        What was known before the search.
+    said : list of (int, Offered or Known)
+        Both, each with the number of trials that had been asked for before.
     """
 
     steps: list[Step] = field(default_factory=list)
     settled: Settled | None = None
     stopped: bool = False
+    offers: dict[str, Offered] = field(default_factory=dict)
+    known: Known | None = None
+    said: list[tuple[int, Offered | Known]] = field(default_factory=list)
+
+    def say(self, record: Offered | Known) -> None:
+        """Add what the engine is told beside trials."""
+        self.said.append((len(self.steps), record))
+        if isinstance(record, Offered):
+            self.offers[record.fidelity.name] = record
+        else:
+            self.known = record
+
+    def length_s(self) -> float | None:
+        """Median length of full runs as they are, without making data, in s."""
+        known = [one.told.length_s for one in self.baselines if one.told and one.told.length_s]
+        return statistics.median(known) if known else None
 
     @property
     def baselines(self) -> list[Step]:
@@ -110,6 +140,8 @@ def cost_of(tuning: Tuning, step: Step) -> float:
     if told is None or told.refused:
         return 0.0
     if tuning.budget.unit == "runs":
+        if told.runs is not None:
+            return told.runs
         return fidelity_of(tuning, step.asked.fidelity).cost_ratio
     core_s = told.cost / 1e9
     return core_s if tuning.budget.unit == "core-seconds" else core_s / tuning.cpus
@@ -140,6 +172,8 @@ def history_of(entries: Entries) -> History:
             found.settled = record
         elif isinstance(record, Stopped):
             found.stopped = True
+        elif isinstance(record, Offered | Known):
+            found.say(record)
     for number, step in by_trial.items():
         step.ended = entries.ended.get(number)
         step.attempts = [one for one in entries.disturbed if one.trial == number]
@@ -163,19 +197,17 @@ def replay(
     Suggestion or None
         What it has suggested, and was not begun yet.
     """
-    for known in tuning.earlier:
-        adviser.tell(
-            Observation(
-                configuration=known.configuration,
-                fidelity=FULL,
-                block=EARLIER,
-                value=known.value,
-                cost=known.cost,
-                metrics=known.metrics,
-            )
-        )
+    tell_earlier(adviser, tuning.earlier)
     held: Suggestion | None = None
-    for step in history.steps:
+    said = list(history.said)
+    for at, step in enumerate(history.steps):
+        while said and said[0][0] <= at:
+            inform(adviser, said.pop(0)[1])
+            held = None
+        if step.asked.early:
+            if step.told is not None:
+                adviser.tell(step.told.observation(step.asked))
+            continue
         wanted, held = held or adviser.ask(), None
         if step.asked.own:
             # It was asked for first, and something else was run before.
@@ -184,7 +216,38 @@ def replay(
             say(f"trial {step.asked.trial}: the engine would ask for another one by now")
         if step.told is not None:
             adviser.tell(step.told.observation(step.asked))
+    for _, record in said:
+        inform(adviser, record)
+        held = None
     return held
+
+
+def tell_earlier(adviser: Adviser, earlier: Sequence[Earlier]) -> None:
+    """Tell an engine trials of earlier work: each work is a fidelity, and a block, of its own."""
+    works = list(dict.fromkeys(one.of for one in earlier))
+    for one in earlier:
+        adviser.tell(
+            Observation(
+                configuration=one.configuration,
+                fidelity=one.of or FULL,
+                block=EARLIER - works.index(one.of),
+                value=one.value,
+                cost=one.cost,
+                metrics=one.metrics,
+            )
+        )
+
+
+def inform(adviser: Adviser, record: Offered | Known) -> None:
+    """Tell an engine of a stand-in, or of what is known; one that has no use for it, nothing."""
+    if isinstance(record, Offered):
+        if record.left_out is None and isinstance(adviser, TakesStandIns):
+            adviser.offer(record.fidelity.name, record.fidelity.cost_ratio)
+        return
+    if isinstance(adviser, TakesHints):
+        # Earlier work first: what it says of a space is no trial of this one.
+        tell_earlier(adviser, record.earlier)
+        adviser.hint([one.levels for one in record.priors])
 
 
 def same(now: Suggestion | None, then: Asked) -> bool:

@@ -20,13 +20,20 @@ from pyrometer.experiments.run.attempts import make_attempts, settle
 from pyrometer.experiments.run.check import run_check
 from pyrometer.experiments.run.environment import Actions, Quiet, Screen
 from pyrometer.experiments.run.planned import honoured
-from pyrometer.tune.advise.adviser import FULL, Adviser, Suggestion
-from pyrometer.tune.trials import refused
-from pyrometer.tune.trials.folder import Asked, Settled, Told, Tuning
-from pyrometer.tune.trials.judged import Judge, Measure
-from pyrometer.tune.trials.measured import NS, measured
+from pyrometer.tune.advise.adviser import (
+    FULL,
+    Adviser,
+    Suggestion,
+    TakesHints,
+    TakesStandIns,
+)
+from pyrometer.tune.trials import offers, refused
+from pyrometer.tune.trials.folder import Fidelity, Tuning
+from pyrometer.tune.trials.judged import Judge, Lasted, Measure, lasted
+from pyrometer.tune.trials.measured import NS, measured, parts_of
 from pyrometer.tune.trials.planned import TIMES_BEST, Length, plan_of
-from pyrometer.tune.trials.replay import History, Step, history_of, replay
+from pyrometer.tune.trials.records import Asked, Known, Offered, Settled, Told
+from pyrometer.tune.trials.replay import History, Step, history_of, inform, replay
 
 
 class TuneScreen(Screen, Protocol):
@@ -41,6 +48,9 @@ class TuneScreen(Screen, Protocol):
     def told(self, step: Step, history: History, adviser: Adviser) -> None:
         """Show what it gave, and the best so far."""
 
+    def said(self, record: Offered | Known) -> None:
+        """Show what the engine is told beside trials."""
+
 
 class QuietTuning(Quiet):
     """A `TuneScreen` that shows nothing."""
@@ -53,6 +63,14 @@ class QuietTuning(Quiet):
 
     def told(self, step: Step, history: History, adviser: Adviser) -> None:
         """Show nothing."""
+
+    def said(self, record: Offered | Known) -> None:
+        """Show nothing."""
+
+
+def nothing_known(root: Path, run_dir: Path, tuning: Tuning) -> Known:
+    """Look for nothing that is known before the search."""
+    return Known(reason="nobody looked", wall_ns=time.time_ns())
 
 
 @dataclass(frozen=True)
@@ -71,6 +89,13 @@ class TuneActions:
         Memory that programs can still have, and all of it.
     honour : callable
         Leaves out what this host cannot honour.
+    length : callable
+        How long a run took, without making its data.
+    parts : callable
+        Times of the queries of a run.
+    known : callable
+        What is known before the search, by the first run of the job as it is; arguments are the
+        folder of the tuning, the run directory, and the tuning.
     """
 
     trials: Actions = field(default_factory=Actions)
@@ -78,6 +103,9 @@ class TuneActions:
     check: Callable[[str, Path], str | None] = run_check
     available: Callable[[], tuple[float, float] | None] = refused.available
     honour: refused.Honour = honoured
+    length: Lasted = lasted
+    parts: offers.Parts = parts_of
+    known: Callable[[Path, Path, Tuning], Known] = nothing_known
 
 
 @dataclass
@@ -101,7 +129,8 @@ class Search:
 
     def __post_init__(self) -> None:
         self._space = self.tuning.space.read()
-        self._judge = Judge(self.root, self.tuning, self.actions.measure, self.actions.check)
+        actions = self.actions
+        self._judge = Judge(self.root, self.tuning, actions.measure, actions.check, actions.length)
         self._held: Suggestion | None = None
 
     def carry_out(self) -> History:
@@ -119,6 +148,7 @@ class Search:
         self.history = history_of(self.entries)
         if self.history.settled is None:
             self._held = replay(self.adviser, self.tuning, self.history, self.screen.note)
+            self.tuning = offers.with_offers(self.tuning, self.history)
             self._settle_open()
             self.screen.began(self.tuning, self.history)
             why = self._search()
@@ -134,9 +164,11 @@ class Search:
         return self.history
 
     def _search(self) -> str:
+        self._prepare()
         while True:
             if not self._affordable():
                 return "the budget's part for the search is spent"
+            self._choose_queries()
             wanted, self._held = self._held or self.adviser.ask(), None
             if not self.history.baselines and not (wanted and _is_baseline(wanted)):
                 # Whatever is asked for, it needs something to be compared with.
@@ -146,6 +178,61 @@ class Search:
                 return "nothing is left that is worth its cost"
             self._run(wanted)
             self._need_baseline()
+
+    def _prepare(self) -> None:
+        """Run the job as it is, look at what is known then, and measure stand-ins."""
+        if self.history.settled is not None or self._held is not None:
+            return
+        takes_hints = isinstance(self.adviser, TakesHints) and self.history.known is None
+        measures = [
+            one
+            for one in self.tuning.fidelities
+            if one.name not in self.history.offers and not one.chosen
+            and isinstance(self.adviser, TakesStandIns)
+        ]  # fmt: skip
+        engine_began = any(not one.asked.early for one in self.history.steps)
+        if engine_began or not (takes_hints or measures):
+            return
+        if not self.history.baselines:
+            self._run(Suggestion({}, why="the job as it is"), early=True)
+            self._need_baseline()
+        if takes_hints:
+            first = self.history.baselines[0].ended
+            assert first is not None
+            run_dir = ExperimentPaths(self.root).trials / first.folder
+            self._say(self.actions.known(self.root, run_dir, self.tuning))
+        for one in measures:
+            self._say(self._measured(one))
+
+    def _measured(self, fidelity: Fidelity) -> Offered:
+        if why := offers.room(self.tuning, self.history):
+            return offers.left_out(fidelity, why)
+        known = [one for one in self.history.steps if one.asked.fidelity == fidelity.name]
+        if not known:
+            self._run(Suggestion({}, fidelity.name, why="what a stand-in costs"), early=True)
+        step = next(s for s in self.history.steps if s.asked.fidelity == fidelity.name)
+        return offers.measured(fidelity, step, self.history)
+
+    def _choose_queries(self) -> None:
+        """Choose the queries that stand for a suite, as soon as enough trials have shown them."""
+        if self._held is not None or not isinstance(self.adviser, TakesStandIns):
+            return
+        for one in self.tuning.fidelities:
+            if not one.chosen or one.name in self.history.offers:
+                continue
+            if why := offers.room(self.tuning, self.history):
+                self._say(offers.left_out(one, why))
+                continue
+            found = offers.chosen(self.tuning, one, self.history, self.root, self.actions.parts)
+            if found is not None:
+                self._say(found)
+
+    def _say(self, record: Offered | Known) -> None:
+        self.journal.append(record)
+        self.history.say(record)
+        self.tuning = offers.with_offers(self.tuning, self.history)
+        inform(self.adviser, record)
+        self.screen.said(record)
 
     def _need_baseline(self) -> None:
         if not self.history.baselines:
@@ -178,11 +265,12 @@ class Search:
         self.adviser.tell(self._finish(step).observation(step.asked))
         self.screen.told(step, self.history, self.adviser)
 
-    def _run(self, wanted: Suggestion, *, own: bool = False) -> None:
+    def _run(self, wanted: Suggestion, *, own: bool = False, early: bool = False) -> None:
         limit_s, timeout_s = self._limits(wanted)
         asked = Asked(
             trial=1 + len(self.history.steps), configuration=dict(wanted.configuration),
             fidelity=wanted.fidelity, block=wanted.block, why=wanted.why, own=own,
+            early=early,
             limit_s=limit_s, timeout_s=timeout_s, wall_ns=time.time_ns(),
         )  # fmt: skip
         self.journal.append(asked)

@@ -1,0 +1,177 @@
+"""Records of a tuning's journal, beside those of every experiment."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from pyrometer.tune.advise.adviser import Observation, Suggestion
+from pyrometer.tune.trials.folder import Earlier, Fidelity, Part, Prior
+
+
+class Asked(Part):
+    """A trial that was decided on.
+
+    Attributes
+    ----------
+    own : bool
+        The tuning itself wanted it, not the engine: a first baseline.
+    early : bool
+        It came before the engine was asked for anything.
+    limit_s : float or None
+        Time of an iteration (of a command: its whole time) beyond which it is given up.
+    timeout_s : float or None
+        Longest time of the application, by that limit.
+    """
+
+    k: Literal["ask"] = "ask"
+    trial: int
+    configuration: dict[str, str]
+    fidelity: str
+    block: int
+    why: str = ""
+    own: bool = False
+    early: bool = False
+    limit_s: float | None = None
+    timeout_s: float | None = None
+    wall_ns: int
+
+    @property
+    def suggestion(self) -> Suggestion:
+        """What the engine had suggested."""
+        return Suggestion(self.configuration, self.fidelity, self.block, why=self.why)
+
+
+class Told(Part):
+    """What a trial showed, as the engine was told.
+
+    Attributes
+    ----------
+    refused : bool
+        It was never launched.
+    missing : dict of str to str
+        Metrics that are not known, each with why.
+    seconds : float or None
+        Time of an iteration, where it finished.
+    length_s : float or None
+        From its launch to its tables, without making data; of all attempts.
+    runs : float or None
+        That over the same of a full run as it is: what it took of a budget of runs.
+    """
+
+    k: Literal["tell"] = "tell"
+    trial: int
+    value: float | None = None
+    cost: float
+    censored: bool = False
+    failed: str | None = None
+    refused: bool = False
+    canary: float | None = None
+    seconds: float | None = None
+    length_s: float | None = None
+    runs: float | None = None
+    metrics: dict[str, float] = Field(default_factory=dict)
+    missing: dict[str, str] = Field(default_factory=dict)
+    wall_ns: int
+
+    def observation(self, asked: Asked) -> Observation:
+        """Give it in the engine's words."""
+        return Observation(
+            configuration=asked.configuration, fidelity=asked.fidelity, block=asked.block,
+            value=self.value, cost=self.cost, censored=self.censored, failed=self.failed,
+            canary=self.canary, metrics=self.metrics,
+        )  # fmt: skip
+
+
+class Settled(Part):
+    """The end of the search: what is to be confirmed.
+
+    Attributes
+    ----------
+    configuration : dict of str to str
+        Empty where nothing better than the baseline was found.
+    change : tuple of float or None
+        Of the objective, with its interval, as the engine believes.
+    """
+
+    k: Literal["settle"] = "settle"
+    configuration: dict[str, str]
+    change: tuple[float, float, float] | None = None
+    trials: int = 0
+    why: str
+    wall_ns: int
+
+
+class Stopped(Part):
+    """The budget was used up before all of the confirmation had run."""
+
+    k: Literal["stop"] = "stop"
+    wall_ns: int
+
+
+class Offered(Part):
+    """A cheap stand-in, measured: offered to the engine, or not, with the reason.
+
+    Attributes
+    ----------
+    fidelity : Fidelity
+        What it is, with its measured cost.
+    left_out : str or None
+        Why it was not offered.
+    """
+
+    k: Literal["offer"] = "offer"
+    fidelity: Fidelity
+    left_out: str | None = None
+    wall_ns: int
+
+
+class Similar(Part):
+    """Another tuning that the start was warmed with, and what to doubt of it.
+
+    Attributes
+    ----------
+    distance : float
+        How far its job is from this one (:mod:`pyrometer.tune.memory.likeness`); 0: alike.
+    differs : list of str
+        What is known to differ.
+    """
+
+    of: str
+    job: str
+    distance: float
+    trials: int
+    differs: list[str] = Field(default_factory=list)
+
+
+class Known(Part):
+    """What was known before the search, once the job had run as it is.
+
+    Attributes
+    ----------
+    priors : list of Prior
+        Remedies of findings, winners of similar jobs.
+    earlier : list of Earlier
+        Trials of similar jobs.
+    reason : str or None
+        Why findings say nothing.
+    """
+
+    k: Literal["known"] = "known"
+    priors: list[Prior] = Field(default_factory=list)
+    earlier: list[Earlier] = Field(default_factory=list)
+    similar: list[Similar] = Field(default_factory=list)
+    reason: str | None = None
+    wall_ns: int
+
+
+KINDS: dict[str, type[BaseModel]] = {
+    "ask": Asked,
+    "tell": Told,
+    "settle": Settled,
+    "stop": Stopped,
+    "offer": Offered,
+    "known": Known,
+}
+"""Records of a tuning beside those of every experiment."""
