@@ -1,5 +1,5 @@
-"""What holds for all tests: Ctrl-C reaches what they start, a slow machine fails none, verdicts of
-the user who runs them are neither read nor written, and where everything is required a tool that
+"""What holds for all tests: Ctrl-C reaches what they start, a slow machine fails none, verdicts and
+tunings of the user who runs them are neither read nor written, and where everything is required a tool that
 is missing fails those that need it.
 """
 
@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from pyrometer.tune.memory.remembered import NOWHERE
+from pyrometer.tune.memory.remembered import VARIABLE as TUNINGS
 from pyrometer.verification.record import VARIABLE as VERDICTS
 from tests.support import needs
 
@@ -26,6 +28,9 @@ settings.load_profile("pyrometer")
 # Verdicts of this machine widen and narrow intervals.
 os.environ[VERDICTS] = tempfile.mkdtemp(prefix="pyrometer-verdicts-")
 atexit.register(shutil.rmtree, os.environ[VERDICTS], ignore_errors=True)
+
+# Tunings of this machine warm the start of others.
+os.environ[TUNINGS] = NOWHERE
 
 # A shell that began them may ignore it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

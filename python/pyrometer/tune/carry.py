@@ -12,6 +12,9 @@ from pyrometer.experiments.run.environment import Quiet, Screen
 from pyrometer.experiments.run.planned import check_same
 from pyrometer.tune.advise.adviser import Adviser
 from pyrometer.tune.confirm.run import confirm
+from pyrometer.tune.known import known_before
+from pyrometer.tune.memory.recall import FEWEST
+from pyrometer.tune.memory.remembered import keep, remembered
 from pyrometer.tune.trials.folder import Tuning, read_tuning
 from pyrometer.tune.trials.records import KINDS
 from pyrometer.tune.trials.replay import History, history_of
@@ -56,7 +59,7 @@ def search(
         entries = read_journal(root, KINDS)
         return Search(
             root, tuning, make(tuning), entries, journal,
-            screen=screen or QuietTuning(), actions=actions or TuneActions(),
+            screen=screen or QuietTuning(), actions=actions or TuneActions(known=known_before),
         ).carry_out()  # fmt: skip
 
 
@@ -87,6 +90,23 @@ def confirm_winner(
             root, tuning, history, screen=screen or Quiet(),
             actions=actions or TuneActions(), journal=journal, blocks=blocks, scale=scale,
         )  # fmt: skip
+
+
+def remember(root: Path) -> Path | None:
+    """Keep a tuning, so that it warms the start of others; ``None``: there is nothing to keep.
+
+    Raises
+    ------
+    UsageError
+        If it is no tuning, or its journal was edited.
+    CapabilityError
+        If it cannot be written.
+    """
+    memory = read_tuning(root).memory
+    if memory is None:
+        return None
+    one = remembered(root)
+    return None if one is None or len(one.trials) < FEWEST else keep(Path(memory), one)
 
 
 def _read(root: Path) -> Tuning:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from pyrometer.core.errors import UsageError
+from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.core.json_text import parse_json
 from pyrometer.experiments.folder import is_experiment, read_plan
 from pyrometer.experiments.journal import read_journal
 from pyrometer.explain.kept import findings_of
 from pyrometer.explain.schema import Findings
 from pyrometer.store import Run
-from pyrometer.tune.judge.before import of_findings
+from pyrometer.tune.judge.before import NO_FINDING, of_findings
+from pyrometer.tune.memory.recall import recalled
+from pyrometer.tune.memory.remembered import Store, beside, read
 from pyrometer.tune.place import is_tuning
+from pyrometer.tune.portrait import portrait_of
 from pyrometer.tune.space.job import Job, job_of
-from pyrometer.tune.trials.folder import Earlier, Objective, Prior, read_tuning
-from pyrometer.tune.trials.records import KINDS
+from pyrometer.tune.trials.folder import Earlier, Objective, Prior, Tuning, read_tuning
+from pyrometer.tune.trials.records import KINDS, Known
 from pyrometer.tune.trials.replay import history_of
 
 NS = 1e9
@@ -63,6 +67,38 @@ def known_from(
             "pyrometer ls lists runs and experiments",
         )
     return _priors(found, str(path)), []
+
+
+def known_before(root: Path, run_dir: Path, tuning: Tuning) -> Known:
+    """Say what is known before the search: by the first run of the job as it is, and earlier work.
+
+    Parameters
+    ----------
+    root : Path
+        Folder of the tuning.
+    run_dir : Path
+        Of the job as it is.
+    """
+    known = Known(wall_ns=time.time_ns())
+    try:
+        known.priors = _priors(findings_of(run_dir), "the first run")
+        known.reason = None if known.priors else NO_FINDING
+    except PyrometerError as error:
+        known.reason = error.message
+    if tuning.memory is None:
+        return known
+    try:
+        known.portrait = portrait_of(run_dir)
+    except PyrometerError:
+        return known
+    store: Store = read(Path(tuning.memory))
+    known.unread = list(store.unread)
+    mine = str(root.absolute())
+    tunings = [one for one in (*store.tunings, *beside(root)) if one.folder != mine]
+    found = recalled(known.portrait, tuning, tuning.space.read(), tunings)
+    known.similar, known.earlier = list(found.similar), list(found.earlier)
+    known.priors += found.priors
+    return known
 
 
 def job_from_run(path: Path) -> Job | None:
@@ -111,6 +147,7 @@ def _of_experiment(
         made.append(
             Earlier(
                 source=f"trial {one.trial} of {path}",
+                of=str(path),
                 configuration={name: own for name, own in known.items() if name not in shared},
                 value=one.seconds * NS,
                 cost=0.0,
@@ -132,6 +169,7 @@ def _of_tuning(
     return [
         Earlier(
             source=f"trial {step.asked.trial} of {path}",
+            of=str(path),
             configuration=step.asked.configuration,
             value=step.told.value,
             cost=0.0,

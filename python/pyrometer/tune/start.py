@@ -63,6 +63,8 @@ class Wanted:
         What an earlier run of the job says of it.
     fidelities : tuple of str
         Kinds of cheap stand-ins (:data:`pyrometer.tune.stand_ins.KINDS`), ``auto`` or ``none``.
+    memory : Path or None
+        Folder of earlier tunings.
     """
 
     workload: str | None
@@ -87,6 +89,7 @@ class Wanted:
     sources: tuple[str, ...] = ()
     job: Job | None = None
     fidelities: tuple[str, ...] = (AUTO,)
+    memory: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -173,6 +176,7 @@ def started(wanted: Wanted, root: Path) -> Start:
         priors=list(wanted.priors),
         earlier=[one for one in wanted.earlier if one.configuration.keys() <= factors],
         sources=list(wanted.sources),
+        memory=None if wanted.memory is None else str(wanted.memory.absolute()),
         machine=this_machine(),
         workload_sha256=None if wanted.command else digest_of(workload),
         pyrometer_version=__version__,

@@ -139,6 +139,14 @@ def start(
             " does; none.",
         ),
     ] = [],  # noqa: B006
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR|none",
+            help="Folder of earlier tunings: those of jobs that are alike warm the start, and this"
+            " one is kept there. Default: PYROMETER_TUNINGS, or ~/.local/share/pyrometer/tunings.",
+        ),
+    ] = None,
     margin: Annotated[
         str, typer.Option(metavar="PERCENT", help="Differences below it count as none.")
     ] = "2%",
@@ -172,7 +180,8 @@ def start(
         what, output, is_command=is_command, space=space, objective=objective,
         conditions=conditions, budget=budget, scale=scale, sources=sources, check=check,
         setting=setting, iterations=iterations, warmup=warmup, profile=profile, guard=guard,
-        engine=engine, fidelities=fidelities, margin=margin, seed=seed, price=price,
+        engine=engine, fidelities=fidelities, memory=memory,
+        margin=margin, seed=seed, price=price,
     )  # fmt: skip
     if dry_run:
         terminal.planned(human(as_json), made.tuning)
@@ -325,11 +334,23 @@ def _carry(
         raise typer.Exit(1) from None
     if not whole:
         err().print("the budget is used up; all that ended is kept", markup=False)
+    _remember(root)
     report = _report(root)
     _show(root, report, as_json=False, to_stderr=as_json)
     _page(root, report)
     if as_json:
         emit_json(report)
+
+
+def _remember(root: Path) -> None:
+    from pyrometer.tune.carry import remember
+
+    try:
+        remember(root)
+    except PyrometerError as error:
+        # What was found stands; only others do not learn from it.
+        text = f"not remembered: {error.message}; {error.remedy}"
+        err().print(text, markup=False, soft_wrap=True)
 
 
 def _page(root: Path, report: TuningReport) -> None:

@@ -32,6 +32,7 @@ def made(
     from pyrometer.simulation.analysis import read_prices
     from pyrometer.trial.trial import Trial
     from pyrometer.tune.known import job_from_run, known_from
+    from pyrometer.tune.memory.remembered import folder_of
     from pyrometer.tune.start import Wanted, started
 
     workload = None if is_command else what[0]
@@ -61,6 +62,7 @@ def made(
         prices=None if asked["price"] is None else read_prices(asked["price"]),
         priors=tuple(priors), earlier=tuple(earlier), sources=tuple(map(str, asked["sources"])),
         job=jobs[-1] if jobs else None, fidelities=tuple(asked["fidelities"]) or ("auto",),
+        memory=folder_of(asked["memory"]),
     )  # fmt: skip
     return started(wanted, root), root
 

@@ -11,6 +11,8 @@ from pyrometer.explain.schema import Finding, Findings
 from pyrometer.tune.judge.schema import Recommendation
 from pyrometer.tune.trials.replay import History
 
+NO_FINDING = "no finding of the first run of the job has a level as its remedy"
+
 
 def recommendations(root: Path, history: History) -> tuple[list[Recommendation], str | None]:
     """Read what the first run of the baseline recommends, or say why there is nothing.
@@ -36,7 +38,7 @@ def recommendations(root: Path, history: History) -> tuple[list[Recommendation],
         ]
     if made:
         return made, None
-    return [], "no finding of the first run of the job has a level as its remedy"
+    return [], NO_FINDING
 
 
 def of_findings(found: Findings) -> list[Recommendation]:

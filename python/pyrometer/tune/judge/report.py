@@ -91,7 +91,7 @@ def tuning_report(root: Path, *, causes: bool = True, measure: Measure = measure
         space=tuning.space.name,
         knobs=[_knob(knob) for knob in tuning.space.knobs],
         constraints=tuning.space.constraints,
-        priors=tuning.priors,
+        priors=[*tuning.priors, *(history.known.priors if history.known else [])],
         trials=_trials(root, history, baseline.value if baseline else None),
         stand_ins=stand_ins(tuning, history),
         baseline=baseline,
@@ -99,6 +99,7 @@ def tuning_report(root: Path, *, causes: bool = True, measure: Measure = measure
         discarded=_discarded(history),
         before=before,
         before_reason=before_reason,
+        similar=history.known.similar if history.known else [],
         confirmation=confirmation,
         elsewhere=[made for one in others if (made := _confirmed(one, tuning)) is not None],
         influence=found.factors,
@@ -314,6 +315,13 @@ def _doubts(
         message = f"{len(disturbed)} of {len(ended)} trials{of}; in {disturbed[-1].folder} {text}"
         found.append(doubt("trials_disturbed", message))
     found += doubts_of_machines(ended)
+    if history.known is not None and history.known.similar:
+        similar = history.known.similar
+        trials = units.counted(sum(one.trials for one in similar), "trial")
+        differs = sorted({what for one in similar for what in one.differs})
+        but = f"; they differ in {', '.join(differs)}" if differs else ""
+        message = f"{trials} of {units.counted(len(similar), 'other tuning')} were told first{but}"
+        found.append(doubt("warm_start", message))
     spread = confirmed.verdict.spread_ratio if confirmed else None
     if spread is not None and spread.low is not None and spread.low > 1 and spread.value:
         message = f"the winner's runs differ {spread.value:.2g} times as much as the baseline's"

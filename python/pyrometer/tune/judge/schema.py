@@ -12,6 +12,7 @@ from pyrometer.core.estimate import Estimate
 from pyrometer.tune.believe.verdict import Verdict
 from pyrometer.tune.importance.front import Both
 from pyrometer.tune.trials.folder import Objective, Prior
+from pyrometer.tune.trials.records import Similar
 
 State = Literal["searching", "confirming", "done"]
 TrialStatus = Literal["finished", "gave up", "failed", "not launched", "under way"]
@@ -266,6 +267,8 @@ class TuningReport(BaseModel):
     ----------
     told : str
         What came of it, in one sentence.
+    similar : list of Similar
+        Earlier tunings that the start was warmed with, and what differs.
     stand_ins : list of StandInReport
         Cheap stand-ins for a run, and how well each ranks.
     before : list of Recommendation
@@ -309,6 +312,7 @@ class TuningReport(BaseModel):
     discarded: list[Discarded] = Field(default_factory=list)
     before: list[Recommendation] = Field(default_factory=list)
     before_reason: str | None = None
+    similar: list[Similar] = Field(default_factory=list)
     confirmation: Confirmed | None = None
     elsewhere: list[Confirmed] = Field(default_factory=list)
     earned_back: Earning = Field(default_factory=Earning)

@@ -88,6 +88,7 @@ def report(console: Any, found: TuningReport, folder: Path) -> None:
         console.print(f"  all of it: {named(best)}", style="dim", markup=False, soft_wrap=True)
     show_doubts(console, found.doubts)
     before(console, found.before, found.before_reason)
+    _similar(console, found)
     _confirmed(console, found)
     _trials(console, found)
     _stand_ins(console, found)
@@ -110,6 +111,16 @@ def before(console: Any, found: list[Recommendation], reason: str | None) -> Non
         console.print(
             f"  {named(one.levels)}: predicted to save {_interval(one.saving_ratio)}"
             f" ({one.finding}{tried})",
+            markup=False, soft_wrap=True,
+        )  # fmt: skip
+
+
+def _similar(console: Any, found: TuningReport) -> None:
+    for one in found.similar:
+        differs = f"; differs in {', '.join(one.differs)}" if one.differs else ""
+        trials = units.counted(one.trials, "trial")
+        console.print(
+            f"  known from {one.job} ({one.of}): {trials}, distance {one.distance:.2f}{differs}",
             markup=False, soft_wrap=True,
         )  # fmt: skip
 

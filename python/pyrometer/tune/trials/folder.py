@@ -171,6 +171,8 @@ class Tuning(Part):
         Part of the budget that is for confirmation, in its unit.
     cpus : int
         CPUs that a trial occupies, by which its time counts as core time.
+    memory : str or None
+        Folder of earlier tunings that may warm the start; ``None``: none is looked for.
     prices : dict of str to float or None
         Of a core and of a GB for an hour, and the currency's name in ``currency``.
     """
@@ -208,6 +210,7 @@ class Tuning(Part):
     priors: list[Prior] = Field(default_factory=list)
     earlier: list[Earlier] = Field(default_factory=list)
     sources: list[str] = Field(default_factory=list)
+    memory: str | None = None
     machine: dict[str, str | int | None] = Field(default_factory=dict)
     workload_sha256: str | None = None
     pyrometer_version: str | None = None

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from pyrometer.tune.advise.adviser import Observation, Suggestion
+from pyrometer.tune.portrait import Portrait
 from pyrometer.tune.trials.folder import Earlier, Fidelity, Part, Prior
 
 
@@ -133,7 +134,7 @@ class Similar(Part):
     Attributes
     ----------
     distance : float
-        How far its job is from this one (:mod:`pyrometer.tune.memory.likeness`); 0: alike.
+        How far its job is from this one (:func:`pyrometer.tune.portrait.distance`); 0: alike.
     differs : list of str
         What is known to differ.
     """
@@ -154,15 +155,21 @@ class Known(Part):
         Remedies of findings, winners of similar jobs.
     earlier : list of Earlier
         Trials of similar jobs.
+    portrait : dict or None
+        The job in a few numbers, by which others are alike; ``None`` where its run says too little.
     reason : str or None
         Why findings say nothing.
+    unread : list of str
+        What is kept of earlier tunings and could not be read.
     """
 
     k: Literal["known"] = "known"
     priors: list[Prior] = Field(default_factory=list)
     earlier: list[Earlier] = Field(default_factory=list)
     similar: list[Similar] = Field(default_factory=list)
+    portrait: Portrait | None = None
     reason: str | None = None
+    unread: list[str] = Field(default_factory=list)
     wall_ns: int
 
 

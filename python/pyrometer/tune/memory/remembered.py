@@ -1,0 +1,181 @@
+"""Tunings that are kept: a file each, in a folder of one's own or of a team."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from pyrometer.core.errors import CapabilityError, PyrometerError
+from pyrometer.core.json_text import parse_json
+from pyrometer.core.redaction import redacted
+from pyrometer.experiments.journal import read_journal
+from pyrometer.store.private import FILE_MODE, make_private
+from pyrometer.tune.advise.adviser import FULL
+from pyrometer.tune.place import is_tuning
+from pyrometer.tune.portrait import Portrait
+from pyrometer.tune.trials.folder import read_tuning
+from pyrometer.tune.trials.records import KINDS
+from pyrometer.tune.trials.replay import history_of
+
+VARIABLE = "PYROMETER_TUNINGS"
+NOWHERE = "none"
+"""Asked for instead of a folder: nothing is kept, and nothing remembered."""
+
+SCHEMA = "pyrometer/tuning-memory/1"
+
+
+class RememberedTrial(BaseModel):
+    """A full trial that counts: its levels, and the objective."""
+
+    configuration: dict[str, str]
+    value: float
+
+
+class Remembered(BaseModel):
+    """What is kept of a tuning (``pyrometer/tuning-memory/1``).
+
+    Attributes
+    ----------
+    id : str
+        Of its folder and host: the same tuning is kept once.
+    winner : dict of str to str
+        What the search ended with; empty where nothing better was found.
+    """
+
+    model_config = ConfigDict(populate_by_name=True, extra="allow")
+
+    schema_name: Literal["pyrometer/tuning-memory/1"] = Field(SCHEMA, alias="schema")
+    id: str
+    job: str
+    scale: str
+    objective: str
+    shared: dict[str, str] = Field(default_factory=dict)
+    machine: dict[str, str | int | None] = Field(default_factory=dict)
+    portrait: Portrait
+    trials: list[RememberedTrial]
+    winner: dict[str, str] = Field(default_factory=dict)
+    folder: str
+    wall_ns: int
+    pyrometer_version: str | None = None
+
+
+@dataclass(frozen=True)
+class Store:
+    """What a folder holds, and which files could not be read, with the reason."""
+
+    tunings: tuple[Remembered, ...] = ()
+    unread: tuple[str, ...] = ()
+
+
+def folder_of(asked: str | None, environment: Mapping[str, str] = os.environ) -> Path | None:
+    """Give the folder of tunings: as asked for, of the variable, or the user's own.
+
+    Examples
+    --------
+    >>> folder_of(None, {"PYROMETER_TUNINGS": "/team/tunings"}).as_posix()
+    '/team/tunings'
+    >>> folder_of("none") is None
+    True
+    """
+    named = asked or environment.get(VARIABLE)
+    if named == NOWHERE:
+        return None
+    return Path(named) if named else Path.home() / ".local/share/pyrometer/tunings"
+
+
+def remembered(root: Path) -> Remembered | None:
+    """Read a tuning as it is remembered; ``None`` where nobody knows what its job does.
+
+    Raises
+    ------
+    UsageError
+        If it is no tuning, or its journal was edited.
+    """
+    tuning, history = read_tuning(root), history_of(read_journal(root, KINDS))
+    known = history.known
+    if known is None or known.portrait is None:
+        return None
+    place = str(root.absolute())
+    trials = [
+        RememberedTrial(configuration=step.asked.configuration, value=step.told.value)
+        for step in history.steps
+        if step.counts and step.asked.fidelity == FULL and step.told and step.told.value
+    ]
+    of = hashlib.sha256(f"{platform.node()}\n{place}\n{known.wall_ns}".encode()).hexdigest()
+    return Remembered(
+        id=of[:16], job=" ".join(tuning.command) or tuning.name, scale=tuning.scale,
+        objective=tuning.objective, shared=tuning.shared, machine=tuning.machine,
+        portrait=known.portrait, trials=trials,
+        winner=history.settled.configuration if history.settled else {},
+        folder=place, wall_ns=known.wall_ns, pyrometer_version=tuning.pyrometer_version,
+    )  # fmt: skip
+
+
+def keep(folder: Path, one: Remembered) -> Path:
+    """Write a tuning to a folder, in place of what was kept of it before.
+
+    Raises
+    ------
+    CapabilityError
+        If it cannot be written.
+    """
+    target = folder / f"{one.id}.json"
+    temporary = folder / f".{one.id}.{os.getpid()}"
+    try:
+        make_private(folder)
+        temporary.touch(FILE_MODE)
+        temporary.write_text(redacted(one.model_dump_json(by_alias=True)) + "\n", encoding="utf-8")
+        temporary.replace(target)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise CapabilityError(
+            f"{target} cannot be written: {error.strerror}",
+            f"another folder: --memory, {VARIABLE}; or --memory {NOWHERE}",
+        ) from error
+    return target
+
+
+def read(folder: Path) -> Store:
+    """Read all tunings of a folder; none where there is no such folder."""
+    found: list[Remembered] = []
+    unread: list[str] = []
+    try:
+        paths = sorted(folder.glob("*.json"))
+    except OSError as error:
+        return Store((), (f"{folder}: {error.strerror}",))
+    for path in paths:
+        try:
+            found.append(Remembered.model_validate(parse_json(path.read_bytes())))
+        except OSError as error:
+            unread.append(f"{path}: {error.strerror}")
+        except (ValueError, ValidationError):
+            unread.append(f"{path}: no {SCHEMA}")
+    return Store(tuple(found), tuple(unread))
+
+
+def beside(root: Path) -> list[Remembered]:
+    """Read the tunings in the same folder of runs; what cannot be read is left out."""
+    found = []
+    try:
+        places = sorted(one for one in root.absolute().parent.iterdir() if is_tuning(one))
+    except OSError:
+        return []
+    for place in places:
+        if place == root.absolute():
+            continue
+        try:
+            one = remembered(place)
+        except PyrometerError:
+            continue
+        if one is not None:
+            found.append(one)
+    return found
