@@ -1,6 +1,6 @@
 """What holds for all tests: Ctrl-C reaches what they start, a slow machine fails none, verdicts and
-tunings of the user who runs them are neither read nor written, and where everything is required a tool that
-is missing fails those that need it.
+tunings of the user who runs them are neither read nor written, and where everything is required a
+tool that is missing fails those that need it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from pyrometer.tune.memory.remembered import NOWHERE
-from pyrometer.tune.memory.remembered import VARIABLE as TUNINGS
 from pyrometer.verification.record import VARIABLE as VERDICTS
 from tests.support import needs
 
@@ -30,7 +28,7 @@ os.environ[VERDICTS] = tempfile.mkdtemp(prefix="pyrometer-verdicts-")
 atexit.register(shutil.rmtree, os.environ[VERDICTS], ignore_errors=True)
 
 # Tunings of this machine warm the start of others.
-os.environ[TUNINGS] = NOWHERE
+os.environ["PYROMETER_TUNINGS"] = "none"
 
 # A shell that began them may ignore it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -111,6 +111,10 @@ def remember(root: Path) -> Path | None:
 
 def _read(root: Path) -> Tuning:
     tuning = read_tuning(root)
+    if tuning.online is not None:
+        raise UsageError(
+            f"{root} is of a recurring job: it has no end", f"pyrometer tune step {root}"
+        )
     workloads = [] if tuning.command else [tuning.workload]
     check_same(root, tuning.machine, workloads, tuning.workload_sha256)
     if tuning.folder is not None and tuning.folder != os.getcwd():

@@ -35,6 +35,7 @@ from pyrometer.tune.trials.folder import (
     Earlier,
     Fidelity,
     Objective,
+    OnlineTerms,
     Prior,
     SavedSpace,
     Tuning,
@@ -65,6 +66,8 @@ class Wanted:
         Kinds of cheap stand-ins (:data:`pyrometer.tune.stand_ins.KINDS`), ``auto`` or ``none``.
     memory : Path or None
         Folder of earlier tunings.
+    online : OnlineTerms or None
+        What is promised, where the job recurs and each of its runs is one of the tuning's.
     """
 
     workload: str | None
@@ -90,6 +93,7 @@ class Wanted:
     job: Job | None = None
     fidelities: tuple[str, ...] = (AUTO,)
     memory: Path | None = None
+    online: OnlineTerms | None = None
 
 
 @dataclass(frozen=True)
@@ -142,7 +146,7 @@ def started(wanted: Wanted, root: Path) -> Start:
         declared = factors_of_workload(workload)
         variants = registry.get(workload).variants
         now = {name: variant.default for name, variant in variants.items()}
-        once = is_workload_command(workload)
+        once = is_workload_command(workload) or wanted.online is not None
         cheap = _stand_ins(wanted, workload, once=once)
     parse_treatment([f"{k}={v}" for k, v in wanted.shared.items()], declared)
     now |= wanted.shared
@@ -169,13 +173,14 @@ def started(wanted: Wanted, root: Path) -> Start:
         seed=_seed(wanted, workload) if wanted.seed is None else wanted.seed,
         margin=wanted.margin,
         timeout_s=TIMEOUT_S,
-        canaries="trial",
+        canaries="trial" if wanted.online is None else "none",
         guard={"policy": wanted.guard, "wait": WAIT_S},
         cpus=len(os.sched_getaffinity(0)),
         prices=None if wanted.prices is None else wanted.prices.model_dump(),
         priors=list(wanted.priors),
         earlier=[one for one in wanted.earlier if one.configuration.keys() <= factors],
         sources=list(wanted.sources),
+        online=wanted.online,
         memory=None if wanted.memory is None else str(wanted.memory.absolute()),
         machine=this_machine(),
         workload_sha256=None if wanted.command else digest_of(workload),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from pyrometer.cli.compare import recurring
 from pyrometer.cli.shared import tuning as shared
 from pyrometer.cli.shared.default_verb import DefaultVerb
 from pyrometer.cli.shared.run_named import local_path
@@ -195,6 +196,10 @@ def start(
     _carry(root, as_json=as_json)
 
 
+app.command(epilog=recurring.EXAMPLES, no_args_is_help=True)(recurring.online)
+app.command(no_args_is_help=True)(recurring.step)
+
+
 @app.command(no_args_is_help=True)
 def resume(
     folder: DirArgument,
@@ -222,6 +227,17 @@ def resume(
 @app.command(no_args_is_help=True)
 def show(folder: DirArgument, as_json: JsonOption = False) -> None:
     """Show what a tuning has found, finished or not, and what to doubt."""
+    from pyrometer.tune.trials.folder import read_tuning
+
+    if read_tuning(folder).online is not None:
+        from pyrometer.tune.online.report import online_report
+        from pyrometer.tune.online.report import show as show_online
+
+        found = online_report(folder)
+        show_online(human(as_json), found)
+        if as_json:
+            emit_json(found)
+        return
     _show(folder, _report(folder), as_json=as_json)
 
 
@@ -248,28 +264,31 @@ def apply(
 
     Exit code: 1 if nothing was confirmed.
     """
-    from pyrometer.tune.judge.applied import defaults, deployed, difference, merged
-
-    report = _report(folder, causes=False)
-    best = shared.confirmed(folder, report, unconfirmed=unconfirmed)
     from pyrometer.collect.launch.launch import factors_of_workload
+    from pyrometer.tune.judge.applied import defaults, deployed, difference, merged
     from pyrometer.tune.trials.folder import read_tuning
 
     tuning = read_tuning(folder)
+    if tuning.online is not None:
+        best, told = shared.incumbent(folder)
+    else:
+        report = _report(folder, causes=False)
+        best, told = shared.confirmed(folder, report, unconfirmed=unconfirmed), report.told
     declared = {k: list(v) for k, v in factors_of_workload(tuning.workload).items()}
     found = deployed(best, declared)
-    today = defaults(best, {one.factor: one.default for one in report.knobs})
+    knobs = tuning.space.read().knobs
+    today = defaults(best, {one.factor: one.default for one in knobs})
     file = output if output is not None and output.exists() else None
     before = shared.read_text(file) if file else today
     after = merged(before, found.settings)
     out = human(as_json)
-    out.print(f"# {report.told}", markup=False, soft_wrap=True)
+    out.print(f"# {told}", markup=False, soft_wrap=True)
     out.print(f"\n# spark-defaults.conf\n{found.conf}", markup=False, soft_wrap=True)
     out.print(f"# or: spark-submit {found.options}\n", markup=False, soft_wrap=True)
     for name, level in found.otherwise.items():
         out.print(f"# beside Spark's settings: {name}={level}", markup=False, soft_wrap=True)
-    if report.shared:
-        levels = ", ".join(f"{name}={level}" for name, level in report.shared.items())
+    if tuning.shared:
+        levels = ", ".join(f"{name}={level}" for name, level in tuning.shared.items())
         out.print(f"# every trial had: {levels}", markup=False, soft_wrap=True)
     change = difference(before, after, str(output or "spark-defaults.conf"))
     out.print(change, markup=False, soft_wrap=True, end="")
@@ -304,7 +323,7 @@ def _check_words(context: typer.Context, what: list[str], is_command: bool) -> N
     if not is_command and len(what) > 1:
         from pyrometer.trial.factors import did_you_mean
 
-        near = did_you_mean(what[0], ("resume", "show", "apply"))
+        near = did_you_mean(what[0], ("resume", "show", "apply", "online", "step"))
         raise UsageError(
             f"give one workload, not {' '.join(what)}",
             near or f"to tune a command, put -- before it: pyrometer tune -- {' '.join(what)}",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyrometer.core.errors import UsageError
 
 
-def parse_margin(text: str) -> float:
-    """Read a margin.
+def parse_margin(text: str, option: str = "--margin", example: str = "2%") -> float:
+    """Read a margin, or another small share.
 
     Raises
     ------
@@ -18,5 +18,7 @@ def parse_margin(text: str) -> float:
     except ValueError:
         found = -1.0
     if not 0 < found < 0.5:
-        raise UsageError(f"--margin {text}: a percentage above 0 and below 50", "--margin 2%")
+        raise UsageError(
+            f"{option} {text}: a percentage above 0 and below 50", f"{option} {example}"
+        )
     return found

@@ -62,7 +62,7 @@ def made(
         prices=None if asked["price"] is None else read_prices(asked["price"]),
         priors=tuple(priors), earlier=tuple(earlier), sources=tuple(map(str, asked["sources"])),
         job=jobs[-1] if jobs else None, fidelities=tuple(asked["fidelities"]) or ("auto",),
-        memory=folder_of(asked["memory"]),
+        memory=folder_of(asked["memory"]), online=asked.get("online"),
     )  # fmt: skip
     return started(wanted, root), root
 
@@ -106,6 +106,22 @@ def confirmed(folder: Path, report: TuningReport, *, unconfirmed: bool) -> dict[
         )  # fmt: skip
         raise typer.Exit(1)
     return report.best.configuration
+
+
+def incumbent(folder: Path) -> tuple[dict[str, str], str]:
+    """Give what a recurring job runs with by now, and what is known of it.
+
+    Raises
+    ------
+    UsageError
+        If it is the job as it is.
+    """
+    from pyrometer.tune.online.report import online_report
+
+    found = online_report(folder)
+    if not found.incumbent:
+        raise UsageError(f"{folder}: there is nothing to apply: {found.told}")
+    return found.incumbent, found.told
 
 
 def read_text(path: Path) -> str:

@@ -47,9 +47,19 @@ def standing(differences: Sequence[float], noise: tuple[float, float] | None = N
             return "open"
         noise = float(values.std(ddof=1)), count - 1.0
     sd, freedom = max(noise[0], 1e-9), noise[1]
-    statistic = float(values.mean()) / (sd / math.sqrt(count))
+    return judged(float(values.mean()) / (sd / math.sqrt(count)), freedom, count)
+
+
+def judged(statistic: float, freedom: float, look: int) -> Standing:
+    """Judge a race by a t statistic at its so-manieth look, from 1 to :data:`LOOKS`.
+
+    Examples
+    --------
+    >>> judged(-6.0, 20, 1), judged(2.0, 20, 1), judged(2.6, 20, 5)
+    ('ahead', 'open', 'behind')
+    """
     p = 2 * float(stats.t.sf(abs(statistic), freedom))
     shares = tuple((at + 1) / LOOKS for at in range(LOOKS))
-    if p >= nominal(shares, ALPHA, "pocock")[count - 1]:
+    if p >= nominal(shares, ALPHA, "pocock")[look - 1]:
         return "open"
     return "ahead" if statistic < 0 else "behind"

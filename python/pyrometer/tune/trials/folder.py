@@ -146,6 +146,16 @@ class Fidelity(Part):
     cost_ratio: float = 1.0
 
 
+class OnlineTerms(Part):
+    """What is promised of a recurring job (:class:`pyrometer.tune.online.terms.Terms`)."""
+
+    risk: float
+    runs: int
+    limit: float
+    first: int
+    control: int
+
+
 class Tuning(Part):
     """Everything that decides a tuning (``tuning.json``, ``pyrometer/tuning-plan/1``).
 
@@ -173,6 +183,8 @@ class Tuning(Part):
         CPUs that a trial occupies, by which its time counts as core time.
     memory : str or None
         Folder of earlier tunings that may warm the start; ``None``: none is looked for.
+    online : OnlineTerms or None
+        What is promised of a recurring job; ``None``: the search runs at once.
     prices : dict of str to float or None
         Of a core and of a GB for an hour, and the currency's name in ``currency``.
     """
@@ -211,6 +223,7 @@ class Tuning(Part):
     earlier: list[Earlier] = Field(default_factory=list)
     sources: list[str] = Field(default_factory=list)
     memory: str | None = None
+    online: OnlineTerms | None = None
     machine: dict[str, str | int | None] = Field(default_factory=dict)
     workload_sha256: str | None = None
     pyrometer_version: str | None = None

@@ -85,6 +85,17 @@ class Told(Part):
         )  # fmt: skip
 
 
+class Decided(Part):
+    """What was decided after a run of a recurring job."""
+
+    k: Literal["decide"] = "decide"
+    trial: int
+    what: Literal["adopted", "rejected", "rolled back", "barred"]
+    configuration: dict[str, str]
+    why: str
+    wall_ns: int
+
+
 class Settled(Part):
     """The end of the search: what is to be confirmed.
 
@@ -180,5 +191,6 @@ KINDS: dict[str, type[BaseModel]] = {
     "stop": Stopped,
     "offer": Offered,
     "known": Known,
+    "decide": Decided,
 }
 """Records of a tuning beside those of every experiment."""

@@ -1,0 +1,1 @@
+"""Recurring jobs: one careful step a scheduled run, with a promise of how little it may cost."""
