@@ -7,10 +7,10 @@ import { influence } from "../tune/influence.js";
 import { parallel } from "../tune/parallel.js";
 import { trace } from "../tune/trace.js";
 import { trials } from "../tune/trials.js";
-import { before, discarded, why } from "../tune/words.js";
+import { before, discarded, standIns, why } from "../tune/words.js";
 import { doubts, figures, verdict } from "../ui/summary.js";
 
-const NAVIGATION = [["verdict", "Summary"], ["doubts", "Doubts"], ["before", "Before any trial"], ["confirmation", "Confirmation"], ["why", "Why"], ["trace", "Trace"], ["parallel", "Configurations"], ["influence", "What matters"], ["factors", "Factors"], ["fronts", "Fronts"], ["trials", "Trials"], ["discarded", "Discarded"]];
+const NAVIGATION = [["verdict", "Summary"], ["doubts", "Doubts"], ["before", "Before any trial"], ["confirmation", "Confirmation"], ["why", "Why"], ["trace", "Trace"], ["parallel", "Configurations"], ["influence", "What matters"], ["factors", "Factors"], ["fronts", "Fronts"], ["trials", "Trials"], ["stand-ins", "Stand-ins"], ["discarded", "Discarded"]];
 
 export const tuningPage = {
   navigation: () => NAVIGATION,
@@ -31,6 +31,7 @@ export const tuningPage = {
       ["Factors", () => factors(report, list.open)],
       ["Fronts", () => fronts(report)],
       ["Trials", () => list.node],
+      ["Stand-ins", () => standIns(report)],
       ["Discarded", () => discarded(report)],
     ];
   },

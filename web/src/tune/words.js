@@ -10,13 +10,28 @@ const MOST_CAUSES = 12;
 
 export function before(report) {
   const text = "Findings of the first run of the job whose remedy is a level: what could be recommended without a single further run, and whether a trial had it.";
-  if (!report.before.length) return section("before", "Before any trial", text, missing(report.before_reason));
-  return section("before", "Before any trial", text, table([
+  const others = report.similar.map((one) => el("p", { class: "note" }, bdi(`Known from ${one.job} (${one.of}): ${one.trials} trials, distance ${one.distance.toFixed(2)}${one.differs.length ? `; differs in ${one.differs.join(", ")}` : ""}`)));
+  if (!report.before.length) return section("before", "Before any trial", text, missing(report.before_reason), others);
+  return section("before", "Before any trial", text, others, table([
     { label: "Change", value: (one) => called(one.levels), show: (one) => bdi(called(one.levels)), class: "name" },
     { label: "Predicted saving", value: (one) => one.saving_ratio.value, show: (one) => within(one.saving_ratio, percent), number: true },
     { label: "Finding", value: (one) => one.title, show: (one) => bdi(`${one.title}: ${one.text}`) },
     { label: "Tried in trial", value: (one) => one.trials.join(", "), show: (one) => one.trials.join(", ") || null },
   ], report.before));
+}
+
+const hundredths = (value) => value.toFixed(2);
+
+export function standIns(report) {
+  const text = "Cheaper runs that stood for the job while it was searched: what they took of a run, and how far they ranked configurations as the job itself does (Spearman's correlation of those that ran at both). One that misleads is dropped; the confirmation has nothing of them.";
+  return section("stand-ins", "Stand-ins", text, table([
+    { label: "Stand-in", value: (one) => one.name, show: (one) => bdi(`${one.name}: ${one.summary}`), class: "name" },
+    { label: "Of a run", value: (one) => one.share, show: (one) => (gone(one.share) ? null : percent(one.share)), number: true },
+    { label: "Rank correlation", value: (one) => one.correlation.value, show: (one) => within(one.correlation, hundredths), number: true },
+    { label: "Ran at both", value: (one) => one.correlation.n, number: true },
+    { label: "Trials", value: (one) => one.trials, number: true },
+    { label: "Not used", value: (one) => one.left_out, show: (one) => (one.left_out ? bdi(one.left_out) : null) },
+  ], report.stand_ins, { empty: "None was planned." }));
 }
 
 export function discarded(report) {
