@@ -190,6 +190,7 @@ def said_words(record: Offered | Known) -> list[str]:
         doubts = f"; differs in {', '.join(like.differs)}" if like.differs else ""
         trials = units.counted(like.trials, "trial")
         lines.append(f"before any trial: {trials} of a similar job, {like.job} ({like.of}){doubts}")
+    lines += [f"not read: {text}" for text in record.unread]
     if not lines and record.reason is not None:
         lines.append(f"before any trial: nothing is known: {record.reason}")
     return lines

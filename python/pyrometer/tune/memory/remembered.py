@@ -52,7 +52,9 @@ class Remembered(BaseModel):
 
     model_config = ConfigDict(populate_by_name=True, extra="allow")
 
-    schema_name: Literal["pyrometer/tuning-memory/1"] = Field(SCHEMA, alias="schema")
+    schema_name: Literal["pyrometer/tuning-memory/1"] = Field(
+        "pyrometer/tuning-memory/1", alias="schema"
+    )
     id: str
     job: str
     scale: str

@@ -96,4 +96,5 @@ def fitted(times: Sequence[int], names: Sequence[str], logs: Sequence[float]) ->
         spare = max(count - len(known), 0)
         freedom = spare + PRIOR
         sd = math.sqrt((float(rest @ rest) + PRIOR * NOISE**2) / freedom)
-    return Fit(known, found, sd**2 * inverse, sd, freedom)
+    covariance: Array = np.asarray(sd**2 * inverse, np.float64)
+    return Fit(known, found, covariance, sd, freedom)
