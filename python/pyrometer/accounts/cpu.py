@@ -18,6 +18,8 @@ NO_PROBE = "the OS probe delivered nothing for this window"
 NO_CLOCK = "no clock pair joins the probe's clock with the window"
 NOT_OBSERVED = "not observed: no probe ran there"
 EXITED = "exited"
+_NAMED = 4
+"""Executors that are named; more are counted."""
 
 # Processes of Pyrometer itself, by the kernel's name of their main thread.
 OWN_PROCESS = "SELECT DISTINCT pid FROM thread_counters WHERE pid = tid AND comm = 'pyro-probe'"
@@ -204,10 +206,48 @@ def _probes(scope: Scope) -> list[tuple[str | None, str | None, int | None, str 
 def tiers_by_host(scope: Scope) -> dict[str, str]:
     """Give the tier of the probes of each host, of several the worst."""
     found: dict[str, str] = {}
-    for entry in scope.run.manifest.probes if scope.run.manifest else []:
-        if entry.name == "os" and entry.host and entry.tier:
-            found[entry.host] = max(found.get(entry.host, ""), entry.tier)
+    for host, entry in _os_probes(scope):
+        if entry.tier:
+            found[host] = max(found.get(host, ""), entry.tier)
     return found
+
+
+def observers_by_host(scope: Scope) -> dict[str, list[str]]:
+    """Say whose probes observed each host, and at which tier.
+
+    Executors that were observed at the same tier are named together.
+    """
+    said: dict[str, dict[tuple[str, str], list[str]]] = {}
+    for host, entry in _os_probes(scope):
+        who = "the agent there" if entry.service else "the launcher"
+        if entry.executor_id is not None:
+            who = "executor"
+        own = said.setdefault(host, {}).setdefault((who, entry.tier or "no tier"), [])
+        if entry.executor_id is not None:
+            own.append(entry.executor_id)
+    return {
+        host: [f"{_named(who, ids)} at {tier}" for (who, tier), ids in probes.items()]
+        for host, probes in said.items()
+    }
+
+
+def _named(who: str, ids: Sequence[str]) -> str:
+    if not ids:
+        return who
+    if len(ids) > _NAMED:
+        return counted(len(ids), "executor")
+    return f"{who}{'s' * (len(ids) > 1)} {', '.join(ids)}"
+
+
+def _os_probes(scope: Scope) -> list[tuple[str, ProbeEntry]]:
+    """Give the probes of hosts that delivered something, with the host: of a pod, its node."""
+    entries = scope.run.manifest.probes if scope.run.manifest else []
+    host_of = dict(scope.tables.query("SELECT name, host FROM host_names"))
+    return [
+        (host_of.get(entry.host, entry.host), entry)
+        for entry in entries
+        if entry.name == "os" and entry.host and entry.got is not None
+    ]
 
 
 def _entry(scope: Scope, name: str) -> ProbeEntry | None:

@@ -58,6 +58,14 @@ class WallClock:
         object.__setattr__(self, "mono_ns", mono[order])
         object.__setattr__(self, "wall_ns", wall[order])
 
+    def __add__(self, other: WallClock) -> WallClock:
+        """Give the readings of both, which are of the same two clocks."""
+        return WallClock(
+            np.concatenate([self.mono_ns, other.mono_ns]),
+            np.concatenate([self.wall_ns, other.wall_ns]),
+            max(self.reading_ns, other.reading_ns),
+        )
+
     @property
     def _ahead(self) -> Times:
         return self.wall_ns - self.mono_ns

@@ -99,6 +99,7 @@ def attach(
     *,
     events: str = ",".join(EVENTS),
     budget: float | None = PROBE_BUDGET,
+    agents: str | None = None,
     seconds: float | None = None,
     run_dir: Path | None = None,
     tick: Tick = lambda gone: None,
@@ -128,6 +129,7 @@ def attach(
     if part.role != "java":
         probes.append(PolledTasks(jvm))
     with opened(running_trial([pid], "attach", run_dir), probes, require(probes[:1])) as record:
+        record.manifest.agents = [agents] if agents else []
         record.manifest.versions.update(
             java=properties.get("java.version"), jvm=properties.get("java.vm.version")
         )

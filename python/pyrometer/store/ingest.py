@@ -27,6 +27,9 @@ from pyrometer.store.iteration_lines import read_iterations
 from pyrometer.store.paths import RunPaths, raw_states
 from pyrometer.store.python_samples import ingest_python
 from pyrometer.store.remote.opened import in_addresses
+from pyrometer.store.services.executors import RECORDS
+from pyrometer.store.services.machines import Machines
+from pyrometer.store.services.write import write_found
 from pyrometer.store.shipped import join_shipped, redact_shipped
 from pyrometer.store.tables import write_rows
 from pyrometer.store.tables_folder import STAMP, replaced_tables
@@ -70,13 +73,16 @@ class IngestReport:
         self.doubts.append(schema.known_doubt(row["code"], row["severity"], row["message"]))
 
 
-def ingest_run(run_dir: str | Path) -> IngestReport:
+def ingest_run(run_dir: str | Path, agents: str | None = None) -> IngestReport:
     """Make all tables of a run directory again from its raw streams.
 
     Parameters
     ----------
     run_dir : path
         A run directory; it may still be growing.
+    agents : str, optional
+        Store of agents that run as services on the run's hosts. It is kept in the manifest, for the
+        next time.
 
     Returns
     -------
@@ -85,6 +91,8 @@ def ingest_run(run_dir: str | Path) -> IngestReport:
     """
     paths = RunPaths(Path(run_dir))
     report = IngestReport(paths.tables)
+    if agents is not None:
+        _keep_agents(paths, agents)
     with replaced_tables(paths.tables, known=_is_run(paths)) as building:
         started_wall_ns = time.time_ns()
         if not Redactor.of(_command(paths)).teach():
@@ -100,7 +108,8 @@ def ingest_run(run_dir: str | Path) -> IngestReport:
         # As found: what grows while it is read is new. Shipped files change by our hand alone.
         raw_bytes = _bytes(paths.raw) - _bytes(paths.shipped)
         hosts = FileHosts.of_run(paths, _host(paths))
-        for name, files, read in _sources(paths, building, hosts):
+        machines = Machines.of_run(paths)
+        for name, files, read in _sources(paths, building, hosts, machines):
             if files:
                 _guarded(report, name, files, read)
         if paths.iterations.is_file():
@@ -112,11 +121,24 @@ def ingest_run(run_dir: str | Path) -> IngestReport:
             for file, names in hosts.shared(logs):
                 text = f"{file.name}: JVMs on {', '.join(names)} have the same number"
                 report.note("file_of_several_hosts", text, file=str(file))
-            _put_on_one_axis(report, building, paths, hosts)
+            _put_on_one_axis(report, building, paths, hosts, machines)
         if shipped:
             _redact_shipped(report, paths)
         _seal(report, building, started_wall_ns, raw_bytes + _bytes(paths.shipped))
     return report
+
+
+def _keep_agents(paths: RunPaths, store: str) -> None:
+    """Note a store of agents in the manifest: without one nothing says when the run was."""
+    manifest = manifests.read_manifest(paths.root)
+    if manifest.state == "running":
+        raise UsageError(
+            f"{paths.root}: its run is under way, and keeps its manifest itself",
+            "ingest it with --agents once it has ended",
+        )
+    if store not in manifest.agents:
+        manifest.agents.append(store)
+        manifests.write_manifest(paths.root, manifest)
 
 
 def _bytes(folder: Path) -> int:
@@ -142,11 +164,11 @@ def _redact_shipped(report: IngestReport, paths: RunPaths) -> None:
 
 
 def _put_on_one_axis(
-    report: IngestReport, building: Path, paths: RunPaths, hosts: FileHosts
+    report: IngestReport, building: Path, paths: RunPaths, hosts: FileHosts, machines: Machines
 ) -> None:
     """Compare the clocks of the hosts, now that all of their records are tables."""
     try:
-        for doubt in write_axis(building, paths.plugin_files(), hosts.launch):
+        for doubt in write_axis(building, paths.plugin_files(), hosts.launch, machines):
             report.note(doubt.code, doubt.message)
     except PyrometerError:
         raise
@@ -155,7 +177,7 @@ def _put_on_one_axis(
 
 
 def _sources(
-    paths: RunPaths, building: Path, hosts: FileHosts
+    paths: RunPaths, building: Path, hosts: FileHosts, machines: Machines
 ) -> list[tuple[str, list[str], Callable[[], str]]]:
     """List what is read of a run, in order: a name, its files, and what writes their tables."""
     core = native()
@@ -188,7 +210,14 @@ def _sources(
         lambda: core.ingest_codegen(_strings(generated), out, hosts.of(generated)),
     )
     streams = paths.probe_streams()
-    source("probe", streams, lambda: read_probes(streams, paths.raw, building, core))
+    run = _run_wall_ns(paths)
+    source(
+        "probe",
+        streams,
+        lambda: read_probes(streams, paths.raw, building, core, machines, run),
+    )
+    records = [file for folder in machines.services for file in folder.glob(RECORDS)]
+    source("agents of hosts", records, lambda: write_found(machines, building))
     # Last: which node drove a worker is read from the tables of the others.
     python = paths.python_files()
     source("python", python, lambda: ingest_python(python, building, hosts.of(python)))
@@ -293,6 +322,16 @@ def _imported(paths: RunPaths) -> list[manifests.ImportedFile]:
         return manifests.read_manifest(paths.root).imported
     except PyrometerError:
         return []
+
+
+def _run_wall_ns(paths: RunPaths) -> tuple[int, int] | None:
+    """Give begin and end of the run, Unix time; ``None`` while it has no end."""
+    try:
+        manifest = manifests.read_manifest(paths.root)
+    except PyrometerError:
+        return None
+    begun, ended = manifest.started_wall_ns or manifest.created_wall_ns, manifest.ended_wall_ns
+    return (begun, ended) if begun and ended else None
 
 
 def _is_run(paths: RunPaths) -> bool:

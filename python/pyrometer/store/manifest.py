@@ -118,6 +118,8 @@ class ProbeEntry(_Part):
         Of the OS probe: the host that it read.
     executor_id : str or None
         Of a probe beside an executor on another host, or outside of what was launched: whose.
+    service : bool
+        Whether an agent that runs as a service on the host started it, for whoever was there.
     asked : str
         Exact events and periods, as printed.
     got : str or None
@@ -137,6 +139,7 @@ class ProbeEntry(_Part):
     name: str
     host: str | None = None
     executor_id: str | None = None
+    service: bool = False
     tier: str | None = None
     asked: str
     got: str | None = None
@@ -241,7 +244,8 @@ class Manifest(_Part):
     """``manifest.json`` of one trial. Fields: docs/reference/run-directory.md.
 
     ``treatment_origin`` says of each factor of ``treatment`` who chose its level: the user, or the
-    workload, which brings limits of the host without which it would not be what it is.
+    workload, which brings limits of the host without which it would not be what it is. ``agents``
+    are stores that agents ship to which run as services on the hosts of a cluster.
     """
 
     schema_name: str = Field(default=SCHEMA, alias="schema")
@@ -279,6 +283,7 @@ class Manifest(_Part):
     launcher: Launcher | None = None
     imported: list[ImportedFile] = Field(default_factory=list)
     shipped: list[Shipped] = Field(default_factory=list)
+    agents: list[str] = Field(default_factory=list)
 
     model_config = ConfigDict(extra="allow", populate_by_name=True)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyrometer.store.remote.opened import address
+from pyrometer.store.services.executors import OF_THE_HOST
 
 
 @dataclass(frozen=True)
@@ -98,11 +99,11 @@ class RunPaths:
         return _visible(self.eventlog, "*")
 
     def gc_logs(self) -> list[Path]:
-        """Unified-logging files ``gc-<pid>.log``."""
+        """Unified-logging files ``gc-<role><executor>-<pid>.log``; older ones have no role."""
         return self._streams("gc-*.log*")
 
     def jit_logs(self) -> list[Path]:
-        """Unified-logging files ``jit-<pid>.log``."""
+        """Unified-logging files ``jit-<role><executor>-<pid>.log``; older ones have no role."""
         return self._streams("jit-*.log*")
 
     def profiles(self) -> list[Path]:
@@ -134,8 +135,13 @@ class RunPaths:
         return self._streams("probe-*.report.json")
 
     def agent_reports(self) -> list[Path]:
-        """Give reports of the agents that shipped what executors wrote."""
-        return _visible(self.shipped, "*/*/*/*/agent-*.report.json")
+        """Give reports of the agents that shipped what executors wrote; none of services."""
+        found = _visible(self.shipped, "*/*/*/*/agent-*.report.json")
+        return [one for one in found if not self.is_of_a_service(one)]
+
+    def is_of_a_service(self, file: Path) -> bool:
+        """Whether a file is of an agent that runs as a service, for all that is on its host."""
+        return file.parents[2] == self.shipped.joinpath(*OF_THE_HOST)
 
     def _streams(self, pattern: str) -> list[Path]:
         return [*_visible(self.raw, pattern), *_visible(self.shipped, f"*/*/*/*/{pattern}")]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 import re
 import shutil
@@ -20,52 +19,21 @@ from pyrometer.store.chunks import Stream, join_chunks
 from pyrometer.store.manifest import Shipped
 from pyrometer.store.paths import RunPaths
 from pyrometer.store.private import keep_private
+from pyrometer.store.services.chunk_files import (
+    copy_chunk,
+    folder_of,
+    is_last,
+    is_same,
+    part,
+    streams_below,
+)
+from pyrometer.store.services.executors import OF_THE_HOST
+from pyrometer.store.services.stores import take_services
 
-_MAGIC = b"PYROCHNK"
-_HEAD_BYTES = 16
-_HEADER_MOST = 64 << 10
-_CHUNK = re.compile(r"[0-9]{12,}\.chunk", re.ASCII)
-_CHUNK_MOST = _HEAD_BYTES + _HEADER_MOST + (16 << 20) + 8
+MOST_REFUSED = 5
+"""Refusals of stores that are told one by one; they have one reason, as a rule."""
 
-
-def folder_of(place: str) -> Path | None:
-    """Give the folder that executors ship to; ``None`` if it is a store of another kind.
-
-    Examples
-    --------
-    >>> folder_of("file:///mnt/a b"), folder_of("/mnt/x"), folder_of("s3://bucket/x")
-    (PosixPath('/mnt/a b'), PosixPath('/mnt/x'), None)
-    """
-    path = place.removeprefix("file://")
-    return Path(path) if path.startswith("/") else None
-
-
-def part(name: str) -> str:
-    """Write a name as part of a chunk's path, as agents do; names of 180 bytes at most.
-
-    Examples
-    --------
-    >>> part("app-1"), part("../a b")
-    ('app-1', '%2E.%2Fa%20b')
-    """
-    escaped = re.sub(
-        r"[^A-Za-z0-9_.-]", lambda found: "".join(f"%{b:02X}" for b in found[0].encode()), name
-    )
-    return re.sub(r"\A\.", "%2E", escaped)
-
-
-def is_last(chunk: Path) -> bool:
-    """Whether a stream had ended with a chunk; false of what is no chunk."""
-    try:
-        with chunk.open("rb") as file:
-            head = file.read(_HEAD_BYTES)
-            length = int.from_bytes(head[12:16], "little")
-            if not head.startswith(_MAGIC) or length > _HEADER_MOST:
-                return False
-            header = json.loads(file.read(length))
-    except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(header, dict) and header.get("last") is True
+_OPEN_SERVICE = re.compile(rf"[0-9]+ streams of {' '.join(OF_THE_HOST)} on ")
 
 
 def open_streams(folder: Path) -> tuple[int, int]:
@@ -73,11 +41,11 @@ def open_streams(folder: Path) -> tuple[int, int]:
 
     Folders that cannot be listed count as empty.
     """
-    newest = [chunks[-1] for _, chunks in _streams(folder, [])]
+    newest = [chunks[-1] for _, chunks in streams_below(folder, [])]
     return len(newest), sum(not is_last(chunk) for chunk in newest)
 
 
-def take_shipped(paths: RunPaths, shipped: Sequence[Shipped], as_of_ns: int) -> None:
+def take_shipped(paths: RunPaths, shipped: Sequence[Shipped], as_of_ns: int) -> list[OSError]:
     """Copy into the run what arrived of its applications in stores elsewhere.
 
     Streams whose files are complete already are left out. The stores stay as they are.
@@ -91,28 +59,30 @@ def take_shipped(paths: RunPaths, shipped: Sequence[Shipped], as_of_ns: int) -> 
     as_of_ns : int
         Time that copies bear, Unix.
 
-    Raises
-    ------
-    OSError
-        If a store cannot be read, which is said once the rest was taken, or the run not written.
+    Returns
+    -------
+    list of OSError
+        Why a store cannot be read, or the run not written; the rest was taken.
     """
     refused: list[OSError] = []
     for one in shipped:
         store = folder_of(one.to)
-        if store is None or _same(store, paths.chunks):
+        if store is None or is_same(store, paths.chunks):
             continue
-        for stream, chunks in _streams(store / part(one.app_id), refused):
+        for stream, chunks in streams_below(store / part(one.app_id), refused):
             own = paths.chunks / stream.relative_to(store)
             made = paths.shipped / stream.relative_to(store)
             # Of a file that is replaced as a whole a newer version may have come.
             if made.exists() and not own.exists() and stream.suffix != ".json":
                 continue
-            own.mkdir(parents=True, exist_ok=True)
-            for chunk in chunks:
-                if not (own / chunk.name).exists():
-                    _copy(chunk, own / chunk.name, as_of_ns)
-    if refused:
-        raise refused[0]
+            try:
+                own.mkdir(parents=True, exist_ok=True)
+                for chunk in chunks:
+                    if not (own / chunk.name).exists():
+                        copy_chunk(chunk, own / chunk.name, as_of_ns)
+            except OSError as error:
+                refused.append(error)
+    return refused
 
 
 def join_shipped(paths: RunPaths, as_of_ns: int) -> list[Doubt]:
@@ -140,18 +110,26 @@ def join_shipped(paths: RunPaths, as_of_ns: int) -> list[Doubt]:
         for one in shipped
         if folder_of(one.to) is None
     ]
-    if shipped:
+    if shipped or (manifest and manifest.agents):
         with contextlib.suppress(OSError):
             paths.chunks.mkdir(exist_ok=True)
     if not paths.chunks.is_dir():
         return doubts
     with _alone(paths.chunks):
-        try:
-            take_shipped(paths, shipped, as_of_ns)
-        except OSError as error:
-            doubts.append(schema.doubt("chunks_unjoined", f"{error.filename}: {error.strerror}"))
+        refused = take_shipped(paths, shipped, as_of_ns)
+        if manifest is not None:
+            doubts += take_services(paths, manifest, as_of_ns, refused)
+        doubts += [
+            schema.doubt("chunks_unjoined", f"{error.filename}: {error.strerror}")
+            for error in refused[:MOST_REFUSED]
+        ]
         joined = join_chunks(paths.chunks, paths.shipped)
-        doubts += joined.doubts
+        # A service goes on when a run has ended.
+        doubts += [
+            one
+            for one in joined.doubts
+            if one.code != "chunks_open" or not _OPEN_SERVICE.match(one.message)
+        ]
         for stream in joined.streams:
             if _complete(stream):
                 _remove(paths.chunks / stream.path, paths.chunks)
@@ -188,42 +166,6 @@ def _complete(stream: Stream) -> bool:
     return stream.ended and stream.problem is None and not missing
 
 
-def _streams(folder: Path, refused: list[OSError]) -> Iterator[tuple[Path, list[Path]]]:
-    """Give folders that hold chunks, and those, in order; links are not followed.
-
-    Each folder is listed once: a store of thousands of executors may be on another host. Why one
-    cannot be listed goes into `refused`.
-    """
-    try:
-        with os.scandir(folder) as listing:
-            entries = sorted(listing, key=lambda entry: entry.name)
-    except FileNotFoundError:  # nothing has arrived, or what had is a file by now
-        return
-    except OSError as error:
-        refused.append(error)
-        return
-    chunks = [
-        folder / entry.name
-        for entry in entries
-        if _CHUNK.fullmatch(entry.name) and entry.is_file(follow_symlinks=False)
-    ]
-    if chunks:
-        yield folder, chunks
-    for entry in entries:
-        if entry.is_dir(follow_symlinks=False):
-            yield from _streams(folder / entry.name, refused)
-
-
-def _copy(source: Path, target: Path, as_of_ns: int) -> None:
-    """Copy a chunk; of a larger file only so much that it is seen to be none."""
-    temporary = target.with_name(f".{target.name}.tmp")
-    opened = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    with open(opened, "rb") as file:
-        temporary.write_bytes(file.read(_CHUNK_MOST + 1))
-    os.utime(temporary, ns=(as_of_ns, as_of_ns))
-    temporary.replace(target)
-
-
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """Be the only one that joins a folder: chunks that another removes would be missed."""
@@ -243,10 +185,6 @@ def _date(folder: Path, latest_ns: int) -> None:
         with contextlib.suppress(OSError):
             if path.is_file() and path.stat().st_mtime_ns > latest_ns:
                 os.utime(path, ns=(latest_ns, latest_ns))
-
-
-def _same(one: Path, other: Path) -> bool:
-    return one.resolve() == other.resolve()
 
 
 def _manifest(paths: RunPaths) -> manifests.Manifest | None:

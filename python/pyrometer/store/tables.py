@@ -108,7 +108,8 @@ class Tables:
             host_views.number(self.connection, names)
         else:
             self._name(of_axis, "main")
-        on_axis = host_rows is HostRows.ON_ONE_AXIS and self.rows_count("hosts") > 1
+        several = self.rows_count("hosts") + self.rows_count("host_names") > 1
+        on_axis = host_rows is HostRows.ON_ONE_AXIS and several
         self.several_hosts = on_axis or len(names) > 1
         self._name(others, host_views.RECORDED if self.several_hosts else "main")
         if self.several_hosts:
@@ -132,7 +133,7 @@ class Tables:
         """Give what is added to numbers of processes and threads of a host."""
         if not self.several_hosts or host is None:
             return 0
-        number = self.scalar("SELECT number FROM hosts WHERE host = ?", [host])
+        number = self.scalar("SELECT number FROM axis_hosts WHERE name = ?", [host])
         return int(number or 0) * KEY
 
     def _view(self, table: schema.Table, where: str) -> None:

@@ -42,6 +42,8 @@ class Trial:
         Where to write; ``None``: a new folder under ``./pyrometer-runs``.
     push : str or None
         Address of a Pyroscope server that gets the profiles while the application runs.
+    agents : str or None
+        Store of agents that run as services on the hosts of a cluster.
     tier : str or None
         How well to look at threads, ``T0`` to ``T3``; ``None``: the best that the host allows.
     probe_budget : float or None
@@ -74,6 +76,7 @@ class Trial:
     scale: str = "default"
     run_dir: Path | None = None
     push: str | None = None
+    agents: str | None = None
     tier: str | None = None
     probe_budget: float | None = PROBE_BUDGET
     timeout_s: float | None = None

@@ -26,7 +26,8 @@ from pyrometer.store.manifest import (
     write_manifest,
 )
 from pyrometer.store.paths import RunPaths
-from pyrometer.store.shipped import is_last, join_shipped, open_streams
+from pyrometer.store.services.chunk_files import is_last
+from pyrometer.store.shipped import join_shipped, open_streams
 from pyrometer.store.tables_folder import STAMP
 
 MACHINE = {"x86_64": "linux-x64", "aarch64": "linux-arm64"}

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyrometer.store.shipped import is_last, part
+from pyrometer.store.services.chunk_files import is_last, part
 
 HEAD = b"PYROCHNK\x01\0\0\0"
 

@@ -30,6 +30,17 @@ builders! {
         #[doc = "CPUs, as a JVM there saw them"]
         cpus_count: I64, null = true;
     }
+    #[doc = "Names other than their host's under which streams were recorded, where an agent on the host says whose they are: a pod has the name of its own, and its node is the host."]
+    HostNamesBuilder = "host_names" {
+        #[doc = "Name, as the streams have it"]
+        name: Str, null = false;
+        #[doc = "Host that it stands for"]
+        host: Str, null = false;
+        #[doc = "What stands above bit 32 of its process and thread numbers"]
+        number: I32, null = false;
+        #[doc = "Name of the pod; null of a container that is in none"]
+        pod: Str, null = true;
+    }
     #[doc = "Lines that give times of other hosts on the axis: offset_ns + rate × (time − from_mono_ns) is added from each from_mono_ns to the next."]
     HostClocksBuilder = "host_clocks" {
         #[doc = "Host"]

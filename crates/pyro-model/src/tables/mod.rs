@@ -66,6 +66,7 @@ pub fn all_schemas() -> Vec<(&'static str, arrow_schema::SchemaRef)> {
         ("ledger_slot", analyse::LedgerSlotBuilder::schema()),
         ("ledger_core", analyse::LedgerCoreBuilder::schema()),
         ("hosts", ingest::HostsBuilder::schema()),
+        ("host_names", ingest::HostNamesBuilder::schema()),
         ("host_clocks", ingest::HostClocksBuilder::schema()),
         ("ingest_doubts", ingest::IngestDoubtsBuilder::schema()),
     ]

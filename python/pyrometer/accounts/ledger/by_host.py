@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyrometer.accounts.cpu import NO_CLOCK, NO_PROBE, tiers_by_host
+from pyrometer.accounts.cpu import NO_CLOCK, NO_PROBE, observers_by_host, tiers_by_host
 from pyrometer.accounts.ledger.core_view import (
     TICK_NS,
     core_view,
@@ -80,8 +80,14 @@ def core_of_hosts(scope: Scope) -> tuple[View, list[HostLedger]]:
     hosts = hosts_of_run(scope)
     if len(hosts) < 2:
         return core_view(scope), []
-    tiers = tiers_by_host(scope)
-    ledgers = [_ledger(scope, host, tiers.get(host.name)) for host in hosts]
+    tiers, observers = tiers_by_host(scope), observers_by_host(scope)
+    pods: dict[str, list[str]] = {}
+    for name, host in scope.tables.query("SELECT name, host FROM host_names ORDER BY number"):
+        pods.setdefault(host, []).append(name)
+    ledgers = [_ledger(scope, one, tiers.get(one.name)) for one in hosts]
+    for ledger in ledgers:
+        ledger.observed_by = observers.get(ledger.host, []) if ledger.observed else []
+        ledger.pods = pods.get(ledger.host, [])
     return total(scope, ledgers), ledgers
 
 

@@ -80,6 +80,10 @@ class HostLedger(Model):
         Whether a probe ran there, and its times are known.
     tier : str or None
         How well its probes saw threads, of several the worst.
+    observed_by : list of str
+        Whose probes observed it, and at which tier each.
+    pods : list of str
+        Pods and containers on it whose streams bear other names than its own.
     cpus_count : int or None
         Its CPUs.
     clock : str or None
@@ -95,6 +99,8 @@ class HostLedger(Model):
     host: str
     observed: bool
     tier: str | None = None
+    observed_by: list[str] = Field(default_factory=list)
+    pods: list[str] = Field(default_factory=list)
     cpus_count: int | None = None
     clock: str | None = None
     bound_ns: int | None = None

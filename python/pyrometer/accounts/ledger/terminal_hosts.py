@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 MOST_HOSTS = 20
+_MOST_WAYS = 6
 
 
 def share_of(view: View, paths: Sequence[str]) -> float | None:
@@ -51,15 +52,23 @@ def host_lines(hosts: Sequence[HostLedger], look: Look) -> Iterator[RenderableTy
 
 
 def _probes(hosts: Sequence[HostLedger]) -> str:
-    """Say at which tier hosts were observed, and which were not."""
-    by_tier: dict[str, list[str]] = {}
+    """Say by whom and at which tier hosts were observed, which were not, and what is on which."""
+    by_whom: dict[str, list[str]] = {}
     for one in hosts:
         tier = f"at tier {one.tier}" if one.tier else ""
-        by_tier.setdefault(tier if one.observed else "not", []).append(safe(one.host, 60))
-    unseen = by_tier.pop("not", [])
-    said = [f"{_some(names)} {tier}" for tier, names in sorted(by_tier.items()) if tier]
-    parts = [f"observed: {', '.join(said)}"] if said else []
-    return "; ".join(parts + ([f"not observed: {_some(unseen)}"] if unseen else []))
+        whom = f"by {safe(', '.join(one.observed_by), 200)}" if one.observed_by else tier
+        by_whom.setdefault(whom if one.observed else "not", []).append(safe(one.host, 60))
+    unseen = by_whom.pop("not", [])
+    said = [f"{_some(names)} {whom}" for whom, names in sorted(by_whom.items()) if whom]
+    shown = said if len(said) <= _MOST_WAYS else [*said[:_MOST_WAYS], "others in other ways"]
+    parts = [f"observed: {', '.join(shown)}"] if said else []
+    parts += [f"not observed: {_some(unseen)}"] if unseen else []
+    pods = [
+        f"{_some([safe(pod, 60) for pod in one.pods])} on {safe(one.host, 60)}"
+        for one in hosts
+        if one.pods
+    ]
+    return "; ".join([*parts, *pods[:_MOST_WAYS]])
 
 
 def _some(names: Sequence[str]) -> str:

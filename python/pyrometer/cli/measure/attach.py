@@ -13,6 +13,7 @@ from pyrometer.cli.measure.probe import (
     OutputOption,
     observe_and_print,
 )
+from pyrometer.cli.shared.agents import AgentsOption, checked
 from pyrometer.cli.shared.budget import PROBE_BUDGET_TEXT, ProbeBudgetOption
 from pyrometer.terminal.console import JsonOption
 
@@ -42,6 +43,7 @@ def attach(
     duration: DurationOption = None,
     output: OutputOption = None,
     probe_budget: ProbeBudgetOption = PROBE_BUDGET_TEXT,
+    agents: AgentsOption = None,
     no_report: NoReportOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -56,7 +58,13 @@ def attach(
     observe_and_print(
         "attach",
         f"measuring process {pid}",
-        partial(observe, pid, events=event, budget=budget_of(probe_budget)),
+        partial(
+            observe,
+            pid,
+            events=event,
+            budget=budget_of(probe_budget),
+            agents=checked(agents),
+        ),
         duration=duration,
         output=output,
         no_report=no_report,

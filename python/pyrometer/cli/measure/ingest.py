@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from pyrometer.cli.shared.agents import AgentsOption, checked
 from pyrometer.cli.shared.ingested import print_ingested
 from pyrometer.cli.shared.run_named import run_path
 from pyrometer.terminal.console import JsonOption
@@ -30,6 +31,7 @@ def ingest(
         Path | None,
         typer.Option("-o", "--out", help="Folder for the tables. Default: a cache folder."),
     ] = None,
+    agents: AgentsOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Turn Spark event logs into tables, which `pyrometer show` then reads."""
@@ -44,7 +46,7 @@ def ingest(
         folder = logs[0]
         if (mirror := mirror_of(folder)) is not None:
             mirror.bring_raw()
-        report = ingest_run(folder)
+        report = ingest_run(folder, agents=checked(agents))
     else:
         if out is None and len(logs) > 1:
             raise UsageError("several event logs need a folder", "pyrometer ingest LOG… -o DIR")

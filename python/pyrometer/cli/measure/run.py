@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from pyrometer.cli.shared.agents import AgentsOption, checked
 from pyrometer.cli.shared.budget import PROBE_BUDGET_TEXT, ProbeBudgetOption
 from pyrometer.cli.shared.endings import CommandExit
 from pyrometer.core import units
@@ -99,6 +100,7 @@ def run(
         ),
     ] = "auto",
     probe_budget: ProbeBudgetOption = PROBE_BUDGET_TEXT,
+    agents: AgentsOption = None,
     as_json: common.JsonOption = False,
     no_report: Annotated[
         bool, typer.Option("--no-report", help="Do not write report.html.")
@@ -127,7 +129,7 @@ def run(
     execute(
         partial(
             make_trial, what, is_command, setting, iterations, warmup, profile, scale, output,
-            push, tier, probe_budget,
+            push, tier, probe_budget, checked(agents),
         ),
         report=not no_report,
         as_json=as_json,
@@ -224,6 +226,7 @@ def make_trial(
     push: str | None = None,
     tier: str = "auto",
     probe_budget: str = PROBE_BUDGET_TEXT,
+    agents: str | None = None,
 ) -> Trial:
     """Turn the words of the command line into a trial.
 
@@ -258,6 +261,7 @@ def make_trial(
         scale=scale,
         run_dir=output,
         push=push,
+        agents=agents,
         tier=None if tier == "auto" else tier,
         probe_budget=budget_of(probe_budget),
     )
@@ -296,7 +300,7 @@ def show_ending(manifest: Manifest) -> None:
     asked = "; ".join(
         f"{p.name}: {p.asked}"
         for p in manifest.probes
-        if p.name != "launcher" and p.executor_id is None
+        if p.name != "launcher" and p.executor_id is None and not p.service
     )
     console.print(f"profile {manifest.profile}: {asked}", style="dim", markup=False)
 

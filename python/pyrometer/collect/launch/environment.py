@@ -17,6 +17,7 @@ from pyrometer.workloads.spark import find_spark
 
 INSIDE = "PYROMETER_RUN_DIR"
 SHIP_TO = "PYROMETER_SHIP_TO"
+AGENTS = "PYROMETER_AGENTS"
 EXECUTOR_OPTIONS = "spark.executor.extraJavaOptions"
 
 # What java.util.Properties would take for something else.
@@ -88,8 +89,9 @@ def ship_keys(needs: Needs, paths: RunPaths, env: Mapping[str, str], ours: bool)
     Raises
     ------
     UsageError
-        If ``PYROMETER_SHIP_TO`` is neither an absolute path nor a URL.
+        If ``PYROMETER_SHIP_TO`` or ``PYROMETER_AGENTS`` is neither an absolute path nor a URL.
     """
+    asked_agents(env)
     asked = env.get(SHIP_TO, "")
     if asked and not (asked.startswith("/") or "://" in asked):
         raise UsageError(
@@ -101,6 +103,39 @@ def ship_keys(needs: Needs, paths: RunPaths, env: Mapping[str, str], ours: bool)
     if asked:
         return {"ship.to": asked}
     return {} if ours else {"ship.cluster.to": str(plain(paths.raw) / paths.chunks.name)}
+
+
+def asked_agents(env: Mapping[str, str]) -> list[str]:
+    """Give the stores that agents ship to which run as services, in ``PYROMETER_AGENTS``.
+
+    Raises
+    ------
+    UsageError
+        If it is neither an absolute path nor a URL.
+
+    Examples
+    --------
+    >>> asked_agents({"PYROMETER_AGENTS": "/mnt/shared/pyrometer"}), asked_agents({})
+    (['/mnt/shared/pyrometer'], [])
+    """
+    asked = env.get(AGENTS, "")
+    return [store_of_agents(asked, f"{AGENTS}={asked}")] if asked else []
+
+
+def store_of_agents(asked: str, said: str) -> str:
+    """Check a store of agents that run as services.
+
+    Raises
+    ------
+    UsageError
+        If it is neither an absolute path nor a URL; `said` is how it was given.
+    """
+    if asked.startswith("/") or "://" in asked:
+        return asked
+    raise UsageError(
+        f"{said}: neither an absolute path nor a URL",
+        "give the store that the agents of hosts ship to (their --to)",
+    )
 
 
 def properties_text(keys: Mapping[str, str]) -> str:

@@ -93,7 +93,8 @@ class Record:
         Of probes beside executors the ingest raises them: their reports may come later.
         """
         for entry in self.manifest.probes:
-            for code, said in doubts_of(entry) if entry.executor_id is None else ():
+            beside = entry.executor_id is not None or entry.service
+            for code, said in () if beside else doubts_of(entry):
                 self.doubt(code, said)
 
     def mark_own_cpu(self) -> None:
@@ -294,6 +295,7 @@ def new_manifest(trial: Trial, host: Host, probes: list[str], doubts: list[Doubt
         clock_pairs=[pair],
         doubts=doubts,
         launcher=this_launcher(),
+        agents=[trial.agents] if trial.agents else [],
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pyrometer.core.json_text import parse_json
 
@@ -61,6 +62,26 @@ def process_host(file: Path) -> str | None:
     return None
 
 
+def first_process(file: Path) -> dict[str, Any]:
+    """Give the first record in which a plugin file names its application, else its host; or {}."""
+    found: dict[str, Any] = {}
+    for line in _lines(file):
+        if line.startswith(_PROCESS):
+            record = _record(line)
+            found = found or record
+            if record.get("app_id"):
+                return record
+    return found
+
+
+def _record(line: bytes) -> dict[str, Any]:
+    try:
+        record = parse_json(line)
+    except ValueError:
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
 def _lines(file: Path) -> Iterator[bytes]:
     with file.open("rb") as lines:
         while line := lines.readline(_LONGEST_BYTES):
@@ -82,8 +103,5 @@ def _times(line: bytes) -> tuple[int, int, int] | None:
 
 
 def _host(line: bytes) -> str | None:
-    try:
-        host = parse_json(line).get("host")
-    except ValueError:
-        return None
+    host = _record(line).get("host")
     return host if isinstance(host, str) and host else None

@@ -1,4 +1,4 @@
-"""What probes beside executors say of themselves: entries of the manifest, each with its host."""
+"""What probes on other hosts say of themselves: entries of the manifest, each with its host."""
 
 from __future__ import annotations
 
@@ -17,8 +17,13 @@ from pyrometer.store.paths import RunPaths
 
 def shipped_entries(paths: RunPaths) -> list[ProbeEntry]:
     """Give an entry for each report that was shipped into a run; what is no report has none."""
-    entries = (_entry(path) for path in paths.probe_reports() if path.parent != paths.raw)
-    return [entry for entry in entries if entry is not None]
+    entries: dict[tuple[Any, ...], ProbeEntry] = {}
+    for path in paths.probe_reports():
+        entry = None if path.parent == paths.raw else _entry(path, paths.is_of_a_service(path))
+        if entry is not None:
+            # Of several lives of one agent the last one tells.
+            entries[(*_whose(entry), path.parent if entry.executor_id else None)] = entry
+    return list(entries.values())
 
 
 def with_shipped(manifest: Manifest, paths: RunPaths) -> Manifest:
@@ -49,6 +54,8 @@ def label(entry: ProbeEntry) -> str:
     >>> label(ProbeEntry(name="os", asked="", host="h2", executor_id="1"))
     'os of executor 1 on h2'
     """
+    if entry.service:
+        return f"{entry.name} of the agent on {entry.host}"
     if entry.executor_id is None:
         return entry.name
     return f"{entry.name} of executor {entry.executor_id} on {entry.host}"
@@ -119,7 +126,7 @@ def pace_of(report: Mapping[str, Any]) -> Pace | None:
     return Pace.model_validate(report["pace"]) if report.get("pace") else None
 
 
-def _entry(path: Path) -> ProbeEntry | None:
+def _entry(path: Path, service: bool) -> ProbeEntry | None:
     try:
         report = parse_json(path.read_bytes())
         if not isinstance(report, dict):
@@ -127,23 +134,37 @@ def _entry(path: Path) -> ProbeEntry | None:
         app, executor = path.parents[3].name, path.parents[2].name
         pace = pace_of(report)
         often = f" at {report['hz']:g} Hz" if report.get("hz") else ""
-        return ProbeEntry(
-            name="os",
-            host=report.get("host") or unquote(path.parent.name),
-            executor_id=unquote(executor),
-            app_id=unquote(app),
-            tier=report.get("tier"),
-            asked=f"executor {unquote(executor)} and its host{often}",
-            got=got(report),
-            dropped=report.get("dropped_rows_count"),
-            own_cpu_ns=report.get("own_cpu_ns"),
-            reason="; ".join(reasons(report)) or None,
-            pace=pace,
-            counters=report.get("counters"),
+        # What a service cost since it began is not this run's: series have what it cost meanwhile.
+        whose: dict[str, Any] = (
+            {"service": True}
+            if service
+            else {
+                "executor_id": unquote(executor),
+                "app_id": unquote(app),
+                "own_cpu_ns": report.get("own_cpu_ns"),
+            }
+        )
+        who = "every executor there" if service else f"executor {unquote(executor)}"
+        # One that runs on has no end yet.
+        lacking = [one for one in reasons(report) if not service or "was killed" not in one]
+        return ProbeEntry.model_validate(
+            {
+                "name": "os",
+                "host": report.get("host") or unquote(path.parent.name),
+                "tier": report.get("tier"),
+                "asked": f"{who} and its host{often}",
+                "got": got(report),
+                "dropped": report.get("dropped_rows_count"),
+                "reason": "; ".join(lacking) or None,
+                "pace": pace,
+                "counters": report.get("counters"),
+                **whose,
+            }
         )
     except (OSError, ValueError, TypeError, AttributeError, ValidationError):
         return None
 
 
-def _whose(entry: ProbeEntry) -> tuple[str, str | None, str | None, Any]:
-    return entry.name, entry.host, entry.executor_id, (entry.model_extra or {}).get("app_id")
+def _whose(entry: ProbeEntry) -> tuple[Any, ...]:
+    app = (entry.model_extra or {}).get("app_id")
+    return entry.name, entry.host, entry.service, entry.executor_id, app

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -77,6 +78,24 @@ def seen(tables: Tables, plugin_files: Iterable[Path]) -> Seen:
             trips = Messages.of_round_trips(*np.array(pings.times, np.int64).T)
             messages[host] = messages.get(host, Messages.none()) + trips
     return Seen(driver, hosts, messages, walls, unreadable)
+
+
+def on_their_hosts(found: Seen, host_of: Mapping[str, str]) -> Seen:
+    """Put what pods have seen down to the hosts that they are on: these have one clock."""
+    if not host_of:
+        return found
+    messages: dict[str, Messages] = {}
+    walls: dict[str, WallClock] = {}
+    driver = host_of.get(found.driver_host or "", found.driver_host)
+    for name, own in found.messages.items():
+        host = host_of.get(name, name)
+        if host != driver:
+            messages[host] = messages.get(host, Messages.none()) + own
+    for name, clock in found.walls.items():
+        host = host_of.get(name, name)
+        walls[host] = clock + walls[host] if host in walls else clock
+    hosts = tuple(sorted({host_of.get(name, name) for name in found.hosts}))
+    return replace(found, driver_host=driver, hosts=hosts, messages=messages, walls=walls)
 
 
 def _wall(tables: Tables, host: str) -> WallClock:

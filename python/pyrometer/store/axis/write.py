@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,8 @@ from pyrometer.hosts.host_clocks import HostClocks
 from pyrometer.hosts.lines import Lines, lines
 from pyrometer.hosts.seen import Seen
 from pyrometer.hosts.wall import WallClock
-from pyrometer.store.axis.seen import seen
+from pyrometer.store.axis.seen import on_their_hosts, seen
+from pyrometer.store.services.machines import Machines
 from pyrometer.store.sql.host_views import HostRows
 from pyrometer.store.tables import Tables, write_rows
 
@@ -34,9 +35,14 @@ GROUP BY host
 
 
 def write_axis(
-    folder: Path, plugin_files: Iterable[Path] = (), launch_host: str | None = None
+    folder: Path,
+    plugin_files: Iterable[Path] = (),
+    launch_host: str | None = None,
+    machines: Machines | None = None,
 ) -> list[Doubt]:
     """Write tables ``hosts`` and ``host_clocks`` of a run of several hosts; of one host, none.
+
+    Table ``host_names`` has the names under which pods recorded whose host is known.
 
     Parameters
     ----------
@@ -46,6 +52,8 @@ def write_axis(
         The plugin's records: of these, the round trips.
     launch_host : str, optional
         Host of the launch, whose clock is the axis where no driver was recorded, or several.
+    machines : Machines, optional
+        Which hosts pods are on.
 
     Returns
     -------
@@ -56,14 +64,18 @@ def write_axis(
         found = seen(tables, plugin_files)
         if len(found.hosts) < 2:
             return []
-        axis = found.driver_host or _other_axis(found, launch_host)
+        host_of = {} if machines is None else machines.host_of
+        found = on_their_hosts(found, host_of)
+        names = sorted(name for name, host in host_of.items() if host in found.hosts)
+        axis = found.driver_host or _other_axis(found, host_of.get(str(launch_host), launch_host))
         clocks = HostClocks.of(replace(found, driver_host=axis))
-        extent = {
-            host: (int(first), int(last))
-            for host, first, last in tables.query(_EXTENT)
-            if first is not None
-        }
-        cpus = _cpus(tables)
+        extent: dict[str, tuple[int, int]] = {}
+        for name, first, last in tables.query(_EXTENT):
+            if first is not None:
+                host = host_of.get(name, name)
+                known = extent.get(host, (int(first), int(last)))
+                extent[host] = min(known[0], int(first)), max(known[1], int(last))
+        cpus = _cpus(tables, host_of)
     order = [axis, *(host for host in found.hosts if host != axis)]
     laid = {host: lines(clocks, host) for host in order}
     write_rows(
@@ -78,6 +90,13 @@ def write_axis(
             for number, host in enumerate(order)
         ],
     )
+    if names:
+        pods = machines.pods if machines is not None else {}
+        rows = [
+            {"name": name, "host": host_of[name], "number": number, "pod": pods.get(name)}
+            for number, name in enumerate(names, start=len(order))
+        ]
+        write_rows(folder, "host_names", rows)
     knots = [row for host, one in laid.items() if one is not None for row in _knots(host, one)]
     if knots:
         write_rows(folder, "host_clocks", knots)
@@ -145,7 +164,7 @@ def _shown(clock: WallClock, mono_ns: Any) -> int:
     return int(clock.wall(mono_ns)[0])
 
 
-def _cpus(tables: Tables) -> dict[str, int]:
+def _cpus(tables: Tables, host_of: Mapping[str, str]) -> dict[str, int]:
     """CPUs of each host, as JVMs there saw them: the most, as containers see fewer."""
     found: dict[str, int] = {}
     for host, facts in tables.query("SELECT host, facts FROM processes WHERE facts IS NOT NULL"):
@@ -154,5 +173,6 @@ def _cpus(tables: Tables) -> dict[str, int]:
         except (ValueError, AttributeError):
             continue
         if isinstance(count, int) and count > 0:
-            found[host] = max(found.get(host, 0), count)
+            name = host_of.get(host, host)
+            found[name] = max(found.get(name, 0), count)
     return found

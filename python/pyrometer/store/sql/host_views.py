@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import enum
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 
 import duckdb
 
@@ -43,14 +44,22 @@ _IDS = ("pid", "tid", "waker_pid", "waker_tid")
 _OF_THE_DRIVER = ("tasks", "executors")
 _LOGS = ("gc_pauses", "gc_ages", "gc_concurrent", "safepoints", "jit", "deoptimisations")
 """Tables of logs that may not say whose they are: their times are nobody's then."""
-AXIS = ("hosts", "host_clocks")
+AXIS = ("hosts", "host_clocks", "host_names")
 """Tables that lay hosts on one axis."""
 _OWN = (*AXIS, "iterations")
 
+AXIS_HOSTS = """
+SELECT host AS name, host, number, wall_offset_ns FROM hosts
+UNION ALL
+SELECT n.name, n.host, n.number, h.wall_offset_ns FROM host_names n JOIN hosts h USING (host)
+"""
+"""Names that rows bear, and the host of each: of pods, the node."""
+
 EXECUTORS = f"""
-SELECT a.app_index, p.executor_id, min(p.host) AS host
+SELECT a.app_index, p.executor_id, min(h.host) AS host
 FROM {RECORDED}.processes p JOIN {RECORDED}.apps a USING (app_id)
-WHERE p.executor_id IS NOT NULL GROUP BY ALL HAVING count(DISTINCT p.host) = 1
+JOIN axis_hosts h ON h.name = p.host
+WHERE p.executor_id IS NOT NULL GROUP BY ALL HAVING count(DISTINCT h.host) = 1
 """
 """Where each executor is, by the plugin."""
 
@@ -93,7 +102,13 @@ def recorded_hosts(
 def number(connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
     """Give hosts numbers, where their clocks are not compared."""
     values = ", ".join(f"({literal(name)}, {n})" for n, name in enumerate(names))
-    connection.execute(f"CREATE TABLE hosts AS SELECT * FROM (VALUES {values}) v(host, number)")
+    connection.execute(
+        "CREATE TABLE hosts AS SELECT *, NULL::BIGINT AS wall_offset_ns"
+        f" FROM (VALUES {values}) v(host, number)"
+    )
+    connection.execute(
+        "CREATE TABLE host_names (name VARCHAR, host VARCHAR, number INTEGER, pod VARCHAR)"
+    )
 
 
 def lay(
@@ -104,21 +119,55 @@ def lay(
     loaded: Collection[str],
 ) -> None:
     """Lay views of all tables above the recorded ones; of those that are in memory, tables."""
+    connection.execute(f"CREATE TABLE axis_hosts AS {AXIS_HOSTS}")
     connection.execute(f"CREATE TABLE axis_executors AS {EXECUTORS}")
     connection.execute(f"CREATE TABLE axis_names AS {NAMES}")
+    only = None if host is None else _recorded_as(connection, host)
     for table in every:
         kind = "TABLE" if table.name in loaded else "VIEW"
-        connection.execute(f"CREATE {kind} main.{table.name} AS {view(table, host, times)}")
+        connection.execute(f"CREATE {kind} main.{table.name} AS {view(table, only, times)}")
 
 
-def view(table: schema.Table, host: str | None, times: bool) -> str:
+@dataclass(frozen=True)
+class Chosen:
+    """The host that rows are to be of.
+
+    Attributes
+    ----------
+    host : str
+        Its name.
+    names : tuple of str
+        Those that its rows bear: of its pods, too.
+    is_axis : bool
+        Whether its clock is the axis: rows of no host are its own, too.
+    """
+
+    host: str
+    names: tuple[str, ...]
+    is_axis: bool
+
+    def condition(self, expression: str, names: Sequence[str]) -> str:
+        """Write the condition that a row is of it."""
+        said = f"{expression} IN ({', '.join(map(literal, names))})"
+        return f"({said} OR {expression} IS NULL)" if self.is_axis else said
+
+
+def _recorded_as(connection: duckdb.DuckDBPyConnection, host: str) -> Chosen:
+    rows = connection.execute(
+        "SELECT name, number FROM axis_hosts WHERE host = ? ORDER BY number", [host]
+    ).fetchall()
+    names = tuple(str(name) for name, _ in rows) or (host,)
+    return Chosen(host, names, any(number == 0 for _, number in rows))
+
+
+def view(table: schema.Table, host: Chosen | None, times: bool) -> str:
     """Write the query of a table.
 
     Parameters
     ----------
     table : Table
         A table whose recorded rows lie in `RECORDED`.
-    host : str or None
+    host : Chosen or None
         Only rows of this host, and those of none on the host of the axis.
     times : bool
         Whether to give times on the axis, or to leave them as recorded.
@@ -127,11 +176,13 @@ def view(table: schema.Table, host: str | None, times: bool) -> str:
         return f"SELECT * FROM {RECORDED}.{table.name}"
     if table.name in _OF_THE_DRIVER:
         return _named(table, host)
-    joins = ["LEFT JOIN hosts h ON h.host = r.host"]
+    joins = ["LEFT JOIN axis_hosts h ON h.name = r.host"]
     columns = []
     for column in table.columns:
         expression = f'r."{column.name}"'
-        if column.name in _IDS:
+        if column.name == "host":
+            expression = "coalesce(h.host, r.host)"
+        elif column.name in _IDS:
             expression = keyed(expression)
         elif times and _on_mono(column.name):
             number = len(joins)
@@ -155,7 +206,7 @@ def view(table: schema.Table, host: str | None, times: bool) -> str:
         elif (table.name, column.name) == ("os_series", "value"):
             expression = _series_value(times)
         columns.append(f'{expression} AS "{column.name}"')
-    only = "" if host is None else f" WHERE {_only('r.host', host)}"
+    only = "" if host is None else f" WHERE {host.condition('r.host', host.names)}"
     return (
         f"SELECT {', '.join(columns)} FROM (SELECT * FROM {RECORDED}.{table.name} r{only}) r"
         f" {' '.join(joins)}"
@@ -187,7 +238,7 @@ def _on_mono(column: str) -> bool:
 
 def _line(name: str, time: str) -> str:
     return (
-        f"ASOF LEFT JOIN host_clocks {name} ON {name}.host = r.host"
+        f"ASOF LEFT JOIN host_clocks {name} ON {name}.host = h.host"
         f" AND {time} >= {name}.from_mono_ns"
     )
 
@@ -218,20 +269,15 @@ def _series_value(times: bool) -> str:
     return f"CASE WHEN r.name = 'parent_pid' THEN {keyed('r.value')}{begun} ELSE r.value END"
 
 
-def _named(table: schema.Table, host: str | None) -> str:
-    name = "coalesce(x.host, n.host, r.host)"
+def _named(table: schema.Table, host: Chosen | None) -> str:
+    name = "coalesce(x.host, n.host, h.host, r.host)"
     columns = ", ".join(
         f'{name} AS "host"' if c.name == "host" else f'r."{c.name}"' for c in table.columns
     )
-    only = "" if host is None else f" WHERE {_only(name, host)}"
+    only = "" if host is None else f" WHERE {host.condition(name, [host.host])}"
     return (
         f"SELECT {columns} FROM {RECORDED}.{table.name} r"
         " LEFT JOIN axis_executors x USING (app_index, executor_id)"
-        f" LEFT JOIN axis_names n ON n.name = r.host{only}"
+        " LEFT JOIN axis_names n ON n.name = r.host"
+        f" LEFT JOIN axis_hosts h ON h.name = r.host{only}"
     )
-
-
-def _only(expression: str, host: str) -> str:
-    name = literal(host)
-    axis = f"(SELECT min(number) FROM hosts WHERE host = {name}) = 0"
-    return f"({expression} = {name} OR ({expression} IS NULL AND {axis}))"

@@ -1,0 +1,115 @@
+"""Chunks as files of a folder that agents ship to: listed, looked into, copied."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+_MAGIC = b"PYROCHNK"
+_HEAD_BYTES = 16
+_HEADER_MOST = 64 << 10
+_CHUNK = re.compile(r"[0-9]{12,}\.chunk", re.ASCII)
+_CHUNK_MOST = _HEAD_BYTES + _HEADER_MOST + (16 << 20) + 8
+
+
+def folder_of(place: str) -> Path | None:
+    """Give the folder that executors ship to; ``None`` if it is a store of another kind.
+
+    Examples
+    --------
+    >>> folder_of("file:///mnt/a b"), folder_of("/mnt/x"), folder_of("s3://bucket/x")
+    (PosixPath('/mnt/a b'), PosixPath('/mnt/x'), None)
+    """
+    path = place.removeprefix("file://")
+    return Path(path) if path.startswith("/") else None
+
+
+def part(name: str) -> str:
+    """Write a name as part of a chunk's path, as agents do; names of 180 bytes at most.
+
+    Examples
+    --------
+    >>> part("app-1"), part("../a b")
+    ('app-1', '%2E.%2Fa%20b')
+    """
+    escaped = re.sub(
+        r"[^A-Za-z0-9_.-]", lambda found: "".join(f"%{b:02X}" for b in found[0].encode()), name
+    )
+    return re.sub(r"\A\.", "%2E", escaped)
+
+
+def header_of(chunk: Path) -> dict[str, Any]:
+    """Read the header of a chunk, which nobody has checked yet; empty of what is no chunk."""
+    try:
+        with chunk.open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+            length = int.from_bytes(head[12:16], "little")
+            if not head.startswith(_MAGIC) or length > _HEADER_MOST:
+                return {}
+            header = json.loads(file.read(length))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return header if isinstance(header, dict) else {}
+
+
+def is_last(chunk: Path) -> bool:
+    """Whether a stream had ended with a chunk; false of what is no chunk."""
+    return header_of(chunk).get("last") is True
+
+
+def listed(folder: Path) -> tuple[list[Path], list[Path]]:
+    """Give the chunks of a folder and the folders in it, in order; links are neither.
+
+    Raises
+    ------
+    OSError
+        If it cannot be listed. A folder that is not there is empty.
+    """
+    try:
+        with os.scandir(folder) as listing:
+            entries = sorted(listing, key=lambda entry: entry.name)
+    except FileNotFoundError:  # nothing has arrived, or what had is a file by now
+        return [], []
+    chunks = [
+        folder / entry.name
+        for entry in entries
+        if _CHUNK.fullmatch(entry.name) and entry.is_file(follow_symlinks=False)
+    ]
+    folders = [folder / one.name for one in entries if one.is_dir(follow_symlinks=False)]
+    return chunks, folders
+
+
+def streams_below(folder: Path, refused: list[OSError]) -> Iterator[tuple[Path, list[Path]]]:
+    """Give folders that hold chunks, and those, in order.
+
+    Each folder is listed once: a store of thousands of executors may be on another host. Why one
+    cannot be listed goes into `refused`.
+    """
+    try:
+        chunks, folders = listed(folder)
+    except OSError as error:
+        refused.append(error)
+        return
+    if chunks:
+        yield folder, chunks
+    for one in folders:
+        yield from streams_below(one, refused)
+
+
+def copy_chunk(source: Path, target: Path, as_of_ns: int) -> None:
+    """Copy a chunk; of a larger file only so much that it is seen to be none."""
+    temporary = target.with_name(f".{target.name}.tmp")
+    opened = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with open(opened, "rb") as file:
+        temporary.write_bytes(file.read(_CHUNK_MOST + 1))
+    os.utime(temporary, ns=(as_of_ns, as_of_ns))
+    temporary.replace(target)
+
+
+def is_same(one: Path, other: Path) -> bool:
+    """Whether two paths lead to the same folder."""
+    return one.resolve() == other.resolve()

@@ -1,0 +1,105 @@
+"""Executors that agents of hosts found there: which process is whose."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyrometer.core.json_text import parse_json
+
+OF_THE_HOST = ("host", "host")
+"""What stands for application and executor in the names of streams of a whole host."""
+
+RECORDS = "executor-*.json"
+TICK_NS = 10_000_000
+"""A clock tick as the kernel tells times of processes in."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """An executor or driver, as the agent of its host found it.
+
+    Attributes
+    ----------
+    app, executor, role : str
+        Whose process it is, by its command line.
+    pid : int
+        Its number where the agent is.
+    pid_inside : int or None
+        Its number as it knows it itself.
+    start_ns : int or None
+        When it began, in the time that the host counts processes in.
+    pod : str or None
+        Name of its pod.
+    """
+
+    app: str
+    executor: str
+    role: str
+    pid: int
+    pid_inside: int | None
+    start_ns: int | None
+    pod: str | None = None
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether it has numbers of its own, as processes in pods and containers do."""
+        return self.pid_inside is not None and self.pid_inside != self.pid
+
+
+def found_in(folder: Path, apps: Collection[str]) -> list[Found]:
+    """Read the records of executors of some applications; what is no such record has none."""
+    read = (read_record(path) for path in sorted(folder.glob(RECORDS)))
+    return [one for one in read if one is not None and one.app in apps]
+
+
+def is_of_a_service(folder: Path, shipped: Path) -> bool:
+    """Whether a folder of streams is that of an agent that ran as a service.
+
+    Examples
+    --------
+    >>> is_of_a_service(Path("/r/host/host/18f/node"), Path("/r"))
+    True
+    >>> is_of_a_service(Path("/r/app-1/2/18f/node"), Path("/r"))
+    False
+    """
+    try:
+        parts = folder.relative_to(shipped).parts
+    except ValueError:
+        return False
+    return len(parts) == 4 and parts[:2] == OF_THE_HOST
+
+
+def service_folders(shipped: Path) -> list[Path]:
+    """Give the folders of services' streams in a run, in order."""
+    return sorted(one for one in shipped.joinpath(*OF_THE_HOST).glob("*/*") if one.is_dir())
+
+
+def read_record(path: Path) -> Found | None:
+    """Read what an agent wrote of an executor; ``None`` if it is no such record."""
+    try:
+        record = parse_json(path.read_bytes())
+        said = record["found"]
+        app, executor, role = said["app"], said["executor"], said["role"]
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+    pid = _whole(said.get("pid"))
+    if pid is None or not all(isinstance(one, str) and one for one in (app, executor, role)):
+        return None
+    ticks, pod = _whole(said.get("start_ticks")), said.get("pod")
+    return Found(
+        app=app,
+        executor=executor,
+        role=role,
+        pid=pid,
+        pid_inside=_whole(said.get("pid_inside")),
+        start_ns=None if ticks is None else ticks * TICK_NS,
+        pod=pod if isinstance(pod, str) and pod else None,
+    )
+
+
+def _whole(value: Any) -> int | None:
+    """Give a number that numbers and times of processes can be."""
+    return value if type(value) is int and 0 < value < 1 << 40 else None

@@ -1,0 +1,132 @@
+"""Of the rows that the agent of a host recorded, those of one run.
+
+An agent that runs as a service follows every executor of its host, for as long as it lives. Of a
+run are its own executors with their descendants, and the host itself while the run lasted.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+
+from pyrometer.core import schema
+from pyrometer.store.services.machines import Service
+from pyrometer.store.sql.text import file_literal, literal
+
+MARGIN_NS = 60 * 10**9
+"""What a host did right before and after a run is kept, too: readings there bound its own."""
+
+_SLACK_NS = 20_000_000
+"""Begins of a process, in ticks of the kernel, are the same."""
+_TIMES = {
+    "thread_counters": ("t_mono_ns", "t_mono_ns"),
+    "os_series": ("t_mono_ns", "t_mono_ns"),
+    "thread_states": ("begin_mono_ns", "end_mono_ns"),
+    "off_cpu": ("begin_mono_ns", "end_mono_ns"),
+    "io_latency": ("begin_mono_ns", "end_mono_ns"),
+    "perf_counts": ("t_mono_ns", "t_mono_ns"),
+    "delays": ("t_mono_ns", "t_mono_ns"),
+}
+# A process is a number and a begin: another may get its number later.
+_STARTS = """
+SELECT pid, since, lead(since, 1, 9223372036854775807) OVER (PARTITION BY pid ORDER BY since)
+  AS until
+FROM (SELECT DISTINCT TRY_CAST(substr(scope, 9) AS BIGINT) AS pid, value AS since FROM {series}
+  WHERE scope LIKE 'process/%' AND name = 'start_time_mono_ns') WHERE pid IS NOT NULL
+"""
+_OURS = f"""
+WITH RECURSIVE starts AS ({_STARTS}),
+parents AS (SELECT DISTINCT s.pid, s.since, s.until, r.value AS parent
+  FROM starts s JOIN {{series}} r ON r.scope = 'process/' || s.pid AND r.name = 'parent_pid'
+  AND r.t_mono_ns >= s.since - {_SLACK_NS} AND r.t_mono_ns < s.until),
+ours AS (
+  SELECT s.* FROM starts s JOIN roots r ON r.pid = s.pid AND abs(s.since - r.since) <= {_SLACK_NS}
+  UNION SELECT p.pid, p.since, p.until FROM parents p JOIN ours o ON o.pid = p.parent
+    AND p.since >= o.since - {_SLACK_NS} AND p.since < o.until)
+SELECT * FROM ours
+"""
+
+
+def keep_own(
+    connection: duckdb.DuckDBPyConnection,
+    folder: Path,
+    service: Service,
+    window: tuple[int, int] | None,
+) -> None:
+    """Take everything out of a folder of tables that is not of a run.
+
+    Parameters
+    ----------
+    connection : DuckDBPyConnection
+        Does the work.
+    folder : Path
+        Tables of the streams of one life of an agent.
+    service : Service
+        What it found.
+    window : (int, int) or None
+        The run, on the host's CLOCK_MONOTONIC; ``None`` where that is not known.
+    """
+    series = folder / "os_series.parquet"
+    roots = [
+        (one.pid, one.start_ns)
+        for one in service.found
+        if not one.is_apart and one.start_ns is not None
+    ]
+    connection.execute("CREATE OR REPLACE TEMP TABLE roots (pid BIGINT, since BIGINT)")
+    if roots:
+        values = ", ".join(f"({pid}, {since})" for pid, since in roots)
+        connection.execute(f"INSERT INTO roots VALUES {values}")
+    connection.execute("CREATE OR REPLACE TEMP TABLE ours (pid BIGINT, since BIGINT, until BIGINT)")
+    if series.is_file() and roots:
+        source = f"read_parquet({file_literal(series)})"
+        connection.execute(f"INSERT INTO ours {_OURS.format(series=source)}")
+    for name in (*_TIMES, "kernel_stacks"):
+        file = folder / f"{name}.parquet"
+        if file.is_file():
+            _rewrite(connection, file, name, service.host, window)
+
+
+def _rewrite(
+    connection: duckdb.DuckDBPyConnection,
+    file: Path,
+    name: str,
+    host: str,
+    window: tuple[int, int] | None,
+) -> None:
+    columns = ", ".join(
+        f"{literal(host)} AS host" if c.name == "host" else f'r."{c.name}"'
+        for c in schema.tables()[name].columns
+    )
+    temporary = file.with_suffix(".own")
+    connection.execute(
+        f"COPY (SELECT {columns} FROM read_parquet({file_literal(file)}) r"
+        f" WHERE {_condition(name, window)}) TO {literal(str(temporary))}"
+        " (FORMAT parquet, COMPRESSION zstd)"
+    )
+    temporary.replace(file)
+
+
+def _condition(name: str, window: tuple[int, int] | None) -> str:
+    if name not in _TIMES:
+        return "true"
+    begin, end = _TIMES[name]
+    ours = (
+        f"EXISTS (FROM ours o WHERE o.pid = {_pid(name)} AND r.{end} >= o.since - {_SLACK_NS}"
+        f" AND r.{begin} < o.until)"
+    )
+    # Its own control group is that of the agent.
+    of_host = {
+        "os_series": "r.scope NOT LIKE 'process/%' AND r.scope <> 'cgroup'",
+        "perf_counts": "r.pid IS NULL",
+        "io_latency": "r.kind <> 'read'",
+    }.get(name)
+    whose = ours if of_host is None else f"(({of_host}) OR {ours})"
+    if window is None:
+        return whose
+    since, until = window[0] - MARGIN_NS, window[1] + MARGIN_NS
+    return f"{whose} AND r.{end} >= {since} AND r.{begin} <= {until}"
+
+
+def _pid(name: str) -> str:
+    return "TRY_CAST(substr(r.scope, 9) AS BIGINT)" if name == "os_series" else "r.pid"

@@ -1,0 +1,331 @@
+"""What agents that run as services shipped becomes rows of the runs whose executors they saw."""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+from tests.support.hosts.probes import Counter, ProbeOf
+
+from pyrometer import _artifacts
+from pyrometer.core.errors import UsageError
+from pyrometer.core.process_numbers import KEY
+from pyrometer.store import Run, ingest_run
+from pyrometer.store.ingest import IngestReport
+from pyrometer.store.manifest import (
+    Host,
+    Manifest,
+    Shipped,
+    Workload,
+    read_manifest,
+    write_manifest,
+)
+from pyrometer.store.paths import RunPaths
+
+MACHINE = {"x86_64": "linux-x64", "aarch64": "linux-arm64"}
+S, TICK = 10**9, 10**7
+BEGIN = 5_000 * S
+"""On the clock of the hosts; there the processes of all probes began."""
+APP, OTHER = "app-20261126101112-0001", "app-20261126101112-0002"
+
+
+@pytest.fixture(scope="module")
+def agent(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The agent in the plugin's jar."""
+    name = f"org/pyrometer/natives/{MACHINE[platform.machine()]}/pyro-agent"
+    program = tmp_path_factory.mktemp("agent") / "pyro-agent"
+    with ZipFile(_artifacts.plugin_jar()) as jar:
+        program.write_bytes(jar.read(name))
+    program.chmod(0o700)
+    return program
+
+
+class Place:
+    """A run that has just ended, a store, and hosts that ship there."""
+
+    def __init__(self, folder: Path, agent: Path) -> None:
+        self.folder, self.agent = folder, agent
+        self.paths = RunPaths(folder / "run")
+        self.store = folder / "store"
+        for made in (self.paths.raw, self.store):
+            made.mkdir(parents=True)
+        self.now_ns = time.time_ns()
+        self.raws = 0
+
+    def describe(self, shipped: bool = True, agents: Sequence[str] = ()) -> None:
+        manifest = Manifest(
+            run_id="r", created_wall_ns=self.now_ns - 2 * S, pyrometer_version="0",
+            state="finished", started_wall_ns=self.now_ns - 2 * S, ended_wall_ns=self.now_ns,
+            workload=Workload(), profile="light", host=Host(hostname="launch"),
+            shipped=[Shipped(app_id=APP, to=self.store.as_uri())] if shipped else [],
+            agents=list(agents),
+        )  # fmt: skip
+        write_manifest(self.paths.root, manifest)
+
+    def raw(self, name: str, **files: str) -> Path:
+        self.raws += 1
+        folder = self.folder / f"raw{self.raws}"
+        folder.mkdir()
+        report = {"host": name, "state": "running", "passes_count": 3, "hz": 20,
+                  "clock_pairs": [{"mono_ns": BEGIN + 2 * S, "wall_ns": self.now_ns}]}  # fmt: skip
+        tier = "T0" if "tier" not in files else files.pop("tier")
+        text = json.dumps({**report, "tier": tier})
+        (folder / f"probe-{name}.report.json").write_text(text)
+        for file, content in files.items():
+            (folder / file).write_text(content)
+        return folder
+
+    def ship(self, folder: Path, app: str, executor: str, host: str) -> None:
+        ended = subprocess.Popen(["true"])
+        ended.wait()
+        options = {"to": self.store, "raw-dir": folder, "app": app, "executor": executor,
+                   "host": host, "until-pid": ended.pid, "every": 0.1}  # fmt: skip
+        words = [f"--{name}={value}" for name, value in options.items()]
+        subprocess.run([str(self.agent), "ship", *words], check=True)
+
+    def executor(self, name: str, executor: str, pid: int, probe: ProbeOf | None) -> None:
+        """Ship what an executor and the agent beside it wrote."""
+        line = {"k": "process", "role": "executor", "executor_id": executor, "pid": pid,
+                "host": name, "app_id": APP, "mono_ns": BEGIN, "wall_ns": self.now_ns}  # fmt: skip
+        bye = {"k": "bye", "mono_ns": BEGIN + 2 * S, "wall_ns": self.now_ns, "own_cpu_ns": 1}
+        text = "".join(json.dumps(one, separators=(",", ":")) + "\n" for one in (line, bye))
+        folder = self.raw(name, tier="T2", **{f"plugin-executor-{executor}-{pid}.ndjson": text})
+        if probe is None:
+            (folder / f"probe-{name}.report.json").unlink()
+        else:
+            probe.write(folder, name)
+        self.ship(folder, APP, executor, name)
+
+    def driver(self, host: str) -> None:
+        """Write what a driver on the host of the launch recorded, whose clock is the axis."""
+        said: list[dict[str, Any]] = [
+            {"k": "process", "role": "driver", "executor_id": "driver", "pid": 9, "host": host,
+             "app_id": APP, "mono_ns": BEGIN, "wall_ns": self.now_ns - 2 * S},
+            *({"k": "clock", "mono_ns": BEGIN + n * S, "wall_ns": self.now_ns - (2 - n) * S}
+              for n in range(3)),
+            {"k": "bye", "mono_ns": BEGIN + 2 * S, "wall_ns": self.now_ns, "own_cpu_ns": 1},
+        ]  # fmt: skip
+        text = "".join(json.dumps(one, separators=(",", ":")) + "\n" for one in said)
+        (self.paths.raw / "plugin-driver-driver-9.ndjson").write_text(text)
+
+    def service(self, node: str, probe: ProbeOf, found: Sequence[Mapping[str, Any]]) -> None:
+        """Ship what an agent recorded that runs as a service."""
+        records = {
+            f"executor-{one['start_ticks']}-{one['pid']}.json": json.dumps(
+                {"schema": "pyrometer/executor/1", "wall_ns": 1, "host": node, "found": one}
+            )
+            for one in found
+        }
+        folder = self.raw(node, **records)
+        probe.write(folder, node)
+        self.ship(folder, "host", "host", node)
+
+
+@pytest.fixture
+def place(tmp_path: Path, agent: Path) -> Place:
+    return Place(tmp_path, agent)
+
+
+def found(app: str, executor: str, pid: int, inside: int | None = None, **more: Any) -> Any:
+    return {"role": "executor", "app": app, "executor": executor, "pid": pid,
+            "pid_inside": inside or pid, "start_ticks": BEGIN // TICK, "pod": None,
+            **more}  # fmt: skip
+
+
+def times(since_ms: int, until_ms: int) -> range:
+    return range(BEGIN + since_ms * 10**6, BEGIN + until_ms * 10**6, 10 * 10**6)
+
+
+def probe(at: range, *pids: int, children: Mapping[int, int] | None = None) -> ProbeOf:
+    """A probe that reads a host of which half is idle, and processes that use a tenth of a CPU."""
+    of_host: dict[tuple[str, str], Counter] = {("host", "cpu_idle_ns"): lambda t: t // 2}
+    for pid, parent in (children or {}).items():
+        of_host[f"process/{pid}", "parent_pid"] = lambda _, parent=parent: parent
+    return ProbeOf(at, of_host, processes={pid: lambda t: (t - BEGIN) // 10 for pid in pids})
+
+
+def series(run: Run, name: str) -> list[tuple[Any, ...]]:
+    return run.tables.query(
+        "SELECT host, scope, count(*), count(DISTINCT t_mono_ns), max(value) - min(value)"
+        f" FROM os_series WHERE name = '{name}' GROUP BY ALL ORDER BY ALL"
+    )
+
+
+def codes(report: IngestReport) -> set[str]:
+    return {doubt.code for doubt in report.doubts} - {"clock_unknown", "clock_bound_unknown"}
+
+
+def test_a_host_that_a_service_saw_counts_once_and_only_with_what_is_the_runs(
+    place: Place,
+) -> None:
+    """The service sees another application's executor, and its own shell; neither is the run's."""
+    place.executor("h", "1", 62, probe(times(300, 1500), 62))
+    all_times = times(0, 2000)
+    whole = probe(all_times, 62, 63, 99, 500, children={63: 62, 99: 1, 500: 99})
+    place.service("h", whole, [found(APP, "1", 62), found(OTHER, "1", 99)])
+    place.describe()
+    report = ingest_run(place.paths.root)
+    assert codes(report) == set()
+    with Run.open(place.paths.root) as run:
+        idle, cpu = series(run, "cpu_idle_ns"), series(run, "cpu_ns")
+        assert run.manifest is not None
+        entries = [(one.host, one.service, one.executor_id, one.tier, one.own_cpu_ns)
+                   for one in run.manifest.probes]  # fmt: skip
+    # Every moment of the host is one probe's, and both grow as one counter does.
+    assert idle == [("h", "host", 200, 200, 1_990 * 10**6 // 2)]
+    # The executor's own probe, then the service; the child was the service's alone.
+    assert [row[1] for row in cpu] == ["process/62", "process/63"]
+    assert {row[2:] for row in cpu} == {(200, 200, 1_990 * 10**6 // 10)}
+    assert entries == [("h", False, "1", "T2", None), ("h", True, None, "T0", None)]
+
+
+def test_what_only_a_service_recorded_is_kept(place: Place) -> None:
+    """Threads' states come from the probe that knows their tasks, intervals from the one at T0."""
+    state = {"host": "h", "pid": 62, "tid": 62, "begin_mono_ns": BEGIN + S, "state": "sleeping",
+             "end_mono_ns": BEGIN + S + 1, "passes_count": 2, "weight_ns": 1}  # fmt: skip
+    own = probe(times(300, 1500), 62)
+    place.executor(
+        "h", "1", 62,
+        ProbeOf(own.times, own.host_counters, processes=own.processes,
+                more={"states": [{**state, "task_attempt_id": 7}]}),
+    )  # fmt: skip
+    whole = probe(times(0, 2000), 62)
+    counts = {"host": "h", "scope": "thread", "pid": 62, "tid": 62, "t_mono_ns": BEGIN + S,
+              "event": "cycles", "value": 5, "enabled_ns": 1, "running_ns": 1}  # fmt: skip
+    place.service(
+        "h",
+        ProbeOf(whole.times, whole.host_counters, processes=whole.processes,
+                more={"states": [state], "perf-counts": [counts, {**counts, "pid": 99}]}),
+        [found(APP, "1", 62)],
+    )  # fmt: skip
+    place.describe()
+    ingest_run(place.paths.root)
+    with Run.open(place.paths.root) as run:
+        assert run.tables.query("SELECT pid, task_attempt_id FROM thread_states") == [(62, 7)]
+        assert run.tables.query("SELECT pid, value FROM perf_counts") == [(62, 5)]
+
+
+def test_lives_of_one_agent_go_on_from_one_another(place: Place) -> None:
+    """An agent that was killed and started again has not seen a process twice."""
+    place.executor("h", "1", 62, None)
+    for at in (times(0, 900), times(1000, 2000)):
+        place.service("h", probe(at, 62), [found(APP, "1", 62)])
+    place.describe()
+    ingest_run(place.paths.root)
+    with Run.open(place.paths.root) as run:
+        assert series(run, "cpu_ns") == [
+            ("h", "process/62", 190, 190, 1_990 * 10**6 // 10)
+        ]  # fmt: skip
+        assert run.manifest is not None
+        assert [one.service for one in run.manifest.probes] == [True]
+
+
+def test_pods_are_on_their_node_and_keep_their_names_and_numbers(place: Place) -> None:
+    for number, name in (("1", "pod-a"), ("2", "pod-b")):
+        place.executor(name, number, 17, probe(times(300, 1500), 17))
+    place.service(
+        "node",
+        probe(times(0, 2000), 500, 600),
+        [found(APP, "1", 500, 17, pod="pod-a"), found(APP, "2", 600, 17, pod="pod-b")],
+    )
+    ProbeOf(times(0, 2000), {("host", "cpu_idle_ns"): lambda t: t}).write(place.paths.raw, "launch")
+    place.driver("launch")
+    place.describe()
+    report = ingest_run(place.paths.root)
+    assert codes(report) == set()
+    with Run.open(place.paths.root) as run:
+        names = run.tables.query("SELECT name, host, pod FROM host_names ORDER BY 1")
+        hosts = run.tables.query("SELECT host, clock FROM hosts ORDER BY 1")
+        idle = series(run, "cpu_idle_ns")
+        followed = run.tables.query(
+            "SELECT DISTINCT host, pid % $1, pid FROM processes WHERE role = 'executor'"
+            " ORDER BY ALL",
+            [KEY],
+        )
+        scopes = {row[1] for row in series(run, "cpu_ns")}
+        with run.on_host("node") as own:
+            of_node = {row[0] for row in own.tables.query("SELECT DISTINCT host FROM os_series")}
+            processes = own.tables.scalar("SELECT count(*) FROM processes")
+    assert names == [("pod-a", "node", "pod-a"), ("pod-b", "node", "pod-b")]
+    assert hosts == [("launch", "axis"), ("node", "wall")]
+    # The node's series come from one probe at a time, though three read them.
+    assert [(row[0], row[2], row[3]) for row in idle] == [("launch", 200, 200), ("node", 200, 200)]
+    assert [row[:2] for row in followed] == [("node", 17), ("node", 17)]
+    assert scopes == {f"process/{pid}" for _, _, pid in followed}
+    assert (of_node, processes) == ({"node"}, 2)
+
+
+def test_threads_of_a_pod_that_only_its_node_saw_are_doubted_and_not_guessed(place: Place) -> None:
+    place.executor("pod-a", "1", 17, None)
+    place.service(
+        "node", probe(times(0, 2000), 500), [found(APP, "1", 500, 17, pod="pod-a")]
+    )  # fmt: skip
+    place.describe()
+    report = ingest_run(place.paths.root)
+    (told,) = [one.message for one in report.doubts if one.code == "agents_threads_apart"]
+    assert "Executor 1" in told
+    assert "pod pod-a on node" in told
+    with Run.open(place.paths.root) as run:
+        assert series(run, "cpu_ns") == []
+        assert [row[2] for row in series(run, "cpu_idle_ns")] == [200]
+
+
+def test_a_store_may_be_named_later_and_an_executor_needs_no_plugin(place: Place) -> None:
+    """Of a run that has nothing but an event log, whose name says which application it is of."""
+    place.paths.eventlog.mkdir()
+    (place.paths.eventlog / APP).write_text(
+        '{"Event":"SparkListenerApplicationStart","App ID":"' + APP + '","Timestamp":1}\n'
+    )
+    place.service("h", probe(times(0, 2000), 62), [found(APP, "1", 62)])
+    place.describe(shipped=False)
+    assert "os_series" not in ingest_run(place.paths.root).tables
+    report = ingest_run(place.paths.root, agents=str(place.store))
+    assert "agents_silent" not in codes(report)
+    assert read_manifest(place.paths.root).agents == [str(place.store)]
+    with Run.open(place.paths.root) as run:
+        assert run.tables.query("SELECT host, pid, executor_id, app_id FROM processes") == [
+            ("h", 62, "1", APP)
+        ]
+        assert [row[1] for row in series(run, "cpu_ns")] == ["process/62"]
+
+
+def test_only_streams_of_the_run_are_looked_into(place: Place) -> None:
+    place.executor("h", "1", 62, None)
+    place.service("h", probe(times(0, 2000), 99), [found(OTHER, "1", 99)])
+    place.service("i", probe(times(0, 2000), 62), [found(APP, "1", 62)])
+    place.describe(agents=[str(place.store), str(place.folder / "none"), "s3://bucket/x"])
+    late = time.time_ns()
+    manifest = read_manifest(place.paths.root)
+    report = ingest_run(place.paths.root)
+    told = sorted(one.message for one in report.doubts if one.code == "agents_silent")
+    assert len(told) == 2
+    assert "no agent that runs as a service ships there" in told[0]
+    assert "cannot be read from here" in told[1]
+    taken = {one.parent.parent.name for one in place.paths.shipped.glob("host/host/*/*/*.arrows")}
+    assert len(taken) == 1
+    # A run of an hour ago cannot have been seen by an agent that began since.
+    manifest.started_wall_ns, manifest.ended_wall_ns = late - 7200 * S, late - 3600 * S
+    for folder in (place.paths.chunks, place.paths.shipped / "host"):
+        subprocess.run(["rm", "-r", str(folder)], check=True)
+    write_manifest(place.paths.root, manifest)
+    told = [one.message for one in ingest_run(place.paths.root).doubts
+            if one.code == "agents_silent"]  # fmt: skip
+    assert any("found an executor of the run's applications" in one for one in told)
+
+
+def test_a_run_under_way_keeps_its_manifest_itself(place: Place) -> None:
+    from pyrometer.store.launcher import this_launcher
+
+    place.describe()
+    manifest = read_manifest(place.paths.root)
+    manifest.state, manifest.launcher = "running", this_launcher()
+    write_manifest(place.paths.root, manifest)
+    with pytest.raises(UsageError, match="under way"):
+        ingest_run(place.paths.root, agents=str(place.store))
