@@ -73,7 +73,7 @@ def test_everything_is_collected_in_silence(classes: Path, tmp_path: Path) -> No
     assert found["profiler"]["started"], found["profiler"]["error"]
     pid = found["process"]["pid"]
     assert (raw / f"profile-driver-{pid}.jfr").read_bytes()[:4] == b"FLR\0"
-    assert b"safepoint" in (raw / f"gc-{pid}.log").read_bytes()
+    assert b"safepoint" in (raw / f"gc-driver-{pid}.log").read_bytes()
     assert found["bye"]["dropped"] == 0
 
 

@@ -266,7 +266,9 @@ def test_every_jvm_tells_of_itself(measured: Measured) -> None:
         jfr = Path(facts["profiler"]["file"])
         assert jfr.parent == measured.raw
         assert jfr.read_bytes()[:4] == b"FLR\0"
-        assert (measured.raw / f"gc-{row['pid']}.log").stat().st_size > 0
+        driver = row["role"] == "driver"
+        whose = "driver" if driver else f"executor{row['executor_id']}"
+        assert (measured.raw / f"gc-{whose}-{row['pid']}.log").stat().st_size > 0
         if row["role"] == "executor":
             assert "-Dpyrometer.test=1" in facts["input_arguments"]
     assert measured.doubts == []

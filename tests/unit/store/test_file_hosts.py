@@ -79,10 +79,11 @@ def test_executors_of_one_number_in_one_folder_are_told_apart_where_names_do(
     written(raw / "plugin-executor-1-62.ndjson", process("west", 62))
     found = FileHosts.of_run(paths, "front")
     files = [raw / name for name in ("profile-executor0-62.jfr", "profile-executor1-62.jfr",
-             "profile-driver-62.jfr", "codegen/codegen-executor-1-62.ndjson")]  # fmt: skip
-    assert found.of(files) == ["east", "west", "front", "west"]
+             "profile-driver-62.jfr", "codegen/codegen-executor-1-62.ndjson",
+             "gc-executor0-62.log.1", "jit-executor1-62.log", "gc-driver-62.log")]  # fmt: skip
+    assert found.of(files) == ["east", "west", "front", "west", "east", "west", "front"]
     assert found.shared(files) == []
-    # A log bears the number alone: whoever wrote a line of it is not known.
+    # Logs of older versions bear the number alone: whoever wrote a line of one is not known.
     log = raw / "gc-62.log"
     assert found.of([log]) == [None]
     assert found.shared([log]) == [(log, ["east", "front", "west"])]

@@ -15,12 +15,15 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from pyrometer.store.axis.ping_lines import process_host
-from pyrometer.store.axis.probes import probes_of
+from pyrometer.store.axis.probe_files import probes_of
 from pyrometer.store.paths import RunPaths
 
 _JVM = re.compile(r"-(\d+)(?:\.|$)")
-# plugin-executor-0-62.ndjson and codegen-executor-0-62.ndjson, profile-executor0-62.jfr.
-_EXECUTOR = re.compile(r"(?:plugin|codegen|profile)-(driver|executor)-?(.*)-\d+\.[a-z]+")
+# plugin-executor-0-62.ndjson and codegen-executor-0-62.ndjson, profile-executor0-62.jfr and
+# gc-executor0-62.log.
+_EXECUTOR = re.compile(
+    r"(?:plugin|codegen|profile|gc|jit)-(driver|executor)-?(.*)-\d+\.[a-z]+(?:\.\d+)?"
+)
 
 
 @dataclass

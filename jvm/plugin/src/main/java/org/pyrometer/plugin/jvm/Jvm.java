@@ -36,8 +36,9 @@ public final class Jvm {
     this.settings = settings;
     this.folder = folder;
     this.recorder = new Recorder(Sink.file(folder.resolve("plugin-" + name + ".ndjson")), settings);
+    String whose = role.equals("driver") ? role : role + safe(executorId);
     // Early: earlier collections are in no log.
-    VmLog.startAll(settings, folder, recorder);
+    VmLog.startAll(settings, folder, whose, recorder);
     this.profiler = new Profiler(settings, recorder);
     this.codegen = new SparkCodegen();
     Path sources = folder.resolve("codegen").resolve("codegen-" + name + ".ndjson");
@@ -47,11 +48,10 @@ public final class Jvm {
     recorder.offer(new ProcessFacts(role, executorId, Map.of()));
     this.contexts = new Contexts(settings, folder, recorder);
     this.tracker = new TaskTracker(recorder, profiler, contexts);
-    String profiled = role.equals("driver") ? role : role + safe(executorId);
     if (settings.isOn("codegen.lines", false)) {
       withLines();
     }
-    profiler.start(folder.resolve("profile-" + profiled + "-" + pid + ".jfr"));
+    profiler.start(folder.resolve("profile-" + whose + "-" + pid + ".jfr"));
     Runtime.getRuntime().addShutdownHook(new Thread(this::farewell, "pyrometer-farewell"));
   }
 

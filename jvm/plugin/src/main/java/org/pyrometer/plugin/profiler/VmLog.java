@@ -18,21 +18,22 @@ public final class VmLog {
 
   private VmLog() {}
 
-  /** Starts the logs that the settings ask for: {@code gc-<pid>.log}, {@code jit-<pid>.log}. */
-  public static void startAll(Settings settings, Path folder, Recorder recorder) {
-    start("gc", settings, folder, recorder);
-    start("jit", settings, folder, recorder);
-  }
-
   /**
-   * Starts {@code <name>-<pid>.log} if the settings ask for it.
+   * Starts the logs that the settings ask for: {@code gc-<whose>-<pid>.log}, {@code
+   * jit-<whose>-<pid>.log}.
    *
-   * @param name of the log
-   * @param settings {@code <name>log.what}, {@code <name>log.decorators}
-   * @param folder where the log goes
+   * @param settings {@code gclog.what}, {@code jitlog.what}, {@code …log.decorators}
+   * @param folder where the logs go
+   * @param whose the part and the executor, as in names of recordings
    * @param recorder where a failure is noted
    */
-  static void start(String name, Settings settings, Path folder, Recorder recorder) {
+  public static void startAll(Settings settings, Path folder, String whose, Recorder recorder) {
+    start("gc", settings, folder, whose, recorder);
+    start("jit", settings, folder, whose, recorder);
+  }
+
+  private static void start(
+      String name, Settings settings, Path folder, String whose, Recorder recorder) {
     String what = what(name, settings, Runtime.version().feature());
     if (what.isEmpty()) {
       return;
@@ -40,7 +41,8 @@ public final class VmLog {
     try {
       String decorators =
           settings.get(name + "log.decorators", "timenanos,uptimenanos,tid,level,tags");
-      Path file = folder.resolve(name + "-" + ProcessHandle.current().pid() + ".log");
+      long pid = ProcessHandle.current().pid();
+      Path file = folder.resolve(name + "-" + whose + "-" + pid + ".log");
       // The name is quoted for the log, the whole once more for the command's own parser.
       String[] arguments = {
         "output='file=\"" + PlainPath.of(file) + "\"'",

@@ -25,17 +25,18 @@ class VmLogTest {
     Settings settings = Settings.of(ASKED);
     Recorder recorder = new Recorder(written::write, settings);
     recorder.start();
-    VmLog.startAll(settings, raw, recorder);
+    VmLog.startAll(settings, raw, "executor3", recorder);
     System.gc();
     recorder.finish();
     assertEquals(-1, written.toString(UTF_8).indexOf("_log"), written.toString(UTF_8));
-    String log = Files.readString(raw.resolve("gc-" + ProcessHandle.current().pid() + ".log"));
+    String name = "executor3-" + ProcessHandle.current().pid() + ".log";
+    String log = Files.readString(raw.resolve("gc-" + name));
     assertTrue(log.contains("Pause Full (System.gc())"), log);
     assertTrue(log.contains("] Using "), log);
     assertEquals(log.contains("Using G1"), log.contains("] Heap Region Size: "), log);
     // [monotonic ns][uptime ns][tid][level][tags]
     assertTrue(log.lines().findFirst().orElse("").matches("\\[\\d+ns\\]\\[\\d+ns\\]\\[\\d+\\].*"));
-    assertTrue(Files.exists(raw.resolve("jit-" + ProcessHandle.current().pid() + ".log")));
+    assertTrue(Files.exists(raw.resolve("jit-" + name)));
   }
 
   @Test
