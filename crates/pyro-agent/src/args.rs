@@ -97,6 +97,9 @@ pub struct HostOptions {
     /// Folder for what waits for the store
     #[arg(long, value_name = "FOLDER")]
     pub work_dir: PathBuf,
+    /// Minutes after which streams are begun anew, so that a reader needs only those of its time, from 0.02 to 1440
+    #[arg(long, value_name = "MINUTES", default_value = "60", value_parser = renew)]
+    pub renew: Duration,
     /// The recorder; pyro-probe beside this program by default
     #[arg(long, value_name = "FILE")]
     pub probe: Option<PathBuf>,
@@ -131,6 +134,16 @@ fn every(text: &str) -> Result<Duration, String> {
     seconds
         .map(Duration::from_secs_f64)
         .ok_or_else(|| "not a time from 0.1 to 10 seconds".to_owned())
+}
+
+fn renew(text: &str) -> Result<Duration, String> {
+    let minutes = text
+        .parse()
+        .ok()
+        .filter(|minutes| (0.02..=1440.0).contains(minutes));
+    minutes
+        .map(|minutes: f64| Duration::from_secs_f64(minutes * 60.0))
+        .ok_or_else(|| "not a time from 0.02 to 1440 minutes".to_owned())
 }
 
 /// What the command line comes to where there is nothing to do.
@@ -205,6 +218,7 @@ mod tests {
             (options.pace.hz, options.pace.budget, options.probe),
             (5, 1, None)
         );
+        assert_eq!(options.renew, Duration::from_secs(3600));
         assert!(matches!(
             parsed("executors --json"),
             Ok(Command::Executors(_))
@@ -228,6 +242,10 @@ mod tests {
             (
                 "host --to file:///s --host h --work-dir /w --budget 0",
                 "--budget",
+            ),
+            (
+                "host --to file:///s --host h --work-dir /w --renew 0",
+                "from 0.02 to 1440",
             ),
             (&format!("{SHIP} --probe /p"), "--until-pid"),
             (&format!("{SHIP} --remove"), "--until-pid"),

@@ -162,6 +162,35 @@ fn executors_are_found_recorded_and_shipped() {
 }
 
 #[test]
+fn streams_are_begun_anew_and_executors_found_in_them_again() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::create_dir(folder.join("store")).unwrap();
+    recorder(folder);
+    let app = format!("app-renewed-{}", std::process::id());
+    let mut java = executor(folder, &app);
+    let mut agent = started(folder).args(["--renew", "0.02"]).spawn().unwrap();
+    let seen = wait_until(|| {
+        let attempts = attempts(folder);
+        let both = attempts.get(..2)?;
+        both.iter()
+            .all(|attempt| found(attempt, &app).is_some())
+            .then(|| both[0].clone())
+    });
+    end(&mut agent);
+    drop(java.stdin.take());
+    java.wait().unwrap();
+    assert_eq!(fs::read_dir(folder.join("work")).unwrap().count(), 0);
+    attempts(folder);
+    let log = fs::read_to_string(seen.join("probe.log")).unwrap();
+    assert!(log.ends_with("end\n"), "its recorder was asked to end: {log}");
+    let report = fs::read_to_string(seen.join("agent-h.report.json")).unwrap();
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(report["end_reason"], "begun anew");
+}
+
+#[test]
 fn without_a_recorder_the_rest_goes_on() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();

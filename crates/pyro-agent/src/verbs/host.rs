@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
@@ -18,6 +19,9 @@ use crate::verbs::session::Session;
 /// What streams of the host are called where those of an executor have application and executor.
 const OF_THE_HOST: (&str, &str) = ("host", "host");
 
+/// Why streams that were begun anew have ended.
+const RENEWED: &str = "begun anew";
+
 /// By its group, or by anybody.
 const WRITTEN_BY_OTHERS: u32 = 0o022;
 
@@ -29,21 +33,26 @@ pub fn host(options: &HostOptions) -> Result<(), String> {
     let stop = Stop::listen().map_err(|error| error.to_string())?;
     take(&options.work_dir).map_err(|error| format!("{}: {error}", options.work_dir.display()))?;
     let mut before = earlier(options);
-    let mut session = begin(options)?;
-    let program = options.probe.clone().or_else(beside_us);
-    let program = program.unwrap_or_else(|| PathBuf::from("pyro-probe"));
-    let host = &options.shipping.host;
-    // It follows us and our children, and whoever a file of the folder names.
-    let mut recorder = Recorder::start(&program, Of::Us, &options.pace, host, session.path());
-    let mut found = Found::new();
+    let mut recording = Recording::begin(options)?;
     loop {
-        found.look(&session);
-        session.round(false, &recorder.state());
-        before.retain_mut(ship_rest);
+        recording.round();
+        before.retain_mut(Rest::waits);
+        if recording.since.elapsed() >= options.renew {
+            // The new one begins before the old one ends: nothing of the host is missed between them.
+            match Recording::begin(options) {
+                Ok(next) => before.extend(std::mem::replace(&mut recording, next).end()),
+                Err(error) => eprintln!("pyro-agent: streams are not begun anew: {error}"),
+            }
+        }
         if stop.wait(options.shipping.every) {
             break;
         }
     }
+    let Recording {
+        mut recorder,
+        mut session,
+        ..
+    } = recording;
     recorder.stop();
     let round = session.finish(true, &recorder.state(), "asked to stop");
     if round.waiting {
@@ -55,6 +64,78 @@ pub fn host(options: &HostOptions) -> Result<(), String> {
     }
     let _ = fs::remove_dir_all(session.path());
     session.complete()
+}
+
+/// Streams of the host, from their begin until they are begun anew.
+struct Recording {
+    session: Session,
+    recorder: Recorder,
+    found: Found,
+    since: Instant,
+}
+
+impl Recording {
+    /// Takes a new raw folder: a recorder begins its files anew.
+    fn begin(options: &HostOptions) -> Result<Self, String> {
+        let birth = SystemClock::default().wall_ns();
+        let raw = options.work_dir.join(format!("{birth:x}"));
+        let made = fs::DirBuilder::new().mode(0o700).create(&raw);
+        made.map_err(|error| format!("{}: {error}", raw.display()))?;
+        let session = Session::begin(&raw, OF_THE_HOST, &options.shipping, true)?;
+        let program = options.probe.clone().or_else(beside_us);
+        let program = program.unwrap_or_else(|| PathBuf::from("pyro-probe"));
+        let host = &options.shipping.host;
+        // It follows us and our children, and whoever a file of the folder names.
+        let recorder = Recorder::start(&program, Of::Us, &options.pace, host, session.path());
+        Ok(Self {
+            session,
+            recorder,
+            found: Found::new(),
+            since: Instant::now(),
+        })
+    }
+
+    fn round(&mut self) {
+        self.found.look(&self.session);
+        self.session.round(false, &self.recorder.state());
+    }
+
+    /// Ends it; what has not arrived by then is left.
+    fn end(mut self) -> Option<Rest> {
+        self.recorder.stop();
+        let state = self.recorder.state();
+        let waiting = self.session.finish(true, &state, RENEWED).waiting;
+        if waiting {
+            return Some(Rest {
+                session: self.session,
+                reason: RENEWED,
+                state,
+            });
+        }
+        let _ = fs::remove_dir_all(self.session.path());
+        None
+    }
+}
+
+/// A folder that nobody writes any more.
+struct Rest {
+    session: Session,
+    reason: &'static str,
+    state: Value,
+}
+
+impl Rest {
+    /// Ships what is left of it; false, and no folder, once all of it has arrived.
+    fn waits(&mut self) -> bool {
+        // As patient as with the folder of now: only the last rounds, with the report, hurry.
+        let session = &mut self.session;
+        let waiting =
+            session.rest().waiting || session.finish(true, &self.state, self.reason).waiting;
+        if !waiting {
+            let _ = fs::remove_dir_all(session.path());
+        }
+        waiting
+    }
 }
 
 /// Makes the work folder, or takes one where nobody else can write: what files there name is followed, and what an
@@ -72,41 +153,27 @@ fn take(work_dir: &Path) -> io::Result<()> {
     }
 }
 
-/// Takes a new raw folder: a recorder begins its files anew.
-fn begin(options: &HostOptions) -> Result<Session, String> {
-    let birth = SystemClock::default().wall_ns();
-    let raw = options.work_dir.join(format!("{birth:x}"));
-    let made = fs::DirBuilder::new().mode(0o700).create(&raw);
-    made.map_err(|error| format!("{}: {error}", raw.display()))?;
-    Session::begin(&raw, OF_THE_HOST, &options.shipping, true)
-}
-
 /// Folders of agents that were killed before everything had arrived.
-fn earlier(options: &HostOptions) -> Vec<Session> {
+fn earlier(options: &HostOptions) -> Vec<Rest> {
     let entries = fs::read_dir(&options.work_dir).into_iter().flatten();
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let begun = paths.filter(|path| is_of_an_agent(path)).map(|path| {
         let session = Session::begin(&path, OF_THE_HOST, &options.shipping, true);
         session.inspect_err(|error| eprintln!("pyro-agent: it stays where it is: {error}"))
     });
-    begun.filter_map(Result::ok).collect()
+    let left = begun.filter_map(Result::ok).map(|session| Rest {
+        session,
+        reason: "killed",
+        state: Value::Null,
+    });
+    left.collect()
 }
 
-/// Whether [`begin`] made this folder: it is removed when all of it has arrived, and no other may be.
+/// Whether [`Recording::begin`] made this folder: it is removed when all of it has arrived, and no other may be.
 fn is_of_an_agent(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     let birth = name.and_then(|name| i64::from_str_radix(name, 16).ok());
     birth.is_some() && path.join(LOCK).is_file()
-}
-
-/// Ships what is left of an earlier folder; false, and no folder, once all of it has arrived.
-fn ship_rest(session: &mut Session) -> bool {
-    // As patient as with the folder of now: only the last rounds, with the report, hurry.
-    let waiting = session.rest().waiting || session.finish(true, &Value::Null, "killed").waiting;
-    if !waiting {
-        let _ = fs::remove_dir_all(session.path());
-    }
-    waiting
 }
 
 /// Executors that were told to the recorder.
