@@ -25,6 +25,8 @@ from pyrometer.window.scope import Scope
 PIECE_NS = 500_000_000
 """Length of the pieces of the window: series of single CPUs are read four times a second."""
 MOST_PIECES = 2000
+MOST_HOSTS = 8
+"""Hosts that are looked at, those on which others took most by their ledgers."""
 _METHOD = (
     "by others' share of busy CPU time; bounds: as long as others ran, and what the"
     " application's own threads cannot have held"
@@ -49,11 +51,12 @@ def contention(scope: Scope, ledger: Ledger) -> HostContention:
     if not ledger.hosts or not scope.tables.several_hosts:
         return _of_one(scope, ledger.core_view, ledger.slot_view)
     found = []
-    for one in ledger.hosts:
-        if one.observed:
-            with on_host(scope, one.host) as own:
-                of_host = _of_one(own, one.core_view, one.slot_view)
-            found.append(of_host.model_copy(update={"host": one.host}))
+    apart = [one for one in ledger.hosts if one.observed and not one.together]
+    apart.sort(key=lambda one: -(_share(one.core_view, "other_processes") or 0))
+    for one in apart[:MOST_HOSTS]:
+        with on_host(scope, one.host) as own:
+            of_host = _of_one(own, one.core_view, one.slot_view)
+        found.append(of_host.model_copy(update={"host": one.host}))
     known = [one for one in found if one.others_ratio is not None]
     return max(
         known or found,
@@ -99,7 +102,7 @@ def _takers(scope: Scope) -> list[CpuTaker]:
     """Give the processes that the launch saw, which are of its own host."""
     manifest = scope.run.manifest
     known = manifest.takers if manifest else []
-    if manifest and scope.tables.host not in (None, manifest.host.hostname):
+    if manifest and scope.tables.hosts not in ((), (manifest.host.hostname,)):
         return []
     return [
         CpuTaker.model_validate(one) for one in known if {"pid", "comm", "cpu_ns"} <= one.keys()

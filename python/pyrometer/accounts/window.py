@@ -21,9 +21,9 @@ def open_scope(run: Run, window: str | None) -> Scope:
 
 
 @contextmanager
-def on_host(scope: Scope, host: str) -> Iterator[Scope]:
-    """Cut a run to the same window and one of its hosts."""
-    with scope.run.on_host(host) as own:
+def on_host(scope: Scope, *hosts: str) -> Iterator[Scope]:
+    """Cut a run to the same window and one of its hosts, or several."""
+    with scope.run.on_host(*hosts) as own:
         narrowed = Scope(own, scope.window)
         narrowed.offset_ns = scope.offset_ns
         copy_lives(scope.tables, own.tables)

@@ -60,12 +60,12 @@ class Run:
         manifest = found.manifest and with_shipped(found.manifest, found.paths)
         return cls(found.paths, tables, manifest, [*found.doubts, *kept])
 
-    def on_host(self, host: str) -> Run:
-        """Open the same run once more, with nothing but what one host recorded.
+    def on_host(self, *hosts: str) -> Run:
+        """Open the same run once more, with nothing but what one host, or several, recorded.
 
         Times stay on the axis of the run; of the event log, tasks and executors there are left.
         """
-        return Run(self.paths, Tables(self.paths.tables, host=host), self.manifest)
+        return Run(self.paths, Tables(self.paths.tables, hosts=hosts), self.manifest)
 
     def facts(self) -> dict[str, Any]:
         """Manifest as plain data; empty where there is none."""

@@ -70,10 +70,10 @@ class Tables:
         self,
         folder: Path,
         host_rows: HostRows = HostRows.ON_ONE_AXIS,
-        host: str | None = None,
+        hosts: Sequence[str] = (),
     ) -> None:
         self.folder = folder
-        self.host = host
+        self.hosts = tuple(hosts)
         self._files = files_of(folder)
         self._spill = Scratch("pyrometer-duckdb-")
         self.connection = duckdb.connect(
@@ -113,8 +113,8 @@ class Tables:
         self.several_hosts = on_axis or len(names) > 1
         self._name(others, host_views.RECORDED if self.several_hosts else "main")
         if self.several_hosts:
-            host_views.lay(self.connection, others, self.host, on_axis, self._loaded)
-        if self.several_hosts and self.host is not None:
+            host_views.lay(self.connection, others, self.hosts, on_axis, self._loaded)
+        if self.several_hosts and self.hosts:
             self._rows = {name: self._count(name) for name, rows in self._rows.items() if rows}
 
     def _name(self, tables: Sequence[schema.Table], where: str) -> None:

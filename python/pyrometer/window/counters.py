@@ -109,32 +109,37 @@ def define_busy_series(scope: Scope) -> None:
     _define_growth(scope, "b_series", "b")
 
 
-def define_watched_series(scope: Scope) -> int:
-    """Define ``o_series``: the same over what of the window lies between readings of the host.
+def define_watched_series(scope: Scope) -> dict[str, int]:
+    """Define ``o_series``: the same over what of the window lies between readings of each host.
 
     Returns
     -------
-    int
-        Time of the window before the host's first reading and after its last.
+    dict of str to int
+        Of each host, the time of the window before its first reading and after its last.
     """
     scope.tables.define(
         "o",
         """
-        SELECT greatest(start_mono_ns, since) AS start_mono_ns,
+        SELECT host, greatest(start_mono_ns, since) AS start_mono_ns,
           least(end_mono_ns, until) AS end_mono_ns
-        FROM w, (SELECT min(t_mono_ns) AS since, max(t_mono_ns) AS until FROM os_series
-          WHERE scope = 'host' AND name = 'cpu_idle_ns')
+        FROM w, (SELECT host, min(t_mono_ns) AS since, max(t_mono_ns) AS until FROM os_series
+          WHERE scope = 'host' AND name = 'cpu_idle_ns' GROUP BY host)
         WHERE start_mono_ns < until AND end_mono_ns > since
         """,
     )
-    _define_growth(scope, "o_series", "o")
-    watched = scope.tables.scalar(
-        "SELECT coalesce(sum(end_mono_ns - start_mono_ns), 0)::BIGINT FROM o"
-    )
-    return max(0, scope.window.length_ns - int(watched))
+    _define_growth(scope, "o_series", "o", " AND w.host = g.host")
+    length = scope.window.length_ns
+    return {
+        host: max(0, length - int(watched))
+        for host, watched in scope.tables.query(
+            "SELECT s.host, coalesce(sum(end_mono_ns - start_mono_ns), 0)::BIGINT"
+            " FROM (SELECT DISTINCT host FROM os_series WHERE scope = 'host') s"
+            " LEFT JOIN o ON o.host IS NOT DISTINCT FROM s.host GROUP BY s.host"
+        )
+    }
 
 
-def _define_growth(scope: Scope, name: str, stretches: str) -> None:
+def _define_growth(scope: Scope, name: str, stretches: str, also: str = "") -> None:
     scope.tables.define(
         name,
         f"""
@@ -179,7 +184,7 @@ def _define_growth(scope: Scope, name: str, stretches: str) -> None:
           sum(growth::DOUBLE
             * greatest(0, least(t, w.end_mono_ns) - greatest(t0, w.start_mono_ns))
             / greatest(t - t0, 1)::DOUBLE)::BIGINT AS growth
-        FROM own g JOIN {stretches} w ON g.t > w.start_mono_ns AND g.t0 < w.end_mono_ns
+        FROM own g JOIN {stretches} w ON g.t > w.start_mono_ns AND g.t0 < w.end_mono_ns{also}
         GROUP BY ALL
         """,
     )

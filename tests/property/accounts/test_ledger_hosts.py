@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.support.hosts.two_hosts import BOUND, ELSEWHERE, GC, JIT, WEST, TwoHosts, WestClock
 from tests.support.tables import HOST, MS, PID, S, StageSpec
 
+from pyrometer.accounts.ledger import by_host, together
 from pyrometer.accounts.ledger.report import ledger_report
 from pyrometer.accounts.ledger.schema import HostLedger, LedgerReport, View
 from pyrometer.store import Run
@@ -217,3 +218,57 @@ def test_a_bound_that_is_wider_than_a_tick_is_a_doubt() -> None:
     assert "clock_bound_wide" not in {doubt.code for doubt in narrow.doubts}
     (doubt,) = [doubt for doubt in wide.doubts if doubt.code == "clock_bound_wide"]
     assert WEST in doubt.message
+
+
+@pytest.mark.parametrize("since_ms", [0, 700])
+def test_hosts_that_are_accounted_for_together_are_their_sum(
+    since_ms: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two = TwoHosts(STAGES, WestClock(2 * S, 200), since_ms=since_ms)
+    apart = account(two)
+    monkeypatch.setattr(by_host, "groups", lambda *_: [[HOST, WEST]])
+    joined = account(two)
+    (one,) = joined.hosts
+    assert (one.host, one.together) == ("2 hosts together", [HOST, WEST])
+    assert one.cpus_count == sum(host.cpus_count or 0 for host in apart.hosts)
+    assert joined.core_view.total_ns == apart.core_view.total_ns
+    found, expected = values(joined.core_view), values(apart.core_view)
+    assert found.keys() == expected.keys()
+    assert ("no_probe" in found) == bool(since_ms)
+    for path, value in expected.items():
+        # Parts of a row are shares of samples, of each host or of both.
+        within = {"rel": 1e-3} if "/" in path else {"abs": 1000}
+        assert found[path] == pytest.approx(value, **within), path
+    assert joined.core_view.closure_ratio == pytest.approx(apart.core_view.closure_ratio, abs=1e-6)
+
+
+class OfMany:
+    """Tables of many hosts, by what is asked of them: the last one is busy with others."""
+
+    def __init__(self, hosts: list[str]) -> None:
+        self.hosts, self.tables = hosts, self
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        if "growth" in sql:
+            busy = {self.hosts[-1]: 10_000}
+            return [(h, n, busy.get(h, n), 1) for n, h in enumerate(self.hosts)]
+        if "psi_irq_full_ns" in sql:
+            return [(h, n % 2 == 0, True, True) for n, h in enumerate(self.hosts)]
+        return []
+
+
+def test_of_very_many_hosts_those_that_matter_have_accounts_of_their_own() -> None:
+    hosts = [f"h{n:03}" for n in range(300)]
+    cpus: dict[str, int | None] = dict.fromkeys(hosts, 4)
+    cpus["h007"] = None
+    scope: Any = OfMany(hosts)
+    found = together.groups(scope, hosts, cpus, {})
+    assert sorted(host for group in found for host in group) == hosts
+    own = {group[0] for group in found if len(group) == 1}
+    # The axis, one whose CPUs are not known, those that worked most, and the busy one.
+    assert {"h000", "h007", "h299", "h298"} <= own
+    assert len(own) <= together.MOST_OWN + 1
+    # Hosts with and without a counter of interrupts are not added up.
+    kinds = [{int(host[1:]) % 2 for host in group} for group in found if len(group) > 1]
+    assert sorted(kinds, key=min) == [{0}, {1}]
+    assert together.groups(scope, hosts[:9], cpus, {}) == [[host] for host in hosts[:9]]

@@ -21,6 +21,7 @@ from pyrometer.accounts.ledger.core_view import (
 from pyrometer.accounts.ledger.rows import addends
 from pyrometer.accounts.ledger.schema import HostLedger, Row, View
 from pyrometer.accounts.ledger.slot_view import slot_view
+from pyrometer.accounts.ledger.together import groups
 from pyrometer.accounts.machine_schema import Method
 from pyrometer.accounts.window import on_host
 from pyrometer.core import schema
@@ -84,10 +85,15 @@ def core_of_hosts(scope: Scope) -> tuple[View, list[HostLedger]]:
     pods: dict[str, list[str]] = {}
     for name, host in scope.tables.query("SELECT name, host FROM host_names ORDER BY number"):
         pods.setdefault(host, []).append(name)
-    ledgers = [_ledger(scope, one, tiers.get(one.name)) for one in hosts]
-    for ledger in ledgers:
-        ledger.observed_by = observers.get(ledger.host, []) if ledger.observed else []
-        ledger.pods = pods.get(ledger.host, [])
+    observed = [one.name for one in hosts if one.observed]
+    named = {one.name: one for one in hosts}
+    ledgers = []
+    for group in groups(scope, observed, {one.name: one.cpus_count for one in hosts}, tiers):
+        ledger = _ledger(scope, [named[name] for name in group], tiers.get(group[0]))
+        ledger.observed_by = observers.get(group[0], []) if len(group) == 1 else []
+        ledger.pods = [pod for name in group for pod in pods.get(name, [])]
+        ledgers.append(ledger)
+    ledgers += [_ledger(scope, [one], None) for one in hosts if not one.observed]
     return total(scope, ledgers), ledgers
 
 
@@ -130,15 +136,21 @@ def _elsewhere(scope: Scope, known: set[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _ledger(scope: Scope, host: Host, tier: str | None) -> HostLedger:
-    name = scope.window.name
+def _ledger(scope: Scope, hosts: Sequence[Host], tier: str | None) -> HostLedger:
+    """Build the account of a host, or of several together, which are all observed."""
+    name, host = scope.window.name, hosts[0]
+    bounds = [_bound(scope, one) for one in hosts]
+    clocks = {one.clock for one in hosts}
     found = HostLedger(
-        host=host.name,
+        host=host.name if len(hosts) == 1 else f"{len(hosts)} hosts together",
+        together=[] if len(hosts) == 1 else [one.name for one in hosts],
         observed=host.observed,
         tier=tier if host.observed else None,
-        cpus_count=host.cpus_count,
-        clock=host.clock,
-        bound_ns=_bound(scope, host),
+        cpus_count=None
+        if None in [one.cpus_count for one in hosts]
+        else sum(one.cpus_count or 0 for one in hosts),
+        clock=host.clock if len(clocks) == 1 else "mixed",
+        bound_ns=None if None in bounds else max(bound or 0 for bound in bounds),
         core_view=View(window=name, reason=_why(host)),
         slot_view=View(window=name, reason="its executors are in the slot view of all hosts"),
     )
@@ -146,7 +158,7 @@ def _ledger(scope: Scope, host: Host, tier: str | None) -> HostLedger:
         if host.observed:
             found.core_view = core_view(scope)
         return found
-    with on_host(scope, host.name) as own:
+    with on_host(scope, *(one.name for one in hosts)) as own:
         if host.observed:
             found.core_view = core_view(own)
         found.slot_view = _slots(own)

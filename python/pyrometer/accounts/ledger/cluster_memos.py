@@ -62,7 +62,7 @@ def cluster_memos(scope: Scope) -> list[Row]:
     )
     if not apps or not scope.window.intervals:
         return []
-    if scope.tables.host is not None:
+    if scope.tables.hosts:
         # How many executors were asked for is of all hosts together.
         return _fetches(scope)
     define_events(scope.tables)

@@ -169,7 +169,11 @@ _ROLES = {
 
 
 def core_view(scope: Scope) -> View:
-    """Build the core view of the host that the probe watched."""
+    """Build the core view of the host that the probe watched, or of several hosts together.
+
+    Several are of one kind (:func:`~pyrometer.accounts.ledger.together.groups`): what one of them
+    counts all do.
+    """
     name = scope.window.name
     if not scope.has("thread_counters") or not scope.has("os_series"):
         return View(window=name, reason=NO_PROBE)
@@ -328,17 +332,21 @@ def _watched(scope: Scope, cpus: int) -> tuple[str, list[Row]]:
     """
     if not scope.tables.several_hosts:
         return "w_series", []
-    length = define_watched_series(scope)
-    if length < TICK_NS:
+    lengths = define_watched_series(scope)
+    if max(lengths.values(), default=0) < TICK_NS:
         return "w_series", []
+    counts = cpus_by_host(scope) if len(lengths) > 1 else dict.fromkeys(lengths, cpus)
+    unwatched = sum((counts.get(host) or 0) * length for host, length in lengths.items())
+    spans = f"{duration(max(lengths.values()))} of the window in which no probe was here"
+    if len(lengths) > 1:
+        spans = "time of the window in which no probe was on a host"
     known = (process_cpu_ns(scope) or 0) - (process_cpu_ns(scope, "o_series") or 0)
     return "o_series", [
         Row(
             path="no_probe",
-            value_ns=cpus * length - known,
+            value_ns=unwatched - known,
             method="by_complement",
-            source=f"CPUs × {duration(length)} of the window in which no probe was here − what"
-            " followed processes had used before their first reading",
+            source=f"CPUs × {spans} − what followed processes had used before their first reading",
         )
     ]
 

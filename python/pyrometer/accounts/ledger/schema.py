@@ -76,6 +76,8 @@ class HostLedger(Model):
     ----------
     host : str
         Its name.
+    together : list of str
+        Of many hosts, those that have this account together; empty where it is one's own.
     observed : bool
         Whether a probe ran there, and its times are known.
     tier : str or None
@@ -87,7 +89,8 @@ class HostLedger(Model):
     cpus_count : int or None
         Its CPUs.
     clock : str or None
-        How its clock was compared with the axis: ``axis``, ``messages``, ``wall``, ``unknown``.
+        How its clock was compared with the axis: ``axis``, ``messages``, ``wall``, ``unknown``;
+        ``mixed`` of hosts together.
     bound_ns : int or None
         In the window none of its times is further off; ``None`` where nothing bounds it.
     core_view : View
@@ -97,6 +100,7 @@ class HostLedger(Model):
     """
 
     host: str
+    together: list[str] = Field(default_factory=list)
     observed: bool
     tier: str | None = None
     observed_by: list[str] = Field(default_factory=list)

@@ -114,7 +114,7 @@ def number(connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
 def lay(
     connection: duckdb.DuckDBPyConnection,
     every: Sequence[schema.Table],
-    host: str | None,
+    hosts: Sequence[str],
     times: bool,
     loaded: Collection[str],
 ) -> None:
@@ -122,7 +122,7 @@ def lay(
     connection.execute(f"CREATE TABLE axis_hosts AS {AXIS_HOSTS}")
     connection.execute(f"CREATE TABLE axis_executors AS {EXECUTORS}")
     connection.execute(f"CREATE TABLE axis_names AS {NAMES}")
-    only = None if host is None else _recorded_as(connection, host)
+    only = _recorded_as(connection, hosts) if hosts else None
     for table in every:
         kind = "TABLE" if table.name in loaded else "VIEW"
         connection.execute(f"CREATE {kind} main.{table.name} AS {view(table, only, times)}")
@@ -130,34 +130,35 @@ def lay(
 
 @dataclass(frozen=True)
 class Chosen:
-    """The host that rows are to be of.
+    """The hosts that rows are to be of.
 
     Attributes
     ----------
-    host : str
-        Its name.
+    hosts : tuple of str
+        Their names.
     names : tuple of str
-        Those that its rows bear: of its pods, too.
+        Those that their rows bear: of their pods, too.
     is_axis : bool
-        Whether its clock is the axis: rows of no host are its own, too.
+        Whether the clock of one is the axis: rows of no host are its own, too.
     """
 
-    host: str
+    hosts: tuple[str, ...]
     names: tuple[str, ...]
     is_axis: bool
 
     def condition(self, expression: str, names: Sequence[str]) -> str:
-        """Write the condition that a row is of it."""
+        """Write the condition that a row is of them."""
         said = f"{expression} IN ({', '.join(map(literal, names))})"
         return f"({said} OR {expression} IS NULL)" if self.is_axis else said
 
 
-def _recorded_as(connection: duckdb.DuckDBPyConnection, host: str) -> Chosen:
+def _recorded_as(connection: duckdb.DuckDBPyConnection, hosts: Sequence[str]) -> Chosen:
+    wanted = ", ".join(map(literal, hosts))
     rows = connection.execute(
-        "SELECT name, number FROM axis_hosts WHERE host = ? ORDER BY number", [host]
+        f"SELECT name, number FROM axis_hosts WHERE host IN ({wanted}) ORDER BY number"
     ).fetchall()
-    names = tuple(str(name) for name, _ in rows) or (host,)
-    return Chosen(host, names, any(number == 0 for _, number in rows))
+    names = tuple(dict.fromkeys([*(str(name) for name, _ in rows), *hosts]))
+    return Chosen(tuple(hosts), names, any(number == 0 for _, number in rows))
 
 
 def view(table: schema.Table, host: Chosen | None, times: bool) -> str:
@@ -274,7 +275,7 @@ def _named(table: schema.Table, host: Chosen | None) -> str:
     columns = ", ".join(
         f'{name} AS "host"' if c.name == "host" else f'r."{c.name}"' for c in table.columns
     )
-    only = "" if host is None else f" WHERE {host.condition(name, [host.host])}"
+    only = "" if host is None else f" WHERE {host.condition(name, host.hosts)}"
     return (
         f"SELECT {columns} FROM {RECORDED}.{table.name} r"
         " LEFT JOIN axis_executors x USING (app_index, executor_id)"
