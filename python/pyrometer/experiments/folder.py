@@ -153,6 +153,25 @@ class Canaries(_Part):
     reason: str | None = None
 
 
+class HostSeen(_Part):
+    """What others did on a host of a cluster during a trial, and how its tasks fared.
+
+    Attributes
+    ----------
+    host : str
+        Its name.
+    busy_ratio, steal_ratio : float or None
+        Shares of its CPUs that others and the hypervisor took; ``None`` where no probe was.
+    slower_ratio : float or None
+        How much longer tasks took there than those of the same stages elsewhere.
+    """
+
+    host: str
+    busy_ratio: float | None = None
+    steal_ratio: float | None = None
+    slower_ratio: float | None = None
+
+
 class Surroundings(_Part):
     """What else the machine did, before or during a trial; ``None`` where it cannot be read."""
 
@@ -164,6 +183,7 @@ class Surroundings(_Part):
     heaviest: list[str] = Field(default_factory=list)
     waited_s: float = 0.0
     disturbed: list[str] = Field(default_factory=list)
+    hosts: list[HostSeen] = Field(default_factory=list)
 
 
 class Ended(_Part):
@@ -172,7 +192,10 @@ class Ended(_Part):
     Attributes
     ----------
     seconds : float or None
-        Mean of its measured iterations; of a command its whole time. ``None`` if it did not finish.
+        Mean of its measured iterations; of a command its whole time, less `waited_s`. ``None`` if
+        it did not finish.
+    waited_s : float or None
+        Of an application on a cluster: from its begin until it had an executor.
     censored_s : float or None
         How long it had run when time or memory ran out: to finish, it would have taken longer.
     iterations_s : list of float
@@ -195,6 +218,7 @@ class Ended(_Part):
     status: Status
     folder: str
     seconds: float | None = None
+    waited_s: float | None = None
     censored_s: float | None = None
     iterations_s: list[float] = Field(default_factory=list)
     series_s: list[float] = Field(default_factory=list)

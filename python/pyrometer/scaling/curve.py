@@ -28,7 +28,7 @@ from pyrometer.experiments.journal import Entries
 from pyrometer.experiments.judge.analysis import experiment_report
 from pyrometer.experiments.judge.schema import Measures, TrialsReport, in_none
 from pyrometer.scaling.analysis import Question, analyse
-from pyrometer.scaling.plan import SLOTS, WORKERS, level_number
+from pyrometer.scaling.plan import INSTANCES, SLOTS, WORKERS, level_number
 from pyrometer.scaling.schema import FitReport
 from pyrometer.scaling.simulated import simulated, sized
 from pyrometer.simulation.intervals import Sized
@@ -261,7 +261,7 @@ def curve_report(
         rows = [_observation(factor, varied[one.treatment], one, its) for one, its in trials]
         simulator = simulated(ready, factor, predict)
         report.fit = analyse(
-            rows, "elapsed", _question(plan, trials, predict, cores),
+            rows, "elapsed", _question(plan, factor, trials, predict, cores),
             source=plan.name, workers=factor, what="s",
             others={"simulator": simulator},
         )  # fmt: skip
@@ -290,12 +290,13 @@ def _observation(factor: str, level: str, one: Ended, its: Measured) -> Observat
 
 
 def _question(
-    plan: Plan, trials: Sequence[tuple[Ended, Measured]], predict: Sequence[float],
+    plan: Plan, factor: str, trials: Sequence[tuple[Ended, Measured]], predict: Sequence[float],
     cores: float | None,
 ) -> Question:  # fmt: skip
     best = next((its.attainable for _, its in trials if its.attainable is not None), None)
     counted = any("memory_bytes_per_s" in its.measures for _, its in trials)
-    cpus = plan.machine.get("cpus_count")
+    # Executors of a cluster are not on the CPUs of this host.
+    cpus = None if factor == INSTANCES else plan.machine.get("cpus_count")
     spread = 0.0
     if best is not None and best.low is not None and best.high is not None:
         spread = (best.high - best.low) / 4

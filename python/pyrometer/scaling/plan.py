@@ -13,7 +13,10 @@ from pyrometer.trial.layout import EXECUTORS, TASKS
 SLOTS = (TASKS, EXECUTORS)
 """Factors whose level is a number of task slots (of executors: times the slots of each)."""
 
-WORKERS = (*SLOTS, "host.cpus", "cpu.quota")
+INSTANCES = "spark.executor.instances"
+"""Executors that a cluster is asked for: how many it has is not known here."""
+
+WORKERS = (*SLOTS, "host.cpus", "cpu.quota", INSTANCES)
 """Factors whose level is a number of workers: laws of scaling apply to them."""
 
 SPACED = 10
@@ -46,6 +49,8 @@ def default_levels(factor: str, cpus: int, *, dense: bool = False) -> list[str]:
     """
     if factor == "cpu.quota":
         return [f"{cpus * part / QUOTAS:g}" for part in range(1, QUOTAS + 1)]
+    if factor == INSTANCES:
+        raise UsageError(f"{factor}: how many has the cluster?", "--levels 1,2,4,8,16")
     if factor not in WORKERS:
         find_factor(factor)
         raise UsageError(f"{factor}: which levels?", "--levels 1g,2g,4g")

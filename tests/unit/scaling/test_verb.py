@@ -79,6 +79,7 @@ def test_a_factor_without_workers_is_told_without_laws(naps, capsys):
         (["--over", "jvm.heap"], "jvm.heap: which levels?"),
         (["--over", "jvm.gc", "--levels", "g1,z"], "jvm.gc=g1: no number"),
         (["--over", "layout.taks"], "unknown factor 'layout.taks'"),
+        (["--over", "spark.executor.instances"], "how many has the cluster?"),
         (["--levels", "2,2"], "a curve needs at least two levels"),
         (["--levels", "2,x"], "not a number of slots"),
         (["--set", "jvm.heap"], "is not of the form factor=level"),

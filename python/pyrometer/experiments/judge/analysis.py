@@ -5,6 +5,7 @@ Doubts are about trials that are missing, disturbed, different in result or plan
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -36,6 +37,9 @@ CENSORED = {
 CARRIED_OVER = 0.01
 """p below which a carry-over between treatments that take turns is reported."""
 
+
+WAIT_S = 5.0
+"""A wait for the first executor that is no more than the start of a JVM."""
 
 MACHINES = {
     "emulated": "ran in an emulated machine: their times mean nothing in absolute terms",
@@ -84,13 +88,28 @@ def doubts_of(
     if report.carry_over_p is not None and report.carry_over_p < CARRIED_OVER:
         message = f"it matters which treatment came before (F test, p = {report.carry_over_p:.2g})"
         found.append(doubt("carry_over", message))
-    found += doubts_of_machines(ended)
+    found += doubts_of_machines(ended) + _waits(ended)
     disturbed = [(one.trial, text) for one in ended for text in disturbances_of(one)]
     if disturbed:
         number, text = disturbed[-1]
         message = f"{report.disturbed_count} of {len(ended)} trials; in trial {number} {text}"
         found.append(doubt("trials_disturbed", message))
     return found
+
+
+def _waits(ended: Sequence[Ended]) -> list[Doubt]:
+    """Say how long applications waited for their first executor, where that is worth a word."""
+    waits = [(one.waited_s, one.trial) for one in ended if one.waited_s is not None]
+    long = [wait for wait, _ in waits if wait > WAIT_S]
+    if not long:
+        return []
+    longest, trial = max(waits)
+    median = statistics.median(wait for wait, _ in waits)
+    message = (
+        f"{len(long)} of {len(waits)} trials waited more than {WAIT_S:g} s for their first"
+        f" executor, {median:.1f} s in the median, {longest:.1f} s in trial {trial}"
+    )
+    return [doubt("executors_waited_for", message)]
 
 
 def doubts_of_machines(ended: Sequence[Ended]) -> list[Doubt]:

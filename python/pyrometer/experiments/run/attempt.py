@@ -16,7 +16,8 @@ from typing import Literal
 from pyrometer.collect.launch.observe import Watch
 from pyrometer.collect.launch.process import TIMEOUT
 from pyrometer.core.errors import PyrometerError
-from pyrometer.experiments.folder import Status
+from pyrometer.experiments.folder import HostSeen, Status
+from pyrometer.experiments.run.hosts import on_a_cluster
 from pyrometer.orchestrator import run as orchestrator
 from pyrometer.statistics.warmup import Shape, counting
 from pyrometer.store import Run
@@ -55,7 +56,7 @@ class TrialFacts:
     iterations_s : tuple of float
         Of each iteration that counts; empty for a command.
     seconds : float or None
-        Their mean; of a command the time from its launch to its end.
+        Their mean; of a command the time from its launch to its end, less `waited_s`.
     rows, checksum
         Of the last iteration's result, where it is known.
     plan : str or None
@@ -71,6 +72,10 @@ class TrialFacts:
         Geometric mean over the iterations that count, where they were measured before each.
     doubted : tuple of str
         Codes of doubts of the run that its time bears wherever it goes.
+    waited_s : float or None
+        Of an application on a cluster: from its begin until it had an executor.
+    hosts : tuple of HostSeen
+        Hosts of a cluster, and what others did there.
     """
 
     iterations_s: tuple[float, ...]
@@ -83,6 +88,8 @@ class TrialFacts:
     shape: Shape | None = None
     canaries: Mapping[str, float | str] = field(default_factory=dict)
     doubted: tuple[str, ...] = ()
+    waited_s: float | None = None
+    hosts: tuple[HostSeen, ...] = ()
 
 
 def trial_facts(
@@ -108,10 +115,13 @@ def trial_facts(
     rows, checksum = (found[-1][3], found[-1][4]) if found else (None, None)
     seconds = statistics.fmean(counted) if counted else None
     results: Sequence[Result] = run.manifest.results if run.manifest else ()
+    cluster = on_a_cluster(run)
     if not times and run.manifest is not None:
         manifest = run.manifest
         if manifest.started_mono_ns is not None and manifest.ended_mono_ns is not None:
             seconds = (manifest.ended_mono_ns - manifest.started_mono_ns) / 1e9
+            # How long a manager had nothing to give is no property of a treatment.
+            seconds -= cluster.waited_s or 0
         if results:
             rows, checksum = results[-1].rows, results[-1].checksum
     return TrialFacts(
@@ -125,6 +135,8 @@ def trial_facts(
         shape=shape if times else None,
         canaries=_canaries(results, {row[0] for row in found[start:]}),
         doubted=_doubted(run.manifest),
+        waited_s=cluster.waited_s,
+        hosts=cluster.hosts,
     )
 
 

@@ -20,6 +20,7 @@ from pyrometer.experiments.plan.file import Guard
 from pyrometer.experiments.run import attempt, leftovers
 from pyrometer.experiments.run.attempt import Attempt
 from pyrometer.experiments.run.environment import Actions, Screen
+from pyrometer.experiments.run.hosts import disturbances_of_hosts
 from pyrometer.experiments.run.trials import launches, trials_of
 
 SWAPPING = frozenset({"cgroup.swap", "memory.condition"})
@@ -120,6 +121,7 @@ def make_attempts(
         first = actions.read_counters()
         found = actions.run(trials, screen)
         during = actions.judge_others(first, limits, not SWAPPING.isdisjoint(trials[0].treatment))
+        during = with_hosts(during, found, limits)
         if any(outcome.status == "interrupted" for outcome in found):
             raise KeyboardInterrupt
         again = limits.policy == "repeat" and bool(during.disturbed) and repeated < limits.repeats
@@ -138,6 +140,13 @@ def make_attempts(
             return
 
 
+def with_hosts(during: Surroundings, found: Sequence[Attempt], guard: Guard) -> Surroundings:
+    """Add what trials saw of the hosts that they ran on, and what of it is beyond the limits."""
+    hosts = [host for one in found if one.facts for host in one.facts.hosts]
+    disturbed = [*during.disturbed, *disturbances_of_hosts(hosts, guard)]
+    return during.model_copy(update={"hosts": hosts, "disturbed": disturbed})
+
+
 def _ended(
     planned: PlannedTrial, began: Began, outcome: Attempt, during: Surroundings | None = None
 ) -> Ended:
@@ -151,6 +160,7 @@ def _ended(
         status=outcome.status,
         folder=began.folder,
         seconds=outcome.seconds,
+        waited_s=facts.waited_s if facts else None,
         censored_s=outcome.censored_s,
         iterations_s=list(facts.iterations_s) if facts else [],
         series_s=list(facts.series_s) if facts else [],

@@ -1,0 +1,118 @@
+"""What an application on a cluster waited for, and what its hosts did meanwhile, by its own run.
+
+The guard looks at the machine that it runs on. Of other hosts a trial's run says what it needs: by
+the probes there what others took of their CPUs, by the event log where tasks took longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyrometer.accounts.ledger.core_view import cpus_by_host
+from pyrometer.accounts.window import open_scope
+from pyrometer.core.units import percent
+from pyrometer.experiments.folder import HostSeen
+from pyrometer.experiments.plan.file import Guard
+from pyrometer.store import Run
+from pyrometer.window.counters import BUSY
+
+SLOWER = 1.3
+"""From here on tasks of a host count as slower than those elsewhere."""
+FEWEST_TASKS = 10
+"""Tasks of a host, in stages that ran on others, too, from which their times say something."""
+
+# From the begin of an application until its first executor: queues of managers, and JVMs' starts.
+_WAITED = """
+SELECT sum(first_add - start_wall_ns) FROM (
+  SELECT a.app_index, any_value(a.start_wall_ns) AS start_wall_ns, min(e.add_wall_ns) AS first_add
+  FROM apps a JOIN executors e USING (app_index)
+  WHERE e.executor_id <> 'driver' AND a.master IS NOT NULL AND NOT starts_with(a.master, 'local')
+  GROUP BY a.app_index)
+WHERE first_add > start_wall_ns
+"""
+_USED = f"""
+SELECT host,
+  sum(growth) FILTER (scope = 'host' AND name IN ({", ".join(f"'{name}'" for name in BUSY)})),
+  sum(growth) FILTER (name = 'cpu_ns' AND (scope LIKE 'process/%' OR scope LIKE 'kernel/%')
+    OR scope LIKE 'probe%' AND name = 'own_cpu_ns'),
+  sum(growth) FILTER (scope = 'host' AND name = 'cpu_steal_ns')
+FROM w_series GROUP BY host ORDER BY host
+"""
+# Each task against the middle of its stage on the other hosts: work differs between stages.
+_SLOWER = f"""
+WITH t AS (SELECT app_index, stage_id, stage_attempt, host, executor_run_time_ns AS took FROM tasks
+  WHERE status = 'success' AND executor_run_time_ns > 0 AND host IS NOT NULL),
+ours AS (SELECT app_index, stage_id, stage_attempt, host, median(took) AS middle, count(*) AS n
+  FROM t GROUP BY ALL),
+others AS (SELECT o.app_index, o.stage_id, o.stage_attempt, o.host, median(t.took) AS middle
+  FROM ours o JOIN t USING (app_index, stage_id, stage_attempt)
+  WHERE t.host <> o.host GROUP BY ALL)
+SELECT o.host, exp(sum(o.n * ln(o.middle / x.middle)) / sum(o.n))
+FROM ours o JOIN others x USING (app_index, stage_id, stage_attempt, host)
+GROUP BY o.host HAVING sum(o.n) >= {FEWEST_TASKS} ORDER BY 1
+"""
+
+
+@dataclass(frozen=True)
+class OnACluster:
+    """What a run on a cluster says of it.
+
+    Attributes
+    ----------
+    waited_s : float or None
+        From the begin of its applications until each had an executor; ``None`` without a cluster.
+    hosts : tuple of HostSeen
+        Its hosts, where they are several.
+    """
+
+    waited_s: float | None = None
+    hosts: tuple[HostSeen, ...] = ()
+
+
+def on_a_cluster(run: Run) -> OnACluster:
+    """Read it of a run."""
+    if not run.tables.has("executors") or not run.tables.has("apps"):
+        return OnACluster()
+    waited_ns = run.tables.scalar(_WAITED)
+    slower = dict(run.tables.query(_SLOWER))
+    others = _others(run) if run.tables.several_hosts else {}
+    names = sorted({*slower, *others}) if len(slower) > 1 or others else []
+    hosts = tuple(
+        HostSeen(host=name, slower_ratio=slower.get(name), **others.get(name, {})) for name in names
+    )
+    return OnACluster(None if waited_ns is None else float(waited_ns) / 1e9, hosts)
+
+
+def _others(run: Run) -> dict[str, dict[str, float]]:
+    """Give the shares of their CPUs that others and the hypervisor took of hosts."""
+    scope = open_scope(run, None)
+    cpus = cpus_by_host(scope)
+    found = {}
+    for host, busy, ours, stolen in scope.tables.query(_USED):
+        capacity = (cpus.get(host) or 0) * scope.window.length_ns
+        if capacity and busy is not None:
+            found[host] = {
+                "busy_ratio": max(0.0, float(busy - (ours or 0))) / capacity,
+                "steal_ratio": float(stolen or 0) / capacity,
+            }
+    return found
+
+
+def disturbances_of_hosts(hosts: Sequence[HostSeen], guard: Guard) -> list[str]:
+    """Name hosts on which others were beyond the limits, or tasks slower than elsewhere.
+
+    Examples
+    --------
+    >>> disturbances_of_hosts([HostSeen(host="h2", busy_ratio=0.4, slower_ratio=1.6)], Guard())
+    ['h2: others use 40.0 % of the CPUs', 'h2: tasks took 1.6 times as long as elsewhere']
+    """
+    said = []
+    for one in hosts:
+        if one.busy_ratio is not None and one.busy_ratio > guard.busy:
+            said.append(f"{one.host}: others use {percent(one.busy_ratio)} of the CPUs")
+        if one.steal_ratio is not None and one.steal_ratio > guard.steal:
+            said.append(f"{one.host}: the hypervisor took {percent(one.steal_ratio)} of the CPUs")
+        if one.slower_ratio is not None and one.slower_ratio > SLOWER:
+            said.append(f"{one.host}: tasks took {one.slower_ratio:.2g} times as long as elsewhere")
+    return said

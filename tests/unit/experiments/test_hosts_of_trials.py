@@ -1,0 +1,108 @@
+"""Of trials on a cluster: the wait for executors is no treatment's, and a slow host has a name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.hosts.two_hosts import ELSEWHERE, WEST, TwoHosts
+from tests.support.tables import HOST, MS, StageSpec, wall, write_tables
+
+from pyrometer.experiments.folder import HostSeen, Surroundings
+from pyrometer.experiments.plan.file import Guard
+from pyrometer.experiments.run.attempt import Attempt, TrialFacts, trial_facts
+from pyrometer.experiments.run.attempts import with_hosts
+from pyrometer.experiments.run.hosts import on_a_cluster
+from pyrometer.store import Run
+from pyrometer.store.manifest import Host, Manifest, Workload, write_manifest
+
+S = 1000
+
+
+def task(number: int, stage: int, host: str, ran_ms: int) -> dict[str, Any]:
+    return {"app_index": 0, "task_attempt_id": number, "stage_id": stage, "stage_attempt": 0,
+            "task_index": number, "attempt": 0, "executor_id": "1", "host": host,
+            "launch_wall_ns": wall(10 * S), "finish_wall_ns": wall(11 * S), "status": "success",
+            "executor_run_time_ns": ran_ms * MS, "has_metrics": True}  # fmt: skip
+
+
+def written(folder: Path, master: str, added_ms: list[int], tasks: list[dict[str, Any]]) -> Path:
+    """A run of 60 s that began at 0, whose executors came when they did."""
+    folder.mkdir(parents=True, exist_ok=True)
+    executors = [
+        {"app_index": 0, "executor_id": str(n), "host": "h", "add_wall_ns": wall(at)}
+        for n, at in enumerate(added_ms)
+    ]
+    driver = {"app_index": 0, "executor_id": "driver", "host": "d", "add_wall_ns": wall(1)}
+    app = {"app_index": 0, "app_id": "a", "master": master, "start_wall_ns": wall(2 * S),
+           "source_files": "[]", "events_count": 1, "uncompressed_bytes": 1}  # fmt: skip
+    write_tables(folder, {"apps": [app], "executors": [driver, *executors], "tasks": tasks})
+    manifest = Manifest(
+        run_id="r", created_wall_ns=wall(0), pyrometer_version="0", profile="light",
+        state="finished", workload=Workload(command=["x"]), host=Host(hostname="d"),
+        started_mono_ns=0, ended_mono_ns=60 * S * MS,
+    )  # fmt: skip
+    write_manifest(folder, manifest)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("master", "added_ms", "waited_s"),
+    [
+        ("yarn", [32 * S, 30 * S, 55 * S], 28.0),
+        ("spark://m:7077", [1 * S], None),
+        ("k8s://x", [], None),
+        ("local[4]", [30 * S], None),
+        ("local-cluster[2,1,1024]", [30 * S], None),
+    ],
+)
+def test_the_wait_for_the_first_executor_is_measured_and_in_no_time(
+    tmp_path: Path, master: str, added_ms: list[int], waited_s: float | None
+) -> None:
+    with Run.open(written(tmp_path / "run", master, added_ms, [])) as run:
+        facts = trial_facts(run)
+    assert facts.waited_s == waited_s
+    assert facts.seconds == 60.0 - (waited_s or 0.0)
+
+
+def test_a_host_on_which_tasks_take_longer_is_named_whatever_stages_take(tmp_path: Path) -> None:
+    tasks = []
+    for number in range(60):
+        stage, host = number % 2, f"h{number % 3}"
+        ran = (100 if stage else 4000) * (2 if host == "h1" else 1)
+        tasks.append(task(number, stage, host, ran))
+    tasks += [task(900 + n, 7, "h9", 90_000) for n in range(30)]
+    with Run.open(written(tmp_path / "run", "yarn", [3 * S], tasks)) as run:
+        found = {one.host: one.slower_ratio for one in on_a_cluster(run).hosts}
+    # A stage of one host alone says nothing of it.
+    assert found.keys() == {"h0", "h1", "h2"}
+    assert found["h1"] == pytest.approx(2.0)
+    assert max(found["h0"] or 0, found["h2"] or 0) < 1
+
+
+def test_what_others_took_of_each_host_is_by_the_probe_there(tmp_path: Path) -> None:
+    two = TwoHosts([StageSpec([400, 300, 500, 200, 350, 450])])
+    with Run.open(two.write(tmp_path)) as run:
+        hosts = on_a_cluster(run).hosts
+    assert [one.host for one in hosts] == [HOST, WEST]
+    whole = two.cpus * two.world.end_ms * MS
+    for one in hosts:
+        # What others did there lies within the window of the application but for its ends.
+        assert one.busy_ratio == pytest.approx(ELSEWHERE / whole, abs=0.01)
+        assert one.busy_ratio > 0
+        assert one.steal_ratio == 0
+
+
+def test_hosts_beyond_the_guards_limits_disturb_a_trial() -> None:
+    hosts = (HostSeen(host="h1", busy_ratio=0.1, slower_ratio=1.0),
+             HostSeen(host="h2", busy_ratio=0.5, steal_ratio=0.2, slower_ratio=1.8))  # fmt: skip
+    facts = TrialFacts((), 1.0, None, None, None, hosts=hosts)
+    during = Surroundings(disturbed=["others use 30 % of the CPUs"])
+    found = with_hosts(during, [Attempt("finished", 1.0, facts=facts)], Guard())
+    assert found.hosts == list(hosts)
+    assert found.disturbed[0] == "others use 30 % of the CPUs"
+    assert [text.partition(":")[0] for text in found.disturbed[1:]] == ["h2"] * 3
+    assert json.loads(found.model_dump_json())["hosts"][1]["slower_ratio"] == 1.8
+    assert with_hosts(during, [Attempt("failed")], Guard()).disturbed == during.disturbed
