@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -315,8 +316,8 @@ class Tables:
         self.close()
 
 
-def write_rows(folder: Path, table: str, rows: Sequence[dict[str, Any]]) -> Path:
-    """Write a small table through a temporary name.
+def write_rows(folder: Path, table: str, rows: Iterable[dict[str, Any]]) -> Path:
+    """Write a table through a temporary name, a batch of rows at a time.
 
     Parameters
     ----------
@@ -324,18 +325,18 @@ def write_rows(folder: Path, table: str, rows: Sequence[dict[str, Any]]) -> Path
         Folder of the tables.
     table : str
         Name in ``schema/tables.toml``.
-    rows : sequence of dict
+    rows : iterable of dict
         Values by column; a column that a row lacks is null.
     """
     columns = schema.tables()[table].columns
+    rest = iter(rows)
     target = folder / f"{table}.parquet"
     temporary = folder / f".{table}.parquet.tmp"
     declared = ", ".join(f'"{c.name}" {c.sql_type}' for c in columns)
     holes = ", ".join("?" for _ in columns)
     with duckdb.connect(config={"threads": 1}) as connection:
         connection.execute(f"CREATE TABLE t ({declared})")
-        for start in range(0, len(rows), BATCH_ROWS):
-            batch = rows[start : start + BATCH_ROWS]
+        while batch := list(islice(rest, BATCH_ROWS)):
             values = [_kept(row.get(c.name)) for row in batch for c in columns]
             insert = "INSERT INTO t VALUES " + ", ".join([f"({holes})"] * len(batch))
             written = with_parameters(insert, values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -97,9 +97,10 @@ def write_axis(
             for number, name in enumerate(names, start=len(order))
         ]
         write_rows(folder, "host_names", rows)
-    knots = [row for host, one in laid.items() if one is not None for row in _knots(host, one)]
-    if knots:
-        write_rows(folder, "host_clocks", knots)
+    known = {host: one for host, one in laid.items() if one is not None}
+    if known:
+        rows = (row for host, one in known.items() for row in _knots(host, one))
+        write_rows(folder, "host_clocks", rows)
     return clocks.doubts
 
 
@@ -136,9 +137,9 @@ def _row(
     return row
 
 
-def _knots(host: str, laid: Lines) -> list[dict[str, Any]]:
+def _knots(host: str, laid: Lines) -> Iterator[dict[str, Any]]:
     bounds = laid.bound_ns.tolist()
-    return [
+    yield from (
         {"host": host, "from_mono_ns": at, "offset_ns": offset, "rate": rate, "bound_ns": bound}
         for at, offset, rate, bound in zip(
             laid.from_host_ns.tolist(),
@@ -147,7 +148,7 @@ def _knots(host: str, laid: Lines) -> list[dict[str, Any]]:
             bounds,
             strict=True,
         )
-    ]
+    )
 
 
 def _walls(host: str, found: Seen, axis: str, laid: Lines | None) -> int | None:

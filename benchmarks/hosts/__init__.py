@@ -1,0 +1,1 @@
+"""How a run of very many executors is read: time, memory, size of its page, bytes from a store."""
