@@ -103,6 +103,30 @@ class PlannedTrial(_Part):
     cpus: str | None = None
 
 
+class PlannedBisection(_Part):
+    """A search for the first slower level of a factor: trials are chosen one after another.
+
+    Attributes
+    ----------
+    over : str
+        The factor.
+    levels : list of str
+        All levels in their order.
+    treatments : dict of str to str
+        Treatments by level, of those that this host can honour.
+    error : float
+        Largest probability of a wrong answer.
+    most_trials : int
+        Trials after which it stops without an answer.
+    """
+
+    over: str
+    levels: list[str]
+    treatments: dict[str, str]
+    error: float
+    most_trials: int
+
+
 class Plan(_Part):
     """Everything that decides an experiment (``experiment.json``, ``pyrometer/experiment/1``)."""
 
@@ -130,6 +154,7 @@ class Plan(_Part):
     treatments: list[PlannedTreatment]
     left_out: list[LeftOutTreatment]
     trials: list[PlannedTrial]
+    bisection: PlannedBisection | None = None
     machine: dict[str, str | int | None] = Field(default_factory=dict)
     workload_sha256: str | None = None
     pyrometer_version: str | None = None

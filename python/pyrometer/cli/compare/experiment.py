@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pyrometer.cli.compare import history
+from pyrometer.cli.compare import bisect, history
 from pyrometer.core.errors import UsageError
 from pyrometer.terminal import console
 from pyrometer.terminal.console import JsonOption, emit_json, err, human
@@ -98,6 +98,8 @@ def calibrate(
 
 
 app = typer.Typer(help="Plan, run, resume and judge experiments.")
+
+NO_FILES = "it compares no treatments with a control, and has no table of them"
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="An experiment file (YAML).")]
 DirArgument = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of an experiment.")]
@@ -268,12 +270,20 @@ def show(
 
     Exit code: 1 if --fail-if says so.
     """
+    from pyrometer.experiments.folder import read_plan
+
+    if read_plan(folder).kind == "bisect":
+        if any(one is not None for one in (control, margin, fail_if, junit, table)):
+            raise UsageError(f"{folder} is a bisection: {NO_FILES}", "--json")
+        bisect.show(folder, as_json=as_json)
+        return
     report = judge(folder, control, margin)
     _out(folder, report, fail_if=fail_if, junit=junit, table=table, as_json=as_json)
 
 
 app.command(epilog=history.EXAMPLES)(history.history)
 app.command(epilog=EXAMPLES, no_args_is_help=True)(calibrate)
+app.command(epilog=bisect.EXAMPLES, no_args_is_help=True)(bisect.bisect)
 
 
 def judge(folder: Path, control: str | None, margin: str | None) -> ExperimentReport:
@@ -312,8 +322,14 @@ def _go_on(root: Path, *, retry: bool, **out: Any) -> None:
     from pyrometer.experiments.folder import read_plan
 
     carry(root, retry=retry)
-    if read_plan(root).kind == "corun":
+    kind = read_plan(root).kind
+    if kind == "corun":
         err().print(f"pyrometer corun {root}", markup=False, soft_wrap=True)
+        return
+    if kind == "bisect":
+        if any(out[name] is not None for name in ("fail_if", "junit", "table")):
+            raise UsageError(f"{root} is a bisection: {NO_FILES}", "--json")
+        bisect.show(root, as_json=out["as_json"])
         return
     report = judge(root, None, None)
     _out(root, report, **out)
@@ -323,9 +339,13 @@ def _go_on(root: Path, *, retry: bool, **out: Any) -> None:
 
 def carry(root: Path, *, retry: bool) -> None:
     """Run the remaining trials of an experiment; progress is shown on the screen."""
+    from pyrometer.experiments.folder import read_plan
     from pyrometer.experiments.judge.screen import ExperimentScreen
     from pyrometer.experiments.run.loop import carry_out
 
+    if read_plan(root).kind == "bisect":
+        bisect.carry(root, retry=retry)
+        return
     try:
         with ExperimentScreen() as screen:
             carry_out(root, screen=screen, retry=retry)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from pyrometer.core.errors import PyrometerError, UsageError
+from pyrometer.experiments.bisect.state import has_ended
 from pyrometer.experiments.folder import Ended, is_experiment, read_plan
 from pyrometer.experiments.journal import read_journal
 from pyrometer.store.manifest import Manifest
@@ -127,7 +128,8 @@ def _experiment(place: Path) -> Entry | None:
         plan.name,
         ended,
         trials_count=len(plan.trials),
-        finished=len(ended) >= len(plan.trials),
+        finished=len(ended) >= len(plan.trials)
+        and (plan.bisection is None or has_ended(plan, entries)),
     )
 
 

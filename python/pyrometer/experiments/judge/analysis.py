@@ -82,19 +82,25 @@ def doubts_of(
         found.append(
             doubt("blocks_incomplete", f"{lacking} of {report.blocks} blocks are not compared")
         )
-    found += _differing(ended)
+    found += differing(ended)
     if detected:
         found += _unsettled(report)
     if report.carry_over_p is not None and report.carry_over_p < CARRIED_OVER:
         message = f"it matters which treatment came before (F test, p = {report.carry_over_p:.2g})"
         found.append(doubt("carry_over", message))
     found += doubts_of_machines(ended) + _waits(ended)
-    disturbed = [(one.trial, text) for one in ended for text in disturbances_of(one)]
-    if disturbed:
-        number, text = disturbed[-1]
-        message = f"{report.disturbed_count} of {len(ended)} trials; in trial {number} {text}"
-        found.append(doubt("trials_disturbed", message))
-    return found
+    return [*found, *disturbed(ended)]
+
+
+def disturbed(ended: Sequence[Ended]) -> list[Doubt]:
+    """Doubt trials that something else on the machine disturbed."""
+    seen = [(one.trial, text) for one in ended for text in disturbances_of(one)]
+    if not seen:
+        return []
+    number, text = seen[-1]
+    count = len({trial for trial, _ in seen})
+    message = f"{count} of {len(ended)} trials; in trial {number} {text}"
+    return [doubt("trials_disturbed", message)]
 
 
 def _waits(ended: Sequence[Ended]) -> list[Doubt]:
@@ -142,7 +148,8 @@ def _unsettled(report: ExperimentReport) -> list[Doubt]:
     return [doubt("not_settled", "; ".join(unsettled))] if unsettled else []
 
 
-def _differing(ended: Sequence[Ended]) -> list[Doubt]:
+def differing(ended: Sequence[Ended]) -> list[Doubt]:
+    """Doubt treatments whose results or plans differ."""
     results: dict[tuple[int | None, str | None], list[str]] = {}
     plans: dict[str, list[str]] = {}
     for one in ended:
@@ -193,11 +200,15 @@ def experiment_report(
     Raises
     ------
     UsageError
-        If there is no such treatment, or it is of workloads that run together.
+        If there is no such treatment, or it is of workloads that run together, or a bisection.
     """
     if plan.kind == "corun":
         raise UsageError(
             f"{plan.name} is of workloads that run together", "pyrometer corun DIR reports them"
+        )
+    if plan.kind == "bisect":
+        raise UsageError(
+            f"{plan.name} is a search for the first slower level", "pyrometer experiment show DIR"
         )
     ended = [entries.ended[one.number] for one in plan.trials if one.number in entries.ended]
     treatments = [treatment_report(one.name, one.levels, ended) for one in plan.treatments]

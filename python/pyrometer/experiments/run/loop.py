@@ -93,11 +93,11 @@ def carry_out(
                 for one in doubts:
                     screen.note(f"{one.message} {one.remedy}")
     if all(_done([one], entries, retry=True) for one in plan.trials):
-        _redact(paths, plan, screen)
+        redact(paths, plan, screen)
     return entries
 
 
-def _redact(paths: ExperimentPaths, plan: Plan, screen: Screen) -> None:
+def redact(paths: ExperimentPaths, plan: Plan, screen: Screen) -> None:
     """Remove secrets from plan and journal: they are needed until all trials have finished."""
     names = [one.name for one in plan.treatments]
     if len({redacted(one) for one in names}) == len(set(names)):

@@ -1,0 +1,201 @@
+"""``experiment bisect``: a search over levels of a file, resumed; trials are simulated."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+from tests.support.experiments import CALM, HEAD
+
+from pyrometer.cli.main import run_verb
+from pyrometer.core.errors import CapabilityError, UsageError, WorkloadError
+from pyrometer.experiments.bisect.plan import bisection_plan
+from pyrometer.experiments.bisect.report import bisection_report
+from pyrometer.experiments.bisect.search import search
+from pyrometer.experiments.folder import Surroundings, read_plan
+from pyrometer.experiments.history.listing import listing
+from pyrometer.experiments.journal import read_journal
+from pyrometer.experiments.run.attempt import Attempt, TrialFacts
+from pyrometer.experiments.run.environment import Actions
+from pyrometer.experiments.run.guard import Look
+from pyrometer.experiments.run.loop import begin
+
+LEVELS = [f"v{at}" for at in range(16)]
+
+
+def written(folder, levels=LEVELS, more="", factor="workload.version"):
+    lines = "\n".join(f"      {one}: {{doc: A version., argv: [{one}]}}" for one in LEVELS)
+    (folder / "workload.yaml").write_text(
+        "name: versions\nsummary: Runs a version.\ncommand: [echo, '{version}']\nvariants:\n"
+        f"  version:\n    doc: Which.\n    default: v0\n    levels:\n{lines}\n"
+    )
+    path = folder / "versions.yaml"
+    path.write_text(HEAD + CALM + f"matrix:\n  {factor}: [{', '.join(levels)}]\n" + more)
+    return path
+
+
+class Versions:
+    """Simulates trials: from `first` on they take longer; those in `broken` fail."""
+
+    def __init__(self, first=11, change=0.1, broken=(), stop_after=None, seed=1):
+        self.first, self.change, self.broken = first, change, broken
+        self.draw = np.random.default_rng(seed)
+        self.ran, self.stop_after = [], stop_after
+
+    def actions(self):
+        calm = Look(0.0, [0] * 10, 0, 0.0, {})
+        return Actions(
+            run_trial=self.run,
+            wait_for_calm=lambda limits, say: Surroundings(),
+            read_counters=lambda: calm,
+            judge_others=lambda first, limits, swap: Surroundings(),
+        )
+
+    def run(self, trial, watch):
+        if len(self.ran) == self.stop_after:
+            raise KeyboardInterrupt
+        level = trial.treatment["workload.version"]
+        self.ran.append(level)
+        if level in self.broken:
+            return Attempt("failed", reason="no such version")
+        step = math.log1p(self.change) if int(level[1:]) >= self.first else 0.0
+        seconds = 10 * math.exp(step + self.draw.normal(0, 0.02))
+        return Attempt("finished", seconds, facts=TrialFacts((seconds,), seconds, 1, "00", None))
+
+
+def begun(tmp_path, **more):
+    root = tmp_path / "out"
+    begin(root, bisection_plan(written(tmp_path), root, **more))
+    return root
+
+
+def reported(root):
+    return bisection_report(read_plan(root), read_journal(root))
+
+
+def test_the_first_slower_version_is_found_and_said_in_plain_words(tmp_path, capsys):
+    root = begun(tmp_path, over="workload.version")
+    made = Versions()
+    search(root, actions=made.actions())
+    report = reported(root)
+    assert (report.status, report.first_slower) == ("found", ["v11"])
+    assert report.change.low < 0.1 < report.change.high
+    assert report.probability >= 0.95
+    assert len(made.ran) == report.trials_count < 40
+    assert re.fullmatch(
+        r"workload.version=v11 is the first slower level: [\d.]+ % slower \([\d.]+ % to [\d.]+ %\)"
+        r" than levels up to v10 \(probability (> )?9[\d.]+ %, 95 % asked for; \d+ trials\)",
+        report.verdict,
+    )
+    assert run_verb(["experiment", "show", str(root), "--json"]) == 0
+    out = capsys.readouterr().out
+    assert report.verdict in out
+    found = json.loads(out.splitlines()[-1])
+    assert found["schema"] == "pyrometer/experiment-bisect/1"
+    assert [one["level"] for one in found["levels"]] == LEVELS
+    counts = [len(one["values"]) for one in found["levels"]]
+    assert sum(counts) == report.trials_count
+    assert min(counts[10], counts[11]) >= 2
+    (entry,) = listing(tmp_path, 5).entries
+    assert (entry.kind, entry.state) == ("experiment", "finished")
+
+
+def test_it_goes_on_where_it_was_interrupted_and_chooses_the_same(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    whole, cut = begun(tmp_path / "a", seed=5), begun(tmp_path / "b", seed=5)
+    straight = Versions()
+    search(whole, actions=straight.actions())
+    made = Versions(stop_after=6)
+    with pytest.raises(KeyboardInterrupt):
+        search(cut, actions=made.actions())
+    assert reported(cut).status == "undecided"
+    assert reported(cut).verdict.startswith("cannot tell yet")
+    made.stop_after = None
+    search(cut, actions=made.actions())
+    assert made.ran == straight.ran
+    # Nothing is run twice, and a search that has its answer runs nothing more.
+    search(cut, actions=made.actions())
+    assert made.ran == straight.ran
+    numbers = [one.number for one in read_plan(cut).trials]
+    assert numbers == sorted(read_journal(cut).ended) == list(range(1, len(numbers) + 1))
+
+
+def test_it_stops_after_the_trials_that_it_may_run_and_takes_more(tmp_path, capsys):
+    root = begun(tmp_path, most_trials=4)
+    made = Versions(change=0.04)
+    search(root, actions=made.actions())
+    assert len(made.ran) == 4
+    assert run_verb(["experiment", "show", str(root)]) == 1
+    assert "--trials 24" in capsys.readouterr().out
+    (entry,) = listing(tmp_path, 5).entries
+    assert entry.state == "finished"
+    search(root, actions=made.actions(), most_trials=200)
+    assert reported(root).first_slower == ["v11"]
+
+
+def test_a_level_that_fails_is_left_and_cannot_be_told_apart_from_the_next(tmp_path):
+    root = begun(tmp_path)
+    made = Versions(broken=("v11", "v3"))
+    search(root, actions=made.actions())
+    report = reported(root)
+    assert report.first_slower == ["v11", "v12"]
+    assert made.ran.count("v11") == 2
+    failed = report.levels[11]
+    assert (failed.reason, failed.together) == ("no such version", ["v12"])
+    assert "cannot be told apart" in report.verdict
+
+
+def test_nothing_slower_is_an_answer_too(tmp_path):
+    root = begun(tmp_path)
+    search(root, actions=Versions(first=99).actions(), most_trials=300)
+    report = reported(root)
+    assert (report.status, report.first_slower, report.change.value) == ("none", [], None)
+    assert report.verdict.startswith("no level of workload.version is slower than v0 by 2 %")
+
+
+def test_where_the_first_level_fails_there_is_nothing_to_compare_with(tmp_path):
+    root = begun(tmp_path)
+    with pytest.raises(WorkloadError, match="version=v0 does not finish: no such version"):
+        search(root, actions=Versions(broken=("v0",)).actions())
+
+
+@pytest.mark.parametrize(
+    ("more", "over", "said"),
+    [
+        ("  jvm.heap: [1g, 2g]\n", "workload.version", "the matrix varies jvm.heap beside"),
+        ("  jvm.heap: [1g, 2g]\n", None, "goes over one factor; the matrix varies"),
+        ("", "jvm.heap", "has no levels of it"),
+        ("  exclude: [{workload.version: v2}]\n", None, "neither include nor exclude"),
+        ("design: {kind: toggle}\n", None, "chooses each trial by those before it"),
+    ],
+)
+def test_files_that_are_no_ordered_list_are_refused(tmp_path, more, over, said):
+    with pytest.raises(UsageError, match=said):
+        bisection_plan(written(tmp_path, more=more), tmp_path / "out", over=over)
+
+
+def test_levels_that_this_host_cannot_honour_are_named_and_the_first_must_run(tmp_path):
+    levels = ["1", "2", "99999"]
+    plan = bisection_plan(written(tmp_path, levels, factor="host.cpus"), tmp_path / "out")
+    assert list(plan.bisection.treatments) == ["1", "2"]
+    assert plan.bisection.levels == levels
+    with pytest.raises(CapabilityError, match=r"host\.cpus=99999: the first level"):
+        bisection_plan(written(tmp_path, levels[::-1], factor="host.cpus"), tmp_path / "out")
+
+
+def test_the_verb_refuses_what_it_cannot_do(tmp_path, capsys):
+    root = begun(tmp_path)
+    for command, said in (
+        ([str(root), "--error", "1%"], "only --trials can be changed"),
+        ([str(tmp_path / "versions.yaml"), "--error", "0.05"], "--error 5%"),
+        ([str(tmp_path / "none.yaml")], "cannot be read"),
+    ):
+        assert run_verb(["experiment", "bisect", *command]) == 2
+        assert said in capsys.readouterr().err
+    assert run_verb(["experiment", "show", str(root), "--fail-if", "regression(wall) > 3%"]) == 2
+    assert run_verb(["report", str(root)]) == 2
+    assert "pyrometer experiment show" in capsys.readouterr().err
