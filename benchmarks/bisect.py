@@ -1,9 +1,8 @@
-"""How many trials does a search for the first slower of 16 levels take, and how often is it right?
+"""Count the trials of searches for the first slower of 16 levels, and how often they are right.
 
-Simulated trials (no process is started), for each search with the same noise: bisection that weighs
-every trial (``pyrometer experiment bisect``), and plain bisection, which halves the list and repeats
-pairs of trials at each level, as many as the size of the step and the noise would need for the same
-error, both of which it is told.
+Trials are simulated. Bisection that weighs every trial (``pyrometer experiment bisect``) is
+compared with plain bisection, which halves the list and repeats pairs of trials at each level: as
+many as the size of the step and the noise need for the same error, both of which it is told.
 """
 
 from __future__ import annotations

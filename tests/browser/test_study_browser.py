@@ -9,9 +9,10 @@ import pytest
 from tests.browser.conftest import Browser
 from tests.browser.test_report_browser import NASTY
 
-from pyrometer.experiments.studies.judge import StudyRunFacts, report
+from pyrometer.experiments.studies.judge import report
 from pyrometer.experiments.studies.page import write_study
 from pyrometer.experiments.studies.plan import Study
+from pyrometer.experiments.studies.schema import StudyRunFacts
 from pyrometer.statistics.warmup import mean_estimate
 
 pytestmark = pytest.mark.browser

@@ -276,6 +276,7 @@ class Manifest(_Part):
     phases: list[Phase] = Field(default_factory=list)
     cgroup: dict[str, int] | None = None
     memory: dict[str, Any] | None = None
+    numa: dict[str, Any] | None = None
     neighbours: list[dict[str, Any]] = Field(default_factory=list)
     takers: list[dict[str, Any]] = Field(default_factory=list)
     machine: dict[str, Any] | None = None

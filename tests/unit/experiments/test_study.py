@@ -23,7 +23,9 @@ from pyrometer.experiments.judge.analysis import experiment_report
 from pyrometer.experiments.run.loop import begin, carry_out
 from pyrometer.experiments.run.planned import checked
 from pyrometer.experiments.studies import quantities, run
-from pyrometer.experiments.studies.judge import compare_effect, compare_table, compare_value
+from pyrometer.experiments.studies.effects import compare_effect
+from pyrometer.experiments.studies.experiments import run_experiments
+from pyrometer.experiments.studies.judge import compare_table, compare_value
 from pyrometer.experiments.studies.plan import (
     Effect,
     PublishedTable,
@@ -32,7 +34,6 @@ from pyrometer.experiments.studies.plan import (
     known_studies,
     read_study,
 )
-from pyrometer.experiments.studies.run import run_experiments
 from pyrometer.statistics.warmup import mean_estimate
 from pyrometer.store.manifest import write_manifest
 
@@ -356,11 +357,11 @@ def test_who_stops_a_run_stops_the_experiments(tmp_path):
     path = tmp_path / "s.yaml"
     path.write_text(HEAD + "experiments: {naps: {file: naps.yaml}}\n")
     napping(tmp_path)
-    facts, judged = run_experiments(
+    made = run_experiments(
         read_study(str(path)), path, tmp_path / "out", stopped=True, screen=nullcontext
     )
-    assert [one.reason for one in facts] == ["not run: the study was interrupted"]
-    assert not judged
+    assert [one.reason for one in made.facts] == ["not run: the study was interrupted"]
+    assert not made.judged
     assert not (tmp_path / "out").exists()
 
 

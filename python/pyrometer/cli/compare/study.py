@@ -12,7 +12,14 @@ from pyrometer.terminal.console import JsonOption, emit_json, human
 
 if TYPE_CHECKING:
     from pyrometer.core.estimate import Estimate
-    from pyrometer.experiments.studies.judge import Comparison, StudyExperimentFacts, StudyReport
+    from pyrometer.experiments.studies.experiments import PlannedExperiment
+    from pyrometer.experiments.studies.schema import (
+        Comparison,
+        EvidenceReport,
+        StudyExperimentFacts,
+        StudyReport,
+    )
+    from pyrometer.statistics.welch import WelchAsGiven
 
 
 app = typer.Typer(
@@ -86,6 +93,10 @@ def run(
     blocks: Annotated[
         int | None, typer.Option(min=1, help="Blocks of its experiments (default: their own).")
     ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Show what would be run, and what cannot; run nothing."),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run a study's experiments, and compare the results with what was published.
@@ -95,20 +106,35 @@ def run(
     Exit code: 1 if a run failed or could not be made; whether values agree does not change it.
     """
     from pyrometer.experiments.judge.screen import ExperimentScreen
+    from pyrometer.experiments.studies.experiments import (
+        check_experiments,
+        planned_experiments,
+        run_experiments,
+    )
     from pyrometer.experiments.studies.page import write_study
     from pyrometer.experiments.studies.plan import read_study, study_file
-    from pyrometer.experiments.studies.run import (
-        check_experiments,
-        plan_runs,
-        run_experiments,
-        run_study,
-    )
+    from pyrometer.experiments.studies.run import plan_runs, run_study
     from pyrometer.terminal.console import Progress
 
     found = read_study(name)
     folder = output or Path("pyrometer-runs") / f"study-{Path(name).stem}"
     wanted = plan_runs(found, folder, scale=scale, only=tuple(only), levels=parse_settings(setting))
     check_experiments(found, study_file(name), only=tuple(only), scale=scale)
+    if dry_run:
+        planned = planned_experiments(
+            found, study_file(name), folder, only=tuple(only), scale=scale, blocks=blocks
+        )
+        _print_plan(human(as_json), [one.name for one in wanted], planned)
+        if as_json:
+            emit_json(
+                {
+                    "schema": "pyrometer/study-plan/1",
+                    "study": Path(name).stem,
+                    "runs": [one.name for one in wanted],
+                    "experiments": [one.model_dump(mode="json") for one in planned],
+                }
+            )
+        return
     report = run_study(
         Path(name).stem, found, wanted, folder, resume=resume, watch=Progress,
         experiments=lambda stopped: run_experiments(
@@ -175,6 +201,8 @@ def _print(console: Any, report: StudyReport) -> None:
         console.print(table)
     if report.effects:
         _print_effects(console, report)
+    for experiment in dict.fromkeys(one.experiment for one in report.evidence):
+        _print_evidence(console, [one for one in report.evidence if one.experiment == experiment])
     for title, cells in report.tables.items():
         console.print(f"\n[bold]{escape(title)}[/]: published | ours [dim](agree: ✓ ✗)[/]")
         _print_table(console, cells)
@@ -186,13 +214,14 @@ def _print(console: Any, report: StudyReport) -> None:
 
 
 def _print_effects(console: Any, report: StudyReport) -> None:
+    from rich.markup import escape
     from rich.table import Table
     from rich.text import Text
 
     from pyrometer.compare.terminal import percent
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("what", "place", "published", "ours", "same way", "note"):
+    for title in ("what", "place", "published", "ours", "Welch", "same way", "note"):
         table.add_column(title, overflow="fold")
     for one in report.effects:
         ends = one.published if isinstance(one.published, tuple) else (one.published,)
@@ -202,10 +231,67 @@ def _print_effects(console: Any, report: StudyReport) -> None:
         )
         table.add_row(
             Text(one.what), Text(one.place), " to ".join(map(percent, ends)), ours or "–",
-            _AGREES[one.agrees], Text(one.reason or one.note or ""),
+            _welch(one.welch), _AGREES[one.agrees],
+            Text(one.reason or ("times: not claimed" if one.withheld else one.note or "")),
         )  # fmt: skip
     console.print()
     console.print(table)
+    for why in dict.fromkeys(one.withheld for one in report.effects if one.withheld):
+        console.print(f"[yellow]times: not claimed[/]: {escape(why)}", soft_wrap=True)
+
+
+def _welch(found: WelchAsGiven | None) -> str:
+    """Write B less A in per cent of A's mean, as the test of the times as they are has it."""
+    if found is None or found.percent_of_a is None:
+        return "–"
+    low, high = found.percent_of_a
+    return f"[{-high:.2f}, {-low:.2f}] %"
+
+
+def _print_evidence(console: Any, found: list[EvidenceReport]) -> None:
+    """Print what trials show beside times: a table by treatment, then what differs."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("treatment", overflow="fold")
+    for one in found:
+        unit = "" if one.unit in ("count", "ratio") else f" ({one.unit})"
+        table.add_column(f"{one.what}{unit}", overflow="fold")
+    names = [one.treatment for one in found[0].treatments]
+    for at, name in enumerate(names):
+        table.add_row(Text(name), *(_ours(one.treatments[at].mean, one.unit) for one in found))
+    console.print(f"\n[bold]What trials of {found[0].experiment} show beside times[/]")
+    console.print(table)
+    for one in found:
+        reasons = {its.reason for its in one.treatments if its.reason and not its.values}
+        if len(reasons) == 1 and not any(its.values for its in one.treatments):
+            console.print(f"  {one.what}: {reasons.pop()}", markup=False, soft_wrap=True)
+        for pair in one.pairs:
+            if pair.difference.value is not None:
+                p = "" if pair.p is None else f", p = {pair.p:.2g} (Welch)"
+                console.print(
+                    f"  {one.what}: {pair.a} → {pair.b}: {_ours(pair.difference, one.unit)}{p}",
+                    markup=False, soft_wrap=True,
+                )  # fmt: skip
+
+
+def _print_plan(console: Any, runs: list[str], planned: list[PlannedExperiment]) -> None:
+    """Print what would be run."""
+    if runs:
+        console.print(f"runs: {', '.join(runs)}", markup=False, soft_wrap=True)
+    for one in planned:
+        what = (
+            f"{one.workload}, scale {one.scale}: {len(one.treatments)} treatments × {one.blocks}"
+            f" blocks = {one.trials_count} trials, in random order"
+        )
+        console.print(
+            f"experiment {one.name}: {what if one.treatments else 'cannot be run here'}"
+            + (", each in a fresh machine" if one.machines else ""),
+            markup=False, soft_wrap=True,
+        )  # fmt: skip
+        for text in (*one.notes, *(f"left out {n}: {why}" for n, why in one.left_out.items())):
+            console.print(f"  {text}", markup=False, soft_wrap=True)
 
 
 def _print_experiment(console: Any, one: StudyExperimentFacts) -> None:
@@ -216,6 +302,14 @@ def _print_experiment(console: Any, one: StudyExperimentFacts) -> None:
     console.print(
         f"[dim]experiment {one.name}:[/] {one.folder or ''} {done} {where}", soft_wrap=True
     )
+    for condition in one.conditions:
+        shares = ", ".join(f"{100 * ratio:.1f} %" for ratio in sorted(condition.ratios))
+        console.print(
+            f"  {condition.treatment}: {condition.condition} reached in"
+            f" {condition.reached_count} of {condition.trials_count} trials ({shares};"
+            f" {100 * condition.wanted_ratio:g} % wanted)",
+            markup=False, soft_wrap=True,
+        )  # fmt: skip
     reasons: dict[str, list[str]] = {}
     for treatment, reason in one.left_out.items():
         reasons.setdefault(reason, []).append(treatment)

@@ -53,7 +53,10 @@ class Condition:
 
 
 def condition(
-    treatment: Mapping[str, Level], meminfo: Mapping[str, int] | None = None
+    treatment: Mapping[str, Level],
+    meminfo: Mapping[str, int] | None = None,
+    *,
+    here: bool = True,
 ) -> Condition | None:
     """Read the condition of a treatment; ``None`` if it has none.
 
@@ -63,6 +66,8 @@ def condition(
         Levels.
     meminfo : mapping, optional
         Of the host; read from it by default.
+    here : bool
+        Whether it applies to this host; else to a machine, in which we are root.
 
     Raises
     ------
@@ -103,11 +108,11 @@ def condition(
         float(treatment.get("memory.share", SHARE)),
     )
     if wanted.by == "ballast":
-        _require_ballast(wanted, level, found)
+        _require_ballast(wanted, level, found, here)
     return wanted
 
 
-def _require_ballast(wanted: Condition, level: str, meminfo: Mapping[str, int]) -> None:
+def _require_ballast(wanted: Condition, level: str, meminfo: Mapping[str, int], here: bool) -> None:
     room = meminfo.get("MemAvailable", 0) - SPARE_BYTES
     if wanted.knob > room:
         raise CapabilityError(
@@ -117,7 +122,7 @@ def _require_ballast(wanted: Condition, level: str, meminfo: Mapping[str, int]) 
         )
     limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[1]
     # Root (CAP_IPC_LOCK) may lock beyond it.
-    if os.geteuid() != 0 and limit != resource.RLIM_INFINITY and limit < wanted.knob:
+    if here and os.geteuid() != 0 and limit != resource.RLIM_INFINITY and limit < wanted.knob:
         raise CapabilityError(
             f"memory.condition={level}: this user may lock {limit} bytes",
             "run as root, or raise it: ulimit -l unlimited",

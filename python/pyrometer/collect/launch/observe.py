@@ -13,12 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from pyrometer.collect.host import cgroup, neighbours, settings
+from pyrometer.collect.host import cgroup, facts, neighbours, settings
 from pyrometer.collect.host.ballast import READY
 from pyrometer.collect.host.cgroup_plan import CONTROLLER
 from pyrometer.collect.host.facts import descendants
 from pyrometer.collect.host.memory import MemoryWatch, ballast_command, missed
 from pyrometer.collect.host.neighbours import Companions, ended_after
+from pyrometer.collect.host.numa_watch import NumaWatch, about_nodes
 from pyrometer.collect.host.takers import Used, process_table, takers
 from pyrometer.collect.launch import cluster, process, shipping
 from pyrometer.collect.launch.environment import properties_text
@@ -50,9 +51,13 @@ def accompany(launch: Launch, record: Record, companions: Companions) -> None:
 
 
 def report_companions(
-    launch: Launch, record: Record, companions: Companions, memory: MemoryWatch
+    launch: Launch,
+    record: Record,
+    companions: Companions,
+    memory: MemoryWatch,
+    nodes: NumaWatch,
 ) -> None:
-    """Record in the manifest what neighbours got done, and which state of memory was reached."""
+    """Record in the manifest what neighbours got done, how short memory was, and where it lay."""
     for text in companions.gone:
         record.doubt("companion_ended", f"{text} before the application did.")
     record.manifest.neighbours = neighbours.done(launch.host.neighbours, record.paths.raw)
@@ -60,6 +65,7 @@ def report_companions(
         done = neighbours.described(record.manifest.neighbours)
         record.doubt("accompanied", f"Beside it ran {done}.")
     record.manifest.memory = memory.reached()
+    record.manifest.numa = nodes.reached()
     short = missed(record.manifest.memory) if record.manifest.memory else None
     if short is not None:
         record.doubt("memory_condition_missed", f"{short}.")
@@ -146,19 +152,21 @@ def observe(launch: Launch, probes: Sequence[Probe], record: Record, watch: Watc
         watch.phase("run")
         memory = MemoryWatch(launch.host.group.folders, launch.host.memory)
         memory.look()
+        nodes = NumaWatch(about_nodes(record.manifest.treatment, len(facts.read().nodes)))
+        nodes.begin()
         accompany(launch, record, companions)
         others = process_table()
         pid = _begin(launch, record)
         with _started(probes, record, pid):
             with record.phase("workload"):
-                tick = _ticker(record, watch, memory)
+                tick = _ticker(record, watch, memory, nodes)
                 ending = process.wait(pid, tick, launch.timeout_s)
             _keep_ending(record, ending)
             watch.exited(record, ending)
             watch.phase("close")
             with record.phase("close"):
                 _note_takers(record, others)
-                report_companions(launch, record, companions, memory)
+                report_companions(launch, record, companions, memory, nodes)
                 _drain(probes, record, [*before, *companions.pids])
                 shipping.take(record)
         judge(record, launch, probes, ending)
@@ -253,12 +261,13 @@ def _started(probes: Sequence[Probe], record: Record, pid: int) -> Iterator[None
             probe.stop()
 
 
-def _ticker(record: Record, watch: Watch, memory: MemoryWatch) -> process.Tick:
+def _ticker(record: Record, watch: Watch, memory: MemoryWatch, nodes: NumaWatch) -> process.Tick:
     seen = [-1, 0]
     current: list[tuple[int | None, bool]] = [(None, False)]
 
     def tick() -> None:
         memory.look()
+        nodes.look()
         with contextlib.suppress(OSError):
             size = record.paths.iterations.stat().st_size
             if size != seen[0]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.experiments.plan.constraints import Constraint, Value, parse_constraint
 from pyrometer.experiments.plan.source import Source
+from pyrometer.guests.machine import machine_of
 from pyrometer.trial.factors import Level, did_you_mean, parse_treatment
 
 MOST_TREATMENTS = 1_000
@@ -93,7 +94,7 @@ def combinations(
         except CapabilityError as error:
             treatments.left_out.append(LeftOut(name, error.message, varied))
             continue
-        broken = _broken(constraints, parsed, facts)
+        broken = _broken(constraints, parsed, facts_in(parsed, facts))
         if broken:
             treatments.left_out.append(LeftOut(name, broken, varied))
         else:
@@ -105,6 +106,32 @@ def combinations(
     if not treatments.run and not treatments.left_out:
         raise UsageError(f"{source.document.where(('matrix',))}: the matrix has no treatment")
     return treatments
+
+
+def facts_in(
+    levels: Mapping[str, Level], facts: Mapping[str, float | None]
+) -> Mapping[str, float | None]:
+    """Give the facts of the host in which a treatment applies: of its machine, where it has one.
+
+    Examples
+    --------
+    >>> facts_in({"machine.numa": "2", "machine.cpus": 4}, {"cpus": 64.0, "numa_nodes": 1.0})
+    {'cpus': 4, 'numa_nodes': 2, 'mem_total': 2147483648, 'swap_total': 0}
+    """
+    try:
+        machine = machine_of(levels, int(facts.get("cpus") or 1))
+    except (UsageError, CapabilityError):
+        # Reported as the reason why it cannot be run here.
+        return facts
+    if machine is None:
+        return facts
+    return {
+        **facts,
+        "cpus": machine.cpus_count,
+        "numa_nodes": len(machine.topology.nodes) if machine.topology else 1,
+        "mem_total": machine.memory_bytes,
+        "swap_total": machine.swap_bytes,
+    }
 
 
 def short_names(levels: Mapping[str, str], declared: Declared) -> dict[str, str]:

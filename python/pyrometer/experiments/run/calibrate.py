@@ -24,6 +24,7 @@ from pyrometer.experiments.plan.treatments import Treatment, short_names
 from pyrometer.experiments.run import attempt
 from pyrometer.experiments.run.attempt import Attempt, RunTrial
 from pyrometer.experiments.run.planned import checked
+from pyrometer.guests.machine import machine_of, split
 from pyrometer.store.manifest import read_manifest
 from pyrometer.trial.factors import Level
 from pyrometer.trial.trial import Trial
@@ -38,6 +39,10 @@ NEAR = 0.25
 LEAST_BYTES = 2 * SPARE_BYTES
 _ALL = 0.8
 """Part of the files that were there with all the room, from which on they count as all."""
+
+IN_MACHINE = 0.7
+"""Share of a machine's memory that is available in it: the rest is its kernel's, page tables', and
+that of what measures."""
 
 _MIB = 1 << 20
 
@@ -144,11 +149,27 @@ def calibrate(
         raise UsageError(f"{file}: no level of {FACTOR} lacks its knob", "under, over")
     for level, treatment in wanted.items():
         # Fails before the first trial where there is no swap or levels contradict each other.
-        condition({**treatment.parsed, FACTOR: f"{level}@{LEAST_BYTES}"})
+        inside = split(treatment.parsed)[1]
+        memory = memory_of(treatment.parsed)
+        condition(
+            {**inside, FACTOR: f"{level}@{LEAST_BYTES}"}, memory, here=inside == treatment.parsed
+        )
     return [
         _search(level, treatment, source.experiment, folder, watch, say, run_trial)
         for level, treatment in wanted.items()
     ]
+
+
+def memory_of(levels: Mapping[str, Level]) -> dict[str, int]:
+    """Memory of the host in which a treatment applies: this one, or the machine made for it."""
+    machine = machine_of(levels, 1)
+    if machine is None:
+        return parse_meminfo(MEMINFO.read_text(encoding="ascii"))
+    return {
+        "MemTotal": machine.memory_bytes,
+        "MemAvailable": int(IN_MACHINE * machine.memory_bytes),
+        "SwapTotal": machine.swap_bytes,
+    }
 
 
 def _how(treatment: Treatment) -> tuple[Level | None, ...]:
@@ -167,7 +188,7 @@ def _search(
 ) -> Knob:
     share = float(treatment.parsed.get("memory.share", SHARE))
     ballast = treatment.parsed.get("memory.by") == "ballast"
-    memory = parse_meminfo(MEMINFO.read_text(encoding="ascii"))
+    memory = memory_of(treatment.parsed)
     free, room = memory["MemAvailable"], int(0.8 * memory["MemAvailable"])
     tried: list[Tried] = []
     why = None

@@ -1,19 +1,16 @@
-"""Published values compared with ours: which field of which run, and whether they agree.
-
-Likewise published changes from one treatment to another, and those of our experiments.
-"""
+"""Published values compared with ours: which field of which run, and whether they agree."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
-
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Any
 
 from pyrometer.core.estimate import Estimate
 from pyrometer.experiments.judge.schema import ExperimentReport
-from pyrometer.experiments.studies.plan import UNITS, Effect, PublishedTable, Study, Value, operands
+from pyrometer.experiments.studies.effects import compare_effect, withheld_of
+from pyrometer.experiments.studies.evidence import EvidenceReport
+from pyrometer.experiments.studies.plan import UNITS, PublishedTable, Study, Value, operands
 from pyrometer.experiments.studies.quantities import (
     Quantity,
     estimate,
@@ -22,187 +19,12 @@ from pyrometer.experiments.studies.quantities import (
     resolve,
     rest_to_one,
 )
-from pyrometer.statistics.treatments import PairReport
-
-
-class EffectComparison(BaseModel):
-    """A published change and ours; both are relative.
-
-    ``agrees`` is whether both have the same sign: machines and scales differ, so that sizes are not
-    compared. ``None`` where our verdict is neither ``faster`` nor ``slower``, or ours is missing;
-    `reason` says why it is missing.
-    """
-
-    what: str
-    place: str
-    published: float | tuple[float, float] | None
-    derived: str | None = None
-    experiment: str
-    a: str
-    b: str
-    ours: Estimate | None = None
-    verdict: str | None = None
-    agrees: bool | None = None
-    note: str | None = None
-    reason: str | None = None
-
-
-def compare_effect(effect: Effect, judged: Mapping[str, ExperimentReport]) -> EffectComparison:
-    """Compare the change between two of our treatments with the published one.
-
-    Parameters
-    ----------
-    effect : Effect
-        As the study has it.
-    judged : mapping of str to ExperimentReport
-        Reports of the experiments that ran.
-    """
-    report = judged.get(effect.experiment)
-    names = [_treatment(report, levels) for levels in (effect.a, effect.b)] if report else []
-    comparison = EffectComparison(
-        what=effect.what, place=effect.place, published=effect.published, derived=effect.derived,
-        experiment=effect.experiment, a=in_levels(effect.a), b=in_levels(effect.b),
-        note=effect.note,
-    )  # fmt: skip
-    if report is None:
-        return comparison.model_copy(
-            update={"reason": f"experiment {effect.experiment} is missing"}
-        )
-    if absent := [name for name in names if isinstance(name, Absent)]:
-        return comparison.model_copy(update={"reason": absent[0].reason})
-    pair, turned = _pair(report, str(names[0]), str(names[1]))
-    if pair is None:
-        return comparison.model_copy(
-            update={"reason": report.reason or "these two are not compared"}
-        )
-    ours = _turned(pair.change) if turned else pair.change
-    surely = pair.verdict in ("faster", "slower")
-    agrees = None
-    if surely and effect.published is not None and ours.value is not None:
-        ends = effect.published if isinstance(effect.published, tuple) else (effect.published,) * 2
-        agrees = all(end * ours.value > 0 for end in ends)
-    opposite = {"faster": "slower", "slower": "faster"}
-    verdict = opposite.get(pair.verdict, pair.verdict) if turned else pair.verdict
-    return comparison.model_copy(update={"ours": ours, "verdict": verdict, "agrees": agrees})
-
-
-class Absent(BaseModel):
-    """Why there is no such treatment."""
-
-    reason: str
-
-
-def in_levels(levels: Mapping[str, str]) -> str:
-    """Write levels as a treatment's name has them."""
-    return ", ".join(f"{factor}={level}" for factor, level in levels.items())
-
-
-def _treatment(report: ExperimentReport, levels: Mapping[str, str]) -> str | Absent:
-    found = [one.name for one in report.treatments if _has(one.levels, levels)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        return Absent(reason=f"{in_levels(levels)}: {len(found)} treatments have these levels")
-    out = [one for one in report.left_out if _has(one.varied, levels)]
-    why = f"left out: {out[0].reason}" if out else "no treatment has these levels"
-    return Absent(reason=f"{in_levels(levels)}: {why}")
-
-
-def _has(levels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
-    """Whether levels are the wanted ones; a knob is this machine's, as in ``under@3g``."""
-    return all(f"{levels.get(name)}@".startswith(f"{at}@") for name, at in wanted.items())
-
-
-def _pair(report: ExperimentReport, a: str, b: str) -> tuple[PairReport | None, bool]:
-    for pair in report.comparison.pairs if report.comparison else ():
-        if {pair.a, pair.b} == {a, b}:
-            return pair, pair.a == b
-    return None, False
-
-
-def _turned(change: Estimate) -> Estimate:
-    """Return the change from B to A, given that from A to B."""
-    value, low, high = (
-        None if end is None else 1 / (1 + end) - 1
-        for end in (change.value, change.high, change.low)
-    )
-    return change.model_copy(update={"value": value, "low": low, "high": high})
-
-
-class Comparison(BaseModel):
-    """One published value and ours, both in `unit`.
-
-    Attributes
-    ----------
-    agrees : bool or None
-        ``None`` where they are not to be compared, ours is missing, or its interval is too wide
-        to decide; `reason` says which of the last two.
-    share, published_share : float or None
-        Of their columns' sums, where these are what is compared.
-    """
-
-    what: str
-    place: str
-    row: str | None = None
-    unit: str
-    published: float | tuple[float, float] | str | bool | None
-    derived: str | None = None
-    ours: Estimate | None = None
-    ours_text: str | bool | None = None
-    published_share: float | None = None
-    share: float | None = None
-    agrees: bool | None = None
-    note: str | None = None
-    reason: str | None = None
-
-
-class StudyRunFacts(BaseModel):
-    """One run of a study; `reason` says why it has no result."""
-
-    name: str
-    workload: str
-    scale: str
-    iterations: int
-    levels: dict[str, str]
-    run_dir: str | None = None
-    reason: str | None = None
-    doubts: list[str] = Field(default_factory=list)
-    machine: str | None = None
-    spark_version: str | None = None
-
-
-class StudyExperimentFacts(BaseModel):
-    """One experiment of a study; what this host cannot honour is among ``left_out``."""
-
-    name: str
-    file: str
-    folder: str | None = None
-    workload: str | None = None
-    scale: str | None = None
-    trials_count: int | None = None
-    done_count: int | None = None
-    left_out: dict[str, str] = Field(default_factory=dict)
-    doubts: list[str] = Field(default_factory=list)
-    reason: str | None = None
-
-
-class StudyReport(BaseModel):
-    """Structure of ``study run --json`` (``pyrometer/study/1``)."""
-
-    model_config = ConfigDict(populate_by_name=True)
-
-    schema_name: Literal["pyrometer/study/1"] = Field("pyrometer/study/1", alias="schema")
-    study: str
-    title: str
-    source: str
-    machine: str
-    differences: list[str]
-    runs: list[StudyRunFacts]
-    experiments: list[StudyExperimentFacts] = Field(default_factory=list)
-    values: list[Comparison]
-    effects: list[EffectComparison] = Field(default_factory=list)
-    tables: dict[str, list[Comparison]]
-
+from pyrometer.experiments.studies.schema import (
+    Comparison,
+    StudyExperimentFacts,
+    StudyReport,
+    StudyRunFacts,
+)
 
 NEGLIGIBLE = 0.005
 """Share of a column below which two shares agree: published volumes are rounded, some to zero."""
@@ -355,8 +177,10 @@ def report(
     documents: Documents,
     experiments: Sequence[StudyExperimentFacts] = (),
     judged: Mapping[str, ExperimentReport] | None = None,
+    evidence: Sequence[EvidenceReport] = (),
 ) -> StudyReport:
     """Compare everything that a study publishes with the runs that finished."""
+    withheld = withheld_of(study, judged or {})
     return StudyReport(
         study=name,
         title=study.title,
@@ -365,7 +189,8 @@ def report(
         differences=study.differences,
         runs=list(runs),
         experiments=list(experiments),
-        effects=[compare_effect(effect, judged or {}) for effect in study.effects],
+        effects=[compare_effect(effect, judged or {}, withheld) for effect in study.effects],
+        evidence=list(evidence),
         values=[compare_value(value, documents) for value in study.values],
         tables={table.title: compare_table(table, documents) for table in study.tables},
     )

@@ -32,6 +32,7 @@ UNITS = {
 
 Unit = Literal["ns", "ms", "s", "min", "bytes", "MB", "GB", "MB/s", "count", "ratio"]
 _PATH = r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_:/-]+)+"
+_EVIDENCE = r"(?:series|ledger|manifest)(?:\.[A-Za-z0-9_:/-]+)+"
 _OURS = re.compile(rf"(?P<rest>1 - )?(?P<over>{_PATH})(?: / (?P<under>{_PATH}))?")
 
 
@@ -57,10 +58,41 @@ class StudyRun(_Part):
     ] = {}
 
 
+class Evidence(_Part):
+    """What the kernel and the accounts of each trial show, compared between treatments."""
+
+    what: str
+    ours: Annotated[
+        str,
+        Field(
+            description="series.SCOPE.NAME, ledger.ROW or manifest.FIELD of a trial's run, 'A / B'"
+            " or '1 - A / B'.",
+            pattern=rf"^(1 - )?{_EVIDENCE}( / {_EVIDENCE})?$",
+        ),
+    ]
+    unit: Unit = "count"
+
+
 class StudyExperiment(_Part):
     """One of our experiments: a file next to the study, which can also run alone."""
 
     file: Annotated[str, Field(description="An experiment file, relative to the study.")]
+    calibrate: Annotated[
+        bool,
+        Field(description="Find the knobs of memory.condition by a pilot before it is planned."),
+    ] = False
+    emulated: Annotated[
+        str | None,
+        Field(
+            description="What emulation does to its times: effects of emulated machines are then"
+            " shown, and nothing is claimed."
+        ),
+    ] = None
+    untimed: Annotated[
+        str | None,
+        Field(description="Why its times show nothing of what was published, wherever it runs."),
+    ] = None
+    evidence: list[Evidence] = []
 
 
 class Effect(_Part):

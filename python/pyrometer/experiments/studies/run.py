@@ -1,4 +1,4 @@
-"""The runs and experiments of a study, one after another; what is finished is not run again."""
+"""The runs of a study, one after another; what is finished is not run again."""
 
 from __future__ import annotations
 
@@ -12,142 +12,16 @@ from pyrometer.collect.launch.launch import factors_of_workload
 from pyrometer.collect.launch.observe import Watch
 from pyrometer.core import units
 from pyrometer.core.errors import PyrometerError, UsageError
-from pyrometer.experiments.folder import is_experiment, read_plan
-from pyrometer.experiments.journal import read_journal
-from pyrometer.experiments.judge.analysis import experiment_report
-from pyrometer.experiments.judge.page import write_experiment
-from pyrometer.experiments.judge.schema import ExperimentReport
-from pyrometer.experiments.run.loop import begin, carry_out
-from pyrometer.experiments.run.planned import checked, plan_of
-from pyrometer.experiments.studies.judge import (
-    StudyExperimentFacts,
-    StudyReport,
-    StudyRunFacts,
-    report,
-)
-from pyrometer.experiments.studies.plan import Study, StudyExperiment, StudyRun
+from pyrometer.experiments.studies.experiments import Experiments, reason_of
+from pyrometer.experiments.studies.judge import report
+from pyrometer.experiments.studies.plan import Study, StudyRun
+from pyrometer.experiments.studies.schema import StudyReport, StudyRunFacts
 from pyrometer.orchestrator import run as orchestrator
 from pyrometer.store import Run
 from pyrometer.store.manifest import Manifest, read_manifest
 from pyrometer.trial.factors import parse_treatment
 from pyrometer.trial.trial import Trial
 from pyrometer.workloads import registry
-from pyrometer.workloads.contract import parse_scale
-
-Experiments = tuple[list[StudyExperimentFacts], dict[str, ExperimentReport]]
-
-
-def check_experiments(
-    study: Study, file: Path, *, only: tuple[str, ...] = (), scale: str | None = None
-) -> None:
-    """Read the experiments' files before anything runs.
-
-    Raises
-    ------
-    UsageError
-        If one is wrong, or its workload does not have that scale.
-    """
-    for name, declared in _wanted(study, only):
-        try:
-            source, _ = checked(file.parent / declared.file)
-            if scale is not None:
-                parse_scale(registry.get(source.experiment.workload), scale)
-        except UsageError as error:
-            raise UsageError(f"experiment {name}: {error.message}", error.remedy) from error
-
-
-def run_experiments(
-    study: Study,
-    file: Path,
-    folder: Path,
-    *,
-    only: tuple[str, ...] = (),
-    scale: str | None = None,
-    blocks: int | None = None,
-    stopped: bool = False,
-    screen: Callable[[], AbstractContextManager[Any]],
-) -> Experiments:
-    """Run the experiments of a study, or go on with them, and judge what there is.
-
-    Parameters
-    ----------
-    study : Study
-        What is to be run.
-    file : Path
-        File of the study: experiment files are relative to it.
-    folder : Path
-        Each experiment has a folder of its name in it.
-    only : tuple of str
-        Runs and experiments to run; empty: all.
-    scale, blocks
-        Instead of those of the experiments.
-    stopped : bool
-        The user has stopped the study: nothing more runs, what there is is judged.
-    screen : callable
-        Gives the screen that shows the progress of an experiment.
-    """
-    facts: list[StudyExperimentFacts] = []
-    judged: dict[str, ExperimentReport] = {}
-    for name, declared in _wanted(study, only):
-        fact, root = StudyExperimentFacts(name=name, file=declared.file), folder / name
-        if stopped:
-            fact.reason = "not run: the study was interrupted"
-        else:
-            try:
-                _keep_plan(file.parent / declared.file, root, scale, blocks)
-                with screen() as shown:
-                    carry_out(root, screen=shown)
-            except KeyboardInterrupt:
-                stopped, fact.reason = True, "interrupted"
-            except PyrometerError as error:
-                fact.reason = reason_of(error)
-        if is_experiment(root):
-            report = judged[name] = experiment_report(read_plan(root), read_journal(root))
-            write_experiment(root)
-            fact = _judged(fact, root, report)
-        facts.append(fact)
-    return facts, judged
-
-
-def reason_of(error: PyrometerError) -> str:
-    """Write an error as the reason why something was not run, with what to do about it."""
-    return f"{error.message}: {error.remedy}" if error.remedy else error.message
-
-
-def _wanted(study: Study, only: tuple[str, ...]) -> Iterator[tuple[str, StudyExperiment]]:
-    return ((n, one) for n, one in study.experiments.items() if not only or n in only)
-
-
-def _keep_plan(file: Path, root: Path, scale: str | None, blocks: int | None) -> None:
-    """Write the plan, unless the folder has one that fits what is asked for."""
-    if is_experiment(root):
-        kept = read_plan(root)
-        for name, asked, has in (("scale", scale, kept.scale), ("blocks", blocks, kept.blocks)):
-            if asked not in (None, has):
-                raise UsageError(
-                    f"{root} was planned with {name} {has}, not {asked}",
-                    "give another folder with -o",
-                )
-        return
-    plan = plan_of(file, root, blocks=blocks)
-    plan.scale = scale or plan.scale
-    begin(root, plan)
-
-
-def _judged(
-    fact: StudyExperimentFacts, root: Path, report: ExperimentReport
-) -> StudyExperimentFacts:
-    return fact.model_copy(
-        update={
-            "folder": str(root),
-            "workload": report.workload,
-            "scale": report.scale,
-            "trials_count": report.trials_count,
-            "done_count": report.done_count,
-            "left_out": {one.name: one.reason for one in report.left_out},
-            "doubts": [doubt.message for doubt in report.doubts],
-        }
-    )
 
 
 @dataclass(frozen=True)
@@ -232,7 +106,7 @@ def run_study(
     *,
     resume: bool,
     watch: Callable[[Trial], AbstractContextManager[Watch]],
-    experiments: Callable[[bool], Experiments] = lambda stopped: ([], {}),
+    experiments: Callable[[bool], Experiments] = lambda stopped: Experiments(),
 ) -> StudyReport:
     """Launch missing runs, then compare; one that fails is reported, and the others go on.
 
@@ -265,7 +139,8 @@ def run_study(
         facts.append(fact)
         if document is not None:
             documents[planned.name] = document
-    return report(name, study, facts, documents, *experiments(stopped))
+    made = experiments(stopped)
+    return report(name, study, facts, documents, made.facts, made.judged, made.evidence)
 
 
 def _run_or_read(
