@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyrometer.core.errors import UsageError
+from pyrometer.guests.machine import Machine
 from pyrometer.trial.layout import MIB, Binding, Layout
 
 GIB = 1 << 30
@@ -72,6 +73,21 @@ class Host:
         beyond = max(nodes, default=-1) + 1
         nodes += range(beyond, beyond + count - len(nodes))
         return Binding(nodes=tuple(nodes), memory="bind" if how == "B" else "interleave")
+
+
+def host_in(machine: Machine) -> Host:
+    """Give the CPUs and nodes of a virtual machine, as its trials will find them.
+
+    Examples
+    --------
+    >>> from pyrometer.guests.machine import machine_of
+    >>> host_in(machine_of({"machine.numa": "2", "machine.cpus": 6}, 1))
+    Host(cpus=6, nodes={0: 3, 1: 3})
+    """
+    if machine.topology is None:
+        return Host(machine.cpus_count, {0: machine.cpus_count})
+    nodes = {at: len(node.cpus) for at, node in enumerate(machine.topology.nodes)}
+    return Host(machine.cpus_count, {at: count for at, count in nodes.items() if count})
 
 
 def split(place: str) -> tuple[int, str]:

@@ -27,6 +27,7 @@ from pyrometer.experiments.folder import Ended, ExperimentPaths, Plan
 from pyrometer.experiments.journal import Entries
 from pyrometer.experiments.judge.analysis import experiment_report
 from pyrometer.experiments.judge.schema import Measures, TrialsReport, in_none
+from pyrometer.guests.machine import is_machine, machine_of
 from pyrometer.scaling.analysis import Question, analyse
 from pyrometer.scaling.plan import INSTANCES, SLOTS, WORKERS, level_number
 from pyrometer.scaling.schema import FitReport
@@ -36,6 +37,7 @@ from pyrometer.simulation.scheduler import of_runs
 from pyrometer.statistics.scaling.levels import Observation
 from pyrometer.statistics.two import mean_of
 from pyrometer.store import Run
+from pyrometer.trial.factors import parse_treatment
 
 MEASURES = {
     "run_time_s": "run time of tasks (Spark)",
@@ -289,6 +291,28 @@ def _observation(factor: str, level: str, one: Ended, its: Measured) -> Observat
     return Observation(level_number(factor, level), one.seconds, 1.0, known)
 
 
+def processors(plan: Plan) -> tuple[float | None, float | None]:
+    """CPUs and cores that every trial found, of its own machine where it had one.
+
+    Cores are known of virtual machines alone; ``None`` where trials differ.
+    """
+    found = {
+        machine_of(
+            parse_treatment([f"{k}={v}" for k, v in one.levels.items() if is_machine(k)]),
+            int(plan.machine.get("cpus_count") or 1),
+        )
+        for one in plan.treatments
+    }
+    if found == {None}:
+        cpus = plan.machine.get("cpus_count")
+        return (float(cpus) if isinstance(cpus, int) else None), None
+    sizes = {(one.cpus_count, one.threads_per_core) for one in found if one is not None}
+    if len(sizes) != 1 or None in found:
+        return None, None
+    count, threads = sizes.pop()
+    return float(count), count / threads
+
+
 def _question(
     plan: Plan, factor: str, trials: Sequence[tuple[Ended, Measured]], predict: Sequence[float],
     cores: float | None,
@@ -296,13 +320,13 @@ def _question(
     best = next((its.attainable for _, its in trials if its.attainable is not None), None)
     counted = any("memory_bytes_per_s" in its.measures for _, its in trials)
     # Executors of a cluster are not on the CPUs of this host.
-    cpus = None if factor == INSTANCES else plan.machine.get("cpus_count")
+    cpus = None if factor == INSTANCES else processors(plan)[0]
     spread = 0.0
     if best is not None and best.low is not None and best.high is not None:
         spread = (best.high - best.low) / 4
     return Question(
         predict=predict,
-        cpus=float(cpus) if isinstance(cpus, int) else None,
+        cpus=cpus,
         cores=cores,
         limit=best.value if best is not None and counted else None,
         limit_sd=spread,

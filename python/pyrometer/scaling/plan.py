@@ -16,7 +16,7 @@ SLOTS = (TASKS, EXECUTORS)
 INSTANCES = "spark.executor.instances"
 """Executors that a cluster is asked for: how many it has is not known here."""
 
-WORKERS = (*SLOTS, "host.cpus", "cpu.quota", INSTANCES)
+WORKERS = (*SLOTS, "host.cpus", "cpu.quota", "machine.cpus", INSTANCES)
 """Factors whose level is a number of workers: laws of scaling apply to them."""
 
 SPACED = 10

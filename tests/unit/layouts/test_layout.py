@@ -54,6 +54,7 @@ def host_of(machine: Machine) -> Host:
         ("xeon-2-nodes", ["NB", "1B", "2B", "2I"], "0-7"),
         ("xeon-4-nodes", ["NB", "1B", "2B", "3B", "4B", "4I"], "0,4,8,12,16,20,24,28,32,36"),
         ("opteron-8-nodes", ["NB", "1B", "2B", "3B", "4B", "8B", "8I"], "0-5"),
+        ("epyc-8-nodes", ["NB", "1B", "2B", "3B", "4B", "8B", "8I"], "0-5,48-53"),
         ("kunpeng-4-nodes", ["NB", "1B", "2B", "3B", "4B", "4I"], "0-31"),
         ("power9-gpu-memory", ["NB", "1B", "2B", "2I"], "0-15"),
         ("power8", ["NB", "1B", "2B", "3B", "4B", "4I"], "0-47"),

@@ -39,6 +39,15 @@ def doctor(
             " about 20 s. It is kept and attached to every run.",
         ),
     ] = False,
+    bundle: Annotated[
+        Path | None,
+        typer.Option(
+            "--bundle",
+            metavar="FILE",
+            help="Write what is needed to add this machine: topology, counters and limits as the"
+            " kernel shows them, as text without names, addresses or serial numbers.",
+        ),
+    ] = None,
     as_json: common.JsonOption = False,
 ) -> None:
     """Check what this machine can measure, and how to get what is missing.
@@ -47,6 +56,9 @@ def doctor(
     """
     from pyrometer.collect.doctor import examine as examiner
 
+    if bundle is not None:
+        _write_bundle(bundle, as_json=as_json)
+        return
     findings = [*examiner.examine(Path.cwd(), os.environ), *leftover_groups(), *leftover_settings()]
     common.human(as_json).print(examiner.verdict(findings), style="bold", soft_wrap=True)
     show(findings, common.human(as_json))
@@ -62,6 +74,28 @@ def doctor(
         common.emit_json(data)
     if not examiner.can_run(findings):
         raise typer.Exit(3)
+
+
+def _write_bundle(path: Path, *, as_json: bool) -> None:
+    from pyrometer.collect.doctor.bundle import write
+
+    found = write(path)
+    common.human(as_json).print(
+        f"{path}: {len(found.lines)} lines. Read it, then attach it to an issue: docs/how-to/"
+        "bare-metal.md",
+        markup=False, soft_wrap=True,
+    )  # fmt: skip
+    for name, why in list(found.unread.items())[:5]:
+        common.human(as_json).print(f"  not read: {name}: {why}", markup=False, soft_wrap=True)
+    if as_json:
+        common.emit_json(
+            {
+                "schema": "pyrometer/doctor-bundle/1",
+                "file": str(path),
+                "lines_count": len(found.lines),
+                "unread": found.unread,
+            }
+        )
 
 
 def leftover_groups(folders: Sequence[str] | None = None) -> list[Finding]:

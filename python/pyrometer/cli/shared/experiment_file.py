@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -16,6 +16,7 @@ from pyrometer.terminal.console import emit_json, err, human
 
 if TYPE_CHECKING:
     from pyrometer.experiments.judge.schema import TrialsReport
+    from pyrometer.guests.machine import Machine
 
 
 IterationsOption = Annotated[int, typer.Option(min=1, help="Measured iterations per trial.")]
@@ -69,6 +70,21 @@ def print_report(
         emit_json(report)
     if not anything:
         raise typer.Exit(1)
+
+
+def machine_in(settings: Sequence[str]) -> Machine | None:
+    """Describe the virtual machine that ``--set machine.*`` asks for; ``None`` if it does not.
+
+    Raises
+    ------
+    UsageError, CapabilityError
+        If levels contradict each other, or a machine cannot have one.
+    """
+    from pyrometer.guests.machine import is_machine, machine_of
+    from pyrometer.trial.factors import parse_treatment
+
+    asked = [one for one in settings if is_machine(setting(one)[0])]
+    return machine_of(parse_treatment(asked), len(os.sched_getaffinity(0)))
 
 
 def check_new(root: Path, verb: str) -> None:

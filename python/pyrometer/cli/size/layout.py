@@ -126,14 +126,15 @@ def _file(
     keys: dict[str, object],
 ) -> str:
     """Lay the workload out on this machine, as the text of an experiment file."""
-    from pyrometer.cli.shared.experiment_file import setting
+    from pyrometer.cli.shared.experiment_file import machine_in, setting
     from pyrometer.experiments.plan.source import experiment_text
     from pyrometer.experiments.run.planned import host_facts
-    from pyrometer.layouts.plan import HEAP_SHARE, SLOT_HEAP, default_placements, layouts
+    from pyrometer.layouts.plan import HEAP_SHARE, SLOT_HEAP, default_placements, host_in, layouts
 
-    host = _this_host()
+    machine = machine_in(settings)
+    host = host_in(machine) if machine else _this_host()
     whole = slots or host.cpus
-    total = host_facts()["mem_total"]
+    total = machine.memory_bytes if machine else host_facts()["mem_total"]
     heap = _size(memory) if memory else SLOT_HEAP * whole
     if memory is None and total:
         heap = min(heap, int(HEAP_SHARE * total))

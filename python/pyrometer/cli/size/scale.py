@@ -115,14 +115,15 @@ def _begin(
     keys: dict[str, object],
 ) -> None:
     """Write the experiment's file next to its folder, and plan it."""
-    from pyrometer.cli.shared.experiment_file import begin_written, check_new, setting
+    from pyrometer.cli.shared.experiment_file import begin_written, check_new, machine_in, setting
     from pyrometer.scaling.plan import default_levels, level_number, scaling_file
 
     check_new(root, "scale")
     shared = dict(setting(one) for one in settings)
     if over == EXECUTORS:
         shared.setdefault(CORES, "1")
-    cpus = len(os.sched_getaffinity(0))
+    machine = machine_in(settings)
+    cpus = machine.cpus_count if machine else len(os.sched_getaffinity(0))
     named = [one.strip() for one in levels.split(",")] if levels else None
     chosen = named or default_levels(over, cpus, dense=dense)
     if len({level_number(over, one) for one in chosen}) < 2:
@@ -137,14 +138,15 @@ def _report(root: Path, predict: list[float]) -> CurveReport:
     from pyrometer.experiments.folder import read_plan
     from pyrometer.experiments.journal import read_journal
     from pyrometer.experiments.run.planned import this_machine
-    from pyrometer.scaling.curve import curve_report
+    from pyrometer.scaling.curve import curve_report, processors
 
     plan = read_plan(root)
-    cpus, each = plan.machine.get("cpus_count"), threads_per_core()
-    here = plan.machine == this_machine() and isinstance(cpus, int) and each
+    cpus, cores = processors(plan)
+    each = threads_per_core()
+    if cores is None and cpus and each and plan.machine == this_machine():
+        cores = cpus / each
     with reading_trials() as reading:
         return curve_report(
             root, plan, read_journal(root), predict=predict,
-            cores=cpus / each if here else None,  # type: ignore[operator]
-            reading=reading,
+            cores=cores, reading=reading,
         )  # fmt: skip
