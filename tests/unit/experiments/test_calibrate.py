@@ -99,6 +99,40 @@ def test_both_conditions_are_found_with_few_trials(file: Path, files: int, by: s
         searched(file.parent / "knobbed.yaml", application(1, 1))
 
 
+@pytest.mark.parametrize("own", [600, 900])
+def test_in_a_machine_memory_is_that_of_the_machine_and_swap_too(file: Path, own: int) -> None:
+    # This host has neither: what it has is not asked for.
+    memory.MEMINFO.write_text("MemTotal: 1 kB\nMemAvailable: 1 kB\nSwapTotal: 0 kB\n")
+    machine = "set: {memory.by: ballast, machine.memory: 2g, machine.swap: 2g}\n"
+    file.write_text(FILE + machine)
+
+    def make(trial: Trial, watch: Watch) -> Attempt:
+        wanted = condition(
+            {k: v for k, v in trial.treatment.items() if not k.startswith("machine.")},
+            {"SwapTotal": 2 << 30, "MemAvailable": 1_600 * MIB}, here=False,
+        )  # fmt: skip
+        assert wanted is not None
+        left = 1_700 * MIB - wanted.knob
+        swapped = max(0, (own + 150) * MIB - left)
+        inactive = min(400 * MIB, max(0, left - own * MIB) // 2)
+        manifest = new_manifest(trial, this_host(with_card=False), [], [])
+        manifest.memory = {
+            "condition": wanted.name, "by": "ballast", "of_bytes": left, "reason": None,
+            "inactive_file_ratio": inactive / left, "swapped_ratio": swapped / left,
+            "anonymous_bytes": min(own * MIB, left), "wanted_ratio": wanted.share,
+        }  # fmt: skip
+        assert trial.run_dir is not None
+        trial.run_dir.mkdir(parents=True)
+        write_manifest(trial.run_dir, manifest)
+        return Attempt("finished", seconds=1.0)
+
+    found = searched(file, make)
+    assert all(one.near for one in found.values()), found
+    file.write_text(FILE + machine.replace(", machine.swap: 2g", ""))
+    with pytest.raises(CapabilityError, match="no swap"):
+        searched(file, make)
+
+
 def test_the_baseline_is_tried_wherever_it_stands_in_the_matrix(file: Path) -> None:
     file.write_text(FILE.replace("layout.tasks: 2}", "layout.tasks: 4}"))
     found = searched(file, application(2_000 * MIB, 300 * MIB))

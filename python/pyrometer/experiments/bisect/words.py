@@ -27,7 +27,7 @@ def slower(change: Estimate) -> str:
 
 
 def named(plan: Plan, answer: Hypothesis) -> str:
-    """Name an answer: a level, several that cannot be told apart, or none."""
+    """Name an answer: a level, several that cannot be distinguished, or none."""
     levels = [bisection_of(plan).levels[at] for at in answer.levels]
     return " or ".join(levels) if levels else "none"
 
@@ -50,7 +50,7 @@ def verdict(plan: Plan, state: State) -> str:
             f" ({sure})"
         )
     before = wanted.levels[max(at for at in state.search.runnable if at < best.levels[0])]
-    apart = "" if len(best.levels) == 1 else ": those that cannot run cannot be told apart"
+    apart = "" if len(best.levels) == 1 else ": levels that cannot run are not distinguished from the next"
     return (
         f"{wanted.over}={named(plan, best)} is the first slower level:"
         f" {slower(state.belief.change)} than levels up to {before} ({sure}){apart}"

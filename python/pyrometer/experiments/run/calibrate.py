@@ -189,12 +189,14 @@ def _search(
     share = float(treatment.parsed.get("memory.share", SHARE))
     ballast = treatment.parsed.get("memory.by") == "ballast"
     memory = memory_of(treatment.parsed)
+    # What is available in a machine is a guess, and may be more: it is asked for less then.
+    least = SPARE_BYTES if machine_of(treatment.parsed, 1) else LEAST_BYTES
     free, room = memory["MemAvailable"], int(0.8 * memory["MemAvailable"])
     tried: list[Tried] = []
     why = None
     while len(tried) < MOST_TRIALS and (why := too_few_files(level, tried, share)) is None:
         available = (
-            max(LEAST_BYTES, min(next_available(level, tried, share, room), room)) // _MIB * _MIB
+            max(least, min(next_available(level, tried, share, room), room)) // _MIB * _MIB
         )
         if any(one.available == available for one in tried):
             break

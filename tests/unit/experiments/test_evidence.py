@@ -1,0 +1,75 @@
+"""Evidence of a trial read from its tables and manifest, and why some cannot be had."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.support.tables import HOST, StageSpec, World, mono
+
+from pyrometer.collect.host.card import this_host
+from pyrometer.collect.launch.record import new_manifest
+from pyrometer.experiments.studies.evidence import read_trial
+from pyrometer.store.manifest import read_manifest, write_manifest
+from pyrometer.trial.trial import Trial
+
+
+def read(made: World, scope: str, name: str, *levels: tuple[int, int]) -> None:
+    for at, value in levels:
+        made.add("os_series", host=HOST, t_mono_ns=mono(at), scope=scope, name=name, value=value)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    world = World([StageSpec([40, 30], iteration=0), StageSpec([40, 40], iteration=1)])
+    end = world.end_ms
+    read(world, "host", "refaulted_file_pages_count", (-100, 50), (0, 100), (end, 1100))
+    read(world, "host", "scanned_kswapd_pages_count", (0, 0), (end, 2000))
+    read(world, "kernel/kswapd", "cpu_ns", (0, 5), (end, 25))
+    read(world, "host", "procs_blocked_count", (0, 1), (end // 2, 7), (end, 2))
+    return world.write(tmp_path)
+
+
+def test_series_are_what_they_grew_by_in_the_window_and_gauges_their_largest(root: Path) -> None:
+    paths = [
+        "series.host.refaulted_file_pages_count", "series.host.scanned_kswapd_pages_count",
+        "series.kernel/kswapd.cpu_ns", "series.host.procs_blocked_count",
+        "series.host.psi_memory_some_ns", "ledger.task/on_cpu", "ledger.task/waiting/reclaim",
+        "manifest.memory.swapped_ratio", "manifest.numa.bound_ratio",
+    ]  # fmt: skip
+    if not (root / "manifest.json").is_file():
+        write_manifest(root, new_manifest(Trial(name="x"), this_host(with_card=False), [], []))
+    manifest = read_manifest(root)
+    manifest.memory = {"swapped_ratio": 0.125}
+    write_manifest(root, manifest)
+    found = read_trial(root, paths)
+    values = found.measures
+    assert values["series.host.scanned_kswapd_pages_count"] > 0
+    ratio = (
+        values["series.host.refaulted_file_pages_count"]
+        / values["series.host.scanned_kswapd_pages_count"]
+    )
+    # Both grow evenly: whatever part of it the window is, the ratio is theirs.
+    assert ratio == pytest.approx(0.5)
+    assert 0 < values["series.kernel/kswapd.cpu_ns"] <= 20
+    # The largest lies between two iterations, or in one: never below its neighbours.
+    assert 2 < values["series.host.procs_blocked_count"] <= 7
+    assert values["ledger.task/on_cpu"] > 0
+    assert values["manifest.memory.swapped_ratio"] == 0.125
+    assert found.missing["series.host.psi_memory_some_ns"] == (
+        "the kernel shows no psi_memory_some_ns of host"
+    )
+    assert "no row task/waiting/reclaim" in found.missing["ledger.task/waiting/reclaim"]
+    assert "manifest.numa.bound_ratio" in found.missing
+    assert set(values) | set(found.missing) == set(paths)
+
+
+def test_a_run_without_a_probe_says_so(tmp_path: Path) -> None:
+    world = World([StageSpec([40, 30], iteration=0), StageSpec([40, 40], iteration=1)])
+    world.rows = {k: v for k, v in world.rows.items() if k != "os_series"}
+    root = world.write(tmp_path)
+    if not (root / "manifest.json").is_file():
+        write_manifest(root, new_manifest(Trial(name="x"), this_host(with_card=False), [], []))
+    found = read_trial(root, ["series.host.refaulted_file_pages_count"])
+    assert not found.measures
+    assert list(found.missing) == ["series.host.refaulted_file_pages_count"]
