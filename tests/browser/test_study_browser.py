@@ -9,11 +9,17 @@ import pytest
 from tests.browser.conftest import Browser
 from tests.browser.test_report_browser import NASTY
 
+from pyrometer.experiments.studies.evidence import (
+    EvidenceOfPair,
+    EvidenceOfTreatment,
+    EvidenceReport,
+)
 from pyrometer.experiments.studies.judge import report
 from pyrometer.experiments.studies.page import write_study
 from pyrometer.experiments.studies.plan import Study
-from pyrometer.experiments.studies.schema import StudyRunFacts
+from pyrometer.experiments.studies.schema import EffectComparison, StudyRunFacts
 from pyrometer.statistics.warmup import mean_estimate
+from pyrometer.statistics.welch import welch_as_given
 
 pytestmark = pytest.mark.browser
 
@@ -46,6 +52,46 @@ def study(name: str) -> Study:
             ],
         }
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", NASTY)
+def test_evidence_stands_by_treatment_and_what_is_not_claimed_says_so(
+    browser: Browser, tmp_path: Path, kind: str
+) -> None:
+    name = NASTY[kind]
+    made = report("s", study(name), [], {})
+    mean = mean_estimate([3.0, 5.0])
+    made.evidence = [
+        EvidenceReport(
+            what=name, ours="series.host.x", unit="s", experiment=name,
+            treatments=[
+                EvidenceOfTreatment(treatment=f"a {name}", mean=mean, values=[3.0, 5.0]),
+                EvidenceOfTreatment(
+                    treatment="b", mean=mean.model_copy(update={"value": None}), values=[],
+                    missing_count=1, reason=f"none {name}",
+                ),
+            ],
+            pairs=[EvidenceOfPair(a=f"a {name}", b="b", difference=mean, p=0.01)],
+        )
+    ]  # fmt: skip
+    made.effects = [
+        EffectComparison(
+            what=name, place="t", published=-0.1, experiment=name, a="a", b="b", ours=mean,
+            verdict="slower", withheld=f"emulated {name}",
+            welch=welch_as_given([10.0, 11.0, 12.0], [8.0, 9.0, 10.0]),
+        )
+    ]  # fmt: skip
+    page = browser.go(write_study(made, tmp_path / "study.html"))
+    assert page.complaints() == []
+    assert page.requests() == []
+    assert page.text("#evidence h3") == name
+    first = page.all_texts("#evidence tbody tr:first-child td")
+    assert first[0] == f"a {name}"
+    assert first[1].startswith("4")
+    assert f"none {name}" in page.text("#evidence")
+    effect = page.all_texts("#effects tbody td")
+    assert effect[6].startswith("−38.8 % to") or effect[6].startswith("-38.8 % to")
+    assert effect[-1] == f"Nothing is claimed of these times: emulated {name}"
 
 
 @pytest.mark.parametrize("kind", NASTY)

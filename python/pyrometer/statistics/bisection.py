@@ -38,7 +38,8 @@ LEAST = 2
 """Trials at least of the two levels between which the step is said to be."""
 NEAR_BEST = 0.9
 """Levels that are expected to say at least this share of what the best says are as good."""
-GRID = 161
+GRID = np.linspace(-5.0, 5.0, 41)
+"""Where densities are looked at, in standard deviations from each mean."""
 METHOD = "posterior of one step"
 
 
@@ -337,15 +338,17 @@ def _information(weights: Floats, means: Floats, variances: Floats) -> float:
     kept = weights > 1e-9
     w, m, v = weights[kept], means[kept], np.maximum(variances[kept], 1e-18)
     sd = np.sqrt(v)
-    low, high = float((m - 4 * sd).min()), float((m + 4 * sd).max())
-    grid = np.linspace(low, high, max(GRID, min(2001, int(2 * (high - low) / float(sd.min())))))
+    # Fine where one of them is: noise may be far smaller than the step.
+    grid = np.unique(m[:, None] + sd[:, None] * GRID[None, :])
     density = np.exp(-((grid[None, :] - m[:, None]) ** 2) / (2 * v[:, None])) / (
         sd[:, None] * math.sqrt(2 * math.pi)
     )
     whole = np.maximum(w @ density, 1e-300)
-    entropy = -float((whole * np.log2(whole)).sum()) * (grid[1] - grid[0])
+    surprise = -whole * np.log2(whole)
+    entropy = float(((surprise[1:] + surprise[:-1]) / 2 * np.diff(grid)).sum())
     own = float((w * np.log2(sd * math.sqrt(2 * math.pi * math.e))).sum())
-    return max(0.0, entropy - own)
+    gain: float = max(0.0, entropy - own)
+    return gain
 
 
 def _change(posterior: Floats, sizes: Floats, n: int, slower: bool) -> Estimate:
@@ -392,4 +395,5 @@ def _misfit(
 
 def _residual(times: Floats, columns: Floats) -> float:
     fit = np.linalg.lstsq(columns.T, times, rcond=None)[0]
-    return float(((times - fit @ columns) ** 2).sum())
+    left: Floats = times - fit @ columns
+    return float((left**2).sum())

@@ -103,13 +103,21 @@ def test_probabilities_add_up_and_times_in_other_units_change_nothing():
     assert belief.change.low < 0.1 < belief.change.high
 
 
+@pytest.mark.parametrize(("change", "noise"), [(2.0, 0.0005), (0.5, 0.002)])
+def test_a_step_far_larger_than_the_noise_is_found_as_well(change, noise):
+    found = [right(1 + seed % 15, change=change, noise=noise, seed=seed) for seed in range(8)]
+    assert all(ok for ok, _ in found)
+    assert np.median([trials for _, trials in found]) <= 14
+
+
 def test_several_steps_are_noticed():
     levels = [0, 5, 1, 2, 5, 3, 4, 0, 2, 4, 1, 3, 5, 0]
     noise = np.random.default_rng(1).normal(0, 0.01, len(levels))
-    one = Bisection(6).belief([(at, math.exp(0.2 * (at > 2) + e)) for at, e in zip(levels, noise)])
+    places = list(zip(levels, noise, strict=True))
+    one = Bisection(6).belief([(at, math.exp(0.2 * (at > 2) + e)) for at, e in places])
     assert one.best.levels == (3,)
     assert one.misfit_p > 0.05
-    slope = Bisection(6).belief([(at, math.exp(0.1 * at + e)) for at, e in zip(levels, noise)])
+    slope = Bisection(6).belief([(at, math.exp(0.1 * at + e)) for at, e in places])
     assert slope.misfit_p < 0.01
 
 

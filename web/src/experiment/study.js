@@ -24,10 +24,16 @@ export function effects(list) {
     { label: "To", value: (e) => e.b, show: (e) => bdi(e.b) },
     { label: "Published", value: (e) => [].concat(e.published)[0], show: (e) => [bdi(ends(e)), e.derived && el("span", { class: "note" }, " (", bdi(e.derived), ")")], number: true },
     { label: "Ours", value: (e) => e.ours?.value, show: ours, number: true },
+    { label: "Welch", value: (e) => e.welch?.difference_percent_of_a, show: (e) => welch(e.welch), number: true, help: "Change of the mean in per cent of the first, 95 % interval of Welch's test of the times as they are, as such studies print it." },
     { label: "Same direction", value: (e) => agreement(e.agrees) },
-    { label: "Note", value: (e) => e.reason ?? e.note, show: (e) => bdi(e.reason ?? e.note) },
+    { label: "Note", value: (e) => note(e), show: (e) => bdi(note(e)) },
   ], list, { empty: "The study reports no effects." }));
 }
+
+const note = (effect) => effect.reason ?? (effect.withheld ? `Nothing is claimed of these times: ${effect.withheld}` : effect.note);
+
+// The test has A less B; the change is B less A.
+const welch = (test) => (gone(test?.percent_of_a) ? NONE : `${signedPercent(-test.percent_of_a[1] / 100)} to ${signedPercent(-test.percent_of_a[0] / 100)}`);
 
 export function experiments(list) {
   const out = (one) => Object.entries(one.left_out ?? {});
@@ -36,6 +42,7 @@ export function experiments(list) {
     { label: "Workload", value: (e) => e.workload, show: (e) => bdi(e.workload) },
     { label: "Scale", value: (e) => e.scale, show: (e) => bdi(e.scale) },
     { label: "Trials", value: (e) => e.done_count, show: (e) => (gone(e.trials_count) ? NONE : `${e.done_count} of ${e.trials_count}`), number: true },
+    { label: "Memory condition", value: (e) => (e.conditions ?? []).length, show: (e) => (e.conditions ?? []).length > 0 && el("ul", null, e.conditions.map((one) => el("li", null, bdi(`${one.treatment}: reached in ${one.reached_count} of ${one.trials_count} trials`)))) },
     { label: "Left out", value: (e) => out(e).length, show: (e) => out(e).length > 0 && el("ul", null, out(e).map(([name, why]) => el("li", null, bdi(`${name}: ${why}`)))) },
     { label: "Folder", value: (e) => e.folder, show: (e) => (e.folder ? el("a", { href: `${encodeURIComponent(e.name)}/report.html` }, bdi(e.folder)) : null), class: "mono" },
     { label: "Outcome", value: (e) => e.reason ?? "", show: (e) => [bdi(e.reason), (e.doubts ?? []).length > 0 && el("ul", null, e.doubts.map((doubt) => el("li", null, bdi(doubt))))] },

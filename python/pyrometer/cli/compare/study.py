@@ -12,10 +12,10 @@ from pyrometer.terminal.console import JsonOption, emit_json, human
 
 if TYPE_CHECKING:
     from pyrometer.core.estimate import Estimate
+    from pyrometer.experiments.studies.evidence import EvidenceReport
     from pyrometer.experiments.studies.experiments import PlannedExperiment
     from pyrometer.experiments.studies.schema import (
         Comparison,
-        EvidenceReport,
         StudyExperimentFacts,
         StudyReport,
     )
@@ -201,8 +201,8 @@ def _print(console: Any, report: StudyReport) -> None:
         console.print(table)
     if report.effects:
         _print_effects(console, report)
-    for experiment in dict.fromkeys(one.experiment for one in report.evidence):
-        _print_evidence(console, [one for one in report.evidence if one.experiment == experiment])
+    for name in dict.fromkeys(one.experiment for one in report.evidence):
+        _print_evidence(console, [one for one in report.evidence if one.experiment == name])
     for title, cells in report.tables.items():
         console.print(f"\n[bold]{escape(title)}[/]: published | ours [dim](agree: ✓ ✗)[/]")
         _print_table(console, cells)

@@ -153,7 +153,8 @@ class NumaWatch:
             }
             for pid, one in self._seen.items()
         ]
-        ratios = [one["bound_ratio"] for one in processes if one["bound_ratio"] is not None]
+        shares = [_share(one) for one in self._seen.values()]
+        ratios = [one for one in shares if one is not None]
         reason = self._refused or (
             "no executor JVM was seen" if not processes else "no executor is bound to nodes"
         )

@@ -78,7 +78,8 @@ def _levels(source: Source, over: str | None) -> tuple[str, list[str]]:
     experiment, where = source.experiment, source.document.where
     declared = factors_of_workload(experiment.workload)
     matrix = experiment.matrix
-    found = dict(zip(short_names(matrix.factors, declared), matrix.factors.values(), strict=True))
+    full = short_names(dict.fromkeys(matrix.factors, ""), declared)
+    found = dict(zip(full, matrix.factors.values(), strict=True))
     varied = [name for name, levels in found.items() if len(levels) > 1]
     if matrix.include or matrix.exclude:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""The search: the next level is chosen, its trial run, and what is believed is reckoned anew.
+"""The search: the next level is chosen, its trial run, and what is believed follows from all.
 
 The plan has every trial that was chosen, written before it begins; whatever kills the search, it
 goes on with the trial that it had chosen.

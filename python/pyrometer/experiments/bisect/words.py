@@ -50,7 +50,11 @@ def verdict(plan: Plan, state: State) -> str:
             f" ({sure})"
         )
     before = wanted.levels[max(at for at in state.search.runnable if at < best.levels[0])]
-    apart = "" if len(best.levels) == 1 else ": levels that cannot run are not distinguished from the next"
+    apart = (
+        ""
+        if len(best.levels) == 1
+        else ": levels that cannot run are not distinguished from the next"
+    )
     return (
         f"{wanted.over}={named(plan, best)} is the first slower level:"
         f" {slower(state.belief.change)} than levels up to {before} ({sure}){apart}"

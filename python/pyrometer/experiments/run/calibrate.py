@@ -195,9 +195,7 @@ def _search(
     tried: list[Tried] = []
     why = None
     while len(tried) < MOST_TRIALS and (why := too_few_files(level, tried, share)) is None:
-        available = (
-            max(least, min(next_available(level, tried, share, room), room)) // _MIB * _MIB
-        )
+        available = max(least, min(next_available(level, tried, share, room), room)) // _MIB * _MIB
         if any(one.available == available for one in tried):
             break
         knob = free - available if ballast else available

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pyrometer.experiments.studies.judge import StudyReport
+from pyrometer.experiments.studies.schema import StudyReport
 from pyrometer.pages.page import ReportData, write_page
 
 
