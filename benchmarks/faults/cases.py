@@ -13,6 +13,7 @@ SHAPES = {
     "fourth": ("clicks", "invoices", "grid"),
     "fifth": ("payments", "tickets", "genes"),
     "sixth": ("parcels", "plays", "claims"),
+    "seventh": ("silos", "sky", "shelves"),
 }
 """Shapes of data of each set."""
 LOCAL = "local[2]"
@@ -40,6 +41,8 @@ class Case:
         Where Spark runs.
     by_shape : mapping of str to Case
         What differs for some shapes of data: see `of`.
+    shapes : sequence of str
+        Shapes of data that it is planted in; none stands for all of the set.
     """
 
     name: str
@@ -50,6 +53,7 @@ class Case:
     master: str = LOCAL
     by_shape: Mapping[str, Case] = field(default_factory=dict)
     also: Sequence[str] = ()
+    shapes: Sequence[str] = ()
 
     def of(self, shape: str) -> Case:
         """Give the case as it is on a shape of data: what the shape says of itself goes first.
@@ -94,6 +98,13 @@ class Set:
         """Shapes of data that it has."""
         return SHAPES[self.name]
 
+    def pairs(self) -> list[tuple[Case, str]]:
+        """Give each case with each shape of data that it is planted in."""
+        return [
+            (case, shape) for case in self.cases for shape in self.shapes
+            if shape in case.shapes or not case.shapes
+        ]  # fmt: skip
+
 
 def together(by_shape: Mapping[str, Sequence[Case]]) -> tuple[Case, ...]:
     """Put cases that have the same name on several shapes together.
@@ -103,8 +114,8 @@ def together(by_shape: Mapping[str, Sequence[Case]]) -> tuple[Case, ...]:
     >>> both = together({"a": [Case("x", ("one",))], "b": [Case("x", ("two",)), Case("y")]})
     >>> [(case.name, case.of("b").codes) for case in both]
     [('x', ('two',)), ('y', ())]
-    >>> sorted(both[1].by_shape)
-    ['b']
+    >>> sorted(both[1].by_shape), both[1].shapes
+    (['b'], ('b',))
     """
     names = dict.fromkeys(case.name for cases in by_shape.values() for case in cases)
     return tuple(
@@ -114,9 +125,14 @@ def together(by_shape: Mapping[str, Sequence[Case]]) -> tuple[Case, ...]:
                 shape: case for shape, cases in by_shape.items() for case in cases
                 if case.name == name
             },
+            shapes=tuple(shape for shape, cases in by_shape.items() if name in _names(cases)),
         )
         for name in names
     )  # fmt: skip
+
+
+def _names(cases: Sequence[Case]) -> set[str]:
+    return {case.name for case in cases}
 
 
 CASES = (

@@ -14,6 +14,7 @@ from benchmarks.faults.third_cases import THIRD
 from benchmarks.faults.verdict import explained, line, outcomes
 
 AUTHORED = [authored(name) for name in ("fourth", "fifth", "sixth")]
+SEVENTH = authored("seventh")
 SPILL = Case(
     "spill", ("spill.a",), {"x": "1"}, {"x": "2"}, ({"operator": "Sort"},), "local[2,4]",
     {"events": Case("spill", on={"y": "3"}, places=({"operator": "Window"},))},
@@ -107,7 +108,7 @@ def test_every_later_cause_is_planted_in_every_shape(of: Set, shape: str) -> Non
         assert case.of(shape).places
 
 
-@pytest.mark.parametrize("of", [LATER, THIRD, *AUTHORED])
+@pytest.mark.parametrize("of", [LATER, THIRD, *AUTHORED, SEVENTH])
 def test_later_codes_are_of_rules_that_there_are(of: Set) -> None:
     from pyrometer.explain.every_rule import every_rule
 
@@ -122,7 +123,31 @@ def test_later_codes_are_of_rules_that_there_are(of: Set) -> None:
                 ), code
 
 
+@pytest.mark.parametrize("shape", SEVENTH.shapes)
+def test_steps_of_the_seventh_set_are_its_cases(shape: str) -> None:
+    pytest.importorskip("pyspark")
+    tables, steps = importlib.import_module("benchmarks.faults.seventh.job").of(shape)
+    here = [case.of(shape) for case, each in SEVENTH.pairs() if each == shape]
+
+    assert set(steps.STEPS) == {case.name for case in here}
+    assert set(steps.INPUTS) <= set(steps.STEPS)
+    assert {"report"} <= set(vars(tables))
+    assert all(bool(case.codes) == bool(case.places) for case in here)
+    assert any(not case.codes for case in here)
+
+
+def test_a_case_is_run_where_it_is_planted() -> None:
+    here = [Case("everywhere"), Case("some", shapes=("silos", "sky"))]
+
+    pairs = Set("seventh", Path("job.py"), here, {}).pairs()
+
+    assert [(case.name, shape) for case, shape in pairs] == [
+        ("everywhere", "silos"), ("everywhere", "sky"), ("everywhere", "shelves"),
+        ("some", "silos"), ("some", "sky"),
+    ]  # fmt: skip
+
+
 def test_sets_have_applications() -> None:
-    for each in (DEVELOPMENT, LATER, THIRD, *AUTHORED):
+    for each in (DEVELOPMENT, LATER, THIRD, *AUTHORED, SEVENTH):
         assert each.app.exists()
         assert len({case.name for case in each.cases}) == len(each.cases)
