@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
@@ -26,6 +27,18 @@ MODULES = {"import": "import_"}
 
 FETCHED = "PYROMETER_REMOTE_FETCHED"
 """Variable of the environment: whether to say how much of a run elsewhere was fetched."""
+
+OUTSIDE = frozenset({
+    errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE,
+    errno.ENAMETOOLONG, errno.ELOOP, errno.EISDIR, errno.ENOTDIR, errno.EMFILE, errno.ENFILE,
+})  # fmt: skip
+"""Errors of the system that say nothing of Pyrometer, wherever a file is opened."""
+
+REMEDIES = {
+    errno.EACCES: "run as its owner, or: chmod +r, and +x for folders",
+    errno.ENAMETOOLONG: "give a shorter name",
+    errno.ENOSPC: "free some space there",
+}
 
 # What Typer makes of a KeyboardInterrupt.
 INTERRUPTED = 130
@@ -123,7 +136,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its code (exit codes: docs/reference/cli.md)."""
     # What a verb reads of a run lives as long as the verb: passes over it find no garbage.
     gc.set_threshold(50_000, 20, 20)
-    sys.exit(run_verb(sys.argv[1:] if arguments is None else list(arguments)))
+    code = run_verb(sys.argv[1:] if arguments is None else list(arguments))
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            # Nobody reads it any more: Python would try once more, and end with its own exit code.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    sys.exit(code)
 
 
 def run_verb(arguments: list[str]) -> int:
@@ -165,11 +185,15 @@ def _say(error: BaseException, arguments: list[str]) -> int:
         verb = next((word for word in arguments if word in VERBS), None)
         console.say_error(format_message(), f"pyrometer {verb + ' ' if verb else ''}--help")
         return 2
-    where = _keep_traceback(error, arguments)
+    if isinstance(error, OSError) and error.errno in OUTSIDE and error.filename is not None:
+        file = in_addresses(os.fsdecode(error.filename))
+        console.say_error(f"{file}: {error.strerror}", REMEDIES.get(error.errno))
+        return 2
+    kept = _keep_traceback(error, arguments)
     console.say_error(
         f"internal error: {type(error).__name__}: {error}",
-        f"please report it with the file {where}"
-        if where
+        f"please report it with the file {kept}"
+        if kept
         else "set PYTHONFAULTHANDLER=1 for more detail",
     )
     return 4

@@ -1,8 +1,9 @@
-"""Reading JSON that others may have written or damaged: a value, or ``ValueError`` alone."""
+"""JSON: reading what others may have written or damaged, and writing what can be read again."""
 
 from __future__ import annotations
 
 import json
+import math
 from typing import Any, Final
 
 MAX_DEPTH: Final = 100
@@ -34,6 +35,35 @@ def parse_json(text: str | bytes) -> Any:
     if len(text) > MAX_DEPTH and _depth_exceeds(value, MAX_DEPTH):
         raise ValueError(f"nested more than {MAX_DEPTH} deep")
     return value
+
+
+def to_json(value: Any, **how: Any) -> str:
+    """Write plain data as JSON; a number beyond all numbers becomes null, as JSON has none.
+
+    Sums of what somebody made up (seconds of 1e308) come to infinity.
+
+    Parameters
+    ----------
+    **how
+        As for :func:`json.dumps`.
+
+    Examples
+    --------
+    >>> to_json({"a": [1.5, float("inf")], "b": float("nan")})
+    '{"a": [1.5, null], "b": null}'
+    """
+    try:
+        return json.dumps(value, allow_nan=False, **how)
+    except ValueError:
+        return json.dumps(_finite(value), allow_nan=False, **how)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _refuse(name: str) -> float:

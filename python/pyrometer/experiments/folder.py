@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from pyrometer.core.errors import UsageError
+from pyrometer.core.replacing import replacing
 from pyrometer.store import versioned
 from pyrometer.store.private import FILE_MODE
 
@@ -304,13 +305,10 @@ def is_experiment(path: Path) -> bool:
 def write_plan(root: Path, plan: Plan) -> None:
     """Write the plan through a temporary name."""
     target = ExperimentPaths(root).plan
-    temporary = target.with_name(f".{target.name}.{os.getpid()}")
-    temporary.touch(FILE_MODE)
-    with temporary.open("w", encoding="utf-8") as out:
-        out.write(plan.model_dump_json(by_alias=True, indent=1) + "\n")
+    with replacing(target, FILE_MODE) as out:
+        out.write(f"{plan.model_dump_json(by_alias=True, indent=1)}\n".encode())
         out.flush()
         os.fsync(out.fileno())
-    temporary.replace(target)
     sync_folder(root)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from pyrometer.core.errors import UsageError
+from pyrometer.core.replacing import replacing
 from pyrometer.export.firefox import write_firefox
 from pyrometer.export.otlp import write_otlp
 from pyrometer.export.pprof import write_pprof
@@ -93,12 +93,8 @@ def export_profile(
 
 
 def _through_temporary(target: Path, write: Callable[[BinaryIO], None]) -> None:
-    temporary = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        with temporary.open("wb") as out:
+        with replacing(target) as out:
             write(out)
-        temporary.replace(target)
     except OSError as error:
         raise UsageError(f"{target}: {error.strerror}", "choose another file with -o") from error
-    finally:
-        temporary.unlink(missing_ok=True)

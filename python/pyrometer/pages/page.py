@@ -8,9 +8,7 @@ Write a text file at once or not at all.
 from __future__ import annotations
 
 import html
-import json
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -20,7 +18,9 @@ from typing import Any
 from pyrometer._artifacts import BUNDLED
 from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.core.installation import reinstall
+from pyrometer.core.json_text import to_json
 from pyrometer.core.redaction import redacted
+from pyrometer.core.replacing import replacing
 from pyrometer.pages.bundle import assemble
 from pyrometer.pages.columns import Pack
 
@@ -156,13 +156,11 @@ def write_page(data: ReportData, path: str | Path) -> int:
         If the file cannot be written; an older report then still stands.
     """
     target = Path(path)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}")
     encoded = render(data).encode("utf-8", "replace")
     try:
-        temporary.write_bytes(encoded)
-        temporary.replace(target)
+        with replacing(target) as out:
+            out.write(encoded)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise UsageError(
             f"{target}: cannot write the report: {error.strerror}",
             "free space there, or name another place: pyrometer report RUN -o FILE",
@@ -172,7 +170,7 @@ def write_page(data: ReportData, path: str | Path) -> int:
 
 def script_json(value: Any) -> str:
     """JSON that may stand inside a script element: ASCII, without ``<``, ``>`` and ``&``."""
-    text = redacted(json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")))
+    text = redacted(to_json(value, ensure_ascii=True, separators=(",", ":")))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
@@ -205,11 +203,9 @@ def write_text(path: Path, text: str) -> Path:
     UsageError
         If it cannot be written.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        temporary.write_text(redacted(text), encoding="utf-8")
-        temporary.replace(path)
+        with replacing(path) as out:
+            out.write(redacted(text).encode("utf-8", "replace"))
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise UsageError(f"{path} cannot be written: {error.strerror}", "name another") from error
     return path

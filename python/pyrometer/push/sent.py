@@ -20,6 +20,8 @@ from typing import IO, Any
 from pyrometer.core.errors import UsageError
 from pyrometer.core.json_text import parse_json
 from pyrometer.core.redaction import redacted
+from pyrometer.core.replacing import replacing
+from pyrometer.store.private import FILE_MODE
 
 __all__ = ["Progress", "Sent"]
 
@@ -162,9 +164,8 @@ class Sent:
             "delays_ns": self.delays_ns,
             "files": {name: vars(progress) for name, progress in self.files.items()},
         }
-        temporary = self.path.with_name(f".{self.path.name}.tmp")
-        temporary.write_text(redacted(json.dumps(data)) + "\n", encoding="utf-8")
-        temporary.replace(self.path)
+        with replacing(self.path, FILE_MODE) as out:
+            out.write(f"{redacted(json.dumps(data))}\n".encode())
 
     def close(self) -> None:
         """Let another process go on."""
@@ -172,7 +173,8 @@ class Sent:
 
     def _locked(self, path: Path) -> IO[bytes]:
         try:
-            lock = path.open("wb")
+            flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            lock = os.fdopen(os.open(path, flags, FILE_MODE), "wb")
         except OSError as error:
             raise UsageError(
                 f"{path}: {error.strerror}; what was sent is kept there",

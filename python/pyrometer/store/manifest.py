@@ -15,9 +15,11 @@ from pyrometer.core.errors import UsageError
 from pyrometer.core.json_text import parse_json
 from pyrometer.core.model import Model
 from pyrometer.core.redaction import Redactor
+from pyrometer.core.replacing import replacing
 from pyrometer.store import versioned
 from pyrometer.store.launcher import Launcher, keeper_alive
 from pyrometer.store.paths import RunPaths
+from pyrometer.store.private import FILE_MODE
 
 SCHEMA = "pyrometer/manifest/1"
 SCHEMA_VERSION = 1
@@ -314,20 +316,13 @@ def write_manifest(run_dir: str | Path, manifest: Manifest) -> None:
         If the disk is full or read-only; the former manifest then still stands.
     """
     target = RunPaths(Path(run_dir)).manifest
-    temporary = target.with_name(f".{target.name}.{os.getpid()}")
     redactor = Redactor.of(manifest.workload.command)
     data = redactor.data(manifest.model_dump(mode="json", by_alias=True))
     text = json.dumps(data, ensure_ascii=False, indent=1)
-    try:
-        with temporary.open("w", encoding="utf-8") as out:
-            out.write(text)
-            out.write("\n")
-            out.flush()
-            os.fsync(out.fileno())
-        temporary.replace(target)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
+    with replacing(target, FILE_MODE) as out:
+        out.write(f"{text}\n".encode())
+        out.flush()
+        os.fsync(out.fileno())
 
 
 def read_manifest(run_dir: str | Path) -> Manifest:

@@ -15,6 +15,7 @@ from pathlib import Path
 from pyrometer.core import schema
 from pyrometer.core.errors import UsageError
 from pyrometer.core.json_text import parse_json
+from pyrometer.core.replacing import new_file
 from pyrometer.store.scratch import Scratch
 
 STAMP = "tables.json"
@@ -46,7 +47,8 @@ def replaced_tables(folder: Path, known: bool = False) -> Iterator[Path]:
         _check(folder, known)
         folder.mkdir(parents=True, exist_ok=True)
         # One who is killed meanwhile leaves a folder that is known as ours.
-        (folder / STARTED).write_text(str(time.time_ns()))
+        with new_file(folder / STARTED) as mark:
+            mark.write(str(time.time_ns()).encode())
         building = Scratch(_BUILDING, folder)
     try:
         yield building.path

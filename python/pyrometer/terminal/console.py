@@ -7,11 +7,11 @@ How a run goes on: one line on the terminal (stderr), plain lines where that is 
 
 from __future__ import annotations
 
-import json
 import shlex
 import shutil
 import sys
 import time
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -46,11 +46,10 @@ def out() -> Console:
 
 
 def _console(*, stderr: bool) -> Console:
-    from rich.console import Console
-
     from pyrometer.terminal.harmless import Harmless
+    from pyrometer.terminal.reticent import Reticent
 
-    console = Console(stderr=stderr, highlight=False)
+    console = Reticent(stderr=stderr, highlight=False)
     console.push_render_hook(Harmless())
     return console
 
@@ -92,9 +91,16 @@ def emit_json(value: Any) -> None:
     dump = getattr(value, "model_dump", None)
     if dump is not None:
         value = dump(mode="json", by_alias=True)
+    from pyrometer.core.json_text import to_json
     from pyrometer.core.redaction import redacted
 
-    sys.stdout.write(redacted(json.dumps(value, ensure_ascii=False, allow_nan=False)) + "\n")
+    text = redacted(to_json(value, ensure_ascii=False))
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        # Names of files may be bytes that are no text, and a locale may have ASCII alone.
+        text = redacted(to_json(value))
+    sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
 
@@ -127,7 +133,10 @@ PLAIN_EVERY_S = 10.0
 
 
 class LiveDisplay:
-    """Shows something from its beginning to its end, and then takes it away."""
+    """Shows something from its beginning to its end, and then takes it away.
+
+    Where the terminal is gone, or who reads us, nothing is shown, and what is shown goes on.
+    """
 
     def __init__(self) -> None:
         self._live: Live | None = None
@@ -137,7 +146,7 @@ class LiveDisplay:
             from rich.live import Live
 
             self._live = Live(console=err(), transient=True, auto_refresh=False)
-            self._live.start()
+            self.begin()
         return self
 
     def __exit__(
@@ -146,8 +155,19 @@ class LiveDisplay:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.pause()
+
+    def begin(self) -> None:
+        """Show it, again if it was taken away."""
         if self._live is not None:
-            self._live.stop()
+            with suppress(OSError):
+                self._live.start()
+
+    def pause(self) -> None:
+        """Take it away for now."""
+        if self._live is not None:
+            with suppress(OSError):
+                self._live.stop()
 
     @property
     def shows(self) -> bool:
@@ -157,7 +177,8 @@ class LiveDisplay:
     def draw(self, what: RenderableType) -> None:
         """Draw it."""
         if self._live is not None and self._live.is_started:
-            self._live.update(what, refresh=True)
+            with suppress(OSError):
+                self._live.update(what, refresh=True)
 
 
 def progress_line(what: str, done: int, total: int) -> str:
@@ -196,9 +217,9 @@ class Progress(LiveDisplay):
         self._phase, self._since = name, time.monotonic()
         if self._live is not None and self._trial.name is None:
             if name == "run":
-                self._live.stop()
+                self.pause()
             elif name == "close":
-                self._live.start()
+                self.begin()
         self._show(WORDS.get(name, name))
 
     def progress(self, what: str, done: int, total: int) -> None:
@@ -220,9 +241,8 @@ class Progress(LiveDisplay):
 
     def note(self, text: str) -> None:
         """Print a line that stays."""
-        from pyrometer.core.redaction import redacted
-
-        err().print(redacted(text), markup=False)
+        with suppress(OSError):
+            err().print(text, markup=False)
 
     def _show(self, text: str, step: str | None = None) -> None:
         now = time.monotonic()

@@ -17,6 +17,7 @@ from pyrometer import __version__
 from pyrometer.collect.launch.launch import is_workload_command
 from pyrometer.collect.launch.record import HOME
 from pyrometer.core.errors import PyrometerError
+from pyrometer.core.replacing import replacing
 from pyrometer.experiments.folder import Plan, Surroundings, is_experiment, read_plan
 from pyrometer.experiments.history.stored_runs import iterations_of, length_of
 from pyrometer.experiments.journal import read_journal
@@ -189,8 +190,8 @@ def _planned(proposal: Proposal, own: str | None, root: Path) -> Plan | str:
 
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.touch(FILE_MODE)
-    path.write_text(text, encoding="utf-8")
+    with replacing(path, FILE_MODE) as out:
+        out.write(text.encode())
 
 
 def carry(test: Verification, screen: Screen | None = None, actions: Actions | None = None) -> bool:

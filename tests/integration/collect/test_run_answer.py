@@ -7,11 +7,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.support.cli import command, environment
+from tests.support.experiments import NAP
 
 from pyrometer.cli.main import run_verb
 from pyrometer.collect.launch.observe import Silent
 from pyrometer.collect.launch.record import Record
 from pyrometer.orchestrator import run as orchestrator
+from pyrometer.store.manifest import read_manifest
 from pyrometer.summary.schema import Summary
 from pyrometer.trial.trial import Trial
 
@@ -60,3 +63,23 @@ def test_a_process_that_was_there_before_is_not_waited_for(tmp_path: Path) -> No
     finally:
         other.communicate(b"\n")
     assert "processes_left" not in {doubt.code for doubt in outcome.record.manifest.doubts}
+
+
+@pytest.mark.parametrize("reads", [0, 1])
+@pytest.mark.parametrize("what", [["--", "sh", "-c", "exit 7"], ["./workload.yaml"]])
+def test_a_run_is_kept_where_nobody_reads_what_is_said_of_it(
+    tmp_path: Path, what: list[str], reads: int
+) -> None:
+    """``pyrometer run … 2>&1 | head -1``, or a terminal that has hung up."""
+    (tmp_path / "workload.yaml").write_text(NAP)
+    words = command("run", "--profile", "off", "-o", "run", *what)
+    process = subprocess.Popen(
+        words, cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL
+    )
+    assert process.stderr is not None
+    if reads:
+        process.stderr.readline()
+    process.stderr.close()
+    assert process.wait(120) == (7 if "--" in what else 0)
+    assert read_manifest(tmp_path / "run").exit.code == (7 if "--" in what else 0)
+    assert (tmp_path / "run" / "report.html").is_file()

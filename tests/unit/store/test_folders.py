@@ -12,7 +12,7 @@ from tests.support.eventlogs import recorded
 from pyrometer.core.errors import UsageError
 from pyrometer.store import Run, Tables, ingest, ingest_eventlogs, ingest_run, write_rows
 from pyrometer.store.locate import is_current
-from pyrometer.store.tables_folder import STAMP, STARTED
+from pyrometer.store.tables_folder import STAMP, STARTED, replaced_tables
 
 LOG = next(log for log in recorded() if log.is_file())
 
@@ -76,6 +76,17 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
         (path.name, path.stat().st_ino) for path in (tmp_path / "first/tables").iterdir()
     )
     assert after == before
+
+
+def test_a_link_in_the_place_of_the_mark_leads_nowhere(tmp_path: Path) -> None:
+    """A run may be somebody else's, links and all."""
+    ingest_eventlogs([LOG], tmp_path)
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (tmp_path / "tables" / STARTED).symlink_to(victim)
+    with replaced_tables(tmp_path / "tables", known=True):
+        assert not (tmp_path / "tables" / STARTED).is_symlink()
+    assert victim.read_text() == "precious"
 
 
 @pytest.mark.parametrize("state", ["whole", "killed early", "killed late"])

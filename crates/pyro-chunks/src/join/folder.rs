@@ -174,14 +174,34 @@ impl Stream<'_> {
     fn write(&self, content: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
         let path = self.out.join(&self.path);
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
+            self.make(folder)?;
         }
         let mut temporary = PathBuf::from(&path).into_os_string();
         temporary.push(".tmp");
-        let mut file = File::create(&temporary)?;
+        // A link that somebody left in its place is not followed.
+        match fs::remove_file(&temporary) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut file = File::create_new(&temporary)?;
         content(&mut file)
             .and_then(|()| fs::rename(&temporary, &path))
             .inspect_err(|_| drop(fs::remove_file(&temporary)))
+    }
+
+    /// Makes the folders between the output folder and this one; a link among them leads elsewhere.
+    fn make(&self, folder: &Path) -> io::Result<()> {
+        if folder == self.out {
+            return fs::create_dir_all(folder);
+        }
+        if let Some(above) = folder.parent() {
+            self.make(above)?;
+        }
+        match fs::symlink_metadata(folder) {
+            Ok(about) if about.is_dir() => Ok(()),
+            Ok(_) => Err(io::Error::other(format!("{}: no folder", folder.display()))),
+            Err(_) => fs::create_dir(folder),
+        }
     }
 
     fn chunk(&self, sequence: u64) -> Result<Chunk, Fault> {

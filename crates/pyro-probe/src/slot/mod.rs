@@ -133,13 +133,20 @@ impl Slots {
     /// Removes all files and what links to them: the run is over. A process that still runs may go on
     /// writing to what has no name any more; one that was killed could not remove its own.
     pub fn remove(&mut self) {
-        self.files.drain(..).for_each(|file| remove(&file.target));
-        for (_, path) in self.named() {
-            if let Ok(target) = fs::read_link(&path) {
+        let open = self.files.drain(..).map(|file| (file.pid, file.target));
+        let linked = open.collect::<Vec<_>>().into_iter();
+        let named = self.named();
+        let more = named
+            .iter()
+            .filter_map(|(pid, path)| Some((*pid, fs::read_link(path).ok()?)));
+        for (pid, target) in linked.chain(more) {
+            // Others may write into the folder: a link there may lead to any file.
+            let name = target.file_name().and_then(|name| name.to_str());
+            if name.is_some_and(|name| name.ends_with(&format!("{PREFIX}{pid}"))) {
                 remove(&target);
             }
-            remove(&path);
         }
+        named.iter().for_each(|(_, path)| remove(path));
     }
 
     fn record_now(&mut self, (number, slot): Place) -> Option<Record> {

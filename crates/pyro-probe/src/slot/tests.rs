@@ -199,6 +199,24 @@ fn a_link_and_what_it_leads_to_are_removed() {
 }
 
 #[test]
+fn a_link_to_what_is_no_file_of_slots_is_all_that_is_removed() {
+    let (other, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let victim = other.path().join("precious");
+    // Also one that could be read as slots.
+    let mut image = Image::new(alive(), 0, 4);
+    let image = image.slot(0, 70, 1, 17, 5);
+    std::fs::write(&victim, &image.0).unwrap();
+    for name in [format!("{PREFIX}{}", alive()), format!("{PREFIX}1")] {
+        symlink(&victim, folder.path().join(name)).unwrap();
+    }
+    let mut slots = Slots::new(folder.path());
+    slots.refresh();
+    slots.remove();
+    assert!(victim.exists());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
 fn what_is_no_such_file_is_refused() {
     let mut too_many = Image::new(alive(), 0, 4);
     too_many.i32(12, MAX_SLOTS as i32 + 1);

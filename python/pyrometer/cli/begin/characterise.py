@@ -6,13 +6,14 @@ CPU by component of each query of a suite, as a table and as columns of a CSV fi
 from __future__ import annotations
 
 import csv
-import os
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pyrometer.core.errors import UsageError, WorkloadError
+from pyrometer.core.replacing import replacing
 from pyrometer.terminal.console import JsonOption, emit_json, human
 
 if TYPE_CHECKING:
@@ -218,16 +219,15 @@ def write_csv(analysis: Characterisation, target: Path) -> None:
         If the file cannot be written.
     """
     rows = [columns(part) for part in analysis.parts]
-    temporary = target.with_name(f".{target.name}.{os.getpid()}")
+    text = io.StringIO(newline="")
+    names = dict.fromkeys(name for row in rows for name in row)
+    writer = csv.DictWriter(text, list(names))
+    writer.writeheader()
+    writer.writerows(rows)
     try:
-        with temporary.open("w", encoding="utf-8", newline="") as file:
-            names = dict.fromkeys(name for row in rows for name in row)
-            writer = csv.DictWriter(file, list(names))
-            writer.writeheader()
-            writer.writerows(rows)
-        temporary.replace(target)
+        with replacing(target) as out:
+            out.write(text.getvalue().encode())
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise UsageError(f"{target}: cannot be written: {error.strerror}") from error
 
 

@@ -9,6 +9,8 @@ import typer
 
 from pyrometer.cli.compare import bisect, history
 from pyrometer.core.errors import UsageError
+from pyrometer.core.replacing import replacing
+from pyrometer.store.private import FILE_MODE
 from pyrometer.terminal import console
 from pyrometer.terminal.console import JsonOption, emit_json, err, human
 
@@ -45,6 +47,8 @@ def calibrate(
     from pyrometer.experiments.run.calibrate import calibrated
     from pyrometer.terminal.console import Progress
 
+    if not file.is_file():
+        raise UsageError(f"{file}: there is no such file", "give an experiment file")
     target = output or file.with_name(f"{file.stem}-calibrated.yaml")
     if target.exists():
         raise UsageError(f"{target} already exists", "choose another file with -o")
@@ -59,9 +63,8 @@ def calibrate(
 
     knobs = search(file, folder, Progress, say)
     text = calibrated(file, read_source(file).experiment, knobs)
-    temporary = target.with_name(f".{target.name}.part")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(target)
+    with replacing(target, FILE_MODE) as out:
+        out.write(text.encode())
     human = console.human(as_json)
     for knob in knobs:
         reached = "never finished" if knob.ratio is None else f"{100 * knob.ratio:.1f} %"

@@ -16,10 +16,12 @@ from pyrometer.collect.attach.hotspot import Jvm
 from pyrometer.collect.probes.base import Detached, Probe, complaint
 from pyrometer.collect.probes.stacks import StacksProbe
 from pyrometer.core.errors import CapabilityError
+from pyrometer.core.replacing import new_file
 from pyrometer.store.manifest import ProbeEntry
 from pyrometer.store.paths import RunPaths
 
 _STOP_S = 5.0
+_LOG_BYTES = 16 << 10
 _ALREADY = "already started"
 
 
@@ -82,12 +84,12 @@ class AttachedStacks(Probe):
                 os.close(descriptor)
         self._version = self._ask_version(log)
         for command in attempts(self._stacks.command()):
-            log.write_bytes(b"")
+            os.truncate(log, 0)
             options = f"{command},jfr,loglevel=error,log={_plain(log)},file={_plain(file)}"
             if self.jvm.load(self._library, options) == 0:
                 self._file = file
                 break
-            said = " ".join(log.read_text(errors="replace").split()) or "no reason given"
+            said = " ".join(_beginning(log).split()) or "no reason given"
             if _ALREADY in said.lower():
                 file.unlink(missing_ok=True)
                 raise CapabilityError(
@@ -138,7 +140,7 @@ class AttachedStacks(Probe):
         assert self._library is not None
         with contextlib.suppress(CapabilityError, OSError):
             self.jvm.load(self._library, f"version,loglevel=none,file={_plain(log)}")
-            return log.read_text(errors="replace").split()[0] if log.stat().st_size else None
+            return next(iter(_beginning(log).split()), None)
         return None
 
     def _keep(self, paths: RunPaths) -> None:
@@ -193,16 +195,22 @@ def library(jvm: Jvm) -> Path:
             seen.unlink(missing_ok=True)
         if not seen.exists() or seen.read_bytes() != content:
             temporary = seen.with_name(f"{seen.name}.{os.getpid()}")
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o755)
-            with os.fdopen(descriptor, "wb") as out:
+            with new_file(temporary, 0o755) as out:
                 out.write(content)
-            temporary.chmod(0o755)
+                # Not by its name: the JVM's user may own the folder, and put a link there.
+                os.fchmod(out.fileno(), 0o755)
             temporary.replace(seen)
     except OSError as error:
         raise CapabilityError(
             f"{error.filename}: {error.strerror}", "make the folder for temporary files writable"
         ) from error
     return inside
+
+
+def _beginning(log: Path) -> str:
+    """Give what the profiler said, whatever else the JVM's user writes there."""
+    with log.open("rb") as file:
+        return file.read(_LOG_BYTES).decode("utf-8", "replace")
 
 
 def _plain(file: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 import re
 import shutil
@@ -154,7 +155,7 @@ def copy_event_logs(
             text = f"The event log is in {where}." if where else "The application writes none."
             record.doubt("eventlog_elsewhere", text)
             return []
-        found = sorted(folder.glob(f"*{part.app_id}*"))
+        found = sorted(folder.glob(f"*{glob.escape(part.app_id)}*"))
     else:
         found = [name for name in (log, closed_name(log)) if name.exists()][:1]
     copies = []

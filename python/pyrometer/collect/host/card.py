@@ -25,6 +25,7 @@ from pyrometer.collect.host.facts import _text, parse_cpu_model, parse_meminfo, 
 from pyrometer.core.errors import CapabilityError
 from pyrometer.core.estimate import Estimate
 from pyrometer.core.installation import reinstall
+from pyrometer.core.replacing import replacing
 from pyrometer.store.manifest import Host
 
 SCHEMA = "pyrometer/host-card/1"
@@ -263,9 +264,8 @@ def keep(card: Card) -> Path:
     """Keep a card; later runs carry it in their manifest."""
     path = card_file()
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(card.model_dump_json(indent=1) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    with replacing(path) as out:
+        out.write(f"{card.model_dump_json(indent=1)}\n".encode())
     return path
 
 

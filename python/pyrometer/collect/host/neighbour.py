@@ -46,7 +46,8 @@ def cache(folder: Path) -> Iterator[int]:
 def disk(folder: Path) -> Iterator[int]:
     """Write and read a file, past the page cache where the file system allows."""
     path = folder / f"neighbour-{os.getpid()}.tmp"
-    flags = os.O_RDWR | os.O_CREAT
+    # Others may write there, too: it is a new file, and no link is followed.
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     try:
         file = os.open(path, flags | os.O_DIRECT, 0o600)
     except OSError:

@@ -6,6 +6,7 @@ Also creates the run directory, and checks before any launch that it can be writ
 from __future__ import annotations
 
 import contextlib
+import glob
 import re
 import shutil
 import time
@@ -195,7 +196,7 @@ def copy_eventlogs(record: Record, decisions: list[Overlay], app_ids: list[str])
             record.doubt("eventlog_elsewhere", f"The event log is in {decision.value}.")
             continue
         folder = Path(unquote(where.path) or "/tmp/spark-events")  # noqa: S108
-        found = [log for app in app_ids for log in sorted(folder.glob(f"*{app}*"))]
+        found = [log for app in app_ids for log in sorted(folder.glob(f"*{glob.escape(app)}*"))]
         for log in found:
             try:
                 _copy(log, record.paths.eventlog / log.name)
@@ -262,9 +263,8 @@ def make_run_dir(trial: Trial) -> RunPaths:
             raise UsageError(
                 f"{root} exists and is not an empty folder", "give another folder with -o"
             )
-        make_private(paths.root)
-        for folder in (paths.raw, paths.eventlog):
-            folder.mkdir(parents=True, exist_ok=True)
+        for folder in (paths.root, paths.raw, paths.eventlog):
+            make_private(folder)
         _try_writing(paths)
     except OSError as error:
         raise UsageError(

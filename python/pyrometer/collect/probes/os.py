@@ -14,6 +14,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,10 +44,11 @@ def needs(paths: RunPaths) -> Needs:
 def clean_up(raw: Path) -> None:
     """Remove the files that processes which were killed could not remove."""
     for name in raw.glob("context-*"):
-        if name.is_symlink():
-            # Created by us alone, in a folder of ours: its target is the file of slots.
-            name.readlink().unlink(missing_ok=True)
-        name.unlink(missing_ok=True)
+        with suppress(OSError):
+            # The application may write there, too: a link may lead to any file.
+            if name.is_symlink() and name.readlink().name.endswith(f".{name.name}"):
+                name.readlink().unlink(missing_ok=True)
+            name.unlink(missing_ok=True)
 
 
 TIERS = ("auto", "T0", "T1", "T2", "T3")

@@ -18,6 +18,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from pyrometer.core.errors import UsageError
+from pyrometer.core.replacing import replacing
 from pyrometer.experiments.folder import CanaryPlace, ExperimentPaths, sync_folder
 from pyrometer.experiments.plan.constraints import parse_constraint
 from pyrometer.store import versioned
@@ -297,13 +298,10 @@ def _free(root: Path) -> bool:
 
 
 def _write(target: Path, text: str) -> None:
-    temporary = target.with_name(f".{target.name}.{os.getpid()}")
-    temporary.touch(FILE_MODE)
-    with temporary.open("w", encoding="utf-8") as out:
-        out.write(text)
+    with replacing(target, FILE_MODE) as out:
+        out.write(text.encode())
         out.flush()
         os.fsync(out.fileno())
-    temporary.replace(target)
 
 
 def read_tuning(root: Path) -> Tuning:

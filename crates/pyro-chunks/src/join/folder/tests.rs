@@ -147,3 +147,32 @@ fn a_file_that_cannot_be_made_is_told_and_the_others_are() {
     assert_eq!((streams.len(), failed), (3, 1));
     assert!(join_folder(Path::new("/nowhere"), Path::new("/tmp")).is_err());
 }
+
+#[test]
+fn links_where_files_are_made_lead_nowhere() {
+    use std::os::unix::fs::symlink;
+    let (store, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    put(store.path(), &header("gc-1.log", Kind::Lines, 0, 0), b"a\n");
+    put(store.path(), &header("x.json", Kind::Whole, 0, 0), b"{}");
+    let victim = other.path().join("victim");
+    fs::write(&victim, "precious").unwrap();
+
+    let out = tempfile::tempdir().unwrap();
+    let stream = stream_key(&header("", Kind::Lines, 0, 0).source, "gc-1.log", 0);
+    let made = out.path().join(&stream);
+    fs::create_dir_all(made.parent().unwrap()).unwrap();
+    for name in ["gc-1.log.tmp", "x.json.tmp"] {
+        symlink(&victim, made.with_file_name(name)).unwrap();
+    }
+    let joined = join_folder(store.path(), out.path()).unwrap();
+    assert!(joined.streams.iter().all(|one| one.problem.is_none()));
+    assert_eq!(fs::read(made).unwrap(), b"a\n");
+
+    let out = tempfile::tempdir().unwrap();
+    let first = stream.split('/').next().unwrap();
+    symlink(other.path(), out.path().join(first)).unwrap();
+    let joined = join_folder(store.path(), out.path()).unwrap();
+    assert!(joined.streams.iter().all(|one| one.problem.is_some()));
+    assert_eq!(fs::read_dir(other.path()).unwrap().count(), 1);
+    assert_eq!(fs::read_to_string(victim).unwrap(), "precious");
+}

@@ -1,0 +1,28 @@
+"""A console that prints no secret, and ends nothing where nobody reads it."""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import Any, NoReturn
+
+from rich.console import Console
+
+from pyrometer.core.redaction import redacted
+
+
+class Reticent(Console):
+    """Strikes secrets out of the texts that it is given to print.
+
+    Tables and the like are made of data that is redacted where it is kept.
+    """
+
+    def print(self, *objects: Any, **how: Any) -> None:
+        """Print, as :meth:`rich.console.Console.print` does."""
+        shown = (redacted(one) if isinstance(one, str) else one for one in objects)
+        super().print(*shown, **how)
+
+    def on_broken_pipe(self) -> NoReturn:
+        """Print nothing more, and say so to who prints: Rich would end the process."""
+        self.quiet = True
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
