@@ -16,10 +16,11 @@ import signal
 import subprocess
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from pyrometer.core.errors import CapabilityError
 from pyrometer.core.liveness import runs
+from pyrometer.core.replacing import new_file
 
 PREFIX = "postgres-"
 START_S = 30.0
@@ -89,29 +90,33 @@ class Server:
         self.remove()
         self._remove_leftovers()
         self.folder.mkdir(parents=True)
-        if self._user is not None:
-            os.chown(self.folder, self._user.pw_uid, self._user.pw_gid)
-        self.run("initdb", "-D", self.data, "-A", "peer", "-U", self._name, "--no-sync")
-        options = [word for name, value in SETTINGS.items() for word in ("-c", f"{name}={value}")]
         log = self.folder / "log"
-        with log.open("wb") as out:
-            server = subprocess.Popen(
-                [self._bin / "postgres", "-D", self.data, "-k", self._socket, *options],
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=out,
-                cwd=self.folder,
-                preexec_fn=_die_with_parent,
-                **self._as_user(),
-            )
+        # While the folder is ours: in that of another user a link could stand in its place.
+        with new_file(log) as out:
+            self._start(out)
         deadline = time.monotonic() + START_S
-        while server.poll() is None and time.monotonic() < deadline:
+        while self._server.poll() is None and time.monotonic() < deadline:
             with contextlib.suppress(CapabilityError):
                 self.sql("select 1")
                 return
             time.sleep(0.05)
         said = log.read_text(encoding="utf-8", errors="replace").strip()[-500:]
         raise CapabilityError(f"PostgreSQL did not start in {self.folder}: {said}")
+
+    def _start(self, out: BinaryIO) -> None:
+        if self._user is not None:
+            os.chown(self.folder, self._user.pw_uid, self._user.pw_gid, follow_symlinks=False)
+        self.run("initdb", "-D", self.data, "-A", "peer", "-U", self._name, "--no-sync")
+        options = [word for name, value in SETTINGS.items() for word in ("-c", f"{name}={value}")]
+        self._server = subprocess.Popen(
+            [self._bin / "postgres", "-D", self.data, "-k", self._socket, *options],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            cwd=self.folder,
+            preexec_fn=_die_with_parent,
+            **self._as_user(),
+        )
 
     def sql(self, text: str) -> str:
         """Run statements; returns the output of the last one, unformatted."""
@@ -206,7 +211,8 @@ def _remove(folder: Path) -> None:
     try:
         pid = int((folder / "data" / "postmaster.pid").read_text().split()[0])
         program = os.path.basename(os.readlink(f"/proc/{pid}/exe"))
-        if program == "postgres":
+        # Numbers come again: only a server of this folder is ours.
+        if program == "postgres" and Path(f"/proc/{pid}/cwd").samefile(folder / "data"):
             os.kill(pid, signal.SIGQUIT)
             _await_end(pid)
     except (OSError, ValueError, IndexError):

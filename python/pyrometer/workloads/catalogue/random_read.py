@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyrometer.core.errors import UsageError
+from pyrometer.core.replacing import new_file
 from pyrometer.workloads.catalogue import fio, postgres
 from pyrometer.workloads.contract import Workload
 from pyrometer.workloads.results import checksum
@@ -183,9 +185,10 @@ class RandomRead(Workload):
         count = _at_once(spec)
         text = _LOOKUP if count == 1 else _LOOKUPS
         script = text.format(blocks=spec.size, count=count)
-        lookup = server.folder / "lookup.sql"
-        lookup.write_text(script, encoding="ascii")
-        lookup.chmod(0o644)
+        # A folder of the server's user, in which a link could stand.
+        with new_file(server.folder / "lookup.sql") as lookup:
+            lookup.write(script.encode("ascii"))
+            os.fchmod(lookup.fileno(), 0o644)
 
     def teardown(self, prepared: Prepared, spec: WorkloadSpec) -> None:
         """Stop PostgreSQL and remove its table."""

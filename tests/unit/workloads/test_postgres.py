@@ -1,0 +1,81 @@
+"""The private server: what its user could do to root, and what we could do to other servers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pyrometer.core.liveness import runs
+from pyrometer.workloads.catalogue import postgres
+from pyrometer.workloads.catalogue.postgres import Server
+
+INITDB = """#!/bin/sh
+# What a user who controls the folder may do meanwhile.
+rm -f log
+ln -s {victim} log
+mkdir data
+"""
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A folder that every user can reach, as the server's must be."""
+    folder = Path(tempfile.mkdtemp(prefix="pyrometer-test-", dir="/tmp"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def programs(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = place / "bin"
+    folder.mkdir()
+    initdb = INITDB.format(victim=place / "victim")
+    texts = {"initdb": initdb, "postgres": "exec sleep 3", "psql": ""}
+    for name, text in texts.items():
+        program = folder / name
+        program.write_text(text if text.startswith("#!") else f"#!/bin/sh\n{text}\n")
+        program.chmod(0o755)
+    monkeypatch.setattr(postgres, "programs", lambda: folder)
+    return folder
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="not root: the server's user is ours")
+def test_its_user_cannot_have_root_write_to_another_file(place: Path, programs: Path) -> None:
+    victim = place / "victim"
+    victim.write_text("precious")
+    victim.chmod(0o600)
+    server = Server(place / "root")
+    server.start()
+    try:
+        assert (server.folder / "log").is_symlink()
+        assert server.folder.stat().st_uid != 0
+        assert victim.read_text() == "precious"
+    finally:
+        server.remove()
+    assert victim.read_text() == "precious"
+    assert not server.folder.exists()
+
+
+def test_another_server_that_got_the_number_lives(place: Path, programs: Path) -> None:
+    program = place / "postgres"
+    shutil.copy(shutil.which("sleep") or "/bin/sleep", program)
+    server = Server(place / "root")
+    data = server.folder / "data"
+    for cwd, lives in ((place, True), (data, False)):
+        data.mkdir(parents=True)
+        process = subprocess.Popen([program, "60"], cwd=cwd)
+        try:
+            (data / "postmaster.pid").write_text(f"{process.pid}\n")
+            server.remove()
+            assert runs(process.pid) is lives
+            assert not server.folder.exists()
+        finally:
+            process.kill()
+            process.wait()
