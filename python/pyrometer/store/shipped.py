@@ -6,7 +6,6 @@ import contextlib
 import fcntl
 import os
 import re
-import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from pyrometer.store.services.chunk_files import (
     folder_of,
     is_last,
     is_same,
+    listed,
     part,
     streams_below,
 )
@@ -113,6 +113,11 @@ def join_shipped(paths: RunPaths, as_of_ns: int) -> list[Doubt]:
     if shipped or (manifest and manifest.agents):
         with contextlib.suppress(OSError):
             paths.chunks.mkdir(exist_ok=True)
+    for folder in (paths.chunks, paths.shipped):
+        if folder.is_symlink():
+            # What is joined is removed there, and files are written here.
+            text = f"{folder} is a symbolic link: what was shipped is read from the run itself only"
+            return [*doubts, schema.doubt("chunks_unjoined", text)]
     if not paths.chunks.is_dir():
         return doubts
     with _alone(paths.chunks):
@@ -152,10 +157,11 @@ def redact_shipped(paths: RunPaths) -> None:
 
 
 def _remove(stream: Path, store: Path) -> None:
-    """Remove the chunks of a stream, and the folders above that are empty then."""
-    shutil.rmtree(stream, ignore_errors=True)
+    """Remove the chunks of a stream, nothing else, and the folders that are empty then."""
     with contextlib.suppress(OSError):
-        for folder in stream.parents:
+        for chunk in listed(stream)[0]:
+            chunk.unlink()
+        for folder in (stream, *stream.parents):
             if folder == store:
                 break
             folder.rmdir()
@@ -183,8 +189,8 @@ def _date(folder: Path, latest_ns: int) -> None:
     """Let no file be newer; they are derived, and say nothing new."""
     for path in folder.rglob("*"):
         with contextlib.suppress(OSError):
-            if path.is_file() and path.stat().st_mtime_ns > latest_ns:
-                os.utime(path, ns=(latest_ns, latest_ns))
+            if path.lstat().st_mtime_ns > latest_ns:
+                os.utime(path, ns=(latest_ns, latest_ns), follow_symlinks=False)
 
 
 def _manifest(paths: RunPaths) -> manifests.Manifest | None:

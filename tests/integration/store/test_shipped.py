@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import signal
 import subprocess
@@ -160,6 +161,51 @@ def test_links_are_not_followed_and_nothing_is_no_store(place: Place, tmp_path: 
     (links / "folder").symlink_to(stream)
     (links / "000000000000.chunk").symlink_to(listed(stream)[0])
     assert open_streams(links) == (0, 0)
+
+
+@pytest.mark.parametrize("name", ["chunks", "shipped"])
+def test_what_a_link_in_a_run_leads_to_stays(place: Place, name: str, tmp_path: Path) -> None:
+    place.ship()
+    other = place.store if name == "chunks" else tmp_path / "other"
+    other.mkdir(exist_ok=True)
+    before = listed(other)
+    place.describe(str(place.store))
+    if name == "shipped":
+        place.paths.chunks.mkdir()
+    (place.paths.raw / name).symlink_to(other)
+    assert place.codes() == {"chunks_unjoined"}
+    assert listed(other) == before
+
+
+def test_only_chunks_are_removed(place: Place) -> None:
+    place.ship(store=place.store)
+    place.describe()
+    (stream,) = place.store.glob("app-1/1/*/h/gc-7.log")
+    own = place.paths.chunks / stream.relative_to(place.store)
+    own.mkdir(parents=True)
+    (own / "notes.txt").write_text("mine")
+    assert place.codes() == set()
+    assert place.made("gc-7.log").read_text() == GC
+    assert listed(place.paths.chunks) == [own / "notes.txt"]
+
+
+def test_folders_without_end_are_named(place: Place) -> None:
+    place.ship()
+    place.describe()
+    # A path is no longer than 4096 bytes: step by step it is.
+    deep = os.open(place.store / "app-1", os.O_RDONLY)
+    for _ in range(1100):
+        os.mkdir("d", dir_fd=deep)
+        deeper = os.open("d", os.O_RDONLY, dir_fd=deep)
+        os.close(deep)
+        deep = deeper
+    os.close(deep)
+    (doubt,) = join_shipped(place.paths, time.time_ns())
+    assert doubt.code == "chunks_unjoined"
+    assert "too many folders" in doubt.message
+    assert place.made("gc-7.log").read_text() == GC
+    assert open_streams(place.store) == (2, 0)
+    subprocess.run(["rm", "-rf", place.store], check=True)
 
 
 def test_what_comes_later_is_joined_by_the_next_ingest(place: Place) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -9,10 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from pyrometer.core.replacing import replacing
+from pyrometer.store.private import FILE_MODE
+
 _MAGIC = b"PYROCHNK"
 _HEAD_BYTES = 16
 _HEADER_MOST = 64 << 10
 _CHUNK = re.compile(r"[0-9]{12,}\.chunk", re.ASCII)
+_MOST_DEPTH = 16
 _CHUNK_MOST = _HEAD_BYTES + _HEADER_MOST + (16 << 20) + 8
 
 
@@ -33,13 +38,13 @@ def part(name: str) -> str:
 
     Examples
     --------
-    >>> part("app-1"), part("../a b")
-    ('app-1', '%2E.%2Fa%20b')
+    >>> part("app-1"), part("../a b"), part("")
+    ('app-1', '%2E.%2Fa%20b', '%')
     """
     escaped = re.sub(
         r"[^A-Za-z0-9_.-]", lambda found: "".join(f"%{b:02X}" for b in found[0].encode()), name
     )
-    return re.sub(r"\A\.", "%2E", escaped)
+    return re.sub(r"\A\.", "%2E", escaped) or "%"
 
 
 def header_of(chunk: Path) -> dict[str, Any]:
@@ -83,7 +88,9 @@ def listed(folder: Path) -> tuple[list[Path], list[Path]]:
     return chunks, folders
 
 
-def streams_below(folder: Path, refused: list[OSError]) -> Iterator[tuple[Path, list[Path]]]:
+def streams_below(
+    folder: Path, refused: list[OSError], depth: int = 0
+) -> Iterator[tuple[Path, list[Path]]]:
     """Give folders that hold chunks, and those, in order.
 
     Each folder is listed once: a store of thousands of executors may be on another host. Why one
@@ -96,18 +103,20 @@ def streams_below(folder: Path, refused: list[OSError]) -> Iterator[tuple[Path, 
         return
     if chunks:
         yield folder, chunks
+    if folders and depth == _MOST_DEPTH:
+        refused.append(OSError(errno.ELOOP, "too many folders in one another", str(folder)))
+        return
     for one in folders:
-        yield from streams_below(one, refused)
+        yield from streams_below(one, refused, depth + 1)
 
 
 def copy_chunk(source: Path, target: Path, as_of_ns: int) -> None:
     """Copy a chunk; of a larger file only so much that it is seen to be none."""
-    temporary = target.with_name(f".{target.name}.tmp")
     opened = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    with open(opened, "rb") as file:
-        temporary.write_bytes(file.read(_CHUNK_MOST + 1))
-    os.utime(temporary, ns=(as_of_ns, as_of_ns))
-    temporary.replace(target)
+    with open(opened, "rb") as file, replacing(target, FILE_MODE) as out:
+        out.write(file.read(_CHUNK_MOST + 1))
+        out.flush()
+        os.utime(out.fileno(), ns=(as_of_ns, as_of_ns))
 
 
 def is_same(one: Path, other: Path) -> bool:
