@@ -1,11 +1,12 @@
 //! A folder as a store: a shared file system, or the disk of one machine.
 
-use std::fs::{self, DirBuilder, OpenOptions, Permissions};
-use std::io::{self, ErrorKind, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::fs::{File, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{self, AtFlags, Mode, OFlags};
+use rustix::io::Errno;
 use rustix::process::umask;
 
 use crate::ship::ports::Store;
@@ -27,45 +28,51 @@ impl FolderStore {
     }
 
     fn write(&self, key: &str, object: &[u8]) -> io::Result<()> {
-        let rights = fs::metadata(&self.root)?.permissions().mode() & NOT_WRITTEN_BY_OTHERS;
-        let path = self.root.join(key);
-        if let Some(folder) = path.parent() {
-            self.make(folder, rights)?;
+        let mut folder = File::from(fs::open(&self.root, FOLDER, Mode::empty())?);
+        let rights = folder.metadata()?.permissions().mode() & NOT_WRITTEN_BY_OTHERS;
+        let (folders, name) = key.rsplit_once('/').unwrap_or(("", key));
+        for inner in folders.split('/').filter(|part| !part.is_empty()) {
+            folder = opened(&folder, inner, rights)?;
         }
-        let temporary = path.with_extension("tmp");
-        let mut how = OpenOptions::new();
-        how.write(true).create(true).truncate(true).mode(0o600);
-        // Others may write where a group does.
-        how.custom_flags(OFlags::NOFOLLOW.bits() as i32);
-        let opened = how.open(&temporary);
-        let mut file = opened.inspect_err(|_| drop(fs::remove_file(&temporary)))?;
+        let temporary = Path::new(name).with_extension("tmp");
+        let remove = || fs::unlinkat(&folder, &temporary, AtFlags::empty());
+        match remove() {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(error.into()),
+        }
+        // Others may write where a group does: whatever they put there is not written to.
+        let how =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let own = Mode::RUSR | Mode::WUSR;
+        let mut file = File::from(fs::openat(&folder, &temporary, how, own)?);
         // A file system may have no rights; then there is nothing to give.
         let _ = file.set_permissions(Permissions::from_mode(rights & 0o666));
         file.write_all(object)
             // What the local disk gives back afterwards must be on this one.
             .and_then(|()| file.sync_data())
-            .and_then(|()| fs::rename(&temporary, &path))
-            .inspect_err(|_| drop(fs::remove_file(&temporary)))
+            .and_then(|()| Ok(fs::renameat(&folder, &temporary, &folder, name)?))
+            .inspect_err(|_| drop(remove()))
     }
+}
 
-    /// Makes the folders between the root and this one.
-    fn make(&self, folder: &Path, rights: u32) -> io::Result<()> {
-        if folder == self.root || folder.is_dir() {
-            return Ok(());
-        }
-        if let Some(above) = folder.parent() {
-            self.make(above, rights)?;
-        }
-        // Made with its rights, and not given them afterwards: that would take the bit from it by which a shared folder
-        // hands its group on, where we are not of that group.
-        let before = umask(Mode::empty());
-        let made = DirBuilder::new().mode(rights).create(folder);
-        umask(before);
-        match made {
-            // Another agent was first.
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-            done => done,
-        }
+const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+/// Opens a folder in a folder, which is made if it is missing; a link in its place leads nowhere.
+fn opened(folder: &File, name: &str, rights: u32) -> io::Result<File> {
+    let open = || fs::openat(folder, name, FOLDER | OFlags::NOFOLLOW, Mode::empty());
+    match open() {
+        Err(Errno::NOENT) => {}
+        done => return Ok(File::from(done?)),
+    }
+    // Made with its rights, and not given them afterwards: that would take the bit from it by which a shared folder
+    // hands its group on, where we are not of that group.
+    let before = umask(Mode::empty());
+    let made = fs::mkdirat(folder, name, Mode::from_raw_mode(rights));
+    umask(before);
+    match made {
+        // Another agent was first.
+        Ok(()) | Err(Errno::EXIST) => Ok(File::from(open()?)),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -79,6 +86,8 @@ impl Store for FolderStore {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
 
     #[test]
     fn objects_replace_one_another_whole() {
@@ -116,14 +125,32 @@ mod tests {
     }
 
     #[test]
-    fn a_link_in_the_place_of_a_chunk_leads_nowhere() {
+    fn a_link_in_the_place_of_a_chunk_or_its_folder_leads_nowhere() {
         let (root, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let victim = other.path().join("victim");
         fs::write(&victim, "precious").unwrap();
-        std::os::unix::fs::symlink(&victim, root.path().join("1.tmp")).unwrap();
         let mut store = FolderStore::new(root.path().to_owned());
-        assert!(store.put("1.chunk", b"one").is_err());
-        store.put("1.chunk", b"one").unwrap();
+        for planted in [
+            (|from: &Path, to: &Path| symlink(from, to).unwrap()) as fn(&Path, &Path),
+            |from, to| fs::hard_link(from, to).unwrap(),
+            |_, to| {
+                rustix::fs::mknodat(
+                    rustix::fs::CWD,
+                    to,
+                    rustix::fs::FileType::Fifo,
+                    Mode::RUSR,
+                    0,
+                )
+                .unwrap()
+            },
+        ] {
+            planted(&victim, &root.path().join("1.tmp"));
+            store.put("1.chunk", b"one").unwrap();
+            assert_eq!(fs::read(root.path().join("1.chunk")).unwrap(), b"one");
+        }
+        symlink(other.path(), root.path().join("app-1")).unwrap();
+        assert!(store.put("app-1/1.chunk", b"one").is_err());
+        assert_eq!(fs::read_dir(other.path()).unwrap().count(), 1);
         assert_eq!(fs::read_to_string(victim).unwrap(), "precious");
     }
 
