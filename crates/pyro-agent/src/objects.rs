@@ -33,7 +33,8 @@ impl Objects {
     /// # Errors
     /// If the URL is none of these, holds credentials, or the environment's settings are no sound ones.
     pub fn open(text: &str) -> Result<Self, String> {
-        let url = Url::parse(text).map_err(|error| format!("{text}: {error}"))?;
+        // Not what it is: what cannot be parsed may hold a password.
+        let url = Url::parse(text).map_err(|error| format!("no URL of a store: {error}"))?;
         let is_azure = matches!(url.scheme(), "abfs" | "abfss");
         let has_user = !url.username().is_empty() && !is_azure;
         if has_user || url.password().is_some() || url.query().is_some() {
@@ -129,6 +130,10 @@ mod tests {
                 refused.contains("credentials") && !refused.contains("secret"),
                 "{refused}"
             );
+        }
+        for broken in ["s3://key:secret@[bucket/x", "s3://key:secret@host:port/x"] {
+            let refused = Objects::open(broken).err().unwrap();
+            assert!(!refused.contains("secret"), "{refused}");
         }
         for other in ["http://host/bucket", "ftp://x/y", "s3"] {
             assert!(Objects::open(other).is_err(), "{other}");

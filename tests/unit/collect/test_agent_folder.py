@@ -158,3 +158,18 @@ def test_a_jar_that_is_none_is_told(tmp_path: Path) -> None:
     (tmp_path / "plugin.jar").write_text("no jar")
     with pytest.raises(CapabilityError, match="not a readable jar"):
         programs(tmp_path / "plugin.jar")
+
+
+@pytest.mark.parametrize(
+    "to",
+    [
+        "s3://ann:plum@bucket/x", "s3://ann@bucket/x", "gs://ann@bucket/x",
+        "abfss://box:plum@account.dfs.core.windows.net/x", "s3://bucket/x?sig=plum",
+        "gs://bucket/x#plum",
+    ],
+)  # fmt: skip
+def test_no_credentials_get_into_the_files(to: str) -> None:
+    with pytest.raises(UsageError, match="in every file") as refused:
+        checked(to, "spark", "image:1")
+    assert "plum" not in refused.value.message
+    checked("abfss://box@account.dfs.core.windows.net/x", "spark", "image:1")

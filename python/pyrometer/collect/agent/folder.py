@@ -23,6 +23,7 @@ STORE = "file:///store"
 WORK = "/var/lib/pyrometer"
 """Where a pod's own volume is mounted: chunks that wait."""
 _URL = re.compile(r"(file:///|(s3|gs|abfss)://)[^\s\"'\\{}$%]+")
+_CREDENTIALS = re.compile(r"://[^/@]*:[^/@]*@|\A(?:s3|gs)://[^/]*@|[?#]")
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
 _IMAGE = re.compile(r"[\w][\w.:/@-]{0,254}", re.ASCII)
 
@@ -39,6 +40,11 @@ def checked(to: str, user: str, image: str) -> None:
     --------
     >>> checked("s3://bucket/pyrometer", "spark", "registry/pyro-agent:1")
     """
+    if _CREDENTIALS.search(to):
+        raise UsageError(
+            "--to: an address with a user, a password or parameters would be in every file",
+            "leave credentials to the environment of the agent: s3://bucket/pyrometer",
+        )
     if not _URL.fullmatch(to):
         raise UsageError(f"--to {to!r}: not a store", "--to file:///mnt/shared/pyrometer")
     if not _USER.fullmatch(user):
