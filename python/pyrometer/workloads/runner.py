@@ -266,8 +266,10 @@ def _terminate(pids: set[int]) -> None:
 
 
 def _on_signals(handler: Any) -> None:
-    signal.signal(signal.SIGINT, handler)
-    signal.signal(signal.SIGTERM, handler)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # What whoever started us has us ignore (a shell's background, nohup) stays ignored.
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, handler)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

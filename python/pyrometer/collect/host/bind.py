@@ -121,6 +121,9 @@ def main(arguments: list[str]) -> None:
         else:
             raise ValueError(f"unknown option {option}")
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        # Python ignores them; what takes its place would, too.
+        signal.signal(number, signal.SIG_DFL)
     os.execvp(command[0], command)  # noqa: S606
 
 
