@@ -169,6 +169,33 @@ def test_apply_writes_nothing_unless_it_is_told_where(tmp_path, monkeypatch, cap
     assert f"-{PARTITIONS} 999" in capsys.readouterr().out
 
 
+def test_apply_shows_no_secret_and_keeps_owner_rights_and_links_of_a_file(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    secret = "spark.hadoop.fs.s3a.secret.key"
+    begin(Path("t"), tuning("20", shared={secret: "plum1"}))
+    made = Simulated()
+    search(Path("t"), lambda one: Drawn(one.seed), actions=made.actions())
+    confirm_winner(Path("t"), actions=made.actions())
+    conf = Path("real.conf")
+    conf.write_text(f"{secret}   plum2\n{PARTITIONS} 999\nspark.my.password=plum3\n")
+    conf.chmod(0o600)
+    Path("d.conf").symlink_to(conf)
+    capsys.readouterr()
+    assert run_verb(["tune", "apply", "t", "-o", "d.conf", "--json"]) == 0
+    assert run_verb(["tune", "show", "t"]) == 0
+    said = capsys.readouterr()
+    printed = said.out + said.err
+    assert f"-{PARTITIONS} 999" in printed
+    assert secret in printed
+    assert "plum" not in printed
+    assert "plum2\n" in conf.read_text()
+    assert "999" not in conf.read_text()
+    assert conf.stat().st_mode & 0o777 == 0o600
+    assert Path("d.conf").is_symlink()
+
+
 def test_what_was_not_confirmed_is_not_applied_unless_asked_for(tmp_path, capsys):
     root = tuned(tmp_path / "t", budget="12", noise=0.5)
     report = tuning_report(root, causes=False)

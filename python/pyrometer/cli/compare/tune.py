@@ -12,6 +12,7 @@ from pyrometer.cli.shared import tuning as shared
 from pyrometer.cli.shared.default_verb import DefaultVerb
 from pyrometer.cli.shared.run_named import local_path
 from pyrometer.core.errors import PyrometerError, UsageError
+from pyrometer.core.redaction import Redactor
 from pyrometer.terminal.console import JsonOption, emit_json, err, human
 
 if TYPE_CHECKING:
@@ -288,7 +289,8 @@ def apply(
     for name, level in found.otherwise.items():
         out.print(f"# beside Spark's settings: {name}={level}", markup=False, soft_wrap=True)
     if tuning.shared:
-        levels = ", ".join(f"{name}={level}" for name, level in tuning.shared.items())
+        redact = Redactor().setting
+        levels = ", ".join(f"{name}={redact(name, one)}" for name, one in tuning.shared.items())
         out.print(f"# every trial had: {levels}", markup=False, soft_wrap=True)
     change = difference(before, after, str(output or "spark-defaults.conf"))
     out.print(change, markup=False, soft_wrap=True, end="")

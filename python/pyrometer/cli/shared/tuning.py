@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from pyrometer.core.errors import UsageError
+from pyrometer.core.replacing import replacing
 from pyrometer.terminal.console import err
 
 if TYPE_CHECKING:
@@ -140,17 +144,22 @@ def read_text(path: Path) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file at once, or not at all.
+    """Write a file of the user at once, or not at all; one that is there keeps owner and rights.
 
     Raises
     ------
     UsageError
         If it cannot be written.
     """
-    temporary = path.with_name(f".{path.name}.part")
     try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
+        # A link of the user's own stays one.
+        target = path.resolve()
+        before = target.stat() if target.exists() else None
+        with replacing(target, 0o666 if before is None else 0o600) as out:
+            if before is not None:
+                with suppress(PermissionError):
+                    os.fchown(out.fileno(), before.st_uid, before.st_gid)
+                os.fchmod(out.fileno(), stat.S_IMODE(before.st_mode))
+            out.write(text.encode())
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise UsageError(f"{path} cannot be written: {error.strerror}", "-o FILE") from error

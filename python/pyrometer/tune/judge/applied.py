@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pyrometer.collect.launch.treatment import apply_treatment
+from pyrometer.core.redaction import REDACTED, Redactor
 from pyrometer.trial.factors import parse_treatment
 from pyrometer.trial.layout import resolve_layout
 
@@ -126,16 +127,37 @@ def merged(text: str, settings: Mapping[str, str]) -> str:
 
 
 def difference(before: str, after: str, name: str = "spark-defaults.conf") -> str:
-    """Show what changes, as ``diff -u`` does."""
+    r"""Show what changes, as ``diff -u`` does; values of secret settings are struck out.
+
+    Examples
+    --------
+    >>> before = "spark.my.password  plum\n"
+    >>> print(difference(before, before + "spark.a  1\n"), end="")
+    --- spark-defaults.conf (now)
+    +++ spark-defaults.conf (tuned)
+    @@ -1 +1,2 @@
+     spark.my.password  *********(redacted)
+    +spark.a  1
+    """
     lines = difflib.unified_diff(
-        before.splitlines(),
-        after.splitlines(),
+        _shown(before),
+        _shown(after),
         f"{name} (now)",
         f"{name} (tuned)",
         lineterm="",
         n=2,
     )
     return "".join(f"{line}\n" for line in lines)
+
+
+def _shown(text: str) -> list[str]:
+    redactor, lines = Redactor(), []
+    for line in text.splitlines():
+        found = _LINE.match(line)
+        if found is not None and redactor.secret(found[1]):
+            line = f"{line[: found.start(2)]}{REDACTED}"
+        lines.append(redactor.text(line))
+    return lines
 
 
 def defaults(configuration: Mapping[str, str], known: Mapping[str, str | None]) -> str:
