@@ -28,7 +28,7 @@ from pyrometer.experiments.journal import read_journal
 from pyrometer.experiments.judge.analysis import experiment_report
 from pyrometer.experiments.judge.forecast import Past, forecast
 from pyrometer.experiments.plan.design import in_parallel, in_turn
-from pyrometer.experiments.run import attempt
+from pyrometer.experiments.run import attempt, parallel
 from pyrometer.experiments.run.attempt import Attempt, TrialFacts
 from pyrometer.experiments.run.loop import begin, carry_out
 from pyrometer.experiments.run.planned import plan_of
@@ -405,3 +405,19 @@ def test_the_screen_shows_what_runs_and_goes_again(tmp_path, monkeypatch):
     assert "block 1: all treatments: iteration 3" in told
     assert "web_sales: 25 %" in told
     assert "waiting for calm" in told
+
+
+def test_a_trial_on_its_way_to_its_process_has_no_name(tmp_path, monkeypatch):
+    """Its levels may be secrets."""
+    seen = {}
+
+    def start(command, *, stdin, **_):
+        seen["trial"] = stdin.read()
+        seen["names"] = sorted(path.name for path in tmp_path.iterdir())
+
+    monkeypatch.setattr(parallel.subprocess, "Popen", start)
+    trial = Trial(name="parquet-scan", treatment={"spark.my.password": "plum"})
+    parallel._start(trial, tmp_path, 0)
+    assert b"plum" in seen["trial"]
+    assert seen["names"] == ["attempt-0.json", "error-0"]
+    assert not any(b"plum" in path.read_bytes() for path in tmp_path.iterdir())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from itertools import pairwise
 
 import pytest
@@ -10,6 +11,7 @@ import yaml
 from tests.support import experiments
 
 from pyrometer.cli.main import run_verb
+from pyrometer.cli.shared.experiment_file import begin_written
 from pyrometer.experiments.folder import read_plan
 from pyrometer.experiments.judge.files import kept_curve, outdated
 from pyrometer.experiments.plan.source import read_source
@@ -35,6 +37,20 @@ def naps(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     experiments.napping(tmp_path)
     return tmp_path
+
+
+def test_its_file_is_its_owners_alone_as_levels_may_be_secrets(tmp_path, capsys):
+    secret = {"spark.my.password": "plum"}
+    text = scaling_file("parquet-scan", "layout.tasks", ["1", "2"], secret, scale="test")
+    before = os.umask(0)
+    try:
+        begin_written(tmp_path / "curve", text, dry=True)
+    finally:
+        os.umask(before)
+    assert "plum" not in capsys.readouterr().err
+    file = tmp_path / "curve.yaml"
+    assert "plum" in file.read_text()
+    assert file.stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from pyrometer.core.errors import UsageError
+from pyrometer.store.private import FILE_MODE
 from pyrometer.terminal.console import emit_json, err, human
 
 if TYPE_CHECKING:
@@ -139,7 +140,9 @@ def begin_written(root: Path, text: str, *, dry: bool = False) -> None:
 def _write_new(file: Path, text: str) -> bool:
     """Write a file; ``False`` if it was there before, with the same content."""
     try:
-        with file.open("x", encoding="utf-8") as out:
+        # Levels that the user gave may be secrets.
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
+        with open(descriptor, "w", encoding="utf-8") as out:
             out.write(text)
     except FileExistsError:
         if file.is_file() and file.read_bytes() == text.encode():

@@ -75,9 +75,10 @@ def _barrier_folder(run_dir: Path | None) -> Path:
 
 
 def _start(trial: Trial, folder: Path, position: int) -> subprocess.Popen[bytes]:
-    task = folder / f"task-{position}.json"
-    task.write_bytes(_TRIAL.dump_json(trial))
-    with task.open("rb") as given, _output(folder, position).open("wb") as out:
+    # Without a name: its levels may be secrets.
+    with tempfile.TemporaryFile(dir=folder) as given, _output(folder, position).open("wb") as out:
+        given.write(_TRIAL.dump_json(trial))
+        given.seek(0)
         # In a new session: Ctrl-C reaches this process, which passes it on, once.
         return subprocess.Popen(
             [sys.executable, "-m", "pyrometer.experiments.run.parallel", str(os.getpid())],
