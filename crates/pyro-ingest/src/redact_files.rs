@@ -1,9 +1,9 @@
 //! Strikes secrets out of files of text that others wrote: logs, records, output.
 
 use std::borrow::Cow;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use memchr::memmem;
@@ -12,13 +12,20 @@ use pyro_model::{Error, Redactor, Result, redactor};
 /// Bytes read at once; a longer line is taken whole.
 const BLOCK: usize = 1 << 20;
 
+/// A file with a longer line is left as it is: a line is redacted in memory.
+const LONGEST_LINE: usize = 64 << 20;
+
+/// Rights that a file keeps: what others wrote runs as nobody else.
+const RIGHTS: u32 = 0o777;
+
 /// Replaces each file that holds a secret by one without it, and returns those replaced.
 ///
 /// A file that is not text (it has zero bytes), is no regular file or grows meanwhile stays as it
 /// is. Time of change and lines stay the same; files without a secret are only read.
 ///
 /// # Errors
-/// If a file cannot be read, or what stands in its place cannot be written: it then stays.
+/// If a file cannot be read, has a line of more than 64 MiB, or what stands in its place cannot be written: it then
+/// stays.
 pub fn redact_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut replaced = Vec::new();
     for path in paths {
@@ -39,7 +46,7 @@ fn redact_file(path: &Path) -> std::io::Result<bool> {
         let Some(out) = out else { return Ok(false) };
         let same = file.metadata()?.len() == before.len();
         if same {
-            out.set_permissions(before.permissions())?;
+            out.set_permissions(Permissions::from_mode(before.mode() & RIGHTS))?;
             out.set_modified(before.modified()?)?;
             out.sync_all()?;
             // Its owner can still read it: the JVM of another user wrote it.
@@ -70,6 +77,10 @@ fn rewritten(file: &mut File, temporary: &Path) -> std::io::Result<Option<File>>
         let ended = Read::by_ref(file).take(wanted).read_to_end(&mut buffer)? < BLOCK;
         if memchr::memchr(0, &buffer).is_some() {
             return Ok(None);
+        }
+        if buffer.len() > LONGEST_LINE {
+            let why = "a line is longer than 64 MiB";
+            return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, why));
         }
         let whole = memchr::memrchr(b'\n', &buffer).map(|last| last + 1);
         let end = if ended {
@@ -133,6 +144,28 @@ fn block<'a>(redactor: &Redactor, text: &'a [u8]) -> Cow<'a, [u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_without_end_is_not_taken_into_memory() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        let text = vec![b'a'; LONGEST_LINE + 2 * BLOCK];
+        std::fs::write(&path, &text).unwrap();
+        let error = redact_files(std::slice::from_ref(&path)).unwrap_err();
+        assert!(error.to_string().contains("64 MiB"), "{error}");
+        assert!(std::fs::read(&path).unwrap() == text);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_that_is_replaced_does_not_run_as_its_owner() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        std::fs::write(&path, "password=hunter2\n").unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o6750)).unwrap();
+        assert_eq!(redact_files(std::slice::from_ref(&path)).unwrap().len(), 1);
+        assert_eq!(path.metadata().unwrap().mode() & 0o7777, 0o750);
+    }
 
     #[test]
     fn only_files_of_text_with_a_secret_change() {
