@@ -113,7 +113,11 @@ def ingest_run(run_dir: str | Path, agents: str | None = None) -> IngestReport:
             if files:
                 _guarded(report, name, files, read)
         if paths.iterations.is_file():
-            rows = read_iterations(paths.iterations, report.note)
+            try:
+                rows = read_iterations(paths.iterations, report.note)
+            except OSError as error:
+                rows, text = [], f"{paths.iterations.name}: {error.strerror}"
+                report.note("ingest_source_failed", text, file=str(paths.iterations))
             write_rows(building, "iterations", rows)
             report.tables["iterations"] = len(rows)
         if hosts.several:

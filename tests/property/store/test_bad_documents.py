@@ -183,6 +183,64 @@ def test_yaml_that_is_nested_deeply(text: str) -> None:
         parse(text, "x.yaml")
 
 
+@pytest.mark.parametrize(
+    "verb",
+    [
+        ["show"], ["ledger"], ["flame"], ["report"], ["explain"], ["export"], ["simulate"], ["ls"],
+        ["experiment", "show"], ["experiment", "calibrate"], ["tune", "show"], ["corun"],
+        ["layout"], ["scale"], ["ingest"], ["fit"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_no_name_is_too_long_or_too_short_for_a_verb(
+    verb: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    for name in ("x" * 300, "x" * 5000, "", "\x1b[31m", "a\nb"):
+        done = inside(capsys, *verb, name)
+        assert done.code in (0, 2, 3), (name, done.stderr)
+        assert "\x1b" not in done.stdout + done.stderr
+        assert done.code == 0 or len(done.stderr.splitlines()) <= 3
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "raw/plugin-driver-x-1.ndjson", "raw/gc-1.log", "raw/profile-driver-1.jfr",
+        "raw/probe-h-threads.arrows", "raw/probe-h.report.json", "raw/exit.json",
+        "raw/iterations.ndjson", "raw/python-worker-1.ndjson", "raw/jit-1.log",
+    ],
+)  # fmt: skip
+def test_a_folder_where_a_file_is_expected(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "raw" / "eventlog").mkdir(parents=True)
+    log = next((Path(__file__).parents[2] / "fixtures" / "eventlog").glob("whole.*"))
+    shutil.copy(log, tmp_path / "raw" / "eventlog")
+    (tmp_path / name).mkdir()
+    done = inside(capsys, "show", str(tmp_path))
+    assert done.code in (0, 2), done.stderr
+
+
+@pytest.mark.parametrize("value", [1e308, -1e308, 0])
+def test_times_beyond_all_times_in_a_journal(
+    tmp_path: Path, value: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = tmp_path / "join"
+    shutil.copytree(RUN.parents[1] / "join", copy)
+    journal = copy / "journal.ndjson"
+    lines = [json.loads(line) for line in journal.read_text().splitlines()]
+    for line in lines:
+        if line["k"] == "end":
+            line["seconds"] = value
+            line["iterations_s"] = [value] * len(line["iterations_s"])
+    journal.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for words in (["experiment", "show"], ["report", "-o", str(tmp_path / "x.html")]):
+        done = inside(capsys, *words, str(copy))
+        assert done.code in (0, 2, 3), (words, done.stderr)
+
+
 def test_an_imported_file_must_lie_in_its_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

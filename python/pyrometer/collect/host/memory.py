@@ -165,7 +165,10 @@ class MemoryWatch:
         """Look once."""
         if self.wanted is None:
             return
-        seen = self._group() if self.wanted.by == "cgroup" else self._host()
+        seen = None
+        # Looked at while the application runs: what cannot be read is missing, and nothing ends.
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            seen = self._group() if self.wanted.by == "cgroup" else self._host()
         if seen is not None:
             self._seen.append(seen)
 

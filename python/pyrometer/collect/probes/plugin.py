@@ -17,6 +17,7 @@ from pyrometer.store.manifest import ProbeEntry
 from pyrometer.store.paths import RunPaths
 
 SERIES_MS = 500
+_LONGEST_BYTES = 16 << 20
 CLOCK_MS = 1000
 
 
@@ -101,7 +102,7 @@ def records(file: Path, *kinds: str) -> Iterator[dict[str, Any]]:
     marks = tuple(f'"k":"{kind}"'.encode() for kind in kinds)
     try:
         with file.open("rb") as lines:
-            for line in lines:
+            while line := lines.readline(_LONGEST_BYTES):
                 if not any(mark in line for mark in marks):
                     continue
                 try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -83,7 +84,8 @@ def _record(line: bytes) -> dict[str, Any]:
 
 
 def _lines(file: Path) -> Iterator[bytes]:
-    with file.open("rb") as lines:
+    # That it cannot be read is said where its records are.
+    with suppress(OSError), file.open("rb") as lines:
         while line := lines.readline(_LONGEST_BYTES):
             # The last line of a JVM that was killed may be half a line.
             if line.endswith(b"\n"):
