@@ -81,7 +81,13 @@ fn thread<'a>(
         None => (key_is_tid.then_some(key as i64), None),
     };
     let name = name.as_deref();
-    let role = name.map_or("other", |name| recording.rules.roles().of(name));
+    let (label, role) = match name {
+        Some(name) => {
+            let (label, role) = output.thread_name(name);
+            (Some(label), role)
+        }
+        None => (None, "other"),
+    };
     let spans = tid.map_or(&[][..], |tid| recording.spans.of_thread(pid, tid));
     if let Some(named) = name.and_then(task_of_thread)
         && recording.spans.knows(pid)
@@ -93,7 +99,7 @@ fn thread<'a>(
     }
     let facts = ThreadFacts {
         tid,
-        name: name.map(|name| output.label(name)),
+        name: label,
         role,
     };
     (facts, spans)

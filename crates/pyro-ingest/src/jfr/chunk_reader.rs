@@ -5,15 +5,15 @@ use pyro_stacks::java_class_name;
 use super::block::{ChunkEnd, Compilation};
 use super::chunk::{CHECKPOINT, Chunk, Event as RawEvent, METADATA};
 use super::chunk_cache::ChunkCache;
-use super::events::{Kind, Reader, Record, Slot, readers};
+use super::events::{Kind, Reader, Record, Slot};
 use super::keys::KeyMap;
-use super::metadata::Metadata;
 use super::output::{Output, Stopped, Take};
-use super::pools::{Named, Pools};
+use super::pools::{Index, Named, Pools};
 use super::recording::{Recording, said};
 use super::samples::{Event, Origin, Sample};
 use super::settings::{DEFAULT_WALL_NS, Said, Settings};
 use super::spans::{covering, split_batch};
+use super::types::Types;
 use super::unfreed::{Call, Native};
 use crate::sample_rows::Label;
 
@@ -21,50 +21,76 @@ type Result = std::result::Result<(), Stopped>;
 
 /// A chunk whose types and pools are known.
 struct Opened<'c> {
-    metadata: Metadata,
+    types: &'c Types,
     pools: Pools<'c>,
-    readers: KeyMap<u64, Reader>,
     said: Vec<Said>,
     broken_pools: u64,
 }
 
-/// Finds out what a chunk says of itself; nothing, if it does not describe its types. Second, the
-/// offset at which it breaks off, if it does.
-fn open(chunk: &Chunk) -> (Option<Opened<'_>>, Option<usize>) {
-    let mut events = chunk.events();
-    let framework: Vec<RawEvent<'_>> = events
-        .by_ref()
-        .filter(|event| event.class <= CHECKPOINT)
-        .collect();
-    let broken_at = events.broken_at;
-    let metadata = framework.iter().filter(|event| event.class == METADATA);
-    // The last whole description counts: the JDK writes a new one when classes were added.
-    let Some(metadata) = metadata
-        .rev()
-        .find_map(|event| Metadata::parse(event.body).ok())
-    else {
-        return (None, Some(broken_at.unwrap_or(0)));
-    };
-    let mut pools = Pools::new(&chunk.bytes, &metadata);
-    let mut broken_pools = 0;
-    for event in framework.iter().filter(|event| event.class == CHECKPOINT) {
-        broken_pools += u64::from(pools.note(&metadata, event.body, event.at).is_err());
+/// Finds out what chunks say of themselves. What the chunk before said of its types serves the
+/// next one, and so does memory.
+#[derive(Default)]
+pub struct Opener {
+    types: Option<Types>,
+    index: Index,
+}
+
+impl Opener {
+    /// Finds out what a chunk says of itself; nothing, if it does not describe its types. Second,
+    /// the offset at which it breaks off, if it does.
+    fn open<'c>(&'c mut self, chunk: &'c Chunk) -> (Option<Opened<'c>>, Option<usize>) {
+        let Self { types, index } = self;
+        let known = types.as_ref();
+        let about_recording = |class| {
+            let reader = known.and_then(|types| types.reader(class));
+            reader.is_some_and(Reader::is_about_recording)
+        };
+        let mut events = chunk.events();
+        let noted: Vec<RawEvent<'_>> = events
+            .by_ref()
+            .filter(|event| event.class <= CHECKPOINT || about_recording(event.class))
+            .collect();
+        let broken_at = events.broken_at;
+        let of_class = |class| noted.iter().filter(move |event| event.class == class);
+        // The last whole description counts: the JDK writes a new one when classes were added.
+        let described = of_class(METADATA).rev().find_map(|event| {
+            if known.is_some_and(|types| types.are_described_by(event.body)) {
+                return Some(None);
+            }
+            Types::parse(event.body).ok().map(Some)
+        });
+        let Some(new) = described else {
+            return (None, Some(broken_at.unwrap_or(0)));
+        };
+        let same = new.is_none();
+        *types = new.or(types.take());
+        let types = types.as_mut().expect("new, or known before");
+        index.clear();
+        let mut broken_pools = 0;
+        for event in of_class(CHECKPOINT) {
+            broken_pools += u64::from(index.note(types, event.body, event.at).is_err());
+        }
+        let types = &*types;
+        let pools = Pools::new(&chunk.bytes, index, types.shapes());
+        let said = if same {
+            said(noted.into_iter(), types, &pools)
+        } else {
+            said(chunk.events(), types, &pools)
+        };
+        let opened = Opened {
+            types,
+            pools,
+            said,
+            broken_pools,
+        };
+        (Some(opened), broken_at)
     }
-    let readers = readers(&metadata);
-    let said = said(chunk, &readers, &pools, &metadata);
-    let opened = Opened {
-        metadata,
-        pools,
-        readers,
-        said,
-        broken_pools,
-    };
-    (Some(opened), broken_at)
 }
 
 /// Adds what a chunk says of its recording.
 pub fn learn(chunk: &Chunk, settings: &mut Settings) {
-    let said = open(chunk).0.map(|opened| opened.said);
+    let mut opener = Opener::default();
+    let said = opener.open(chunk).0.map(|opened| opened.said);
     said.iter().flatten().for_each(|said| settings.learn(said));
 }
 
@@ -76,11 +102,12 @@ pub fn learn(chunk: &Chunk, settings: &mut Settings) {
 pub fn read_chunk<'a>(
     recording: &mut Recording<'a>,
     chunk: &Chunk,
+    opener: &mut Opener,
     output: &mut Output<'a>,
     learn: impl FnOnce(&[Said]) -> std::result::Result<Settings, Stopped>,
     take: Take<'_, 'a>,
 ) -> Result {
-    let (opened, broken_at) = open(chunk);
+    let (opened, broken_at) = opener.open(chunk);
     let said = opened.as_ref().map_or(&[][..], |opened| &opened.said);
     recording.settings = learn(said)?;
     if let Some(opened) = opened {
@@ -88,10 +115,9 @@ pub fn read_chunk<'a>(
         recording.seen.broken_pools += opened.broken_pools;
         output.begin_chunk(pools, recording.settings.async_profiler);
         let reader = ChunkReader::new(recording, chunk, pools, output);
-        let ignored = reader.rows(&opened.readers, output, take)?;
+        let ignored = reader.rows(opened.types, output, take)?;
         for (class, count) in ignored {
-            let name = opened.metadata.get(class);
-            let name = name.map_or("unknown", |class| class.name.as_str());
+            let name = opened.types.name(class).unwrap_or("unknown");
             *recording.seen.ignored.entry(name.to_owned()).or_default() += count;
         }
     }
@@ -138,7 +164,7 @@ impl<'r, 'a, 'c> ChunkReader<'r, 'a, 'c> {
     /// If nobody needs them.
     fn rows(
         mut self,
-        readers: &KeyMap<u64, Reader>,
+        types: &Types,
         output: &mut Output<'a>,
         take: Take<'_, 'a>,
     ) -> std::result::Result<KeyMap<u64, u64>, Stopped> {
@@ -146,7 +172,7 @@ impl<'r, 'a, 'c> ChunkReader<'r, 'a, 'c> {
         let chunk = self.chunk;
         for event in chunk.events().filter(|event| event.class > CHECKPOINT) {
             self.recording.seen.events += 1;
-            match readers.get(&event.class) {
+            match types.reader(event.class) {
                 Some(reader) if reader.read(event.body, &mut record) => {
                     self.event(event.class, reader.kind, &record, output, take)?;
                 }
@@ -325,19 +351,17 @@ impl<'r, 'a, 'c> ChunkReader<'r, 'a, 'c> {
         });
         let compiler = record
             .get(Slot::Name)
-            .number()
             .and_then(|key| self.pools.name(Named::Compiler, key));
-        let number = |slot| record.get(slot).number();
         let compilation = Compilation {
             host: self.recording.host.to_owned(),
             pid,
             start_mono_ns: mono_ns,
             duration_ns: self.chunk.duration_ns(record.number(Slot::Duration) as i64),
             compiler,
-            level: number(Slot::Count).map(|level| level as i32),
+            level: record.get(Slot::Count).map(|level| level as i32),
             method,
-            code_bytes: number(Slot::Bytes).map(|bytes| bytes as i64),
-            succeeded: number(Slot::State).map(|flag| flag != 0),
+            code_bytes: record.get(Slot::Bytes).map(|bytes| bytes as i64),
+            succeeded: record.get(Slot::State).map(|flag| flag != 0),
         };
         output.compilation(compilation, take)
     }

@@ -1,7 +1,7 @@
 //! Events of interest, found by name and read by the chunk's own metadata.
 
-use super::bytes::Cursor;
-use super::keys::KeyMap;
+use super::bytes::{Cursor, Text};
+use super::keys::ByKey;
 use super::metadata::Metadata;
 use super::shape::{Shape, Value};
 
@@ -67,26 +67,52 @@ use Slot::{Bytes, Class, Count, Duration, Name, Span, Stack, Start, State, Threa
 /// Number of slots.
 const SLOTS: usize = 11;
 
-/// Fields of one event.
-pub struct Record<'a>([Value<'a>; SLOTS]);
-
-impl Default for Record<'_> {
-    fn default() -> Self {
-        Self([Value::Absent; SLOTS])
-    }
+/// Fields of one event. Only a few have text: it is kept apart, so that a record is short.
+#[derive(Default)]
+pub struct Record<'a> {
+    numbers: [u64; SLOTS],
+    /// Slots that hold a number, a bit each.
+    known: u16,
+    name: Option<Text<'a>>,
+    value: Option<Text<'a>>,
 }
 
 impl<'a> Record<'a> {
-    /// The field of a slot.
+    /// The field of a slot as a number, if it is one.
     #[inline]
-    pub fn get(&self, slot: Slot) -> Value<'a> {
-        self.0[slot as usize]
+    pub fn get(&self, slot: Slot) -> Option<u64> {
+        let slot = slot as usize;
+        (self.known & (1 << slot) != 0).then(|| self.numbers[slot])
     }
 
     /// The field as a number, 0 if absent.
     #[inline]
     pub fn number(&self, slot: Slot) -> u64 {
-        self.get(slot).number().unwrap_or(0)
+        self.get(slot).unwrap_or(0)
+    }
+
+    /// The name, if it is text.
+    pub fn name(&self) -> Option<Text<'a>> {
+        self.name
+    }
+
+    /// The value, if it is text.
+    pub fn value(&self) -> Option<Text<'a>> {
+        self.value
+    }
+
+    #[inline]
+    fn set(&mut self, slot: usize, value: Value<'a>) {
+        match value {
+            Value::Number(number) => {
+                self.numbers[slot] = number;
+                self.known |= 1 << slot;
+            }
+            Value::Text(text) if slot == Name as usize => self.name = Some(text),
+            Value::Text(text) if slot == Slot::Value as usize => self.value = Some(text),
+            // Text where a number is expected.
+            Value::Text(_) | Value::Absent => {}
+        }
     }
 }
 
@@ -187,24 +213,51 @@ impl Reader {
     /// Reads an event into `record`; false if its bytes are too short.
     #[inline]
     pub fn read<'a>(&self, body: &'a [u8], record: &mut Record<'a>) -> bool {
-        record.0.fill(Value::Absent);
-        self.shape
-            .read_into(&mut Cursor::new(body), &mut record.0)
-            .is_ok()
+        (record.known, record.name, record.value) = (0, None, None);
+        let set = |slot, value| record.set(slot, value);
+        self.shape.read_each(&mut Cursor::new(body), set).is_ok()
+    }
+
+    /// Whether its events say something of their recording.
+    pub fn is_about_recording(&self) -> bool {
+        matches!(self.kind, Kind::Setting | Kind::Recording | Kind::Jvm)
     }
 }
 
-/// Readers of the events of interest that a chunk declares, by type id.
-pub fn readers(metadata: &Metadata) -> KeyMap<u64, Reader> {
-    let reader = |(name, kind, fields): &(&str, Kind, Fields)| {
-        let slot = |field: &str| {
-            let mut all = COMMON.iter().chain(*fields);
-            all.find(|(_, name)| *name == field)
-                .map(|(slot, _)| *slot as usize)
+/// Readers of the events of interest that a chunk declares.
+pub struct Readers {
+    all: Vec<Reader>,
+    /// Their places, by id of the type.
+    of_type: ByKey<u32>,
+}
+
+impl Readers {
+    /// Readers of events of these types.
+    pub fn of(metadata: &Metadata) -> Self {
+        let mut readers = Self {
+            all: Vec::new(),
+            of_type: ByKey::default(),
         };
-        let id = metadata.id(name)?;
-        let shape = Shape::compile(metadata, id, slot).ok()?;
-        Some((id, Reader { kind: *kind, shape }))
-    };
-    EVENTS.iter().filter_map(reader).collect()
+        for (name, kind, fields) in EVENTS {
+            let slot = |field: &str| {
+                let mut all = COMMON.iter().chain(fields);
+                all.find(|(_, name)| *name == field)
+                    .map(|(slot, _)| *slot as usize)
+            };
+            let Some(id) = metadata.id(name) else {
+                continue;
+            };
+            if let Ok(shape) = Shape::compile(metadata, id, slot) {
+                readers.of_type.insert(id, readers.all.len() as u32);
+                readers.all.push(Reader { kind, shape });
+            }
+        }
+        readers
+    }
+
+    /// The reader of a type of event, where that is of interest.
+    #[inline]
+    pub fn get(&self, id: u64) -> Option<&Reader> {
+        self.of_type.get(id).map(|place| &self.all[place as usize])
+    }
 }

@@ -83,13 +83,17 @@ impl<V: Copy> ByKey<V> {
             return self.far.insert(key, value);
         }
         let place = place as usize;
-        if place >= self.near.len() {
+        if place == self.near.len() {
+            self.near.push(Some(value));
+            return None;
+        }
+        if place > self.near.len() {
             self.near.resize(place + 1, None);
         }
         self.near[place].replace(value)
     }
 
-    /// Forgets all values.
+    /// Forgets all values; their memory serves those to come.
     pub fn clear(&mut self) {
         self.near.clear();
         self.far.clear();

@@ -52,15 +52,12 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// Reads the body of a metadata event, which begins behind its size and type.
+    /// Reads a metadata event behind its start, its duration and its number.
     ///
     /// # Errors
     /// If the bytes are not a metadata event.
-    pub fn parse(body: &[u8]) -> Read<Self> {
-        let mut cursor = Cursor::new(body);
-        for _ in 0..3 {
-            cursor.varint()?; // start, duration, metadata id
-        }
+    pub fn parse(description: &[u8]) -> Read<Self> {
+        let mut cursor = Cursor::new(description);
         let count = cursor.count()?;
         let strings: Vec<String> = (0..count)
             .map(|_| cursor.text().map(|text| text.decode().unwrap_or_default()))

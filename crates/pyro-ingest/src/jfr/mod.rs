@@ -34,6 +34,7 @@ mod source;
 mod spans;
 mod stack;
 mod threads;
+mod types;
 mod unfreed;
 
 use std::collections::{BTreeSet, HashMap};

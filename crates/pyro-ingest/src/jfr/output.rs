@@ -1,6 +1,7 @@
 //! What the events of chunks become: rows and the like, sent on in blocks of bounded size.
 
 use pyro_stacks::{Rules, Verdict};
+use rustc_hash::FxHashMap;
 
 use super::block::{Block, ChunkEnd, Compilation, New, NewMethod, NewStack};
 use super::lookup::Lookup;
@@ -31,6 +32,8 @@ pub struct Output<'a> {
     tallies: Tallies,
     lookup: Lookup,
     stacks: StackIndex,
+    /// Roles of threads, by the number of the name.
+    roles: FxHashMap<Label, &'static str>,
     native: Vec<Native<'a>>,
     compilations: Vec<Compilation>,
     /// Bytes of stacks that may be remembered.
@@ -51,6 +54,7 @@ impl<'a> Output<'a> {
             tallies: Tallies::default(),
             lookup: Lookup::default(),
             stacks: StackIndex::new(rules),
+            roles: FxHashMap::default(),
             native: Vec::new(),
             compilations: Vec::new(),
             remembered_bytes,
@@ -77,6 +81,14 @@ impl<'a> Output<'a> {
     /// Number of a string.
     pub fn label(&mut self, text: &str) -> Label {
         self.rows.label(text)
+    }
+
+    /// Number of a thread's name, and the thread's role by it.
+    pub fn thread_name(&mut self, name: &str) -> (Label, &'static str) {
+        let label = self.rows.label(name);
+        let rules = self.rules;
+        let role = self.roles.entry(label);
+        (label, role.or_insert_with(|| rules.roles().of(name)))
     }
 
     /// The stack with this key of the chunk's pool, and what the rules say about it.

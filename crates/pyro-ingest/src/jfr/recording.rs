@@ -4,13 +4,12 @@ use std::collections::{BTreeMap, HashSet};
 
 use pyro_stacks::Rules;
 
-use super::chunk::Chunk;
-use super::events::{Kind, Reader, Record};
-use super::keys::KeyMap;
-use super::metadata::Metadata;
+use super::chunk::Event;
+use super::events::Record;
 use super::pools::Pools;
 use super::settings::{Said, Settings};
 use super::spans::SpanIndex;
+use super::types::Types;
 
 /// Counts of what was read and not used.
 #[derive(Debug, Default)]
@@ -79,21 +78,20 @@ impl<'a> Recording<'a> {
     }
 }
 
-/// What a chunk says of its recording.
-pub fn said(
-    chunk: &Chunk,
-    readers: &KeyMap<u64, Reader>,
+/// What events say of their recording.
+pub fn said<'e>(
+    events: impl Iterator<Item = Event<'e>>,
+    types: &Types,
     pools: &Pools<'_>,
-    metadata: &Metadata,
 ) -> Vec<Said> {
     let mut record = Record::default();
     let mut said = Vec::new();
-    for event in chunk.events() {
-        if let Some(reader) = readers.get(&event.class)
-            && matches!(reader.kind, Kind::Setting | Kind::Recording | Kind::Jvm)
+    for event in events {
+        if let Some(reader) = types.reader(event.class)
+            && reader.is_about_recording()
             && reader.read(event.body, &mut record)
         {
-            said.push(Said::read(reader.kind, &record, pools, metadata));
+            said.push(Said::read(reader.kind, &record, pools, types));
         }
     }
     said

@@ -1,10 +1,10 @@
 //! What a recording says about itself.
 
+use super::bytes::Text;
 use super::events::{Kind, Record, Slot};
-use super::metadata::Metadata;
 use super::pools::Pools;
 use super::samples::Event;
-use super::shape::Value;
+use super::types::Types;
 
 /// Period of async-profiler's CPU samples where the setting says 0: its own default.
 const DEFAULT_CPU_NS: i64 = 10_000_000;
@@ -51,19 +51,16 @@ pub enum Said {
 
 impl Said {
     /// Reads what an event says.
-    pub fn read(kind: Kind, record: &Record<'_>, pools: &Pools<'_>, metadata: &Metadata) -> Self {
-        let text = |slot| match record.get(slot) {
-            Value::Text(text) => pools.text(text).unwrap_or_default(),
-            _ => String::new(),
+    pub fn read(kind: Kind, record: &Record<'_>, pools: &Pools<'_>, types: &Types) -> Self {
+        let text = |text: Option<Text<'_>>| {
+            text.and_then(|text| pools.text(text)).unwrap_or_default()
         };
         match kind {
-            Kind::Recording => Self::Recording(text(Slot::Name).starts_with("async-profiler")),
-            Kind::Jvm => Self::Jvm(record.get(Slot::Count).number().map(|pid| pid as i64)),
+            Kind::Recording => Self::Recording(text(record.name()).starts_with("async-profiler")),
+            Kind::Jvm => Self::Jvm(record.get(Slot::Count).map(|pid| pid as i64)),
             _ => {
-                let about = metadata
-                    .get(record.number(Slot::Count))
-                    .map_or("", |class| class.name.as_str());
-                Self::Setting(about.to_owned(), text(Slot::Name), text(Slot::Value))
+                let about = types.name(record.number(Slot::Count)).unwrap_or_default();
+                Self::Setting(about.to_owned(), text(record.name()), text(record.value()))
             }
         }
     }

@@ -57,10 +57,30 @@ impl Value<'_> {
     }
 }
 
+/// A field of a type: one of interest with its slot, or what to pass over.
+#[derive(Debug, Clone)]
+enum Part {
+    Number(usize),
+    Byte(usize),
+    Text(usize),
+    Other(Vec<Step>),
+}
+
+impl Part {
+    fn new(slot: Option<usize>, steps: Vec<Step>) -> Self {
+        match (slot, &steps[..]) {
+            (Some(slot), [Step::Varint]) => Self::Number(slot),
+            (Some(slot), [Step::Byte]) => Self::Byte(slot),
+            (Some(slot), [Step::Text]) => Self::Text(slot),
+            _ => Self::Other(steps),
+        }
+    }
+}
+
 /// How to read `N` named fields of a type, whatever else it has.
 #[derive(Debug, Clone)]
 pub struct Shape<const N: usize> {
-    fields: Vec<(Option<usize>, Vec<Step>)>,
+    parts: Vec<Part>,
 }
 
 impl<const N: usize> Shape<N> {
@@ -75,16 +95,14 @@ impl<const N: usize> Shape<N> {
         slot: impl Fn(&str) -> Option<usize>,
     ) -> Read<Self> {
         let class = metadata.get(id).ok_or(Malformed)?;
-        let mut fields = Vec::new();
+        let mut parts = Vec::new();
         for field in &class.fields {
-            let steps = metadata.field_steps(field)?;
-            let scalar = matches!(steps[..], [Step::Varint | Step::Byte | Step::Text]);
-            fields.push((slot(&field.name).filter(|_| scalar), steps));
+            parts.push(Part::new(slot(&field.name), metadata.field_steps(field)?));
         }
-        while fields.last().is_some_and(|(slot, _)| slot.is_none()) {
-            fields.pop();
+        while matches!(parts.last(), Some(Part::Other(_))) {
+            parts.pop();
         }
-        Ok(Self { fields })
+        Ok(Self { parts })
     }
 
     /// The shape of these fields of a type called `name`, where the chunk has it.
@@ -100,26 +118,27 @@ impl<const N: usize> Shape<N> {
     #[inline]
     pub fn read<'a>(&self, cursor: &mut Cursor<'a>) -> Read<[Value<'a>; N]> {
         let mut values = [Value::Absent; N];
-        self.read_into(cursor, &mut values)?;
+        self.read_each(cursor, |slot, value| values[slot] = value)?;
         Ok(values)
     }
 
-    /// The same in place; values of fields that the type lacks stay as they are.
+    /// Hands over each field of interest that the type has, with its slot.
     ///
     /// # Errors
     /// As [`read`](Self::read).
     #[inline]
-    pub fn read_into<'a>(&self, cursor: &mut Cursor<'a>, values: &mut [Value<'a>; N]) -> Read<()> {
-        for (slot, steps) in &self.fields {
-            let Some(slot) = *slot else {
-                skip(cursor, steps)?;
-                continue;
-            };
-            values[slot] = match steps[0] {
-                Step::Varint => Value::Number(cursor.varint()?),
-                Step::Byte => Value::Number(u64::from(cursor.byte()?)),
-                _ => Value::Text(cursor.text()?),
-            };
+    pub fn read_each<'a>(
+        &self,
+        cursor: &mut Cursor<'a>,
+        mut take: impl FnMut(usize, Value<'a>),
+    ) -> Read<()> {
+        for part in &self.parts {
+            match part {
+                Part::Number(slot) => take(*slot, Value::Number(cursor.varint()?)),
+                Part::Byte(slot) => take(*slot, Value::Number(u64::from(cursor.byte()?))),
+                Part::Text(slot) => take(*slot, Value::Text(cursor.text()?)),
+                Part::Other(steps) => skip(cursor, steps)?,
+            }
         }
         Ok(())
     }

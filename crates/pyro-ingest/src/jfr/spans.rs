@@ -101,32 +101,38 @@ pub fn split_batch<'a>(
     span_ns: i64,
     count: u64,
     join: impl Fn(i64) -> Option<i64>,
-) -> Vec<Piece<'a>> {
-    let time = |number: u64| {
+) -> impl Iterator<Item = Piece<'a>> {
+    let time = move |number: u64| {
         let steps = i128::from(count.max(2) - 1);
         start_ns.saturating_add((i128::from(span_ns) * i128::from(number) / steps) as i64)
     };
-    let task = |number: u64| join(time(number)).and_then(|mono_ns| covering(spans, mono_ns));
-    let mut pieces: Vec<Piece<'a>> = Vec::new();
-    if spans.is_empty() || count <= 1 || count > MAX_BATCH {
-        return vec![Piece {
-            start_ns,
-            count: count.max(1),
-            span: task(0),
-        }];
-    }
-    for number in 0..count {
-        let span = task(number);
-        match pieces.last_mut() {
-            Some(piece) if same(piece.span, span) => piece.count += 1,
-            _ => pieces.push(Piece {
-                start_ns: time(number),
-                count: 1,
-                span,
-            }),
+    let task = move |number: u64| join(time(number)).and_then(|mono_ns| covering(spans, mono_ns));
+    let whole = spans.is_empty() || count <= 1 || count > MAX_BATCH;
+    let (mut first, end) = (0, count.max(1));
+    // The task of the sample that did not belong to the piece before.
+    let mut next = None;
+    std::iter::from_fn(move || {
+        if first == end {
+            return None;
         }
-    }
-    pieces
+        let start_ns = time(first);
+        let span = next.take().unwrap_or_else(|| task(first));
+        let mut after = if whole { end } else { first + 1 };
+        while after < end {
+            let other = task(after);
+            if !same(span, other) {
+                next = Some(other);
+                break;
+            }
+            after += 1;
+        }
+        let count = after - std::mem::replace(&mut first, after);
+        Some(Piece {
+            start_ns,
+            count,
+            span,
+        })
+    })
 }
 
 fn same(a: Option<&TaskSpan>, b: Option<&TaskSpan>) -> bool {
@@ -203,15 +209,14 @@ mod tests {
         let spans = [span(0, 0, Some(100)), span(1, 200, Some(300))];
         let pieces = split_batch(&spans, 50, 200, 5, Some); // samples at 50, 100, 150, 200, 250
         let short: Vec<_> = pieces
-            .iter()
             .map(|p| (p.start_ns, p.count, p.span.map(|s| s.task_attempt_id)))
             .collect();
         assert_eq!(short, [(50, 2, Some(0)), (150, 1, None), (200, 2, Some(1))]);
         let pieces = split_batch(&spans, 50, 0, 1, Some);
-        assert_eq!(pieces.len(), 1);
+        assert_eq!(pieces.count(), 1);
         let pieces = split_batch(&[], 50, 200, 5, Some);
         assert_eq!(
-            pieces,
+            pieces.collect::<Vec<_>>(),
             [Piece {
                 start_ns: 50,
                 count: 5,

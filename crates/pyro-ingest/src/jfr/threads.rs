@@ -13,7 +13,7 @@ use pyro_model::{Error, Result};
 
 use super::block::Block;
 use super::chunk::Chunk;
-use super::chunk_reader::read_chunk;
+use super::chunk_reader::{Opener, read_chunk};
 use super::merge::Merger;
 use super::output::{Output, Stopped, Take};
 use super::recording::Open;
@@ -146,6 +146,7 @@ struct Work<'r, 'a> {
 /// Reads chunks, one after the other.
 struct Worker<'o, 'a> {
     open: Open<'o, 'a>,
+    opener: Opener,
     output: Output<'a>,
     recording: Option<usize>,
     memory: Vec<u8>,
@@ -157,6 +158,7 @@ impl<'o, 'a> Worker<'o, 'a> {
         let rules = open(0).rules;
         Self {
             open,
+            opener: Opener::default(),
             output: Output::new(number, rules, REMEMBERED_BYTES / threads),
             recording: None,
             memory: Vec::new(),
@@ -177,7 +179,8 @@ impl<'o, 'a> Worker<'o, 'a> {
         }
         let mut recording = (self.open)(place.recording);
         let learn = |said: &[_]| passing.learn(said);
-        read_chunk(&mut recording, &chunk, &mut self.output, learn, take)?;
+        let (opener, output) = (&mut self.opener, &mut self.output);
+        read_chunk(&mut recording, &chunk, opener, output, learn, take)?;
         if chunk.bytes.capacity() <= self.kept_bytes {
             self.memory = chunk.bytes;
         }
