@@ -4,7 +4,6 @@ use std::io;
 
 use serde_json::{Value, json};
 
-use crate::perf::OfThreads;
 use crate::perf::format::Config;
 use crate::perf::kernel::{Attr, Kernel, Target, refusal};
 use crate::perf::sysfs::Sysfs;
@@ -151,6 +150,19 @@ pub fn catalogue(sysfs: &Sysfs) -> Vec<Group> {
         }));
     }
     groups
+}
+
+/// Which counters threads get. Any costs them at every switch: 1.6 µs more where a switch took 2.1 µs
+/// (`benchmarks/switches.py`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OfThreads {
+    /// None: threads run as if nobody looked.
+    None,
+    /// Those of the hardware with the kernel's own, or none where the hardware shows none: what the kernel's own say
+    /// is in the threads' records, too.
+    WithHardware,
+    /// All that can be had.
+    All,
 }
 
 /// What came of trying an event.

@@ -29,19 +29,7 @@ use crate::perf::sysfs::Sysfs;
 use crate::perf::threads::Threads;
 use crate::sys::{Descriptors, mono_ns};
 pub use cycles::try_cycle_counter;
-
-/// Which counters threads get. Any costs them at every switch: 1.6 µs more where a switch took 2.1 µs
-/// (`benchmarks/switches.py`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OfThreads {
-    /// None: threads run as if nobody looked.
-    None,
-    /// Those of the hardware with the kernel's own, or none where the hardware shows none: what the kernel's own say
-    /// is in the threads' records, too.
-    WithHardware,
-    /// All that can be had.
-    All,
-}
+pub use events::OfThreads;
 
 /// What is counted in a recording.
 #[derive(Debug)]

@@ -2,8 +2,8 @@
 
 pub mod grant;
 mod others;
+mod outcome;
 
-use std::io;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -11,38 +11,10 @@ use serde_json::{Value, json};
 use crate::bpf::{Events, Kernel, ThreadIterator};
 use crate::host::energy;
 use crate::perf;
-use crate::sys::{Buffer, Descriptors, ProcFile};
+use crate::sys::Descriptors;
 use crate::taskstats;
 
-fn read(path: &str) -> io::Result<String> {
-    let mut buffer = Buffer::default();
-    ProcFile::new(path, &Descriptors::new(0))
-        .read(&mut buffer)
-        .map(str::to_owned)
-}
-
-/// What came of a try: available, and why or why not, and what to do.
-struct Outcome {
-    available: bool,
-    reason: String,
-    remedy: &'static str,
-}
-
-fn yes(reason: impl Into<String>) -> Outcome {
-    Outcome {
-        available: true,
-        reason: reason.into(),
-        remedy: "",
-    }
-}
-
-fn no(reason: impl Into<String>, remedy: &'static str) -> Outcome {
-    Outcome {
-        available: false,
-        reason: reason.into(),
-        remedy,
-    }
-}
+use outcome::{Outcome, no, read, yes};
 
 /// The iterator over the threads of a process.
 fn thread_iterator() -> Outcome {

@@ -2,9 +2,9 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::{Outcome, no, read, yes};
+use super::outcome::{Outcome, no, read, yes};
 
 const REMEDY: &str = "Run as root or give pyro-probe CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH to measure processes of other users.";
 /// `CAP_DAC_READ_SEARCH` and `CAP_SYS_PTRACE` in a set of capabilities (capability.h).
@@ -56,7 +56,7 @@ pub(super) fn other_users(proc: &Path) -> Outcome {
     }
 }
 
-fn text(path: &PathBuf) -> std::io::Result<String> {
+fn text(path: &Path) -> std::io::Result<String> {
     read(&path.to_string_lossy())
 }
 
@@ -72,7 +72,13 @@ mod tests {
 
     const ALL: &str = "000001fffeffffff";
 
-    fn process(proc: &Path, name: &str, user: u32, memory: bool, rights: &str) -> PathBuf {
+    fn process(
+        proc: &Path,
+        name: &str,
+        user: u32,
+        memory: bool,
+        rights: &str,
+    ) -> std::path::PathBuf {
         let folder = proc.join(name);
         fs::create_dir_all(folder.join(format!("task/{name}"))).unwrap();
         let memory = if memory { "VmSize:\t10 kB\n" } else { "" };
