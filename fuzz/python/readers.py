@@ -25,8 +25,11 @@ from pyrometer.store.axis.ping_lines import read_pings
 from pyrometer.store.iteration_lines import read_iterations
 from pyrometer.store.manifest import read_manifest
 from pyrometer.trial.yaml_file import parse
+from pyrometer.tune.memory import remembered
+from pyrometer.tune.memory.recall import recalled
+from pyrometer.tune.portrait import Portrait
 from pyrometer.tune.space.file import parse_space
-from pyrometer.tune.trials.folder import read_tuning
+from pyrometer.tune.trials.folder import Tuning, read_tuning
 from pyrometer.tune.trials.records import KINDS
 from pyrometer.tune.trials.replay import history_of
 from pyrometer.workloads.custom.workload_file import conf, prepared, read, variants
@@ -56,6 +59,22 @@ TUNED = b"""{"k":"ask","trial":1,"configuration":{},"fidelity":"full","block":0,
 {"k":"tell","trial":1,"value":2.5e9,"cost":1e10,"wall_ns":4}
 {"k":"settle","configuration":{},"why":"all","wall_ns":5}
 """.replace(b"\\\n", b"")
+INFORMED = (
+    TUNED.splitlines(keepends=True)[0]
+    + b"""{"k":"known","priors":[{"source":"f","levels":{"jvm.gc":"parallel"}}],\
+"earlier":[{"source":"x","of":"y","configuration":{},"value":1e9,"cost":0}],\
+"portrait":{"operators":{"loads":1},"shares":{"on_cpu":0.5},"sizes":{}},"wall_ns":5}
+{"k":"offer","fidelity":{"name":"scale","scale":"10","iterations":1,"cost_ratio":0.2},"wall_ns":6}
+{"k":"decide","trial":1,"what":"adopted","configuration":{},"why":"all","wall_ns":7}
+""".replace(b"\\\n", b"")
+)
+KEPT = b"""{"schema": "pyrometer/tuning-memory/1", "id": "a", "job": "j", "scale": "test",
+ "objective": "elapsed", "portrait": {"operators": {"loads": 1}, "shares": {"on_cpu": 0.5},
+ "sizes": {"tasks_count": 4}}, "trials": [{"configuration": {}, "value": 1e9},
+ {"configuration": {"jvm.gc": "parallel"}, "value": 8e8},
+ {"configuration": {"jvm.gc": "parallel"}, "value": 9e8},
+ {"configuration": {"jvm.gc": "g1"}, "value": 9e8}],
+ "winner": {"jvm.gc": "parallel"}, "folder": "/t", "wall_ns": 1}"""
 RUNNING = b"""{"schema": "pyrometer/manifest/1", "schema_version": 1, "run_id": "1",
  "created_wall_ns": 1, "pyrometer_version": "0.1.0", "workload": {}, "profile": "light",
  "host": {}}"""
@@ -89,6 +108,7 @@ class Readers:
             "study": lambda data: read_study(str(self._file("study.yaml", data))),
             "tuning": self._tuning,
             "tuning-journal": self._tuning_journal,
+            "tuning-memory": self._tuning_memory,
             "workload": self._workload,
             "yaml": lambda data: parse(data.decode("utf-8", "replace"), "x.yaml"),
         }
@@ -143,6 +163,13 @@ class Readers:
         self._file("journal.ndjson", data)
         return history_of(read_journal(self.folder, KINDS)).best
 
+    def _tuning_memory(self, data: bytes) -> object:
+        self._file("kept.json", data)
+        store = remembered.read(self.folder)
+        mine = Portrait(operators={"loads": 1}, shares={"on_cpu": 0.5}, sizes={"tasks_count": 2})
+        tuning = Tuning.model_validate_json(TUNING)
+        return recalled(mine, tuning, tuning.space.read(), store.tunings)
+
     def _workload(self, data: bytes) -> object:
         name = str(self._file("workload.yaml", data))
         made = read(name)
@@ -181,7 +208,8 @@ def seeds() -> dict[str, list[bytes]]:
         "space": [SPACE],
         "study": [(ROOT / "studies" / "jdks.yaml").read_bytes()],
         "tuning": [TUNING],
-        "tuning-journal": [TUNED],
+        "tuning-journal": [TUNED, INFORMED],
+        "tuning-memory": [KEPT],
         "workload": [path.read_bytes() for path in apps],
         "yaml": [b"a: [1, ~, 'x']\nb:\n  - {c: d}\n  - |\n    text\n", b"? a\n: !!str 3\n"],
     }

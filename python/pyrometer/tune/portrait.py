@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -25,6 +25,10 @@ POWERS = 3.0
 """Powers of ten by which two sizes differ that are as far apart as can be."""
 
 _WEIGHTS = {"operators": 2.0, "shares": 2.0, "sizes": 1.0}
+
+
+Count = Annotated[int, Field(ge=0, le=10**12)]
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Portrait(BaseModel):
@@ -43,9 +47,9 @@ class Portrait(BaseModel):
 
     model_config = ConfigDict(extra="allow")
 
-    operators: dict[str, int] = Field(default_factory=dict)
-    shares: dict[str, float] = Field(default_factory=dict)
-    sizes: dict[str, float] = Field(default_factory=dict)
+    operators: dict[str, Count] = Field(default_factory=dict)
+    shares: dict[str, Amount] = Field(default_factory=dict)
+    sizes: dict[str, Amount] = Field(default_factory=dict)
 
 
 def portrait_of(run_dir: Path) -> Portrait:

@@ -15,7 +15,8 @@ from pyrometer.core.errors import PyrometerError
 FUZZ = Path(__file__).parents[3] / "fuzz" / "python"
 NAMES = [
     "constraint", "elf", "exit", "experiment", "guest", "iterations", "journal", "json", "manifest",
-    "pings", "plan", "space", "study", "tuning", "tuning-journal", "workload", "yaml",
+    "pings", "plan", "space", "study", "tuning", "tuning-journal", "tuning-memory", "workload",
+    "yaml",
 ]  # fmt: skip
 
 

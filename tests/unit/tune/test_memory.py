@@ -119,7 +119,7 @@ def test_a_tuning_is_kept_and_warms_the_next_with_the_doubt_named(tmp_path: Path
     second, report = _tuned(tmp_path / "b/two", store, _like(JOIN, input_bytes=2e10))
     told = [one for one in report.doubts if one.code == "warm_start"]
     assert len(told) == 1
-    assert "of 1 other tuning were told first; they differ in the data" in told[0].message
+    assert "of 1 other tuning came first; they differ in the data" in told[0].message
     assert report.similar[0].of.endswith("one")
     # The other's winner is in the first block.
     tried = [one.asked.configuration for one in second.steps[:6]]

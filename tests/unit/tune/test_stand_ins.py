@@ -189,3 +189,19 @@ def test_several_queries_of_a_suite_run_in_the_order_of_their_numbers() -> None:
     assert tpch.query_names(spec) == ["q05", "q09"]  # type: ignore[attr-defined]
     with pytest.raises(UsageError, match="has no level 'q05\\+all'"):
         registry.resolve("tpch", {"query": "q05+all"}, "test")
+
+
+def test_a_stand_in_that_takes_too_long_is_given_up_by_its_own_baseline(tmp_path: Path) -> None:
+    def slow(levels: Mapping[str, str]) -> float:
+        return 60 * _seconds(levels) if levels.keys() - {"scale"} else 40 * _seconds(levels)
+
+    root, machine = _begun(tmp_path / "t", SCALE), Simulated(seconds=slow)
+    history = search(root, lambda one: Cheap(one.seed), actions=machine.actions())
+    cheap = [one for one in history.steps if one.asked.fidelity == "scale" and one.ended]
+    baseline = cheap[0].ended
+    assert baseline is not None
+    assert baseline.seconds is not None
+    limits = [one.asked.limit_s for one in cheap if one.asked.configuration]
+    assert limits
+    # Twice the best at the stand-in, not at the job; nothing is given up before 30 s.
+    assert all(30 <= (one or 0) <= 2.1 * baseline.seconds for one in limits)

@@ -320,7 +320,7 @@ def _doubts(
         trials = units.counted(sum(one.trials for one in similar), "trial")
         differs = sorted({what for one in similar for what in one.differs})
         but = f"; they differ in {', '.join(differs)}" if differs else ""
-        message = f"{trials} of {units.counted(len(similar), 'other tuning')} were told first{but}"
+        message = f"{trials} of {units.counted(len(similar), 'other tuning')} came first{but}"
         found.append(doubt("warm_start", message))
     spread = confirmed.verdict.spread_ratio if confirmed else None
     if spread is not None and spread.low is not None and spread.low > 1 and spread.value:

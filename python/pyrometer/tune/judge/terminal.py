@@ -47,6 +47,12 @@ def planned(console: Any, tuning: Tuning, *, brief: bool = False) -> None:
     )  # fmt: skip
     for text in tuning.conditions:
         console.print(f"only if {text}", markup=False, soft_wrap=True)
+    for prior in tuning.priors:
+        saves = ""
+        if prior.saving_ratio is not None:
+            saves = f", predicted to save {units.percent(prior.saving_ratio)}"
+        text = f"before any trial: {named(prior.levels)}{saves} ({prior.source})"
+        console.print(text, markup=False, soft_wrap=True)
     if brief:
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -65,9 +71,6 @@ def planned(console: Any, tuning: Tuning, *, brief: bool = False) -> None:
         console.print(f"[dim]not varied: {escape(factor)}: {escape(why)}[/]", soft_wrap=True)
     for cheap in tuning.fidelities:
         console.print(f"may stand in: {cheap.summary}", markup=False, soft_wrap=True)
-    for prior in tuning.priors:
-        console.print(f"known before: {named(prior.levels)} ({prior.source})", markup=False,
-                      soft_wrap=True)  # fmt: skip
 
 
 def _ends(knob: Any) -> tuple[str, str]:

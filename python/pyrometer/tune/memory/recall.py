@@ -73,7 +73,7 @@ def recalled(
 
 def _usable(one: Remembered, space: Space) -> list[RememberedTrial]:
     """Give trials whose factors this space has, all of them: others are of another job to it."""
-    return [each for each in one.trials if each.value > 0 and fits(space, each.configuration)]
+    return [each for each in one.trials if fits(space, each.configuration)]
 
 
 def _differences(mine: Portrait, tuning: Tuning, one: Remembered) -> list[str]:

@@ -36,7 +36,7 @@ class RememberedTrial(BaseModel):
     """A full trial that counts: its levels, and the objective."""
 
     configuration: dict[str, str]
-    value: float
+    value: float = Field(gt=0, allow_inf_nan=False)
 
 
 class Remembered(BaseModel):

@@ -7,7 +7,7 @@ deterministic, and a run that had finished is adopted.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -320,10 +320,15 @@ class Search:
 
     def _limits(self, wanted: Suggestion) -> tuple[float | None, float | None]:
         """Time of an iteration beyond which a trial is given up, and the timeout that does it."""
-        known = [one for one in self.history.baselines if one.ended is not None]
-        if not known or _is_baseline(wanted) or wanted.fidelity != FULL:
+        alike = [
+            one
+            for one in self.history.steps
+            if one.asked.fidelity == wanted.fidelity and one.counts and one.ended is not None
+        ]
+        known = [one for one in alike if not one.asked.configuration]
+        times = [one.ended.seconds for one in alike if one.ended and one.ended.seconds]
+        if not known or not times or not wanted.configuration:
             return None, None
-        times = [one.ended.seconds for one in self._whole() if one.ended and one.ended.seconds]
         if wanted.limit is not None and self.tuning.objective == "elapsed":
             limit = wanted.limit / NS
         else:
@@ -333,9 +338,6 @@ class Search:
         timeout, limit = Length.of(ended).timeout(limit, self.tuning.timeout_s)
         # A baseline that itself takes nearly all of the time says nothing of a limit.
         return (limit, timeout) if limit > 0 else (None, None)
-
-    def _whole(self) -> Sequence[Step]:
-        return [one for one in self.history.steps if one.asked.fidelity == FULL and one.counts]
 
 
 def _is_baseline(wanted: Suggestion) -> bool:
