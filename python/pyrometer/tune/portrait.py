@@ -15,11 +15,16 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pyrometer.characterise.features import plan_features
 from pyrometer.store import Run
+from pyrometer.store.locate import locate
 from pyrometer.summary.kept import summary_of
 from pyrometer.summary.schema import Summary
 
 SIZES = ("input_bytes", "shuffle_written_bytes", "disk_spilled_bytes", "tasks_count")
 """Of a run; iterations are not told apart, as their number says little beside powers of ten."""
+
+PARTS = ("task", "idle")
+"""Rows of the slot view whose parts are compared."""
+ON_CPU = "task/on_cpu"
 
 POWERS = 3.0
 """Powers of ten by which two sizes differ that are as far apart as can be."""
@@ -39,8 +44,8 @@ class Portrait(BaseModel):
     operators : dict of str to int
         How often the final plans have each operator; empty without SQL.
     shares : dict of str to float
-        Of the tasks' time, by the rows of the slot view right below it; empty where nothing is
-        known.
+        Of the slots' time in tasks and idle, by the rows of the slot view right below; empty where
+        CPU time is not known.
     sizes : dict of str to float
         Of :data:`SIZES` those that are known.
     """
@@ -65,14 +70,16 @@ def portrait_of(run_dir: Path) -> Portrait:
 
 def portrait(summary: Summary, operators: Mapping[str, int]) -> Portrait:
     """Take the portrait from a summary and the operators of all plans."""
-    view = summary.ledger.slot_view
-    whole = next((one.value_ns for one in view.rows if one.path == "task"), None)
+    rows = summary.ledger.slot_view.rows
+    whole = sum(one.value_ns or 0 for one in rows if one.path in PARTS)
+    known = any(one.path == ON_CPU and one.value_ns is not None for one in rows)
     shares = {}
-    if whole:
+    # Where nobody knows what was on a CPU, the rest would make all jobs alike.
+    if whole and known:
         shares = {
-            one.path.removeprefix("task/"): one.value_ns / whole
-            for one in view.rows
-            if one.parent == "task" and one.value_ns is not None
+            one.path: one.value_ns / whole
+            for one in rows
+            if one.parent in PARTS and one.value_ns is not None
         }
     sizes = {
         name: float(value) for name in SIZES if (value := summary.totals.get(name)) is not None
@@ -118,7 +125,7 @@ def _angle(one: Mapping[str, int], other: Mapping[str, int]) -> float:
 
 
 def _operators(run_dir: Path) -> dict[str, int]:
-    with Run.open(run_dir) as run:
+    with Run.opened(locate(run_dir)) as run:
         if not run.tables.has("plan_nodes"):
             return {}
         rows: list[dict[str, Any]] = run.tables.records(
