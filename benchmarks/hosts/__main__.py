@@ -110,7 +110,7 @@ def elsewhere(run: Path, other: Path, verbs: Sequence[str]) -> list[Step]:
                     "AWS_SECRET_ACCESS_KEY": "test", "AWS_DEFAULT_REGION": "us-east-1",
                     "PYROMETER_REMOTE_FETCHED": "1",
                 }  # fmt: skip
-                command = [REMOTE, "-m", "pyrometer", verb, "s3://lab/runs/one"]
+                command: list[str | Path] = [REMOTE, "-m", "pyrometer", verb, "s3://lab/runs/one"]
                 command += ["s3://lab/runs/two"] if verb == "compare" else []
                 command += ["-o", Path(cache) / "page.html"] if verb == "report" else []
                 steps.append(step(f"{verb} from S3", command, env))

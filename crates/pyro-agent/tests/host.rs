@@ -184,7 +184,10 @@ fn streams_are_begun_anew_and_executors_found_in_them_again() {
     assert_eq!(fs::read_dir(folder.join("work")).unwrap().count(), 0);
     attempts(folder);
     let log = fs::read_to_string(seen.join("probe.log")).unwrap();
-    assert!(log.ends_with("end\n"), "its recorder was asked to end: {log}");
+    assert!(
+        log.ends_with("end\n"),
+        "its recorder was asked to end: {log}"
+    );
     let report = fs::read_to_string(seen.join("agent-h.report.json")).unwrap();
     let report: Value = serde_json::from_str(&report).unwrap();
     assert_eq!(report["end_reason"], "begun anew");

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyrometer.store.remote.opened import address
-from pyrometer.store.services.executors import OF_THE_HOST
+
+OF_THE_HOST = ("host", "host")
+"""What stands for application and executor in the names of streams of a whole host."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from pyrometer.core.native import native
 from pyrometer.store import manifest as manifests
 from pyrometer.store.chunks import Stream, join_chunks
 from pyrometer.store.manifest import Shipped
-from pyrometer.store.paths import RunPaths
+from pyrometer.store.paths import OF_THE_HOST, RunPaths
 from pyrometer.store.private import keep_private
 from pyrometer.store.services.chunk_files import (
     copy_chunk,
@@ -27,7 +27,6 @@ from pyrometer.store.services.chunk_files import (
     part,
     streams_below,
 )
-from pyrometer.store.services.executors import OF_THE_HOST
 from pyrometer.store.services.stores import take_services
 
 MOST_REFUSED = 5

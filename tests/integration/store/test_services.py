@@ -147,7 +147,7 @@ def probe(at: range, *pids: int, children: Mapping[int, int] | None = None) -> P
     """A probe that reads a host of which half is idle, and processes that use a tenth of a CPU."""
     of_host: dict[tuple[str, str], Counter] = {("host", "cpu_idle_ns"): lambda t: t // 2}
     for pid, parent in (children or {}).items():
-        of_host[f"process/{pid}", "parent_pid"] = lambda _, parent=parent: parent
+        of_host[f"process/{pid}", "parent_pid"] = lambda _, parent=parent: parent  # type: ignore[misc]
     return ProbeOf(at, of_host, processes={pid: lambda t: (t - BEGIN) // 10 for pid in pids})
 
 

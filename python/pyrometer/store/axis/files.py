@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
 
-from pyrometer.store.axis.ping_lines import process_host
 from pyrometer.store.axis.probe_files import probes_of
 from pyrometer.store.paths import RunPaths
+from pyrometer.store.services.plugin_records import process_host
 
 _JVM = re.compile(r"-(\d+)(?:\.|$)")
 # plugin-executor-0-62.ndjson and codegen-executor-0-62.ndjson, profile-executor0-62.jfr and

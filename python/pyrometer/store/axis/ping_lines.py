@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from pyrometer.core.json_text import parse_json
+from pyrometer.store.services.plugin_records import PROCESS, host_in, lines_of
 
 FIELDS = ("sent_mono_ns", "driver_mono_ns", "received_mono_ns")
 
-_PING, _PROCESS = b'{"k":"ping"', b'{"k":"process"'
-_LONGEST_BYTES = 1 << 20
+_PING = b'{"k":"ping"'
 _TIMES = range(-(1 << 63), 1 << 63)
 
 
@@ -39,57 +37,20 @@ def read_pings(files: Iterable[Path]) -> dict[str, Pings]:
     found: dict[str, Pings] = {}
     for file in files:
         host, pings = None, Pings()
-        for line in _lines(file):
+        for line in lines_of(file):
             if line.startswith(_PING):
                 times = _times(line)
                 if times is None:
                     pings.unreadable_count += 1
                 else:
                     pings.times.append(times)
-            elif host is None and line.startswith(_PROCESS):
-                host = _host(line)
+            elif host is None and line.startswith(PROCESS):
+                host = host_in(line)
         if host is not None and (pings.times or pings.unreadable_count):
             all_of_host = found.setdefault(host, Pings())
             all_of_host.times += pings.times
             all_of_host.unreadable_count += pings.unreadable_count
     return found
-
-
-def process_host(file: Path) -> str | None:
-    """Give the host that a plugin file names as its own; ``None`` if it names none."""
-    for line in _lines(file):
-        if line.startswith(_PROCESS) and (host := _host(line)) is not None:
-            return host
-    return None
-
-
-def first_process(file: Path) -> dict[str, Any]:
-    """Give the first record in which a plugin file names its application, else its host; or {}."""
-    found: dict[str, Any] = {}
-    for line in _lines(file):
-        if line.startswith(_PROCESS):
-            record = _record(line)
-            found = found or record
-            if record.get("app_id"):
-                return record
-    return found
-
-
-def _record(line: bytes) -> dict[str, Any]:
-    try:
-        record = parse_json(line)
-    except ValueError:
-        return {}
-    return record if isinstance(record, dict) else {}
-
-
-def _lines(file: Path) -> Iterator[bytes]:
-    # That it cannot be read is said where its records are.
-    with suppress(OSError), file.open("rb") as lines:
-        while line := lines.readline(_LONGEST_BYTES):
-            # The last line of a JVM that was killed may be half a line.
-            if line.endswith(b"\n"):
-                yield line
 
 
 def _times(line: bytes) -> tuple[int, int, int] | None:
@@ -102,8 +63,3 @@ def _times(line: bytes) -> tuple[int, int, int] | None:
         return None
     sent, driver, received = values
     return (sent, driver, received) if sent <= received else None
-
-
-def _host(line: bytes) -> str | None:
-    host = _record(line).get("host")
-    return host if isinstance(host, str) and host else None

@@ -97,10 +97,10 @@ def write_axis(
             for number, name in enumerate(names, start=len(order))
         ]
         write_rows(folder, "host_names", rows)
-    known = {host: one for host, one in laid.items() if one is not None}
-    if known:
-        rows = (row for host, one in known.items() for row in _knots(host, one))
-        write_rows(folder, "host_clocks", rows)
+    lined = {host: one for host, one in laid.items() if one is not None}
+    if lined:
+        knots = (row for host, one in lined.items() for row in _knots(host, one))
+        write_rows(folder, "host_clocks", knots)
     return clocks.doubts
 
 

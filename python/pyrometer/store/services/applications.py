@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from pyrometer.store.axis.ping_lines import first_process
 from pyrometer.store.paths import RunPaths
+from pyrometer.store.services.plugin_records import first_process
 
 # As Spark names a log after its application: <id>, <id>_<attempt>, with what it is packed by.
 _LOG = re.compile(

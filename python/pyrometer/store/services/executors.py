@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pyrometer.core.json_text import parse_json
-
-OF_THE_HOST = ("host", "host")
-"""What stands for application and executor in the names of streams of a whole host."""
+from pyrometer.store.paths import OF_THE_HOST
 
 RECORDS = "executor-*.json"
 TICK_NS = 10_000_000

@@ -10,10 +10,10 @@ from typing import Any
 from urllib.parse import unquote
 
 from pyrometer.core.json_text import parse_json
-from pyrometer.store.axis.ping_lines import first_process
 from pyrometer.store.paths import RunPaths
 from pyrometer.store.services.applications import applications_of
 from pyrometer.store.services.executors import Found, found_in, service_folders
+from pyrometer.store.services.plugin_records import first_process
 
 SAME_CLOCK_NS = 10**9
 """Times of a pod are those of its node unless it has a name space for them, which is far off."""

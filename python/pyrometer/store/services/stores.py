@@ -8,10 +8,9 @@ from pathlib import Path
 from pyrometer.core import schema
 from pyrometer.core.doubt import Doubt
 from pyrometer.store.manifest import Manifest
-from pyrometer.store.paths import RunPaths
+from pyrometer.store.paths import OF_THE_HOST, RunPaths
 from pyrometer.store.services.applications import applications_of
 from pyrometer.store.services.chunk_files import folder_of, is_same
-from pyrometer.store.services.executors import OF_THE_HOST
 from pyrometer.store.services.take import Life, Wanted, lives, take_life
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyrometer.store.chunks import join_chunks
+from pyrometer.store.paths import OF_THE_HOST
 from pyrometer.store.services.chunk_files import copy_chunk, header_of, listed
-from pyrometer.store.services.executors import OF_THE_HOST, RECORDS, read_record
+from pyrometer.store.services.executors import RECORDS, read_record
 
 MARGIN_NS = 600 * 10**9
 """Clocks of hosts may be so far apart, and streams go on so long, for a run to be theirs."""
