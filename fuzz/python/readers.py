@@ -24,6 +24,8 @@ from pyrometer.guests.receive import Bounds, Received
 from pyrometer.store.axis.ping_lines import read_pings
 from pyrometer.store.iteration_lines import read_iterations
 from pyrometer.store.manifest import read_manifest
+from pyrometer.store.services.chunk_files import header_of
+from pyrometer.store.services.executors import read_record
 from pyrometer.trial.yaml_file import parse
 from pyrometer.tune.memory import remembered
 from pyrometer.tune.memory.recall import recalled
@@ -91,8 +93,10 @@ class Readers:
         (self.folder / "orders" / "part").write_bytes(b"1")
         shutil.copy(EXAMPLES / "apps" / "segments.yaml", self.folder)
         self.by_name: dict[str, Callable[[bytes], object]] = {
+            "chunk": lambda data: header_of(self._file("000000000000.chunk", data)),
             "constraint": lambda data: parse_constraint(data.decode("utf-8", "replace")),
             "elf": lambda data: needs(io.BytesIO(data)),
+            "executor": lambda data: read_record(self._file("executor-1-2.json", data)),
             "exit": self._exit,
             "experiment": lambda data: read_source(self._file("experiment.yaml", data)),
             "guest": self._guest,
@@ -185,8 +189,13 @@ def seeds() -> dict[str, list[bytes]]:
     experiments += [ROOT / "studies" / "experiments" / f"{name}.yaml" for name in EXPERIMENTS]
     journal = (EXAMPLES / "join" / "journal.ndjson").read_bytes().splitlines(keepends=True)
     return {
+        "chunk": [b"PYROCHNK\x01\0\0\0\x0d\0\0\0" + b'{"last":true}' + b"payload"],
         "constraint": [b"jvm.heap <= 0.9 * mem_total", b"not (cpus < 2 or a == b) and x >= 1.5"],
         "elf": [Path(os.path.realpath("/bin/sh")).read_bytes()[:8192]],
+        "executor": [
+            b'{"schema": "pyrometer/executor/1", "found": {"role": "executor", "app": "a",'
+            b' "executor": "1", "pid": 7, "pid_inside": 8, "start_ticks": 9, "pod": "p"}}'
+        ],
         "exit": [b'{"code": 0, "signal": null, "end_mono_ns": 5, "end_wall_ns": 6}'],
         "experiment": [path.read_bytes() for path in experiments],
         "guest": [

@@ -277,6 +277,19 @@ def test_threads_of_a_pod_that_only_its_node_saw_are_doubted_and_not_guessed(pla
         assert [row[2] for row in series(run, "cpu_idle_ns")] == [200]
 
 
+def test_a_host_that_its_agent_calls_otherwise_has_the_name_that_its_jvms_know(
+    place: Place,
+) -> None:
+    place.executor("h", "1", 62, None)
+    place.service("h.example.com", probe(times(0, 2000), 62), [found(APP, "1", 62)])
+    place.describe()
+    assert codes(ingest_run(place.paths.root)) == set()
+    with Run.open(place.paths.root) as run:
+        assert series(run, "cpu_idle_ns") == [("h", "host", 200, 200, 1_990 * 10**6 // 2)]
+        assert series(run, "cpu_ns") == [("h", "process/62", 200, 200, 1_990 * 10**6 // 10)]
+        assert run.tables.query("SELECT DISTINCT host, pid FROM processes") == [("h", 62)]
+
+
 def test_a_store_may_be_named_later_and_an_executor_needs_no_plugin(place: Place) -> None:
     """Of a run that has nothing but an event log, whose name says which application it is of."""
     place.paths.eventlog.mkdir()

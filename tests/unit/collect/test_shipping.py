@@ -119,3 +119,32 @@ def test_an_object_store_is_not_waited_for(record: Record, monkeypatch: pytest.M
     shipping.take(record)
     assert waited == []
     assert record.manifest.shipped[0].to == "s3://bucket/prefix"
+
+
+def test_where_services_ship_to_is_kept_and_waited_for(
+    record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(UsageError, match="PYROMETER_AGENTS=agents: "):
+        ship_keys(PLUGIN, PATHS, {"PYROMETER_AGENTS": "agents"}, False)
+    env = {"PYROMETER_AGENTS": str(tmp_path / "services")}
+    launch = Launch(argv=("x",), env=env, agent={}, kind="submit")
+    shipping.prepare(launch, record)
+    assert record.manifest.agents == [str(tmp_path / "services")]
+    record.manifest.agents = ["/elsewhere"]
+    shipping.prepare(launch, record)
+    assert record.manifest.agents == ["/elsewhere"], "what was asked for on the command line wins"
+
+    waited = glances(monkeypatch)
+    behind = iter([False, False, True])
+
+    class Seen:
+        def has_reached(self, wall_ns: int) -> bool:
+            assert wall_ns > 1_700_000_000 * 10**9
+            return next(behind)
+
+    monkeypatch.setattr(
+        "pyrometer.collect.launch.shipping.services_of", lambda *_: [(tmp_path, Seen())]
+    )
+    driver(record, None)
+    shipping.take(record)
+    assert len(waited) == 2, "its last chunk came with the third look"

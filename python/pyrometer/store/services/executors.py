@@ -100,4 +100,4 @@ def read_record(path: Path) -> Found | None:
 
 def _whole(value: Any) -> int | None:
     """Give a number that numbers and times of processes can be."""
-    return value if type(value) is int and 0 < value < 1 << 40 else None
+    return value if type(value) is int and 0 < value < 1 << 38 else None

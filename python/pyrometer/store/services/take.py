@@ -74,13 +74,23 @@ def lives(store: Path, wanted: Wanted, refused: list[OSError]) -> Iterator[Life]
         begun_ns = _begun(attempt.name)
         late = wanted.until_ns is not None and (begun_ns or 0) > wanted.until_ns + MARGIN_NS
         for host in [] if begun_ns is None or late else _folders(attempt, refused):
-            streams = _folders(host, refused)
-            if wanted.since_ns is not None and _is_older(streams, wanted.since_ns - MARGIN_NS):
+            try:
+                life = _life(host, store, wanted)
+            except OSError as error:
+                refused.append(error)
                 continue
-            ours = _records([one for one in streams if one.match(RECORDS)], store, wanted.apps)
-            if ours:
-                rest = [one for one in streams if one.name.startswith(_STREAMS)]
-                yield Life(host, (*rest, *ours))
+            if life is not None:
+                yield life
+
+
+def _life(host: Path, store: Path, wanted: Wanted) -> Life | None:
+    """Give the streams of an agent that found an executor of the run; ``None`` if it did not."""
+    streams = listed(host)[1]
+    if wanted.since_ns is not None and _is_older(streams, wanted.since_ns - MARGIN_NS):
+        return None
+    ours = _records([one for one in streams if one.match(RECORDS)], store, wanted.apps)
+    rest = [one for one in streams if one.name.startswith(_STREAMS)]
+    return Life(host, (*rest, *ours)) if ours else None
 
 
 def take_life(life: Life, store: Path, chunks: Path, wanted: Wanted, as_of_ns: int) -> None:
