@@ -358,7 +358,12 @@ def test_who_stops_a_run_stops_the_experiments(tmp_path):
     path.write_text(HEAD + "experiments: {naps: {file: naps.yaml}}\n")
     napping(tmp_path)
     made = run_experiments(
-        read_study(str(path)), path, tmp_path / "out", stopped=True, screen=nullcontext
+        read_study(str(path)),
+        path,
+        tmp_path / "out",
+        stopped=True,
+        screen=nullcontext,
+        find_knobs=lambda file, folder: [],
     )
     assert [one.reason for one in made.facts] == ["not run: the study was interrupted"]
     assert not made.judged

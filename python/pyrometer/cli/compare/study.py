@@ -12,6 +12,7 @@ from pyrometer.terminal.console import JsonOption, emit_json, human
 
 if TYPE_CHECKING:
     from pyrometer.core.estimate import Estimate
+    from pyrometer.experiments.run.calibrate import Knob
     from pyrometer.experiments.studies.evidence import EvidenceReport
     from pyrometer.experiments.studies.experiments import PlannedExperiment
     from pyrometer.experiments.studies.schema import (
@@ -139,7 +140,7 @@ def run(
         Path(name).stem, found, wanted, folder, resume=resume, watch=Progress,
         experiments=lambda stopped: run_experiments(
             found, study_file(name), folder, only=tuple(only), scale=scale, blocks=blocks,
-            stopped=stopped, screen=ExperimentScreen,
+            stopped=stopped, screen=ExperimentScreen, find_knobs=_find_knobs,
         ),
     )  # fmt: skip
     _print(human(as_json), report)
@@ -153,6 +154,19 @@ def run(
     failed = any(one.reason for one in ran) or any(one.reason for one in tried)
     if failed or not (ran or tried):
         raise typer.Exit(1)
+
+
+def _find_knobs(file: Path, folder: Path) -> list[Knob]:
+    """Run pilots of memory.condition; each is shown, as of ``experiment calibrate``."""
+    from pyrometer.experiments.run.calibrate import calibrate
+    from pyrometer.experiments.studies.experiments import free_folder
+    from pyrometer.terminal.console import Progress, err
+
+    def say(text: str) -> None:
+        err().print(f"pilot: {text}", markup=False, soft_wrap=True)
+
+    folder.mkdir(exist_ok=True)
+    return calibrate(file, free_folder(folder / "pilot"), Progress, say)
 
 
 def parse_settings(settings: list[str]) -> dict[str, dict[str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ import yaml
 from pydantic import BaseModel, Field
 
 from pyrometer.collect.host.memory import missed, reached_ratio
-from pyrometer.collect.launch.observe import Silent, Watch
 from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
 from pyrometer.experiments.folder import Ended, ExperimentPaths, is_experiment, read_plan
 from pyrometer.experiments.journal import read_journal
@@ -20,7 +19,7 @@ from pyrometer.experiments.judge.analysis import experiment_report
 from pyrometer.experiments.judge.page import write_experiment
 from pyrometer.experiments.judge.schema import ExperimentReport
 from pyrometer.experiments.plan.source import read_source
-from pyrometer.experiments.run.calibrate import Knob, calibrate, calibrated, percent
+from pyrometer.experiments.run.calibrate import Knob, calibrated, percent
 from pyrometer.experiments.run.environment import Actions
 from pyrometer.experiments.run.loop import begin, carry_out
 from pyrometer.experiments.run.planned import checked, plan_of
@@ -32,7 +31,6 @@ from pyrometer.guests import emulator
 from pyrometer.guests.cache import cache_root
 from pyrometer.guests.machine import is_machine
 from pyrometer.store.manifest import read_manifest
-from pyrometer.trial.trial import Trial
 from pyrometer.workloads import registry
 from pyrometer.workloads.contract import parse_scale
 
@@ -89,7 +87,7 @@ def run_experiments(
     blocks: int | None = None,
     stopped: bool = False,
     screen: Callable[[], AbstractContextManager[Any]],
-    find_knobs: Calibrate | None = None,
+    find_knobs: Calibrate,
     actions: Actions | None = None,
     read: ReadTrial | None = None,
 ) -> Experiments:
@@ -111,8 +109,8 @@ def run_experiments(
         The user has stopped the study: nothing more runs, what there is is judged.
     screen : callable
         Gives the screen that shows the progress of an experiment.
-    find_knobs : callable, optional
-        Runs the pilots of experiments that want it.
+    find_knobs : callable
+        Runs the pilots of experiments that want them.
     actions, read : optional
         What touches the machine, and reads a run; simulations pass others.
     """
@@ -149,7 +147,7 @@ def run_experiments(
 
 
 def calibrated_file(
-    file: Path, folder: Path, name: str, scale: str | None, find_knobs: Calibrate | None
+    file: Path, folder: Path, name: str, scale: str | None, find_knobs: Calibrate
 ) -> Path:
     """Write, into the folder of a study, the experiment with its knobs; keep one that is there.
 
@@ -166,7 +164,7 @@ def calibrated_file(
     # Pilots have the data of the trials: knobs of other data would be wrong.
     asked = {"extends": str(file.resolve()), **({"scale": scale} if scale else {})}
     scaled.write_text(yaml.safe_dump(asked, sort_keys=False), encoding="utf-8")
-    knobs = (find_knobs or _find_knobs)(scaled, folder / f"{name}-pilots")
+    knobs = find_knobs(scaled, folder / f"{name}-pilots")
     far = [knob for knob in knobs if not knob.near]
     if far:
         raise CapabilityError(
@@ -181,15 +179,7 @@ def calibrated_file(
     return target
 
 
-def _find_knobs(file: Path, folder: Path) -> list[Knob]:
-    def watch(trial: Trial) -> AbstractContextManager[Watch]:
-        return nullcontext(Silent())
-
-    folder.mkdir(exist_ok=True)
-    return calibrate(file, _next(folder / "pilot"), watch, lambda text: None)
-
-
-def _next(first: Path) -> Path:
+def free_folder(first: Path) -> Path:
     """Name a folder that is not there yet: pilots that were interrupted stay."""
     number = 2
     place = first
