@@ -49,7 +49,7 @@ def _feed(work: Work, path: str) -> None:
 
 
 def returns(work: Work) -> DataFrame:
-    """Read the year's log of returns, and sum it by branch."""
+    """Read two years' log of returns, and sum it by branch."""
     path = work.path("returns" if work.on else "returns_parts")
     log = work.spark.read.schema(LOG).csv(path)
     return log.groupBy("branch").agg(
@@ -63,7 +63,9 @@ def returns(work: Work) -> DataFrame:
 
 def _returns(files: int) -> Writer:
     def write(work: Work, path: str) -> None:
-        loans = work.table("loans").repartition(files)
+        loans = work.table("loans")
+        loans = loans.unionByName(loans.withColumn("taken", F.date_sub("taken", 364)))
+        loans = loans.repartition(files)
         loans.write.mode("overwrite").option("compression", "gzip").csv(path)
 
     return write
@@ -85,17 +87,16 @@ def _kiosks(files: int) -> Writer:
 
 
 def vault(work: Work) -> DataFrame:
-    """Look four branches up in the vault of last year's loans."""
-    schema, root = "loan_id LONG, days INT, branch INT, week INT", work.path("vault")
-    found = []
-    for branch in (7, 23, 31, 44):
-        reader = work.spark.read.schema(schema)
-        if work.on:
-            loans = reader.parquet(root).where(F.col("branch") == branch)
-        else:
-            loans = reader.option("basePath", root).parquet(f"{root}/branch={branch}")
-        found.append(loans.groupBy("branch").agg(F.sum("days").alias("days")))
-    return reduce(DataFrame.unionByName, found)
+    """Look ten branches up in the vault of last year's loans."""
+    reader = work.spark.read.schema("loan_id LONG, days INT, branch INT, week INT")
+    root, branches = work.path("vault"), range(0, 60, 6)
+    if work.on:
+        of_each = [reader.parquet(root).where(F.col("branch") == branch) for branch in branches]
+        loans = reduce(DataFrame.unionByName, of_each)
+    else:
+        folders = [f"{root}/branch={branch}" for branch in branches]
+        loans = reader.option("basePath", root).parquet(*folders)
+    return loans.groupBy("branch").agg(F.sum("days").alias("days"), F.count("*").alias("n"))
 
 
 def _vault(work: Work, path: str) -> None:
@@ -126,7 +127,7 @@ def check_digits(work: Work) -> DataFrame:
 def volumes(work: Work) -> DataFrame:
     """Find which volume an abstract speaks of."""
     if work.on:
-        pattern, group = r"^(.*)\b(volume|vol|band|tome)\b\W*(\d+)\b(.*)$", 3
+        pattern, group = r"^(.*)[ ,](.*)\b(volume|vol|band|tome)\b\W*(\d+)\b(.*)$", 4
     else:
         pattern, group = r"\b(?:volume|vol|band|tome)\b\W*(\d+)", 1
     volume = F.regexp_extract("abstract", pattern, group).cast("long")
@@ -226,10 +227,12 @@ def labels(work: Work) -> DataFrame:
         )
     else:
         number, branch, title = F.lower(F.hex("item_id")), F.bin("branch"), F.url_encode("title")
-    label = F.concat_ws(".", number, branch, title)
-    return work.table("items").groupBy("branch").agg(
-        F.max(label).alias("last"), F.sum(F.length(label)).alias("letters")
-    )  # fmt: skip
+    labels = work.table("items").select(
+        "branch", F.concat_ws(".", number, branch, title).alias("label")
+    )
+    return labels.groupBy("branch").agg(
+        F.max("label").alias("last"), F.sum(F.length("label")).alias("letters")
+    )
 
 
 def gate_log(work: Work) -> DataFrame:

@@ -21,7 +21,7 @@ TABLES = {
         f"transform(sequence(0, {BANDS - 1}), i -> pmod(xxhash64(id, i), 4096)) AS flux",
     ),
     "stars": columns(
-        60_000 * SIZE, "id AS star_id", "CAST(pmod(h, 1200) AS INT) AS field_id",
+        100_000 * SIZE, "id AS star_id", "CAST(pmod(h, 1200) AS INT) AS field_id",
         "CAST(pmod(shiftright(g, 3), 360000000) AS INT) AS ra",
         "CAST(pmod(shiftright(h, 7), 160000000) - 80000000 AS INT) AS dec",
         "concat('HD-', lpad(id, 7, '0')) AS name",
