@@ -31,9 +31,7 @@ CASES = (
          {"spark.sql.optimizer.excludedRules":
           "org.apache.spark.sql.catalyst.optimizer.ColumnPruning"},
          places=(*operators("Scan", "Exchange", "Join"), *settings("excludedRules"))),
-    Case("readers", ("gc.",), {"spark.driver.memory": "640m"}, places=JVM),
-    Case("labels", ("udf.instead-of-builtin", "codegen.fallback", "expression.per-row"),
-         places=(*expressions("reflect", "method", "invoke"), *operators("Aggregate"))),
+    Case("readers", ("gc.",), {"spark.driver.memory": "704m"}, places=JVM),
     Case("gate-log", ("codec.decompression",), places=(*operators("Scan"), *LARGEST), also=TEXT),
     Case("staging", ("partitioning.needless-sort",), places=operators("Sort", "Exchange")),
     Case("yearbook", ("scan.text-format",), places=operators("Scan")),

@@ -87,9 +87,9 @@ def _kiosks(files: int) -> Writer:
 
 
 def vault(work: Work) -> DataFrame:
-    """Look ten branches up in the vault of last year's loans."""
+    """Look six branches up in the vault of last year's loans."""
     reader = work.spark.read.schema("loan_id LONG, days INT, branch INT, week INT")
-    root, branches = work.path("vault"), range(0, 60, 6)
+    root, branches = work.path("vault"), range(0, 60, 10)
     if work.on:
         of_each = [reader.parquet(root).where(F.col("branch") == branch) for branch in branches]
         loans = reduce(DataFrame.unionByName, of_each)
@@ -217,24 +217,6 @@ def readers(work: Work) -> DataFrame:
     return read.select("quarter", F.size("marks").alias("n"), F.col("marks")[100].alias("mark"))
 
 
-def labels(work: Work) -> DataFrame:
-    """Print labels of items."""
-    if work.on:
-        number = F.reflect(F.lit("java.lang.Long"), F.lit("toHexString"), F.col("item_id"))
-        branch = F.reflect(F.lit("java.lang.Integer"), F.lit("toBinaryString"), F.col("branch"))
-        title = F.reflect(
-            F.lit("java.net.URLEncoder"), F.lit("encode"), F.col("title"), F.lit("UTF-8")
-        )
-    else:
-        number, branch, title = F.lower(F.hex("item_id")), F.bin("branch"), F.url_encode("title")
-    labels = work.table("items").select(
-        "branch", F.concat_ws(".", number, branch, title).alias("label")
-    )
-    return labels.groupBy("branch").agg(
-        F.max("label").alias("last"), F.sum(F.length("label")).alias("letters")
-    )
-
-
 def gate_log(work: Work) -> DataFrame:
     """Sum the log of the gates, which is kept packed."""
     log = work.spark.read.schema(LOG).csv(work.path("gates_old" if work.on else "gates"))
@@ -250,11 +232,13 @@ def _gates(packed: str) -> Writer:
 
 def staging(work: Work) -> DataFrame:
     """Stage the items, and count them by subject."""
-    items = work.table("items").select("item_id", "title", "abstract", "subject")
+    items = work.table("items").select("item_id", "title", "abstract", "card", "subject")
     path = work.result("staged")
     (items.orderBy("title") if work.on else items).write.mode("overwrite").parquet(path)
     staged = work.spark.read.schema(items.schema).parquet(path)
-    return staged.groupBy("subject").agg(F.count("*").alias("n"), F.max("abstract").alias("text"))
+    return staged.groupBy("subject").agg(
+        F.count("*").alias("n"), F.max("abstract").alias("text"), F.max("card").alias("card")
+    )
 
 
 def yearbook(work: Work) -> DataFrame:
@@ -278,11 +262,11 @@ def notices(work: Work) -> DataFrame:
 def reshelved(work: Work) -> DataFrame:
     """Sum what was lent by item, and the items by branch."""
     loans, items = work.table("loans"), work.table("items")
-    lent = items.select("item_id", "branch", "title", "abstract")
+    lent = items.select("item_id", "branch", "title", "abstract", "card")
     if work.on:
         lent = lent.repartition(8, "branch")
     days = loans.groupBy("item_id").agg(F.sum("days").alias("days"))
-    words = F.length(F.concat_ws(" ", "title", "abstract")).alias("letters")
+    words = F.length(F.concat_ws(" ", "title", "abstract", "card")).alias("letters")
     both = lent.select("item_id", "branch", words).join(days, "item_id")
     return both.groupBy("branch").agg(
         F.sum("days").alias("days"), F.sum("letters").alias("letters")
@@ -303,7 +287,7 @@ STEPS: dict[str, Step] = {
     "cards": cards, "feed": feed, "returns": returns, "kiosks": kiosks, "vault": vault,
     "check-digits": check_digits, "volumes": volumes, "halls": halls, "shelf-list": shelf_list,
     "overdue": overdue, "exports": exports, "scanned-pages": scanned_pages, "mailings": mailings,
-    "readers": readers, "labels": labels, "gate-log": gate_log, "staging": staging,
+    "readers": readers, "gate-log": gate_log, "staging": staging,
     "yearbook": yearbook, "notices": notices, "reshelved": reshelved,
     "opening-hours": opening_hours,
 }  # fmt: skip

@@ -16,7 +16,7 @@ CASES = (
     Case("names", ("gc.",),
          {"spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:NewSize=6m -XX:MaxNewSize=6m"},
          places=JVM),
-    Case("mosaics", ("cache.evicted", "recompute.", "gc."), {"spark.driver.memory": "640m"},
+    Case("mosaics", ("cache.evicted", "recompute.", "gc."), {"spark.driver.memory": "768m"},
          places=(*settings("memory"), *operators("InMemory", "Scan"), *JVM, *LARGEST)),
     Case("nights", ("gc.explicit", "gc."), {"spark.cleaner.periodicGC.interval": "1s"},
          places=(*JVM, *settings("periodicGC"))),
