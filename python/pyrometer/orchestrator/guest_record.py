@@ -77,7 +77,7 @@ class _LastWord(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    code: int | None = None
+    code: int | None = Field(default=None, ge=0, le=255)
     signal: str | None = Field(default=None, max_length=32)
     interrupted_by: str | None = Field(default=None, max_length=32)
     mono_ns: int = Field(ge=0, lt=1 << 62)
@@ -193,7 +193,12 @@ def _ending(guest: Guest) -> Ending | None:
         return None
     if found.code is None and found.signal is None:
         return None
-    return Ending(**{**found.model_dump(), "interrupted_by": _asked(found, guest)})
+    ending = Ending(**{**found.model_dump(), "interrupted_by": _asked(found, guest)})
+    try:
+        known = ending.exit_code <= 255
+    except (KeyError, ValueError):
+        known = False  # No signal of that name.
+    return ending if known else None
 
 
 def _asked(found: _LastWord, guest: Guest) -> str | None:

@@ -140,6 +140,10 @@ def test_a_clock_that_does_not_keep_time_is_doubted(record: Record) -> None:
         (guest(SEEN, code=None, interrupted_by=TIME_OUT), "which hung", "interrupted"),
         (guest(SEEN, {**FINISHED, "mono_ns": "soon"}), "QEMU ended with code 0", "failed"),
         (guest(SEEN, {**FINISHED, "code": None}), "QEMU ended with code 0", "failed"),
+        (guest(SEEN, {**FINISHED, "code": 10**30}), "QEMU ended with code 0", "failed"),
+        (guest(SEEN, {**FINISHED, "signal": "SIGNONE"}), "QEMU ended with code 0", "failed"),
+        (guest(SEEN, {**FINISHED, "signal": "SIGRTMIN+x"}), "QEMU ended with code 0", "failed"),
+        (guest(SEEN, {**FINISHED, "signal": "SIGRTMIN+999"}), "QEMU ended with code 0", "failed"),
     ],
 )
 def test_a_machine_that_is_lost_leaves_what_had_come(
