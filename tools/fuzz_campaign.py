@@ -46,6 +46,7 @@ LONG = {"jfr": 65536, "btf": 16384, "probe": 16384, "eventlog": 8192}
 LENGTH = 4096
 # Where to begin: files of the tests, and raw streams of a run (`--run`).
 FIXTURES = {
+    "agent": ["agent/*"],
     "chunks": ["chunks/*/*/*/*/*/*.chunk"],
     "eventlog": ["eventlog/whole.*", "eventlog/recorded/*"],
     "eventlog_values": [],

@@ -51,7 +51,9 @@ impl FolderStore {
             // What the local disk gives back afterwards must be on this one.
             .and_then(|()| file.sync_data())
             .and_then(|()| Ok(fs::renameat(&folder, &temporary, &folder, name)?))
-            .inspect_err(|_| drop(remove()))
+            .inspect_err(|_| {
+                let _ = remove();
+            })
     }
 }
 

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 /// Most bytes of a chunk's payload.
 pub const MAX_PIECE_BYTES: usize = 4 << 20;
 
+/// Larger numbers are no places in a file, and sums of this many stay numbers.
+pub const MOST: u64 = 1 << 50;
+
 /// A piece of a file that becomes one chunk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Piece {
@@ -66,6 +69,28 @@ impl Progress {
             generation,
             ..Self::default()
         }
+    }
+
+    /// Whether this program can have written it: whoever else writes into the folder may have made it up.
+    pub fn is_sound(&self) -> bool {
+        let largest = self.taken_to.max(self.next).max(self.dropped_bytes);
+        if largest > MOST || self.freed_to > self.taken_to {
+            return false;
+        }
+        // One behind the other, with what was dropped between them.
+        let mut end = 0;
+        for piece in &self.queue {
+            let from = piece.offset.checked_sub(piece.skipped_bytes);
+            if from.is_none_or(|from| from < end)
+                || piece.offset > self.taken_to
+                || piece.length > MAX_PIECE_BYTES as u64
+                || piece.sequence >= self.next
+            {
+                return false;
+            }
+            end = piece.offset + piece.length;
+        }
+        self.skipped_bytes <= MOST && end + self.skipped_bytes <= self.taken_to
     }
 
     /// Bytes that wait.

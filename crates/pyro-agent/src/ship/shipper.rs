@@ -323,6 +323,8 @@ impl<F: Files, S: Store, K: Keep, C: Clock> Shipper<F, S, K, C> {
                 self.window.clear();
                 Ok(())
             }
+            // It was smaller when it was looked at.
+            _ if length > MAX_PIECE_BYTES as u64 => Err(io::Error::other("too large by now")),
             Some(seen) => self
                 .files
                 .read(seen, piece.offset, length as usize, &mut self.window),

@@ -208,3 +208,26 @@ proptest! {
         prop_assert_eq!(shipper.report().waiting_bytes, 0);
     }
 }
+
+#[test]
+fn a_file_that_is_replaced_is_not_read_once_it_is_too_large() {
+    let world = World::default();
+    let minute = 60_000_000_000;
+    world.fate(move |_, now_ns| match now_ns < minute {
+        true => Fate::Fails,
+        false => Fate::Arrives,
+    });
+    world.append("r.json", b"{}");
+    let mut shipper = world.shipper();
+    shipper.round(false);
+    world.append("r.json", &vec![b' '; crate::ship::MAX_PIECE_BYTES]);
+    world.wait(120);
+    shipper.round(true);
+    assert!(world.0.borrow().store.is_empty());
+    let report = shipper.report();
+    assert_eq!(report.files_left_out_count, 1);
+    assert_eq!(
+        report.last_problem.as_deref(),
+        Some("r.json: too large by now")
+    );
+}
