@@ -83,3 +83,28 @@ def test_a_run_is_kept_where_nobody_reads_what_is_said_of_it(
     assert process.wait(120) == (7 if "--" in what else 0)
     assert read_manifest(tmp_path / "run").exit.code == (7 if "--" in what else 0)
     assert (tmp_path / "run" / "report.html").is_file()
+
+
+NONSENSE = """
+cd "$PYROMETER_RUN_DIR/raw"
+printf '%s\\n' \
+  '{"k":"process","pid":[1],"app_id":{},"mono_ns":"soon","role":"driver"}' \
+  '{"k":"process","pid":7,"app_id":"a","mono_ns":null,"role":"driver","ship_to":5,"heap":[]}' \
+  '{"k":"overlay","key":[],"how":{},"value":[],"reason":{}}' \
+  '{"k":"profiler","error":[],"version":{}}' \
+  '{"k":"bye","written":"all","dropped":[],"own_cpu_ns":{}}' > plugin-driver-driver-7.ndjson
+mkdir gc-7.log profile-driver-7.jfr plugin-x.ndjson
+echo '{"k":"end","iteration":0,"rows":"all","parts":5,"status":[]}' > iterations.ndjson
+exit 7
+"""
+
+
+def test_what_an_application_writes_into_its_run_changes_nothing_of_how_it_ended(
+    tmp_path: Path,
+) -> None:
+    trial = Trial(command=("sh", "-c", NONSENSE), profile="light", run_dir=tmp_path / "run")
+    outcome = orchestrator.run(trial)
+    kept = read_manifest(tmp_path / "run")
+    assert outcome.ending.exit_code == kept.exit.code == 7
+    assert kept.state == "failed"
+    assert "analysis_failed" in {doubt.code for doubt in kept.doubts}

@@ -14,7 +14,7 @@ from pyrometer.collect.attach.hotspot import command_line
 from pyrometer.collect.launch import process
 from pyrometer.collect.launch.finish import cost_of_instruments
 from pyrometer.collect.launch.record import Record
-from pyrometer.collect.probes.base import Probe
+from pyrometer.collect.probes.base import Probe, reported
 from pyrometer.core.liveness import start_ticks
 from pyrometer.store.manifest import Exit, clock_pair
 from pyrometer.trial.trial import Trial
@@ -86,7 +86,7 @@ def observe_running(
             _stop(started)
     manifest.clock_pairs.append(pair)
     manifest.ended_mono_ns, manifest.ended_wall_ns = pair.mono_ns, pair.wall_ns
-    manifest.probes = [probe.report(record.paths) for probe in probes]
+    manifest.probes = [reported(probe, record.paths) for probe in probes]
     manifest.probes.append(cost_of_instruments(record))
     record.doubt_probes()
     manifest.state, manifest.exit = "finished", Exit(reason=f"observing ended: {reason}")

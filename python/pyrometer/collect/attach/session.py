@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from pyrometer.collect.launch.record import Record, results
-from pyrometer.collect.probes.base import Probe
+from pyrometer.collect.probes.base import Probe, reported
 from pyrometer.collect.probes.logs import EventLogProbe
 from pyrometer.collect.probes.os import OsProbe
 from pyrometer.core.errors import CapabilityError
@@ -143,7 +143,7 @@ class SessionProbes:
             record.doubt("probe_degraded", f"The listener could not be closed: {str(error)[:300]}")
         if self.os is not None:
             self.os.stop()
-        record.manifest.probes = [probe.report(record.paths) for probe in self.probes]
+        record.manifest.probes = [reported(probe, record.paths) for probe in self.probes]
         for said in filter(None, map(slowed, record.manifest.probes)):
             record.doubt("probe_slowed", said)
         record.manifest.results = results(record.paths.iterations)

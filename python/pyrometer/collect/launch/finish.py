@@ -13,7 +13,7 @@ from pyrometer.collect.host import cgroup
 from pyrometer.collect.launch.launch import Launch, result_of_command
 from pyrometer.collect.launch.process import TIMEOUT, Ending
 from pyrometer.collect.launch.record import Record, copy_eventlogs, overlay, processes, results
-from pyrometer.collect.probes.base import Probe
+from pyrometer.collect.probes.base import Probe, reported
 from pyrometer.store.axis.probe_reports import shipped_entries
 from pyrometer.store.manifest import Exit, Overlay, ProbeEntry, Result, State
 from pyrometer.trial.factors import Level
@@ -144,7 +144,22 @@ COLLECTOR_WORDS = {
 
 
 def judge(record: Record, launch: Launch, probes: Sequence[Probe], ending: Ending) -> None:
-    """Complete the manifest once everything has ended."""
+    """Complete the manifest once everything has ended.
+
+    How it ended is there whatever the application's processes wrote into the run.
+    """
+    manifest = record.manifest
+    manifest.state = state(ending, launch.success_code)
+    manifest.exit = Exit(
+        code=ending.code, signal=ending.signal, reason=reason(ending, launch, spark_seen=True)
+    )
+    try:
+        _complete(record, launch, probes, ending)
+    except Exception as error:
+        record.doubt("analysis_failed", f"Step close: {type(error).__name__}: {error}")
+
+
+def _complete(record: Record, launch: Launch, probes: Sequence[Probe], ending: Ending) -> None:
     manifest = record.manifest
     jvms = processes(record.paths)
     drivers = [jvm for jvm in jvms if jvm.get("role") == "driver"]
@@ -156,7 +171,7 @@ def judge(record: Record, launch: Launch, probes: Sequence[Probe], ending: Endin
     if launch.workload_command is not None and not ending.interrupted_by:
         manifest.results = [result_of_command(launch.workload_command, ending.code)]
     manifest.versions.update(_versions(drivers))
-    manifest.probes = [probe.report(record.paths) for probe in probes]
+    manifest.probes = [reported(probe, record.paths) for probe in probes]
     manifest.probes.append(cost_of_instruments(record))
     manifest.probes += shipped_entries(record.paths)
     manifest.cgroup = cgroup.facts(launch.host.group) or None
@@ -168,7 +183,6 @@ def judge(record: Record, launch: Launch, probes: Sequence[Probe], ending: Endin
         or (None if ending.interrupted_by else broken(manifest.results))
         or reason(ending, launch, bool(drivers or record.paths.eventlogs())),
     )
-    manifest.state = state(ending, launch.success_code)
     if manifest.state == "finished" and wrong(manifest.results):
         manifest.state = "failed"
     _doubt(record, launch, ending, drivers, app_ids)

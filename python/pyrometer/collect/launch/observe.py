@@ -258,7 +258,11 @@ def _started(probes: Sequence[Probe], record: Record, pid: int) -> Iterator[None
         yield
     finally:
         for probe in probes:
-            probe.stop()
+            try:
+                probe.stop()
+            except Exception as error:
+                # The others are to be stopped as well.
+                record.doubt("probe_degraded", f"Probe {probe.name} did not stop: {error}")
 
 
 def _ticker(record: Record, watch: Watch, memory: MemoryWatch, nodes: NumaWatch) -> process.Tick:

@@ -165,14 +165,16 @@ def overlay(paths: RunPaths) -> list[Overlay]:
                 key=key,
                 value=None if value is None else str(value),
                 how=how,
-                reason=record.get("reason"),
+                reason=None if (why := record.get("reason")) is None else str(why),
             )
     return list(seen.values())
 
 
 def processes(paths: RunPaths) -> list[dict[str, Any]]:
     """Give what each JVM with the agent said of itself, in the order of their start."""
-    found = [r for file in paths.plugin_files() for r in records(file, "process")]
+    found = [
+        r for file in paths.plugin_files() for r in records(file, "process") if _is_of_a_jvm(r)
+    ]
     # A driver speaks when its context begins, and again once the application has its id.
     named = {record.get("pid") for record in found if record.get("app_id")}
     last = {
@@ -180,7 +182,13 @@ def processes(paths: RunPaths) -> list[dict[str, Any]]:
         for record in found
         if record.get("app_id") or record.get("pid") not in named
     }
-    return sorted(last.values(), key=lambda record: int(record.get("mono_ns") or 0))
+    return sorted(last.values(), key=lambda record: record.get("mono_ns") or 0)
+
+
+def _is_of_a_jvm(record: dict[str, Any]) -> bool:
+    """Whether a record has the types that the agent gives it: anybody may write there."""
+    pid, app, started = (record.get(name) for name in ("pid", "app_id", "mono_ns"))
+    return type(pid) is int and isinstance(app, str | None) and isinstance(started, int | None)
 
 
 def copy_eventlogs(record: Record, decisions: list[Overlay], app_ids: list[str]) -> None:

@@ -134,6 +134,15 @@ def merge_needs(probes: Iterable[Probe], paths: RunPaths) -> Needs:
     return Needs(tuple(jvm), tuple(executors), agent, environment, tuple(python_path))
 
 
+def reported(probe: Probe, paths: RunPaths) -> ProbeEntry:
+    """Give what a probe delivered; that what it wrote cannot be read is its reason."""
+    try:
+        return probe.report(paths)
+    except Exception as error:
+        why = f"what it wrote cannot be read: {type(error).__name__}: {error}"
+        return ProbeEntry(name=probe.name, asked=probe.asked(), reason=why)
+
+
 class Detached:
     """Starts and stops one process that neither Ctrl-C nor our death reaches.
 
