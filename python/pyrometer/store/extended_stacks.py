@@ -21,6 +21,10 @@ SOURCE = "probe"
 EVENT = "state"
 PART = "probe"
 ON_CPU = "on_cpu"
+_READ = (
+    *("thread_states", "thread_counters", "off_cpu", "kernel_stacks", "spans"),
+    *("samples", "stacks", "frames", "gc_pauses", "safepoints"),
+)
 
 _PAUSES = """
     SELECT pid, start_ns, max(end_ns) AS end_ns FROM (
@@ -184,7 +188,7 @@ def join_states(folder: Path, core: Any) -> str:
     str
         What the native readers return: a JSON object of ``tables``, ``doubts`` and ``stats``.
     """
-    with Tables(folder, HostRows.APART) as tables:
+    with Tables(folder, HostRows.APART, only=_READ) as tables:
         if not tables.has("thread_states"):
             return json.dumps({"tables": {}, "doubts": [], "stats": {"samples": 0}})
         define_episodes(tables)

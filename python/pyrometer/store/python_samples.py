@@ -93,6 +93,7 @@ OWNERS = f"""
 SOURCE = "python"
 PART = "python"
 OUTSIDE_SQL = "RDD Python"
+_READ = ("apps", "processes", "plan_nodes", "node_metrics", "spans", "stacks", "frames")
 
 _COLUMNS = {
     "k": "VARCHAR",
@@ -227,7 +228,7 @@ def ingest_python(files: Sequence[Path], folder: Path, hosts: Sequence[str | Non
     str
         What the native readers return: a JSON object of ``tables``, ``doubts`` and ``stats``.
     """
-    with Tables(folder, HostRows.APART) as tables:
+    with Tables(folder, HostRows.APART, only=_READ) as tables:
         tables.define("raw", _raw(tables, [str(file) for file in files], hosts))
         tables.define("processes_seen", _PROCESSES)
         last = tables.scalar("SELECT coalesce(max(stack_id), -1) FROM stacks")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +18,7 @@ from pyrometer.core.process_numbers import KEY
 from pyrometer.core.redaction import redacted
 from pyrometer.store.scratch import Scratch
 from pyrometer.store.sql import host_views
+from pyrometer.store.sql.heads import Head, read_heads
 from pyrometer.store.sql.host_views import HostRows
 from pyrometer.store.sql.text import file_literal, literal, with_parameters
 from pyrometer.store.table_files import files_of
@@ -48,16 +49,20 @@ class Tables:
         Folder of ``<table>.parquet``.
     host_rows : HostRows
         How rows of several hosts are read.
-    host : str, optional
-        Only what this host recorded, and the event log's tasks and executors there. Rows that name
-        no host are of the host of the axis.
+    hosts : sequence of str
+        Only what these hosts recorded, and the event log's tasks and executors there; default: all.
+        Rows that name no host are of the host of the axis.
+    only : collection of str, optional
+        Names of the tables that are asked for; others cannot be queried then. Default: all.
 
     Attributes
     ----------
     defined : set of str
         Temporary tables of this connection.
-    host : str or None
-        The only host whose rows there are.
+    of_window : set of str
+        Those of them that are of the window that was cut last.
+    hosts : tuple of str
+        The only hosts whose rows there are; empty: all.
     several_hosts : bool
         Whether rows are of several hosts, and are told apart.
 
@@ -72,6 +77,7 @@ class Tables:
         folder: Path,
         host_rows: HostRows = HostRows.ON_ONE_AXIS,
         hosts: Sequence[str] = (),
+        only: Collection[str] | None = None,
     ) -> None:
         self.folder = folder
         self.hosts = tuple(hosts)
@@ -92,19 +98,27 @@ class Tables:
         self.connection.execute("SET enable_progress_bar = false")
         self._rows: dict[str, int] = {}
         self._loaded: set[str] = set()
+        self._heads: dict[str, Head] = {}
         self.defined: set[str] = set()
+        self.of_window: set[str] = set()
         self._files.attach(self.connection)
         self.several_hosts = False
-        self._open(host_rows)
+        self._open(host_rows, only)
 
-    def _open(self, host_rows: HostRows) -> None:
-        """Name all tables: as they are, or where hosts are several, below views of these names."""
+    def _open(self, host_rows: HostRows, only: Collection[str] | None) -> None:
+        """Name tables: as they are, or where hosts are several, below views of these names."""
         every = list(schema.tables().values())
         of_axis = [table for table in every if table.name in host_views.AXIS]
         others = [table for table in every if table not in of_axis]
         names: list[str] = []
         if host_rows is HostRows.APART:
             names = host_views.recorded_hosts(self.connection, others, self._places)
+        if only is not None:
+            wanted = {*only, *host_views.OF_EXECUTORS}
+            others = [table for table in others if table.name in wanted]
+        self._heads = read_heads(
+            self.connection, [p for table in (*of_axis, *others) for p in self._places(table.name)]
+        )
         if len(names) > 1:
             host_views.number(self.connection, names)
         else:
@@ -148,11 +162,7 @@ class Tables:
         names = ", ".join(file_literal(place) for place, _ in files)
         source = f"read_parquet([{names}], union_by_name=true)"
         try:
-            present = {
-                row[0]
-                for row in self.connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
-            }
-            counted = self.connection.execute(f"SELECT count(*) FROM {source}").fetchone()
+            head = self._head([place for place, _ in files], source)
         except duckdb.Error as error:
             if (failure := self._files.failure()) is not None:
                 raise failure from error
@@ -163,11 +173,11 @@ class Tables:
             ) from error
         columns = ", ".join(
             f'"{c.name}"::{c.sql_type} AS "{c.name}"'
-            if c.name in present
+            if c.name in head.columns
             else f'NULL::{c.sql_type} AS "{c.name}"'
             for c in table.columns
         )
-        rows = self._rows[table.name] = int(counted[0]) if counted else 0
+        rows = self._rows[table.name] = head.rows_count
         small = (
             rows * len(table.columns) <= _LOADED_CELLS
             and sum(size for _, size in files) <= _LOADED_BYTES
@@ -178,6 +188,16 @@ class Tables:
         self.connection.execute(
             f"CREATE {kind} {where}.{table.name} AS SELECT {columns} FROM {source}"
         )
+
+    def _head(self, places: Sequence[str], source: str) -> Head:
+        """Give what the footers of a table's files say; read one by one where one is broken."""
+        if self._heads:
+            heads = [self._heads[place] for place in places]
+            columns = frozenset(name for head in heads for name in head.columns)
+            return Head(sum(head.rows_count for head in heads), columns)
+        described = self.connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
+        [(rows,)] = self.connection.execute(f"SELECT count(*) FROM {source}").fetchall()
+        return Head(int(rows), frozenset(row[0] for row in described))
 
     def has(self, name: str) -> bool:
         """Whether table ``name`` has at least one row."""

@@ -28,7 +28,8 @@ def strayed(folder: Path) -> list[dict[str, Any]]:
     The kernel's programs (tiers T0 and T1) know the clock of the machine alone. Older probes wrote
     what those said, in a time namespace whose clock is set apart, beside times of their own.
     """
-    with Tables(folder, HostRows.AS_RECORDED) as tables:
+    read = ("thread_counters", "os_series")
+    with Tables(folder, HostRows.AS_RECORDED, only=read) as tables:
         found = tables.query(_STRAYED)
     declared = schema.doubt("probe_clocks_mixed", "")
     return [

@@ -7,7 +7,6 @@ Hosts of the event log, which may be addresses, get the names that streams have.
 
 from __future__ import annotations
 
-import contextlib
 import enum
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -46,6 +45,8 @@ _LOGS = ("gc_pauses", "gc_ages", "gc_concurrent", "safepoints", "jit", "deoptimi
 """Tables of logs that may not say whose they are: their times are nobody's then."""
 AXIS = ("hosts", "host_clocks", "host_names")
 """Tables that lay hosts on one axis."""
+OF_EXECUTORS = ("apps", "processes", "executors")
+"""Tables that say which executors are on which host."""
 _OWN = (*AXIS, "iterations")
 
 AXIS_HOSTS = """
@@ -87,16 +88,25 @@ def recorded_hosts(
     places: Callable[[str], list[str]],
 ) -> list[str]:
     """Name the hosts of rows in files of tables, in order."""
-    found: set[str] = set()
-    for table in every:
-        for place in places(table.name) if is_recorded(table) else ():
-            # What is wrong with a file is said where it is opened.
-            with contextlib.suppress(duckdb.Error):
-                rows = connection.execute(
-                    f"SELECT DISTINCT host FROM read_parquet({file_literal(place)})"
-                ).fetchall()
-                found |= {name for (name,) in rows if name}
+    files = [place for table in every if is_recorded(table) for place in places(table.name)]
+    # One query for all; what is wrong with a file is said where it is opened, and of others known.
+    found = _hosts_in(connection, files)
+    if found is None:
+        apart = [_hosts_in(connection, [place]) or set() for place in files]
+        found = {name for names in apart for name in names}
     return sorted(found)
+
+
+def _hosts_in(connection: duckdb.DuckDBPyConnection, files: Sequence[str]) -> set[str] | None:
+    """Give the hosts of rows in files; `None` if one of them cannot be read."""
+    parts = [f"SELECT host FROM read_parquet({file_literal(place)})" for place in files]
+    if not parts:
+        return set()
+    sql = f"SELECT DISTINCT host FROM ({' UNION ALL '.join(parts)}) WHERE host <> ''"
+    try:
+        return {name for (name,) in connection.execute(sql).fetchall()}
+    except duckdb.Error:
+        return None
 
 
 def number(connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
