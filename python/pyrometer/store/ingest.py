@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyrometer.core import schema
+from pyrometer.core.beside import Beside
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.core.json_text import parse_json
@@ -33,6 +36,28 @@ from pyrometer.store.services.write import write_found
 from pyrometer.store.shipped import join_shipped, redact_shipped
 from pyrometer.store.tables import write_rows
 from pyrometer.store.tables_folder import STAMP, replaced_tables
+
+
+class Source(NamedTuple):
+    """What is read of a run.
+
+    Attributes
+    ----------
+    name : str
+        What it is called in reports.
+    files : list of str
+        Its files.
+    read : callable
+        Writes their tables; gives a JSON object of ``tables``, ``doubts`` and ``stats``.
+    """
+
+    name: str
+    files: list[str]
+    read: Callable[[], str]
+
+
+# Their tables are read by no other source, where no hosts are to be compared.
+_BESIDE = ("jit log", "generated code")
 
 
 @dataclass
@@ -109,9 +134,8 @@ def ingest_run(run_dir: str | Path, agents: str | None = None) -> IngestReport:
         raw_bytes = _bytes(paths.raw) - _bytes(paths.shipped)
         hosts = FileHosts.of_run(paths, _host(paths))
         machines = Machines.of_run(paths)
-        for name, files, read in _sources(paths, building, hosts, machines):
-            if files:
-                _guarded(report, name, files, read)
+        sources = _sources(paths, building, hosts, machines)
+        _read(report, sources, beside=not hosts.several)
         if paths.iterations.is_file():
             try:
                 rows = read_iterations(paths.iterations, report.note)
@@ -180,17 +204,37 @@ def _put_on_one_axis(
         report.note("ingest_source_failed", f"clocks: {type(error).__name__}: {error}")
 
 
-def _sources(
-    paths: RunPaths, building: Path, hosts: FileHosts, machines: Machines
-) -> list[tuple[str, list[str], Callable[[], str]]]:
-    """List what is read of a run, in order: a name, its files, and what writes their tables."""
+def _read(report: IngestReport, sources: Sequence[Source], beside: bool) -> None:
+    """Read sources one after another, a few of them beside those that follow, if so asked.
+
+    What they report is taken in their order all the same.
+    """
+    found: list[tuple[Source, str | Exception | Beside[str | Exception]]] = []
+    with contextlib.ExitStack() as stack:
+        for source in sources:
+            if source.files and beside and source.name in _BESIDE:
+                found.append((source, stack.enter_context(Beside(partial(_answer, source)))))
+            elif source.files:
+                found.append((source, _answer(source)))
+        for source, answer in found:
+            said = answer.outcome() if isinstance(answer, Beside) else answer
+            if isinstance(said, str):
+                _absorb(report, source.name, said)
+            else:
+                why = f"{source.name}: {type(said).__name__}: {said}"
+                files = ", ".join(source.files[:3])
+                report.note("ingest_source_failed", f"{why} ({files})", file=source.files[0])
+
+
+def _sources(paths: RunPaths, building: Path, hosts: FileHosts, machines: Machines) -> list[Source]:
+    """List what is read of a run, in order."""
     core = native()
     out = str(building)
     plugin = _strings(paths.plugin_files())
-    sources: list[tuple[str, list[str], Callable[[], str]]] = []
+    sources: list[Source] = []
 
     def source(name: str, files: Sequence[Path], read: Callable[[], str]) -> None:
-        sources.append((name, _strings(files), read))
+        sources.append(Source(name, _strings(files), read))
 
     logs = paths.eventlogs()
     source("event log", logs, lambda: core.ingest_eventlogs(_strings(logs), out))
@@ -282,21 +326,14 @@ def ingest_eventlogs(paths: Sequence[str | Path], out_dir: str | Path) -> Ingest
     return report
 
 
-def _guarded(
-    report: IngestReport, name: str, files: Sequence[str], read: Callable[[], str]
-) -> None:
+def _answer(source: Source) -> str | Exception:
+    """Read a source; gives what its reader says, or why it failed."""
     try:
-        answer = read()
+        return source.read()
     except PyrometerError:
         raise
     except Exception as error:
-        report.note(
-            "ingest_source_failed",
-            f"{name}: {type(error).__name__}: {error} ({', '.join(files[:3])})",
-            file=files[0],
-        )
-        return
-    _absorb(report, name, answer)
+        return error
 
 
 def _absorb(report: IngestReport, name: str, text: str) -> None:

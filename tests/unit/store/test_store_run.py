@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -73,13 +74,34 @@ def test_a_source_that_fails_is_a_doubt_and_the_others_are_read(
     )
     monkeypatch.setattr(ingest, "native", lambda: core)
     report = ingest_run(raw)
-    assert seen == ["plugin", "gc", "jfr", "codegen", "probe"]
+    # Generated code is read beside what follows.
+    assert [name for name in seen if name != "codegen"] == ["plugin", "gc", "jfr", "probe"]
+    assert seen.count("codegen") == 1
     assert [d.code for d in report.doubts] == ["ingest_source_failed", "eventlog_truncated"]
     assert "page 3 is torn" in report.doubts[0].message
     with Run.open(raw) as run:
         codes = [d.code for d in run.doubts]
         assert codes == ["manifest_unreadable", "ingest_source_failed", "eventlog_truncated"]
         assert all(d.remedy for d in run.doubts)
+
+
+def test_what_is_read_beside_others_is_reported_in_its_place(
+    raw: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    probe_was_read = threading.Event()
+
+    def codegen(*_: Any) -> str:
+        assert probe_was_read.wait(timeout=20)
+        raise ValueError("no such class")
+
+    def probe(*_: Any) -> str:
+        probe_was_read.set()
+        raise ValueError("page 3 is torn")
+
+    monkeypatch.setattr(ingest, "native", lambda: fake_core(codegen=codegen, probe=probe))
+    report = ingest_run(raw)
+    said = [d.message for d in report.doubts if d.code == "ingest_source_failed"]
+    assert ["no such class" in said[0], "page 3 is torn" in said[1]] == [True, True]
 
 
 def test_tables_are_made_once_and_anew_when_the_raw_streams_grew(
