@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any, get_args
+
 from pydantic import BaseModel, ConfigDict
 
 
@@ -13,3 +16,23 @@ class Model(BaseModel):
     """
 
     model_config = ConfigDict(defer_build=True)
+
+
+def make_ready(model: type[BaseModel]) -> None:
+    """Make a model ready now, and every model that is a part of it."""
+    found, new = {model}, [model]
+    while new:
+        one = new.pop()
+        one.model_rebuild()
+        for field in one.model_fields.values():
+            parts = [part for part in _parts(field.annotation) if part not in found]
+            found.update(parts)
+            new += parts
+
+
+def _parts(annotation: Any) -> Iterator[type[BaseModel]]:
+    """Models that an annotation names."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _parts(argument)

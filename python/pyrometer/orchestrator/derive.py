@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
 from pyrometer.collect.launch.observe import Watch
@@ -19,19 +19,22 @@ if TYPE_CHECKING:
 def derive(record: Record, watch: Watch, report: bool) -> Summary | None:
     """Make tables, summary and report; a step that fails becomes a doubt."""
     # Imported here: earlier, their half CPU-second would be taken from the application.
-    from pyrometer.accounts.window import open_scope
-    from pyrometer.pages.page import write_page
-    from pyrometer.store import Run, write_rows
+    from pyrometer.core.beside import Beside
     from pyrometer.store.ingest import ingest_run
     from pyrometer.store.private import keep_private
-    from pyrometer.summary.summary import ledger_tables, summarise
 
     summary = None
     try:
-        with _step("ingest", record, watch):
+        with _step("ingest", record, watch), Beside(_import_summary) as ready:
             ingest_run(record.paths.root)
+            ready.outcome()
+        from pyrometer.accounts.window import open_scope
+        from pyrometer.pages.page import write_page
+        from pyrometer.store import Run, write_rows
+        from pyrometer.summary.summary import ledger_tables, summarise
+
         with Run.open(record.paths.root) as opened:
-            with _step("summary", record, watch):
+            with _step("summary", record, watch), _imported_report(report):
                 scope = open_scope(opened, None)
                 summary = summarise(scope)
                 for table, rows in ledger_tables(summary).items():
@@ -54,6 +57,30 @@ def derive(record: Record, watch: Watch, report: bool) -> Summary | None:
             _keep(record, summary)
         keep_private(record.paths.root)
     return summary
+
+
+def _import_summary() -> None:
+    """Import what the summary needs and make its models ready, while the ingest is native code."""
+    from pyrometer.accounts import window as window
+    from pyrometer.core.model import make_ready
+    from pyrometer.summary import summary
+    from pyrometer.summary.schema import Summary
+
+    make_ready(Summary)
+    summary.every_rule()
+
+
+def _imported_report(wanted: bool) -> AbstractContextManager[object]:
+    """Import what findings and report need, while DuckDB works on the summary."""
+    from pyrometer.core.beside import Beside
+
+    def work() -> None:
+        from pyrometer.explain.every_rule import every_rule
+        from pyrometer.report import page as page
+
+        every_rule()
+
+    return Beside(work) if wanted else nullcontext()
 
 
 def _page(scope: Scope, summary: Summary, found: Findings | None) -> ReportData:
