@@ -69,6 +69,8 @@ def kind(operator: str) -> Kind:
 
 def define_task_samples(scope: Scope) -> None:
     """Define ``task_samples``: ``w_samples`` of task threads, with operator and node completed."""
+    if "task_samples" in scope.tables.of_window:
+        return
     scope.tables.define("named", f"SELECT * FROM {_names(scope)}")
     if "role_nodes" not in scope.tables.defined:
         scope.tables.define("role_nodes", _ROLE_NODES)
@@ -84,6 +86,7 @@ def define_task_samples(scope: Scope) -> None:
         "  AND r.stage_id = w.stage_id AND r.operator = w.operator"
         " WHERE w.role = 'task'",
     )
+    scope.tables.of_window.add("task_samples")
 
 
 def name_of(

@@ -100,14 +100,22 @@ def _environment(manifest: Mapping[str, Any]) -> dict[str, Any]:
     return {key: _cut_texts(manifest[key]) for key in keys if key in manifest}
 
 
+# A page has a hundred thousand values, and most are of these: they are passed over without a call.
+_NUMBERS = frozenset({int, float, bool, type(None)})
+_ALWAYS_FINITE = frozenset({int, str, bool, type(None)})
+
+
 def _cut_texts(value: Any) -> Any:
     """Cut every string to what a person may read; one that was cut says so."""
     if isinstance(value, str) and len(value) > MAX_TEXT:
         return f"{value[:MAX_TEXT]} … (cut: {len(value):,} characters)"
     if isinstance(value, dict):
-        return {str(key): _cut_texts(item) for key, item in value.items()}
+        return {
+            str(key): item if type(item) in _NUMBERS else _cut_texts(item)
+            for key, item in value.items()
+        }
     if isinstance(value, list | tuple):
-        return [_cut_texts(item) for item in value]
+        return [item if type(item) in _NUMBERS else _cut_texts(item) for item in value]
     return value
 
 
@@ -116,9 +124,12 @@ def _finite(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
+        return {
+            key: item if type(item) in _ALWAYS_FINITE else _finite(item)
+            for key, item in value.items()
+        }
     if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
+        return [item if type(item) in _ALWAYS_FINITE else _finite(item) for item in value]
     if hasattr(value, "item") and not isinstance(value, str):
         return _finite(value.item())
     return value

@@ -32,7 +32,8 @@ class Scope:
     kept: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _define(self.run.tables, self.window)
+        self.tables.of_window.clear()
+        _define(self.tables, self.window)
 
     @property
     def tables(self) -> Tables:

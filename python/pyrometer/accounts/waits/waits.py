@@ -137,10 +137,13 @@ def define_states(scope: Scope) -> None:
     Columns: app_index, task_attempt_id, kind (``asleep``, ``paused``, ``awake``), name (the wait
     class), operator, ns, squares, n, told_ns (joined with a Java stack), split_ns.
     """
+    if "w_states" in scope.tables.of_window:
+        return
     define_python_waits(scope)
     scope.tables.define("w_states_seen", _SEEN)
     scope.tables.define("w_walls_apart", _WALLS_APART)
     scope.tables.define("w_states", _SPLIT)
+    scope.tables.of_window.add("w_states")
 
 
 _ONE_APP = "CASE WHEN (SELECT count(*) FROM apps) = 1 THEN (SELECT min(app_index) FROM apps) END"
