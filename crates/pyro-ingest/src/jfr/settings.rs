@@ -52,9 +52,8 @@ pub enum Said {
 impl Said {
     /// Reads what an event says.
     pub fn read(kind: Kind, record: &Record<'_>, pools: &Pools<'_>, types: &Types) -> Self {
-        let text = |text: Option<Text<'_>>| {
-            text.and_then(|text| pools.text(text)).unwrap_or_default()
-        };
+        let text =
+            |text: Option<Text<'_>>| text.and_then(|text| pools.text(text)).unwrap_or_default();
         match kind {
             Kind::Recording => Self::Recording(text(record.name()).starts_with("async-profiler")),
             Kind::Jvm => Self::Jvm(record.get(Slot::Count).map(|pid| pid as i64)),
