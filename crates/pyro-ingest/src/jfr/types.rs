@@ -1,5 +1,7 @@
 //! What a chunk says of its types, made ready to read its values.
 
+use std::collections::hash_map::Entry;
+
 use super::bytes::{Cursor, Read};
 use super::events::{Reader, Readers};
 use super::keys::KeyMap;
@@ -68,12 +70,18 @@ impl Types {
     /// # Errors
     /// If the type is unknown, or nested beyond reason.
     pub fn values(&mut self, id: u64) -> Read<&Values> {
-        if !self.values.contains_key(&id) {
-            let steps = self.metadata.steps(id)?;
-            let pool = self.name(id).and_then(Pool::of);
-            self.values.insert(id, Values { steps, pool });
-        }
-        Ok(&self.values[&id])
+        let Self {
+            metadata, values, ..
+        } = self;
+        let found: &Values = match values.entry(id) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                let steps = metadata.steps(id)?;
+                let pool = metadata.get(id).and_then(|class| Pool::of(&class.name));
+                place.insert(Values { steps, pool })
+            }
+        };
+        Ok(found)
     }
 }
 
