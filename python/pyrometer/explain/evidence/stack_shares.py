@@ -86,9 +86,9 @@ def through(facts: Facts, frames: str, without: str | None = None, event: str = 
     event : str
         ``cpu``; or ``wall``: shares of time, with all waits.
     """
-    mine = f"java_stack IN ({_stacks(frames)})"
+    mine = f"java_stack IN ({_stacks(frames, event)})"
     if without is not None:
-        mine += f" AND java_stack NOT IN ({_stacks(without)})"
+        mine += f" AND java_stack NOT IN ({_stacks(without, event)})"
     return shares(facts, mine, event)
 
 
@@ -158,10 +158,14 @@ def shares(facts: Facts, mine: str, event: str = "cpu") -> Shares:
     return Shares(hits, totals, operators)
 
 
-def _stacks(frames: str) -> str:
+def _stacks(frames: str, event: str) -> str:
+    """Write the query of stacks of tasks' samples that have a frame of some names."""
     text = frames.replace("'", "''")
     return (
-        "SELECT s.stack_id FROM stacks s, (SELECT list(frame_id) AS ids FROM frames WHERE"
+        "SELECT s.stack_id FROM (SELECT stack_id, unnest(frame_ids) AS frame_id FROM stacks"
+        "  WHERE stack_id IN (SELECT java_stack FROM w_samples"
+        f"  WHERE event = '{event}' AND role = 'task')) s"
+        " SEMI JOIN (SELECT frame_id FROM frames WHERE"
         f" regexp_matches(coalesce(class_name || '.', '') || method, '{text}')) f"
-        " WHERE list_has_any(s.frame_ids, f.ids)"
+        " USING (frame_id)"
     )
