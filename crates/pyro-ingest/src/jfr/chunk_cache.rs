@@ -5,9 +5,10 @@ use pyro_stacks::{java_class_name, task_of_thread};
 
 use super::keys::KeyMap;
 use super::output::Output;
-use super::pools::{Named, Pools, Thread};
+use super::pools::{Pools, Thread};
 use super::recording::Recording;
 use super::samples::ThreadFacts;
+use super::types::Named;
 use crate::sample_rows::Label;
 
 /// Threads with the tasks that they ran, classes, and which states are sleep.

@@ -8,12 +8,12 @@ use super::chunk_cache::ChunkCache;
 use super::events::{Kind, Reader, Record, Slot};
 use super::keys::KeyMap;
 use super::output::{Output, Stopped, Take};
-use super::pools::{Index, Named, Pools};
+use super::pools::Pools;
 use super::recording::{Recording, said};
 use super::samples::{Event, Origin, Sample};
 use super::settings::{DEFAULT_WALL_NS, Said, Settings};
 use super::spans::{covering, split_batch};
-use super::types::Types;
+use super::types::{Index, Named, Types};
 use super::unfreed::{Call, Native};
 use crate::sample_rows::Label;
 

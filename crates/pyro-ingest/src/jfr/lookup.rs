@@ -8,8 +8,9 @@ use pyro_stacks::{Frame, FrameKind, java_class_name};
 use rustc_hash::FxHashMap;
 
 use super::keys::{ByKey, KeyMap};
-use super::pools::{Named, Pools};
+use super::pools::Pools;
 use super::stack::{RawFrame, StackShape};
+use super::types::Named;
 use crate::dictionary::{MethodNumber, StackIndex};
 
 /// Keys that were looked up before. A chunk describes all its keys again, but within a

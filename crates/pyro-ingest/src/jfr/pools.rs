@@ -1,17 +1,11 @@
-//! Constant pools of a chunk: where each value of interest begins, read when it is needed.
+//! Constant pools of a chunk: values of interest, read when they are needed.
 
 use std::borrow::Cow;
-use std::num::NonZeroU32;
 
-use super::bytes::{Cursor, Malformed, Read, Text};
-use super::keys::ByKey;
-use super::metadata::Metadata;
-use super::shape::{Shape, Value, skip};
+use super::bytes::{Cursor, Text};
+use super::shape::{Shape, Value};
 use super::stack::{RawFrame, StackShape};
-use super::types::{Types, Values};
-
-/// Offsets and lengths of values in the chunk, by key. Its header is at 0.
-type Places = ByKey<(NonZeroU32, u32)>;
+use super::types::{Index, Named, Places, Shapes};
 
 /// A thread.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -20,156 +14,6 @@ pub struct Thread {
     pub tid: i64,
     /// Java name, else the kernel's.
     pub name: Option<String>,
-}
-
-/// A pool of interest.
-#[derive(Debug, Clone, Copy)]
-pub enum Pool {
-    /// Stacks.
-    Stack,
-    /// Methods.
-    Method,
-    /// Classes.
-    Class,
-    /// Names of classes and methods.
-    Symbol,
-    /// Strings.
-    String,
-    /// Threads.
-    Thread,
-    /// One of the pools whose values have one field of interest, a name.
-    Named(Named),
-}
-
-/// A pool of names.
-#[derive(Debug, Clone, Copy)]
-pub enum Named {
-    /// Kind of a frame.
-    FrameType = 0,
-    /// State of a thread.
-    ThreadState = 1,
-    /// Compiler of a compilation.
-    Compiler = 2,
-}
-
-/// Types of pools of names, and their field of interest.
-const NAMED: [(&str, &str); 3] = [
-    ("jdk.types.FrameType", "description"),
-    ("jdk.types.ThreadState", "name"),
-    ("jdk.types.CompilerType", "compiler"),
-];
-
-impl Pool {
-    /// The pool of the type called `name`.
-    pub fn of(name: &str) -> Option<Self> {
-        Some(match name {
-            "jdk.types.StackTrace" => Self::Stack,
-            "jdk.types.Method" => Self::Method,
-            "java.lang.Class" => Self::Class,
-            "jdk.types.Symbol" => Self::Symbol,
-            "java.lang.String" => Self::String,
-            "java.lang.Thread" => Self::Thread,
-            "jdk.types.FrameType" => Self::Named(Named::FrameType),
-            "jdk.types.ThreadState" => Self::Named(Named::ThreadState),
-            "jdk.types.CompilerType" => Self::Named(Named::Compiler),
-            _ => return None,
-        })
-    }
-}
-
-/// How values of the pools are read; absent where the recording has no such type.
-pub struct Shapes {
-    stack: Option<StackShape>,
-    method: Option<Shape<2>>,
-    class: Option<Shape<1>>,
-    symbol: Option<Shape<1>>,
-    thread: Option<Shape<3>>,
-    named: [Option<Shape<1>>; NAMED.len()],
-}
-
-impl Shapes {
-    /// The shapes of these types.
-    pub fn of(metadata: &Metadata) -> Self {
-        let thread = ["osThreadId", "javaName", "osName"];
-        Self {
-            stack: StackShape::compile(metadata),
-            method: Shape::of(metadata, "jdk.types.Method", ["type", "name"]),
-            class: Shape::of(metadata, "java.lang.Class", ["name"]),
-            symbol: Shape::of(metadata, "jdk.types.Symbol", ["string"]),
-            thread: Shape::of(metadata, "java.lang.Thread", thread),
-            named: NAMED.map(|(name, field)| Shape::of(metadata, name, [field])),
-        }
-    }
-}
-
-/// Where the values of a chunk's pools begin. Its memory serves one chunk after the other.
-#[derive(Default)]
-pub struct Index {
-    stacks: Places,
-    methods: Places,
-    classes: Places,
-    symbols: Places,
-    strings: Places,
-    threads: Places,
-    named: [Places; NAMED.len()],
-}
-
-impl Index {
-    /// Forgets all values: another chunk begins.
-    pub fn clear(&mut self) {
-        let Self {
-            stacks,
-            methods,
-            classes,
-            symbols,
-            strings,
-            threads,
-            named,
-        } = self;
-        [stacks, methods, classes, symbols, strings, threads]
-            .into_iter()
-            .chain(named)
-            .for_each(Places::clear);
-    }
-
-    /// Notes where the values of one checkpoint event begin. `at` is the offset of its body.
-    ///
-    /// # Errors
-    /// If the bytes are not a checkpoint; what came before stays noted.
-    pub fn note(&mut self, types: &mut Types, body: &[u8], at: usize) -> Read<()> {
-        let mut cursor = Cursor::new(body);
-        cursor.skip_varints(3)?; // start, duration, distance to the previous checkpoint
-        cursor.byte()?; // kind of checkpoint
-        for _ in 0..cursor.count()? {
-            let class = cursor.varint()?;
-            let count = cursor.count()?;
-            let Values { steps, pool } = types.values(class)?;
-            let mut places = pool.map(|pool| self.places(pool));
-            for _ in 0..count {
-                let key = cursor.varint()?;
-                let start = cursor.position();
-                skip(&mut cursor, steps)?;
-                if let Some(places) = &mut places {
-                    let offset = u32::try_from(at + start).ok().and_then(NonZeroU32::new);
-                    let length = u32::try_from(cursor.position() - start).ok();
-                    places.insert(key, offset.zip(length).ok_or(Malformed)?);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn places(&mut self, pool: Pool) -> &mut Places {
-        match pool {
-            Pool::Stack => &mut self.stacks,
-            Pool::Method => &mut self.methods,
-            Pool::Class => &mut self.classes,
-            Pool::Symbol => &mut self.symbols,
-            Pool::String => &mut self.strings,
-            Pool::Thread => &mut self.threads,
-            Pool::Named(named) => &mut self.named[named as usize],
-        }
-    }
 }
 
 /// The pools of one chunk.
