@@ -24,6 +24,6 @@ pub use keep::{KeptFile, LOCK, open_folder, replace};
 pub use ports::{Clock, Files, Keep, Seen, Store, SystemClock};
 pub use progress::{MAX_PIECE_BYTES, Piece, Progress};
 pub use report::Report;
-pub use shipper::{MAX_FILES, Options, Round, Shipper};
+pub use shipper::{Options, Round, Shipper};
 pub use spool::admits;
-pub use state::State;
+pub use state::{MAX_FILES, State};

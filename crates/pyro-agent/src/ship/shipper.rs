@@ -11,10 +11,8 @@ use crate::ship::ports::{Clock, Files, Keep, Seen, Store};
 use crate::ship::progress::{MAX_PIECE_BYTES, Piece, Progress};
 use crate::ship::report::Report;
 use crate::ship::spool::admits;
-use crate::ship::state::State;
+use crate::ship::state::{MAX_FILES, State};
 
-/// More files of a folder are not followed.
-pub const MAX_FILES: usize = 4096;
 /// Blocks are given back in whole pages.
 const PAGE_BYTES: u64 = 4096;
 

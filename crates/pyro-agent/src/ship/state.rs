@@ -6,8 +6,9 @@ use pyro_chunks::Source;
 use serde::{Deserialize, Serialize};
 
 use crate::ship::progress::{MOST, Progress};
-use crate::ship::shipper::MAX_FILES;
 
+/// More files of a folder are not followed.
+pub const MAX_FILES: usize = 4096;
 /// Name and version of the file's format.
 const SCHEMA: &str = "pyrometer/shipping/1";
 
