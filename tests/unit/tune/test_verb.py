@@ -45,6 +45,7 @@ def tuned(root: Path, budget: str = "20", **machine) -> Path:
         (["sort-text", "--fidelity", "queries"], "is no suite of queries", "--fidelity auto"),
         (["online", "sort-text", "--risk", "0"], "--risk 0: a percentage", "--risk 10%"),
         (["online", "sort-text", "--risk", "2%"], "no room for one step", "--over 76"),
+        (["online", "python", "x.py"], "give one workload", "tune online -- python x.py"),
         (["step", "/nowhere"], "is not a tuning's folder", "pyrometer tune"),
         (["sort-text", "--from", "/nowhere"], "there is no such run", "pyrometer ls"),
         (["sort-text", "--scale", "tset"], "has no scale 'tset'", "test"),

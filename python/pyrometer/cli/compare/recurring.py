@@ -95,6 +95,13 @@ def online(
     first, control = Terms().first, Terms().control
     terms = OnlineTerms(risk=share, runs=over, limit=limit, first=first, control=control)
     is_command = "--" in (context.obj or ())
+    if is_command and scale != "default":
+        raise UsageError("--scale is for workloads: a command itself decides what it reads")
+    if not is_command and len(what) > 1:
+        raise UsageError(
+            f"give one workload, not {' '.join(what)}",
+            f"a command stands behind --: pyrometer tune online -- {' '.join(what)}",
+        )
     made, root = shared.made(
         what, output, is_command=is_command, space=space, objective="elapsed", conditions=[],
         budget=str(max(over, 6)), scale=scale, sources=sources, check=check, setting=setting,

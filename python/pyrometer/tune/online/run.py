@@ -5,6 +5,7 @@ Whatever ends it, the journal says what was decided, and the next run goes on fr
 
 from __future__ import annotations
 
+import statistics
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,7 +74,7 @@ def policy_of(tuning: Tuning, terms: Terms, history: History) -> tuple[Policy, l
     decided = []
     for step in history.steps:
         if step.told is not None:
-            decided += policy.tell(_seen(step))
+            decided += policy.tell(_seen(step, history))
     return policy, decided
 
 
@@ -185,7 +186,7 @@ class _Online:
             told.failed = redacted(told.failed)
         self.journal.append(told)
         one.told = told
-        decisions = self.policy.tell(_seen(one))
+        decisions = self.policy.tell(_seen(one, self.history))
         for each in decisions:
             self.journal.append(
                 Decided(
@@ -206,13 +207,29 @@ def _done(told: Told) -> bool:
     return told.value is not None and told.failed is None and not told.censored
 
 
-def _seen(one: Step) -> OnlineRun:
+def _seen(one: Step, history: History) -> OnlineRun:
     told = one.told
     assert told is not None
-    lost = None if told.length_s is None else told.length_s * NS
-    if told.refused:
-        lost = 0.0
     return OnlineRun(
         one.asked.configuration, told.value, given_up=told.censored, failed=told.failed,
-        lost=told.value if told.censored else lost,
+        lost=told.value if told.censored else _lost(one.asked.trial, told, history),
     )  # fmt: skip
+
+
+def _lost(trial: int, told: Told, history: History) -> float | None:
+    """Say what a run took that came to nothing: its length over that of the baselines before it.
+
+    Launches count on both sides: where the value is an iteration's, they are no part of it.
+    """
+    if told.refused:
+        return 0.0
+    before = [
+        each.told
+        for each in history.baselines
+        if each.asked.trial < trial and each.told and each.told.length_s and each.told.value
+    ]
+    if told.length_s is None or not before:
+        return None
+    length = statistics.median(each.length_s or 0.0 for each in before)
+    value = statistics.median(each.value or 0.0 for each in before)
+    return value * told.length_s / length
