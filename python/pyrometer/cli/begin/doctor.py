@@ -81,8 +81,8 @@ def _write_bundle(path: Path, *, as_json: bool) -> None:
 
     found = write(path)
     common.human(as_json).print(
-        f"{path}: {len(found.lines)} lines. Read it, then attach it to an issue: docs/how-to/"
-        "bare-metal.md",
+        f"{path}: {len(found.lines)} lines. Read it, then attach it to an issue:"
+        " docs/how-to/machines/bare-metal.md",
         markup=False, soft_wrap=True,
     )  # fmt: skip
     for name, why in list(found.unread.items())[:5]:
