@@ -118,7 +118,7 @@ class Bisection:
     >>> seen = [(0, 10.0), (3, 12.0), (1, 10.1), (2, 12.1), (1, 9.9), (2, 11.9), (0, 10.1)]
     >>> belief = search.belief(seen)
     >>> belief.best.levels, round(belief.change.value, 2), search.decided(belief)
-    ((2,), 0.2, True)
+    ((2,), 0.19, True)
     """
 
     levels: int

@@ -144,6 +144,7 @@ def test_the_weather_is_the_same_for_engines_with_and_without_blocks() -> None:
     assert found.effect(1) not in effects
 
 
+@pytest.mark.slow
 def test_tunings_of_what_does_nothing_confirm_nothing() -> None:
     null = surfaces()["null"]
     confirmed = 0

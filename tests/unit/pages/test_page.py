@@ -6,6 +6,7 @@ import html
 import json
 import os
 import re
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -56,18 +57,16 @@ def test_an_unwritable_place_is_one_message(tmp_path: Path) -> None:
     assert caught.value.remedy
 
 
-def test_a_failed_write_leaves_the_old_report(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_write_leaves_the_old_report(tmp_path: Path) -> None:
     target = tmp_path / "report.html"
     target.write_text("old")
-
-    def full(self: Path, data: bytes) -> int:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Path, "write_bytes", full)
-    with pytest.raises(UsageError, match="No space left"):
-        write_page(ReportData("x", {}), target)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with pytest.raises(UsageError, match="File too large"):
+            write_page(ReportData("x", {}), target)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert target.read_text() == "old"
     assert os.listdir(tmp_path) == ["report.html"]
 

@@ -173,7 +173,7 @@ def test_what_was_fetched_once_is_not_fetched_again(
 def test_what_was_fetched_is_said_however_a_verb_ends(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, store: Store
 ) -> None:
-    def interrupted(run_dir: Path) -> None:
+    def interrupted(run_dir: Path, agents: str | None = None) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setenv(FETCHED, "1")
@@ -279,7 +279,7 @@ def test_tables_of_less_than_the_raw_files_there_are_made_again(
 def test_tables_that_were_not_made_to_the_end_are_made_again(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, run: Path, store: Store
 ) -> None:
-    def interrupted(run_dir: Path) -> None:
+    def interrupted(run_dir: Path, agents: str | None = None) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
