@@ -108,7 +108,10 @@ $(VENV)/.installed: $(VENV)/.requirements $(CORE) $(BUNDLED)/pyro-probe $(JARS) 
 demo: setup ## Generate the data, run parquet-scan, print the summary and the path of report.html
 	@$(BIN)/pyrometer run parquet-scan
 
-test: setup-test test-rust test-jvm test-python test-web ## Set everything up and run the tests (at most 15 minutes on two cores)
+# Cargo and Maven each wait for one thread at times, so they run side by side; what each prints comes when it ends.
+test: setup-test ## Set everything up and run the tests (some 20 minutes on two cores)
+	@$(MAKE) --no-print-directory -j 2 -O test-rust test-jvm test-web
+	@$(MAKE) --no-print-directory test-python
 
 test-fast: setup test-web ## The tests of every room that start no Spark, and the command line once (at most 3 minutes)
 	$(PYTEST) -m "not slow" $(FAST) tests/integration/cli
