@@ -127,8 +127,8 @@ TOOLLESS := property golden $(addprefix unit/,accounts api attribution benchmark
 test-bare: setup-test ## The tests without Spark on a PATH that hides every optional tool: they pass, or say what is missing
 	sh tools/hide_optional_tools.sh $(PYTEST) -m "not slow and not spark" $(TOOLLESS:%=--ignore=tests/%)
 
-test-all: setup-test test-rust test-jvm test-web ## The tests and the slow ones
-	$(PYTEST)
+test-all: setup-test test-rust test-jvm test-web ## The tests and the slow ones, with twice as many examples of properties
+	PYROMETER_THOROUGH=1 $(PYTEST)
 
 test-rust:
 	cargo test -q --locked --release --workspace

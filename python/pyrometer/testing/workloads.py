@@ -180,6 +180,7 @@ class WorkloadContract:
         )
         assert done.returncode == 0, done.stderr
 
+    @pytest.mark.slow
     def test_same_specification_same_bytes(
         self, cache: DataCache, another: tuple[DataCache, int]
     ) -> None:
@@ -212,6 +213,7 @@ class WorkloadContract:
             workload = self.workload()
             assert workload.prepare(spec, cache).bytes <= workload.bytes_needed(spec)
 
+    @pytest.mark.slow
     def test_interrupted_preparation_leaves_nothing(
         self, another: tuple[DataCache, int], tmp_path: Path
     ) -> None:

@@ -36,6 +36,7 @@ TESTS = Path(__file__).parents[2]
 FIXTURES = TESTS / "fixtures" / "jfr"
 PROGRAM = TESTS / "support" / "java" / "PrintRecording.java"
 _FOUND = sorted({path.resolve() for path in Path("/usr/lib/jvm").glob("*/bin/java")})
+PROGRAMS = [["Memory.java"], pytest.param(["Burn.java", "300"], marks=pytest.mark.slow)]
 JAVAS = [*_FOUND[-1:], *(pytest.param(one, marks=pytest.mark.slow) for one in _FOUND[:-1])]
 """The newest, and in the slow tests each other that is installed."""
 ASYNC = "start,event=cpu,wall=20ms,alloc=128k,live,lock=1ms,nativemem=256k,clock=monotonic,jfr"
@@ -257,7 +258,7 @@ def test_the_stored_recording(java: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("java", JAVAS, ids=lambda path: path.parts[-3])
-@pytest.mark.parametrize("program", [["Memory.java"], ["Burn.java", "300"]], ids=lambda p: p[0])
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p[0])
 def test_a_recording_of_async_profiler(java: Path, program: list[str], tmp_path: Path) -> None:
     library = "linux-x64/libasyncProfiler.so"
     with zipfile.ZipFile(_artifacts.plugin_jar()) as jar:
@@ -272,7 +273,7 @@ def test_a_recording_of_async_profiler(java: Path, program: list[str], tmp_path:
 
 
 @pytest.mark.parametrize("java", JAVAS, ids=lambda path: path.parts[-3])
-@pytest.mark.parametrize("program", [["Memory.java"], ["Burn.java", "300"]], ids=lambda p: p[0])
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p[0])
 def test_a_recording_of_the_jdk(java: Path, program: list[str], tmp_path: Path) -> None:
     recording = tmp_path / "mine.jfr"
     options = "settings=profile,jdk.Compilation#threshold=0ms,jdk.JavaMonitorEnter#threshold=0ms"
