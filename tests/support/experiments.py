@@ -36,6 +36,14 @@ HEAD = "name: naps\nworkload: ./workload.yaml\nprofile: 'off'\n"
 CALM = "canaries: none\nguard: {policy: flag, busy: 100%, steal: 100%}\n"
 
 
+def makers_of_machines(folder: Path) -> None:
+    """Make programs that stand for those that make virtual machines, and do nothing."""
+    folder.mkdir()
+    for name in ("qemu-system-x86_64", "busybox", "mke2fs"):
+        (folder / name).write_text("#!/bin/sh\n")
+        (folder / name).chmod(0o755)
+
+
 def napping(folder: Path, text: str = "") -> Path:
     """Write a workload that sleeps, and an experiment file with it."""
     (folder / "workload.yaml").write_text(NAP)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import platform
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from zipfile import ZipFile
 
 import pytest
+from tests.support.hosts.agent import unpacked
 from tests.support.hosts.probes import Counter, ProbeOf
 
-from pyrometer import _artifacts
 from pyrometer.core.errors import UsageError
 from pyrometer.core.process_numbers import KEY
 from pyrometer.store import Run, ingest_run
@@ -29,7 +27,6 @@ from pyrometer.store.manifest import (
 )
 from pyrometer.store.paths import RunPaths
 
-MACHINE = {"x86_64": "linux-x64", "aarch64": "linux-arm64"}
 S, TICK = 10**9, 10**7
 BEGIN = 5_000 * S
 """On the clock of the hosts; there the processes of all probes began."""
@@ -38,13 +35,7 @@ APP, OTHER = "app-20261126101112-0001", "app-20261126101112-0002"
 
 @pytest.fixture(scope="module")
 def agent(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The agent in the plugin's jar."""
-    name = f"org/pyrometer/natives/{MACHINE[platform.machine()]}/pyro-agent"
-    program = tmp_path_factory.mktemp("agent") / "pyro-agent"
-    with ZipFile(_artifacts.plugin_jar()) as jar:
-        program.write_bytes(jar.read(name))
-    program.chmod(0o700)
-    return program
+    return unpacked(tmp_path_factory.mktemp("agent"))
 
 
 class Place:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import signal
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from zipfile import ZipFile
 
 import pytest
+from tests.support.hosts.agent import unpacked
 from tests.support.hosts.probes import Counter, ProbeOf
 
-from pyrometer import _artifacts
 from pyrometer.store import Run, ingest_run
 from pyrometer.store.locate import is_current
 from pyrometer.store.manifest import (
@@ -31,20 +29,13 @@ from pyrometer.store.services.chunk_files import is_last
 from pyrometer.store.shipped import join_shipped, open_streams
 from pyrometer.store.tables_folder import STAMP
 
-MACHINE = {"x86_64": "linux-x64", "aarch64": "linux-arm64"}
 GC = "".join(f"[{number}ns] line\n" for number in range(2000))
 SECRET = "hunter2"
 
 
 @pytest.fixture(scope="module")
 def agent(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The agent in the plugin's jar."""
-    name = f"org/pyrometer/natives/{MACHINE[platform.machine()]}/pyro-agent"
-    program = tmp_path_factory.mktemp("agent") / "pyro-agent"
-    with ZipFile(_artifacts.plugin_jar()) as jar:
-        program.write_bytes(jar.read(name))
-    program.chmod(0o700)
-    return program
+    return unpacked(tmp_path_factory.mktemp("agent"))
 
 
 class Place:

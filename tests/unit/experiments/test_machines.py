@@ -20,10 +20,7 @@ MATRIX = "matrix: {machine.lru_gen: ['on', 'off'], os.swappiness: [0, 100]}\nblo
 def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Programs that stand for those that make machines."""
     folder = tmp_path / "bin"
-    folder.mkdir()
-    for name in ("qemu-system-x86_64", "busybox", "mke2fs"):
-        (folder / name).write_text("#!/bin/sh\n")
-        (folder / name).chmod(0o755)
+    experiments.makers_of_machines(folder)
     monkeypatch.setenv("PATH", str(folder))
     return folder
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.support import experiments
 
 from pyrometer.cli.main import run_verb
 from pyrometer.collect.host.card import this_host
@@ -72,10 +73,7 @@ effects:
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A study whose machines can be made: programs that stand for those that make them."""
     tools = tmp_path / "bin"
-    tools.mkdir()
-    for name in ("qemu-system-x86_64", "busybox", "mke2fs"):
-        (tools / name).write_text("#!/bin/sh\n")
-        (tools / name).chmod(0o755)
+    experiments.makers_of_machines(tools)
     monkeypatch.setenv("PATH", str(tools), prepend=":")
     (tmp_path / "sort.yaml").write_text(FILE)
     path = tmp_path / "s.yaml"

@@ -20,10 +20,7 @@ MACHINE = ["--set", "machine.numa=4", "--set", "machine.cpus=8", "--set", "machi
 def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Programs that stand for those that make machines."""
     folder = tmp_path / "bin"
-    folder.mkdir()
-    for name in ("qemu-system-x86_64", "busybox", "mke2fs"):
-        (folder / name).write_text("#!/bin/sh\n")
-        (folder / name).chmod(0o755)
+    experiments.makers_of_machines(folder)
     monkeypatch.setenv("PATH", str(folder), prepend=":")
     monkeypatch.setattr("pyrometer.guests.here.available_bytes", lambda: 16 << 30)
     return folder

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import tempfile
@@ -10,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support import needs
 
 from pyrometer.core.liveness import runs
 from pyrometer.workloads.catalogue import postgres
@@ -46,8 +46,8 @@ def programs(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="not root: the server's user is ours")
 def test_its_user_cannot_have_root_write_to_another_file(place: Path, programs: Path) -> None:
+    needs.root()
     victim = place / "victim"
     victim.write_text("precious")
     victim.chmod(0o600)

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from pyrometer.cli.shared.endings import ended_by_interrupt
 from pyrometer.core.errors import UsageError
-from pyrometer.terminal.console import JsonOption, emit_json, err, human
+from pyrometer.terminal.console import JsonOption, emit_json, err, human, program
 
 EXAMPLES = """\b
 Examples:
@@ -119,16 +120,9 @@ def carry(root: Path, *, retry: bool = False, most_trials: int | None = None) ->
     from pyrometer.experiments.bisect.search import search
     from pyrometer.experiments.judge.screen import ExperimentScreen
 
-    try:
-        with ExperimentScreen() as screen:
-            search(root, screen=screen, retry=retry, most_trials=most_trials)
-    except KeyboardInterrupt:
-        err().print(
-            "interrupted; finished trials are kept. Continue with: pyrometer experiment resume"
-            f" {root}",
-            markup=False, soft_wrap=True,
-        )  # fmt: skip
-        raise typer.Exit(1) from None
+    kept = f"finished trials are kept. Continue with: {program()} experiment resume {root}"
+    with ended_by_interrupt(kept), ExperimentScreen() as screen:
+        search(root, screen=screen, retry=retry, most_trials=most_trials)
 
 
 def show(root: Path, *, as_json: bool) -> None:

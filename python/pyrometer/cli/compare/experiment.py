@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pyrometer.cli.compare import bisect, history
+from pyrometer.cli.shared.endings import ended_by_interrupt
 from pyrometer.core.errors import UsageError
 from pyrometer.core.replacing import replacing
 from pyrometer.store.private import FILE_MODE
 from pyrometer.terminal import console
-from pyrometer.terminal.console import JsonOption, emit_json, err, human
+from pyrometer.terminal.console import JsonOption, emit_json, err, human, program
 
 if TYPE_CHECKING:
     from pyrometer.experiments.folder import Plan
@@ -349,16 +350,9 @@ def carry(root: Path, *, retry: bool) -> None:
     if read_plan(root).kind == "bisect":
         bisect.carry(root, retry=retry)
         return
-    try:
-        with ExperimentScreen() as screen:
-            carry_out(root, screen=screen, retry=retry)
-    except KeyboardInterrupt:
-        err().print(
-            "interrupted; finished trials are kept. Continue with: pyrometer experiment resume"
-            f" {root}",
-            markup=False, soft_wrap=True,
-        )  # fmt: skip
-        raise typer.Exit(1) from None
+    kept = f"finished trials are kept. Continue with: {program()} experiment resume {root}"
+    with ended_by_interrupt(kept), ExperimentScreen() as screen:
+        carry_out(root, screen=screen, retry=retry)
 
 
 def _out(

@@ -10,10 +10,11 @@ import typer
 from pyrometer.cli.compare import recurring
 from pyrometer.cli.shared import tuning as shared
 from pyrometer.cli.shared.default_verb import DefaultVerb
+from pyrometer.cli.shared.endings import ended_by_interrupt
 from pyrometer.cli.shared.run_named import local_path
 from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.core.redaction import Redactor
-from pyrometer.terminal.console import JsonOption, emit_json, err, human
+from pyrometer.terminal.console import JsonOption, emit_json, err, human, program
 
 if TYPE_CHECKING:
     from pyrometer.tune.judge.schema import TuningReport
@@ -341,18 +342,12 @@ def _carry(
     from pyrometer.tune.engine import adviser_of
     from pyrometer.tune.judge.screen import TuningScreen
 
-    try:
+    kept = f"all that ended is kept. Continue with: {program()} tune resume {root}"
+    with ended_by_interrupt(kept):
         with TuningScreen() as screen:
             search(root, adviser_of, screen=screen)
         with ExperimentScreen() as progress:
             whole = confirm_winner(root, screen=progress, blocks=blocks, scale=scale)
-    except KeyboardInterrupt:
-        err().print(
-            "interrupted; all that ended is kept. Continue with: pyrometer tune resume"
-            f" {root}",
-            markup=False, soft_wrap=True,
-        )  # fmt: skip
-        raise typer.Exit(1) from None
     if not whole:
         err().print("the budget is used up; all that ended is kept", markup=False)
     _remember(root)

@@ -1,6 +1,29 @@
-"""How a verb ends when the exit code is the observed command's."""
+"""How a verb ends: with the exit code of the observed command, or when the user interrupts it."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+
+from pyrometer.terminal.console import err
+
+
+@contextmanager
+def ended_by_interrupt(kept: str) -> Iterator[None]:
+    """End with exit code 1 where the user interrupts, and say what is kept and how to go on.
+
+    Raises
+    ------
+    Exit
+        If the user interrupts.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        err().print(f"interrupted; {kept}", markup=False, soft_wrap=True)
+        raise typer.Exit(1) from None
 
 
 class CommandExit(Exception):  # noqa: N818

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pyrometer.cli.shared.endings import ended_by_interrupt
 from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.terminal.console import err, human, say_error
 
@@ -259,14 +260,8 @@ def _carry(test: Verification) -> None:
     from pyrometer.experiments.judge.screen import ExperimentScreen
     from pyrometer.verification.run import carry
 
-    try:
-        with ExperimentScreen(test.proposal.trial_s) as screen:
-            whole = carry(test, screen)
-    except KeyboardInterrupt:
-        err().print(
-            "interrupted; finished trials are kept. The same command goes on where it stopped.",
-            markup=False, soft_wrap=True,
-        )  # fmt: skip
-        raise typer.Exit(1) from None
+    kept = "finished trials are kept. The same command goes on where it stopped."
+    with ended_by_interrupt(kept), ExperimentScreen(test.proposal.trial_s) as screen:
+        whole = carry(test, screen)
     if not whole:
         err().print("the budget is used up; finished trials are kept", markup=False)
