@@ -45,6 +45,8 @@ from pyrometer.workloads import registry
 from pyrometer.workloads.contract import parse_scale
 
 TIMEOUT_S = 3600.0
+UNLIMITED_S = 10 * 365 * 86400.0
+"""Of a job that recurs: as it is, it is never stopped, however long it takes."""
 WAIT_S = 120.0
 SPACE = "spark-sql"
 """Space that is tuned if nobody says."""
@@ -172,7 +174,7 @@ def started(wanted: Wanted, root: Path) -> Start:
         reserved=budget.reserve(),
         seed=_seed(wanted, workload) if wanted.seed is None else wanted.seed,
         margin=wanted.margin,
-        timeout_s=TIMEOUT_S,
+        timeout_s=TIMEOUT_S if wanted.online is None else UNLIMITED_S,
         canaries="trial" if wanted.online is None else "none",
         guard={"policy": wanted.guard, "wait": WAIT_S},
         cpus=len(os.sched_getaffinity(0)),

@@ -6,6 +6,7 @@ import json
 import math
 import random
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from pyrometer.cli.main import run_verb
 from pyrometer.core.errors import UsageError
 from pyrometer.experiments.journal import read_journal
 from pyrometer.experiments.run.attempt import Attempt, TrialFacts
+from pyrometer.trial.trial import Trial
 from pyrometer.tune.carry import search
 from pyrometer.tune.online.fit import fitted
 from pyrometer.tune.online.policy import Policy
@@ -25,6 +27,7 @@ from pyrometer.tune.online.run import step
 from pyrometer.tune.online.terms import OnlineRun, Terms
 from pyrometer.tune.space.cube import key
 from pyrometer.tune.space.space import Knob, Space
+from pyrometer.tune.start import Wanted, started
 from pyrometer.tune.trials.folder import OnlineTerms, TuningPaths, begin
 from pyrometer.tune.trials.records import KINDS
 
@@ -252,6 +255,35 @@ def test_a_job_that_itself_fails_is_not_done(tmp_path: Path) -> None:
     assert not found.done
     assert len(found.told) == 1
     assert online_report(root).done_count == 0
+
+
+def test_a_command_runs_where_it_was_prepared_and_as_long_as_it_takes(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    """Schedulers start in a folder of their own, and a nightly job may take hours."""
+    there, elsewhere = tmp_path / "there", tmp_path / "elsewhere"
+    there.mkdir()
+    elsewhere.mkdir()
+    monkeypatch.chdir(there)
+    terms = OnlineTerms(risk=0.2, runs=30, limit=1.5, first=5, control=8)
+    wanted = Wanted(workload=None, command=("true",), space="jvm", online=terms, guard="flag")
+    made = started(wanted, Path("t"))
+    begin(Path("t"), made.tuning, made.command_file)
+    monkeypatch.chdir(elsewhere)
+    seen: list[tuple[Path, float | None]] = []
+
+    def run(trial: Trial, watch: Any) -> Attempt:
+        seen.append((Path.cwd(), trial.timeout_s))
+        return Attempt("finished", seconds=1.0, facts=TrialFacts((1.0,), 1.0, None, None, None))
+
+    actions = Simulated().actions()
+    actions = replace(actions, trials=replace(actions.trials, run_trial=run))
+    assert step(Path("../there/t"), actions=actions).done
+    assert (seen[0][0], Path.cwd()) == (there, elsewhere)
+    assert (seen[0][1] or 0) > 30 * 86400
+    there.rename(tmp_path / "gone")
+    with pytest.raises(UsageError, match="no folder any more"):
+        step(tmp_path / "gone/t", actions=actions)
 
 
 def test_a_kill_in_any_record_loses_no_run_and_counts_none_twice(tmp_path: Path) -> None:

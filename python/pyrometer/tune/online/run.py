@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from contextlib import AbstractContextManager, chdir, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,14 +87,16 @@ def step(
     Raises
     ------
     UsageError
-        If there is no such plan, another process runs it, or its journal was edited.
+        If there is no such plan, the folder of its command is gone, another process runs it, or
+        its journal was edited.
     CapabilityError
         If the journal cannot be written.
     KeyboardInterrupt
         If the user stopped it; it counts as a run that was lost.
     """
+    root = root.absolute()
     tuning, terms = online_of(root)
-    with opened_journal(root, KINDS, VERB) as journal:
+    with _in_its_folder(tuning), opened_journal(root, KINDS, VERB) as journal:
         entries = read_journal(root, KINDS)
         history = history_of(entries)
         policy, _ = policy_of(tuning, terms, history)
@@ -103,6 +106,18 @@ def step(
         )  # fmt: skip
         one.settle_open()
         return one.run()
+
+
+def _in_its_folder(tuning: Tuning) -> AbstractContextManager[None]:
+    """Be where a command was prepared: schedulers start their jobs anywhere."""
+    if tuning.folder is None:
+        return nullcontext()
+    if not Path(tuning.folder).is_dir():
+        raise UsageError(
+            f"the command was prepared in {tuning.folder}, which is no folder any more",
+            "put it back, or prepare the job anew: pyrometer tune online",
+        )
+    return chdir(tuning.folder)
 
 
 @dataclass
@@ -168,11 +183,14 @@ class _Online:
             )  # fmt: skip
             return told, self._tell(one, told)
         plan = plan_of(self.tuning, asked)
-        with self.actions.trials.hold_switches({**self.tuning.shared, **asked.configuration}):
+        switches = {**self.tuning.shared, **asked.configuration}
+        with self.actions.trials.hold_switches(switches) as doubts:
             make_attempts(
                 self.root, plan, plan.trials, self.entries, self.journal, self.screen,
                 self.actions.trials,
             )  # fmt: skip
+        for each in doubts:
+            self.screen.note(f"{each.message} {each.remedy}")
         told = self._judged(one, self.entries.ended[asked.trial])
         return told, self._tell(one, told)
 
