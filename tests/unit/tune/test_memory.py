@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -161,3 +162,21 @@ def test_a_store_that_is_damaged_or_full_stops_nothing(tmp_path: Path) -> None:
         keep(tmp_path / "file" / "store", _other("one", JOIN))
     keep(store, _other("one", JOIN))
     assert [one.job for one in read(store).tunings] == ["one"]
+
+
+def test_what_is_kept_in_the_folder_of_a_team_is_theirs_to_read(tmp_path: Path) -> None:
+    mine = keep(tmp_path / "mine", _other("one", JOIN))
+    assert (mine.parent.stat().st_mode & 0o777, mine.stat().st_mode & 0o777) == (0o700, 0o600)
+    team = tmp_path / "team"
+    team.mkdir()
+    team.chmod(0o750)
+    precious = tmp_path / "precious"
+    precious.write_text("untouched")
+    # What somebody else has put in its way is not written through.
+    (team / f".one.{os.getpid()}").symlink_to(precious)
+    (team / f".one.json.{os.getpid()}").symlink_to(precious)
+    (team / "one.json").symlink_to(precious)
+    kept = keep(team, _other("one", JOIN))
+    assert not kept.is_symlink()
+    assert kept.stat().st_mode & 0o777 == 0o640
+    assert precious.read_text() == "untouched"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import platform
@@ -16,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pyrometer.core.errors import CapabilityError, PyrometerError
 from pyrometer.core.json_text import parse_json
 from pyrometer.core.redaction import redacted
+from pyrometer.core.replacing import replacing
 from pyrometer.experiments.journal import read_journal
 from pyrometer.store.private import FILE_MODE, make_private
 from pyrometer.tune.advise.adviser import FULL
@@ -130,15 +130,13 @@ def keep(folder: Path, one: Remembered) -> Path:
         If it cannot be written.
     """
     target = folder / f"{one.id}.json"
-    temporary = folder / f".{one.id}.{os.getpid()}"
     try:
         make_private(folder)
-        temporary.touch(FILE_MODE)
-        temporary.write_text(redacted(one.model_dump_json(by_alias=True)) + "\n", encoding="utf-8")
-        temporary.replace(target)
+        # Who may enter a folder that a team shares may read what is in it.
+        rights = FILE_MODE | (folder.stat().st_mode & 0o044)
+        with replacing(target, rights) as out:
+            out.write((redacted(one.model_dump_json(by_alias=True)) + "\n").encode())
     except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
         raise CapabilityError(
             f"{target} cannot be written: {error.strerror}",
             f"another folder: --memory, {VARIABLE}; or --memory {NOWHERE}",
