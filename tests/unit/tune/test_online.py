@@ -257,6 +257,24 @@ def test_a_job_that_itself_fails_is_not_done(tmp_path: Path) -> None:
     assert online_report(root).done_count == 0
 
 
+def test_whether_results_of_steps_are_compared_is_said(tmp_path: Path) -> None:
+    """Data of a recurring job change, and with them its result: then nothing is known."""
+
+    def doubts(name: str, checksum: Callable[[int], str | None], **keys: Any) -> list[str]:
+        def finished(levels: Mapping[str, str], count: int) -> Attempt:
+            facts = TrialFacts((1.0,), 1.0, 9, checksum(count), None)
+            return Attempt("finished", seconds=1.0, facts=facts)
+
+        root = _begun(tmp_path / name, **keys)
+        _steps(root, Simulated(finished), 2)
+        return [one.code for one in online_report(root).doubts]
+
+    assert doubts("same", lambda count: "aa") == []
+    assert doubts("growing", lambda count: f"{count:02x}") == ["results_differ"]
+    assert doubts("unknown", lambda count: None) == ["results_unchecked"]
+    assert doubts("checked", lambda count: None, check="true") == []
+
+
 def test_a_command_runs_where_it_was_prepared_and_as_long_as_it_takes(
     tmp_path: Path, monkeypatch: Any
 ) -> None:
@@ -329,7 +347,9 @@ def test_from_the_command_line(tmp_path: Path, monkeypatch: Any, capsys: Any) ->
     assert (found["done_count"], found["incumbent"]) == (1, {})
     assert found["next"].startswith("first: baseline")
     assert run_verb(["tune", "show", "t"]) == 0
-    assert "promise: at most 10.0 %" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "at most 10.0 % more than as it is, from run 30 on" in told
+    assert "results_unchecked" in told
     assert run_verb(["tune", "apply", "t"]) == 2
     assert "nothing to apply" in capsys.readouterr().err
     assert run_verb(["tune", "resume", "t"]) == 2

@@ -9,13 +9,17 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from scipy import stats
 
+from pyrometer.compare.terminal import show_doubts
 from pyrometer.core import units
+from pyrometer.core.doubt import Doubt
 from pyrometer.core.estimate import LEVEL, Estimate
+from pyrometer.core.schema import doubt
 from pyrometer.experiments.journal import read_journal
 from pyrometer.tune.online.run import online_of, policy_of
+from pyrometer.tune.trials.folder import Tuning
 from pyrometer.tune.trials.planned import in_brief, named
 from pyrometer.tune.trials.records import KINDS
-from pyrometer.tune.trials.replay import history_of
+from pyrometer.tune.trials.replay import History, history_of
 
 MOST_DECISIONS = 12
 
@@ -73,6 +77,7 @@ class OnlineReport(BaseModel):
     next: str
     decisions: list[DecisionReport] = Field(default_factory=list)
     runs: list[OnlineRunReport] = Field(default_factory=list)
+    doubts: list[Doubt] = Field(default_factory=list)
 
 
 def online_report(root: Path) -> OnlineReport:
@@ -123,7 +128,22 @@ def online_report(root: Path) -> OnlineReport:
             for one in history.steps
             if one.told is not None
         ],
+        doubts=_doubts(tuning, history),
     )  # fmt: skip
+
+
+def _doubts(tuning: Tuning, history: History) -> list[Doubt]:
+    """Say why nobody knows whether a step changes results, where that is so."""
+    ended = [one.ended for one in history.baselines if one.ended is not None]
+    if tuning.check is not None or not ended:
+        return []
+    results = {(one.rows, one.checksum) for one in ended if one.checksum is not None}
+    if not results:
+        return [doubt("results_unchecked", "results of steps were not compared")]
+    if len(results) > 1:
+        message = f"the job as it is gave {len(results)} results: those of steps are not compared"
+        return [doubt("results_differ", message)]
+    return []
 
 
 def show(console: Any, found: OnlineReport) -> None:
@@ -131,9 +151,11 @@ def show(console: Any, found: OnlineReport) -> None:
     console.print(found.told, markup=False, style="bold", soft_wrap=True)
     percent = units.percent(found.risk)
     console.print(
-        f"promise: at most {percent} more than as it is, over {found.over_runs} runs or more",
+        f"promise: all runs together at most {percent} more than as it is, from run"
+        f" {found.over_runs} on",
         markup=False, soft_wrap=True,
     )  # fmt: skip
+    show_doubts(console, found.doubts)
     for one in found.decisions[-MOST_DECISIONS:]:
         text = f"  {one.what}: {named(one.configuration)}: {one.why}"
         console.print(text, markup=False, soft_wrap=True)

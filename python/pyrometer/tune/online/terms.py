@@ -14,8 +14,8 @@ class Terms:
     Attributes
     ----------
     risk : float
-        Share of the baseline's time that all runs together may take more, over any `runs` or more
-        of them.
+        Share of the baseline's time that all runs since the first may take more together, once
+        there are `runs` of them.
     runs : int
         Runs over which it counts: ``risk * runs`` baseline runs may be lost at once.
     limit : float
