@@ -27,9 +27,9 @@ DRIFTS = (0.0, 0.01, 0.1, 1.0)
 """Variance of a step of the machine's state over that of a trial's noise."""
 NONE = 0.5
 """Belief before the first trial that no level is slower; the others share the rest alike."""
-LARGEST = math.log(4.0)
+LARGEST = math.log(100.0)
 """Largest step, as the logarithm of a ratio of times."""
-SIZES = 160
+SIZES = 200
 SMALL = 1.0
 """Belief in a step of a size before the first trial falls with this power of it (per logarithm)."""
 NOISE, NOISE_TRIALS = 0.03, 1.0
@@ -355,10 +355,12 @@ def _change(posterior: Floats, sizes: Floats, n: int, slower: bool) -> Estimate:
     """Relative change at the step with its central interval."""
     if not slower or n < 2:
         return Estimate(value=None, low=None, high=None, level=LEVEL, n=n, method=METHOD)
-    mass = np.cumsum(posterior.sum(axis=0))
+    mass = np.cumsum([0.0, *posterior.sum(axis=0)])
     mass /= mass[-1]
+    # A size stands for those around it, half the way to its neighbours.
+    ends = np.concatenate([sizes[:1], np.sqrt(sizes[:-1] * sizes[1:]), sizes[-1:]])
     tail = (1 - LEVEL) / 2
-    low, middle, high = np.interp([tail, 0.5, 1 - tail], mass, sizes)
+    low, middle, high = np.interp([tail, 0.5, 1 - tail], mass, ends)
     return Estimate(
         value=math.expm1(middle), low=math.expm1(low), high=math.expm1(high),
         level=LEVEL, n=n, method=METHOD,

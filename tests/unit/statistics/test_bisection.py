@@ -103,11 +103,20 @@ def test_probabilities_add_up_and_times_in_other_units_change_nothing():
     assert belief.change.low < 0.1 < belief.change.high
 
 
-@pytest.mark.parametrize(("change", "noise"), [(2.0, 0.0005), (0.5, 0.002)])
+@pytest.mark.parametrize(
+    ("change", "noise"), [(2.0, 0.0005), (0.5, 0.002), (9.0, 0.03), (40.0, 0.03)]
+)
 def test_a_step_far_larger_than_the_noise_is_found_as_well(change, noise):
-    found = [right(1 + seed % 15, change=change, noise=noise, seed=seed) for seed in range(8)]
-    assert all(ok for ok, _ in found)
-    assert np.median([trials for _, trials in found]) <= 14
+    trials = []
+    for seed in range(8):
+        first = 1 + seed % 15
+        search, belief, seen = searched(first, change, noise, seed=seed)
+        assert search.decided(belief)
+        assert belief.best.levels == (first,)
+        assert belief.change.low <= change <= belief.change.high
+        assert belief.noise < 0.1
+        trials.append(len(seen))
+    assert np.median(trials) <= 14
 
 
 def test_several_steps_are_noticed():
