@@ -136,6 +136,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its code (exit codes: docs/reference/cli.md)."""
     # What a verb reads of a run lives as long as the verb: passes over it find no garbage.
     gc.set_threshold(50_000, 20, 20)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            # Whoever started us closed it.
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     code = run_verb(sys.argv[1:] if arguments is None else list(arguments))
     for stream in (sys.stdout, sys.stderr):
         try:

@@ -105,15 +105,19 @@ def emit_json(value: Any) -> None:
 
 
 def say_error(message: str, remedy: str | None) -> None:
-    """Print an error: what is wrong, then what to do next."""
+    """Print an error: what is wrong, then what to do next.
+
+    Where nobody reads it, the exit code says so alone.
+    """
     from rich.markup import escape
 
     from pyrometer.core.redaction import Redactor
 
     console, redact = err(), Redactor().text
-    console.print(f"[bold red]error:[/] {escape(redact(message))}", soft_wrap=True)
-    if remedy:
-        console.print(f"  [bold]try:[/] {escape(redact(remedy))}", soft_wrap=True)
+    with suppress(OSError):
+        console.print(f"[bold red]error:[/] {escape(redact(message))}", soft_wrap=True)
+        if remedy:
+            console.print(f"  [bold]try:[/] {escape(redact(remedy))}", soft_wrap=True)
 
 
 WORDS = {

@@ -104,6 +104,25 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize("how", [">&-", "2>&-", ">&- 2>&-", "2>/dev/full"])
+def test_streams_that_are_closed_or_full_change_no_exit_code(tmp_path: Path, how: str) -> None:
+    for words, code in ((["--version"], 0), (["show", "/no/such"], 2)):
+        shell = ["sh", "-c", f'"$@" {how}', "sh", *command(*words)]
+        done = subprocess.run(
+            shell, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, "Traceback" in done.stderr) == (code, False), done.stderr
+
+
+def test_an_error_that_nobody_reads_keeps_its_exit_code(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        command("show", "/no/such"), cwd=tmp_path, env=environment(), stderr=subprocess.PIPE
+    )
+    assert process.stderr is not None
+    process.stderr.close()
+    assert process.wait(60) == 2
+
+
 def test_completion_knows_the_verbs(tmp_path: Path) -> None:
     env = environment(_PYROMETER_COMPLETE="complete_bash", COMP_WORDS="pyrometer d", COMP_CWORD="1")
     assert pyrometer(cwd=tmp_path, env=env).stdout.split() == ["doctor"]
