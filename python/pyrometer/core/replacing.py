@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,7 +16,8 @@ def replacing(target: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
     """Give a new file, which takes the place of `target` when the block ends.
 
     Its folder may be somebody else's: a link in the place of the file, or of the temporary one, is
-    replaced, and what it leads to stays as it is.
+    replaced, and what it leads to stays as it is. Who writes the same file at the same time, on
+    this host or another, has a temporary one of its own.
 
     Parameters
     ----------
@@ -26,9 +29,10 @@ def replacing(target: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
     Raises
     ------
     OSError
-        If it cannot be written.
+        If it cannot be written, or `target` is a device or a pipe: nothing may take its place.
     """
-    temporary = target.with_name(f".{target.name}.{os.getpid()}")
+    _require_replaceable(target)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.{os.urandom(4).hex()}")
     try:
         with new_file(temporary, mode) as out:
             yield out
@@ -37,6 +41,17 @@ def replacing(target: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
         with suppress(OSError):
             temporary.unlink()
         raise
+
+
+def _require_replaceable(target: Path) -> None:
+    try:
+        mode = target.stat().st_mode
+        # /dev/stdout may lead to a file.
+        device = target.is_symlink() and target.readlink().is_relative_to("/proc")
+    except OSError:
+        return
+    if device or not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise OSError(errno.EINVAL, "a device or a pipe, not a file", str(target))
 
 
 def new_file(path: Path, mode: int = 0o666) -> BinaryIO:

@@ -35,7 +35,7 @@ def test_links_and_other_names_of_a_file_lead_nowhere(tmp_path: Path) -> None:
     folder.mkdir()
     for plant in (os.symlink, os.link):
         victim.write_bytes(b"precious")
-        for name in ("x", f".x.{os.getpid()}", "new"):
+        for name in ("x", "new"):
             (folder / name).unlink(missing_ok=True)
             plant(victim, folder / name)
         with replacing(folder / "x") as out:
@@ -47,6 +47,31 @@ def test_links_and_other_names_of_a_file_lead_nowhere(tmp_path: Path) -> None:
             "x": b"ours",
             "new": b"ours",
         }
+
+
+def test_two_who_write_the_same_file_each_write_a_whole_one(tmp_path: Path) -> None:
+    target = tmp_path / "x"
+    with replacing(target) as slow:
+        slow.write(b"slow")
+        with replacing(target) as fast:
+            fast.write(b"fast")
+        assert target.read_bytes() == b"fast"
+    assert target.read_bytes() == b"slow"
+    assert os.listdir(tmp_path) == ["x"]
+
+
+def test_no_device_and_no_pipe_is_replaced(tmp_path: Path) -> None:
+    pipe, device, opened = (tmp_path / name for name in ("pipe", "device", "opened"))
+    os.mkfifo(pipe)
+    device.symlink_to(os.devnull)
+    with (tmp_path / "x").open("wb") as out:
+        opened.symlink_to(f"/proc/self/fd/{out.fileno()}")
+        for target in (pipe, device, opened):
+            with pytest.raises(OSError, match="a device or a pipe"), replacing(target):
+                pass
+    assert pipe.is_fifo()
+    assert all(link.is_symlink() for link in (device, opened))
+    assert len(os.listdir(tmp_path)) == 4
 
 
 def test_a_folder_in_its_place_is_an_error(tmp_path: Path) -> None:
