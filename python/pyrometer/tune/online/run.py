@@ -115,7 +115,7 @@ def _in_its_folder(tuning: Tuning) -> AbstractContextManager[None]:
     if not Path(tuning.folder).is_dir():
         raise UsageError(
             f"the command was prepared in {tuning.folder}, which is no folder any more",
-            "put it back, or prepare the job anew: pyrometer tune online",
+            "put it back, or prepare the job again: pyrometer tune online",
         )
     return chdir(tuning.folder)
 
