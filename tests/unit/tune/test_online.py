@@ -352,6 +352,8 @@ def test_from_the_command_line(tmp_path: Path, monkeypatch: Any, capsys: Any) ->
     assert "results_unchecked" in told
     assert run_verb(["tune", "apply", "t"]) == 2
     assert "nothing to apply" in capsys.readouterr().err
+    assert run_verb(["report", "t"]) == 2
+    assert "pyrometer tune show t" in capsys.readouterr().err
     assert run_verb(["tune", "resume", "t"]) == 2
     assert "pyrometer tune step t" in capsys.readouterr().err
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from pyrometer.core import units
 from pyrometer.core.doubt import Doubt
+from pyrometer.core.errors import UsageError
 from pyrometer.core.estimate import LEVEL, Estimate
 from pyrometer.core.schema import doubt
 from pyrometer.experiments.folder import ExperimentPaths
@@ -59,9 +60,14 @@ def tuning_report(root: Path, *, causes: bool = True, measure: Measure = measure
     Raises
     ------
     UsageError
-        If it is no tuning, or its journal was edited.
+        If it is no tuning, is one of a recurring job, or its journal was edited.
     """
     tuning, entries = read_tuning(root), read_journal(root, KINDS)
+    if tuning.online is not None:
+        raise UsageError(
+            f"{root} is of a recurring job: it has neither an end nor a page",
+            f"pyrometer tune show {root}",
+        )
     history = history_of(entries)
     read = Judge(root, tuning, measure, check=lambda command, run: None)
     main, *others = (
