@@ -142,6 +142,44 @@ def test_a_regression_is_rolled_back_and_not_tried_again() -> None:
     assert course.policy.incumbent == {}
 
 
+def _with_an_incumbent() -> tuple[Policy, dict[str, str]]:
+    policy = Policy(TWO, TERMS)
+    good = {PARTITIONS: "60"}
+    for _ in range(TERMS.first):
+        policy.tell(OnlineRun({}, 1.0))
+    for _ in range(TERMS.first):
+        policy.tell(OnlineRun(good, 0.8))
+    assert policy.incumbent == good
+    return policy, good
+
+
+@pytest.mark.parametrize(
+    ("night", "as_it_is", "kept"),
+    [
+        (OnlineRun({}, None, failed="no input"), OnlineRun({}, None, failed="no input"), True),
+        (OnlineRun({}, None, failed="killed"), OnlineRun({}, 1.0), False),
+        (OnlineRun({}, 1.5, given_up=True), OnlineRun({}, 2.0), True),
+        (OnlineRun({}, 1.5, given_up=True), OnlineRun({}, 1.02), False),
+    ],
+)
+def test_a_bad_night_is_not_the_fault_of_what_ran_in_it(
+    night: OnlineRun, as_it_is: OnlineRun, kept: bool
+) -> None:
+    """Without input, or with twice the data, the job as it is does no better."""
+    policy, good = _with_an_incumbent()
+    before = policy.excess
+    (back,) = policy.tell(replace(night, configuration=good))
+    assert (back.what, policy.incumbent) == ("rolled back", {})
+    again = policy.tell(as_it_is)
+    assert [one.what for one in again] == ["adopted"] * kept
+    assert policy.incumbent == (good if kept else {})
+    assert (key(good) in policy.barred) is not kept
+    # Either way the loss counts.
+    assert policy.excess >= before + 1.5
+    # What comes later says nothing of that night.
+    assert policy.tell(OnlineRun({}, None, failed="no input")) == []
+
+
 def test_where_nothing_helps_the_job_stays_as_it_is() -> None:
     course = Course(_useless, 2, 60)
     assert course.policy.incumbent == {}

@@ -59,6 +59,15 @@ class Decision:
     why: str
 
 
+@dataclass(frozen=True)
+class _Fallen:
+    """An incumbent whose last run came to nothing, and what it had reached if given up."""
+
+    configuration: Configuration
+    went: tuple[str, float] | None
+    reached: float | None
+
+
 @dataclass
 class Policy:
     """Runs so far, and what follows from them.
@@ -81,7 +90,7 @@ class Policy:
 
     def __post_init__(self) -> None:
         self._seen: list[tuple[int, OnlineRun]] = []
-        self._before: list[Configuration] = []
+        self._fallen: _Fallen | None = None
         self._went: tuple[str, float] | None = None
         self._trying: tuple[str, float] | None = None
         self._looks = 0
@@ -119,9 +128,10 @@ class Policy:
         """Take in a run, and decide what follows."""
         name = key(run.configuration)
         self._seen.append((self.done, run))
+        fallen, self._fallen = self._fallen, None
         if not name:
             self.done += run.counts
-            return []
+            return [] if fallen is None else self._judge_fall(fallen, run)
         self._pay(run)
         if run.counts:
             self.done += 1
@@ -150,7 +160,11 @@ class Policy:
 
     def _judge_incumbent(self, run: OnlineRun) -> list[Decision]:
         if not run.counts:
-            return [self._roll_back(run.failed or "it reached the limit")]
+            reached = run.value if run.given_up else None
+            fallen = _Fallen(self.incumbent, self._went, reached)
+            decision = self._roll_back(run.failed or "it reached the limit")
+            self._fallen = fallen
+            return [decision]
         fit = self._fit()
         if "now" not in fit.names:
             return []
@@ -158,6 +172,22 @@ class Policy:
         if effect / error > stats.t.isf(REGRESSION, fit.freedom):
             return [self._roll_back(f"{units.percent(math.expm1(effect), True)} to the baseline")]
         return []
+
+    def _judge_fall(self, fallen: _Fallen, run: OnlineRun) -> list[Decision]:
+        """Judge what an incumbent came to by the job as it is, right after it.
+
+        Where that fails, or takes as long, it was the night (no input, twice the data), not the
+        configuration.
+        """
+        if not run.counts:
+            why = "it failed as it is, too"
+        elif fallen.reached is not None and (run.value or 0.0) >= fallen.reached:
+            why = "it took as long as it is, too"
+        else:
+            return []
+        self.barred.discard(key(fallen.configuration))
+        self.incumbent, self._went = fallen.configuration, fallen.went
+        return [Decision("adopted", fallen.configuration, f"again: {why}")]
 
     def _judge_challenger(self, run: OnlineRun) -> list[Decision]:
         name = key(run.configuration)
@@ -170,7 +200,6 @@ class Policy:
         how = f"{units.percent(math.expm1(effect), True)} in {units.counted(self._looks, 'run')}"
         standing = judged(effect / error, fit.freedom, min(self._looks, LOOKS))
         if standing == "ahead":
-            self._before.append(self.incumbent)
             self.incumbent, self._went = dict(run.configuration), self._trying
             self._end_step(None)
             return [Decision("adopted", run.configuration, how)]
