@@ -344,6 +344,16 @@ def test_a_confirmation_whose_time_is_used_up_is_judged_by_what_has_run(tmp_path
     # Nobody looks again at what a few more trials would say.
     assert not confirm_winner(root, actions=machine.actions())
     assert len(machine.launched) == count
+    # Blocks that somebody adds are planned ones again, and no budget ends them.
+    interrupted = Simulated(lambda levels, at: Attempt("interrupted") if at == 3 else None)
+    with pytest.raises(KeyboardInterrupt):
+        confirm_winner(root, actions=interrupted.actions(), blocks=3)
+    found = report_of(root, machine)
+    assert (found.state, found.confirmation.verdict.outcome) == ("confirming", "cannot tell")
+    assert confirm_winner(root, actions=machine.actions())
+    found = report_of(root, machine)
+    assert (found.state, found.confirmation.verdict.outcome) == ("done", "confirmed")
+    assert found.confirmation.verdict.change.n == found.confirmation.blocks_planned
 
 
 def test_more_blocks_are_another_look_and_the_verdict_is_stricter(tmp_path):

@@ -23,7 +23,7 @@ from pyrometer.tune.trials.folder import Tuning, TuningPaths
 from pyrometer.tune.trials.judged import Judge
 from pyrometer.tune.trials.measured import NS, value_of
 from pyrometer.tune.trials.planned import BASELINE
-from pyrometer.tune.trials.records import Stopped
+from pyrometer.tune.trials.records import Added, Stopped
 from pyrometer.tune.trials.replay import History
 from pyrometer.tune.trials.search import TuneActions
 from pyrometer.workloads import registry
@@ -139,10 +139,12 @@ def confirm(
         there = folders_of(root, scale)
         order = len(there) + (0 if scale is None else 10)
         plan = plan_of(tuning, settled.configuration, blocks, order, scale or tuning.scale)
+        journal.append(Added(blocks=blocks, scale=plan.scale, wall_ns=time.time_ns()))
         begin(_next(root, scale), plan)
     elif not folders_of(root):
         _begin(root, tuning, history)
-    left_s = None if blocks is not None else _left_s(root, tuning, history)
+    unbounded = blocks is not None or history.added
+    left_s = None if unbounded else _left_s(root, tuning, history)
     others = [folder for one in scales_of(root) for folder in folders_of(root, one)]
     # One deadline for all of them.
     bounded = timely(checked(actions, tuning.check), left_s)

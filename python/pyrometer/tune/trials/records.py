@@ -122,6 +122,15 @@ class Stopped(Part):
     wall_ns: int
 
 
+class Added(Part):
+    """Somebody added blocks to the confirmation: they run whatever the budget says."""
+
+    k: Literal["add"] = "add"
+    blocks: int
+    scale: str
+    wall_ns: int
+
+
 class Offered(Part):
     """A cheap stand-in, measured: offered to the engine, or not, with the reason.
 
@@ -189,6 +198,7 @@ KINDS: dict[str, type[BaseModel]] = {
     "tell": Told,
     "settle": Settled,
     "stop": Stopped,
+    "add": Added,
     "offer": Offered,
     "known": Known,
     "decide": Decided,

@@ -19,7 +19,7 @@ from pyrometer.tune.advise.adviser import (
 )
 from pyrometer.tune.trials.folder import Earlier, Tuning
 from pyrometer.tune.trials.planned import fidelity_of
-from pyrometer.tune.trials.records import Asked, Known, Offered, Settled, Stopped, Told
+from pyrometer.tune.trials.records import Added, Asked, Known, Offered, Settled, Stopped, Told
 
 EARLIER = -1
 """Block of trials of earlier work."""
@@ -65,6 +65,8 @@ class History:
     ----------
     stopped : bool
         Whether the budget was used up before all of the confirmation had run.
+    added : bool
+        Whether somebody added blocks since, for which it does not count.
     offers : dict of str to Offered
         Cheap stand-ins by their names, offered or left out.
     known : Known or None
@@ -76,6 +78,7 @@ class History:
     steps: list[Step] = field(default_factory=list)
     settled: Settled | None = None
     stopped: bool = False
+    added: bool = False
     offers: dict[str, Offered] = field(default_factory=dict)
     known: Known | None = None
     said: list[tuple[int, Offered | Known]] = field(default_factory=list)
@@ -172,6 +175,8 @@ def history_of(entries: Entries) -> History:
             found.settled = record
         elif isinstance(record, Stopped):
             found.stopped = True
+        elif isinstance(record, Added):
+            found.stopped, found.added = False, True
         elif isinstance(record, Offered | Known):
             found.say(record)
     for number, step in by_trial.items():
