@@ -174,6 +174,25 @@ def test_counters_of_the_host_are_those_of_one_probe(tmp_path: Path) -> None:
     assert rows == [("host", None, 5), ("thread", ONE, 5), ("thread", TWO, 7)]
 
 
+def test_requests_of_disks_go_on_where_the_probe_before_had_ended_or_had_none(
+    tmp_path: Path,
+) -> None:
+    """The first probe has no right to see them; the others take turns, and overlap."""
+
+    def seeing(*periods_ms: int, since_ms: int) -> ProbeOf:
+        rows = [{"host": HOST, "begin_mono_ns": mono(at), "end_mono_ns": mono(at + 100),
+                 "kind": "block", "device": "vda", "operation": "read", "low_ns": 1,
+                 "count": at + 1, "sum_ns": 1} for at in periods_ms]  # fmt: skip
+        counters: dict[tuple[str, str], Counter] = {("host", "cpu_idle_ns"): lambda t: t}
+        return ProbeOf(passes(since_ms, END, 50), counters, more={"io-latency": rows})
+
+    probes = [seeing(since_ms=0), seeing(100, 200, since_ms=50), seeing(250, 300, since_ms=100)]
+    read(tmp_path, probes)
+    with Run.open(tmp_path) as run:
+        rows = run.tables.query("SELECT count FROM io_latency ORDER BY 1")
+    assert rows == [(101,), (201,), (301,)]
+
+
 @pytest.mark.parametrize("apart_s", [0, 10_000, -10_000])
 def test_readings_on_another_clock_than_their_passes_are_doubted(
     tmp_path: Path, apart_s: int

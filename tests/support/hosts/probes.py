@@ -19,6 +19,7 @@ STREAMS = {
     "states": "thread_states",
     "kernel-stacks": "kernel_stacks",
     "perf-counts": "perf_counts",
+    "io-latency": "io_latency",
 }
 
 

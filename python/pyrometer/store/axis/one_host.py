@@ -17,7 +17,7 @@ from typing import Any
 import duckdb
 
 from pyrometer.core import schema
-from pyrometer.store.axis.picked import PICKED, fresh_rows
+from pyrometer.store.axis.picked import OF_HOST, PICKED, fresh_rows
 from pyrometer.store.axis.probe_files import ProbeFiles, read_streams
 from pyrometer.store.services.machines import Service
 from pyrometer.store.services.rows import keep_own
@@ -85,6 +85,7 @@ class OneHost:
     number: int
     window: Callable[[Service], tuple[int, int] | None] = lambda _: None
     taken: list[Stretch] = field(default_factory=list)
+    counted: dict[str, list[Stretch]] = field(default_factory=dict)
     groups: list[str] | None = None
     at: int = 0
 
@@ -122,6 +123,8 @@ class OneHost:
         self.at = 1
         host = self._named(connection, self.first.host)
         first = _Read(self.first, self.building, host, -math.inf)
+        for name in OF_HOST:
+            self._count(connection, name, first.rows(name))
         rows = first.rows("os_series")
         if rows is None:
             return []
@@ -154,6 +157,30 @@ class OneHost:
             self.taken = sorted([*self.taken, (float(extent[0]), float(extent[1]))])
         if self.groups is None and probe.service is None:
             self.groups = probe.groups
+
+    def _count(self, connection: duckdb.DuckDBPyConnection, name: str, rows: str | None) -> None:
+        """Keep when the rows of the host in a table are, that are not series."""
+        if rows is None:
+            return
+        picked = PICKED[name]
+        extent = connection.execute(
+            f"SELECT min({picked.since}), max({picked.until}) FROM {rows} r WHERE {OF_HOST[name]}"
+        ).fetchone()
+        if extent and extent[0] is not None:
+            self.counted.setdefault(name, []).append((float(extent[0]), float(extent[1])))
+
+    def _uncounted(self, name: str) -> str:
+        """Write the condition that no other probe has said a row of the host."""
+        taken, picked = self.counted.get(name, []), PICKED[name]
+        if picked.as_a_whole:
+            return "false" if taken else "true"
+        parts = [
+            "true"
+            + ("" if math.isinf(low) else f" AND {picked.since} >= {low:.0f}")
+            + ("" if math.isinf(high) else f" AND {picked.until} <= {high:.0f}")
+            for low, high in _free(taken)
+        ]
+        return " OR ".join(f"({part})" for part in parts)
 
     def _choose(
         self, connection: duckdb.DuckDBPyConnection, before: Sequence[_Read], read: Sequence[_Read]
@@ -229,6 +256,10 @@ class OneHost:
             if rows is None:
                 continue
             fresh = fresh_rows(name, picked, place)
+            if name in OF_HOST:
+                of_host = self._uncounted(name)
+                fresh = f"CASE WHEN {OF_HOST[name]} THEN {of_host} ELSE {fresh} END"
+                self._count(connection, name, rows)
             if name == "os_series":
                 query = self._series(connection, one.probe, rows, fresh)
             else:

@@ -60,17 +60,8 @@ def _stacks(rows: str, fresh: str, at: int) -> str:
     return f"SELECT * REPLACE (stack_id + {at * _STACKS} AS stack_id) FROM {rows}"
 
 
-def _counts(rows: str, fresh: str, at: int) -> str:
-    """Of threads; counters of the host count since they were opened: those of one probe."""
-    of_host = "pid IS NULL OR" if at == 0 else "pid IS NOT NULL AND"
-    return f"SELECT * FROM {rows} r WHERE {of_host} {fresh}"
-
-
-def _requests(rows: str, fresh: str, at: int) -> str:
-    """Choose calls of processes; requests of the whole host are those of one probe."""
-    of_host = "kind <> 'read' OR " if at == 0 else "kind = 'read' AND "
-    return f"SELECT * FROM {rows} r WHERE {of_host}{fresh}"
-
+OF_HOST = {"perf_counts": "r.pid IS NULL", "io_latency": "r.kind <> 'read'"}
+"""Rows of tables that are of the host, and of no process that a probe follows."""
 
 _SPANS = ("r.pid", "r.begin_mono_ns", "r.end_mono_ns")
 PICKED = {
@@ -79,8 +70,8 @@ PICKED = {
     "thread_states": Picked(_with_stacks, *_SPANS),
     "kernel_stacks": Picked(_stacks, pid=""),
     "off_cpu": Picked(_with_stacks, *_SPANS),
-    "io_latency": Picked(_requests, *_SPANS),
-    "perf_counts": Picked(_counts, as_a_whole=True),
+    "io_latency": Picked(_of_processes, *_SPANS),
+    "perf_counts": Picked(_of_processes, as_a_whole=True),
     "delays": Picked(_of_processes),
 }
 
