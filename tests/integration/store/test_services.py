@@ -49,6 +49,7 @@ class Place:
             made.mkdir(parents=True)
         self.now_ns = time.time_ns()
         self.raws = 0
+        self.begin = BEGIN
 
     def describe(self, shipped: bool = True, agents: Sequence[str] = ()) -> None:
         manifest = Manifest(
@@ -65,7 +66,8 @@ class Place:
         folder = self.folder / f"raw{self.raws}"
         folder.mkdir()
         report = {"host": name, "state": "running", "passes_count": 3, "hz": 20,
-                  "clock_pairs": [{"mono_ns": BEGIN + 2 * S, "wall_ns": self.now_ns}]}  # fmt: skip
+                  "clock_pairs": [{"mono_ns": self.begin + 2 * S,
+                                   "wall_ns": self.now_ns}]}  # fmt: skip
         tier = "T0" if "tier" not in files else files.pop("tier")
         text = json.dumps({**report, "tier": tier})
         (folder / f"probe-{name}.report.json").write_text(text)
@@ -216,6 +218,28 @@ def test_lives_of_one_agent_go_on_from_one_another(place: Place) -> None:
         ]  # fmt: skip
         assert run.manifest is not None
         assert [one.service for one in run.manifest.probes] == [True]
+
+
+def test_what_did_not_change_since_long_before_a_run_is_known_in_it(place: Place) -> None:
+    """Of a value that stays a probe writes the first and the last reading alone."""
+    begin = place.begin = BEGIN + 1800 * S
+    meanwhile = times(1_800_000, 1_802_000)
+    place.executor("h", "1", 62, probe(meanwhile[30:150], 62))
+    long = ProbeOf(
+        [BEGIN, *meanwhile, begin + 1800 * S],
+        {("host", "cpu_idle_ns"): lambda t: t // 2, ("host", "cpu_steal_ns"): lambda _: 7},
+        processes={62: lambda t: (t - BEGIN) // 10},
+    )
+    place.service("h", long, [found(APP, "1", 62)])
+    place.describe()
+    ingest_run(place.paths.root)
+    with Run.open(place.paths.root) as run:
+        times_of = "min(t_mono_ns), max(t_mono_ns), min(value), max(value) FROM os_series"
+        steal = run.tables.query(f"SELECT {times_of} WHERE name = 'cpu_steal_ns'")
+        # The process is known to be the one that the probe beside it follows, too.
+        cpu = series(run, "cpu_ns")
+    assert steal == [(begin - 60 * S, begin + 62 * S, 7, 7)]
+    assert cpu == [("h", "process/62", 200, 200, 1_990 * 10**6 // 10)]
 
 
 def test_pods_are_on_their_node_and_keep_their_names_and_numbers(place: Place) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import duckdb
 
 from pyrometer.core import schema
+from pyrometer.store.axis.picked import OF_HOST
 from pyrometer.store.services.machines import Service
 from pyrometer.store.sql.text import file_literal, literal
 
@@ -28,6 +29,26 @@ _TIMES = {
     "perf_counts": ("t_mono_ns", "t_mono_ns"),
     "delays": ("t_mono_ns", "t_mono_ns"),
 }
+# A value that stays has rows at its begin and its end alone, which may be hours away: a straight
+# line between two equal ones has them at the ends of what is kept, too. Of a process, while it is
+# seen.
+_STAYED = """
+WITH own AS (FROM {series} r WHERE {whose}),
+edges AS (SELECT host, scope, name,
+    arg_max(value, t_mono_ns) FILTER (t_mono_ns < {since}) AS early,
+    arg_min(value, t_mono_ns) FILTER (t_mono_ns >= {since}) AS next,
+    arg_max(value, t_mono_ns) FILTER (t_mono_ns <= {until}) AS previous,
+    arg_min(value, t_mono_ns) FILTER (t_mono_ns > {until}) AS late,
+    max(t_mono_ns) AS last
+  FROM own GROUP BY ALL),
+seen AS (SELECT *, CASE WHEN scope LIKE 'process/%' THEN max(last) OVER (PARTITION BY host, scope)
+    ELSE max(last) OVER () END >= {since} AS is_seen FROM edges)
+SELECT host, {since}::BIGINT AS t_mono_ns, scope, name, early AS value FROM seen
+  WHERE is_seen AND early = coalesce(next, early)
+UNION ALL BY NAME
+SELECT host, {until}::BIGINT AS t_mono_ns, scope, name, late AS value FROM seen
+  WHERE previous = late
+"""
 # A process is a number and a begin: another may get its number later.
 _STARTS = """
 SELECT pid, since, lead(since, 1, 9223372036854775807) OVER (PARTITION BY pid ORDER BY since)
@@ -99,15 +120,24 @@ def _rewrite(
         for c in schema.tables()[name].columns
     )
     temporary = file.with_suffix(".own")
+    rows = f"read_parquet({file_literal(file)})"
+    whose = _whose(name)
+    kept = f"SELECT * FROM {rows} r WHERE {whose}"
+    if window is not None and name in _TIMES:
+        begin, end = _TIMES[name]
+        since, until = window[0] - MARGIN_NS, window[1] + MARGIN_NS
+        kept += f" AND r.{end} >= {since} AND r.{begin} <= {until}"
+        if name == "os_series":
+            stayed = _STAYED.format(series=rows, whose=whose, since=since, until=until)
+            kept += f" UNION ALL BY NAME ({stayed})"
     connection.execute(
-        f"COPY (SELECT {columns} FROM read_parquet({file_literal(file)}) r"
-        f" WHERE {_condition(name, window)}) TO {literal(str(temporary))}"
+        f"COPY (SELECT {columns} FROM ({kept}) r) TO {literal(str(temporary))}"
         " (FORMAT parquet, COMPRESSION zstd)"
     )
     temporary.replace(file)
 
 
-def _condition(name: str, window: tuple[int, int] | None) -> str:
+def _whose(name: str) -> str:
     if name not in _TIMES:
         return "true"
     begin, end = _TIMES[name]
@@ -118,14 +148,9 @@ def _condition(name: str, window: tuple[int, int] | None) -> str:
     # Its own control group is that of the agent.
     of_host = {
         "os_series": "r.scope NOT LIKE 'process/%' AND r.scope <> 'cgroup'",
-        "perf_counts": "r.pid IS NULL",
-        "io_latency": "r.kind <> 'read'",
+        **OF_HOST,
     }.get(name)
-    whose = ours if of_host is None else f"(({of_host}) OR {ours})"
-    if window is None:
-        return whose
-    since, until = window[0] - MARGIN_NS, window[1] + MARGIN_NS
-    return f"{whose} AND r.{end} >= {since} AND r.{begin} <= {until}"
+    return ours if of_host is None else f"(({of_host}) OR {ours})"
 
 
 def _pid(name: str) -> str:
