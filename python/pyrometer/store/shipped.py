@@ -23,6 +23,7 @@ from pyrometer.store.services.chunk_files import (
     folder_of,
     is_last,
     is_same,
+    is_taken,
     listed,
     part,
     streams_below,
@@ -70,9 +71,7 @@ def take_shipped(paths: RunPaths, shipped: Sequence[Shipped], as_of_ns: int) -> 
             continue
         for stream, chunks in streams_below(store / part(one.app_id), refused):
             own = paths.chunks / stream.relative_to(store)
-            made = paths.shipped / stream.relative_to(store)
-            # Of a file that is replaced as a whole a newer version may have come.
-            if made.exists() and not own.exists() and stream.suffix != ".json":
+            if is_taken(stream, own, paths.shipped / stream.relative_to(store)):
                 continue
             try:
                 own.mkdir(parents=True, exist_ok=True)

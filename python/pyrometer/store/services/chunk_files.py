@@ -119,6 +119,12 @@ def copy_chunk(source: Path, target: Path, as_of_ns: int) -> None:
         os.utime(out.fileno(), ns=(as_of_ns, as_of_ns))
 
 
+def is_taken(stream: Path, own: Path, made: Path) -> bool:
+    """Whether a run has all of a stream: the file that was made of it, and its chunks no more."""
+    # Of a file that is replaced as a whole a newer version may have come.
+    return made.exists() and not own.exists() and stream.suffix != ".json"
+
+
 def is_same(one: Path, other: Path) -> bool:
     """Whether two paths lead to the same folder."""
     return one.resolve() == other.resolve()

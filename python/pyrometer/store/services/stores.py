@@ -50,7 +50,7 @@ def take_services(
     for store, life in services_of(paths, manifest, refused):
         found.add(store)
         try:
-            take_life(life, store, paths.chunks, wanted, as_of_ns)
+            take_life(life, store, paths, wanted, as_of_ns)
         except OSError as error:
             refused.append(error)
     missing = [one for one in manifest.agents if folder_of(one) not in found]

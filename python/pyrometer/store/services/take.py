@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyrometer.store.chunks import join_chunks
-from pyrometer.store.paths import OF_THE_HOST
-from pyrometer.store.services.chunk_files import copy_chunk, header_of, listed
+from pyrometer.store.paths import OF_THE_HOST, RunPaths
+from pyrometer.store.services.chunk_files import copy_chunk, header_of, is_taken, listed
 from pyrometer.store.services.executors import RECORDS, read_record
 
 MARGIN_NS = 600 * 10**9
@@ -93,8 +93,10 @@ def _life(host: Path, store: Path, wanted: Wanted) -> Life | None:
     return Life(host, (*rest, *ours)) if ours else None
 
 
-def take_life(life: Life, store: Path, chunks: Path, wanted: Wanted, as_of_ns: int) -> None:
+def take_life(life: Life, store: Path, paths: RunPaths, wanted: Wanted, as_of_ns: int) -> None:
     """Copy what an agent had shipped by the end of a run, and a little more.
+
+    Streams whose files are complete already are left out.
 
     Raises
     ------
@@ -102,7 +104,9 @@ def take_life(life: Life, store: Path, chunks: Path, wanted: Wanted, as_of_ns: i
         If the store cannot be read, or the run not written.
     """
     for stream in life.streams:
-        own = chunks / stream.relative_to(store)
+        own = paths.chunks / stream.relative_to(store)
+        if is_taken(stream, own, paths.shipped / stream.relative_to(store)):
+            continue
         own.mkdir(parents=True, exist_ok=True)
         for chunk in listed(stream)[0]:
             if not (own / chunk.name).exists():
