@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,14 @@ def task(number: int, stage: int, host: str, ran_ms: int) -> dict[str, Any]:
             "executor_run_time_ns": ran_ms * MS, "has_metrics": True}  # fmt: skip
 
 
-def written(folder: Path, master: str, added_ms: list[int], tasks: list[dict[str, Any]]) -> Path:
-    """A run of 60 s that began at 0, whose executors came when they did."""
+def written(
+    folder: Path,
+    master: str,
+    added_ms: list[int],
+    tasks: list[dict[str, Any]],
+    jobs_ms: Sequence[int] = (),
+) -> Path:
+    """A run of 60 s that began at 0, whose executors and jobs came when they did."""
     folder.mkdir(parents=True, exist_ok=True)
     executors = [
         {"app_index": 0, "executor_id": str(n), "host": "h", "add_wall_ns": wall(at)}
@@ -38,7 +45,13 @@ def written(folder: Path, master: str, added_ms: list[int], tasks: list[dict[str
     driver = {"app_index": 0, "executor_id": "driver", "host": "d", "add_wall_ns": wall(1)}
     app = {"app_index": 0, "app_id": "a", "master": master, "start_wall_ns": wall(2 * S),
            "source_files": "[]", "events_count": 1, "uncompressed_bytes": 1}  # fmt: skip
-    write_tables(folder, {"apps": [app], "executors": [driver, *executors], "tasks": tasks})
+    jobs = [
+        {"app_index": 0, "job_id": n, "submit_wall_ns": wall(at), "status": "succeeded",
+         "stage_ids": []}
+        for n, at in enumerate(jobs_ms)
+    ]  # fmt: skip
+    rows = {"apps": [app], "executors": [driver, *executors], "tasks": tasks, "jobs": jobs}
+    write_tables(folder, rows)
     manifest = Manifest(
         run_id="r", created_wall_ns=wall(0), pyrometer_version="0", profile="light",
         state="finished", workload=Workload(command=["x"]), host=Host(hostname="d"),
@@ -49,19 +62,22 @@ def written(folder: Path, master: str, added_ms: list[int], tasks: list[dict[str
 
 
 @pytest.mark.parametrize(
-    ("master", "added_ms", "waited_s"),
+    ("master", "added_ms", "jobs_ms", "waited_s"),
     [
-        ("yarn", [32 * S, 30 * S, 55 * S], 28.0),
-        ("spark://m:7077", [1 * S], None),
-        ("k8s://x", [], None),
-        ("local[4]", [30 * S], None),
-        ("local-cluster[2,1,1024]", [30 * S], None),
+        ("yarn", [32 * S, 30 * S, 55 * S], [], 28.0),
+        ("yarn", [30 * S], [31 * S, 40 * S], 28.0),
+        # None is asked for before there is a job: what the driver did until then is no wait.
+        ("yarn", [30 * S], [25 * S, 31 * S], 5.0),
+        ("spark://m:7077", [1 * S], [], None),
+        ("k8s://x", [], [], None),
+        ("local[4]", [30 * S], [], None),
+        ("local-cluster[2,1,1024]", [30 * S], [], None),
     ],
 )
 def test_the_wait_for_the_first_executor_is_measured_and_in_no_time(
-    tmp_path: Path, master: str, added_ms: list[int], waited_s: float | None
+    tmp_path: Path, master: str, added_ms: list[int], jobs_ms: list[int], waited_s: float | None
 ) -> None:
-    with Run.open(written(tmp_path / "run", master, added_ms, [])) as run:
+    with Run.open(written(tmp_path / "run", master, added_ms, [], jobs_ms)) as run:
         facts = trial_facts(run)
     assert facts.waited_s == waited_s
     assert facts.seconds == 60.0 - (waited_s or 0.0)

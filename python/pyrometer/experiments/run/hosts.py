@@ -23,13 +23,19 @@ FEWEST_TASKS = 10
 """Tasks of a host, in stages that ran on others, too, from which their times say something."""
 
 # From the begin of an application until its first executor: queues of managers, and JVMs' starts.
+# Where it had a job by then, what it did before that is its own work: with dynamic allocation it
+# may not even have asked for an executor.
 _WAITED = """
-SELECT sum(first_add - start_wall_ns) FROM (
-  SELECT a.app_index, any_value(a.start_wall_ns) AS start_wall_ns, min(e.add_wall_ns) AS first_add
+SELECT sum(first_add - since) FROM (
+  SELECT a.app_index, min(e.add_wall_ns) AS first_add,
+    CASE WHEN any_value(j.submit_wall_ns) < min(e.add_wall_ns) THEN any_value(j.submit_wall_ns)
+      ELSE any_value(a.start_wall_ns) END AS since
   FROM apps a JOIN executors e USING (app_index)
+  LEFT JOIN (SELECT app_index, min(submit_wall_ns) AS submit_wall_ns FROM jobs GROUP BY ALL) j
+    USING (app_index)
   WHERE e.executor_id <> 'driver' AND a.master IS NOT NULL AND NOT starts_with(a.master, 'local')
   GROUP BY a.app_index)
-WHERE first_add > start_wall_ns
+WHERE first_add > since
 """
 _USED = f"""
 SELECT host,
@@ -61,7 +67,8 @@ class OnACluster:
     Attributes
     ----------
     waited_s : float or None
-        From the begin of its applications until each had an executor; ``None`` without a cluster.
+        From the begin of its applications, or their first job where that came first, until each had
+        an executor; ``None`` without a cluster.
     hosts : tuple of HostSeen
         Its hosts, where they are several.
     """
