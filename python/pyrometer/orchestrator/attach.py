@@ -125,7 +125,8 @@ def attach(
     log = open_log(pid)
     part = part_of(jvm.arguments, properties, log)
     stacks = AttachedStacks(jvm, part.role, StacksProbe(stack_events))
-    probes: list[Probe] = [OsProbe(budget=budget, until_we_end=True), stacks]
+    os_probe = OsProbe(budget=budget, until_we_end=True, counters="hardware")
+    probes: list[Probe] = [os_probe, stacks]
     if part.role != "java":
         probes.append(PolledTasks(jvm))
     with opened(running_trial([pid], "attach", run_dir), probes, require(probes[:1])) as record:

@@ -1,4 +1,4 @@
-"""The budget of the OS probe: from the command line to the binary, and back as a doubt."""
+"""What the OS probe may cost: its budget, to the binary and back as a doubt; and counters."""
 
 from __future__ import annotations
 
@@ -39,6 +39,15 @@ def test_who_looks_closer_may_cost_more() -> None:
     probe = probe_of(Trial(name="random-read"))
     assert probe.hz == CLOSE_HZ
     assert probe.budget == pytest.approx(5 * PROBE_BUDGET)
+
+
+@pytest.mark.parametrize(
+    ("profile", "counters"), [("light", "none"), ("full", "hardware"), ("cpu", "hardware")]
+)
+def test_counters_that_slow_switches_down_come_with_stacks(profile: str, counters: str) -> None:
+    for trial in (Trial(command=("true",), profile=profile), Trial("random-read", profile=profile)):
+        assert probe_of(trial).counters == counters
+    assert OsProbe().counters == "none"
 
 
 @pytest.mark.parametrize(

@@ -204,7 +204,7 @@ pub fn spared(tried: &[Tried], of_threads: OfThreads) -> Option<(String, &'stati
         )),
         OfThreads::None => Some((
             "counters slow every switch of a thread down, and were not asked for".to_owned(),
-            "Run: pyrometer run --profile full -- COMMAND",
+            "Ask for them: --profile full.",
         )),
     }
 }

@@ -156,7 +156,7 @@ class OsProbe(Probe):
         tier: str | None = None,
         budget: float | None = None,
         until_we_end: bool = False,
-        counters: str = "hardware",
+        counters: str = "none",
     ) -> None:
         self.hz = hz
         self.host = (host or socket.gethostname()).replace("/", "_")

@@ -97,7 +97,7 @@ def _process_probe(trial: Trial, profile: Profile) -> Probe:
     """Make the OS probe; with stacks asked for it looks closer, at what processes say, too."""
     assert trial.name is not None
     if "stacks" not in profile.probes:
-        return OsProbe(tier=trial.tier, budget=trial.probe_budget, counters="none")
+        return OsProbe(tier=trial.tier, budget=trial.probe_budget)
     workload = registry.get(trial.name)
     chosen = {n: str(v) for n, v in trial.treatment.items() if n in workload.variants}
     spec = registry.resolve(trial.name, chosen, trial.scale)
@@ -105,7 +105,13 @@ def _process_probe(trial: Trial, profile: Profile) -> Probe:
     if budget is not None:
         # So much more often it may cost so much more.
         budget = min(1.0, budget * CLOSE_HZ / HZ)
-    return OsProbe(CLOSE_HZ, annotation=workload.annotation(spec), tier=trial.tier, budget=budget)
+    return OsProbe(
+        CLOSE_HZ,
+        annotation=workload.annotation(spec),
+        tier=trial.tier,
+        budget=budget,
+        counters="hardware",
+    )
 
 
 def push_probe(url: str, profile: Profile) -> Probe:

@@ -54,7 +54,7 @@ def _model(facts: Facts) -> str | None:
 
 def _missing(facts: Facts) -> str | None:
     if not any(one.cycles_count for one in facts.summary.hardware.stages):
-        return "no counter of cycles"
+        return facts.summary.hardware.reason or "no counter of cycles"
     return None if nominal_hz(_model(facts)) else "the CPU's name does not say its nominal clock"
 
 
@@ -96,7 +96,12 @@ RULE = Rule(
     title="CPUs run below their nominal clock",
     cause="frequency throttling",
     suspects=_suspects,
-    needs=(Need(_missing, "run on a machine that shows hardware counters and names its clock"),),
+    needs=(
+        Need(
+            _missing,
+            "run with --profile full on a machine with hardware counters that names its clock",
+        ),
+    ),
     refute="Run on a host at its nominal clock: if tasks need as much CPU time, it is not the"
     " clock.",
 )
