@@ -194,6 +194,23 @@ fn streams_are_begun_anew_and_executors_found_in_them_again() {
 }
 
 #[test]
+fn streams_are_not_begun_anew_again_and_again_while_the_store_is_away() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    recorder(folder);
+    let mut agent = started(folder).args(["--renew", "0.02"]).spawn().unwrap();
+    let raws = || fs::read_dir(folder.join("work")).map_or(0, Iterator::count);
+    wait_until(|| (raws() == 2).then_some(()));
+    // The time in which two more would have been begun.
+    sleep(Duration::from_secs(3));
+    let begun = raws();
+    agent.kill().unwrap();
+    agent.wait().unwrap();
+    assert_eq!(begun, 2);
+}
+
+#[test]
 fn without_a_recorder_the_rest_goes_on() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();

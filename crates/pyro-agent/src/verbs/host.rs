@@ -37,7 +37,9 @@ pub fn host(options: &HostOptions) -> Result<(), String> {
     loop {
         recording.round();
         before.retain_mut(Rest::waits);
-        if recording.since.elapsed() >= options.renew {
+        // While the store is away, every folder more would have a spool of its own.
+        let is_away = before.iter().any(|rest| rest.reason == RENEWED);
+        if !is_away && recording.since.elapsed() >= options.renew {
             // The new one begins before the old one ends: nothing of the host is missed between them.
             match Recording::begin(options) {
                 Ok(next) => before.extend(std::mem::replace(&mut recording, next).end()),
