@@ -260,7 +260,9 @@ def define_episodes(tables: Tables) -> None:
     chain, joins = ("c.chain", "LEFT JOIN signal_chains c USING (signal)") if events else _NONE
     tables.define("hits", _HITS.format(hosts=same, chain=chain, joins=joins))
     tables.define("linked_states", _LINKED)
+    tables.drop("counted")
     tables.define("state_rows", _ROWS)
+    tables.drop("linked_states")
     tables.define("placed_signals", _PLACED)
     tables.define("sure_signals", _SURE)
     tables.define("unsure", _UNSURE)
@@ -268,8 +270,11 @@ def define_episodes(tables: Tables) -> None:
         "recorded", "SELECT DISTINCT pid, t_ns // 100000000 * 100000000 AS t_ns FROM signals"
     )
     tables.define("with_stacks", _JOINED)
+    tables.drop("state_rows")
     tables.define("joined_states", _IN_TASKS.format(hosts="AND t.host = j.host" if hosts else ""))
+    tables.drop("with_stacks")
     tables.define("episode_rows", _STATUS)
+    tables.drop("joined_states")
 
 
 def _counted(tables: Tables, hosts: bool, events: bool) -> str:

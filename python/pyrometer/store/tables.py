@@ -290,6 +290,12 @@ class Tables:
         self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {sql}")
         self._defined(name)
 
+    def drop(self, *names: str) -> None:
+        """Let go of temporary tables: what is as large as a run is in memory otherwise."""
+        for name in names:
+            self.connection.execute(f"DROP TABLE temp.{name}")
+            self.defined.discard(name)
+
     def _defined(self, name: str) -> None:
         self.defined.add(name)
         declared = schema.views().get(name)
