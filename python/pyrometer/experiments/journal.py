@@ -54,6 +54,11 @@ class Entries:
     others: list[BaseModel] = field(default_factory=list)
     torn_bytes: int = 0
 
+    def end(self, record: Ended) -> None:
+        """Take the end of a trial; one that was tried again ended now, not when it did first."""
+        self.ended.pop(record.trial, None)
+        self.ended[record.trial] = record
+
 
 def read_journal(root: Path, more: Kinds | None = None) -> Entries:
     """Read a journal; a missing one is empty, and a last line that was cut does not count.
@@ -107,7 +112,7 @@ def _take(entries: Entries, line: bytes, more: Kinds) -> bool:
     elif (
         record.status == "finished" or entries.ended.get(record.trial, record).status != "finished"
     ):
-        entries.ended[record.trial] = record
+        entries.end(record)
     return True
 
 

@@ -15,6 +15,7 @@ from pyrometer.core.errors import CapabilityError, UsageError, WorkloadError
 from pyrometer.experiments.bisect.plan import bisection_plan
 from pyrometer.experiments.bisect.report import bisection_report
 from pyrometer.experiments.bisect.search import search
+from pyrometer.experiments.bisect.state import state_of
 from pyrometer.experiments.folder import Surroundings, read_plan
 from pyrometer.experiments.history.listing import listing
 from pyrometer.experiments.journal import read_journal
@@ -44,6 +45,7 @@ class Versions:
         self.first, self.change, self.broken = first, change, broken
         self.draw = np.random.default_rng(seed)
         self.ran, self.stop_after = [], stop_after
+        self.secrets = set()
 
     def actions(self):
         calm = Look(0.0, [0] * 10, 0, 0.0, {})
@@ -59,6 +61,7 @@ class Versions:
             raise KeyboardInterrupt
         level = trial.treatment["workload.version"]
         self.ran.append(level)
+        self.secrets.add(trial.treatment.get("spark.my.password"))
         if level in self.broken:
             return Attempt("failed", reason="no such version")
         step = math.log1p(self.change) if int(level[1:]) >= self.first else 0.0
@@ -155,6 +158,34 @@ def test_nothing_slower_is_an_answer_too(tmp_path):
     report = reported(root)
     assert (report.status, report.first_slower, report.change.value) == ("none", [], None)
     assert report.verdict.startswith("no level of workload.version is slower than v0 by 2 %")
+
+
+def test_of_last_levels_that_cannot_run_nothing_is_claimed(tmp_path):
+    root = begun(tmp_path)
+    search(root, actions=Versions(first=14, broken=("v14", "v15")).actions(), most_trials=300)
+    report = reported(root)
+    assert report.status == "none"
+    assert report.verdict.endswith("; nothing is known of v14, v15, which cannot run")
+
+
+def test_a_trial_that_is_tried_again_counts_when_it_ended_and_has_its_secrets_until_then(tmp_path):
+    root = tmp_path / "out"
+    more = "set: {spark.my.password: hunter2}\n"
+    begin(root, bisection_plan(written(tmp_path, more=more), root))
+    made = Versions(broken=("v11",))
+    search(root, actions=made.actions())
+    failed = [one.trial for one in read_journal(root).ended.values() if one.seconds is None]
+    assert reported(root).first_slower == ["v11", "v12"]
+    made.broken = ()
+    search(root, actions=made.actions(), retry=True)
+    assert made.secrets == {"hunter2"}
+    assert reported(root).first_slower == ["v11"]
+    entries = read_journal(root)
+    order = list(entries.ended)
+    assert order[order.index(failed[0]) :][:2] == failed
+    assert order.index(failed[0]) > failed[0] - 1
+    assert order == [one.trial for one in state_of(read_plan(root), entries).ended]
+    assert "hunter2" not in (root / "experiment.json").read_text()
 
 
 def test_where_the_first_level_fails_there_is_nothing_to_compare_with(tmp_path):

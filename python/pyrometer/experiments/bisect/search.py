@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pyrometer.core.errors import UsageError
+from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.experiments.bisect.plan import KIND
 from pyrometer.experiments.bisect.state import State, bisection_of, next_level, state_of
 from pyrometer.experiments.bisect.words import so_far
@@ -61,7 +61,7 @@ def search(
         settle(root, plan, entries, journal, screen)
         if most_trials is not None and most_trials != bisection_of(plan).most_trials:
             bisection_of(plan).most_trials = most_trials
-            write_plan(root, plan)
+            _keep(root, plan)
         screen.planned(plan, entries)
         for one in _unfinished(plan, entries, retry):
             make_attempts(root, plan, [one], entries, journal, screen, actions)
@@ -69,13 +69,23 @@ def search(
         while not state.decided and len(plan.trials) < bisection_of(plan).most_trials:
             planned = _chosen(plan, state)
             plan.trials.append(planned)
-            write_plan(root, plan)
+            _keep(root, plan)
             make_attempts(root, plan, [planned], entries, journal, screen, actions)
             state = state_of(plan, entries)
             screen.note(so_far(plan, state))
-    if state.decided:
+    if state.decided and not _unfinished(plan, entries, retry=True):
         redact(ExperimentPaths(root), plan, screen)
     return state
+
+
+def _keep(root: Path, plan: Plan) -> None:
+    try:
+        write_plan(root, plan)
+    except OSError as error:
+        raise CapabilityError(
+            f"{ExperimentPaths(root).plan} cannot be written: {error.strerror}",
+            f"make room, then: pyrometer experiment resume {root}",
+        ) from error
 
 
 def _unfinished(plan: Plan, entries: Entries, retry: bool) -> list[PlannedTrial]:

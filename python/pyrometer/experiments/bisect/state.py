@@ -61,7 +61,7 @@ def state_of(plan: Plan, entries: Entries) -> State:
         If the first level, or all others, fail.
     """
     wanted = bisection_of(plan)
-    ended = tuple(entries.ended[one.number] for one in plan.trials if one.number in entries.ended)
+    ended = tuple(entries.ended.values())
     out = {at for at, level in enumerate(wanted.levels) if level not in wanted.treatments}
     places = {
         wanted.treatments[level]: at for at, level in enumerate(wanted.levels) if at not in out

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
-from pyrometer.experiments.bisect.words import percent
+from pyrometer.experiments.bisect.words import chance, percent
 from pyrometer.terminal.drawing import doubts
 
 if TYPE_CHECKING:
@@ -25,14 +25,14 @@ def show(console: Any, report: BisectionReport, folder: Path) -> None:
         table.add_column(title)
     for one in report.levels:
         mean = "–" if one.mean.value is None else f"{one.mean.value:.4g} s"
-        chance = percent(one.probability) if one.probability >= 0.0005 else "–"
+        likely = chance(one.probability) if one.probability >= 0.0005 else "–"
         together = f" with {', '.join(one.together)}" if one.together else ""
         why = "" if one.reason is None else f"  cannot run: {one.reason}"
-        table.add_row(Text(one.level), str(len(one.values)), mean, Text(f"{chance}{together}{why}"))
+        table.add_row(Text(one.level), str(len(one.values)), mean, Text(f"{likely}{together}{why}"))
     console.print(table)
     noise = "not known" if report.noise_sd is None else percent(report.noise_sd)
     console.print(
-        f"no level slower: {percent(report.none_probability)}; noise of a trial: {noise};"
+        f"no level slower: {chance(report.none_probability)}; noise of a trial: {noise};"
         f" seed {report.seed} ({folder})",
         markup=False, soft_wrap=True,
     )  # fmt: skip

@@ -13,12 +13,21 @@ def percent(ratio: float | None) -> str:
 
     Examples
     --------
-    >>> percent(0.0714), percent(0.9999), percent(0.05)
-    ('7.1 %', '> 99.9 %', '5 %')
+    >>> percent(0.0714), percent(1.0), percent(0.05)
+    ('7.1 %', '100 %', '5 %')
     """
-    if ratio is None:
-        return "–"
-    return "> 99.9 %" if 0.9990 < ratio < 1 else f"{round(100 * ratio, 1):g} %"
+    return "–" if ratio is None else f"{round(100 * ratio, 1):g} %"
+
+
+def chance(probability: float) -> str:
+    """Write what is believed; nothing is certain.
+
+    Examples
+    --------
+    >>> chance(0.982), chance(0.9999), chance(1.0)
+    ('98.2 %', '> 99.9 %', '> 99.9 %')
+    """
+    return "> 99.9 %" if probability > 0.999 else percent(probability)
 
 
 def slower(change: Estimate) -> str:
@@ -38,16 +47,18 @@ def verdict(plan: Plan, state: State) -> str:
     count = len(state.ended)
     trials = f"{count} trial{'' if count == 1 else 's'}"
     sure = (
-        f"probability {percent(best.probability)}, {percent(1 - wanted.error)} asked for; {trials}"
+        f"probability {chance(best.probability)}, {percent(1 - wanted.error)} asked for; {trials}"
     )
     if not state.decided:
         asked = f"{percent(1 - wanted.error)} asked for"
         return f"cannot tell yet: {so_far(plan, state)}; {trials}, {asked}"
     if not best.levels:
-        first = wanted.levels[0]
+        first, last = wanted.levels[0], state.search.runnable[-1]
+        beyond = wanted.levels[last + 1 :]
+        unknown = f"; nothing is known of {', '.join(beyond)}, which cannot run" if beyond else ""
         return (
             f"no level of {wanted.over} is slower than {first} by {percent(plan.margin)} or more"
-            f" ({sure})"
+            f" ({sure}){unknown}"
         )
     before = wanted.levels[max(at for at in state.search.runnable if at < best.levels[0])]
     apart = (
@@ -65,7 +76,7 @@ def so_far(plan: Plan, state: State) -> str:
     """Say what is most probable now."""
     likely = [one for one in state.belief.hypotheses[:3] if one.probability >= 0.05]
     shown = [
-        f"{'no level' if not one.levels else named(plan, one)} {percent(one.probability)}"
+        f"{'no level' if not one.levels else named(plan, one)} {chance(one.probability)}"
         for one in likely
     ]
     what = f"first slower level of {bisection_of(plan).over}"

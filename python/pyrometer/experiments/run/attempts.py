@@ -65,7 +65,7 @@ def settle(
             if began := entries.open.pop(one.number, None):
                 record = _ended(one, began, outcome).model_copy(update={"adopted": True})
                 journal.append(record)
-                entries.ended[one.number] = record
+                entries.end(record)
 
 
 def make_attempts(
@@ -133,7 +133,7 @@ def make_attempts(
                 record.status = "disturbed"
                 entries.disturbed.append(record)
             else:
-                entries.ended[one.number] = record
+                entries.end(record)
             journal.append(record)
             screen.ended(record)
         if not again:
