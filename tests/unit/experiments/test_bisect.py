@@ -209,6 +209,13 @@ def test_files_that_are_no_ordered_list_are_refused(tmp_path, more, over, said):
         bisection_plan(written(tmp_path, more=more), tmp_path / "out", over=over)
 
 
+@pytest.mark.parametrize("over", [None, "workload.version"])
+def test_a_level_stands_in_one_place_of_the_order(tmp_path, over):
+    path = written(tmp_path, ["v0", "v1", "v0"])
+    with pytest.raises(UsageError, match="two levels or more, each once"):
+        bisection_plan(path, tmp_path / "out", over=over)
+
+
 def test_levels_that_this_host_cannot_honour_are_named_and_the_first_must_run(tmp_path):
     levels = ["1", "2", "99999"]
     plan = bisection_plan(written(tmp_path, levels, factor="host.cpus"), tmp_path / "out")

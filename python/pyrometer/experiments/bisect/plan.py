@@ -98,9 +98,9 @@ def _levels(source: Source, over: str | None) -> tuple[str, list[str]]:
             f"--over {over}: {source.path} has no levels of it",
             f"matrix: {{{over}: [first, …, last]}}",
         )
-    others = [name for name in varied if name != wanted]
     if wanted is None and len(varied) == 1:
-        return varied[0], found[varied[0]]
+        wanted = varied[0]
+    others = [name for name in varied if name != wanted]
     if wanted is None or others:
         more = ", ".join(others) or "nothing"
         raise UsageError(
