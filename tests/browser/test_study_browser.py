@@ -77,7 +77,7 @@ def test_evidence_stands_by_treatment_and_what_is_not_claimed_says_so(
     made.effects = [
         EffectComparison(
             what=name, place="t", published=-0.1, experiment=name, a="a", b="b", ours=mean,
-            verdict="slower", withheld=f"emulated {name}",
+            withheld=f"emulated {name}",
             welch=welch_as_given([10.0, 11.0, 12.0], [8.0, 9.0, 10.0]),
         )
     ]  # fmt: skip

@@ -16,7 +16,7 @@ export function head(study) {
 
 export function effects(list) {
   const ends = (one) => [].concat(one.published ?? []).map(signedPercent).join(" to ") || NONE;
-  const ours = (one) => (gone(one.ours?.value) ? NONE : `${within(one.ours, signedPercent)}, ${one.verdict}`);
+  const ours = (one) => (gone(one.ours?.value) ? NONE : `${within(one.ours, signedPercent)}${one.verdict ? `, ${one.verdict}` : ""}`);
   return section("effects", "Published effects", "Relative change of the time, ours with its 95 % interval. Machines and sizes differ, so only the direction is compared, where ours is significant.", table([
     { label: "What", value: (e) => e.what, show: (e) => bdi(e.what), class: "name" },
     { label: "Reference", value: (e) => e.place, show: (e) => bdi(e.place) },

@@ -240,8 +240,8 @@ def _print_effects(console: Any, report: StudyReport) -> None:
     for one in report.effects:
         ends = one.published if isinstance(one.published, tuple) else (one.published,)
         ours = one.ours and (
-            f"{percent(one.ours.value)} ({percent(one.ours.low)} … {percent(one.ours.high)}),"
-            f" {one.verdict}"
+            f"{percent(one.ours.value)} ({percent(one.ours.low)} … {percent(one.ours.high)})"
+            + (f", {one.verdict}" if one.verdict else "")
         )
         table.add_row(
             Text(one.what), Text(one.place), " to ".join(map(percent, ends)), ours or "–",

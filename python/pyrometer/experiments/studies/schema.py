@@ -17,7 +17,7 @@ class EffectComparison(BaseModel):
     ``agrees`` is whether both have the same sign: machines and scales differ, so that sizes are not
     compared. ``None`` where our verdict is neither ``faster`` nor ``slower``, or ours is missing;
     `reason` says why it is missing. ``welch`` is the test of the times as they are, as studies
-    print it; ``withheld`` says why nothing is claimed of ours.
+    print it; ``withheld`` says why nothing is claimed of ours, and there is no verdict then.
     """
 
     what: str
@@ -110,7 +110,6 @@ class StudyExperimentFacts(BaseModel):
     left_out: dict[str, str] = Field(default_factory=dict)
     doubts: list[str] = Field(default_factory=list)
     conditions: list[ConditionFacts] = Field(default_factory=list)
-    knobs: list[str] = Field(default_factory=list)
     withheld: str | None = None
     reason: str | None = None
 
