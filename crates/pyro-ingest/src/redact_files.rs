@@ -25,16 +25,20 @@ const RIGHTS: u32 = 0o777;
 ///
 /// # Errors
 /// If a file cannot be read, has a line of more than 64 MiB, or what stands in its place cannot be written: it then
-/// stays.
+/// stays. The others are redacted all the same; the error is that of the first.
 pub fn redact_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    let mut replaced = Vec::new();
+    let (mut replaced, mut failed) = (Vec::new(), None);
     for path in paths {
-        let fail = |error| Error::io(path, error);
-        if path.symlink_metadata().map_err(fail)?.is_file() && redact_file(path).map_err(fail)? {
-            replaced.push(path.clone());
+        let about = path.symlink_metadata();
+        match about.and_then(|about| Ok(about.is_file() && redact_file(path)?)) {
+            Ok(true) => replaced.push(path.clone()),
+            Ok(false) => {}
+            Err(error) => {
+                failed.get_or_insert_with(|| Error::io(path, error));
+            }
         }
     }
-    Ok(replaced)
+    failed.map_or(Ok(replaced), Err)
 }
 
 fn redact_file(path: &Path) -> std::io::Result<bool> {
@@ -151,10 +155,15 @@ mod tests {
         let path = dir.path().join("log");
         let text = vec![b'a'; LONGEST_LINE + 2 * BLOCK];
         std::fs::write(&path, &text).unwrap();
-        let error = redact_files(std::slice::from_ref(&path)).unwrap_err();
+        let behind = dir.path().join("behind");
+        std::fs::write(&behind, "password=hunter2\n").unwrap();
+        let gone = dir.path().join("gone");
+        let error = redact_files(&[path.clone(), gone, behind.clone()]).unwrap_err();
         assert!(error.to_string().contains("64 MiB"), "{error}");
         assert!(std::fs::read(&path).unwrap() == text);
-        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+        let redacted = std::fs::read_to_string(&behind).unwrap();
+        assert!(!redacted.contains("hunter2"), "{redacted}");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
     }
 
     #[test]
