@@ -28,7 +28,7 @@ from pyrometer.tune.online.terms import OnlineRun, Terms
 from pyrometer.tune.space.cube import key
 from pyrometer.tune.space.space import Knob, Space
 from pyrometer.tune.start import Wanted, started
-from pyrometer.tune.trials.folder import OnlineTerms, TuningPaths, begin
+from pyrometer.tune.trials.folder import OnlineTerms, Prior, TuningPaths, begin
 from pyrometer.tune.trials.records import KINDS
 
 TERMS = Terms(risk=0.1, runs=30, limit=1.5)
@@ -293,6 +293,14 @@ def test_a_job_that_itself_fails_is_not_done(tmp_path: Path) -> None:
     assert not found.done
     assert len(found.told) == 1
     assert online_report(root).done_count == 0
+
+
+def test_levels_of_a_finding_that_the_space_lacks_are_left_out_of_its_first_step(
+    tmp_path: Path,
+) -> None:
+    prior = Prior(source="a finding", levels={PARTITIONS: "64", "spark.of.theirs": "1"})
+    root = _begun(tmp_path / "t", priors=[prior])
+    assert _steps(root, Simulated(), 6)[-1].move.configuration == {PARTITIONS: "64"}
 
 
 def test_whether_results_of_steps_are_compared_is_said(tmp_path: Path) -> None:

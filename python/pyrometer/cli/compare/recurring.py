@@ -109,6 +109,11 @@ def online(
         iterations=1, warmup="0", profile=profile, guard="flag", engine="own",
         fidelities=["none"], memory="none", margin="2%", seed=seed, price=None, online=terms,
     )  # fmt: skip
+    if made.tuning.earlier:
+        raise UsageError(
+            "--from takes a run or findings here: careful steps have no use for other trials",
+            "--from RUN",
+        )
     begin(root, made.tuning, made.command_file)
     err().print(
         f"{root}: nothing has run. In the scheduler: pyrometer tune step {root}",

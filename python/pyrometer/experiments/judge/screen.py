@@ -54,7 +54,8 @@ class ExperimentScreen(LiveDisplay):
         disturbances = [
             text for seen in (ended.before, ended.during) if seen for text in seen.disturbed
         ]
-        line = f"{ended.trial}/{total}  {ended.treatment}  {how}"
+        number = f"{ended.trial}/{total}" if total else f"{ended.trial}"
+        line = f"{number}  {ended.treatment}  {how}"
         if ended.status != "finished" and ended.reason:
             line += f"  {ended.reason}"
         line += f"  ({disturbances[0]})" if disturbances else ""

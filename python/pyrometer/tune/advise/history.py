@@ -190,3 +190,8 @@ def fits(space: Space, configuration: Configuration) -> bool:
     except UsageError:
         return False
     return configuration.keys() <= {one.factor for one in space.knobs}
+
+
+def fitting(space: Space, configuration: Configuration) -> dict[str, str]:
+    """Give the levels of a configuration that a space has."""
+    return {name: one for name, one in configuration.items() if fits(space, {name: one})}

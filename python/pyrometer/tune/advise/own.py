@@ -20,7 +20,7 @@ from pyrometer.tune.advise.candidates import candidates, feasible_part, first_le
 from pyrometer.tune.advise.choose import choose, polished
 from pyrometer.tune.advise.designs import changed_levels, half_rows, screening_rows
 from pyrometer.tune.advise.fidelity import FidelityRank
-from pyrometer.tune.advise.history import History, fits
+from pyrometer.tune.advise.history import History, fitting
 from pyrometer.tune.advise.race import standing
 from pyrometer.tune.advise.screening import Screened, screen
 from pyrometer.tune.advise.stand_ins import StandIns
@@ -116,8 +116,7 @@ class Own:
         Levels that the space does not have are left out.
         """
         for one in ideas:
-            known = {name: level for name, level in one.items() if fits(self._space, {name: level})}
-            if known and (possible := feasible_part(self._space, known)):
+            if possible := feasible_part(self._space, fitting(self._space, one)):
                 self._ideas.append(possible)
         self._named |= set(expected) | {name for one in ideas for name in one}
         self._forget()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pyrometer.tune.advise.candidates import feasible_part, first_levels
-from pyrometer.tune.advise.history import fits
+from pyrometer.tune.advise.history import fitting
 from pyrometer.tune.advise.simple import Simple
 from pyrometer.tune.space.cube import key, plain
 from pyrometer.tune.space.feasible import infeasible
@@ -30,8 +30,7 @@ class Rules(Simple):
     def hint(self, ideas: Sequence[Configuration], expected: Iterable[str] = ()) -> None:
         """Take remedies of findings, to try first; levels that the space lacks are left out."""
         for one in ideas:
-            known = {name: level for name, level in one.items() if fits(self.space, {name: level})}
-            if known:
+            if known := fitting(self.space, one):
                 self._ideas.append(known)
 
     def propose(self) -> tuple[Mapping[str, str], str] | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyrometer.core import units
-from pyrometer.tune.advise.history import fits
+from pyrometer.tune.advise.history import fits, fitting
 from pyrometer.tune.memory.remembered import Remembered, RememberedTrial
 from pyrometer.tune.portrait import Portrait, distance
 from pyrometer.tune.space.space import Space
@@ -58,8 +58,7 @@ def recalled(
                 differs=_differences(mine, tuning, one),
             )
         )  # fmt: skip
-        winner = {k: v for k, v in one.winner.items() if fits(space, {k: v})}
-        if winner:
+        if winner := fitting(space, one.winner):
             priors.append(Prior(source=f"winner of {one.folder}", levels=winner))
         earlier += [
             Earlier(

@@ -17,6 +17,7 @@ from pyrometer.experiments.folder import Ended
 from pyrometer.experiments.journal import Entries, Journal, opened_journal, read_journal
 from pyrometer.experiments.run.attempts import make_attempts, settle
 from pyrometer.experiments.run.environment import Quiet, Screen
+from pyrometer.tune.advise.history import fitting
 from pyrometer.tune.online.policy import Decision, Move, Policy
 from pyrometer.tune.online.terms import OnlineRun, Terms
 from pyrometer.tune.trials import refused
@@ -70,8 +71,9 @@ def online_of(root: Path) -> tuple[Tuning, Terms]:
 
 def policy_of(tuning: Tuning, terms: Terms, history: History) -> tuple[Policy, list[Decision]]:
     """Replay a policy from its journal, and give all that it decided."""
-    ideas = [one.levels for one in tuning.priors]
-    policy = Policy(tuning.space.read(), terms, seed=tuning.seed, ideas=ideas)
+    space = tuning.space.read()
+    ideas = [fitting(space, one.levels) for one in tuning.priors]
+    policy = Policy(space, terms, seed=tuning.seed, ideas=ideas)
     decided = []
     for step in history.steps:
         if step.told is not None:
