@@ -17,10 +17,10 @@ from typing import Any
 import duckdb
 
 from pyrometer.core import schema
-from pyrometer.store.axis.picked import OF_HOST, PICKED, fresh_rows
+from pyrometer.store.axis.picked import PICKED, fresh_rows
 from pyrometer.store.axis.probe_files import ProbeFiles, read_streams
 from pyrometer.store.services.machines import Service
-from pyrometer.store.services.rows import keep_own
+from pyrometer.store.services.rows import OF_HOST, keep_own
 from pyrometer.store.sql.text import file_literal, literal
 from pyrometer.store.tables import MEMORY_LIMIT
 

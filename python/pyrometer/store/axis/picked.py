@@ -60,9 +60,6 @@ def _stacks(rows: str, fresh: str, at: int) -> str:
     return f"SELECT * REPLACE (stack_id + {at * _STACKS} AS stack_id) FROM {rows}"
 
 
-OF_HOST = {"perf_counts": "r.pid IS NULL", "io_latency": "r.kind <> 'read'"}
-"""Rows of tables that are of the host, and of no process that a probe follows."""
-
 _SPANS = ("r.pid", "r.begin_mono_ns", "r.end_mono_ns")
 PICKED = {
     "thread_counters": Picked(_of_processes),

@@ -11,10 +11,11 @@ from pathlib import Path
 import duckdb
 
 from pyrometer.core import schema
-from pyrometer.store.axis.picked import OF_HOST
 from pyrometer.store.services.machines import Service
 from pyrometer.store.sql.text import file_literal, literal
 
+OF_HOST = {"perf_counts": "r.pid IS NULL", "io_latency": "r.kind <> 'read'"}
+"""Rows of tables that are of the host, and of no process that a probe follows."""
 MARGIN_NS = 60 * 10**9
 """What a host did right before and after a run is kept, too: readings there bound its own."""
 
