@@ -59,9 +59,8 @@ def compare_effect(
         agrees = all(end * ours.value > 0 for end in ends)
     opposite = {"faster": "slower", "slower": "faster"}
     verdict = opposite.get(pair.verdict, pair.verdict) if turned else pair.verdict
-    verdict = None if why else verdict
     update = {
-        "ours": ours, "verdict": verdict, "agrees": agrees, "withheld": why,
+        "ours": ours, "verdict": None if why else verdict, "agrees": agrees, "withheld": why,
         "welch": _as_given(report, str(names[0]), str(names[1])),
     }  # fmt: skip
     return comparison.model_copy(update=update)
