@@ -98,6 +98,7 @@ impl Recording {
             let _ = self.events.report_off_now(pid);
         }
         self.pass(rows, ended);
+        self.events.look_at_cost();
     }
 
     fn sums(&mut self, period: (i64, i64), rows: &mut Rows) {
@@ -190,6 +191,7 @@ impl Recording {
             "unseen_switches_count": self.events.unseen_switches(),
             "missing": missing,
             "programs": self.events.costs(),
+            "programs_counted_ratio": self.events.counted_ratio(),
         })
     }
 
@@ -198,11 +200,14 @@ impl Recording {
         self.events.lost().iter().map(|(_, count)| count).sum()
     }
 
+    /// Looks at what the programs cost; to be called once a second.
+    pub fn look_at_cost(&mut self) {
+        self.events.look_at_cost();
+    }
+
     /// CPU time of the programs, in whatever thread's context they ran; `None` where it is not counted.
     pub fn cpu_ns(&self) -> Option<i64> {
-        let costs = self.events.costs()?;
-        let rows = costs.as_array()?.iter();
-        Some(rows.filter_map(|row| row["cpu_ns"].as_i64()).sum())
+        self.events.cpu_ns()
     }
 }
 

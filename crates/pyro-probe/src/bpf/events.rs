@@ -10,6 +10,7 @@ use aya::sys::{Stats, enable_stats};
 use aya::{Ebpf, Pod};
 use serde_json::{Value, json};
 
+use super::cost::Cost;
 use super::iterators::{bind, load_iterator};
 use super::kernel::Kernel;
 use super::object::object;
@@ -17,7 +18,7 @@ use super::refusal::{Refusal, damaged, refused};
 use crate::parse::events::{
     self, Event, LATENCY, LATENCY_KEY, LOST, Latency, OffCpu, STACK, SUM, SUM_KEY,
 };
-use crate::sys::ahead_of_kernel_ns;
+use crate::sys::{ahead_of_kernel_ns, mono_ns};
 use crate::sys::bpf::iterate;
 use crate::sys::map::drain;
 
@@ -55,8 +56,10 @@ const OFF_NOW: &str = "off_now";
 pub struct Events {
     object: Ebpf,
     ring: RingBuf<MapData>,
-    /// Counts the programs' time for as long as it is open.
+    /// Has the kernel count the programs' time for as long as it is open.
     statistics: Option<OwnedFd>,
+    /// What they cost; `None` where the kernel does not count it.
+    cost: Option<Cost>,
     /// Groups that cannot be had here, and why.
     pub missing: Vec<(&'static str, String)>,
     /// Which of the two buffers of sums is added to.
@@ -85,10 +88,12 @@ impl Events {
             load_iterator(&mut object, program, kernel)?;
         }
         let ring = object.take_map("told").ok_or_else(damaged)?;
+        let statistics = enable_stats(Stats::RunTime).ok();
         Ok(Self {
             ring: RingBuf::try_from(ring).map_err(refused)?,
             object,
-            statistics: enable_stats(Stats::RunTime).ok(),
+            cost: statistics.is_some().then(|| Cost::start(mono_ns())),
+            statistics,
             missing,
             buffer: 0,
             ahead_ns: ahead_of_kernel_ns(),
@@ -187,19 +192,47 @@ impl Events {
         lost.get(&index, 0).map_or(0, |values| values.iter().sum())
     }
 
-    /// Runs and time of every program; `None` where the kernel does not count them.
+    /// Looks at what the programs cost, once a second: counting costs as well, so that it is done in
+    /// some seconds only.
+    pub fn look_at_cost(&mut self) {
+        let counted = self.counted_cost().map(|(_, _, ns)| ns).sum();
+        if let Some(cost) = &mut self.cost {
+            let counts = cost.look(mono_ns(), counted, self.statistics.is_some());
+            if counts != self.statistics.is_some() {
+                self.statistics = counts.then(|| enable_stats(Stats::RunTime).ok()).flatten();
+            }
+        }
+    }
+
+    /// CPU time of all programs, in ns: an estimate. `None` where the kernel does not count it.
+    pub fn cpu_ns(&self) -> Option<i64> {
+        self.cost.as_ref().map(Cost::cpu_ns)
+    }
+
+    /// Share of the time in which the programs' cost was counted.
+    pub fn counted_ratio(&self) -> Option<f64> {
+        self.cost.as_ref().map(Cost::counted_ratio)
+    }
+
+    /// Runs and time of every program, estimated; `None` where the kernel does not count them.
     pub fn costs(&self) -> Option<Value> {
-        self.statistics.as_ref()?;
-        let rows = self.object.programs().filter_map(|(name, program)| {
-            let info = program.info().ok()?;
-            let tracepoint = GROUPS
-                .iter()
-                .flat_map(|group| group.1)
-                .find(|known| known.0 == name)?;
-            let ns = i64::try_from(info.run_time().as_nanos()).unwrap_or(i64::MAX);
-            Some(json!({"event": tracepoint.1, "count": info.run_count(), "cpu_ns": ns}))
+        let scale = self.cost.as_ref()?.scale();
+        let scaled = |counted: f64| (counted * scale).round() as i64;
+        let rows = self.counted_cost().map(|(event, count, ns)| {
+            json!({"event": event, "count": scaled(count as f64), "cpu_ns": scaled(ns as f64)})
         });
         Some(rows.collect())
+    }
+
+    /// Tracepoint, runs and ns of every program, as the kernel counted them.
+    fn counted_cost(&self) -> impl Iterator<Item = (&'static str, u64, i64)> {
+        self.object.programs().filter_map(|(name, program)| {
+            let info = program.info().ok()?;
+            let mut known = GROUPS.iter().flat_map(|group| group.1);
+            let tracepoint = known.find(|known| known.0 == name)?.1;
+            let ns = i64::try_from(info.run_time().as_nanos()).unwrap_or(i64::MAX);
+            Some((tracepoint, info.run_count(), ns))
+        })
     }
 }
 

@@ -257,6 +257,7 @@ impl Probe {
         let (follows, rows) = (|pid| alive.contains(&pid), &mut self.rows);
         if let Some(events) = &mut self.events {
             events.swap_buffers();
+            events.look_at_cost();
             if self.rounds.is_multiple_of(FULL_SCAN_EVERY) {
                 events.forget_gone(follows);
             }

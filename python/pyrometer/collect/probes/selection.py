@@ -19,7 +19,7 @@ from pyrometer.collect.probes.stacks import StacksProbe
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.core.schema import doubt
-from pyrometer.trial.trial import Trial
+from pyrometer.trial.trial import ProbeBudget, Trial, probe_budget
 from pyrometer.workloads import registry
 
 LIGHT_TIER = "T1"
@@ -47,13 +47,13 @@ def probes_of(trial: Trial) -> list[Probe]:
 
 
 def make_probes(
-    profile: Profile, tier: str | None = None, budget: float | None = None
+    profile: Profile, tier: str | None = None, budget: ProbeBudget = None
 ) -> list[Probe]:
     """Make the probes of a profile; `tier` and `budget` are those of probe ``os``.
 
     Default: it is the best one, and without stacks the one that costs threads nothing by itself,
-    without their counters: at every switch the scheduler's events (T0) take about 1.5 µs, and
-    counters as much again (``python -m benchmarks.switches``).
+    without their counters: at every switch the scheduler's events (T0) take about 0.9 µs, and
+    counters more than that again (``python -m benchmarks.switches``).
 
     The agent is always there: it carries the overlay.
     """
@@ -64,7 +64,7 @@ def make_probes(
         "jit": JitProbe(),
         "os": OsProbe(
             tier=tier or (None if profile.stack_events else LIGHT_TIER),
-            budget=budget,
+            budget=probe_budget(budget, bool(profile.stack_events)),
             counters="hardware" if profile.stack_events else "none",
         ),
         "stacks": StacksProbe(profile.stack_events),
@@ -97,11 +97,11 @@ def _process_probe(trial: Trial, profile: Profile) -> Probe:
     """Make the OS probe; with stacks asked for it looks closer, at what processes say, too."""
     assert trial.name is not None
     if "stacks" not in profile.probes:
-        return OsProbe(tier=trial.tier, budget=trial.probe_budget)
+        return OsProbe(tier=trial.tier, budget=probe_budget(trial.probe_budget, False))
     workload = registry.get(trial.name)
     chosen = {n: str(v) for n, v in trial.treatment.items() if n in workload.variants}
     spec = registry.resolve(trial.name, chosen, trial.scale)
-    budget = trial.probe_budget
+    budget = probe_budget(trial.probe_budget, True)
     if budget is not None:
         # So much more often it may cost so much more.
         budget = min(1.0, budget * CLOSE_HZ / HZ)
