@@ -21,7 +21,8 @@ from pyrometer.collect.attach.session import SessionProbes, classic_context
 from pyrometer.collect.launch.record import new_record
 from pyrometer.core.errors import WorkloadError
 from pyrometer.store.manifest import Exit, clock_pair
-from pyrometer.trial.trial import PROBE_BUDGET, Trial
+from pyrometer.trial.trial import ProbeBudget, Trial
+from pyrometer.trial.trial import probe_budget as resolved
 from pyrometer.workloads.iterations import IterationLog
 from pyrometer.workloads.results import checksum, result_rows, unlike
 
@@ -40,7 +41,8 @@ class Measurement:
 
     def __init__(self, spark: Any, trial: Trial, probe: bool) -> None:
         self._context = classic_context(spark)
-        self._probes = SessionProbes(self._context, os_probe=probe, budget=trial.probe_budget)
+        budget = resolved(trial.probe_budget, with_stacks=False)
+        self._probes = SessionProbes(self._context, os_probe=probe, budget=budget)
         self._record = new_record(trial, self._probes.probes, [])
         self._log = IterationLog(self._record.paths.iterations)
         self._block = contextlib.ExitStack()
@@ -141,7 +143,7 @@ def measure(
     run_dir: str | Path | None = None,
     *,
     probe: bool = True,
-    probe_budget: float | None = PROBE_BUDGET,
+    probe_budget: ProbeBudget = "auto",
 ) -> Measurement:
     """Measure a block of a live session.
 
@@ -153,8 +155,9 @@ def measure(
         Where to write: new, or an empty folder. A new one under ``./pyrometer-runs`` by default.
     probe : bool
         Whether the OS probe runs as well (CPU, run queue and I/O of the session's processes).
-    probe_budget : float or None
-        Share of a CPU that its passes may cost before they become rarer; ``None``: any.
+    probe_budget : float, "auto" or None
+        Share of a CPU that its passes may cost before they become rarer; ``None``: any;
+        ``"auto"``: 1 %.
 
     Returns
     -------
@@ -196,7 +199,7 @@ def repeat(
     iterations: int = 3,
     warmup: int = 1,
     probe: bool = True,
-    probe_budget: float | None = PROBE_BUDGET,
+    probe_budget: ProbeBudget = "auto",
 ) -> Measurement:
     """Measure iterations of a block in a live session.
 
@@ -216,8 +219,9 @@ def repeat(
         How many are measured, and how many run before.
     probe : bool
         Whether the OS probe runs as well.
-    probe_budget : float or None
-        Share of a CPU that its passes may cost before they become rarer; ``None``: any.
+    probe_budget : float, "auto" or None
+        Share of a CPU that its passes may cost before they become rarer; ``None``: any;
+        ``"auto"``: 1 %.
 
     Raises
     ------

@@ -13,9 +13,28 @@ from pyrometer.trial.factors import Level
 PROBE_BUDGET = 0.02
 """Share of a CPU that passes of the OS probe may cost by default.
 
-Twice the target: 200 threads cost 1.3 % at tier T1 and 20 Hz, and an ordinary job is to be observed
-at the rate that was asked for.
+200 threads cost up to 1.3 % at tier T1 and 20 Hz: an ordinary job is observed at the rate that was
+asked for.
 """
+LIGHT_PROBE_BUDGET = 0.01
+"""The same of profiles without stacks, which are to be left on: a busy JVM of 400 threads is read
+at 5 or 10 Hz for it, instead of for 3 % of a CPU. Sums are as right as at any rate."""
+
+ProbeBudget = float | Literal["auto"] | None
+"""Share of a CPU; of the profile's own choice; any."""
+
+
+def probe_budget(asked: ProbeBudget, with_stacks: bool) -> float | None:
+    """Resolve what passes of the OS probe may cost in a profile with stacks, or without.
+
+    Examples
+    --------
+    >>> probe_budget("auto", True), probe_budget("auto", False), probe_budget(None, False)
+    (0.02, 0.01, None)
+    """
+    if asked != "auto":
+        return asked
+    return PROBE_BUDGET if with_stacks else LIGHT_PROBE_BUDGET
 
 
 @dataclass(frozen=True)
@@ -46,8 +65,9 @@ class Trial:
         Store of agents that run as services on the hosts of a cluster.
     tier : str or None
         How well to look at threads, ``T0`` to ``T3``; ``None``: the best that the host allows.
-    probe_budget : float or None
-        Share of a CPU that the OS probe's passes may cost before they become rarer; ``None``: any.
+    probe_budget : float, "auto" or None
+        Share of a CPU that the OS probe's passes may cost before they become rarer; ``None``: any;
+        ``"auto"``: what is right for the profile.
     timeout_s : float or None
         Longest time of the application, in seconds; then it is ended. ``None``: none.
     canaries : bool
@@ -78,7 +98,7 @@ class Trial:
     push: str | None = None
     agents: str | None = None
     tier: str | None = None
-    probe_budget: float | None = PROBE_BUDGET
+    probe_budget: ProbeBudget = "auto"
     timeout_s: float | None = None
     canaries: bool = False
     turns: tuple[tuple[Mapping[str, str], tuple[int, ...]], ...] = ()

@@ -14,7 +14,7 @@ from pyrometer.core.errors import UsageError
 from pyrometer.store.axis.probe_reports import slowed
 from pyrometer.store.manifest import Pace, ProbeEntry
 from pyrometer.store.paths import RunPaths
-from pyrometer.trial.trial import PROBE_BUDGET, Trial
+from pyrometer.trial.trial import LIGHT_PROBE_BUDGET, PROBE_BUDGET, Trial
 
 
 def probe_of(trial: Trial) -> OsProbe:
@@ -23,10 +23,11 @@ def probe_of(trial: Trial) -> OsProbe:
 
 
 def test_the_budget_of_the_command_line_reaches_the_probe() -> None:
-    def trial(**given: str) -> Trial:
-        return make_trial(["true"], True, [], 1, "0", "light", "test", None, **given)
+    def trial(profile: str = "light", **given: str) -> Trial:
+        return make_trial(["true"], True, [], 1, "0", profile, "test", None, **given)
 
-    assert probe_of(trial()).budget == PROBE_BUDGET
+    assert probe_of(trial()).budget == LIGHT_PROBE_BUDGET < PROBE_BUDGET
+    assert probe_of(trial("full")).budget == probe_of(trial("cpu")).budget == PROBE_BUDGET
     assert probe_of(trial(probe_budget="0.5%")).budget == 0.005
     assert probe_of(trial(probe_budget="0.5%")).asked().endswith("for 0.50 % of a CPU")
     assert probe_of(trial(probe_budget="none")).budget is None

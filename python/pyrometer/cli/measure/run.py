@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from pyrometer.cli.shared.agents import AgentsOption, checked
-from pyrometer.cli.shared.budget import PROBE_BUDGET_TEXT, ProbeBudgetOption
+from pyrometer.cli.shared.budget import BY_PROFILE, ProfileBudgetOption
 from pyrometer.cli.shared.endings import CommandExit
 from pyrometer.core import units
 from pyrometer.core.errors import PyrometerError, UsageError
@@ -99,7 +99,7 @@ def run(
             help="Tier of the OS probe: T0 to T3, or auto (the best that this host allows)."
         ),
     ] = "auto",
-    probe_budget: ProbeBudgetOption = PROBE_BUDGET_TEXT,
+    probe_budget: ProfileBudgetOption = BY_PROFILE,
     agents: AgentsOption = None,
     as_json: common.JsonOption = False,
     no_report: Annotated[
@@ -225,7 +225,7 @@ def make_trial(
     output: Path | None,
     push: str | None = None,
     tier: str = "auto",
-    probe_budget: str = PROBE_BUDGET_TEXT,
+    probe_budget: str = BY_PROFILE,
     agents: str | None = None,
 ) -> Trial:
     """Turn the words of the command line into a trial.
@@ -263,7 +263,7 @@ def make_trial(
         push=push,
         agents=agents,
         tier=None if tier == "auto" else tier,
-        probe_budget=budget_of(probe_budget),
+        probe_budget="auto" if probe_budget == BY_PROFILE else budget_of(probe_budget),
     )
 
 

@@ -7,13 +7,20 @@ from typing import Annotated
 import typer
 
 PROBE_BUDGET_TEXT = "2%"
-"""Default where the rate of passes is ours to choose."""
+"""Default of `attach`."""
+BY_PROFILE = "auto"
+"""Default of `run`."""
+
+_WHAT = "Share of a CPU that the OS probe may use before it reads less often"
 
 ProbeBudgetOption = Annotated[
+    str, typer.Option("--probe-budget", metavar="PERCENT", help=f"{_WHAT}, or none: any.")
+]
+ProfileBudgetOption = Annotated[
     str,
     typer.Option(
         "--probe-budget",
         metavar="PERCENT",
-        help="Share of a CPU that the OS probe may use before it reads less often, or none.",
+        help=f"{_WHAT}, or none: any; auto: 2%, and 1% where the profile has no stacks (light).",
     ),
 ]
