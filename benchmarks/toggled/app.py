@@ -15,13 +15,15 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
 from benchmarks.canary import canary
 from benchmarks.toggled import switches
 from benchmarks.toggled.jobs import Iteration, job
-from benchmarks.toggled.switches import Switch
+from benchmarks.toggled.roles import by_role, cpu_of_threads
+from benchmarks.toggled.switches import ProbeSwitch, Switch
 
 LIGHT = ("task hooks", "event log", "vm logs", "probe T1")
 FULL = ("task hooks", "event log", "vm logs", "probe T0", "profiler", "code comments", "python")
@@ -36,6 +38,10 @@ TREATMENTS: Mapping[str, Sequence[str]] = {
 SETTLE_S = 1.5
 """Waited after every switch: the start of an instrument (a probe reads the kernel's symbols, its
 programs are verified) is paid once in a run, and is no part of what it costs while it runs."""
+SOON_S = 0.2
+"""The same where all instruments are switched at once."""
+SLOW = {"probe T0", "profiler"}
+"""Instruments that start anew each time."""
 SETTLE = 1
 """Iterations after that which are not counted: files open, threads start, caches change."""
 COUNTED_S = 2.0
@@ -47,34 +53,49 @@ def process_cpu_ns(pid: int) -> int:
     return time.clock_gettime_ns((~pid << 3) | 2)
 
 
-def installed(spark: SparkSession, raw: Path, folder: Path) -> dict[str, Switch]:
-    """Make all switches and turn everything off; a place for Python, which each iteration asks."""
+def installed(
+    spark: SparkSession, raw: Path, folder: Path
+) -> tuple[dict[str, Switch], dict[str, ProbeSwitch]]:
+    """Make all switches and turn everything off; a place for Python, which each iteration asks.
+
+    The OS probe's are there twice: they are to find their pace.
+    """
+    probes = {f"probe {tier}": switches.os_probe(raw, folder, tier) for tier in ("T0", "T1")}
     found = {
         "task hooks": switches.task_hooks(spark),
         "event log": switches.event_log(spark),
         "vm logs": switches.vm_logs(spark, folder),
         "profiler": switches.profiler(spark, raw, folder),
         "code comments": switches.code_comments(spark),
-        "probe T0": switches.os_probe(raw, folder, "T0"),
-        "probe T1": switches.os_probe(raw, folder, "T1"),
+        **{name: probe.switch for name, probe in probes.items()},
         "python": Switch(lambda: None, lambda: None),
     }
     switches.end_own_probe(raw)
     for switch in found.values():
         switch.off()
-    return found
+    return found, probes
 
 
-def measured(run: Iteration, sampled: bool, count: int, pid: int) -> dict[str, list[int]]:
-    """Run iterations; give the wall time of each and the CPU time of the JVM."""
+def measured(
+    run: Iteration, sampled: bool, count: int, pid: int, beside: Sequence[int] = ()
+) -> dict[str, Any]:
+    """Run iterations; give the wall time of each and the CPU time of the JVM.
+
+    ``cpu_ns`` has that of an iteration by what threads do, and of the processes `beside`.
+    """
+    for _ in range(SETTLE):
+        run(sampled)
     walls, cpus = [], []
-    for number in range(SETTLE + count):
+    threads, others = cpu_of_threads(pid), [process_cpu_ns(other) for other in beside]
+    for _ in range(count):
         cpu, wall = process_cpu_ns(pid), time.perf_counter_ns()
         run(sampled)
-        if number >= SETTLE:
-            walls.append(time.perf_counter_ns() - wall)
-            cpus.append(process_cpu_ns(pid) - cpu)
-    return {"wall_ns": walls, "jvm_cpu_ns": cpus}
+        walls.append(time.perf_counter_ns() - wall)
+        cpus.append(process_cpu_ns(pid) - cpu)
+    used = by_role(threads, cpu_of_threads(pid))
+    used["probe"] = sum(process_cpu_ns(pid) for pid in beside) - sum(others)
+    shares = {role: ns / count for role, ns in sorted(used.items())}
+    return {"wall_ns": walls, "jvm_cpu_ns": cpus, "cpu_ns": shares}
 
 
 def main() -> None:
@@ -84,7 +105,7 @@ def main() -> None:
     spark = SparkSession.builder.appName(f"toggled {asked['workload']}").getOrCreate()
     pid = int(spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid())
     run = job(asked["workload"], spark, Path(asked["data"]) if asked["data"] else None)
-    by_name = installed(spark, raw, folder)
+    by_name, probes = installed(spark, raw, folder)
     states: set[str] = set()
 
     def switch(to: Sequence[str]) -> None:
@@ -103,18 +124,27 @@ def main() -> None:
         for name in treatments:
             switch(TREATMENTS[name])
             measured(run, "python" in states, 2, pid)
+    switch(())
+    chosen = {one for name in treatments for one in TREATMENTS[name]}
+    paces = {
+        name: probe.settle(lambda: run(False)) for name, probe in probes.items() if name in chosen
+    }
     took = statistics.median(measured(run, "python" in states, 8, pid)["wall_ns"]) / 1e9
     iterations = max(asked["iterations"], math.ceil(COUNTED_S / took))
+    settle_s = SETTLE_S if chosen & SLOW else SOON_S
     order = random.Random(asked["seed"])
     ends = time.monotonic() + asked["seconds"]
     with Path(asked["output"]).open("a", encoding="utf-8") as output:
         block = 0
         while time.monotonic() < ends or block < 2:
             found = {"workload": asked["workload"], "block": block, "canary": canary(), "arms": {}}
+            found["probe_hz"] = paces
             for name in order.sample(treatments, len(treatments)):
                 switch(TREATMENTS[name])
-                time.sleep(SETTLE_S)
-                found["arms"][name] = measured(run, "python" in states, iterations, pid)
+                time.sleep(settle_s)
+                beside = [pid for one in states for pid in by_name[one].processes()]
+                sampled = "python" in states
+                found["arms"][name] = measured(run, sampled, iterations, pid, beside)
             output.write(json.dumps(found) + "\n")
             output.flush()
             block += 1

@@ -7,6 +7,7 @@ profiler stopped, the log closed, generated code compiled without comments.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import shutil
@@ -22,6 +23,8 @@ from pyspark.sql import SparkSession
 
 from pyrometer import _artifacts
 from pyrometer.collect.probes.logs import DECORATORS, GC_WHAT, JIT_WHAT
+from pyrometer.collect.probes.os import HZ
+from pyrometer.trial.trial import probe_budget
 
 _READY_S = 5.0
 
@@ -32,6 +35,8 @@ class Switch:
 
     on: Callable[[], None]
     off: Callable[[], None]
+    processes: Callable[[], list[int]] = list
+    """Processes of its own while it is on."""
 
 
 def task_hooks(spark: SparkSession) -> Switch:
@@ -117,36 +122,80 @@ def code_comments(spark: SparkSession) -> Switch:
     return Switch(lambda: conf.setConfString(key, "true"), lambda: conf.setConfString(key, "false"))
 
 
-def os_probe(raw: Path, folder: Path, tier: str) -> Switch:
-    """Probe of threads, processes and host, at a tier; context slots are those of the run.
+@dataclass
+class ProbeSwitch:
+    """The OS probe at a tier, as a profile starts it; context slots are those of the run.
 
-    T0 is profile ``full``'s, which has counters of threads; T1 is that of ``light``.
+    The pace that its budget leaves it takes seconds to find, so that `settle` finds it once, and it
+    is the rate from then on. At T0, whose programs stay in the kernel for as long as it lives, it
+    is a new process each time it is switched on; at T1 a process that is stopped does nothing.
     """
-    scratch = folder / f"probe-{tier}"
-    running: list[subprocess.Popen[bytes]] = []
 
-    def on() -> None:
-        shutil.rmtree(scratch, ignore_errors=True)
-        scratch.mkdir()
-        for slots in raw.glob("context-*"):
-            (scratch / slots.name).symlink_to(slots.resolve())
-        command = [
-            str(_artifacts.probe_binary()), "record", "--root-pid", str(os.getpid()),
-            "--raw-dir", str(scratch), "--host", "bench", "--hz", "20", "--tier", tier,
-            "--thread-counters", "hardware" if tier == "T0" else "none",
-        ]  # fmt: skip
-        running.append(subprocess.Popen(command, start_new_session=True))
-        until = time.monotonic() + _READY_S
-        while not any(scratch.glob("*report*")) and time.monotonic() < until:
-            time.sleep(0.002)
+    raw: Path
+    scratch: Path
+    tier: str
+    budget: float
+    hz: float = HZ
 
-    def off() -> None:
-        while running:
-            process = running.pop()
+    def __post_init__(self) -> None:
+        self._running: list[subprocess.Popen[bytes]] = []
+        # One that is stopped does not see the end of what it observes.
+        atexit.register(self.end)
+        self.switch = Switch(self._on, self._off, self._pids)
+
+    def settle(self, work: Callable[[], None], seconds: float = 12.0) -> float:
+        """Let it find its pace under the work that it will observe; gives it, in Hz."""
+        self.switch.on()
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            work()
+        self.end()
+        report = json.loads(next(self.scratch.glob("*report*")).read_text())
+        self.hz = float(report["pace"]["hz"])
+        return self.hz
+
+    def end(self) -> None:
+        """End its process, stopped or not."""
+        while self._running:
+            process = self._running.pop()
+            process.send_signal(signal.SIGCONT)
             process.terminate()
             process.wait(10)
 
-    return Switch(on, off)
+    def _on(self) -> None:
+        if self._running:
+            self._running[0].send_signal(signal.SIGCONT)
+            return
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        self.scratch.mkdir()
+        for slots in self.raw.glob("context-*"):
+            (self.scratch / slots.name).symlink_to(slots.resolve())
+        command = [
+            str(_artifacts.probe_binary()), "record", "--root-pid", str(os.getpid()),
+            "--raw-dir", str(self.scratch), "--host", "bench", "--hz", f"{self.hz:g}",
+            "--tier", self.tier, "--budget", f"{100 * self.budget:g}%",
+            "--thread-counters", "hardware" if self.tier == "T0" else "none",
+        ]  # fmt: skip
+        self._running.append(subprocess.Popen(command, start_new_session=True))
+        until = time.monotonic() + _READY_S
+        while not any(self.scratch.glob("*report*")) and time.monotonic() < until:
+            time.sleep(0.002)
+
+    def _off(self) -> None:
+        if self.tier == "T0":
+            self.end()
+        elif self._running:
+            self._running[0].send_signal(signal.SIGSTOP)
+
+    def _pids(self) -> list[int]:
+        return [process.pid for process in self._running]
+
+
+def os_probe(raw: Path, folder: Path, tier: str) -> ProbeSwitch:
+    """Probe of threads, processes and host at a tier: T0 is profile ``full``'s, T1 ``light``'s."""
+    budget = probe_budget("auto", with_stacks=tier == "T0")
+    assert budget is not None
+    return ProbeSwitch(raw, folder / f"probe-{tier}", tier, budget)
 
 
 def end_own_probe(raw: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.toggled.__main__ import comparisons, table
+from benchmarks.toggled.__main__ import comparisons, sources, table, table_of_sources
 from benchmarks.toggled.app import TREATMENTS
 
 
@@ -51,3 +51,32 @@ def test_too_few_blocks_say_how_many_it_would_take() -> None:
 @pytest.mark.parametrize("treatment", ["light", "full"])
 def test_profiles_are_made_of_instruments_that_can_be_taken_alone(treatment: str) -> None:
     assert set(TREATMENTS[treatment]) <= set(TREATMENTS)
+
+
+def test_threads_that_use_more_are_named_with_how_much() -> None:
+    def arm(listeners: float) -> dict[str, Any]:
+        return {
+            "wall_ns": [1e8] * 3,
+            "jvm_cpu_ns": [2e8] * 3,
+            "cpu_ns": {"task": 1.5e8, "listeners": listeners},
+        }
+
+    given = [
+        {"workload": "shuffle", "arms": {"off": arm(1e6 + n), "light": {**arm(5e6 - n)}}}
+        for n in range(12)
+    ]
+    rows = {(row["treatment"], row["role"]): row["of_cpu_ratio"] for row in sources(given)}
+    assert rows["light", "task"]["value"] == 0
+    found = rows["light", "listeners"]
+    assert found["low"] < 0.02 == pytest.approx(found["value"], abs=1e-6)
+    lines = table_of_sources(sources(given)).splitlines()
+    assert len(lines) == 2
+    assert lines[1].split()[:5] == ["shuffle", "light", "listeners", "12", "+2.00"]
+
+
+def test_a_probe_that_only_a_treatment_has_is_all_more() -> None:
+    alone = {"wall_ns": [1e8], "jvm_cpu_ns": [1e8], "cpu_ns": {"task": 1e8}}
+    light = {**alone, "cpu_ns": {"task": 1e8, "probe": 3e6}}
+    given = [{"workload": "scan", "arms": {"off": alone, "light": light}}] * 4
+    rows = {row["role"]: row["of_cpu_ratio"]["value"] for row in sources(given)}
+    assert rows == {"task": 0, "probe": pytest.approx(0.03)}
