@@ -7,6 +7,7 @@ import gc
 import os
 import sys
 from collections.abc import Iterator, MutableMapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -33,6 +34,9 @@ OUTSIDE = frozenset({
     errno.ENAMETOOLONG, errno.ELOOP, errno.EISDIR, errno.ENOTDIR, errno.EMFILE, errno.ENFILE,
 })  # fmt: skip
 """Errors of the system that say nothing of Pyrometer, wherever a file is opened."""
+
+UNWRITTEN = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
+"""Of a write without a file's name: standard output is a file on a disk that is full or ill."""
 
 REMEDIES = {
     errno.EACCES: "run as its owner, or: chmod +r, and +x for folders",
@@ -144,9 +148,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except OSError:
-            # Nobody reads it any more: Python would try once more, and end with its own exit code.
+        except OSError as error:
+            # Python would try once more, and end with its own exit code.
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+            if stream is sys.stdout and error.errno != errno.EPIPE:
+                code = code or _say_unwritten(error)
     sys.exit(code)
 
 
@@ -193,6 +199,8 @@ def _say(error: BaseException, arguments: list[str]) -> int:
         file = in_addresses(os.fsdecode(error.filename))
         console.say_error(f"{file}: {error.strerror}", REMEDIES.get(error.errno))
         return 2
+    if isinstance(error, OSError) and error.errno in UNWRITTEN and error.filename is None:
+        return _say_unwritten(error)
     kept = _keep_traceback(error, arguments)
     console.say_error(
         f"internal error: {type(error).__name__}: {error}",
@@ -201,6 +209,13 @@ def _say(error: BaseException, arguments: list[str]) -> int:
         else "set PYTHONFAULTHANDLER=1 for more detail",
     )
     return 4
+
+
+def _say_unwritten(error: OSError) -> int:
+    """Say that what was printed is lost; returns the exit code."""
+    with suppress(OSError):
+        console.say_error(f"standard output: {error.strerror}", REMEDIES.get(error.errno or 0))
+    return 2
 
 
 def _say_fetched() -> None:

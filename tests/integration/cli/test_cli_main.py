@@ -114,6 +114,18 @@ def test_streams_that_are_closed_or_full_change_no_exit_code(tmp_path: Path, how
         assert (done.returncode, "Traceback" in done.stderr) == (code, False), done.stderr
 
 
+@pytest.mark.parametrize("words", [["--version"], ["workloads", "list", "--json"]])
+def test_output_that_finds_no_room_is_no_success(tmp_path: Path, words: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            command(*words), cwd=tmp_path, env=environment(), stdout=full, stderr=subprocess.PIPE,
+            text=True, check=False,
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: standard output: No space left on device")
+    assert "internal error" not in done.stderr
+
+
 def test_an_error_that_nobody_reads_keeps_its_exit_code(tmp_path: Path) -> None:
     process = subprocess.Popen(
         command("show", "/no/such"), cwd=tmp_path, env=environment(), stderr=subprocess.PIPE
