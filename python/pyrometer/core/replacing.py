@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 
 @contextmanager
-def replacing(target: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
+def replacing(target: Path, mode: int | None = None) -> Iterator[BinaryIO]:
     """Give a new file, which takes the place of `target` when the block ends.
 
     Its folder may be somebody else's: a link in the place of the file, or of the temporary one, is
@@ -23,18 +23,21 @@ def replacing(target: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
     ----------
     target : Path
         The file; one that is there stays as it is if the block fails.
-    mode : int
-        Its rights, from which the umask takes some.
+    mode : int, optional
+        Its rights, from which the umask takes some; by default 0666, and none that the file which
+        is there does not give.
 
     Raises
     ------
     OSError
         If it cannot be written, or `target` is a device or a pipe: nothing may take its place.
     """
-    _require_replaceable(target)
+    there = _replaceable(target)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.{os.urandom(4).hex()}")
     try:
-        with new_file(temporary, mode) as out:
+        with new_file(temporary, 0o666 if mode is None else mode) as out:
+            if mode is None and there is not None:
+                os.fchmod(out.fileno(), stat.S_IMODE(os.fstat(out.fileno()).st_mode) & there)
             yield out
         temporary.replace(target)
     except BaseException:
@@ -43,15 +46,17 @@ def replacing(target: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
         raise
 
 
-def _require_replaceable(target: Path) -> None:
+def _replaceable(target: Path) -> int | None:
+    """Rights of the file that will be replaced; ``None`` where there is none, or only a link."""
     try:
         mode = target.stat().st_mode
         # /dev/stdout may lead to a file.
         device = target.is_symlink() and target.readlink().is_relative_to("/proc")
     except OSError:
-        return
+        return None
     if device or not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise OSError(errno.EINVAL, "a device or a pipe, not a file", str(target))
+    return None if target.is_symlink() else stat.S_IMODE(mode) & 0o777
 
 
 def new_file(path: Path, mode: int = 0o666) -> BinaryIO:

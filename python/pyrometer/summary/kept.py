@@ -17,6 +17,7 @@ import pyrometer
 from pyrometer.accounts.plan_schema import share_texts
 from pyrometer.core.model import Model
 from pyrometer.core.redaction import redacted
+from pyrometer.core.replacing import replacing
 from pyrometer.store.locate import Located, locate
 from pyrometer.store.table_files import files_of
 from pyrometer.store.tables_folder import STAMP, summary_file
@@ -94,17 +95,9 @@ def put_beside(target: Path, content: Iterable[str]) -> None:
     OSError
         If it cannot be written. Whatever ends the writing, nothing of it remains.
     """
-    temporary = target.with_name(f"{target.name}.{os.getpid()}")
-    try:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(handle, "w", encoding="utf-8") as file:
-            for part in content:
-                file.write(redacted(part))
-        temporary.replace(target)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
+    with replacing(target, 0o600) as file:
+        for part in content:
+            file.write(redacted(part).encode())
 
 
 def kept_summary(found: Located, window: str | None = None) -> Summary | None:

@@ -49,6 +49,25 @@ def test_links_and_other_names_of_a_file_lead_nowhere(tmp_path: Path) -> None:
         }
 
 
+@pytest.mark.parametrize(
+    ("before", "after"), [(None, 0o644), (0o600, 0o600), (0o640, 0o640), (0o777, 0o644)]
+)
+def test_who_could_not_read_a_file_still_cannot(
+    tmp_path: Path, before: int | None, after: int
+) -> None:
+    target = tmp_path / "x"
+    if before is not None:
+        target.touch()
+        target.chmod(before)
+    umask = os.umask(0o022)
+    try:
+        with replacing(target) as out:
+            out.write(b"ours")
+    finally:
+        os.umask(umask)
+    assert target.stat().st_mode & 0o777 == after
+
+
 def test_two_who_write_the_same_file_each_write_a_whole_one(tmp_path: Path) -> None:
     target = tmp_path / "x"
     with replacing(target) as slow:

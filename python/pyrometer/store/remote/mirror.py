@@ -7,13 +7,14 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Collection, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from pyrometer.core.errors import UsageError
 from pyrometer.core.json_text import parse_json
+from pyrometer.core.replacing import replacing
 from pyrometer.store.private import FILE_MODE, make_private
 from pyrometer.store.remote.address import name_of
 from pyrometer.store.remote.blocks import Blocks
@@ -133,7 +134,7 @@ class Mirror:
                     self._bring_large(name, one, came)
             small = {name: one for name, one in missing.items() if one.size_bytes <= PART_BYTES}
             for name, content in self.objects.whole(small):
-                with _Written(self._here(name)) as out:
+                with _written(self._here(name)) as out:
                     out.write(content)
                 came.more(len(content))
 
@@ -261,32 +262,19 @@ class Mirror:
             return False
 
     def _bring_large(self, name: str, one: Object, came: Came) -> None:
-        with _Written(self._here(name)) as out:
+        with _written(self._here(name)) as out:
             for start in range(0, one.size_bytes, PART_BYTES):
                 end = min(one.size_bytes, start + PART_BYTES)
                 out.write(self.objects.part(one, start, end))
                 came.more(end - start)
 
 
-class _Written:
-    """A file that is written through a temporary name, for its owner alone."""
-
-    def __init__(self, target: Path) -> None:
-        self._target = target
-        self._temporary = target.with_name(f".{target.name}.{os.getpid()}")
-
-    def __enter__(self) -> BinaryIO:
-        _make_folder(self._target.parent)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
-        self._out = os.fdopen(os.open(self._temporary, flags, 0o600), "wb")
-        return self._out
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._out.close()
-        if kind is None:
-            self._temporary.replace(self._target)
-        else:
-            self._temporary.unlink(missing_ok=True)
+@contextmanager
+def _written(target: Path) -> Iterator[BinaryIO]:
+    """Write a file whole or not at all, for its owner alone."""
+    _make_folder(target.parent)
+    with replacing(target, FILE_MODE) as out:
+        yield out
 
 
 def _make_folder(folder: Path) -> None:
