@@ -224,6 +224,8 @@ class Ended(_Part):
         Of an application on a cluster: from its begin until it had an executor.
     censored_s : float or None
         How long it had run when time or memory ran out: to finish, it would have taken longer.
+    outside : str or None
+        What ended it, where that may be nothing of its own doing.
     iterations_s : list of float
         Iterations that count.
     series_s : list of float
@@ -246,6 +248,7 @@ class Ended(_Part):
     seconds: float | None = None
     waited_s: float | None = None
     censored_s: float | None = None
+    outside: str | None = None
     iterations_s: list[float] = Field(default_factory=list)
     series_s: list[float] = Field(default_factory=list)
     counted_from: int | None = None

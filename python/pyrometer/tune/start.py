@@ -30,7 +30,7 @@ from pyrometer.tune.space.job import Job
 from pyrometer.tune.space.named import named_space
 from pyrometer.tune.space.space import Space
 from pyrometer.tune.stand_ins import AUTO, check, stand_ins
-from pyrometer.tune.trials.budget import parse_budget
+from pyrometer.tune.trials.budget import parse_budget, parse_timeout
 from pyrometer.tune.trials.folder import (
     Earlier,
     Fidelity,
@@ -44,7 +44,6 @@ from pyrometer.tune.trials.measured import conditions_of
 from pyrometer.workloads import registry
 from pyrometer.workloads.contract import parse_scale
 
-TIMEOUT_S = 3600.0
 UNLIMITED_S = 10 * 365 * 86400.0
 """Of a job that recurs: as it is, it is never stopped, however long it takes."""
 WAIT_S = 120.0
@@ -68,6 +67,8 @@ class Wanted:
         Kinds of cheap stand-ins (:data:`pyrometer.tune.stand_ins.KINDS`), ``auto`` or ``none``.
     memory : Path or None
         Folder of earlier tunings.
+    timeout : str or None
+        Longest time of a trial; ``None``: what the budget allows.
     online : OnlineTerms or None
         What is promised, where the job recurs and each of its runs is one of the tuning's.
     """
@@ -95,6 +96,7 @@ class Wanted:
     job: Job | None = None
     fidelities: tuple[str, ...] = (AUTO,)
     memory: Path | None = None
+    timeout: str | None = None
     online: OnlineTerms | None = None
 
 
@@ -124,7 +126,8 @@ def started(wanted: Wanted, root: Path) -> Start:
     check_engine(wanted.engine)
     check(wanted.fidelities)
     conditions = conditions_of(wanted.conditions)
-    budget = parse_budget(wanted.budget)
+    budget, cpus = parse_budget(wanted.budget), len(os.sched_getaffinity(0))
+    longest = budget.longest_s(cpus) if wanted.timeout is None else parse_timeout(wanted.timeout)
     priced = ["--objective cost"] if wanted.objective == "cost" else []
     priced += [f"--subject-to {one.text!r}" for one in conditions if "cost" in one.names]
     if priced and wanted.prices is None:
@@ -174,10 +177,10 @@ def started(wanted: Wanted, root: Path) -> Start:
         reserved=budget.reserve(),
         seed=_seed(wanted, workload) if wanted.seed is None else wanted.seed,
         margin=wanted.margin,
-        timeout_s=TIMEOUT_S if wanted.online is None else UNLIMITED_S,
+        timeout_s=UNLIMITED_S if wanted.online is not None else longest,
         canaries="trial" if wanted.online is None else "none",
         guard={"policy": wanted.guard, "wait": WAIT_S},
-        cpus=len(os.sched_getaffinity(0)),
+        cpus=cpus,
         prices=None if wanted.prices is None else wanted.prices.model_dump(),
         priors=list(wanted.priors),
         earlier=[one for one in wanted.earlier if one.configuration.keys() <= factors],

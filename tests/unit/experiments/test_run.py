@@ -302,20 +302,32 @@ def test_ends_results_and_plans_are_doubted_and_retried(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("error", "cgroup", "signal_", "status"),
+    ("error", "cgroup", "ended", "status", "outside"),
     [
-        ("java.lang.OutOfMemoryError: Java heap space", None, None, "out_of_memory"),
-        (None, {"oom_kills_count": 1}, "SIGKILL", "out_of_memory"),
-        ("java.lang.IllegalStateException", None, None, "failed"),
-        (None, None, "SIGKILL", "failed"),
+        ("java.lang.OutOfMemoryError: Java heap space", None, 1, "out_of_memory", None),
+        ("java.lang.OutOfMemoryError: Java heap space", None, 143, "out_of_memory", None),
+        (None, {"oom_kills_count": 1}, "SIGKILL", "out_of_memory", None),
+        ("java.lang.IllegalStateException", None, 1, "failed", None),
+        (None, None, "SIGSEGV", "failed", None),
+        (None, None, "SIGKILL", "failed", "SIGKILL from outside of it"),
+        (None, None, 143, "failed", "SIGTERM from outside of it"),
+        (
+            "ExecutorLostFailure (executor 3 exited unrelated to the running tasks)", None, 1,
+            "failed", "executors were lost: unrelated to the running tasks",
+        ),
+        (
+            "ExecutorLostFailure (executor 3 exited caused by one of the running tasks)", None, 1,
+            "failed", None,
+        ),
     ],
-)
-def test_a_trial_that_ran_out_of_memory_is_told_from_one_that_failed(
-    tmp_path, error, cgroup, signal_, status
+)  # fmt: skip
+def test_a_trial_that_ran_out_of_memory_or_was_ended_is_told_from_one_that_failed(
+    tmp_path, error, cgroup, ended, status, outside
 ):
     manifest = new_manifest(Trial(name="parquet-scan"), this_host(), [], [])
     manifest.state, manifest.cgroup = "failed", cgroup
-    manifest.exit.signal, manifest.exit.code = signal_, None if signal_ else 1
+    by_signal = isinstance(ended, str)
+    manifest.exit.signal, manifest.exit.code = (ended, None) if by_signal else (None, ended)
     manifest.results = [Result(iteration=1, status="failed", error=error)] if error else []
     manifest.started_mono_ns, manifest.ended_mono_ns = 10**9, 3 * 10**9
     (tmp_path / "raw").mkdir()
@@ -323,7 +335,12 @@ def test_a_trial_that_ran_out_of_memory_is_told_from_one_that_failed(
     made = attempt.read(tmp_path)
     assert made.status == status
     assert made.censored_s == (2.0 if status == "out_of_memory" else None)
+    assert made.outside == outside
     assert made.reason
+    # The kernel killed something on this machine meanwhile: whose fault that was, nobody knows.
+    killed = attempt.read(tmp_path, True)
+    assert killed.status == "out_of_memory"
+    assert (killed.outside is None) is (status == "out_of_memory")
 
 
 def test_of_many_pairs_those_with_a_verdict_are_listed(tmp_path, capsys):

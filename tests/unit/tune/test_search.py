@@ -10,7 +10,7 @@ import pytest
 from tests.support.tuning import COLLECTOR, PARTITIONS, SPACE, Drawn, Simulated, tuning
 
 from pyrometer.core.errors import UsageError, WorkloadError
-from pyrometer.experiments.folder import Surroundings
+from pyrometer.experiments.folder import Surroundings, read_plan
 from pyrometer.experiments.journal import read_journal
 from pyrometer.experiments.run.attempt import Attempt, TrialFacts
 from pyrometer.tune.advise.adviser import Suggestion
@@ -19,6 +19,7 @@ from pyrometer.tune.carry import confirm_winner, search
 from pyrometer.tune.confirm.run import folders_of
 from pyrometer.tune.judge.report import tuning_report
 from pyrometer.tune.space.space import Knob
+from pyrometer.tune.start import Wanted, started
 from pyrometer.tune.trials.budget import FEWEST_CONFIRMING
 from pyrometer.tune.trials.folder import SavedSpace, TuningPaths, begin, read_tuning
 from pyrometer.tune.trials.records import KINDS
@@ -167,6 +168,62 @@ def test_a_trial_that_takes_too_long_is_given_up_and_counts_as_more(tmp_path):
     assert step.told.failed is None
     assert step.told.value == step.asked.limit_s * 1e9
     assert report_of(root, machine).trials[1].status == "gave up"
+
+
+def test_a_job_of_hours_is_tuned_and_what_takes_far_longer_is_given_up(tmp_path):
+    hours = 3 * 3600.0
+    wanted = Wanted(
+        workload="parquet-scan", scale="test", budget="12", profile="off", fidelities=("none",)
+    )  # fmt: skip
+    longest_s = started(wanted, tmp_path).tuning.timeout_s
+    root = begun(tmp_path / "t", timeout_s=longest_s)
+    machine = Simulated(seconds=lambda levels: 9 * hours if levels else hours)
+    found = searched(root, machine, lambda seed: Listed([{PARTITIONS: "300"}, {}]))
+    first, slow, again = found.steps
+    assert first.counts
+    assert slow.told.censored
+    assert slow.asked.timeout_s == pytest.approx(2 * hours, rel=0.1)
+    # The job as it is, again: it may take longer, but not for ever.
+    assert again.counts
+    assert again.asked.timeout_s == pytest.approx(5 * hours, rel=0.1)
+    confirm_winner(root, actions=machine.actions())
+
+
+def test_a_job_that_takes_longer_than_was_said_says_what_to_do(tmp_path):
+    root = begun(tmp_path / "t", timeout_s=5.0)
+    with pytest.raises(WorkloadError, match=r"did not finish within 5.00 s") as caught:
+        searched(root, Simulated())
+    assert "--timeout" in caught.value.remedy
+
+
+def test_a_confirmation_does_not_wait_for_what_hangs(tmp_path):
+    root, machine = begun(tmp_path / "t", "20", timeout_s=86400.0), Simulated()
+    searched(root, machine)
+    confirm_winner(root, actions=machine.actions())
+    assert {read_plan(one).timeout_s for one in folders_of(root)} == {600.0}
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_trial_that_something_outside_ended_is_run_again_once(tmp_path, times):
+    failed: list[str] = []
+
+    def killed(levels, count):
+        if not levels or len(failed) == times:
+            return None
+        failed.append("SIGTERM")
+        return Attempt("failed", reason="it ended", outside="SIGTERM from outside of it")
+
+    root, machine = begun(tmp_path / "t"), Simulated(killed)
+    found = searched(root, machine, lambda seed: Listed([{PARTITIONS: "8"}]))
+    step = found.steps[1]
+    assert [name for name in machine.launched if name.startswith("0002")] == [
+        step.ended.folder.removesuffix(".2"), step.ended.folder
+    ]  # fmt: skip
+    assert step.counts is (times == 1)
+    # Both attempts have cost something.
+    assert len(step.attempts) == 2
+    if times == 2:
+        assert "SIGTERM from outside" in step.told.failed
 
 
 def test_a_configuration_that_fails_or_changes_results_is_discarded_and_named(tmp_path):

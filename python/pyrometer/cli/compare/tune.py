@@ -150,6 +150,14 @@ def start(
             " one is kept there. Default: PYROMETER_TUNINGS, or ~/.local/share/pyrometer/tunings.",
         ),
     ] = None,
+    timeout: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Longest time of a trial, the first one too: 90s, 20m, 4h. Default: 24h, or all of"
+            " a budget of time. Slow configurations are given up long before.",
+        ),
+    ] = None,
     margin: Annotated[
         str, typer.Option(metavar="PERCENT", help="Differences below it count as none.")
     ] = "2%",
@@ -183,7 +191,7 @@ def start(
         what, output, is_command=is_command, space=space, objective=objective,
         conditions=conditions, budget=budget, scale=scale, sources=sources, check=check,
         setting=setting, iterations=iterations, warmup=warmup, profile=profile, guard=guard,
-        engine=engine, fidelities=fidelities, memory=memory,
+        engine=engine, fidelities=fidelities, memory=memory, timeout=timeout,
         margin=margin, seed=seed, price=price,
     )  # fmt: skip
     if dry_run:

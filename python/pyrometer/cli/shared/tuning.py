@@ -66,7 +66,8 @@ def made(
         prices=None if asked["price"] is None else read_prices(asked["price"]),
         priors=tuple(priors), earlier=tuple(earlier), sources=tuple(map(str, asked["sources"])),
         job=jobs[-1] if jobs else None, fidelities=tuple(asked["fidelities"]) or ("auto",),
-        memory=folder_of(asked["memory"]), online=asked.get("online"),
+        memory=folder_of(asked["memory"]), timeout=asked.get("timeout"),
+        online=asked.get("online"),
     )  # fmt: skip
     return started(wanted, root), root
 

@@ -18,6 +18,7 @@ from pyrometer.collect.launch.process import TIMEOUT
 from pyrometer.core.errors import PyrometerError
 from pyrometer.experiments.folder import HostSeen, Status
 from pyrometer.experiments.run.hosts import on_a_cluster
+from pyrometer.experiments.run.outside import ended_from_outside
 from pyrometer.orchestrator import run as orchestrator
 from pyrometer.statistics.warmup import Shape, counting
 from pyrometer.store import Run
@@ -187,6 +188,8 @@ class Attempt:
         Why it did not finish.
     facts : TrialFacts or None
         Of a run that finished.
+    outside : str or None
+        What ended it, where that may be nothing of its own doing.
     """
 
     status: Status | Literal["interrupted"]
@@ -194,6 +197,7 @@ class Attempt:
     censored_s: float | None = None
     reason: str | None = None
     facts: TrialFacts | None = None
+    outside: str | None = None
 
 
 RunTrial = Callable[[Trial, Watch], Attempt]
@@ -282,9 +286,14 @@ def read(
         return Attempt("finished", seconds=facts.seconds, facts=facts)
     if any(one.status == "wrong_result" for one in manifest.results):
         return Attempt("wrong_result", reason=manifest.exit.reason)
-    if kernel_killed or _short_of_memory(root, manifest):
-        return Attempt("out_of_memory", censored_s=_ran(manifest), reason=manifest.why)
-    return Attempt("failed", reason=_with_its_log(root, manifest))
+    own = _short_of_memory(root, manifest)
+    if kernel_killed or own:
+        outside = None if own else "the kernel had no memory left, for this or for something else"
+        return Attempt(
+            "out_of_memory", censored_s=_ran(manifest), reason=manifest.why, outside=outside
+        )
+    reason = _with_its_log(root, manifest)
+    return Attempt("failed", reason=reason, outside=ended_from_outside(manifest))
 
 
 def _with_its_log(root: Path, manifest: Manifest) -> str | None:

@@ -162,6 +162,7 @@ def _ended(
         seconds=outcome.seconds,
         waited_s=facts.waited_s if facts else None,
         censored_s=outcome.censored_s,
+        outside=outcome.outside,
         iterations_s=list(facts.iterations_s) if facts else [],
         series_s=list(facts.series_s) if facts else [],
         counted_from=facts.counted_from if facts else None,

@@ -135,14 +135,17 @@ def confirm(
         return True
     if blocks is None and history.stopped:
         return False
+    # A trial of it that hangs ends some time; elsewhere nobody knows how long one takes.
+    patient = tuning.model_copy(update={"timeout_s": history.patience_s(tuning.timeout_s)})
     if blocks is not None:
         there = folders_of(root, scale)
         order = len(there) + (0 if scale is None else 10)
-        plan = plan_of(tuning, settled.configuration, blocks, order, scale or tuning.scale)
+        of = patient if scale is None else tuning
+        plan = plan_of(of, settled.configuration, blocks, order, scale or tuning.scale)
         journal.append(Added(blocks=blocks, scale=plan.scale, wall_ns=time.time_ns()))
         begin(_next(root, scale), plan)
     elif not folders_of(root):
-        _begin(root, tuning, history)
+        _begin(root, patient, history)
     unbounded = blocks is not None or history.added
     left_s = None if unbounded else _left_s(root, tuning, history)
     others = [folder for one in scales_of(root) for folder in folders_of(root, one)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Literal
 
@@ -22,6 +23,8 @@ FEWEST = 6
 _TIME = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(s|sec|min|m|h|hours?)")
 _CORE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*core[- ]?(s|seconds?|min|minutes?|h|hours?)")
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+DAY_S = 86400.0
+"""Longest time of a trial where nobody says, and the budget counts runs."""
 EXAMPLE = "--budget 25, --budget 40min, or --budget '0.5 core-hours'"
 
 
@@ -66,6 +69,44 @@ class Budget(BaseModel):
         whole = min(max(FEWEST_CONFIRMING, int(times * self.amount)), int(self.amount) - 2)
         # A block has two runs.
         return float(whole - whole % 2)
+
+    def longest_s(self, cpus: int) -> float:
+        """Longest time of a trial where nobody says: of a budget of time all of it, else a day.
+
+        Parameters
+        ----------
+        cpus : int
+            CPUs that a trial occupies.
+
+        Examples
+        --------
+        >>> [parse_budget(one).longest_s(4) for one in ("25", "40min", "2 core-hours")]
+        [86400.0, 2400.0, 1800.0]
+        """
+        if self.unit == "runs":
+            return DAY_S
+        return self.amount / (cpus if self.unit == "core-seconds" else 1)
+
+
+def parse_timeout(text: str) -> float:
+    """Read ``--timeout``, in s.
+
+    Raises
+    ------
+    UsageError
+        If it is no time, or none at all.
+
+    Examples
+    --------
+    >>> [parse_timeout(text) for text in ("90", "90s", "20m", "40min", "2.5h")]
+    [90.0, 90.0, 1200.0, 2400.0, 9000.0]
+    """
+    written = text.strip().lower()
+    match = _TIME.fullmatch(written if not written[-1:].isdecimal() else f"{written}s")
+    found = float(match[1]) * _SECONDS[match[2][0]] if match else 0.0
+    if not 0 < found < math.inf:
+        raise UsageError(f"--timeout {text}: a time such as 90s, 20m or 2h", "--timeout 2h")
+    return found
 
 
 def parse_budget(text: str) -> Budget:

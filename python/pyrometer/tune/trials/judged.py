@@ -28,6 +28,10 @@ Measure = Callable[[Path, Ended, tuple[int, float], Prices | None], Measured]
 Lasted = Callable[[Path, Ended], float | None]
 """Gives how long a run took, without making its data, in s: :func:`lasted`, or a simulation."""
 
+LAST_RESULTS = 2
+"""Last results of a recurring job as it is that have to agree for others to be compared with them.
+"""
+
 _REACHED = frozenset({"elapsed", "p95"})
 """Objectives of which a trial that ran out of time says how much they are at least."""
 
@@ -81,10 +85,16 @@ class Judge:
         elif ended.status != "finished":
             how = ended.status.replace("_", " ")
             told.failed = f"{how}: {ended.reason or 'no reason is known'}"
+            if ended.outside is not None:
+                told.void = True
+                told.failed += f" ({ended.outside})"
         else:
             found = self.metrics(ended, asked.configuration)
             told.metrics, told.missing = found.metrics, found.missing
-            told.failed = self._wrong(step, history, run_dir)
+            told.failed = self._unchecked(run_dir)
+            if told.failed is None:
+                told.failed = self._other_result(step, history)
+                told.differs = told.failed is not None
             if told.failed is None and asked.configuration:
                 told.failed = self.broken(found)
             value = value_of(self.tuning.objective, found)
@@ -119,16 +129,18 @@ class Judge:
         memory = memory_of(levels, self.tuning.space.facts or {}).total
         return resolve_layout(parsed).tasks or self.tuning.cpus, memory
 
-    def _wrong(self, step: Step, history: History, run_dir: Path) -> str | None:
-        """Say why the result of a trial is not right: by the user's check, else by the baseline."""
+    def _unchecked(self, run_dir: Path) -> str | None:
+        """Say why the user's check does not let a result pass."""
+        why = None if self.tuning.check is None else self.check(self.tuning.check, run_dir)
+        return None if why is None else f"wrong result: {why}"
+
+    def _other_result(self, step: Step, history: History) -> str | None:
+        """Say how a result differs from the baseline's, where no check of the user judges it."""
         ended = step.ended
         assert ended is not None
-        if self.tuning.check is not None:
-            why = self.check(self.tuning.check, run_dir)
-            return None if why is None else f"wrong result: {why}"
-        if not step.asked.configuration or ended.checksum is None:
+        if self.tuning.check is not None or not step.asked.configuration or ended.checksum is None:
             return None
-        right = {
+        known = [
             (one.ended.rows, one.ended.checksum)
             for one in history.steps
             if one.ended is not None
@@ -136,7 +148,9 @@ class Judge:
             and not one.asked.configuration
             and one.asked.fidelity == step.asked.fidelity
             and one.ended.checksum is not None
-        }
+        ]
+        # From night to night data may change, and stay as they are again.
+        right = set(known if self.tuning.online is None else known[-LAST_RESULTS:])
         # A job that differs from itself cannot say what changed its result.
         if len(right) != 1 or (ended.rows, ended.checksum) in right:
             return None

@@ -51,6 +51,11 @@ class Told(Part):
     ----------
     refused : bool
         It was never launched.
+    void : bool
+        Something outside ended it: a signal, a host that went down, a kernel short of memory. It
+        failed, and says nothing of its configuration.
+    differs : bool
+        It failed because its result is not that of the baseline.
     missing : dict of str to str
         Metrics that are not known, each with why.
     seconds : float or None
@@ -68,6 +73,8 @@ class Told(Part):
     censored: bool = False
     failed: str | None = None
     refused: bool = False
+    void: bool = False
+    differs: bool = False
     canary: float | None = None
     seconds: float | None = None
     length_s: float | None = None
@@ -90,7 +97,7 @@ class Decided(Part):
 
     k: Literal["decide"] = "decide"
     trial: int
-    what: Literal["adopted", "rejected", "rolled back", "barred"]
+    what: Literal["adopted", "rejected", "rolled back", "barred", "set aside"]
     configuration: dict[str, str]
     why: str
     wall_ns: int

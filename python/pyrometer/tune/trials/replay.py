@@ -18,11 +18,17 @@ from pyrometer.tune.advise.adviser import (
     TakesStandIns,
 )
 from pyrometer.tune.trials.folder import Earlier, Tuning
-from pyrometer.tune.trials.planned import fidelity_of
+from pyrometer.tune.trials.planned import Length, fidelity_of
 from pyrometer.tune.trials.records import Added, Asked, Known, Offered, Settled, Stopped, Told
 
 EARLIER = -1
 """Block of trials of earlier work."""
+
+HANGS = 5.0
+"""A trial without a limit of its own hangs once it takes so many times as long as the job as it is,
+and more than `HANGS_S`.
+"""
+HANGS_S = 600.0
 
 
 @dataclass
@@ -95,6 +101,20 @@ class History:
         """Median length of full runs as they are, without making data, in s."""
         known = [one.told.length_s for one in self.baselines if one.told and one.told.length_s]
         return statistics.median(known) if known else None
+
+    def patience_s(self, most_s: float) -> float:
+        """Longest time of a trial that has no limit of its own, such as the job as it is again.
+
+        Parameters
+        ----------
+        most_s : float
+            Beyond which nothing goes on; before the job as it is has finished, all that is known.
+        """
+        lengths = [Length.of(one.ended) for one in self.baselines if one.ended is not None]
+        if not lengths:
+            return most_s
+        longest = max(one.work_s + one.beside_s for one in lengths)
+        return min(most_s, max(HANGS_S, HANGS * longest))
 
     @property
     def baselines(self) -> list[Step]:
@@ -179,9 +199,11 @@ def history_of(entries: Entries) -> History:
             found.stopped, found.added = False, True
         elif isinstance(record, Offered | Known):
             found.say(record)
+    for one in entries.disturbed:
+        if one.trial in by_trial:
+            by_trial[one.trial].attempts.append(one)
     for number, step in by_trial.items():
         step.ended = entries.ended.get(number)
-        step.attempts = [one for one in entries.disturbed if one.trial == number]
         if step.ended is not None:
             step.attempts.append(step.ended)
     return found

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from pyrometer.core import units
 from pyrometer.core.errors import WorkloadError
 from pyrometer.core.redaction import redacted
 from pyrometer.experiments.folder import ExperimentPaths
@@ -238,8 +239,13 @@ class Search:
         if not self.history.baselines:
             step = self.history.steps[-1]
             why = step.told.failed if step.told else None
-            if step.told is not None and step.told.censored:
-                why = f"it was given up after {self.tuning.timeout_s:.0f} s"
+            if step.ended is not None and step.ended.status == "timeout":
+                allowed = units.duration(self.tuning.timeout_s * NS)
+                raise WorkloadError(
+                    f"the job as it is did not finish within {allowed}, the longest time of a trial"
+                    " of this tuning",
+                    "begin another one with a longer --timeout, or a larger --budget of time",
+                )
             where = ExperimentPaths(self.root).trials / (step.ended.folder if step.ended else "")
             raise WorkloadError(
                 f"the job as it is does not finish: {why or 'no time is known'}",
@@ -297,19 +303,27 @@ class Search:
                     refused=True, wall_ns=time.time_ns(),
                 )  # fmt: skip
                 return self._tell(step, told)
-            plan = plan_of(self.tuning, asked)
-            switches = {**self.tuning.shared, **asked.configuration}
-            with self.actions.trials.hold_switches(switches) as doubts:
-                make_attempts(
-                    self.root, plan, plan.trials, self.entries, self.journal, self.screen,
-                    self.actions.trials,
-                )  # fmt: skip
-            for one in doubts:
-                self.screen.note(f"{one.message} {one.remedy}")
-        step.ended = self.entries.ended[number]
+            self._launch(asked)
+        ended = [self.entries.ended[number]]
+        if ended[0].outside is not None and ended[0].attempt == 1:
+            self.screen.note(f"trial {number} is run again: {ended[0].outside}")
+            self._launch(asked)
+            ended.append(self.entries.ended[number])
+        step.ended = ended[-1]
         disturbed = [one for one in self.entries.disturbed if one.trial == number]
-        step.attempts = [*disturbed, step.ended]
+        step.attempts = [*disturbed, *ended]
         return self._tell(step, self._judge.judged(step, self.history))
+
+    def _launch(self, asked: Asked) -> None:
+        plan = plan_of(self.tuning, asked)
+        switches = {**self.tuning.shared, **asked.configuration}
+        with self.actions.trials.hold_switches(switches) as doubts:
+            make_attempts(
+                self.root, plan, plan.trials, self.entries, self.journal, self.screen,
+                self.actions.trials,
+            )  # fmt: skip
+        for one in doubts:
+            self.screen.note(f"{one.message} {one.remedy}")
 
     def _tell(self, step: Step, told: Told) -> Told:
         if told.failed is not None:
@@ -328,7 +342,7 @@ class Search:
         known = [one for one in alike if not one.asked.configuration]
         times = [one.ended.seconds for one in alike if one.ended and one.ended.seconds]
         if not known or not times or not wanted.configuration:
-            return None, None
+            return None, self.history.patience_s(self.tuning.timeout_s)
         if wanted.limit is not None and self.tuning.objective == "elapsed":
             limit = wanted.limit / NS
         else:
@@ -337,7 +351,7 @@ class Search:
         assert ended is not None
         timeout, limit = Length.of(ended).timeout(limit, self.tuning.timeout_s)
         # A baseline that itself takes nearly all of the time says nothing of a limit.
-        return (limit, timeout) if limit > 0 else (None, None)
+        return (limit, timeout) if limit > 0 else (None, self.tuning.timeout_s)
 
 
 def _is_baseline(wanted: Suggestion) -> bool:
