@@ -40,10 +40,12 @@ class Fit:
     sd: float
     freedom: float
 
-    def baseline(self, at: int) -> tuple[float, float]:
-        """Logarithm of the baseline's time at a run, and its standard error."""
+    def value(self, name: str, at: int) -> tuple[float, float]:
+        """Logarithm of a configuration's time at a run, and its standard error."""
         weights = np.zeros(len(self.coefficients))
         weights[0], weights[1] = 1.0, at
+        if (place := self.names.index(name)) > 0:
+            weights[1 + place] = 1.0
         return float(weights @ self.coefficients), self._error(weights)
 
     def difference(self, one: str, other: str) -> tuple[float, float]:

@@ -7,8 +7,9 @@ and run again as it is, still keeps the promise. So the promise holds whatever a
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from scipy import stats
@@ -22,7 +23,7 @@ from pyrometer.tune.space.cube import key
 from pyrometer.tune.space.space import Configuration, Space
 
 Role = Literal["first", "control", "incumbent", "step"]
-What = Literal["adopted", "rejected", "rolled back", "barred"]
+What = Literal["adopted", "rejected", "rolled back", "barred", "set aside"]
 
 SURE = 0.95
 """One-sided level of what the baseline takes at least, by which losses are counted."""
@@ -61,11 +62,25 @@ class Decision:
 
 @dataclass(frozen=True)
 class _Fallen:
-    """An incumbent whose last run came to nothing, and what it had reached if given up."""
+    """What came to nothing in the last run, as it stood before.
 
+    Attributes
+    ----------
+    stood : str
+        The incumbent, a step, or a step or an incumbent that was set aside.
+    reached : float or None
+        What it had reached if it was given up.
+    result : str or None
+        Its result, where that is why it came to nothing.
+    """
+
+    stood: Literal["incumbent", "step", "aside"]
     configuration: Configuration
     went: tuple[str, float] | None
+    trying: tuple[str, float] | None
+    looks: int
     reached: float | None
+    result: str | None
 
 
 @dataclass
@@ -89,7 +104,12 @@ class Policy:
     barred: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self._seen: list[tuple[int, OnlineRun]] = []
+        # Controls see to it that the last runs have some of the baseline.
+        self._counted: deque[tuple[int, str, OnlineRun]] = deque(maxlen=WINDOW)
+        self._version = 0
+        self._fitted: tuple[int, str, Fit] | None = None
+        self._since_control = 0
+        self._aside: dict[str, float] = {}
         self._fallen: _Fallen | None = None
         self._went: tuple[str, float] | None = None
         self._trying: tuple[str, float] | None = None
@@ -102,15 +122,15 @@ class Policy:
 
     def next(self) -> Move:
         """Decide on the next run; the same, as often as it is asked for."""
-        baselines = sum(key(one.configuration) == "" for _, one in self._counted())
+        baselines = sum(name == "" for _, name, _ in self._counted)
         if baselines < self.terms.first:
             return Move("first", {}, "the job as it is, to know it")
         least = self._least()
         limit = self.terms.limit * least
         # Given up, it has cost the limit more than the run of the job that follows.
-        if self.excess + self.terms.limit > self.allowed:
+        if self.excess + sum(self._aside.values()) + self.terms.limit > self.allowed:
             return Move("control", {}, f"no room for a loss: {self._account()}")
-        since = self._since_control()
+        since = self._since_control
         if (self.incumbent or self.challenger is not None) and since >= self.terms.control - 1:
             return Move("control", {}, "the job as it is, against drift")
         if self.challenger is not None:
@@ -127,14 +147,23 @@ class Policy:
     def tell(self, run: OnlineRun) -> list[Decision]:
         """Take in a run, and decide what follows."""
         name = key(run.configuration)
-        self._seen.append((self.done, run))
+        if run.counts:
+            self._counted.append((self.done, name, run))
+            self._version += 1
         fallen, self._fallen = self._fallen, None
         if not name:
+            self._since_control = 0
             self.done += run.counts
             return [] if fallen is None else self._judge_fall(fallen, run)
-        self._pay(run)
+        self._since_control += 1
+        if run.void and name not in self._aside:
+            return self._set_aside(run)
+        before = self._aside.pop(name, 0.0)
+        self.excess += self._loss(run) + (0.0 if run.counts else before)
         if run.counts:
             self.done += 1
+        elif run.void:
+            run = replace(run, failed=f"{run.failed}; as its run before")
         if name == key(self.incumbent):
             return self._judge_incumbent(run)
         if self.challenger is None or key(self.challenger) != name:
@@ -150,18 +179,32 @@ class Policy:
         tuple or None
             Logarithm of the ratio, its standard error, degrees of freedom, and runs.
         """
-        mine = sum(self._is_incumbent(one) for _, one in self._counted())
+        mine = sum(self._is_incumbent(name) for _, name, _ in self._counted)
         if not mine:
             return None
         fit = self._fit()
         return (*fit.difference("now", ""), fit.freedom, min(mine, RECENT))
 
+    def expected(self, what: Literal["as it is", "incumbent"]) -> tuple[float, float, float] | None:
+        """Say what a run takes now.
+
+        Returns
+        -------
+        tuple or None
+            Logarithm of its value, standard error and degrees of freedom; ``None`` while no run of
+            it has counted, or there is no incumbent.
+        """
+        name = "" if what == "as it is" else "now"
+        if not any(each == "" for _, each, _ in self._counted):
+            return None
+        fit = self._fit()
+        return (*fit.value(name, self.done), fit.freedom) if name in fit.names else None
+
     # Judging
 
     def _judge_incumbent(self, run: OnlineRun) -> list[Decision]:
         if not run.counts:
-            reached = run.value if run.given_up else None
-            fallen = _Fallen(self.incumbent, self._went, reached)
+            fallen = self._falling("incumbent", self.incumbent, run)
             decision = self._roll_back(run.failed or "it reached the limit")
             self._fallen = fallen
             return [decision]
@@ -173,26 +216,64 @@ class Policy:
             return [self._roll_back(f"{units.percent(math.expm1(effect), True)} to the baseline")]
         return []
 
-    def _judge_fall(self, fallen: _Fallen, run: OnlineRun) -> list[Decision]:
-        """Judge what an incumbent came to by the job as it is, right after it.
+    def _falling(
+        self, stood: Literal["incumbent", "step", "aside"], what: Configuration, run: OnlineRun
+    ) -> _Fallen:
+        """Note how things stand before what follows from a run that came to nothing."""
+        looks = max(self._looks - 1, 0) if stood == "step" else self._looks
+        return _Fallen(
+            stood, dict(what), self._went, self._trying, looks,
+            run.value if run.given_up else None, run.result if run.differs else None,
+        )  # fmt: skip
 
-        Where that fails, or takes as long, it was the night (no input, twice the data), not the
-        configuration.
+    def _judge_fall(self, fallen: _Fallen, run: OnlineRun) -> list[Decision]:
+        """Judge what came to nothing by the job as it is, right after it.
+
+        Where that fails, takes as long, or gives that other result, it was the night (no input,
+        twice the data, other data), not the configuration.
         """
         if not run.counts:
             why = "it failed as it is, too"
         elif fallen.reached is not None and (run.value or 0.0) >= fallen.reached:
             why = "it took as long as it is, too"
+        elif fallen.result is not None and fallen.result == run.result:
+            why = "as it is the result is the same: the data have changed"
         else:
             return []
-        self.barred.discard(key(fallen.configuration))
-        self.incumbent, self._went = fallen.configuration, fallen.went
-        return [Decision("adopted", fallen.configuration, f"again: {why}")]
+        what, name = fallen.configuration, key(fallen.configuration)
+        self.barred.discard(name)
+        self._went = fallen.went
+        if fallen.stood == "aside":
+            # Whatever ended it has ended the job as it is, too: its next run is its first.
+            self._aside.pop(name, None)
+            return []
+        if fallen.stood == "incumbent":
+            self.incumbent = what
+            return [Decision("adopted", what, f"again: {why}")]
+        self.challenger, self._trying, self._looks = what, fallen.trying, fallen.looks
+        return [Decision("set aside", what, why)]
+
+    def _set_aside(self, run: OnlineRun) -> list[Decision]:
+        """Take a run for one that says nothing, unless the same comes to its next one.
+
+        What it lost would have been lost with the job as it is, too. Until a whole run has shown
+        that, room is kept for it.
+        """
+        name = key(run.configuration)
+        self._aside[name] = self._loss(run)
+        if name != key(self.incumbent) and (
+            self.challenger is None or key(self.challenger) != name
+        ):
+            self._begin_step(run.configuration)
+        self._fallen = self._falling("aside", run.configuration, run)
+        return [Decision("set aside", run.configuration, run.failed or "it was ended from outside")]
 
     def _judge_challenger(self, run: OnlineRun) -> list[Decision]:
         name = key(run.configuration)
         if not run.counts:
+            fallen = self._falling("step", run.configuration, run)
             self._end_step(name)
+            self._fallen = fallen
             return [Decision("barred", run.configuration, run.failed or "it reached the limit")]
         fit = self._fit()
         against = "now" if self.incumbent and "now" in fit.names else ""
@@ -234,53 +315,41 @@ class Policy:
 
     # Accounts
 
-    def _pay(self, run: OnlineRun) -> None:
+    def _loss(self, run: OnlineRun) -> float:
+        """Say what a run has lost, in runs of the baseline; below 0: saved."""
         least = self._least()
         if run.counts:
             assert run.value is not None
-            self.excess += run.value / least - 1
-        else:
-            reached = run.lost if run.lost is not None else run.value
-            lost = self.terms.limit if reached is None else reached / least
-            # A try that failed earlier than its limit costs less; a launch of its own is in it.
-            self.excess += lost
+            return run.value / least - 1
+        # A try that failed earlier than its limit costs less; a launch of its own is in it.
+        reached = run.lost if run.lost is not None else run.value
+        return self.terms.limit if reached is None else reached / least
 
     def _least(self) -> float:
         """Say what a run of the job as it is takes now, at least."""
         fit = self._fit()
-        value, error = fit.baseline(self.done)
+        value, error = fit.value("", self.done)
         return math.exp(value - float(stats.t.ppf(SURE, fit.freedom)) * error)
 
     def _fit(self) -> Fit:
         """Fit the last runs; those of the incumbent that are recent are named ``now``."""
-        counted = self._counted()
-        mine = [at for at, (_, one) in enumerate(counted) if self._is_incumbent(one)]
-        recent = set(mine[-RECENT:])
-        names = [
-            "now" if at in recent else key(one.configuration) for at, (_, one) in enumerate(counted)
-        ]
-        return fitted(
-            [at for at, _ in counted], names, [math.log(one.value or 1.0) for _, one in counted]
+        mine = key(self.incumbent)
+        if self._fitted is not None and self._fitted[:2] == (self._version, mine):
+            return self._fitted[2]
+        places = [at for at, (_, name, _) in enumerate(self._counted) if self._is_incumbent(name)]
+        recent = set(places[-RECENT:])
+        found = fitted(
+            [done for done, _, _ in self._counted],
+            ["now" if at in recent else name for at, (_, name, _) in enumerate(self._counted)],
+            [math.log(one.value or 1.0) for _, _, one in self._counted],
         )
+        self._fitted = (self._version, mine, found)
+        return found
 
-    def _is_incumbent(self, run: OnlineRun) -> bool:
-        return bool(self.incumbent) and key(run.configuration) == key(self.incumbent)
-
-    def _counted(self) -> list[tuple[int, OnlineRun]]:
-        """Give the last runs that count."""
-        found = [one for one in self._seen if one[1].counts]
-        if len(found) <= WINDOW:
-            return found
-        # A fit needs the baseline: controls see to it that the window has some.
-        return found[-WINDOW:]
-
-    def _since_control(self) -> int:
-        count = 0
-        for _, one in reversed(self._seen):
-            if not one.configuration:
-                return count
-            count += 1
-        return count
+    def _is_incumbent(self, name: str) -> bool:
+        return bool(self.incumbent) and name == key(self.incumbent)
 
     def _account(self) -> str:
-        return f"{self.excess:.2f} of {self.allowed:.2f} runs are lost"
+        aside = sum(self._aside.values())
+        more = f", and {aside:.2f} set aside" if aside else ""
+        return f"{self.excess:.2f} of {self.allowed:.2f} runs are lost{more}"

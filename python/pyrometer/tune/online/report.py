@@ -14,9 +14,12 @@ from pyrometer.core import units
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.estimate import LEVEL, Estimate
 from pyrometer.core.schema import doubt
+from pyrometer.experiments.folder import ExperimentPaths
 from pyrometer.experiments.journal import read_journal
-from pyrometer.tune.online.run import online_of, policy_of
+from pyrometer.tune.online.policy import Policy
+from pyrometer.tune.online.run import AGAIN, course, new_policy, online_of
 from pyrometer.tune.trials.folder import Tuning
+from pyrometer.tune.trials.judged import LAST_RESULTS
 from pyrometer.tune.trials.planned import in_brief, named
 from pyrometer.tune.trials.records import KINDS
 from pyrometer.tune.trials.replay import History, history_of
@@ -24,20 +27,56 @@ from pyrometer.tune.trials.replay import History, history_of
 MOST_DECISIONS = 12
 
 
+class Band(BaseModel):
+    """What a run is expected to take, with its 95 % interval, in the objective's unit."""
+
+    value: float
+    low: float
+    high: float
+
+
 class OnlineRunReport(BaseModel):
-    """A run of the job, or a try that came to nothing."""
+    """A run of the job, or a try that came to nothing.
+
+    Attributes
+    ----------
+    night : int
+        Which scheduled run it is of, from 1; two where a step had to be made good.
+    role : str
+        As it is (``first``, ``control``), with what was found (``incumbent``), or a ``step``.
+    void : bool
+        Something outside ended it: it says nothing of its configuration.
+    folder : str or None
+        Its run directory; ``None`` if it was never launched or something killed us with it.
+    as_it_is, with_incumbent : Band or None
+        What runs were expected to take once it had ended; ``None`` while nobody knows, and where
+        there is no incumbent.
+    lost_runs, allowed_runs : float
+        Runs of the baseline that all runs so far had lost by then, and might have lost.
+    """
 
     trial: int
+    night: int = 0
+    role: str = ""
+    wall_ns: int | None = None
     configuration: dict[str, str]
     why: str
     value: float | None = None
     given_up: bool = False
     failed: str | None = None
+    void: bool = False
+    folder: str | None = None
+    as_it_is: Band | None = None
+    with_incumbent: Band | None = None
+    lost_runs: float = 0.0
+    allowed_runs: float = 0.0
 
 
 class DecisionReport(BaseModel):
-    """What was decided, and why."""
+    """What was decided after which run, and why."""
 
+    trial: int = 0
+    night: int = 0
     what: str
     configuration: dict[str, str]
     why: str
@@ -54,6 +93,10 @@ class OnlineReport(BaseModel):
         Runs of the baseline that all runs have lost, below 0 saved, and may have lost by now.
     next : str
         What the next scheduled run will be.
+    objective : str
+        What the values of runs are.
+    space : str
+        What is varied.
     """
 
     model_config = ConfigDict(populate_by_name=True)
@@ -64,6 +107,11 @@ class OnlineReport(BaseModel):
     name: str
     folder: str
     command: list[str] = Field(default_factory=list)
+    workload: str = ""
+    scale: str = ""
+    objective: str = "elapsed"
+    space: str = ""
+    machine: dict[str, str | int | None] = Field(default_factory=dict)
     risk: float
     over_runs: int
     limit: float
@@ -90,7 +138,8 @@ def online_report(root: Path) -> OnlineReport:
     """
     tuning, terms = online_of(root)
     history = history_of(read_journal(root, KINDS))
-    policy, decided = policy_of(tuning, terms, history)
+    policy = new_policy(tuning, terms)
+    runs, decisions = _told(root, policy, history)
     change = None
     if (found := policy.change()) is not None:
         effect, error, freedom, count = found
@@ -116,32 +165,68 @@ def online_report(root: Path) -> OnlineReport:
         trying=None if policy.challenger is None else dict(policy.challenger),
         lost_runs=policy.excess, allowed_runs=policy.allowed,
         next=f"{move.role}: {in_brief(move.configuration)} ({move.why})",
-        decisions=[
-            DecisionReport(what=one.what, configuration=dict(one.configuration), why=one.why)
-            for one in decided
-        ],
-        runs=[
-            OnlineRunReport(
-                trial=one.asked.trial, configuration=one.asked.configuration, why=one.asked.why,
-                value=one.told.value, given_up=one.told.censored, failed=one.told.failed,
-            )
-            for one in history.steps
-            if one.told is not None
-        ],
+        decisions=decisions, runs=runs, workload=tuning.workload, scale=tuning.scale,
+        objective=tuning.objective, space=tuning.space.name, machine=tuning.machine,
         doubts=_doubts(tuning, history),
     )  # fmt: skip
+
+
+def _told(
+    root: Path, policy: Policy, history: History
+) -> tuple[list[OnlineRunReport], list[DecisionReport]]:
+    """Tell a policy all runs, and say how things stood after each."""
+    runs: list[OnlineRunReport] = []
+    decisions: list[DecisionReport] = []
+    trials = ExperimentPaths(root).trials
+    night = 0
+    for one, decided in course(policy, history):
+        asked, told = one.asked, one.told
+        assert told is not None
+        role, _, why = asked.why.partition(": ")
+        night += why != AGAIN
+        runs.append(
+            OnlineRunReport(
+                trial=asked.trial, night=night, role=role, wall_ns=asked.wall_ns,
+                configuration=asked.configuration, why=asked.why, value=told.value,
+                given_up=told.censored, failed=told.failed, void=told.void,
+                folder=None if one.ended is None else str(trials / one.ended.folder),
+                as_it_is=_band(policy.expected("as it is")),
+                with_incumbent=_band(policy.expected("incumbent")),
+                lost_runs=policy.excess, allowed_runs=policy.allowed,
+            )
+        )  # fmt: skip
+        decisions += [
+            DecisionReport(
+                trial=asked.trial, night=night, what=each.what,
+                configuration=dict(each.configuration), why=each.why,
+            )
+            for each in decided
+        ]  # fmt: skip
+    return runs, decisions
+
+
+def _band(found: tuple[float, float, float] | None) -> Band | None:
+    if found is None:
+        return None
+    middle, error, freedom = found
+    half = float(stats.t.ppf((1 + LEVEL) / 2, freedom)) * error
+    return Band(value=math.exp(middle), low=math.exp(middle - half), high=math.exp(middle + half))
 
 
 def _doubts(tuning: Tuning, history: History) -> list[Doubt]:
     """Say why nobody knows whether a step changes results, where that is so."""
     ended = [one.ended for one in history.baselines if one.ended is not None]
+    ended = [one for one in ended if one.checksum is not None][-LAST_RESULTS:] or ended[-1:]
     if tuning.check is not None or not ended:
         return []
     results = {(one.rows, one.checksum) for one in ended if one.checksum is not None}
     if not results:
         return [doubt("results_unchecked", "results of steps were not compared")]
     if len(results) > 1:
-        message = f"the job as it is gave {len(results)} results: those of steps are not compared"
+        message = (
+            f"the last {len(ended)} runs of the job as it is gave different results: until they"
+            " agree, those of steps are not compared"
+        )
         return [doubt("results_differ", message)]
     return []
 

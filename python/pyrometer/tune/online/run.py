@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections import deque
+from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, chdir, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyrometer.core.errors import UsageError
+from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.core.redaction import redacted
-from pyrometer.experiments.folder import Ended
+from pyrometer.experiments.folder import Began, Ended, ExperimentPaths
+from pyrometer.experiments.history.stored_runs import length_of
 from pyrometer.experiments.journal import Entries, Journal, opened_journal, read_journal
 from pyrometer.experiments.run.attempts import make_attempts, settle
 from pyrometer.experiments.run.environment import Quiet, Screen
+from pyrometer.store.manifest import read_manifest
 from pyrometer.tune.advise.history import fitting
 from pyrometer.tune.online.policy import Decision, Move, Policy
 from pyrometer.tune.online.terms import OnlineRun, Terms
@@ -30,8 +34,12 @@ from pyrometer.tune.trials.replay import History, Step, history_of
 from pyrometer.tune.trials.search import TuneActions
 
 VERB = "tune step"
+AGAIN = "again as it is: the step came to nothing"
+"""Why a job is run a second time in a night."""
 KEPT_BASELINES = 5
 """Last runs of the baseline by which the time beside its work is known."""
+KEPT_LENGTHS = 25
+"""Last runs of the baseline by which the length of one that came to nothing is known."""
 
 
 @dataclass(frozen=True)
@@ -69,16 +77,31 @@ def online_of(root: Path) -> tuple[Tuning, Terms]:
     return tuning, Terms(**tuning.online.model_dump(include=set(Terms.__dataclass_fields__)))
 
 
-def policy_of(tuning: Tuning, terms: Terms, history: History) -> tuple[Policy, list[Decision]]:
-    """Replay a policy from its journal, and give all that it decided."""
+def new_policy(tuning: Tuning, terms: Terms) -> Policy:
+    """Make the policy of a recurring job, before it is told of any run."""
     space = tuning.space.read()
     ideas = [fitting(space, one.levels) for one in tuning.priors]
-    policy = Policy(space, terms, seed=tuning.seed, ideas=ideas)
-    decided = []
-    for step in history.steps:
-        if step.told is not None:
-            decided += policy.tell(_seen(step, history))
+    return Policy(space, terms, seed=tuning.seed, ideas=ideas)
+
+
+def policy_of(tuning: Tuning, terms: Terms, history: History) -> tuple[Policy, list[Decision]]:
+    """Replay a policy from its journal, and give all that it decided."""
+    policy = new_policy(tuning, terms)
+    decided: list[Decision] = []
+    for _, told in course(policy, history):
+        decided += told
     return policy, decided
+
+
+def course(policy: Policy, history: History) -> Iterator[tuple[Step, list[Decision]]]:
+    """Tell a policy all runs in their order, and give what it decided after each."""
+    baselines: deque[Told] = deque(maxlen=KEPT_LENGTHS)
+    for one in history.steps:
+        if one.told is None:
+            continue
+        yield one, policy.tell(_seen(one, one.told, baselines))
+        if one.is_baseline and one.counts:
+            baselines.append(one.told)
 
 
 def step(
@@ -94,7 +117,7 @@ def step(
     CapabilityError
         If the journal cannot be written.
     KeyboardInterrupt
-        If the user stopped it; it counts as a run that was lost.
+        If the user stopped it; it says nothing of what ran.
     """
     root = root.absolute()
     tuning, terms = online_of(root)
@@ -142,20 +165,19 @@ class _Online:
         last = self.history.steps[-1] if self.history.steps else None
         if last is None or last.told is not None:
             return
-        number = last.asked.trial
+        number, began = last.asked.trial, self.entries.open.get(last.asked.trial)
         settle(self.root, plan_of(self.tuning, last.asked), self.entries, self.journal, self.screen)
         if number in self.entries.ended:
             self._tell(last, self._judged(last, self.entries.ended[number]))
         else:
-            why = "it was killed before its end"
-            self._tell(last, Told(trial=number, cost=0.0, failed=why, wall_ns=time.time_ns()))
+            self._tell(last, _killed(self.root, number, began))
 
     def run(self) -> Stepped:
         move = self.policy.next()
         told, decisions = self._run(move)
         if _done(told) or not move.configuration:
             return Stepped(move, _done(told), (told,), tuple(decisions))
-        again = Move("control", {}, "again as it is: the step came to nothing")
+        again = Move("control", {}, AGAIN)
         second, more = self._run(again)
         return Stepped(move, _done(second), (told, second), (*decisions, *more))
 
@@ -206,7 +228,8 @@ class _Online:
             told.failed = redacted(told.failed)
         self.journal.append(told)
         one.told = told
-        decisions = self.policy.tell(_seen(one, self.history))
+        before = [each.told for each in self.history.baselines if each.told and each is not one]
+        decisions = self.policy.tell(_seen(one, told, before[-KEPT_LENGTHS:]))
         for each in decisions:
             self.journal.append(
                 Decided(
@@ -227,29 +250,49 @@ def _done(told: Told) -> bool:
     return told.value is not None and told.failed is None and not told.censored
 
 
-def _seen(one: Step, history: History) -> OnlineRun:
-    told = one.told
-    assert told is not None
+def _killed(root: Path, number: int, began: Began | None) -> Told:
+    """Tell of a run that something ended together with us, or before it began."""
+    told = Told(
+        trial=number, cost=0.0, failed="it was killed before its end", void=True,
+        wall_ns=time.time_ns(),
+    )  # fmt: skip
+    if began is None:
+        told.failed, told.length_s = "it was killed before it began", 0.0
+        return told
+    try:
+        manifest = read_manifest(ExperimentPaths(root).trials / began.folder)
+    except PyrometerError:
+        return told
+    if manifest.exit.reason:
+        told.failed = f"it was killed before its end: {manifest.exit.reason}"
+    if all(one.end_mono_ns is not None for one in manifest.phases):
+        told.length_s = length_of(manifest)
+    return told
+
+
+def _seen(one: Step, told: Told, baselines: Collection[Told]) -> OnlineRun:
+    """Give a run as the policy sees it, by the last runs of the baseline before it."""
+    ended = one.ended
+    known = ended is not None and ended.checksum is not None
     return OnlineRun(
         one.asked.configuration, told.value, given_up=told.censored, failed=told.failed,
-        lost=told.value if told.censored else _lost(one.asked.trial, told, history),
+        lost=told.value if told.censored else _lost(told, baselines), void=told.void,
+        differs=told.differs,
+        result=f"{ended.rows} {ended.checksum}" if ended is not None and known else None,
     )  # fmt: skip
 
 
-def _lost(trial: int, told: Told, history: History) -> float | None:
-    """Say what a run took that came to nothing: its length over that of the baselines before it.
+def _lost(told: Told, baselines: Collection[Told]) -> float | None:
+    """Say what a run took that came to nothing: its length over that of baselines before it.
 
     Launches count on both sides: where the value is an iteration's, they are no part of it.
     """
     if told.refused:
         return 0.0
-    before = [
-        each.told
-        for each in history.baselines
-        if each.asked.trial < trial and each.told and each.told.length_s and each.told.value
-    ]
-    if told.length_s is None or not before:
+    if told.value is not None and told.failed is None:
         return None
-    length = statistics.median(each.length_s or 0.0 for each in before)
-    value = statistics.median(each.value or 0.0 for each in before)
+    known = [(one.length_s, one.value) for one in baselines if one.length_s and one.value]
+    if told.length_s is None or not known:
+        return None
+    length, value = (statistics.median(column) for column in zip(*known, strict=True))
     return value * told.length_s / length

@@ -59,6 +59,12 @@ class OnlineRun:
     lost : float or None
         Time that a try took which came to nothing, in the objective's unit; ``None``: not known,
         and taken for the limit.
+    void : bool
+        Something outside ended it (:class:`~pyrometer.tune.trials.records.Told`).
+    differs : bool
+        It came to nothing because its result is not that of the job as it is.
+    result : str or None
+        Its result, where it is known.
     """
 
     configuration: Configuration
@@ -66,6 +72,9 @@ class OnlineRun:
     given_up: bool = False
     failed: str | None = None
     lost: float | None = None
+    void: bool = False
+    differs: bool = False
+    result: str | None = None
 
     @property
     def counts(self) -> bool:
