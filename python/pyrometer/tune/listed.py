@@ -6,12 +6,12 @@ from pathlib import Path
 
 from pyrometer.experiments.folder import read_plan
 from pyrometer.experiments.history.listing import Entry, entry_of_trials
-from pyrometer.experiments.journal import read_journal
+from pyrometer.experiments.journal import Entries, read_journal
 from pyrometer.tune.confirm.run import folders_of, scales_of
 from pyrometer.tune.place import is_tuning
-from pyrometer.tune.trials.folder import read_tuning
-from pyrometer.tune.trials.records import KINDS
-from pyrometer.tune.trials.replay import history_of
+from pyrometer.tune.trials.folder import Tuning, read_tuning
+from pyrometer.tune.trials.records import KINDS, Decided
+from pyrometer.tune.trials.replay import History, history_of
 
 
 def listed(place: Path) -> Entry | None:
@@ -26,6 +26,8 @@ def listed(place: Path) -> Entry | None:
         return None
     tuning, entries = read_tuning(place), read_journal(place, KINDS)
     history = history_of(entries)
+    if tuning.online is not None:
+        return _recurring(place, tuning, entries, history)
     folders = [one for scale in (None, *scales_of(place)) for one in folders_of(place, scale)]
     confirmed = [one for folder in folders for one in read_journal(folder).ended.values()]
     planned = sum(len(read_plan(folder).trials) for folder in folders)
@@ -39,3 +41,25 @@ def listed(place: Path) -> Entry | None:
         trials_count=len(history.steps) + planned,
         finished=settled is not None and (whole or history.stopped or not settled.configuration),
     )
+
+
+def _recurring(place: Path, tuning: Tuning, entries: Entries, history: History) -> Entry:
+    """Give the entry of a job that recurs: it is never finished, and its last run is what counts.
+
+    Its policy is not replayed: the journal says what was adopted.
+    """
+    found = entry_of_trials(
+        place, "tuning", tuning.name, list(entries.ended.values()),
+        trials_count=len(history.steps), finished=False,
+    )  # fmt: skip
+    found.state = "recurring"
+    found.done_count = sum(one.counts for one in history.steps)
+    for record in entries.others:
+        if isinstance(record, Decided) and record.what in ("adopted", "rolled back"):
+            found.treatment = dict(record.configuration) if record.what == "adopted" else {}
+    if history.steps:
+        last = history.steps[-1]
+        found.last_wall_ns = last.asked.wall_ns
+        if last.told is not None and not last.counts:
+            found.last_failed = last.told.failed or "it ran out of time"
+    return found

@@ -129,6 +129,29 @@ def test_a_tuning_is_kept_and_warms_the_next_with_the_doubt_named(tmp_path: Path
     assert [one.folder for one in beside(tmp_path / "a/three")] == [kept.folder]
 
 
+def test_a_tuning_is_the_same_from_every_host_and_under_every_mount(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, place = tmp_path / "store", tmp_path / "mount/one"
+    _tuned(place, store, JOIN)
+    (kept,) = read(store).tunings
+    monkeypatch.setattr("platform.node", lambda: "another")
+    elsewhere = tmp_path / "elsewhere"
+    (tmp_path / "mount").rename(elsewhere)
+    (there,) = beside(elsewhere / "three")
+    assert there.id == kept.id
+    # A version that named tunings by their host has kept it, too, with fewer trials.
+    old = kept.model_copy(update={"id": "of-a-host", "trials": kept.trials[:-1]})
+    keep(store, old)
+    again = read(store).tunings
+    assert {one.id for one in again} == {kept.id}
+    found = recalled(JOIN, tuning(), SPACE, [there, *again])
+    assert [one.trials for one in found.similar] == [len(kept.trials)]
+    # Another tuning of the same job is another one.
+    _tuned(tmp_path / "b/two", tmp_path / "other", JOIN, seconds=lambda levels: 3.0)
+    assert {one.id for one in read(tmp_path / "other").tunings}.isdisjoint({kept.id})
+
+
 def test_earlier_work_that_misleads_is_overcome(tmp_path: Path) -> None:
     """The other job likes many partitions, this one few; all else of them is alike."""
 

@@ -101,6 +101,14 @@ def _moment(wall_ns: int | None) -> str:
 
 
 def _state(one: Entry) -> str:
+    from pyrometer.core import units
+
+    if one.state == "recurring":
+        if one.last_wall_ns is None:
+            return "recurring\nno run yet"
+        how = "not done " if one.last_failed else ""
+        runs = units.counted(one.done_count or 0, "run")
+        return f"recurring, {runs}\nlast {how}{_moment(one.last_wall_ns)}"
     return one.state if one.kind == "run" else f"{one.done_count} of {one.trials_count} trials"
 
 

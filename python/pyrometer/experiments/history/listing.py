@@ -24,17 +24,22 @@ class Entry(BaseModel):
     Attributes
     ----------
     state : str
-        Of a run; an experiment or a tuning is finished, or unfinished.
+        Of a run; an experiment or a tuning is finished, or unfinished; the tuning of a job that
+        recurs has no end, and is recurring.
     elapsed_ns : int or None
         From launch to end; of an experiment or a tuning, all its trials together.
     treatment : dict
-        Levels by factor; only a run has some.
+        Levels by factor, of a run; of a job that recurs what it runs with by now, empty as it is.
     doubts_count : int or None
         As its summary has them; ``None`` if that was not made yet.
     size_bytes : int
         Of its files.
     trials_count, done_count : int or None
         Of an experiment: trials planned, and finished; of a tuning: asked for, and finished.
+    last_wall_ns : int or None
+        When the last run of a job that recurs began.
+    last_failed : str or None
+        Why that did not do the job; ``None`` if it did, or is not known to have ended.
     """
 
     path: str
@@ -48,6 +53,8 @@ class Entry(BaseModel):
     size_bytes: int = 0
     trials_count: int | None = None
     done_count: int | None = None
+    last_wall_ns: int | None = None
+    last_failed: str | None = None
 
 
 class Listing(BaseModel):

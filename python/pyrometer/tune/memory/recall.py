@@ -40,10 +40,11 @@ def recalled(
     Parameters
     ----------
     tunings : sequence of Remembered
-        Each counts once, by its id.
+        Each counts once, by its id: as what has most of its trials.
     """
     near = []
-    for one in {each.id: each for each in tunings}.values():
+    whole = sorted(tunings, key=lambda each: len(each.trials))
+    for one in {each.id: each for each in whole}.values():
         trials = _usable(one, space)
         apart = distance(mine, one.portrait)
         if one.objective != tuning.objective or apart is None or apart > NEAR:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -45,7 +44,7 @@ class Remembered(BaseModel):
     Attributes
     ----------
     id : str
-        Of its folder and host: the same tuning is kept once.
+        The same wherever its folder lies, and whichever host reads it (:func:`identity`).
     winner : dict of str to str
         What the search ended with; empty where nothing better was found.
     """
@@ -111,14 +110,29 @@ def remembered(root: Path) -> Remembered | None:
         for step in history.steps
         if step.counts and step.asked.fidelity == FULL and step.told and step.told.value
     ]
-    of = hashlib.sha256(f"{platform.node()}\n{place}\n{known.wall_ns}".encode()).hexdigest()
     return Remembered(
-        id=of[:16], job=" ".join(tuning.command) or tuning.name, scale=tuning.scale,
+        id=identity(known.wall_ns, tuning.scale, tuning.objective, trials),
+        job=" ".join(tuning.command) or tuning.name, scale=tuning.scale,
         objective=tuning.objective, shared=tuning.shared, machine=tuning.machine,
         portrait=known.portrait, trials=trials,
         winner=history.settled.configuration if history.settled else {},
         folder=place, wall_ns=known.wall_ns, pyrometer_version=tuning.pyrometer_version,
     )  # fmt: skip
+
+
+def identity(wall_ns: int, scale: str, objective: str, trials: Sequence[RememberedTrial]) -> str:
+    """Name a tuning by when its first run was known, and what that had measured.
+
+    Neither by its folder nor by its host: on a shared file system both differ for the same tuning.
+
+    Examples
+    --------
+    >>> identity(1, "test", "elapsed", []) == identity(1, "test", "elapsed", [])
+    True
+    """
+    first = trials[0].value if trials else None
+    said = f"{wall_ns}\n{scale}\n{objective}\n{first!r}"
+    return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
 def keep(folder: Path, one: Remembered) -> Path:
@@ -154,11 +168,15 @@ def read(folder: Path) -> Store:
         return Store((), (f"{folder}: {error.strerror}",))
     for path in paths:
         try:
-            found.append(Remembered.model_validate(parse_json(path.read_bytes())))
+            one = Remembered.model_validate(parse_json(path.read_bytes()))
         except OSError as error:
             unread.append(f"{path}: {error.strerror}")
         except (ValueError, ValidationError):
             unread.append(f"{path}: no {SCHEMA}")
+        else:
+            # Older versions named tunings by their host, too.
+            one.id = identity(one.wall_ns, one.scale, one.objective, one.trials)
+            found.append(one)
     return Store(tuple(found), tuple(unread))
 
 
