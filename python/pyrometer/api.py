@@ -168,12 +168,22 @@ def write_report(run: str | Path, path: str | Path | None = None) -> Path:
     if is_experiment(run):
         return _write_experiment(run, None if path is None else Path(path))
     if is_tuning(run):
-        from pyrometer.tune.judge.page import write_tuning
-
-        return write_tuning(run, None if path is None else Path(path))
+        return _write_tuning(run, None if path is None else Path(path))
     from pyrometer.report.page import write_run_report
 
     return write_run_report(run, path)
+
+
+def _write_tuning(folder: Path, path: Path | None) -> Path:
+    from pyrometer.tune.trials.folder import read_tuning
+
+    if read_tuning(folder).online is not None:
+        from pyrometer.tune.online.page import write_online
+
+        return write_online(folder, path)
+    from pyrometer.tune.judge.page import write_tuning
+
+    return write_tuning(folder, path)
 
 
 def _write_experiment(folder: Path, path: Path | None) -> Path:

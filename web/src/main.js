@@ -5,6 +5,7 @@ import { differencePage } from "./pages/difference.js";
 import { experimentPage } from "./pages/experiment.js";
 import { flamePage } from "./pages/flame.js";
 import { historyPage } from "./pages/history.js";
+import { onlinePage } from "./pages/online.js";
 import { runPage } from "./pages/run.js";
 import { studyPage } from "./pages/study.js";
 import { tuningPage } from "./pages/tuning.js";
@@ -22,6 +23,7 @@ const PAGES = {
   "pyrometer/corun-page/": corunPage,
   "pyrometer/history/": historyPage,
   "pyrometer/tuning-page/": tuningPage,
+  "pyrometer/tuning-online-page/": onlinePage,
   "pyrometer/frame-difference/": differencePage,
   "pyrometer/flame/": flamePage,
 };

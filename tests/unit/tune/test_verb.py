@@ -11,13 +11,16 @@ from tests.support.tuning import COLLECTOR, PARTITIONS, Drawn, Simulated, tuning
 
 from pyrometer.api import write_report
 from pyrometer.cli.main import run_verb
+from pyrometer.experiments.run.attempt import Attempt
 from pyrometer.tune.carry import confirm_winner, search
 from pyrometer.tune.judge.applied import deployed, difference, merged
 from pyrometer.tune.judge.page import write_tuning
 from pyrometer.tune.judge.report import tuning_report
 from pyrometer.tune.known import known_from
+from pyrometer.tune.online.report import online_report
+from pyrometer.tune.online.run import step
 from pyrometer.tune.place import is_tuning
-from pyrometer.tune.trials.folder import SavedSpace, begin, read_tuning
+from pyrometer.tune.trials.folder import OnlineTerms, SavedSpace, begin, read_tuning
 
 
 def tuned(root: Path, budget: str = "20", **machine) -> Path:
@@ -36,6 +39,9 @@ def tuned(root: Path, budget: str = "20", **machine) -> Path:
         (["sort-text", "--budget", "3"], "--budget 3: at least 6 runs", "25"),
         (["sort-text", "--budget", "0min"], "more than nothing", "--budget 25"),
         (["sort-text", "--budget", "soon"], "neither a number of runs", "40min"),
+        (["sort-text", "--timeout", "soon"], "--timeout soon: a time such as", "--timeout 2h"),
+        (["sort-text", "--timeout", "0s"], "--timeout 0s: a time such as", "--timeout 2h"),
+        (["sort-text", "--timeout", ""], "a time such as 90s, 20m or 2h", "--timeout 2h"),
         (["sort-text", "--objective", "cost"], "needs prices", "--price FILE"),
         (["sort-text", "--subject-to", "cost < 1"], "'cost < 1' needs prices", "--price FILE"),
         (["sort-text", "--subject-to", "peak_mem < 3g"], "'peak_mem' is not measured", "memory"),
@@ -75,6 +81,22 @@ def test_a_dry_run_says_what_would_be_varied_and_leaves_nothing(tmp_path, monkey
     assert found["space"]["left_out"]["jvm.heap"].startswith("it is the same for all trials")
     assert found["reserved"] == 8.0
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"),
+    [
+        ([], 86400.0),
+        (["--budget", "40min"], 2400.0),
+        (["--timeout", "4h"], 14400.0),
+        (["--timeout", "1.5 hours", "--budget", "40min"], 5400.0),
+    ],
+)
+def test_the_longest_time_of_a_trial(words, seconds, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run_verb(["tune", "sort-text", "--dry-run", "--json", *words]) == 0
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert found["timeout_s"] == seconds
 
 
 def test_what_a_command_decides_itself_is_not_varied(tmp_path, monkeypatch, capsys):
@@ -148,6 +170,75 @@ def test_ls_has_tunings_and_how_far_they_are(tmp_path, capsys):
     assert (found["whole"]["done_count"], found["whole"]["trials_count"]) == (20, 20)
     assert (found["begun"]["done_count"], found["begun"]["elapsed_ns"]) == (0, None)
     assert "pyrometer tune show" in captured.err
+
+
+def test_ls_says_of_a_recurring_job_how_its_last_run_went(tmp_path, capsys):
+    terms = OnlineTerms(risk=0.2, runs=30, limit=1.5, first=5, control=8)
+    root = tmp_path / "nightly"
+    begin(root, tuning("30", online=terms, canaries="none"))
+
+    def entry() -> tuple[dict, str]:
+        assert run_verb(["ls", str(tmp_path), "--json"]) == 0
+        captured = capsys.readouterr()
+        (found,) = json.loads(captured.out.splitlines()[-1])["entries"]
+        return found, " ".join(captured.err.split())
+
+    found, shown = entry()
+    assert (found["state"], found["last_wall_ns"], found["done_count"]) == ("recurring", None, 0)
+    assert "no run yet" in shown
+    broken = []
+    machine = Simulated(
+        lambda levels, count: Attempt("failed", reason="no input") if broken else None
+    )
+    for _ in range(40):
+        step(root, actions=machine.actions())
+    found, shown = entry()
+    assert (found["state"], found["last_failed"], found["done_count"]) == ("recurring", None, 40)
+    assert found["treatment"] == online_report(root).incumbent != {}
+    assert "recurring, 40 runs" in shown
+    assert "last 20" in shown
+    broken.append(True)
+    step(root, actions=machine.actions())
+    found, shown = entry()
+    assert found["done_count"] == 40
+    assert "no input" in found["last_failed"]
+    assert "last not done 20" in shown
+
+
+def test_the_page_of_a_recurring_job_has_its_nights_and_what_was_decided(tmp_path, capsys):
+    terms = OnlineTerms(risk=0.2, runs=30, limit=1.5, first=5, control=8)
+    root = tmp_path / "nightly"
+    begin(root, tuning("30", online=terms, canaries="none"))
+
+    def behaviour(levels, count):
+        return Attempt("failed", reason="exit code 9") if count == 8 else None
+
+    machine = Simulated(behaviour)
+    assert run_verb(["report", str(root)]) == 0
+    for _ in range(30):
+        step(root, actions=machine.actions())
+    assert run_verb(["report", str(root), "--json"]) == 0
+    page = Path(json.loads(capsys.readouterr().out.splitlines()[-1])["report"])
+    assert page == root / "report.html"
+    assert write_report(root, tmp_path / "other.html").is_file()
+    found = online_report(root)
+    assert "pyrometer/tuning-online-page/1" in page.read_text()
+    # A step that was made good is two runs of one night.
+    assert [one.night for one in found.runs[7:11]] == [8, 9, 9, 10]
+    assert max(one.night for one in found.runs) == 30
+    failed = found.runs[8]
+    assert (failed.role, failed.value, failed.failed) == ("step", None, "failed: exit code 9")
+    (barred,) = [one for one in found.decisions if one.trial == failed.trial]
+    assert (barred.what, barred.night) == ("barred", 9)
+    # Bands are of what is known by then: of the incumbent only while there is one.
+    adopted = next(one for one in found.decisions if one.what == "adopted")
+    assert all(one.as_it_is.low < one.as_it_is.value < one.as_it_is.high for one in found.runs)
+    assert [one.with_incumbent is None for one in found.runs[: adopted.trial]] == [True] * (
+        adopted.trial - 1
+    ) + [False]
+    assert found.runs[-1].lost_runs == found.lost_runs
+    assert found.runs[-1].allowed_runs == found.allowed_runs
+    assert run_verb(["report", str(root), "--runs"]) == 0
 
 
 def test_a_tuning_that_has_just_begun_can_be_shown(tmp_path):

@@ -97,12 +97,23 @@ def _unreported(folder: Path) -> list[Path]:
     from pyrometer.tune.place import is_tuning
 
     if is_tuning(folder):
-        from pyrometer.tune.judge.page import unreported as of_tuning
-        from pyrometer.tune.judge.report import tuning_report
-
-        return of_tuning(tuning_report(folder))
+        return _unreported_of_tuning(folder)
     if not is_experiment(folder):
         raise UsageError(f"--runs: {folder} is not an experiment's folder, nor a tuning's")
     from pyrometer.experiments.judge.page import unreported
 
     return unreported(folder)
+
+
+def _unreported_of_tuning(folder: Path) -> list[Path]:
+    from pyrometer.tune.trials.folder import read_tuning
+
+    if read_tuning(folder).online is not None:
+        from pyrometer.tune.online.page import unreported as of_nights
+        from pyrometer.tune.online.report import online_report
+
+        return of_nights(online_report(folder))
+    from pyrometer.tune.judge.page import unreported as of_tuning
+    from pyrometer.tune.judge.report import tuning_report
+
+    return of_tuning(tuning_report(folder))

@@ -56,30 +56,31 @@ def figures(report: TuningReport) -> list[dict[str, Any]]:
     found, earned = report.confirmation, report.earned_back
     saved = None
     if found is not None and found.verdict.outcome in ("confirmed", "slower", "no difference"):
-        saved = _negated(found.verdict.change)
+        saved = negated(found.verdict.change)
     unit = {"cost": report.currency or "cost", "memory": "bytes"}.get(report.objective, "ns")
     budget = report.budget
     return [
-        _figure(
+        figure(
             "Saved", saved, "ratio", "of fresh blocks; below 0: it costs more",
             reason=found.told if found else "nothing was confirmed",
         ),
-        _figure("Baseline", report.baseline, unit, f"{report.objective} of the job as it is",
+        figure("Baseline", report.baseline, unit, f"{report.objective} of the job as it is",
                 reason="no trial of it has finished"),
-        _figure("Core time spent", budget.core_s * 1e9, "ns", "in all trials, confirmation too"),
-        _figure(
+        figure("Core time spent", budget.core_s * 1e9, "ns", "in all trials, confirmation too"),
+        figure(
             "Earned back after", earned.runs, "runs", "runs of the job",
             reason=earned.reason or "not known",
         ),
     ]  # fmt: skip
 
 
-def _negated(one: Estimate) -> Estimate:
+def negated(one: Estimate) -> Estimate:
+    """Give an estimate the other way round: what is saved, of what more is taken."""
     value, low, high = (None if end is None else -end for end in (one.value, one.high, one.low))
     return one.model_copy(update={"value": value, "low": low, "high": high})
 
 
-def _figure(
+def figure(
     label: str,
     value: Estimate | float | None,
     unit: str,
@@ -87,6 +88,7 @@ def _figure(
     *,
     reason: str = "not known",
 ) -> dict[str, Any]:
+    """Give a key figure as pages show it; where its value is not known, the reason."""
     known = value if isinstance(value, Estimate) else None
     point = known.value if known else value if not isinstance(value, Estimate) else None
     return {

@@ -65,7 +65,7 @@ def tuning_report(root: Path, *, causes: bool = True, measure: Measure = measure
     tuning, entries = read_tuning(root), read_journal(root, KINDS)
     if tuning.online is not None:
         raise UsageError(
-            f"{root} is of a recurring job: it has neither an end nor a page",
+            f"{root} is of a recurring job: it has no end to report on",
             f"pyrometer tune show {root}",
         )
     history = history_of(entries)

@@ -1,0 +1,86 @@
+"""The page of a recurring job: its nights, what was decided after them, and the risk spent."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from pyrometer.pages.page import ReportData, write_page
+from pyrometer.store.paths import RunPaths
+from pyrometer.tune.judge.page import PAGE, figure, negated
+from pyrometer.tune.online.report import OnlineReport, online_report
+
+SCHEMA = "pyrometer/tuning-online-page/1"
+
+
+def write_online(
+    folder: Path, path: Path | None = None, *, report: OnlineReport | None = None
+) -> Path:
+    """Write the page of a recurring job.
+
+    Parameters
+    ----------
+    folder : Path
+        Of its tuning.
+    path : Path, optional
+        The file to write. Default: ``report.html`` in the folder.
+    report : OnlineReport, optional
+        Its report; by default it is read from the journal.
+
+    Raises
+    ------
+    UsageError
+        If it is no recurring job, its journal was edited, or the file cannot be written.
+    """
+    found = report or online_report(folder)
+    target = path or folder / PAGE
+    title = f"Recurring job {found.name}"
+    content: dict[str, Any] = {
+        "schema": SCHEMA,
+        "title": title,
+        "folder": str(folder),
+        "verdict": found.told,
+        "figures": figures(found),
+        "report": found.model_dump(mode="json", by_alias=True),
+        "runs": links(found, target.parent),
+    }
+    write_page(ReportData(title, content), target)
+    return target
+
+
+def figures(report: OnlineReport) -> list[dict[str, Any]]:
+    """Return the key figures: what the incumbent saves, and what the promise has room for."""
+    saved = None if report.change is None else negated(report.change)
+    nights = max((one.night for one in report.runs), default=0)
+    adopted = sum(one.what == "adopted" for one in report.decisions)
+    back = sum(one.what == "rolled back" for one in report.decisions)
+    return [
+        figure(
+            "Saved", saved, "ratio", "by the incumbent's last runs; below 0: it costs more",
+            reason="the job runs as it is",
+        ),
+        figure("Nights", nights, "count", f"{report.done_count} runs have done the job"),
+        figure("Adopted", adopted, "count", f"{back} rolled back"),
+        figure(
+            "Runs lost", report.lost_runs, "runs",
+            f"of {report.allowed_runs:.2f} that may be lost; below 0: saved",
+        ),
+    ]  # fmt: skip
+
+
+def links(report: OnlineReport, page_folder: Path) -> dict[str, str]:
+    """Links to the reports of runs that have one, relative to the page, by run directory."""
+    found = {}
+    for one in report.runs:
+        if one.folder and (file := RunPaths(Path(one.folder)).report).is_file():
+            found[one.folder] = quote(Path(os.path.relpath(file, page_folder)).as_posix())
+    return found
+
+
+def unreported(report: OnlineReport) -> list[Path]:
+    """Run directories of runs that did the job, without a report yet; past ones may be removed."""
+    done = [one.folder for one in report.runs if one.folder and one.value and not one.given_up]
+    paths = [RunPaths(Path(one)) for one in done]
+    return [one.root for one in paths if one.manifest.is_file() and not one.report.is_file()]
