@@ -571,6 +571,34 @@ def test_a_command_runs_where_it_was_prepared_and_as_long_as_it_takes(
         step(tmp_path / "gone/t", actions=actions)
 
 
+def test_a_run_on_another_machine_is_the_job_as_it_is_and_says_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = {"cpu_model": "A", "cpus_count": 4}
+    here = [home]
+    monkeypatch.setattr("pyrometer.tune.online.run.this_machine", lambda: here[0])
+    root, machine = _begun(tmp_path / "t", machine=home), Simulated()
+    _steps(root, machine, 6)
+    before = online_report(root)
+    here[0] = {"cpu_model": "B", "cpus_count": 8}
+    (other,) = _steps(root, Simulated(seconds=lambda levels: 90.0), 1)
+    assert (other.move.configuration, other.done) == ({}, True)
+    assert "another machine (B, 8 CPUs)" in other.move.why
+    after = online_report(root)
+    assert after.runs[-1].elsewhere == "B, 8 CPUs"
+    assert (after.done_count, after.next) == (before.done_count, before.next)
+    assert after.runs[-1].as_it_is == before.runs[-1].as_it_is
+    here[0] = home
+    (back,) = _steps(root, machine, 1)
+    assert back.move.configuration == (before.trying or back.move.configuration) != {}
+    # A cluster does the work: it does not matter who submits it.
+    submit = ["spark-submit", "--master", "yarn", "nightly.py"]
+    cluster = _begun(tmp_path / "c", machine=home, command=submit)
+    here[0] = {"cpu_model": "B", "cpus_count": 8}
+    _steps(cluster, Simulated(), 1)
+    assert online_report(cluster).runs[0].elsewhere is None
+
+
 def test_a_kill_in_any_record_loses_no_run_and_counts_none_twice(tmp_path: Path) -> None:
     whole, machine = _begun(tmp_path / "whole"), Simulated()
     _steps(whole, machine, 12)

@@ -12,6 +12,7 @@ const CROSS = "M-5-5L5 5M5-5L-5 5";
 
 // What a run was, in the words of the page: also the class of its mark.
 export function kind(run) {
+  if (run.elsewhere) return "elsewhere";
   if (run.void) return "void";
   if (run.given_up) return "censored";
   if (run.failed || gone(run.value)) return "discarded";
@@ -19,11 +20,11 @@ export function kind(run) {
   return run.role === "incumbent" ? "winner" : "finished";
 }
 
-export const KINDS = { baseline: "as it is", winner: "with what was found", finished: "a step", censored: "given up", discarded: "came to nothing", void: "ended from outside" };
-const OUTLINES = { baseline: SHAPES[1], winner: SHAPES[0], finished: SHAPES[2], censored: SHAPES[2], discarded: CROSS, void: SHAPES[3] };
+export const KINDS = { baseline: "as it is", winner: "with what was found", finished: "a step", censored: "given up", discarded: "came to nothing", void: "ended from outside", elsewhere: "on another machine" };
+const OUTLINES = { elsewhere: SHAPES[5], baseline: SHAPES[1], winner: SHAPES[0], finished: SHAPES[2], censored: SHAPES[2], discarded: CROSS, void: SHAPES[3] };
 
 export function nights(report, open) {
-  const text = "Every scheduled run in its order: squares are the job as it is, circles run with what was found, triangles are steps; open triangles were given up, crosses came to nothing, open diamonds were ended from outside and say nothing. Bands are the 95 % intervals of what a run was expected to take: grey as it is, coloured with what was found. Above, a triangle up is an adoption, down a roll-back.";
+  const text = "Every scheduled run in its order: squares are the job as it is, circles run with what was found, triangles are steps; open triangles were given up, crosses came to nothing, open diamonds were ended from outside and open plus signs ran on another machine: they say nothing. Bands are the 95 % intervals of what a run was expected to take: grey as it is, coloured with what was found. Above, a triangle up is an adoption, down a roll-back.";
   const { runs } = report;
   if (!runs.length) return section("nights", "Nights", text, missing("Nothing has run yet."));
   const width = wide();

@@ -9,8 +9,8 @@ const run = (keys) => ({ configuration: {}, role: "control", value: 1, given_up:
 test("a run is told by how it ended before what it ran with", () => {
   const step = { configuration: { a: "1" }, role: "step" };
   assert.deepEqual(
-    [run({}), run({ ...step }), run({ ...step, role: "incumbent" }), run({ ...step, given_up: true }), run({ ...step, value: null, failed: "exit code 9" }), run({ ...step, value: null, failed: "SIGTERM", void: true })].map(kind),
-    ["baseline", "finished", "winner", "censored", "discarded", "void"],
+    [run({}), run({ ...step }), run({ ...step, role: "incumbent" }), run({ ...step, given_up: true }), run({ ...step, value: null, failed: "exit code 9" }), run({ ...step, value: null, failed: "SIGTERM", void: true }), run({ elsewhere: "B, 8 CPUs" })].map(kind),
+    ["baseline", "finished", "winner", "censored", "discarded", "void", "elsewhere"],
   );
 });
 

@@ -284,7 +284,8 @@ def check_same(
     """
     if machine and machine != (here := this_machine()):
         raise UsageError(
-            f"{root} was planned on another machine ({_words(machine)}; here {_words(here)})",
+            f"{root} was planned on another machine ({machine_words(machine)}; here"
+            f" {machine_words(here)})",
             "times of two machines cannot be mixed: run the file again",
         )
     if digest and digest != digest_of(*workloads):
@@ -294,7 +295,8 @@ def check_same(
         )
 
 
-def _words(machine: Mapping[str, str | int | None]) -> str:
+def machine_words(machine: Mapping[str, str | int | None]) -> str:
+    """Name a machine for people."""
     return f"{machine.get('cpu_model')}, {machine.get('cpus_count')} CPUs"
 
 

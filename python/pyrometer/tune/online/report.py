@@ -46,6 +46,8 @@ class OnlineRunReport(BaseModel):
         As it is (``first``, ``control``), with what was found (``incumbent``), or a ``step``.
     void : bool
         Something outside ended it: it says nothing of its configuration.
+    elsewhere : str or None
+        The machine, if it was another one: it says nothing then, either.
     folder : str or None
         Its run directory; ``None`` if it was never launched or something killed us with it.
     as_it_is, with_incumbent : Band or None
@@ -65,6 +67,7 @@ class OnlineRunReport(BaseModel):
     given_up: bool = False
     failed: str | None = None
     void: bool = False
+    elsewhere: str | None = None
     folder: str | None = None
     as_it_is: Band | None = None
     with_incumbent: Band | None = None
@@ -189,6 +192,7 @@ def _told(
                 trial=asked.trial, night=night, role=role, wall_ns=asked.wall_ns,
                 configuration=asked.configuration, why=asked.why, value=told.value,
                 given_up=told.censored, failed=told.failed, void=told.void,
+                elsewhere=asked.elsewhere,
                 folder=None if one.ended is None else str(trials / one.ended.folder),
                 as_it_is=_band(policy.expected("as it is")),
                 with_incumbent=_band(policy.expected("incumbent")),

@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, chdir, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+from pyrometer.collect.launch.command import understand
 from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.core.redaction import redacted
 from pyrometer.experiments.folder import Began, Ended, ExperimentPaths
@@ -20,6 +21,7 @@ from pyrometer.experiments.history.stored_runs import length_of
 from pyrometer.experiments.journal import Entries, Journal, opened_journal, read_journal
 from pyrometer.experiments.run.attempts import make_attempts, settle
 from pyrometer.experiments.run.environment import Quiet, Screen
+from pyrometer.experiments.run.planned import machine_words, this_machine
 from pyrometer.store.manifest import read_manifest
 from pyrometer.tune.advise.history import fitting
 from pyrometer.tune.online.policy import Decision, Move, Policy
@@ -94,10 +96,16 @@ def policy_of(tuning: Tuning, terms: Terms, history: History) -> tuple[Policy, l
 
 
 def course(policy: Policy, history: History) -> Iterator[tuple[Step, list[Decision]]]:
-    """Tell a policy all runs in their order, and give what it decided after each."""
+    """Tell a policy all runs in their order, and give what it decided after each.
+
+    Those of another machine are given, and not told: times of two cannot be mixed.
+    """
     baselines: deque[Told] = deque(maxlen=KEPT_LENGTHS)
     for one in history.steps:
         if one.told is None:
+            continue
+        if one.asked.elsewhere is not None:
+            yield one, []
             continue
         yield one, policy.tell(_seen(one, one.told, baselines))
         if one.is_baseline and one.counts:
@@ -173,7 +181,7 @@ class _Online:
             self._tell(last, _killed(self.root, number, began))
 
     def run(self) -> Stepped:
-        move = self.policy.next()
+        move = self._next()
         told, decisions = self._run(move)
         if _done(told) or not move.configuration:
             return Stepped(move, _done(told), (told,), tuple(decisions))
@@ -181,12 +189,18 @@ class _Online:
         second, more = self._run(again)
         return Stepped(move, _done(second), (told, second), (*decisions, *more))
 
+    def _next(self) -> Move:
+        if (other := _elsewhere(self.tuning)) is None:
+            return self.policy.next()
+        return Move("control", {}, f"as it is: this is another machine ({other})")
+
     def _run(self, move: Move) -> tuple[Told, list[Decision]]:
         limit_s = None if move.limit is None else move.limit / NS
         asked = Asked(
             trial=1 + len(self.history.steps), configuration=dict(move.configuration),
             fidelity="full", block=0, why=f"{move.role}: {move.why}", limit_s=limit_s,
             timeout_s=None if limit_s is None else limit_s + self._beside_s(),
+            elsewhere=_elsewhere(self.tuning),
             wall_ns=time.time_ns(),
         )  # fmt: skip
         self.journal.append(asked)
@@ -228,7 +242,13 @@ class _Online:
             told.failed = redacted(told.failed)
         self.journal.append(told)
         one.told = told
-        before = [each.told for each in self.history.baselines if each.told and each is not one]
+        before = [
+            each.told
+            for each in self.history.baselines
+            if each.told and each is not one and each.asked.elsewhere is None
+        ]
+        if one.asked.elsewhere is not None:
+            return []
         decisions = self.policy.tell(_seen(one, told, before[-KEPT_LENGTHS:]))
         for each in decisions:
             self.journal.append(
@@ -244,6 +264,18 @@ class _Online:
         """Time of a run beside its work: launch, reading, tables; the longest of the last ones."""
         ended = [one.ended for one in self.history.baselines if one.ended is not None]
         return max((Length.of(one).beside_s for one in ended[-KEPT_BASELINES:]), default=0.0)
+
+
+def _elsewhere(tuning: Tuning) -> str | None:
+    """Say which machine this is, if it is another one than that of the runs before.
+
+    Where a cluster does the job, it does not matter who submits it.
+    """
+    master = understand(tuning.command).master if tuning.command else None
+    if not tuning.machine or (master is not None and not master.startswith("local")):
+        return None
+    here = this_machine()
+    return None if here == tuning.machine else machine_words(here)
 
 
 def _done(told: Told) -> bool:

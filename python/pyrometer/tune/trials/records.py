@@ -24,6 +24,8 @@ class Asked(Part):
         Time of an iteration (of a command: its whole time) beyond which it is given up.
     timeout_s : float or None
         Longest time of the application, by that limit.
+    elsewhere : str or None
+        The machine, if a recurring job ran on another one than before: nothing is compared then.
     """
 
     k: Literal["ask"] = "ask"
@@ -36,6 +38,7 @@ class Asked(Part):
     early: bool = False
     limit_s: float | None = None
     timeout_s: float | None = None
+    elsewhere: str | None = None
     wall_ns: int
 
     @property
