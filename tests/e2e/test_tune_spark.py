@@ -18,7 +18,7 @@ from pyrometer.tune.trials.folder import TuningPaths
 from pyrometer.tune.trials.records import KINDS
 from pyrometer.tune.trials.replay import history_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(2400)]
 
 SPACE = """\
 name: two
@@ -41,34 +41,42 @@ def begun(tmp_path: Path) -> list[str]:
 
 
 def test_a_tuning_survives_a_kill_and_ends_with_a_confirmation(tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        begun(tmp_path), cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    )
+    said = tmp_path / "said.txt"
+    with said.open("w") as out:
+        process = subprocess.Popen(begun(tmp_path), cwd=tmp_path, stdout=out, stderr=out)
     paths = TuningPaths(tmp_path / "t")
-    deadline = time.monotonic() + 300
-    while time.monotonic() < deadline and process.poll() is None:
-        if len(read_journal(paths.root, KINDS).ended) >= 1 and read_journal(paths.root, KINDS).open:
+    # A busy machine takes its time; what ends the wait is the second trial, or the process.
+    while process.poll() is None:
+        entries = read_journal(paths.root, KINDS)
+        if entries.ended and entries.open:
             break
         time.sleep(0.2)
-    assert process.poll() is None, process.stderr and process.stderr.read()
+    assert process.poll() is None, said.read_text()
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     before = history_of(read_journal(paths.root, KINDS))
     again = subprocess.run(
         command("resume", "t", "--json"), cwd=tmp_path, capture_output=True, text=True,
-        check=True, timeout=600,
+        check=False,
     )  # fmt: skip
+    assert again.returncode == 0, again.stderr
     found = json.loads(again.stdout.splitlines()[-1])
     assert found["state"] == "done"
     # The first trial is the one that had ended, and no number was given twice.
     assert found["trials"][0]["value"] == before.steps[0].told.value
     assert [one["trial"] for one in found["trials"]] == list(range(1, len(found["trials"]) + 1))
     for one in found["trials"]:
-        assert one["status"] in ("finished", "gave up")
-        assert {"elapsed", "peak_memory", "core_seconds"} <= one["metrics"].keys()
         manifest = read_manifest(tmp_path / one["folder"])
-        assert manifest.state == "finished"
         assert manifest.treatment.keys() == one["configuration"].keys()
+        # One that was given up was stopped by us, and nothing of it was measured to its end.
+        if one["status"] == "gave up":
+            assert one["configuration"]
+            assert one["metrics"] == {}
+            assert manifest.state == "interrupted"
+            continue
+        assert one["status"] == "finished", one["failed"]
+        assert {"elapsed", "peak_memory", "core_seconds"} <= one["metrics"].keys(), one["missing"]
+        assert manifest.state == "finished"
     if found["best"]["configuration"]:
         assert len(found["confirmation"]["pairs"]) == 2
         assert found["confirmation"]["verdict"]["outcome"] in ("cannot tell", "failed")
