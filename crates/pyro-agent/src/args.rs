@@ -42,7 +42,7 @@ pub struct Shipping {
     pub spool_mib: u64,
 }
 
-/// How often the recorder reads.
+/// How often the recorder reads, and what costs the recorded threads something.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct Pace {
     /// Passes of the recorder per second
@@ -51,6 +51,9 @@ pub struct Pace {
     /// Percent of a CPU that the recorder's passes may cost
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = value_parser!(u32).range(1..=100))]
     pub budget: u32,
+    /// Counters of threads, which cost them at every switch: none, with hardware counters where there are any, or all
+    #[arg(long, value_name = "WHICH", default_value = "none", value_parser = ["none", "hardware", "all"])]
+    pub thread_counters: String,
 }
 
 /// What to ship.
@@ -218,6 +221,7 @@ mod tests {
             (options.pace.hz, options.pace.budget, options.probe),
             (5, 1, None)
         );
+        assert_eq!(options.pace.thread_counters, "none");
         assert_eq!(options.renew, Duration::from_secs(3600));
         assert!(matches!(
             parsed("executors --json"),
@@ -247,6 +251,7 @@ mod tests {
                 "host --to file:///s --host h --work-dir /w --renew 0",
                 "from 0.02 to 1440",
             ),
+            (&format!("{SHIP} --thread-counters some"), "hardware"),
             (&format!("{SHIP} --probe /p"), "--until-pid"),
             (&format!("{SHIP} --remove"), "--until-pid"),
             ("dance", "dance"),

@@ -37,6 +37,7 @@ fn agent(folder: &Path, writer: &Child) -> Command {
     agent
         .args(["ship", "--app", "app", "--executor", "1", "--host", "h"])
         .args(["--every", "0.1", "--remove", "--free"])
+        .args(["--thread-counters", "hardware"])
         .args(["--until-pid", &writer.id().to_string()])
         .arg("--to")
         .arg(folder.join("store"))
@@ -111,6 +112,7 @@ fn a_killed_writer_leaves_nothing_behind_and_all_has_arrived() {
     let log = read("probe.log");
     let root = format!("--root-pid {} --keeper-pid", writer.id());
     assert!(log.contains(&root) && log.contains("--tier T1"), "{log}");
+    assert!(log.contains("--thread-counters hardware"), "{log}");
     assert!(log.ends_with("end\n"), "{log}");
     assert_eq!(read("probe-h.log"), "complaint\n");
     let report: Value = serde_json::from_str(&read("agent-h.report.json")).unwrap();

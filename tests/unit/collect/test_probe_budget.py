@@ -51,6 +51,12 @@ def test_counters_that_slow_switches_down_come_with_stacks(profile: str, counter
     assert OsProbe().counters == "none"
 
 
+@pytest.mark.parametrize("counters", ["none", "hardware"])
+def test_executors_on_other_hosts_get_the_same_counters(tmp_path: Path, counters: str) -> None:
+    needs = OsProbe(counters=counters).needs(RunPaths(tmp_path))
+    assert needs.agent["ship.counters"] == counters
+
+
 @pytest.mark.parametrize(
     ("pace", "said"),
     [

@@ -49,6 +49,7 @@ impl Recorder {
         let child = command
             .args(["--hz", &pace.hz.to_string()])
             .args(["--budget", &format!("{}%", pace.budget)])
+            .args(["--thread-counters", &pace.thread_counters])
             .args(["--host", &host])
             .arg("--raw-dir")
             .arg(raw)

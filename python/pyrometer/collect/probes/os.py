@@ -32,10 +32,10 @@ from pyrometer.store.manifest import ProbeEntry
 from pyrometer.store.paths import RunPaths
 
 
-def needs(paths: RunPaths) -> Needs:
-    """Have JVMs and Python workers of the application write slots."""
+def needs(paths: RunPaths, counters: str = "none") -> Needs:
+    """Have JVMs and Python workers write slots, and executors elsewhere the same counters."""
     return Needs(
-        agent={"context": "on", "probe.tree": "on"},
+        agent={"context": "on", "probe.tree": "on", "ship.counters": counters},
         environment={"PYROMETER_CONTEXT_DIR": str(plain(paths.raw))},
         python_path=(str(plain(HOOK)),),
     )
@@ -184,7 +184,7 @@ class OsProbe(Probe):
 
     def needs(self, paths: RunPaths) -> Needs:
         """Have threads say what they work for."""
-        return needs(paths) if self.threads else Needs()
+        return needs(paths, self.counters) if self.threads else Needs()
 
     def check(self) -> list[Problem]:
         """Run the binary and let it try what it will read."""

@@ -31,6 +31,9 @@ public final class HostAgent {
   /** Names with a dot in front are not shipped. */
   private static final String PROGRAMS = ".programs-";
 
+  /** Which counters of threads the probe opens. */
+  private static final String COUNTERS = "ship.counters";
+
   private static final String SAID = ".agent.err";
   private static final int SAID_MOST = 400;
   private static final int BUSY_TRIES = 20;
@@ -141,6 +144,7 @@ public final class HostAgent {
     command.add("--until-pid=" + ProcessHandle.current().pid());
     if (probed) {
       command.add("--probe=" + own.resolve(PROBE));
+      command.add("--thread-counters=" + settings.get(COUNTERS, "none"));
     }
     return command;
   }

@@ -73,6 +73,21 @@ class HostAgentTest {
   }
 
   @Test
+  void countersOfThreadsAreThoseThatWereAskedFor() throws Exception {
+    agent(Map.of(), always(STAND_IN)).start(folder, "a", "1");
+    String arguments = Files.readString(folder.resolve("arguments"));
+    assertTrue(arguments.contains("\n--thread-counters=none\n"), arguments);
+    Files.delete(folder.resolve("agent-h.report.json"));
+    agent(Map.of("ship.counters", "hardware"), always(STAND_IN)).start(folder, "a", "1");
+    arguments = Files.readString(folder.resolve("arguments"));
+    assertTrue(arguments.contains("\n--thread-counters=hardware\n"), arguments);
+    Files.delete(folder.resolve("agent-h.report.json"));
+    Map<String, String> unprobed = Map.of("ship.counters", "hardware", "ship.probe", "off");
+    agent(unprobed, always(STAND_IN)).start(folder, "a", "1");
+    assertFalse(Files.readString(folder.resolve("arguments")).contains("--thread-counters"));
+  }
+
+  @Test
   void whereItWasKilledAnotherGoesOnWithoutARecorder() throws Exception {
     Process living = new ProcessBuilder("sleep", "600").start();
     String report = "{\"agent_pid\":" + living.pid() + ",\"recorder\":{\"pid\":1}}";
