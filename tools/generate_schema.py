@@ -146,7 +146,8 @@ def page(version: int, tables: dict[str, dict[str, Any]]) -> str:
         f"<!-- Generated from schema/tables.toml by `{COMMAND}`; do not edit. -->",
         "",
         f"Schema version {version}. Each table is `tables/<name>.parquet`. Units are in the names; "
-        "`_wall_ns` is Unix time, `_mono_ns` is CLOCK_MONOTONIC of that host. "
+        "`_wall_ns` is Unix time, `_mono_ns` is CLOCK_MONOTONIC of that host. Files of a run of "
+        "several hosts have times on one axis beside those, as `_axis_ns`. "
         "A missing value is null, never 0.",
         "",
         " · ".join(f"[{table}](#{table})" for table in tables),

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyrometer.store.ingest import IngestReport, ingest_eventlogs, ingest_run
     from pyrometer.store.run import Run
-    from pyrometer.store.tables import Tables, write_rows
+    from pyrometer.store.tables import Tables
+    from pyrometer.store.write_tables import write_rows
 
 __all__ = ["IngestReport", "Run", "Tables", "ingest_eventlogs", "ingest_run", "write_rows"]
 
@@ -22,8 +23,12 @@ def __getattr__(name: str) -> Any:
         from pyrometer.store.run import Run
 
         return Run
-    if name in ("Tables", "write_rows"):
-        from pyrometer.store import tables
+    if name == "Tables":
+        from pyrometer.store.tables import Tables
 
-        return getattr(tables, name)
+        return Tables
+    if name == "write_rows":
+        from pyrometer.store.write_tables import write_rows
+
+        return write_rows
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -24,7 +24,6 @@ from pyrometer.store.axis.probe_reports import doubts_of, shipped_entries
 from pyrometer.store.axis.probes import read_probes
 from pyrometer.store.axis.write import write_axis
 from pyrometer.store.elsewhere import told_once
-from pyrometer.store.extended_stacks import join_states
 from pyrometer.store.import_tables import read_imported
 from pyrometer.store.iteration_lines import read_iterations
 from pyrometer.store.paths import RunPaths, raw_states
@@ -34,8 +33,9 @@ from pyrometer.store.services.executors import RECORDS
 from pyrometer.store.services.machines import Machines
 from pyrometer.store.services.write import write_found
 from pyrometer.store.shipped import join_shipped, redact_shipped
-from pyrometer.store.tables import write_rows
+from pyrometer.store.states.extended_stacks import join_states
 from pyrometer.store.tables_folder import STAMP, replaced_tables
+from pyrometer.store.write_tables import write_rows
 
 
 class Source(NamedTuple):

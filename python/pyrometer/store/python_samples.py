@@ -18,7 +18,8 @@ from pathlib import Path
 from pyrometer.core.doubt import Severity
 from pyrometer.store.sql.host_views import HostRows, as_recorded
 from pyrometer.store.sql.text import literal
-from pyrometer.store.tables import Tables, write_part
+from pyrometer.store.tables import Tables
+from pyrometer.store.write_tables import write_part
 
 SHARED = "Python"
 """Operator where several nodes may have driven a worker."""

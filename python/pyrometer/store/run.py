@@ -65,7 +65,7 @@ class Run:
 
         Times stay on the axis of the run; of the event log, tasks and executors there are left.
         """
-        return Run(self.paths, Tables(self.paths.tables, hosts=hosts), self.manifest)
+        return Run(self.paths, self.tables.of_hosts(*hosts), self.manifest)
 
     def facts(self) -> dict[str, Any]:
         """Manifest as plain data; empty where there is none."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -15,10 +15,10 @@ import duckdb
 from pyrometer.core import schema
 from pyrometer.core.errors import UsageError
 from pyrometer.core.process_numbers import KEY
-from pyrometer.core.redaction import redacted
 from pyrometer.store.scratch import Scratch
 from pyrometer.store.sql import host_views
 from pyrometer.store.sql.heads import Head, read_heads
+from pyrometer.store.sql.host_times import AXIS, on_axis, timed
 from pyrometer.store.sql.host_views import HostRows
 from pyrometer.store.sql.text import file_literal, literal, with_parameters
 from pyrometer.store.table_files import files_of
@@ -49,9 +49,6 @@ class Tables:
         Folder of ``<table>.parquet``.
     host_rows : HostRows
         How rows of several hosts are read.
-    hosts : sequence of str
-        Only what these hosts recorded, and the event log's tasks and executors there; default: all.
-        Rows that name no host are of the host of the axis.
     only : collection of str, optional
         Names of the tables that are asked for; others cannot be queried then. Default: all.
 
@@ -62,7 +59,7 @@ class Tables:
     of_window : set of str
         Those of them that are of the window that was cut last.
     hosts : tuple of str
-        The only hosts whose rows there are; empty: all.
+        The only hosts whose rows there are (`of_hosts`); empty: all.
     several_hosts : bool
         Whether rows are of several hosts, and are told apart.
 
@@ -76,13 +73,12 @@ class Tables:
         self,
         folder: Path,
         host_rows: HostRows = HostRows.ON_ONE_AXIS,
-        hosts: Sequence[str] = (),
         only: Collection[str] | None = None,
     ) -> None:
         self.folder = folder
-        self.hosts = tuple(hosts)
+        self.hosts: tuple[str, ...] = ()
         self._files = files_of(folder)
-        self._spill = Scratch("pyrometer-duckdb-")
+        self._spill: Scratch | None = Scratch("pyrometer-duckdb-")
         self.connection = duckdb.connect(
             config={
                 "memory_limit": MEMORY_LIMIT,
@@ -94,21 +90,27 @@ class Tables:
                 **({"threads": 1} if self._files.size_bytes() <= _SMALL_BYTES else {}),
             }
         )
-        # Its bar would end up in the caller's output.
-        self.connection.execute("SET enable_progress_bar = false")
         self._rows: dict[str, int] = {}
         self._loaded: set[str] = set()
         self._heads: dict[str, Head] = {}
-        self.defined: set[str] = set()
-        self.of_window: set[str] = set()
+        self._timed: set[str] = set()
+        self._laid = host_views.Laid()
         self._files.attach(self.connection)
         self.several_hosts = False
+        self._begin()
         self._open(host_rows, only)
+
+    def _begin(self) -> None:
+        """Start with a connection in which nothing is defined."""
+        # Its bar would end up in the caller's output.
+        self.connection.execute("SET enable_progress_bar = false")
+        self.defined: set[str] = set()
+        self.of_window: set[str] = set()
 
     def _open(self, host_rows: HostRows, only: Collection[str] | None) -> None:
         """Name tables: as they are, or where hosts are several, below views of these names."""
         every = list(schema.tables().values())
-        of_axis = [table for table in every if table.name in host_views.AXIS]
+        of_axis = [table for table in every if table.name in AXIS]
         others = [table for table in every if table not in of_axis]
         names: list[str] = []
         if host_rows is HostRows.APART:
@@ -124,13 +126,28 @@ class Tables:
         else:
             self._name(of_axis, "main")
         several = self.rows_count("hosts") + self.rows_count("host_names") > 1
-        on_axis = host_rows is HostRows.ON_ONE_AXIS and several
-        self.several_hosts = on_axis or len(names) > 1
+        aligned = host_rows is HostRows.ON_ONE_AXIS and several
+        self.several_hosts = aligned or len(names) > 1
         self._name(others, host_views.RECORDED if self.several_hosts else "main")
         if self.several_hosts:
-            host_views.lay(self.connection, others, self.hosts, on_axis, self._loaded)
-        if self.several_hosts and self.hosts:
-            self._rows = {name: self._count(name) for name, rows in self._rows.items() if rows}
+            self._laid = host_views.Laid(tuple(others), aligned, self._timed)
+            self._laid.lay(self.connection, self._loaded)
+
+    def of_hosts(self, *hosts: str) -> Tables:
+        """Give the same tables with nothing but what some hosts recorded; without any, of all.
+
+        Of the event log they have the tasks and executors there. Rows that name no host are of the
+        host of the axis. Files and memory are shared with these tables, which stay open meanwhile:
+        the rows of all hosts are in schema ``main``.
+        """
+        own = copy(self)
+        own.connection, own._spill = self.connection.cursor(), None
+        own._begin()
+        if self.several_hosts and hosts:
+            own.hosts = hosts
+            found = {name for name, rows in self._rows.items() if rows}
+            own._rows = self._rows | self._laid.lay_of(own.connection, hosts, found)
+        return own
 
     def _name(self, tables: Sequence[schema.Table], where: str) -> None:
         if where != "main":
@@ -140,9 +157,6 @@ class Tables:
 
     def _places(self, name: str) -> list[str]:
         return [place for place, _ in self._files.of(name)]
-
-    def _count(self, name: str) -> int:
-        return int(self.scalar(f"SELECT count(*) FROM {name}"))
 
     def key_of(self, host: str | None) -> int:
         """Give what is added to numbers of processes and threads of a host."""
@@ -177,6 +191,10 @@ class Tables:
             else f'NULL::{c.sql_type} AS "{c.name}"'
             for c in table.columns
         )
+        times = [on_axis(name) for name in timed(table)]
+        if where == host_views.RECORDED and times and self._have_all(files, times):
+            self._timed.add(table.name)
+            columns += "".join(f', "{name}"' for name in times)
         rows = self._rows[table.name] = head.rows_count
         small = (
             rows * len(table.columns) <= _LOADED_CELLS
@@ -187,6 +205,13 @@ class Tables:
         kind = "TABLE" if small else "VIEW"
         self.connection.execute(
             f"CREATE {kind} {where}.{table.name} AS SELECT {columns} FROM {source}"
+        )
+
+    def _have_all(self, files: Sequence[tuple[str, int]], columns: Sequence[str]) -> bool:
+        """Whether every one of some files has some columns."""
+        return all(
+            place in self._heads and self._heads[place].columns.issuperset(columns)
+            for place, _ in files
         )
 
     def _head(self, places: Sequence[str], source: str) -> Head:
@@ -290,6 +315,19 @@ class Tables:
         self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {sql}")
         self._defined(name)
 
+    def define_for_hosts(self, name: str, sql: str) -> None:
+        """Keep the result of a query for these tables and for those of some hosts of them."""
+        self._execute(f"CREATE TABLE main.{name} AS {sql}")
+
+    def write(self, sql: str, target: Path) -> int:
+        """Write the result of a query to a Parquet file as it comes; gives its rows."""
+        temporary = target.with_name(f".{target.name}.tmp")
+        counted = self._execute(
+            f"COPY ({sql}) TO {literal(str(temporary))} (FORMAT parquet, COMPRESSION zstd)"
+        ).fetchone()
+        temporary.replace(target)
+        return int(counted[0]) if counted else 0
+
     def drop(self, *names: str) -> None:
         """Let go of temporary tables: what is as large as a run is in memory otherwise."""
         for name in names:
@@ -325,10 +363,11 @@ class Tables:
         self.define(name, f"SELECT {rows}", [json.dumps(list(v)) for v in columns.values()])
 
     def close(self) -> None:
-        """Let go of the connection and its scratch folder."""
+        """Let go of the connection, and of its scratch folder if that is its own."""
         self.connection.close()
-        self._spill.close()
-        self._files.check()
+        if self._spill is not None:
+            self._spill.close()
+            self._files.check()
 
     def __enter__(self) -> Tables:
         return self
@@ -340,71 +379,3 @@ class Tables:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def write_rows(folder: Path, table: str, rows: Iterable[dict[str, Any]]) -> Path:
-    """Write a table through a temporary name, a batch of rows at a time.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of the tables.
-    table : str
-        Name in ``schema/tables.toml``.
-    rows : iterable of dict
-        Values by column; a column that a row lacks is null.
-    """
-    columns = schema.tables()[table].columns
-    rest = iter(rows)
-    target = folder / f"{table}.parquet"
-    temporary = folder / f".{table}.parquet.tmp"
-    declared = ", ".join(f'"{c.name}" {c.sql_type}' for c in columns)
-    holes = ", ".join("?" for _ in columns)
-    with duckdb.connect(config={"threads": 1}) as connection:
-        connection.execute(f"CREATE TABLE t ({declared})")
-        while batch := list(islice(rest, BATCH_ROWS)):
-            values = [_kept(row.get(c.name)) for row in batch for c in columns]
-            insert = "INSERT INTO t VALUES " + ", ".join([f"({holes})"] * len(batch))
-            written = with_parameters(insert, values)
-            if written is None:
-                connection.execute(insert, values)
-            else:
-                connection.execute(written)
-        connection.execute(f"COPY t TO {literal(str(temporary))} (FORMAT parquet)")
-    temporary.replace(target)
-    return target
-
-
-def _kept(value: Any) -> Any:
-    return redacted(value) if isinstance(value, str) else value
-
-
-def write_part(
-    tables: Tables, table: str, part: str, sql: str, parameters: Sequence[object] = ()
-) -> int:
-    """Write the result of a query as one more file of a table, through a temporary name.
-
-    Parameters
-    ----------
-    tables : Tables
-        Where the query runs, and whose folder takes the file.
-    table, part : str
-        The file is ``<table>-<part>.parquet``; columns that it lacks are null.
-    sql : str
-        The query.
-    parameters : sequence
-        Its values.
-
-    Returns
-    -------
-    int
-        Rows written.
-    """
-    tables.define("written_part", sql, parameters)
-    target = tables.folder / f"{table}-{part}.parquet"
-    temporary = tables.folder / f".{target.name}.tmp"
-    tables.connection.execute(
-        f"COPY written_part TO {literal(str(temporary))} (FORMAT parquet, COMPRESSION zstd)"
-    )
-    temporary.replace(target)
-    return int(tables.scalar("SELECT count(*) FROM written_part"))

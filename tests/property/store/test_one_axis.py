@@ -7,15 +7,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.hosts.two_hosts import BOUND, WEST, TwoHosts, WestClock
-from tests.support.tables import HOST, MS, PID, S, StageSpec, wall, write_tables
+from tests.support.tables import HOST, MS, PID, S, StageSpec, mono, wall, write_tables
 
 from pyrometer.core.process_numbers import KEY, own_number
 from pyrometer.store import Run, Tables
+from pyrometer.store.axis import times
 from pyrometer.store.axis.write import write_axis
+from pyrometer.store.sql import host_views
 from pyrometer.store.sql.host_views import HostRows, as_recorded
 
 STAGES = [StageSpec([40, 30, 50, 20, 35]), StageSpec([30, 60])]
@@ -202,3 +205,54 @@ def test_a_damaged_time_is_missing_and_stops_nobody(tmp_path: Path, value: int) 
     with Run.open(tmp_path) as run:
         missing = run.tables.scalar("SELECT count(*) FROM thread_counters WHERE t_mono_ns IS NULL")
     assert missing <= 1
+
+
+def test_times_in_files_are_those_of_the_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two = TwoHosts(STAGES, WestClock(2 * S, 200.0))
+    for number, host in enumerate((HOST, WEST, None)):
+        two.add("gc_pauses", host=host, pid=PID, gc_id=number, start_mono_ns=mono(20),
+                start_wall_ns=wall(20), duration_ns=MS, collector="G1", kind="young")  # fmt: skip
+    # A host at a time, and rows of none.
+    monkeypatch.setattr(times, "MOST_ROWS", 1)
+    folder = two.write(tmp_path) / "tables"
+    files = {name: list(folder.glob(f"{name}*.parquet")) for name in [*TIMES, "gc_pauses"]}
+    with Tables(folder) as tables:
+        stored = {name: tables.query(f"SELECT * FROM {name} ORDER BY ALL") for name in files}
+    for file in (one for some in files.values() for one in some):
+        bare = file.with_suffix(".bare")
+        duckdb.execute(
+            f"COPY (SELECT COLUMNS(c -> c NOT LIKE '%axis_ns') FROM '{file}')"
+            f" TO '{bare}' (FORMAT parquet)"
+        )
+        assert file.stat().st_size != bare.stat().st_size
+        bare.replace(file)
+    with Tables(folder) as tables:
+        for name, rows in stored.items():
+            assert tables.query(f"SELECT * FROM {name} ORDER BY ALL") == rows, name
+    assert [row[0] for row in stored["gc_pauses"]].count(None) == 1
+
+
+@pytest.mark.parametrize("cells", [0, 1_000_000])
+def test_rows_of_some_hosts_are_theirs(
+    tmp_path: Path, cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_views, "_KEPT_CELLS", cells)
+    with Tables(TwoHosts(STAGES, WestClock(2 * S)).write(tmp_path) / "tables") as tables:
+        names = ("spans", "thread_counters", "os_series", "samples", "tasks", "executors")
+        both = {name: tables.query(f"SELECT * FROM {name}") for name in names}
+        hosts = {name: tables.query(f"SELECT host FROM {name}") for name in names}
+        for host in (HOST, WEST):
+            with tables.of_hosts(host) as own:
+                for name in names:
+                    every = zip(both[name], hosts[name], strict=True)
+                    its = sorted(map(repr, (row for row, (of,) in every if of == host)))
+                    found = own.query(f"SELECT * FROM {name}")
+                    assert sorted(map(repr, found)) == its, name
+                    assert own.rows_count(name) == len(its) > 0
+                own.define("mine", "SELECT 1 AS one")
+        with tables.of_hosts(HOST, WEST) as own:
+            assert own.scalar("SELECT count(*) FROM samples") == len(both["samples"])
+        assert tables.defined == set()
+        assert tables.scalar("SELECT count(*) FROM samples") == len(both["samples"])

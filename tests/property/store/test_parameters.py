@@ -52,7 +52,8 @@ def test_as_many_parameters_as_question_marks() -> None:
 
 def test_queries_with_parameters_import_no_data_frames(tmp_path: Path) -> None:
     script = (
-        "import sys, pathlib; from pyrometer.store.tables import Tables, write_rows\n"
+        "import sys, pathlib; from pyrometer.store.tables import Tables\n"
+        "from pyrometer.store.write_tables import write_rows\n"
         "row = {'iteration': 1, 'status': 'success'}\n"
         f"written = write_rows(pathlib.Path({str(tmp_path)!r}), 'iterations', [row])\n"
         "assert written.is_file()\n"

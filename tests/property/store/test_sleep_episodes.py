@@ -11,9 +11,10 @@ import pytest
 from tests.support.sleeps import MS, Part, Seen, observe
 from tests.support.tables import HOST, MONO0, PID, Rows, write_tables
 
-from pyrometer.store.extended_stacks import join_states
 from pyrometer.store.ingest import native
 from pyrometer.store.sql.host_views import HostRows
+from pyrometer.store.states import placed
+from pyrometer.store.states.extended_stacks import join_states
 from pyrometer.store.tables import Tables
 
 THREADS = 120
@@ -180,3 +181,42 @@ def test_a_thread_of_the_same_number_on_another_host_changes_nothing(
     assert states(tmp_path / "both2", both, "west") == states(
         tmp_path / "there", {**west, **dictionaries}, "west"
     )
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_hosts_in_turn_give_the_rows_that_they_give_at_once(
+    tmp_path: Path, traced: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = observe(life(Random(4)), 4, batched=True, traced=traced)
+    rows = seen.rows
+    for number in range(3):
+        there = observe(life(Random(number)), number, batched=True, traced=traced).rows
+        for table, more in there.items():
+            if table not in ("stacks", "frames"):
+                moved = [elsewhere(row) | {"host": f"host-{number}"} for row in more]
+                rows[table] = [*rows[table], *moved]
+    at_once = every_row(tmp_path / "at_once", rows)
+    monkeypatch.setattr(placed, "MOST_ROWS", 1)
+    in_turn = every_row(tmp_path / "in_turn", rows)
+    assert in_turn == at_once
+    sleeps = [(host, one) for host, one in in_turn["samples"][1] if one is not None]
+    assert len({host for host, _ in sleeps}) == 4
+    assert len({one for _, one in sleeps}) == len(sleeps)
+
+
+def every_row(folder: Path, rows: Rows) -> dict[str, list[list[tuple[object, ...]]]]:
+    """Join states; gives what is in the tables then, and whose each sleep is."""
+    tables = write_tables(folder, rows) / "tables"
+    join_states(tables, native())
+    with Tables(tables, HostRows.AS_RECORDED) as opened:
+        return {
+            "samples": [
+                opened.query("SELECT * FROM samples ORDER BY ALL"),
+                opened.query(
+                    "SELECT DISTINCT host, episode_id FROM samples WHERE event = 'state'"
+                    " ORDER BY ALL"
+                ),
+            ],
+            "stacks": [opened.query("SELECT * FROM stacks ORDER BY ALL")],
+            "frames": [opened.query("SELECT * FROM frames ORDER BY ALL")],
+        }

@@ -13,7 +13,8 @@ from tests.support.hosts.clocks import MS, PlantedClock, S, delays
 
 from pyrometer.store.paths import RunPaths
 from pyrometer.store.run import Run
-from pyrometer.store.tables import Tables, write_rows
+from pyrometer.store.tables import Tables
+from pyrometer.store.write_tables import write_rows
 
 DRIVER = "front"
 WALL = 1_700_000_000 * S

@@ -19,8 +19,8 @@ from pyrometer.core.estimate import Estimate
 from pyrometer.flame.page import write_flame
 from pyrometer.flame.selection import Selection
 from pyrometer.store import Run
-from pyrometer.store.extended_stacks import join_states
 from pyrometer.store.ingest import native
+from pyrometer.store.states.extended_stacks import join_states
 from pyrometer.window.scope import Scope
 
 ASLEEP = {"lock": 12_000, "timed_sleep": 6_000, "block_io": 3_000}

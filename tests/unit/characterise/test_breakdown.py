@@ -13,7 +13,7 @@ from pyrometer.cli.begin.characterise import breakdown_columns, print_breakdown
 from pyrometer.core import schema
 from pyrometer.core.estimate import Estimate
 from pyrometer.store import Run
-from pyrometer.store.tables import write_rows
+from pyrometer.store.write_tables import write_rows
 
 MS = 1_000_000
 OFFSET = 1_700_000_000_000_000_000

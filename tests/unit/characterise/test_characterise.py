@@ -13,7 +13,7 @@ from pyrometer.characterise.queries import characterise
 from pyrometer.cli.main import run_verb
 from pyrometer.core.errors import UsageError
 from pyrometer.store import Run
-from pyrometer.store.tables import write_rows
+from pyrometer.store.write_tables import write_rows
 
 MS = 1_000_000
 

@@ -6,7 +6,8 @@ import pytest
 
 from pyrometer.flame.difference.paths import define_frame_names
 from pyrometer.flame.names import RUNNERS, runners, stable_name
-from pyrometer.store.tables import Tables, write_rows
+from pyrometer.store.tables import Tables
+from pyrometer.store.write_tables import write_rows
 
 GENERATED = "org.apache.spark.sql.catalyst.expressions.GeneratedClass$"
 SAME = [

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pyrometer.store.tables import Tables, write_rows
+from pyrometer.store.tables import Tables
+from pyrometer.store.write_tables import write_rows
 from pyrometer.tune.space.job import job_from, job_of
 from pyrometer.tune.space.levels import bounds
 from pyrometer.tune.space.named import named_space

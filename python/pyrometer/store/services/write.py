@@ -9,7 +9,8 @@ from typing import Any
 
 from pyrometer.store.services.machines import Machines
 from pyrometer.store.sql.host_views import HostRows
-from pyrometer.store.tables import Tables, write_part
+from pyrometer.store.tables import Tables
+from pyrometer.store.write_tables import write_part
 
 PART = "agents"
 MOST_PAIRS = 4096

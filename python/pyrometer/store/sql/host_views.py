@@ -8,13 +8,24 @@ Hosts of the event log, which may be addresses, get the names that streams have.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import duckdb
 
 from pyrometer.core import schema
 from pyrometer.core.process_numbers import KEY
+from pyrometer.store.sql.host_times import (
+    OF_HOSTS,
+    OF_THE_DRIVER,
+    Times,
+    has_host,
+    is_recorded,
+    lines,
+    on_axis,
+    on_wall,
+    timed,
+)
 from pyrometer.store.sql.text import file_literal, literal
 
 
@@ -40,14 +51,11 @@ RECORDED = "recorded"
 """Schema of the tables as they were recorded, where views of the same names lie above them."""
 
 _IDS = ("pid", "tid", "waker_pid", "waker_tid")
-_OF_THE_DRIVER = ("tasks", "executors")
-_LOGS = ("gc_pauses", "gc_ages", "gc_concurrent", "safepoints", "jit", "deoptimisations")
-"""Tables of logs that may not say whose they are: their times are nobody's then."""
-AXIS = ("hosts", "host_clocks", "host_names")
-"""Tables that lay hosts on one axis."""
 OF_EXECUTORS = ("apps", "processes", "executors")
 """Tables that say which executors are on which host."""
-_OWN = (*AXIS, "iterations")
+_WALL_OF_PAUSES = ("gc_pauses", "start_wall_ns")
+_KEPT_CELLS = 1_000_000
+"""Values of a table of some hosts that is kept in memory, at most."""
 
 AXIS_HOSTS = """
 SELECT host AS name, host, number, wall_offset_ns FROM hosts
@@ -70,16 +78,6 @@ FROM {RECORDED}.executors e JOIN axis_executors x USING (app_index, executor_id)
 WHERE e.host NOT IN (SELECT host FROM hosts) GROUP BY e.host HAVING count(DISTINCT x.host) = 1
 """
 """Other names of hosts, by the executors there; one that several hosts bear is none's."""
-
-
-def has_host(table: schema.Table) -> bool:
-    """Whether rows of the table are of a host."""
-    return table.name not in _OWN and any(c.name == "host" for c in table.columns)
-
-
-def is_recorded(table: schema.Table) -> bool:
-    """Whether a host wrote the rows, and not the driver about it."""
-    return has_host(table) and table.name not in _OF_THE_DRIVER
 
 
 def recorded_hosts(
@@ -121,21 +119,81 @@ def number(connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
     )
 
 
-def lay(
-    connection: duckdb.DuckDBPyConnection,
-    every: Sequence[schema.Table],
-    hosts: Sequence[str],
-    times: bool,
-    loaded: Collection[str],
-) -> None:
-    """Lay views of all tables above the recorded ones; of those that are in memory, tables."""
-    connection.execute(f"CREATE TABLE axis_hosts AS {AXIS_HOSTS}")
-    connection.execute(f"CREATE TABLE axis_executors AS {EXECUTORS}")
-    connection.execute(f"CREATE TABLE axis_names AS {NAMES}")
-    only = _recorded_as(connection, hosts) if hosts else None
-    for table in every:
-        kind = "TABLE" if table.name in loaded else "VIEW"
-        connection.execute(f"CREATE {kind} main.{table.name} AS {view(table, only, times)}")
+@dataclass
+class Laid:
+    """Views of tables that lie above the recorded ones.
+
+    Attributes
+    ----------
+    tables : tuple of Table
+        The tables.
+    times : bool
+        Whether times are on the axis, or as recorded.
+    stored : set of str
+        Names of tables whose files have times on the axis.
+    """
+
+    tables: tuple[schema.Table, ...] = ()
+    times: bool = False
+    stored: Collection[str] = ()
+    _rows: dict[str, dict[str | None, int]] = field(default_factory=dict)
+
+    def lay(self, connection: duckdb.DuckDBPyConnection, loaded: Collection[str]) -> None:
+        """Lay those of all hosts; of tables that are in memory, tables."""
+        connection.execute(f"CREATE TABLE axis_hosts AS {AXIS_HOSTS}")
+        connection.execute(f"CREATE TABLE axis_executors AS {EXECUTORS}")
+        connection.execute(f"CREATE TABLE axis_names AS {NAMES}")
+        for table in self.tables:
+            kind = "TABLE" if table.name in loaded else "VIEW"
+            sql = view(table, None, self._times(table))
+            connection.execute(f"CREATE {kind} main.{table.name} AS {sql}")
+
+    def lay_of(
+        self, connection: duckdb.DuckDBPyConnection, hosts: Sequence[str], found: Collection[str]
+    ) -> dict[str, int]:
+        """Lay those of some hosts in front of those of all, where nothing but `connection` sees it.
+
+        Parameters
+        ----------
+        connection : DuckDBPyConnection
+            A cursor of the connection that has those of all hosts.
+        hosts : sequence of str
+            The hosts.
+        found : collection of str
+            Names of tables that have rows.
+
+        Returns
+        -------
+        dict of str to int
+            Rows of each.
+        """
+        chosen, counts = _chosen(connection, hosts), {}
+        for table in self.tables:
+            if table.name not in found or not has_host(table):
+                continue
+            rows = counts[table.name] = chosen.count(table, self._counted(connection, table))
+            # It is read dozens of times, for each host anew.
+            kind = "TABLE" if rows * len(table.columns) <= _KEPT_CELLS else "VIEW"
+            sql = f"FROM main.{table.name} LIMIT 0"
+            if rows:
+                sql = view(table, chosen, self._times(table))
+            connection.execute(f"CREATE TEMP {kind} {table.name} AS {sql}")
+        return counts
+
+    def _times(self, table: schema.Table) -> Times:
+        if not self.times:
+            return Times.RECORDED
+        return Times.STORED if table.name in self.stored else Times.LINES
+
+    def _counted(
+        self, connection: duckdb.DuckDBPyConnection, table: schema.Table
+    ) -> dict[str | None, int]:
+        """Count the rows of each host, once for all."""
+        if table.name not in self._rows:
+            where = RECORDED if is_recorded(table) else "main"
+            sql = f"SELECT host, count(*) FROM {where}.{table.name} GROUP BY host"
+            self._rows[table.name] = dict(connection.execute(sql).fetchall())
+        return self._rows[table.name]
 
 
 @dataclass(frozen=True)
@@ -161,8 +219,14 @@ class Chosen:
         said = f"{expression} IN ({', '.join(map(literal, names))})"
         return f"({said} OR {expression} IS NULL)" if self.is_axis else said
 
+    def count(self, table: schema.Table, rows: Mapping[str | None, int]) -> int:
+        """Add up the rows of a table that are of them."""
+        names = self.names if is_recorded(table) else self.hosts
+        of_none = rows.get(None, 0) if self.is_axis else 0
+        return of_none + sum(rows.get(name, 0) for name in names)
 
-def _recorded_as(connection: duckdb.DuckDBPyConnection, hosts: Sequence[str]) -> Chosen:
+
+def _chosen(connection: duckdb.DuckDBPyConnection, hosts: Sequence[str]) -> Chosen:
     wanted = ", ".join(map(literal, hosts))
     rows = connection.execute(
         f"SELECT name, number FROM axis_hosts WHERE host IN ({wanted}) ORDER BY number"
@@ -171,7 +235,7 @@ def _recorded_as(connection: duckdb.DuckDBPyConnection, hosts: Sequence[str]) ->
     return Chosen(tuple(hosts), names, any(number == 0 for _, number in rows))
 
 
-def view(table: schema.Table, host: Chosen | None, times: bool) -> str:
+def view(table: schema.Table, host: Chosen | None, times: Times) -> str:
     """Write the query of a table.
 
     Parameters
@@ -180,34 +244,28 @@ def view(table: schema.Table, host: Chosen | None, times: bool) -> str:
         A table whose recorded rows lie in `RECORDED`.
     host : Chosen or None
         Only rows of this host, and those of none on the host of the axis.
-    times : bool
-        Whether to give times on the axis, or to leave them as recorded.
+    times : Times
+        How times are given.
     """
     if not has_host(table):
         return f"SELECT * FROM {RECORDED}.{table.name}"
-    if table.name in _OF_THE_DRIVER:
+    if table.name in OF_THE_DRIVER:
         return _named(table, host)
-    joins = ["LEFT JOIN axis_hosts h ON h.name = r.host"]
+    moved: dict[str, str] = {}
+    joins: list[str] = []
+    if times is Times.LINES:
+        moved, joins = lines(table)
+    elif times is Times.STORED:
+        moved = {name: f'r."{on_axis(name)}"' for name in timed(table)}
     columns = []
     for column in table.columns:
-        expression = f'r."{column.name}"'
+        expression = moved.get(column.name, f'r."{column.name}"')
         if column.name == "host":
             expression = "coalesce(h.host, r.host)"
         elif column.name in _IDS:
             expression = keyed(expression)
-        elif times and _on_mono(column.name):
-            number = len(joins)
-            joins.append(_line(f"a{number}", expression))
-            expression = _aligned(expression, f"a{number}", table.name in _LOGS)
-        elif times and (table.name, column.name) == ("samples", "t_ns"):
-            number = len(joins)
-            joins.append(_line(f"a{number}", expression))
-            expression = (
-                f"CASE r.clock WHEN 'wall' THEN {_on_wall(expression)}"
-                f" WHEN 'mono' THEN {_aligned(expression, f'a{number}')} ELSE {expression} END"
-            )
-        elif times and (table.name, column.name) == ("gc_pauses", "start_wall_ns"):
-            expression = f"CASE WHEN r.host IS NOT NULL THEN {_on_wall(expression)} END"
+        elif times is not Times.RECORDED and (table.name, column.name) == _WALL_OF_PAUSES:
+            expression = f"CASE WHEN r.host IS NOT NULL THEN {on_wall(expression)} END"
         elif (table.name, column.name) == ("os_series", "scope"):
             expression = (
                 "CASE WHEN h.number > 0 AND r.scope LIKE 'process/%' THEN 'process/'"
@@ -215,12 +273,12 @@ def view(table: schema.Table, host: Chosen | None, times: bool) -> str:
                 " ELSE r.scope END"
             )
         elif (table.name, column.name) == ("os_series", "value"):
-            expression = _series_value(times)
+            expression = _series_value(moved.get("t_mono_ns"))
         columns.append(f'{expression} AS "{column.name}"')
     only = "" if host is None else f" WHERE {host.condition('r.host', host.names)}"
     return (
         f"SELECT {', '.join(columns)} FROM (SELECT * FROM {RECORDED}.{table.name} r{only}) r"
-        f" {' '.join(joins)}"
+        f" {OF_HOSTS} {' '.join(joins)}"
     )
 
 
@@ -243,39 +301,14 @@ def own(expression: str) -> str:
     return f"CASE WHEN {expression} > {KEY} THEN {expression} % {KEY} ELSE {expression} END"
 
 
-def _on_mono(column: str) -> bool:
-    return column == "mono_ns" or column.endswith("_mono_ns")
+def _series_value(time: str | None) -> str:
+    """Values are numbers, but for that of a parent, and the time when a process began.
 
-
-def _line(name: str, time: str) -> str:
-    return (
-        f"ASOF LEFT JOIN host_clocks {name} ON {name}.host = h.host"
-        f" AND {time} >= {name}.from_mono_ns"
-    )
-
-
-def _shift(time: str, line: str) -> str:
-    """Write what is added to a time; wide, as damaged times may not fit."""
-    gained = f"round(({time}::HUGEINT - {line}.from_mono_ns)::DOUBLE * {line}.rate)::HUGEINT"
-    return f"({line}.offset_ns::HUGEINT + {gained})"
-
-
-def _aligned(time: str, line: str, known: bool = False) -> str:
-    """Give a time on the axis; of a host that is not known as it is, or where asked none."""
-    moved = f"TRY_CAST({time}::HUGEINT + {_shift(time, line)} AS BIGINT)"
-    rest = f"WHEN h.number = 0 THEN {time}" if known else f"ELSE {time}"
-    return f"CASE WHEN h.number > 0 THEN {moved} {rest} END"
-
-
-def _on_wall(time: str) -> str:
-    return f"{time} + coalesce(h.wall_offset_ns, 0)"
-
-
-def _series_value(times: bool) -> str:
-    """Values are numbers, but for that of a parent, and the time when a process began."""
+    That is moved as the time of its row is.
+    """
     begun = ""
-    if times:
-        moved = f"TRY_CAST(r.value::HUGEINT + {_shift('r.t_mono_ns', 'a1')} AS BIGINT)"
+    if time is not None:
+        moved = f"TRY_CAST(r.value::HUGEINT + ({time}) - r.t_mono_ns AS BIGINT)"
         begun = f" WHEN h.number > 0 AND r.name = 'start_time_mono_ns' THEN {moved}"
     return f"CASE WHEN r.name = 'parent_pid' THEN {keyed('r.value')}{begun} ELSE r.value END"
 

@@ -91,6 +91,12 @@ _PASS_NS = 2_000_000
 # A profiler that gave no sample of a process for so long was not recording.
 GAP_NS = 2_000_000_000
 
+SHORTEST = """
+    SELECT min(weight) AS shortest FROM samples
+    WHERE event = 'wall' AND weight > 0 AND source IS DISTINCT FROM 'python'
+"""
+"""What one tick of the profiler's wall clock weighs."""
+
 # A sleeping thread is signalled once; for later ticks in which it did not run there is one more
 # sample, of as many. One of a single tick cannot be distinguished from a second signal.
 _SIGNALS = """
@@ -101,8 +107,7 @@ _SIGNALS = """
             t_ns + weight - shortest AS until_ns,
             lag(CASE WHEN state = 'sleeping' THEN java_stack END) OVER (
                 PARTITION BY host, pid, tid ORDER BY t_ns) AS java_before
-        FROM samples, (SELECT min(weight) AS shortest FROM samples WHERE event = 'wall'
-            AND weight > 0 AND source IS DISTINCT FROM 'python')
+        FROM samples, shortest_samples
         WHERE event = 'wall' AND clock = 'mono' AND source IS DISTINCT FROM 'python')
 """
 
@@ -243,14 +248,20 @@ _STATUS = f"""
 _NONE = ("NULL::BIGINT", "")
 
 
-def define_episodes(tables: Tables) -> None:
+def define_episodes(tables: Tables, hosts: bool) -> None:
     """Make temporary table ``episode_rows``: rows of ``thread_states`` with sleep and Java stack.
 
     Added columns: ``asleep``, ``episode_id``, ``stretch_id``, ``java_stack``, ``operator``,
     ``codegen_stage_id``, ``skew_ns`` (from the pass to the sample whose stack it has) and
     ``join_status``; and ``in_task``, the task whose span it lies in.
+
+    Parameters
+    ----------
+    tables : Tables
+        With table ``shortest_samples`` (`SHORTEST`).
+    hosts : bool
+        Whether threads of several hosts are to be distinguished.
     """
-    hosts = tables.scalar("SELECT count(DISTINCT host) FROM thread_states") > 1
     events = tables.has("off_cpu")
     tables.define("signals", _SIGNALS)
     if events:

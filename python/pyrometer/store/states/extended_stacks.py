@@ -8,14 +8,16 @@ which the JVM was stopped for a part becomes two: the time inside pauses, and th
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from pyrometer.store.sleeps import define_episodes
 from pyrometer.store.sql.host_views import HostRows, as_recorded
 from pyrometer.store.sql.text import file_literal, literal
-from pyrometer.store.tables import Tables, write_part
-from pyrometer.store.thread_roles import role_case
+from pyrometer.store.states.placed import place_states
+from pyrometer.store.tables import Tables
+from pyrometer.store.write_tables import write_part
 
 SOURCE = "probe"
 EVENT = "state"
@@ -25,77 +27,6 @@ _READ = (
     *("thread_states", "thread_counters", "off_cpu", "kernel_stacks", "spans"),
     *("samples", "stacks", "frames", "gc_pauses", "safepoints"),
 )
-
-_PAUSES = """
-    SELECT pid, start_ns, max(end_ns) AS end_ns FROM (
-        SELECT pid, end_mono_ns - total_ns AS start_ns, end_mono_ns AS end_ns FROM safepoints
-        UNION ALL SELECT pid, start_mono_ns, start_mono_ns + duration_ns FROM gc_pauses
-            WHERE pid NOT IN (SELECT pid FROM safepoints WHERE pid IS NOT NULL))
-    WHERE pid IS NOT NULL AND start_ns IS NOT NULL AND end_ns > start_ns GROUP BY ALL
-"""
-
-# What the two ends of a row stand for beyond its passes is paused if the pass was.
-_PAUSED = """
-    SELECT seen_row, t_ns, CASE WHEN begins THEN until_ns END AS over_ns,
-        (inside + CASE WHEN begins THEN edge // 2 ELSE 0 END
-        + CASE WHEN ends THEN edge - edge // 2 ELSE 0 END)::BIGINT AS weight
-    FROM (
-        SELECT r.seen_row, greatest(p.start_ns, r.begin_mono_ns) AS t_ns,
-            greatest(0, least(p.end_ns, r.end_mono_ns) - greatest(p.start_ns, r.begin_mono_ns))
-                AS inside,
-            greatest(0, r.weight_ns - (r.end_mono_ns - r.begin_mono_ns)) AS edge,
-            r.begin_mono_ns >= p.start_ns AND r.begin_mono_ns < p.end_ns AS begins,
-            r.end_mono_ns >= p.start_ns AND r.end_mono_ns < p.end_ns AS ends,
-            least(p.end_ns, r.end_mono_ns) AS until_ns
-        FROM episode_rows r JOIN jvm_pauses p
-            ON p.pid = r.pid AND p.start_ns <= r.end_mono_ns AND p.end_ns > r.begin_mono_ns
-        WHERE r.asleep AND r.in_task IS NOT NULL)
-    WHERE inside > 0 OR begins OR ends
-"""
-
-_PIECES = """
-    SELECT r.*, coalesce(p.over_ns, r.begin_mono_ns) AS t_ns, false AS paused,
-        greatest(0, r.weight_ns - coalesce(p.weight, 0)) AS weight
-    FROM episode_rows r LEFT JOIN (
-        SELECT seen_row, sum(weight)::BIGINT AS weight, max(over_ns) AS over_ns
-        FROM paused_parts GROUP BY 1) p
-        USING (seen_row)
-    WHERE r.weight_ns > coalesce(p.weight, 0)
-    UNION ALL
-    SELECT r.*, p.t_ns, true, p.weight FROM paused_parts p JOIN episode_rows r USING (seen_row)
-"""
-
-_THREADS = f"""
-    SELECT pid, tid, any_value(comm) AS comm, any_value({role_case("comm")}) AS role,
-        any_value(name) AS name
-    FROM (SELECT pid, tid, arg_max(comm, t_mono_ns) AS comm FROM thread_counters GROUP BY ALL)
-    FULL JOIN (SELECT pid, tid, any_value(thread_name) AS name FROM signals GROUP BY ALL)
-        USING (pid, tid)
-    GROUP BY ALL
-"""
-
-_CONTEXT = """
-    SELECT p.*, coalesce(s.job_id, o.job_id) AS job_id,
-        coalesce(s.iteration, o.iteration) AS iteration,
-        coalesce(p.stage_id, s.stage_id) AS of_stage,
-        coalesce(p.stage_attempt, s.stage_attempt) AS of_attempt,
-        coalesce(p.sql_id, s.sql_id) AS of_sql,
-        p.in_task IS NOT NULL AS task,
-        -- A Python worker works for a task, but has no slot of its own.
-        CASE WHEN s.in_task IS NOT NULL THEN 'task' ELSE coalesce(t.role, 'other') END AS role,
-        coalesce(p.thread_name, t.name, t.comm) AS named, k.symbols
-    FROM pieces p
-    LEFT JOIN (SELECT pid, task_attempt_id AS in_task, any_value(job_id) AS job_id,
-            any_value(iteration) AS iteration, any_value(stage_id) AS stage_id,
-            any_value(stage_attempt) AS stage_attempt, any_value(sql_id) AS sql_id
-        FROM spans GROUP BY ALL) s ON s.pid = p.pid AND s.in_task = p.in_task
-    LEFT JOIN (SELECT task_attempt_id AS in_task, any_value(job_id) AS job_id,
-            any_value(iteration) AS iteration
-        FROM spans GROUP BY ALL HAVING count(DISTINCT pid) = 1) o ON o.in_task = p.in_task
-    LEFT JOIN state_threads t ON t.pid = p.pid AND t.tid = p.tid
-    LEFT JOIN (SELECT host, stack_id, any_value(symbols) AS symbols FROM kernel_stacks
-        GROUP BY ALL) k ON k.host = p.host AND k.stack_id = p.kernel_stack
-"""
 
 _KERNEL_STACKS = """
     SELECT symbols, ? + row_number() OVER (ORDER BY symbols) AS stack_id,
@@ -191,42 +122,50 @@ def join_states(folder: Path, core: Any) -> str:
     with Tables(folder, HostRows.APART, only=_READ) as tables:
         if not tables.has("thread_states"):
             return json.dumps({"tables": {}, "doubts": [], "stats": {"samples": 0}})
-        define_episodes(tables)
-        tables.define("jvm_pauses", _PAUSES)
-        tables.define("paused_parts", _PAUSED)
-        tables.define("pieces", _PIECES)
-        tables.drop("episode_rows", "paused_parts")
-        tables.define("state_threads", _THREADS)
-        tables.define("placed_states", _CONTEXT)
-        tables.drop("pieces")
-        last = tables.scalar("SELECT coalesce(max(stack_id), -1) FROM stacks")
-        tables.define("numbered_kernel_stacks", _KERNEL_STACKS, [last])
-        frame = tables.scalar("SELECT coalesce(max(frame_id), -1) FROM frames")
-        tables.define("numbered_kernel_frames", _KERNEL_FRAMES, [frame])
-        moments = _classify(tables, folder, core)
-        tables.define("kernel_links", _LINKS)
-        last = tables.scalar("SELECT coalesce(max(stack_id), ?) FROM kernel_links", [last])
-        tables.define("whole_stacks", _WHOLE, [last])
-        write_part(
-            tables,
-            "stacks",
-            PART,
-            "SELECT stack_id, frame_ids, false AS truncated FROM kernel_links"
-            " UNION ALL SELECT stack_id, frame_ids, truncated FROM whole_stacks",
-        )
-        write_part(
-            tables,
-            "frames",
-            PART,
-            "SELECT frame_id, name AS method, 'kernel' AS kind FROM numbered_kernel_frames",
-        )
-        tables.define("places", _PLACES.format(same=_SAME))
-        found = _SAMPLES.format(same=_SAME, source=SOURCE, event=EVENT)
-        sql = as_recorded(found) if tables.several_hosts else found
-        samples = write_part(tables, "samples", PART, sql)
+        with TemporaryDirectory(prefix=".states-", dir=folder) as scratch:
+            placed = place_states(tables, Path(scratch))
+            tables.define_view("placed_states", _rows_of(placed))
+            moments = _define_words(tables, folder, core)
+            parts = [file.with_name(f"samples-{n}.parquet") for n, file in enumerate(placed)]
+            for file, part in zip(placed, parts, strict=True):
+                tables.define_view("placed_states", _rows_of([file]))
+                tables.define("places", _PLACES.format(same=_SAME))
+                sql = _SAMPLES.format(same=_SAME, source=SOURCE, event=EVENT)
+                tables.write(as_recorded(sql) if tables.several_hosts else sql, part)
+            samples = write_part(tables, "samples", PART, _rows_of(parts))
     return json.dumps(
         {"tables": {}, "doubts": [], "stats": {"samples": samples, "moments": moments}}
     )
+
+
+def _rows_of(files: Sequence[Path]) -> str:
+    return f"FROM read_parquet([{', '.join(map(file_literal, files))}])"
+
+
+def _define_words(tables: Tables, folder: Path, core: Any) -> int:
+    """Write the stacks of all states, and classify their moments; gives how many these are."""
+    last = tables.scalar("SELECT coalesce(max(stack_id), -1) FROM stacks")
+    tables.define("numbered_kernel_stacks", _KERNEL_STACKS, [last])
+    frame = tables.scalar("SELECT coalesce(max(frame_id), -1) FROM frames")
+    tables.define("numbered_kernel_frames", _KERNEL_FRAMES, [frame])
+    moments = _classify(tables, folder, core)
+    tables.define("kernel_links", _LINKS)
+    last = tables.scalar("SELECT coalesce(max(stack_id), ?) FROM kernel_links", [last])
+    tables.define("whole_stacks", _WHOLE, [last])
+    write_part(
+        tables,
+        "stacks",
+        PART,
+        "SELECT stack_id, frame_ids, false AS truncated FROM kernel_links"
+        " UNION ALL SELECT stack_id, frame_ids, truncated FROM whole_stacks",
+    )
+    write_part(
+        tables,
+        "frames",
+        PART,
+        "SELECT frame_id, name AS method, 'kernel' AS kind FROM numbered_kernel_frames",
+    )
+    return moments
 
 
 def _classify(tables: Tables, folder: Path, core: Any) -> int:

@@ -1,0 +1,90 @@
+"""Times of rows on the axis, in the files of the tables, beside those that hosts recorded.
+
+Clocks of hosts bend at thousands of places, and every question would look for each row's again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pyrometer.core import schema
+from pyrometer.store.sql.host_times import timed, with_times
+from pyrometer.store.sql.host_views import AXIS_HOSTS, HostRows
+from pyrometer.store.sql.text import file_literal, literal
+from pyrometer.store.tables import Tables
+
+MOST_ROWS = 250_000
+"""Rows whose places are looked for at once; of one host all are."""
+
+
+def write_times(folder: Path) -> None:
+    """Give every file of a table of several hosts the times of its rows on the axis.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the tables, with ``hosts`` and ``host_clocks``.
+    """
+    with (
+        Tables(folder, HostRows.AS_RECORDED, only=()) as tables,
+        TemporaryDirectory(prefix=".times-", dir=folder) as scratch,
+    ):
+        tables.define("axis_hosts", AXIS_HOSTS)
+        tables.define("lines", "FROM host_clocks")
+        for table in schema.tables().values():
+            if not timed(table):
+                continue
+            for file in [folder / f"{table.name}.parquet", *folder.glob(f"{table.name}-*.parquet")]:
+                if file.is_file():
+                    _write(tables, table, file, Path(scratch))
+
+
+def _write(tables: Tables, table: schema.Table, file: Path, scratch: Path) -> None:
+    source = f"read_parquet({file_literal(file)})"
+    found = {name for name, *_ in tables.query(f"DESCRIBE FROM {source}")}
+    columns = ", ".join(
+        f'"{c.name}"' if c.name in found else f'NULL::{c.sql_type} AS "{c.name}"'
+        for c in table.columns
+    )
+    rows = f"SELECT {columns} FROM {source}"
+    counts = tables.query(f"SELECT host, count(*) FROM ({rows}) GROUP BY host ORDER BY host")
+    groups = list(_groups(counts))
+    if len(groups) < 2:
+        tables.write(with_times(table, rows, "FROM lines"), file)
+        return
+    parts = []
+    for group in groups:
+        of_group = f"IN ({', '.join(map(literal, group))})" if group else "IS NULL"
+        names = f"SELECT host FROM axis_hosts WHERE name {of_group}"
+        lines = f"FROM lines WHERE host IN ({names})"
+        parts.append(scratch / f"{file.stem}-{len(parts)}.parquet")
+        tables.write(with_times(table, f"{rows} WHERE host {of_group}", lines), parts[-1])
+    tables.write(f"FROM read_parquet([{', '.join(map(file_literal, parts))}])", file)
+    for part in parts:
+        part.unlink()
+
+
+def _groups(counts: Sequence[tuple[str | None, int]]) -> Iterator[list[str]]:
+    """Divide hosts by their rows; those that name none are a group without names.
+
+    Examples
+    --------
+    >>> list(_groups([("a", 200_000), ("b", 50_000), ("c", 1), (None, 7)]))
+    [['a', 'b'], ['c'], []]
+    """
+    group: list[str] = []
+    rows = 0
+    for host, count in counts:
+        if host is None:
+            continue
+        if group and rows + count > MOST_ROWS:
+            yield group
+            group, rows = [], 0
+        group.append(host)
+        rows += count
+    if group:
+        yield group
+    if None in dict(counts):
+        yield []

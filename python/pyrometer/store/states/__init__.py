@@ -1,0 +1,1 @@
+"""States of threads, joined with the sleeps and stacks that they are part of."""
