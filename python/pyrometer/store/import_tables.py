@@ -14,6 +14,7 @@ import duckdb
 from pyrometer.core.errors import UsageError
 from pyrometer.store.manifest import ImportedFile
 from pyrometer.store.sql.text import file_literal, literal
+from pyrometer.store.tables import MOST_MEMORY
 
 _TABLES = ("samples", "stacks", "frames", "jit")
 
@@ -72,7 +73,7 @@ def _reader(core: Any, file: ImportedFile) -> Callable[[str, str], str]:
 def _join(parts: Sequence[Path], out: Path) -> dict[str, int]:
     """Put tables of the same name below one another."""
     rows: dict[str, int] = {}
-    with duckdb.connect(config={"memory_limit": "1GB"}) as connection:
+    with duckdb.connect(config={"memory_limit": MOST_MEMORY}) as connection:
         shifts = [_sizes(connection, part) for part in parts]
         for table in _TABLES:
             selects = []

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 
@@ -23,7 +23,12 @@ from pyrometer.store.sql.host_views import HostRows
 from pyrometer.store.sql.text import file_literal, literal, with_parameters
 from pyrometer.store.table_files import files_of
 
-MEMORY_LIMIT = "1GB"
+MEMORY_LIMIT = "512MB"
+"""What DuckDB holds in memory; the rest lies in its folder for temporary files."""
+MOST_MEMORY = "1GB"
+"""The same for a query that cannot do with less: some of what it holds cannot be put aside."""
+# Each has its own part of that, and of a large machine's dozens it would be too small.
+_MOST_THREADS = 8
 # What a query let go goes back to the system from that much on: 15 MB less for 100 000 tasks, and
 # 5 % more CPU.
 _LET_GO = "1MB"
@@ -34,6 +39,8 @@ _SMALL_BYTES = 64 << 20
 _LOADED_BYTES = 256 << 10
 _LOADED_CELLS = 250_000
 BATCH_ROWS = 4096
+
+Answer = TypeVar("Answer")
 
 
 class Tables:
@@ -98,6 +105,8 @@ class Tables:
         self._files.attach(self.connection)
         self.several_hosts = False
         self._begin()
+        if self.scalar("SELECT current_setting('threads')") > _MOST_THREADS:
+            self.connection.execute(f"SET threads = {_MOST_THREADS}")
         self._open(host_rows, only)
 
     def _begin(self) -> None:
@@ -233,12 +242,23 @@ class Tables:
         return self._rows.get(name, 0)
 
     def _execute(self, sql: str, parameters: Sequence[object] = ()) -> duckdb.DuckDBPyConnection:
+        return self._answer(sql, parameters, lambda cursor: cursor)
+
+    def _answer(
+        self,
+        sql: str,
+        parameters: Sequence[object],
+        taken: Callable[[duckdb.DuckDBPyConnection], Answer],
+    ) -> Answer:
         """Run a query; its parameters go into the text, as DuckDB imports pandas for others."""
         written = with_parameters(sql, parameters)
+        asked = (sql, parameters) if written is None else (written,)
         with self._in_range():
-            if written is None:
-                return self.connection.execute(sql, parameters)
-            return self.connection.execute(written)
+            try:
+                return taken(self.connection.execute(*asked))
+            except duckdb.OutOfMemoryException:
+                self.connection.execute(f"SET memory_limit = '{MOST_MEMORY}'")
+                return taken(self.connection.execute(*asked))
 
     @contextlib.contextmanager
     def _in_range(self) -> Iterator[None]:
@@ -263,8 +283,7 @@ class Tables:
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Rows of a query. Only for results that are small whatever the run."""
-        with self._in_range():
-            found: list[tuple[Any, ...]] = self._execute(sql, parameters).fetchall()
+        found: list[tuple[Any, ...]] = self._answer(sql, parameters, lambda rows: rows.fetchall())
         return found
 
     def batches(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
@@ -280,10 +299,12 @@ class Tables:
 
     def records(self, sql: str, parameters: Sequence[object] = ()) -> list[dict[str, Any]]:
         """Rows of a query by column name."""
-        with self._in_range():
-            cursor = self._execute(sql, parameters)
+
+        def named(cursor: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
             names = [column[0] for column in cursor.description or ()]
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+        return self._answer(sql, parameters, named)
 
     def record(self, sql: str, parameters: Sequence[object] = ()) -> dict[str, Any]:
         """Give the only row of a query; empty if there is none."""
@@ -292,14 +313,12 @@ class Tables:
 
     def scalar(self, sql: str, parameters: Sequence[object] = ()) -> Any:
         """Give the only value of a query, or ``None``."""
-        with self._in_range():
-            row = self._execute(sql, parameters).fetchone()
+        row = self._answer(sql, parameters, lambda rows: rows.fetchone())
         return row[0] if row else None
 
     def columns(self, sql: str, parameters: Sequence[object] = ()) -> dict[str, Any]:
         """Columns of a query as numpy arrays (masked where a value is null)."""
-        with self._in_range():
-            found: dict[str, Any] = self._execute(sql, parameters).fetchnumpy()
+        found: dict[str, Any] = self._answer(sql, parameters, lambda rows: rows.fetchnumpy())
         return found
 
     def define(self, name: str, sql: str, parameters: Sequence[object] = ()) -> None:

@@ -22,7 +22,7 @@ from pyrometer.store.axis.probe_files import ProbeFiles, read_streams
 from pyrometer.store.services.machines import Service
 from pyrometer.store.services.rows import OF_HOST, keep_own
 from pyrometer.store.sql.text import file_literal, literal
-from pyrometer.store.tables import MEMORY_LIMIT
+from pyrometer.store.tables import MOST_MEMORY
 
 _OF_HOST = "scope NOT LIKE 'process/%' AND scope NOT LIKE 'probe%'"
 _SINCE_BEGIN = "(r.scope LIKE 'kernel/%' OR r.scope LIKE 'energy/%')"
@@ -97,7 +97,7 @@ class OneHost:
         with (
             tempfile.TemporaryDirectory(prefix=".probes-", dir=self.building) as scratch,
             duckdb.connect(
-                config={"threads": 1, "memory_limit": MEMORY_LIMIT, "temp_directory": scratch}
+                config={"threads": 1, "memory_limit": MOST_MEMORY, "temp_directory": scratch}
             ) as connection,
         ):
             read: list[_Read] = []

@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 
 from pyrometer.store.sql.text import file_literal, literal
-from pyrometer.store.tables import MEMORY_LIMIT
+from pyrometer.store.tables import MOST_MEMORY
 
 _STACKS = 1 << 16
 """Kernel stacks of one probe, at most: dictionaries of one host lie one behind another."""
@@ -81,7 +81,7 @@ def join_parts(building: Path) -> None:
             continue
         target = building / f".{name}-beside.tmp"
         places = ", ".join(map(file_literal, parts))
-        with duckdb.connect(config={"threads": 1, "memory_limit": MEMORY_LIMIT}) as connection:
+        with duckdb.connect(config={"threads": 1, "memory_limit": MOST_MEMORY}) as connection:
             connection.execute(
                 f"COPY (FROM read_parquet([{places}])) TO {literal(str(target))}"
                 " (FORMAT parquet, COMPRESSION zstd)"
