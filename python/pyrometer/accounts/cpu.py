@@ -26,7 +26,7 @@ OWN_PROCESS = "SELECT DISTINCT pid FROM thread_counters WHERE pid = tid AND comm
 # Processes of the application that came and went between two readings, as a `chmod` for each file
 # that Hadoop writes: only the exits of their threads are known.
 SHORT_LIVED = (
-    "SELECT DISTINCT pid FROM thread_counters WHERE 'process/' || pid NOT IN"
+    "SELECT pid FROM (SELECT DISTINCT pid FROM thread_counters) WHERE 'process/' || pid NOT IN"
     " (SELECT scope FROM os_series WHERE scope LIKE 'process/%' AND name = 'cpu_ns')"
 )
 

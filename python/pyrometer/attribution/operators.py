@@ -223,7 +223,9 @@ def helpers(scope: Scope) -> list[Helper]:
         "SELECT x.app_index, x.pid, x.t_ns, x.weight,"
         " coalesce(regexp_replace(n.thread_name, '[0-9]+', 'N', 'g'), '') AS thread,"
         f" {_serves('n.thread_name')} AS serves"
-        " FROM w_samples x JOIN (SELECT pid, tid, any_value(thread_name) AS thread_name"
+        # The kernel's names, which states may have, are cut.
+        " FROM w_samples x JOIN (SELECT pid, tid, coalesce("
+        "   min(thread_name) FILTER (event <> 'state'), min(thread_name)) AS thread_name"
         "  FROM samples WHERE role = 'helper' GROUP BY pid, tid) n USING (pid, tid)"
         " WHERE x.event = 'cpu' AND x.role = 'helper'",
     )

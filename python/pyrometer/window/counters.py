@@ -17,13 +17,16 @@ _DEFAULT_PERIOD_NS = 50_000_000
 
 def period_ns(scope: Scope) -> int:
     """Give the sampling period of the probes: the median time between passes of one."""
-    found = scope.tables.scalar(
-        "SELECT median(gap)::BIGINT FROM"
-        " (SELECT t - lag(t) OVER (PARTITION BY host, scope ORDER BY t) AS gap FROM"
-        "  (SELECT DISTINCT host, scope, t_mono_ns AS t FROM os_series"
-        "   WHERE name = 'passes_count'))"
-    )
-    return int(found) if found else _DEFAULT_PERIOD_NS
+    if "period_ns" not in scope.kept:
+        found = scope.tables.scalar(
+            "SELECT median(gap)::BIGINT FROM"
+            " (SELECT t - lag(t) OVER (PARTITION BY host, scope ORDER BY t) AS gap FROM"
+            "  (SELECT DISTINCT host, scope, t_mono_ns AS t FROM os_series"
+            "   WHERE name = 'passes_count'))"
+        )
+        scope.kept["period_ns"] = int(found) if found else _DEFAULT_PERIOD_NS
+    period: int = scope.kept["period_ns"]
+    return period
 
 
 def define_threads(scope: Scope) -> None:
