@@ -15,7 +15,7 @@ from pyrometer.store.sql.host_views import AXIS_HOSTS, HostRows
 from pyrometer.store.sql.text import file_literal, literal
 from pyrometer.store.tables import Tables
 
-MOST_ROWS = 250_000
+MOST_ROWS = 100_000
 """Rows whose places are looked for at once; of one host all are."""
 
 
@@ -54,7 +54,7 @@ def _write(tables: Tables, table: schema.Table, file: Path, scratch: Path) -> No
     if len(groups) < 2:
         tables.write(with_times(table, rows, "FROM lines"), file)
         return
-    parts = []
+    parts: list[Path] = []
     for group in groups:
         of_group = f"IN ({', '.join(map(literal, group))})" if group else "IS NULL"
         names = f"SELECT host FROM axis_hosts WHERE name {of_group}"
@@ -71,7 +71,7 @@ def _groups(counts: Sequence[tuple[str | None, int]]) -> Iterator[list[str]]:
 
     Examples
     --------
-    >>> list(_groups([("a", 200_000), ("b", 50_000), ("c", 1), (None, 7)]))
+    >>> list(_groups([("a", 60_000), ("b", 40_000), ("c", 1), (None, 7)]))
     [['a', 'b'], ['c'], []]
     """
     group: list[str] = []

@@ -79,7 +79,8 @@ def on_axis(column: str) -> str:
 
 def lines(table: schema.Table, clocks: str = "host_clocks") -> tuple[dict[str, str], list[str]]:
     """Write times on the axis by the lines of ``host_clocks``, and the joins that this takes."""
-    moved, joins = {}, []
+    moved: dict[str, str] = {}
+    joins: list[str] = []
     for name in timed(table):
         line, time = f"a{len(joins)}", f'r."{name}"'
         joins.append(_line(clocks, line, time))
