@@ -338,11 +338,11 @@ class Tables:
         """Keep the result of a query for these tables and for those of some hosts of them."""
         self._execute(f"CREATE TABLE main.{name} AS {sql}")
 
-    def write(self, sql: str, target: Path) -> int:
+    def write(self, sql: str, target: Path, compression: str = "zstd") -> int:
         """Write the result of a query to a Parquet file as it comes; gives its rows."""
         temporary = target.with_name(f".{target.name}.tmp")
         counted = self._execute(
-            f"COPY ({sql}) TO {literal(str(temporary))} (FORMAT parquet, COMPRESSION zstd)"
+            f"COPY ({sql}) TO {literal(str(temporary))} (FORMAT parquet, COMPRESSION {compression})"
         ).fetchone()
         temporary.replace(target)
         return int(counted[0]) if counted else 0

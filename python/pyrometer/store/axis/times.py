@@ -60,7 +60,7 @@ def _write(tables: Tables, table: schema.Table, file: Path, scratch: Path) -> No
         names = f"SELECT host FROM axis_hosts WHERE name {of_group}"
         lines = f"FROM lines WHERE host IN ({names})"
         parts.append(scratch / f"{file.stem}-{len(parts)}.parquet")
-        tables.write(with_times(table, f"{rows} WHERE host {of_group}", lines), parts[-1])
+        tables.write(with_times(table, f"{rows} WHERE host {of_group}", lines), parts[-1], "snappy")
     tables.write(f"FROM read_parquet([{', '.join(map(file_literal, parts))}])", file)
     for part in parts:
         part.unlink()

@@ -152,5 +152,5 @@ def _place(tables: Tables, several: bool, before: int, file: Path) -> int:
     episodes = int(tables.scalar("SELECT coalesce(max(episode_id), 0) FROM episode_rows"))
     tables.drop("episode_rows", "paused_parts")
     tables.define("state_threads", _THREADS)
-    tables.write(_CONTEXT.format(before=before), file)
+    tables.write(_CONTEXT.format(before=before), file, "snappy")
     return episodes
