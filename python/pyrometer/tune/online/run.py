@@ -327,4 +327,4 @@ def _lost(told: Told, baselines: Collection[Told]) -> float | None:
     if told.length_s is None or not known:
         return None
     length, value = (statistics.median(column) for column in zip(*known, strict=True))
-    return value * told.length_s / length
+    return float(value * told.length_s / length)
