@@ -18,9 +18,9 @@ use super::refusal::{Refusal, damaged, refused};
 use crate::parse::events::{
     self, Event, LATENCY, LATENCY_KEY, LOST, Latency, OffCpu, STACK, SUM, SUM_KEY,
 };
-use crate::sys::{ahead_of_kernel_ns, mono_ns};
 use crate::sys::bpf::iterate;
 use crate::sys::map::drain;
+use crate::sys::{ahead_of_kernel_ns, mono_ns};
 
 /// Programs and their tracepoints, in groups that are of use only together; the first must be had.
 const GROUPS: [(&str, &[(&str, &str)]); 3] = [
