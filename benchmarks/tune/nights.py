@@ -12,10 +12,11 @@ import random
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from pyrometer.experiments.folder import Ended
-from pyrometer.experiments.journal import opened_journal, read_journal
+from pyrometer.experiments.journal import Entries, opened_journal, read_journal
 from pyrometer.tune.online.policy import Policy
 from pyrometer.tune.online.report import online_report
 from pyrometer.tune.online.run import VERB, policy_of
@@ -42,13 +43,11 @@ def main(arguments: list[str] | None = None) -> int:
         with tempfile.TemporaryDirectory() as place:
             root = Path(place) / "nightly"
             write(root, count)
-            tuning, entries = plan(), read_journal(root, KINDS)
-            parts: list[Callable[[], object]] = [
-                lambda root=root: read_journal(root, KINDS),
-                lambda tuning=tuning, entries=entries: policy_of(
-                    tuning, TERMS, history_of(entries)
-                ),
-                lambda root=root: online_report(root),
+            entries = read_journal(root, KINDS)
+            parts = [
+                partial(read_journal, root, KINDS),
+                partial(_replayed, entries),
+                partial(online_report, root),
             ]
             took = [min(_cpu_s(one) for _ in range(given.repeats)) for one in parts]
         print(f"{count:5} " + " ".join(f"{one:6.3f}" for one in took))
@@ -92,6 +91,10 @@ def write(root: Path, count: int) -> None:
             for record in (asked, ended, told):
                 journal.append(record)
             policy.tell(OnlineRun(move.configuration, told.value))
+
+
+def _replayed(entries: Entries) -> object:
+    return policy_of(plan(), TERMS, history_of(entries))
 
 
 def _cpu_s(what: Callable[[], object]) -> float:

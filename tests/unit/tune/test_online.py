@@ -371,7 +371,8 @@ def test_each_scheduled_run_is_in_the_journal_with_what_was_decided(tmp_path: Pa
     assert (report.change.high or 0) < 0
     kept = [one for one in read_journal(root, KINDS).others if getattr(one, "k", "") == "decide"]
     assert [one.what for one in report.decisions] == [one.what for one in kept]  # type: ignore[attr-defined]
-    assert "runs lost" in report.told
+    assert report.lost_runs < 0
+    assert f"{-report.lost_runs:.2f} runs saved" in report.told
 
 
 def test_a_step_that_comes_to_nothing_is_made_good_at_once(tmp_path: Path) -> None:

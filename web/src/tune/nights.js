@@ -20,7 +20,7 @@ export function kind(run) {
   return run.role === "incumbent" ? "winner" : "finished";
 }
 
-export const KINDS = { baseline: "as it is", winner: "with what was found", finished: "a step", censored: "given up", discarded: "came to nothing", void: "ended from outside", elsewhere: "on another machine" };
+export const KINDS = { baseline: "as it is", winner: "with what was found", finished: "as a step", censored: "given up", discarded: "came to nothing", void: "ended from outside", elsewhere: "on another machine" };
 const OUTLINES = { elsewhere: SHAPES[5], baseline: SHAPES[1], winner: SHAPES[0], finished: SHAPES[2], censored: SHAPES[2], discarded: CROSS, void: SHAPES[3] };
 
 export function nights(report, open) {

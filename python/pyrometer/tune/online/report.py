@@ -160,7 +160,10 @@ def online_report(root: Path) -> OnlineReport:
         assert change.high is not None
         ends = f"{units.percent(change.low, True)}, {units.percent(change.high, True)}"
         told += f", {units.percent(change.value, True)} [{ends}]"
-    told += f"; {policy.excess:.2f} of {policy.allowed:.2f} runs lost"
+    if policy.excess < 0:
+        told += f"; {-policy.excess:.2f} runs saved"
+    else:
+        told += f"; {policy.excess:.2f} of {policy.allowed:.2f} runs lost"
     return OnlineReport(
         name=tuning.name, folder=str(root), command=tuning.command, risk=terms.risk,
         over_runs=terms.runs, limit=terms.limit, told=f"{told}.", done_count=policy.done,

@@ -326,5 +326,6 @@ def _lost(told: Told, baselines: Collection[Told]) -> float | None:
     known = [(one.length_s, one.value) for one in baselines if one.length_s and one.value]
     if told.length_s is None or not known:
         return None
-    length, value = (statistics.median(column) for column in zip(*known, strict=True))
-    return float(value * told.length_s / length)
+    length = statistics.median(length for length, _ in known)
+    value = statistics.median(value for _, value in known)
+    return value * told.length_s / length
