@@ -44,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
             root = Path(place) / "nightly"
             write(root, count)
             entries = read_journal(root, KINDS)
-            parts = [
+            parts: list[Callable[[], object]] = [
                 partial(read_journal, root, KINDS),
                 partial(_replayed, entries),
                 partial(online_report, root),
