@@ -18,6 +18,7 @@ from pyrometer.tune.believe.verdict import FEWEST
 from pyrometer.tune.carry import confirm_winner, search
 from pyrometer.tune.confirm.run import folders_of
 from pyrometer.tune.judge.report import tuning_report
+from pyrometer.tune.judge.screen import TuningScreen
 from pyrometer.tune.space.space import Knob
 from pyrometer.tune.start import Wanted, started
 from pyrometer.tune.trials.budget import FEWEST_CONFIRMING
@@ -94,6 +95,23 @@ def test_a_kill_between_any_two_records_or_in_one_leads_to_the_same_end(tmp_path
         told = [one["trial"] for one in lines(part) if one["k"] == "tell"]
         assert told == list(range(1, 7))
         assert found.settled.configuration
+
+
+@pytest.mark.parametrize("kind", ["ask", "begin", "end"])
+def test_a_trial_that_a_kill_left_open_is_finished_before_peoples_eyes(tmp_path, capsys, kind):
+    """The screen of the verb, not one that shows nothing."""
+    whole = begun(tmp_path / "whole")
+    searched(whole, Simulated())
+    records = TuningPaths(whole).journal.read_bytes().splitlines(keepends=True)
+    at = next(at for at, one in enumerate(records) if json.loads(one).get("trial") == 2)
+    at += ("ask", "begin", "end").index(kind)
+    assert json.loads(records[at])["k"] == kind
+    part = begun(tmp_path / "part")
+    TuningPaths(part).journal.write_bytes(b"".join(records[: at + 1]))
+    with TuningScreen() as screen:
+        search(part, lambda one: Drawn(one.seed), screen=screen, actions=Simulated().actions())
+    told = capsys.readouterr().err
+    assert told.index("1 trial is there already") < told.index("2  ")
 
 
 def test_a_finished_run_is_adopted_after_a_kill(tmp_path, monkeypatch):

@@ -43,7 +43,8 @@ class TuningScreen(LiveDisplay):
         self._tuning, self._history = tuning, history
         done = sum(one.told is not None for one in history.steps)
         if done:
-            self.note(f"{units.counted(done, 'trial')} are there already")
+            verb = "is" if done == 1 else "are"
+            self.note(f"{units.counted(done, 'trial')} {verb} there already")
 
     def asked(self, asked: Asked) -> None:
         """Show which trial comes."""

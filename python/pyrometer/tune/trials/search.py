@@ -150,8 +150,8 @@ class Search:
         if self.history.settled is None:
             self._held = replay(self.adviser, self.tuning, self.history, self.screen.note)
             self.tuning = offers.with_offers(self.tuning, self.history)
-            self._settle_open()
             self.screen.began(self.tuning, self.history)
+            self._settle_open()
             why = self._search()
             best = self.adviser.best()
             record = Settled(
