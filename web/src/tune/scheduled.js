@@ -8,13 +8,13 @@ import { called, shown } from "./value.js";
 export function scheduled({ report, runs, folder }) {
   const place = (one) => one.folder?.split("/").pop() ?? null;
   const run = (one) => (runs[one.folder] ? el("a", { href: runs[one.folder] }, bdi(place(one))) : bdi(place(one)));
-  const change = (one) => (one.as_it_is && !gone(one.value) && !one.given_up ? one.value / one.as_it_is.value - 1 : null);
+  const change = (one) => (one.as_it_is && !gone(one.value) && !one.given_up && !one.elsewhere ? one.value / one.as_it_is.value - 1 : null);
   const without = report.runs.filter((one) => !gone(one.value) && !one.given_up && !runs[one.folder]).length;
   const node = section("runs", "Runs", "Each run is a run directory; those of past nights may be removed.",
     without > 0 && el("p", { class: "note" }, `${without} have no report. To write those that are still there: `, el("code", null, bdi(`pyrometer report ${folder} --runs`))),
     table([
       { label: "Night", value: (one) => one.night, number: true },
-      { label: "Began", value: (one) => one.wall_ns, show: (one) => date(one.wall_ns) },
+      { label: "Began", value: (one) => one.wall_ns, show: (one) => date(one.wall_ns).slice(0, 16), number: true, help: "UTC" },
       { label: "Configuration", value: (one) => called(one.configuration), show: (one) => bdi(called(one.configuration)), class: "name" },
       { label: "It was", value: (one) => KINDS[kind(one)] },
       { label: report.objective, value: (one) => one.value, show: (one) => `${one.given_up ? "> " : ""}${shown(report, one.value)}`, number: true },
