@@ -31,7 +31,7 @@ def write_times(folder: Path) -> None:
         Tables(folder, HostRows.AS_RECORDED, only=()) as tables,
         TemporaryDirectory(prefix=".times-", dir=folder) as scratch,
     ):
-        tables.define("axis_hosts", AXIS_HOSTS)
+        tables.define_for_hosts("axis_hosts", AXIS_HOSTS)
         tables.define("lines", "FROM host_clocks")
         for table in schema.tables().values():
             if not timed(table):
