@@ -54,9 +54,9 @@ def job(tasks: int = 8, ms: int = 1000, slots: int = 2, **parts: Any) -> World:
     return World([StageSpec([ms] * tasks)], slots=slots, **parts)
 
 
-def in_a_row(stages: int) -> World:
+def in_a_row(stages: int, gap_ms: int = 20) -> World:
     """Give a world of stages like that of `job`, each of which waits for the one before."""
-    world = World([StageSpec([1000] * 8) for _ in range(stages)])
+    world = World([StageSpec([1000] * 8, gap_ms=gap_ms) for _ in range(stages)])
     for number, row in enumerate(world.rows["stages"]):
         row["parent_ids"] = [number - 1] if number else []
     return world

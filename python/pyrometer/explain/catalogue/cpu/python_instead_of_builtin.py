@@ -10,7 +10,8 @@ Mechanism
     Taken away is all that exists for the function's sake: the workers' CPU (exchange, loop, start),
     the JVM's side of the exchange, and the waits between them; less what the built-in needs. What
     the function itself computes is saved at most, not at least. Wherever the same function is
-    called counts together.
+    called counts together. Starts of workers that `spark.python.worker.reuse` would spare are not
+    the function's: see `python.worker-start`.
 
 Evidence
     CPU of the workers and of the operator in the JVM, by samples, waits by the kernel's counters.
@@ -45,6 +46,7 @@ from pyrometer.core import units
 from pyrometer.explain.change import Less
 from pyrometer.explain.evidence.alike import alike
 from pyrometer.explain.evidence.plan_nodes import metric
+from pyrometer.explain.evidence.python_starts import MS, RUN, as_times, starts
 from pyrometer.explain.evidence.python_work import (
     BATCHES,
     SCALAR,
@@ -63,8 +65,6 @@ from pyrometer.store.python_samples import OUTSIDE_SQL
 
 ACHIEVED = (0.85, 1.0)
 """The built-in itself needs some CPU. Not measured; assumed."""
-RUN = "time to run Python workers"
-MS = 1e6
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
@@ -102,14 +102,16 @@ def _each(facts: Facts) -> Iterator[tuple[Hashable, float, Suspect]]:
 
 
 def _by_samples(facts: Facts, found: dict[int, Work]) -> Iterator[Suspect]:
-    workers = {number: one.workers_ns for number, one in found.items()}
+    again = starts(facts).again_ratio
+    workers = {n: one.workers_ns * (1 - again.get(n, 0.0)) for n, one in found.items()}
     jvm = {number: one.operator_ns for number, one in found.items()}
     change, extent = without(facts, "python", workers, jvm)
     function = sum(one.ns.get("function", 0.0) for one in found.values())
-    there, here = sum(workers.values()), sum(jvm.values())
+    there, here = sum(one.workers_ns for one in found.values()), sum(jvm.values())
+    served = sum(workers.values())
     if there <= 0 or extent.value <= 0:
         return
-    kept = 1 - function / (there + here)
+    kept = 1 - min(1.0, function / (served + here)) if served + here else 0.0
     first = next(iter(found.values()))
     where = place(facts, "python", workers, sql_id=first.sql_id, node_id=first.node_id,
                   operator=first.operator)  # fmt: skip
@@ -121,9 +123,9 @@ def _by_samples(facts: Facts, found: dict[int, Work]) -> Iterator[Suspect]:
         mechanism=(
             f"{units.duration(there)} of CPU of Python workers{in_jvm}"
             f" serve{'' if here else 's'} one Python function, and only {units.duration(function)}"
-            " of it is the function itself."
+            f" of it is the function itself{_but_starts(1 - served / there)}."
         ),
-        change=(change,),
+        change=(as_times(facts, change) if again else change,),
         extent=Extent(1.0, extent.low * kept, extent.high, n).times(*ACHIEVED),
         evidence=[
             shown_by("CPU of Python workers", there, "ns", "samples", "show --json: python.work",
@@ -133,6 +135,10 @@ def _by_samples(facts: Facts, found: dict[int, Work]) -> Iterator[Suspect]:
         ],
         remedies=[_REMEDIES.get(first.operator, _OF_VALUES)],
     )  # fmt: skip
+
+
+def _but_starts(ratio: float) -> str:
+    return f"; {units.percent(ratio)} of the workers' is their start in each task" if ratio else ""
 
 
 def _by_log(facts: Facts, sql: Sql, node: Node) -> Iterator[Suspect]:
@@ -150,8 +156,9 @@ def _by_log(facts: Facts, sql: Sql, node: Node) -> Iterator[Suspect]:
     whole = float(sum(one.sum() for one in most.values()))
     if whole <= 0:
         return
-    high = min(1.0, ran * MS / whole)
-    low = min(high, float(sum(one.sum() for one in idle.values())) / whole)
+    again = sum(starts(facts).again_ns.get(number, 0.0) for number in numbers) / whole
+    high = min(1.0, max(0.0, ran * MS / whole - again))
+    low = min(high, max(0.0, float(sum(one.sum() for one in idle.values())) / whole - again))
     where = place(facts, "python", numbers, sql_id=sql.sql_id, node_id=node.node_id,
                   operator=node.name)  # fmt: skip
     n = sum(one.size for one in most.values())

@@ -6,8 +6,9 @@ What it is
     task; else once for each slot, and the imports still count in short applications.
 
 Mechanism
-    With reuse off: taken away is the start of all workers but one for each slot. With reuse on:
-    taken away is the import of modules, as far as they can be left out.
+    With reuse off: taken away is the start of all workers but one for each slot of the application,
+    and again for each after a minute in which no task needs one. With reuse on: taken away is the
+    import of modules, as far as they can be left out.
 
 Evidence
     Spark's `time to start` and `time to initialize Python workers` (Spark 3.4 and later), or CPU of
@@ -29,17 +30,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
+from pyrometer.explain.evidence.python_starts import REUSE, STARTS, as_times, starts
 from pyrometer.explain.evidence.python_work import Work, sampled, without, work
 from pyrometer.explain.evidence.saying import code, factor, page, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.what_if import Extent
 
-REUSE = "spark.python.worker.reuse"
-STARTS = ("time to start Python workers", "time to initialize Python workers")
 IMPORTS = (0.1, 0.8)
 """Part of the imports that a leaner module leaves out: PySpark's own stay."""
-MS = 1e6
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
@@ -50,24 +49,13 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
 
 
 def _starts(facts: Facts) -> Iterator[Suspect]:
-    names = ", ".join(f"'{name}'" for name in STARTS)
-    lost: dict[int, float] = {}
-    for stage_id, attempt, ms in facts.tables.query(
-        "SELECT stage_id, coalesce(stage_attempt, 0), sum(value_sum)::DOUBLE FROM node_metrics"
-        f" WHERE metric IN ({names}) AND stage_id IS NOT NULL GROUP BY ALL"
-    ):
-        number = facts.number(stage_id, attempt)
-        if number is not None and ms:
-            lost[number] = ms * MS
-    if not lost:
-        lost = {n: one.ns["import"] for n, one in work(facts).items() if one.ns.get("import")}
-    # One start for each slot stays.
-    left = {n: min(1.0, facts.slots / max(1, facts.stages[n].tasks_count)) for n in lost}
-    less = {n: ns * (1 - left[n]) for n, ns in lost.items() if left[n] < 1}
+    known = starts(facts)
+    less = known.again_ns
     if not less:
         return
+    names = ", ".join(f"'{name}'" for name in STARTS)
     tasks = sum(facts.stages[n].tasks_count for n in less)
-    total = sum(lost[n] for n in less)
+    total = sum(known.all_ns[n] for n in less)
     where = place(facts, "setting", less, setting=REUSE)
     yield Suspect(
         place=where,
@@ -75,7 +63,7 @@ def _starts(facts: Facts) -> Iterator[Suspect]:
             f"{units.counted(tasks, 'task')} each started a Python worker of their own, with"
             f" {REUSE}=false: {units.duration(total)} in all, {units.duration(total / tasks)} each."
         ),
-        change=(facts.share_of_tasks("python", less),),
+        change=(as_times(facts, facts.share_of_tasks("python_start", less)),),
         extent=Extent(1.0, 0.85, 1.0, tasks),
         evidence=[
             shown_by("starting Python workers", total, "ns", "node_metrics",
