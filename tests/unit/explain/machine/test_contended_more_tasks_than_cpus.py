@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.support.explain.planted import holds, job, judged, only
-from tests.support.tables import StageSpec, World
+from tests.support.tables import HOST, MS, StageSpec, World, mono
 
 from pyrometer.explain.catalogue.machine.contended_more_tasks_than_cpus import RULE
 
@@ -25,3 +26,43 @@ def test_alike_tasks_are_done_as_late(tmp_path: Path) -> None:
 
 def test_healthy_twin(tmp_path: Path) -> None:
     assert judged(job(slots=4, on_cpu=0.9, run_queue=0.1).write(tmp_path), RULE).findings == []
+
+
+def on_cpus(world: World, cpus: int, idle: float) -> World:
+    """Let threads be seen on the first CPUs in turn; the last of two is idle for a part of time."""
+    for number, row in enumerate(world.rows["thread_counters"]):
+        row["cpu"] = number % cpus
+    for cpu, part in ((0, 0.0), (1, idle)):
+        for at in (0, world.end_ms):
+            world.add("os_series", host=HOST, t_mono_ns=mono(at), scope=f"cpu/{cpu}",
+                      name="cpu_idle_ns", value=round(at * MS * part))  # fmt: skip
+    return world
+
+
+def taking_turns() -> World:
+    return World([StageSpec([200] * 40)], slots=2, cpus=2, on_cpu=0.5, run_queue=0.5)
+
+
+@pytest.mark.parametrize(("idle", "saved"), [(1.0, 2.0), (0.5, 1.0)])
+def test_the_jvm_is_bound_to_one_cpu_of_two(tmp_path: Path, idle: float, saved: float) -> None:
+    # 8 s of tasks in two slots, of which 4 s wait for CPU 0; the other could take so much of it.
+    found = only(on_cpus(taking_turns(), 1, idle).write(tmp_path), RULE)
+    assert holds(found, saved)
+    assert "ran at once on CPU 0 alone, and waited 4.00 s for it" in found.mechanism
+    assert (found.place.layer, found.place.stage_id) == ("host", 0)
+
+
+def test_near_miss_threads_run_on_both(tmp_path: Path) -> None:
+    world = on_cpus(taking_turns(), 2, 1.0)
+    assert judged(world.write(tmp_path), RULE).findings == []
+
+
+def test_near_miss_the_other_cpu_is_busy(tmp_path: Path) -> None:
+    world = on_cpus(taking_turns(), 1, 0.0)
+    assert not any(one.shown for one in judged(world.write(tmp_path), RULE).findings)
+
+
+def test_near_miss_too_few_readings_to_say_where_threads_run(tmp_path: Path) -> None:
+    world = World([StageSpec([4000] * 2)], slots=2, cpus=2, on_cpu=0.5, run_queue=0.5)
+    found = judged(on_cpus(world, 1, 1.0).write(tmp_path), RULE).findings
+    assert not any("alone" in one.mechanism for one in found)

@@ -2,7 +2,8 @@
 
 What it is
     More task slots than CPUs (`local[8]` on four CPUs, executors that together ask for more cores
-    than the host has). Tasks take turns; each lasts longer, and none is done sooner.
+    than the host has, a JVM that is bound to fewer CPUs than it has slots). Tasks take turns; each
+    lasts longer, and none is done sooner.
 
 Mechanism
     Simulated is the same application with as many slots as CPUs, whose tasks do not wait for each
@@ -10,12 +11,19 @@ Mechanism
     costs little by itself, and the finding says so. It is worth something where large tasks start
     late behind small ones, or memory is short (collections and spills have rules of their own).
 
+    Where threads of the JVM ran on fewer CPUs than there are slots while other CPUs of the host
+    were idle, they may not use those. Taken away are waits of tasks for as long as the others were
+    idle: at least the tasks' part of what all threads waited, at most all of it.
+
 Evidence
     Slots beside the CPUs that the application's threads ran on; waits of task threads for a CPU,
-    without those behind other processes.
+    without those behind other processes. Of a JVM that is bound: the CPU of each reading of a
+    thread while a stage ran, and idle time of the others. It is looked at where one JVM runs all
+    tasks.
 
 Remedy
-    As many slots as CPUs (`layout.tasks`, `spark.executor.cores`).
+    As many slots as CPUs (`layout.tasks`, `spark.executor.cores`). Of a JVM that is bound: all CPUs
+    (`taskset`, `cpuset`, `numactl`, a pinning agent).
 
 When it is wrong
     Where tasks wait for disks or the network, more tasks than CPUs keep the CPUs busy: fewer slots
@@ -28,16 +36,74 @@ Source
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pyrometer.core import units
 from pyrometer.explain.change import Slots
-from pyrometer.explain.evidence.saying import factor, place, shown_by
+from pyrometer.explain.evidence.bound_cpus import bound
+from pyrometer.explain.evidence.saying import factor, machine, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
+from pyrometer.explain.what_if import Extent
+
+MOST_NAMED = 2
+"""CPUs that are named; of more, their number."""
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
+    yield from _oversubscribed(facts)
+    yield from _bound(facts)
+
+
+def _bound(facts: Facts) -> Iterator[Suspect]:
+    found = {
+        number: one for number, one in bound(facts).items()
+        if len(one.cpus) < facts.slots and one.idle_ns > 0
+    }  # fmt: skip
+    lost = {number: min(one.queue_ns, one.idle_ns) for number, one in found.items()}
+    total = sum(lost.values())
+    if not total:
+        return
+    tasks = sum(lost[n] * one.queue_ns / one.threads_ns for n, one in found.items()) / total
+    dearest = found[max(lost, key=lambda n: lost[n])]
+    waited = sum(one.queue_ns for one in found.values())
+    idle = sum(one.idle_ns for one in found.values())
+    count = sum(one.readings_count for one in found.values())
+    where = place(facts, "host", lost)
+    yield Suspect(
+        place=where,
+        mechanism=(
+            f"{units.counted(facts.slots, 'task')} ran at once on {_named(dearest.cpus)} alone, and"
+            f" waited {units.duration(waited)} for {'it' if len(dearest.cpus) == 1 else 'them'},"
+            f" while {_named(dearest.others)} stood idle for {units.duration(idle)}: the JVM's"
+            " threads may not use it."
+        ),
+        change=(facts.share_of_tasks("cpu_wait", lost),),
+        extent=Extent((1 + tasks) / 2, tasks, 1.0, count),
+        evidence=[
+            shown_by("waits of tasks for a CPU", waited, "ns", "thread_counters",
+                 "show --json: ledger, task/run_queue", "/ledger/task/run_queue", len(found)),
+            shown_by("idle time of CPUs that the JVM was never on", idle, "ns", "os_series",
+                 "SELECT scope, value FROM os_series WHERE name = 'cpu_idle_ns'", "/timeline",
+                 len(found)),
+            shown_by("readings of its threads on the others", count, "count", "thread_counters",
+                 "SELECT cpu, count(*) FROM thread_counters GROUP BY cpu", "/timeline", count),
+        ],
+        remedies=[
+            machine(f"let the JVM use {_named(dearest.others)}, too: look for what binds its"
+                    " threads (taskset -pc PID, the cpuset of its control group)"),
+        ],
+        refute="Run without the binding: if tasks wait as long for a CPU, it is not why.",
+    )  # fmt: skip
+
+
+def _named(cpus: Sequence[int]) -> str:
+    if len(cpus) > MOST_NAMED:
+        return units.counted(len(cpus), "CPU")
+    return f"CPU{'' if len(cpus) == 1 else 's'} {' and '.join(map(str, cpus))}"
+
+
+def _oversubscribed(facts: Facts) -> Iterator[Suspect]:
     known = facts.summary.contention
     cpus, slots = known.cpus_count, facts.slots
     queue = facts.ledger_ns("task/run_queue")
