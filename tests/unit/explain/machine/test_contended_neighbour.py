@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.support.explain.planted import S, estimate, holds, job, judged_with, stack
 from tests.support.tables import HOST, MS, PID, StageSpec, World, wall
 from tests.support.tables import mono as mono_at
@@ -57,3 +58,59 @@ def test_the_driver_waits_behind_them_too(tmp_path: Path) -> None:
     (found,) = judged_with(tmp_path, world, RULE, lambda summary: others(summary, 4)).findings
     assert "and the driver 1.8" in found.mechanism
     assert holds(found, 4 / 2 + 1.8)
+
+
+SCRIPT, PACKER = 800, 900
+
+
+def started(world: World, pid: int, parent: int, at_ms: int, *, java: bool = False) -> None:
+    """Add a process that uses half of a CPU from then on, read every 100 ms."""
+    for name, value in (("parent_pid", parent), ("start_time_mono_ns", mono_at(at_ms))):
+        world.add("os_series", host=HOST, t_mono_ns=mono_at(at_ms), scope=f"process/{pid}",
+                  name=name, value=value)  # fmt: skip
+    for at in range(at_ms, world.end_ms, 100):
+        world.add("thread_counters", host=HOST, pid=pid, tid=pid, t_mono_ns=mono_at(at),
+                  comm="xz", run_ns=(at - at_ms) * MS // 2, run_delay_ns=0, timeslices_count=1,
+                  first=at == at_ms, last=False)  # fmt: skip
+    if java:
+        world.add("processes", host=HOST, pid=pid, role="executor")
+
+
+def packing(parent: int = SCRIPT, script_at_ms: int = 0, *, java: bool = False) -> World:
+    """Give 4 s of tasks on two slots that wait half of their time, and a program beside them."""
+    world = World([StageSpec([1000] * 8)], slots=2, on_cpu=0.5, run_queue=0.5)
+    world.add("os_series", host=HOST, t_mono_ns=mono_at(0), scope=f"process/{PID}",
+              name="parent_pid", value=1)  # fmt: skip
+    world.add("os_series", host=HOST, t_mono_ns=mono_at(0), scope=f"process/{PID}",
+              name="start_time_mono_ns", value=mono_at(0))  # fmt: skip
+    started(world, SCRIPT, PID, script_at_ms)
+    for row in world.rows["thread_counters"]:
+        if row["pid"] == SCRIPT:
+            row.update(run_ns=0)
+    started(world, PACKER, parent, 150, java=java)
+    return world
+
+
+def test_the_script_packs_beside_its_queries(tmp_path: Path) -> None:
+    found = judged_with(tmp_path, packing(), RULE, lambda summary: others(summary, 0)).findings
+    (one,) = found
+    # Nobody but tasks waits, 4 s in all: all CPU of the program, 2 s, would be theirs.
+    assert holds(one, 1.0)
+    assert one.shown
+    assert one.mechanism.startswith("1 program that the application started beside Spark")
+    assert "xz (2.0" in one.mechanism
+    assert one.remedies[0].kind == "code"
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        packing(PID),  # a program that tasks pipe rows through
+        packing(script_at_ms=500),  # the parent is a Python worker's daemon
+        packing(java=True),  # an executor of a cluster on this host
+    ],
+    ids=["pipe", "daemon", "executor"],
+)
+def test_near_miss_processes_that_do_the_work_of_tasks(tmp_path: Path, world: World) -> None:
+    found = judged_with(tmp_path, world, RULE, lambda summary: others(summary, 0)).findings
+    assert found == []

@@ -1,20 +1,23 @@
 """Other programs on the host hold CPUs that tasks wait for.
 
 What it is
-    Another job, a backup, a build or a container uses the same CPUs.
+    Another job, a backup, a build or a container uses the same CPUs; or a program that the
+    application's own script started beside its queries.
 
 Mechanism
     While task threads stood in the run queue, others held their share of the busy CPU time. Taken
     away is that part of the wait, with the bounds that the kernel's counters allow, and the same
-    part of the waits of the driver's busiest thread while no job ran.
+    part of the waits of the driver's busiest thread while no job ran. CPU that programs of the
+    application's script leave goes to those who waited for one: tasks have at least their part of
+    all waits of it, at most as much as they waited.
 
 Evidence
     CPU time of other processes on the application's CPUs; waits of task threads for a CPU; who took
-    most.
+    most. Programs of the script are processes of the run that no JVM and no Python worker started.
 
 Remedy
     CPUs of one's own (`host.cpus`, exclusive sets), a larger weight of the control group
-    (`cgroup.cpu_weight`), another host, another time.
+    (`cgroup.cpu_weight`), another host, another time. Programs of the script: after the queries.
 
 When it is wrong
     Where the application's own threads (compilers, the collector, more tasks than CPUs) hold the
@@ -33,7 +36,8 @@ from pyrometer.core import units
 from pyrometer.explain.change import LessGap
 from pyrometer.explain.evidence.driver_time import nodes_of, stretches
 from pyrometer.explain.evidence.driver_work import works
-from pyrometer.explain.evidence.saying import factor, machine, place, shown_by
+from pyrometer.explain.evidence.programs_beside import beside
+from pyrometer.explain.evidence.saying import code, factor, machine, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Need, Rule, Suspect
 from pyrometer.explain.what_if import Extent
@@ -49,6 +53,48 @@ def _missing(facts: Facts) -> str | None:
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
+    yield from _others(facts)
+    yield from _own_programs(facts)
+
+
+def _own_programs(facts: Facts) -> Iterator[Suspect]:
+    found, queue = beside(facts), facts.ledger_ns("task/run_queue")
+    if found is None:
+        return
+    most = {n: waited * found.most.get(n, 0.0) for n, waited in queue.items()}
+    least = {n: waited * found.least.get(n, 0.0) for n, waited in queue.items()}
+    lost = {number: (most[number] + least[number]) / 2 for number in queue if most[number] > 0}
+    total = sum(lost.values())
+    if total <= 0:
+        return
+    low, high = sum(least.values()), sum(most.values())
+    names = ", ".join(f"{comm} ({units.duration(ns)})" for comm, ns in found.names)
+    yield Suspect(
+        place=place(facts, "host", lost),
+        mechanism=(
+            f"{units.counted(found.count, 'program')} that the application started beside Spark"
+            f" used {units.duration(found.held_ns)} of CPU: {names}; tasks waited"
+            f" {units.duration(low)} to {units.duration(high)} behind them."
+        ),
+        change=(facts.share_of_tasks("cpu_wait", lost),),
+        extent=Extent(1.0, low / total, high / total, found.pieces_count),
+        evidence=[
+            shown_by("CPU time of programs beside Spark", found.held_ns, "ns", "thread_counters",
+                 "SELECT pid, comm, max(run_ns) FROM thread_counters GROUP BY ALL", "/timeline",
+                 found.pieces_count),
+            shown_by("waits of tasks for a CPU", sum(queue.values()), "ns", "thread_counters",
+                 "show --json: ledger, task/run_queue", "/ledger/task/run_queue", len(queue)),
+        ],
+        remedies=[
+            code("start the programs when the queries are done, or on another host",
+                 "packer = subprocess.Popen(pack)\ndf.write.parquet(path)",
+                 "df.write.parquet(path)\nsubprocess.run(pack)"),
+        ],
+        refute="Run without these programs: if tasks wait as long for a CPU, it was not they.",
+    )  # fmt: skip
+
+
+def _others(facts: Facts) -> Iterator[Suspect]:
     known = facts.summary.contention
     behind, queue = known.behind_others_ns, facts.ledger_ns("task/run_queue")
     whole = sum(queue.values())
