@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.support.explain.planted import holds, job, samples, stack
-from tests.support.tables import World
+from tests.support.tables import HOST, PID, World, mono
 
 from pyrometer.accounts.jvm.schema import CodeCache, CodeCachePart
 from pyrometer.accounts.window import open_scope
@@ -48,3 +49,40 @@ def test_healthy_twin(tmp_path: Path) -> None:
     world = job()
     samples(world, 1.0, java_stack=stack(world, "a.Task.run", kind="c2"))
     assert judged(tmp_path, world, ROOM - 100_000).findings == []
+
+
+def discarding(compiled_ms: int = 0, times: int = 2) -> World:
+    """Interpret a method in half of the CPU; it, and a small one, were compiled some times."""
+    world = cold()
+    for number in range(times):
+        for level, method in ((1, "a.Small.get"), (3, "a.Cold.run")):
+            world.add(
+                "jit", host=HOST, pid=PID, start_mono_ns=mono(compiled_ms + number), duration_ns=1,
+                compiler="c1", level=level, method=method, succeeded=True, osr=False,
+                compile_id=2 * number + level,
+            )  # fmt: skip
+    return world
+
+
+def test_a_crowded_part_discards_what_is_needed_again(tmp_path: Path) -> None:
+    (found,) = judged(tmp_path, discarding(), ROOM * 8 // 10).findings
+    assert found.shown
+    assert holds(found, 4 * 0.8 * 0.5 * 0.725)
+    assert "1 of 2 compilations at level 1 were of code that had been discarded" in found.mechanism
+    assert "100 % of the interpreted CPU" in found.mechanism
+    assert found.remedies[0].level == "-XX:ReservedCodeCacheSize=480m"
+
+
+@pytest.mark.parametrize(
+    ("world", "used"),
+    [
+        (discarding(), ROOM * 4 // 10),  # there is room
+        (discarding(times=1), ROOM * 8 // 10),  # nothing was compiled again
+        (discarding(compiled_ms=60_000), ROOM * 8 // 10),  # interpreted before it was compiled
+    ],
+    ids=["room", "once", "before"],
+)
+def test_near_miss_code_that_is_cold_for_other_reasons(
+    tmp_path: Path, world: World, used: int
+) -> None:
+    assert judged(tmp_path, world, used).findings == []

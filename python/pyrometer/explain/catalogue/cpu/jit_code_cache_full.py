@@ -3,14 +3,18 @@
 What it is
     Compiled code lies in the code cache (240 MiB by default, in three parts). An application with
     many queries generates thousands of classes. When less than 500 KiB of a part is left, HotSpot
-    compiles no more, or discards code that it needs again.
+    compiles no more. Long before, from half of a part on, it compiles later the less is free, and
+    discards code that it needs again.
 
 Mechanism
     New queries run interpreted or half compiled. Taken away is what samples of tasks in such code
-    would not have needed.
+    would not have needed. Of a part that is crowded and not full it is interpreted code: at least
+    of methods that had been compiled before, at most all of it.
 
 Evidence
-    Bytes in use and room of each part of the code cache, samples by how their code was run.
+    Bytes in use and room of each part of the code cache, samples by how their code was run. Of a
+    crowded part: methods that were compiled again at level 1, whose code nothing but a lack of room
+    invalidates, and samples in methods that are interpreted after they were compiled.
 
 Remedy
     A larger `-XX:ReservedCodeCacheSize`.
@@ -21,7 +25,7 @@ When it is wrong
 
 Source
     `CodeCacheMinimumFreeSpace` (500 KiB) and `ReservedCodeCacheSize` in OpenJDK's globals.hpp and
-    codeCache.cpp.
+    codeCache.cpp; `IncreaseFirstTierCompileThresholdAt` (50 %) in compilationPolicy.cpp.
 """
 
 from __future__ import annotations
@@ -30,13 +34,17 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.catalogue.cpu.jit_interpreted import C1, INTERPRETED
+from pyrometer.explain.evidence.discarded_code import discarded
 from pyrometer.explain.evidence.saying import factor, place, shown_by
 from pyrometer.explain.evidence.stack_shares import interpreted
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, SAMPLES, Need, Rule, Suspect
+from pyrometer.explain.schema import Remedy
 
 LEAST_FREE_BYTES = 500 << 10
 """HotSpot's own limit: with less it stops compiling."""
+CROWDED = 0.5
+"""In use of a part: from there on HotSpot raises the thresholds of its quick compiler."""
 
 
 def _missing(facts: Facts) -> str | None:
@@ -50,13 +58,20 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         ("code cache", cache.used_bytes or 0, cache.max_bytes)
     ]
     full = [one for one in rooms if one[2] and one[2] - one[1] < LEAST_FREE_BYTES]
+    whole = cache.max_bytes or sum(one[2] or 0 for one in rooms)
+    if not full:
+        crowded = [
+            (part, used, room) for part, used, room in rooms if room and used > CROWDED * room
+        ]
+        if crowded:
+            yield from _discards(facts, *max(crowded, key=lambda one: one[1] / one[2]), whole)
+        return
     cold, quick = interpreted(facts, "interpreted"), interpreted(facts, "interpreted", "c1")
-    if not full or not cold.found:
+    if not cold.found:
         return
     part, used, room = full[0]
     share = cold.found / quick.found
     ends = [share * a + (1 - share) * b for a, b in zip(INTERPRETED, C1, strict=True)]
-    whole = cache.max_bytes or sum(one[2] or 0 for one in rooms)
     cost = {n: part_ * facts.cpu_ns.get(n, 0.0) for n, part_ in quick.by_stage.items()}
     yield Suspect(
         place=place(facts, "jvm", cost, setting="-XX:ReservedCodeCacheSize"),
@@ -73,11 +88,43 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             shown_by("task CPU not or only quickly compiled", quick.estimate, "ratio", "samples",
                  "show --json: code.kinds", "/jvm"),
         ],
-        remedies=[
-            factor("jvm.options", f"-XX:ReservedCodeCacheSize={2 * whole >> 20}m",
-                   "double the room for compiled code"),
-        ],
+        remedies=[_twice(whole)],
     )  # fmt: skip
+
+
+def _discards(facts: Facts, part: str, used: int, room: int, whole: int) -> Iterator[Suspect]:
+    found, cold = discarded(facts), interpreted(facts, "interpreted")
+    if found is None or not found.again_count or not found.samples.found:
+        return
+    before = found.samples.found / cold.found
+    cost = {n: share * facts.cpu_ns.get(n, 0.0) for n, share in cold.by_stage.items()}
+    yield Suspect(
+        place=place(facts, "jvm", cost, setting="-XX:ReservedCodeCacheSize"),
+        mechanism=(
+            f"The part \"{part}\" of the code cache held {units.size(used)} of"
+            f" {units.size(room)}: {units.count(found.again_count)} of"
+            f" {units.counted(found.compiled_count, 'compilation')} at level 1 were of code that"
+            f" had been discarded, and {units.percent(before)} of the interpreted CPU of tasks,"
+            f" {units.percent(cold.estimate.value)} of all, went to methods that had been compiled."
+        ),
+        change=(facts.less_cpu("interpreted", cold.by_stage),),
+        extent=cold.extent(before * INTERPRETED[0], INTERPRETED[1]),
+        evidence=[
+            shown_by(f"in use of \"{part}\"", used, "bytes", "jvm.code_cache",
+                 "show --json: jvm.code_cache.parts", "/jvm"),
+            shown_by("compiled again at level 1", found.again_count, "count", "jit",
+                 "SELECT method, count(*) FROM jit WHERE level = 1 AND NOT osr GROUP BY 1", "/jvm",
+                 found.compiled_count),
+            shown_by("task CPU interpreted after compilation", found.samples.estimate, "ratio",
+                 "samples", "show --json: code.kinds", "/jvm"),
+        ],
+        remedies=[_twice(whole)],
+    )  # fmt: skip
+
+
+def _twice(whole: int) -> Remedy:
+    return factor("jvm.options", f"-XX:ReservedCodeCacheSize={2 * whole >> 20}m",
+                  "double the room for compiled code")  # fmt: skip
 
 
 RULE = Rule(

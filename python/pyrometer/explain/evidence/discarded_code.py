@@ -1,0 +1,56 @@
+"""Compiled code that a JVM threw away: methods that are interpreted after they were compiled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyrometer.explain.evidence.stack_shares import Shares, interpreted
+from pyrometer.explain.facts import Facts
+
+_COMPILED = """
+SELECT i.stack_id, j.pid, j.since FROM (
+  SELECT s.stack_id, arg_max(f.class_name || '.' || f.method, s.i) AS method
+  FROM (SELECT stack_id, unnest(frame_ids) AS frame_id, generate_subscripts(frame_ids, 1) AS i
+    FROM stacks WHERE stack_id IN (SELECT stack_id FROM stack_code WHERE kind = 'interpreted')) s
+  JOIN frames f USING (frame_id) WHERE f.kind IN ('interpreted', 'c1', 'c2') GROUP BY 1) i
+JOIN (SELECT pid, method, min(start_mono_ns + duration_ns) AS since FROM jit
+  WHERE succeeded AND NOT osr GROUP BY ALL) j USING (method)
+"""
+_AGAIN = """
+SELECT coalesce(sum(n), 0)::BIGINT, coalesce(sum(n - 1), 0)::BIGINT FROM (
+  SELECT count(*) AS n FROM jit WHERE level = 1 AND succeeded AND NOT osr GROUP BY pid, method)
+"""
+
+
+@dataclass(frozen=True)
+class Discarded:
+    """Samples of tasks in methods that are interpreted again, and what was compiled again.
+
+    Attributes
+    ----------
+    samples : Shares
+        Interpreted after they had been compiled.
+    compiled_count, again_count : int
+        Compilations at level 1, and those of a method that had been compiled there before: its code
+        makes no assumption that could turn out wrong, so that only a lack of room throws it away.
+    """
+
+    samples: Shares
+    compiled_count: int
+    again_count: int
+
+
+def discarded(facts: Facts) -> Discarded | None:
+    """Look for code that was thrown away; None without a log of the compiler."""
+    if not facts.has("jit"):
+        return None
+    interpreted(facts, "interpreted")  # defines stack_code
+    facts.tables.define("compiled_before", _COMPILED)
+    found = interpreted(
+        facts,
+        "interpreted",
+        where="EXISTS (SELECT 1 FROM compiled_before c WHERE c.stack_id = java_stack"
+        " AND c.pid = w_samples.pid AND t_ns > c.since)",
+    )
+    compiled, again = facts.tables.query(_AGAIN)[0]
+    return Discarded(found, int(compiled), int(again))
