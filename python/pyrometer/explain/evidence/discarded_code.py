@@ -20,6 +20,11 @@ _AGAIN = """
 SELECT coalesce(sum(n), 0)::BIGINT, coalesce(sum(n - 1), 0)::BIGINT FROM (
   SELECT count(*) AS n FROM jit WHERE level = 1 AND succeeded AND NOT osr GROUP BY pid, method)
 """
+_TWICE = """
+SELECT coalesce(sum(duration_ns) FILTER (n > 1) / sum(duration_ns), 0)::DOUBLE FROM (
+  SELECT duration_ns, row_number() OVER (PARTITION BY pid, method, level, osr
+    ORDER BY start_mono_ns) AS n FROM jit WHERE succeeded)
+"""
 
 
 @dataclass(frozen=True)
@@ -33,11 +38,14 @@ class Discarded:
     compiled_count, again_count : int
         Compilations at level 1, and those of a method that had been compiled there before: its code
         makes no assumption that could turn out wrong, so that only a lack of room throws it away.
+    again_ratio : float
+        Part of the compilers' time in methods that they had compiled before at the same level.
     """
 
     samples: Shares
     compiled_count: int
     again_count: int
+    again_ratio: float
 
 
 def discarded(facts: Facts) -> Discarded | None:
@@ -53,4 +61,5 @@ def discarded(facts: Facts) -> Discarded | None:
         " AND c.pid = w_samples.pid AND t_ns > c.since)",
     )
     compiled, again = facts.tables.query(_AGAIN)[0]
-    return Discarded(found, int(compiled), int(again))
+    ratio = float(facts.tables.scalar(_TWICE) or 0.0)
+    return Discarded(found, int(compiled), int(again), ratio)

@@ -9,7 +9,8 @@ What it is
 Mechanism
     New queries run interpreted or half compiled. Taken away is what samples of tasks in such code
     would not have needed. Of a part that is crowded and not full it is interpreted code: at least
-    of methods that had been compiled before, at most all of it.
+    of methods that had been compiled before, at most all of it; and what tasks waited for a CPU
+    behind compilers that compiled the same method again.
 
 Evidence
     Bytes in use and room of each part of the code cache, samples by how their code was run. Of a
@@ -35,6 +36,7 @@ from collections.abc import Iterator
 from pyrometer.core import units
 from pyrometer.explain.catalogue.cpu.jit_interpreted import C1, INTERPRETED
 from pyrometer.explain.evidence.discarded_code import discarded
+from pyrometer.explain.evidence.host_series import cpu_by_role
 from pyrometer.explain.evidence.saying import factor, place, shown_by
 from pyrometer.explain.evidence.stack_shares import interpreted
 from pyrometer.explain.facts import Facts
@@ -107,7 +109,10 @@ def _discards(facts: Facts, part: str, used: int, room: int, whole: int) -> Iter
             f" had been discarded, and {units.percent(before)} of the interpreted CPU of tasks,"
             f" {units.percent(cold.estimate.value)} of all, went to methods that had been compiled."
         ),
-        change=(facts.less_cpu("interpreted", cold.by_stage),),
+        change=(
+            facts.less_cpu("interpreted", cold.by_stage),
+            facts.share_of_tasks("cpu_wait", _behind(facts, found.again_ratio)),
+        ),
         extent=cold.extent(before * INTERPRETED[0], INTERPRETED[1]),
         evidence=[
             shown_by(f"in use of \"{part}\"", used, "bytes", "jvm.code_cache",
@@ -120,6 +125,18 @@ def _discards(facts: Facts, part: str, used: int, room: int, whole: int) -> Iter
         ],
         remedies=[_twice(whole)],
     )  # fmt: skip
+
+
+def _behind(facts: Facts, ratio: float) -> dict[int, float]:
+    """Give what tasks waited behind compilers that did their work again, by number of the stage."""
+    roles = cpu_by_role(facts)
+    jit = roles.get("jit", {})
+    busy = {n: sum(one.get(n, 0.0) for one in roles.values()) for n in jit}
+    return {
+        number: waited * ratio * jit[number] / busy[number]
+        for number, waited in facts.ledger_ns("task/run_queue").items()
+        if busy.get(number)
+    }
 
 
 def _twice(whole: int) -> Remedy:
