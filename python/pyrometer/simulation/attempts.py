@@ -2,6 +2,9 @@
 
 An attempt whose result was lost later has a second row in the log: nearly no log has one. So rows
 are read as they are, and put together in the database only where an attempt has two.
+
+A task has its slot until it has said where its result is: the driver fetches a large one from
+there, and launches the next task meanwhile.
 """
 
 from __future__ import annotations
@@ -24,7 +27,8 @@ WHERE t.app_index = $1 AND t.stage_attempt = s.attempt AND s.tasks_count > 0
 _ROWS = f"""
 SELECT s.number::BIGINT AS number, t.task_attempt_id, t.task_index::BIGINT AS task_index,
   t.attempt::BIGINT AS attempt, t.speculative, t.status <> 'success' AS wasted,
-  greatest(0, coalesce(t.finish_wall_ns, s.complete_ns) - t.launch_wall_ns) AS duration,
+  greatest(0, coalesce(least(t.getting_result_wall_ns, t.finish_wall_ns), s.complete_ns)
+    - t.launch_wall_ns) AS duration,
   CASE WHEN t.has_metrics THEN t.finish_wall_ns - t.launch_wall_ns
     - coalesce(t.executor_run_time_ns, 0) - coalesce(t.executor_deserialize_time_ns, 0)
     - coalesce(t.result_serialization_time_ns, 0)

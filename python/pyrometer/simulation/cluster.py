@@ -70,7 +70,7 @@ def graph_of(measured: Measured) -> Graph:
     graph = Graph()
     by_id: dict[int, list[Stage]] = defaultdict(list)
     for stage in measured.stages:
-        graph.add([], stage.submit_ns, stage.complete_ns)
+        graph.add([], stage.submit_ns, stage.ran_ns)
         by_id[stage.stage_id].append(stage)
         if stage.tasks_count == 0:
             graph.unseen_count += 1

@@ -152,6 +152,8 @@ class Stage:
         What says most of where it comes from; ``name`` is Spark's.
     hosts : tuple of str
         Hosts on which its tasks ran near their data.
+    fetch_ns : int
+        How long the driver still fetched results after the last task had given its slot back.
     """
 
     number: int
@@ -166,6 +168,12 @@ class Stage:
     pool: int
     hosts: tuple[str, ...]
     called: str | None = None
+    fetch_ns: int = 0
+
+    @property
+    def ran_ns(self) -> int:
+        """When its last task gave its slot back: what comes then is the driver's."""
+        return self.complete_ns - self.fetch_ns
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,15 @@ WITH ran AS (
     count(DISTINCT t.task_index) FILTER (t.status = 'success') AS done,
     coalesce(mode(e.resource_profile_id), 0) AS pool,
     list_sort(list(DISTINCT coalesce(e.host, t.executor_id))
-      FILTER (t.locality IN ('PROCESS_LOCAL', 'NODE_LOCAL'))) AS hosts
+      FILTER (t.locality IN ('PROCESS_LOCAL', 'NODE_LOCAL'))) AS hosts,
+    max(t.finish_wall_ns) - max(least(t.getting_result_wall_ns, t.finish_wall_ns)) AS fetch_ns
   FROM tasks t LEFT JOIN executors e USING (app_index, executor_id)
   WHERE t.app_index = $1 AND t.launch_wall_ns IS NOT NULL GROUP BY ALL),
 listed AS (
   SELECT job_id, submit_wall_ns, end_wall_ns, unnest(stage_ids) AS stage_id
   FROM jobs WHERE app_index = $1),
 done AS (
-  SELECT s.*, r.pool, r.hosts,
+  SELECT s.*, r.pool, r.hosts, r.fetch_ns,
     CASE WHEN s.status = 'succeeded' AND r.done < s.planned_tasks_count THEN 0
       ELSE coalesce(r.attempts, 0) END AS tasks_count,
     (SELECT min(j.job_id) FROM listed j
@@ -32,7 +33,9 @@ done AS (
 SELECT row_number() OVER (ORDER BY of_job NULLS LAST, stage_id, stage_attempt) - 1 AS number,
   of_job AS job_id, stage_id, stage_attempt AS attempt, name, parent_ids,
   submit_wall_ns AS submit_ns, complete_wall_ns AS complete_ns, tasks_count,
-  coalesce(pool, 0) AS pool, hosts
+  coalesce(pool, 0) AS pool, hosts,
+  CASE WHEN tasks_count > 0 THEN least(greatest(0, coalesce(fetch_ns, 0)),
+    complete_wall_ns - submit_wall_ns) ELSE 0 END AS fetch_ns
 FROM done
 """
 FIRST_LAUNCH = """

@@ -267,9 +267,9 @@ def calibrate(measured: Measured, contention: Contention | None = None) -> Calib
 
 
 def stage_times(measured: Measured) -> Floats:
-    """Give the time of each stage from submission to completion, where its tasks are known."""
+    """Give the time of each stage from submission to its last task, where its tasks are known."""
     return np.array(
-        [s.complete_ns - s.submit_ns if s.tasks_count else np.nan for s in measured.stages],
+        [s.ran_ns - s.submit_ns if s.tasks_count else np.nan for s in measured.stages],
         dtype=np.float64,
     )
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.support.simulation.simulated import Log, measured, ms, simulated
-from tests.support.tables import MS
+from tests.support.tables import MS, wall
 
 from pyrometer.cli.main import run_verb
 from pyrometer.core.errors import UsageError
@@ -61,6 +61,22 @@ def test_a_run_is_scheduled_as_it_was_measured(tmp_path: Path) -> None:
     assert report.bounds.critical_stage_ids == [1, 2]
     # The driver alone 100 + 5 + 15, then 120 of tasks on two slots.
     assert ms(report.bounds.ideal_ns) == 120 + 60
+
+
+def test_a_slot_is_free_while_the_driver_fetches_the_result(tmp_path: Path) -> None:
+    # One slot: 20 and 20 of tasks; the first result is fetched beside the second task, for 30.
+    log = Log(end_ms=110)
+    log.executor("1", 1)
+    log.job(0, 10, 100, [0])
+    log.stage(0, 20, 90, [])
+    for launch, fetched in ((20, 70), (40, 90)):
+        log.task(0, launch, fetched - launch)
+        log.rows["tasks"][-1]["getting_result_wall_ns"] = wall(launch + 20)
+    found = simulated(log.write(tmp_path), percents=[100, 200])
+    assert found.accuracy.error_ratio == 0
+    assert [ms(stage.simulated_ns.value) for stage in found.stages] == [40]
+    # What follows the tasks is the driver's, however many slots there are.
+    assert ms(found.bounds.critical_path_ns) == 110 - 20
 
 
 def test_slot_time_is_accounted_for_once(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from tests.support.explain.planted import (
     samples,
     stack,
 )
-from tests.support.tables import MS, World
+from tests.support.tables import MS, World, wall
 
 from pyrometer.explain.catalogue.parallelism.driver_collect import RULE
 
@@ -38,6 +38,32 @@ def test_results_that_the_driver_decodes_for_three_seconds(tmp_path: Path) -> No
     assert (found.place.layer, found.place.stage_id) == ("driver", 0)
     # Two rounds of tasks, 0.4 s each, and what the driver did.
     assert saves(found, 3_000 + 800)
+
+
+def _fetched(own_ms: int, size: int = 50_000_000) -> Job:
+    """Give a job of eight tasks of a second; results are fetched for three after the last one."""
+    job = Job()
+    sql = job.query(0, 5_200)
+    job.stage([1_000] * 8, gap_ms=100, sql=sql, columns=lambda _: {"result_size_bytes": size})
+    for row in job.log.rows["tasks"]:
+        row["getting_result_wall_ns"] = row["finish_wall_ns"]
+        row["finish_wall_ns"] = wall(job.now_ms + 3_000)
+    job.log.rows["stages"][-1]["complete_wall_ns"] = wall(job.now_ms + 3_000)
+    job.log.rows["jobs"][-1]["end_wall_ns"] = wall(job.now_ms + 3_000)
+    job.now_ms += 3_000 + own_ms
+    return job
+
+
+def test_results_are_fetched_while_other_tasks_have_the_slots(tmp_path: Path) -> None:
+    # All but the last are fetched beside tasks: they cost what the driver needs after these.
+    (found,) = _fetched(0).found(tmp_path, RULE)
+    assert saves(found, 3_000)
+    assert found.saving.elapsed_ns.high is not None
+    assert found.saving.elapsed_ns.high < 3_300 * MS
+
+
+def test_near_miss_small_results_are_no_reason_to_fetch_for_long(tmp_path: Path) -> None:
+    assert not _fetched(0, size=20_000).found(tmp_path, RULE)
 
 
 def test_a_pause_after_a_few_bytes_is_not_the_result(tmp_path: Path) -> None:

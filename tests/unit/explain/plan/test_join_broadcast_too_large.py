@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,11 @@ MIB = 1 << 20
 
 def found(
     folder: Path, build_ms: int = 3000, gap_ms: int = 4000, other: int = 1_000_000,
-    rows: int = 1_000_000,
+    rows: int = 1_000_000, kind: str = "Inner",
 ) -> list[Finding]:  # fmt: skip
+    join = node(0, "BroadcastHashJoin", None, [1], number_of_output_rows=other)
     change: Any = plan(
-        node(0, "BroadcastHashJoin", None, [1], number_of_output_rows=other),
+        replace(join, simple_string=f"BroadcastHashJoin [k#1], [k#2], {kind}, BuildRight"),
         node(1, "Scan a", 0, [1], number_of_output_rows=other),
         node(2, "BroadcastExchange", 0, [], number_of_output_rows=rows, data_size=500 * MIB,
              time_to_collect=500, time_to_build=build_ms, time_to_broadcast=1000 * bool(build_ms)),
@@ -44,6 +46,20 @@ def test_the_driver_builds_while_the_slots_wait(tmp_path: Path) -> None:
 
 def test_near_miss_the_other_side_is_so_large_that_its_shuffle_costs_more(tmp_path: Path) -> None:
     assert not found(tmp_path, other=100_000_000)
+
+
+def test_the_smaller_side_is_the_one_to_broadcast(tmp_path: Path) -> None:
+    # A shuffle of a million rows would leave 0.24 s; a broadcast of a thousand leaves 4 ms.
+    (one,) = found(tmp_path, other=1000)
+    assert holds(one, 4.0 - 0.004)
+    assert "a broadcast of the other side, of 1 000 rows" in one.mechanism
+    assert one.remedies[0].after == 'large.join(broadcast(small), "k")'
+
+
+def test_near_miss_an_outer_join_can_send_one_side_only(tmp_path: Path) -> None:
+    (one,) = found(tmp_path, other=1000, kind="LeftOuter")
+    assert "a shuffle of both sides" in one.mechanism
+    assert [each.factor for each in one.remedies] == ["spark.sql.autoBroadcastJoinThreshold"]
 
 
 def test_near_miss_tasks_run_meanwhile(tmp_path: Path) -> None:

@@ -6,14 +6,16 @@ What it is
 
 Mechanism
     Tasks encode their rows, as Arrow batches or compressed, and serialise these results; the driver
-    fetches those too large to be sent inline, decodes them after the last task, and the query ends
-    then. Aggregated, limited or written by tasks, the rows need none of it. Where the program gives
-    rows back to Spark, the stage that reads them has tasks of its own, which are started besides.
+    fetches those too large to be sent inline, while the next tasks run, decodes them after the last
+    task, and the query ends then. Aggregated, limited or written by tasks, the rows need none of
+    it. Where the program gives rows back to Spark, the stage that reads them has tasks of its own,
+    which are started besides. Rows that Spark itself collects, to broadcast them, are not the
+    program's: `join.broadcast-too-large` judges these.
 
 Evidence
-    Bytes of results, time of fetching and serialising them in tasks, CPU samples of encoding rows
-    there, and the time from the last job to the next query. Of the latter two only what the bytes
-    can have cost counts: at most their size over `SLOWEST`; of the driver's at least that over
+    Bytes of results, time of serialising them in tasks, CPU samples of encoding rows there, the
+    time of fetching them after the last task, and from the job to the next query. Of encoding and
+    of the driver's time only what the bytes can have cost counts: at most their size over `SLOWEST`; of the driver's at least that over
     `FASTEST` (`FASTEST_PYTHON` where a line of Python collects). Rows count as given back where a
     later query reads exactly as many from the program; of its tasks, what each needs whatever it
     reads, for all beyond as many as made the rows.
@@ -78,6 +80,7 @@ class Result:
     """What the results of a stage cost: its tasks, and the driver up to `gap_ns` from `start`.
 
     Of the tasks' time `encoded_ns` is known by samples: all but `unsure_ns` of it is sure.
+    `moved_ns` is what the log has of fetching and serialising, beside other tasks or not.
     """
 
     stage: Stage
@@ -88,6 +91,7 @@ class Result:
     start: float
     gap_ns: float
     least_ns: float
+    moved_ns: float
 
     @property
     def total_ns(self) -> float:
@@ -112,9 +116,7 @@ def _results(facts: Facts) -> Iterator[Result]:
     if facts.measured is None or not tasks.known("result_size_bytes"):
         return
     every = np.minimum(
-        np.nan_to_num(tasks["getting_result_time_ns"])
-        + np.nan_to_num(tasks["result_serialization_time_ns"]),
-        tasks.duration_ns,
+        np.nan_to_num(tasks["result_serialization_time_ns"]), tasks.duration_ns
     )
     encoding = through(facts, _ENCODES, _MAKES) if facts.has("samples") else None
     sent_on = _sent_on(facts)
@@ -124,20 +126,22 @@ def _results(facts: Facts) -> Iterator[Result]:
             after[one.before.stage.number].append(one)
     for stage in facts.stages:
         own = facts.tasks_of(stage.number)
-        if not stage.tasks_count or own.total("output_bytes") > 0:
+        if not stage.tasks_count or stage.number in sent_on or own.total("output_bytes") > 0:
             continue
         size = own.total("result_size_bytes")
         took = every[facts.place_of(stage.number)]
-        most = 0.0 if stage.number in sent_on else size / SLOWEST * 1e9
-        encoded, unsure = _encoded(facts, stage.number, encoding, most)
+        encoded, unsure = _encoded(facts, stage.number, encoding, size / SLOWEST * 1e9)
         encoded = np.minimum(encoded, own.duration_ns - took)
-        start, gap, least = 0.0, 0.0, 0.0
-        if following := after.get(stage.number):
-            start = float(following[0].start)
-            gap = min(float(following[-1].end) - start, size / SLOWEST * 1e9)
-            fastest = FASTEST_PYTHON if ".py:" in (stage.name or "") else FASTEST
-            least = min(gap, size / fastest * 1e9)
-        found = Result(stage, size, took + encoded, float(encoded.sum()), unsure, start, gap, least)
+        following = after.get(stage.number)
+        until = float(following[-1].end) if following else float(stage.complete_ns)
+        gap = min(until - stage.ran_ns, size / SLOWEST * 1e9)
+        fastest = FASTEST_PYTHON if ".py:" in (stage.name or "") else FASTEST
+        least = min(gap, max(float(stage.fetch_ns), size / fastest * 1e9))
+        moved = own.total("getting_result_time_ns") + float(took.sum())
+        found = Result(
+            stage, size, took + encoded, float(encoded.sum()), unsure, float(stage.ran_ns), gap,
+            least, moved,
+        )  # fmt: skip
         if found.total_ns > 0:
             yield found
 
@@ -250,7 +254,7 @@ def _suspect(facts: Facts, mine: Sequence[Result]) -> Suspect:
             of_tasks("results of its largest stage", largest.size, "bytes",
                      "sum(result_size_bytes)", stage, count),
             of_tasks("time of fetching and serialising there",
-                     float(largest.took.sum()) - largest.encoded_ns, "ns",
+                     largest.moved_ns, "ns",
                      "sum(coalesce(finish_wall_ns - getting_result_wall_ns, 0)"
                      " + result_serialization_time_ns)", stage, count),
             *([shown_by("time of encoding rows there, by CPU samples", largest.encoded_ns, "ns",

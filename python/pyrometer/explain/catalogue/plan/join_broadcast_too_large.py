@@ -1,4 +1,4 @@
-"""A table is broadcast that is so large that a shuffle of both sides takes less time.
+"""A table is broadcast that is so large that another way to join takes less time.
 
 What it is
     A broadcast join whose broadcast side has many rows: the driver collects them all, builds one
@@ -7,18 +7,22 @@ What it is
 Mechanism
     Collecting is a job; decoding, building and sending is done by the driver, one thread for a
     broadcast. With a shuffle, all slots hash and sort their part. Taken away is the time after that
-    job in which the driver built and sent while no task ran; left in the interval is what a shuffle
-    of the rows of both sides takes on these slots, `SHUFFLE_NS` for each row.
+    job's last task in which the driver fetched, built and sent while no task ran; left in the
+    interval is what the other way takes: a shuffle of the rows of both sides on these slots,
+    `SHUFFLE_NS` for each row, or, of an inner join whose other side has fewer rows, a broadcast of
+    these, in proportion to the rows.
 
 Evidence
     Spark's metrics of the `BroadcastExchange`: "time to collect", "time to build", "time to
-    broadcast", "data size", rows; the rows of the other side; the gap after the collecting stage.
+    broadcast", "data size", rows; the rows of the other side; the gap after the tasks that are
+    collected.
 
 Remedy
-    Factor `spark.sql.autoBroadcastJoinThreshold` below the size of the table; a hint goes.
+    Factor `spark.sql.autoBroadcastJoinThreshold` below the size of the table; a hint goes. Where
+    the other side is smaller, the hint belongs there.
 
 When it is wrong
-    Rows of the other side are very wide, or skewed by key: their shuffle costs more. Broadcasts
+    Rows of the other side are very wide, or skewed by key: they cost more either way. Broadcasts
     that run beside tasks of other branches cost no time and are not named; nor is the time that a
     broadcast of few rows takes too (`MOST_NS` for each row is the most that is the rows').
 
@@ -32,6 +36,7 @@ Source
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from pyrometer.accounts.plan_schema import Node
@@ -39,7 +44,7 @@ from pyrometer.core import units
 from pyrometer.explain.change import LessGap
 from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans, rows_out
-from pyrometer.explain.evidence.saying import factor, place, shown_by
+from pyrometer.explain.evidence.saying import code, factor, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
 from pyrometer.explain.what_if import Extent
@@ -54,7 +59,11 @@ too. Of 1.5 million rows each took 1.2 to 1.9 µs (three runs, 2026-11-25); the 
 DEARER = (0.4, 2.8)
 """Of that: the shuffled join used 0.20 µs of CPU for each row more than the broadcast one, and all
 of its tasks took 1.4 µs (see above, three runs)."""
+WIDER = (0.25, 4.0)
+"""A row of the other side costs the driver so many times what a row of this one does: rows of both
+sides may differ in width. Not measured; assumed."""
 _JOINS = ("BroadcastHashJoin",)
+_INNER = re.compile(r"\bInner\b")
 _PARTS = ("time to collect", "time to build", "time to broadcast")
 
 
@@ -88,29 +97,45 @@ def _suspect(facts: Facts, plan: Plan, join: Node) -> tuple[float, Suspect] | No
     stage = _collected_in(facts, plan, node)
     if rows[0] is None or rows[1] is None or stage is None or sum(times[1:]) <= 0:
         return None
-    # Collecting holds the job: what it took beyond the stage was decoding in the driver.
-    decoding = max(0.0, times[0] - (stage.complete_ns - stage.submit_ns))
+    # Collecting holds the job: what it took beyond the tasks was fetching and decoding.
+    decoding = max(0.0, times[0] - (stage.ran_ns - stage.submit_ns))
     wanted = decoding + times[1] + times[2]
-    less = facts.gap_nodes(stage.complete_ns, stage.complete_ns + wanted)
+    less = facts.gap_nodes(stage.ran_ns, stage.ran_ns + wanted)
     idle = min(sum(less.values()), wanted)
-    mine = rows[sides.index(node)] or 0
+    mine, other = rows[sides.index(node)] or 0, rows[1 - sides.index(node)] or 0
     gap = min(idle, mine * MOST_NS)
     shuffle = (rows[0] + rows[1]) * SHUFFLE_NS / facts.slots
-    if gap <= shuffle:
+    instead, dearer = shuffle, DEARER
+    says = (
+        f"a shuffle of both sides takes about {units.duration(shuffle)} on"
+        f" {units.counted(facts.slots, 'slot')}"
+    )
+    swaps = bool(_INNER.search(join.simple_string or "")) and other * gap < mine * shuffle
+    if swaps:
+        instead, dearer = gap * other / mine, WIDER
+        says = (
+            f"a broadcast of the other side, of {units.counted(other, 'row')}, takes about"
+            f" {units.duration(instead)}"
+        )
+    if gap <= instead:
         return None
-    value, low, high = (max(0.0, 1 - shuffle * by / gap) for by in (1.0, DEARER[1], DEARER[0]))
+    value, low, high = (max(0.0, 1 - instead * by / gap) for by in (1.0, dearer[1], dearer[0]))
     size = metric(node, "data size", "data size (bytes)") or 0
     less = {number: ns * gap / idle for number, ns in less.items()}
     page = f"/sql/{plan.sql.sql_id}/{node.node_id}"
     level = str(size // 2) if size >= 2 else "-1"
-    return gap - shuffle, Suspect(
+    remedies = [factor(SETTING, level, "shuffle what is larger; a hint to broadcast goes too")]
+    if swaps:
+        remedies.insert(0, code("broadcast the other side: a hint belongs there",
+                                'small.join(broadcast(large), "k")',
+                                'large.join(broadcast(small), "k")'))  # fmt: skip
+    return gap - instead, Suspect(
         place=place(facts, "driver", [stage.number], sql_id=plan.sql.sql_id, node_id=node.node_id,
                     operator=node.name, setting=SETTING),
         mechanism=(
             f"{units.counted(mine, 'row')}, {units.size(size)}, are broadcast: the driver decoded,"
             f" built and sent them for {units.duration(wanted)}, {units.duration(idle)} of it with"
-            f" no task running; a shuffle of both sides takes about {units.duration(shuffle)} on"
-            f" {units.counted(facts.slots, 'slot')}."
+            f" no task running; {says}."
         ),
         change=(LessGap(less, frozenset({stage.number}), "broadcast"),),
         extent=Extent(value, low, high),
@@ -122,13 +147,13 @@ def _suspect(facts: Facts, plan: Plan, join: Node) -> tuple[float, Suspect] | No
             shown_by("size of the broadcast", float(size), "bytes", "node_metrics",
                      "show --json: sql[].nodes[].metrics", page),
         ],
-        remedies=[factor(SETTING, level, "shuffle what is larger; a hint to broadcast goes too")],
+        remedies=remedies,
     )  # fmt: skip
 
 
 RULE = Rule(
     code="join.broadcast-too-large",
-    title="A broadcast takes longer than a shuffle",
+    title="A broadcast takes longer than another join",
     cause="broadcast too large",
     suspects=_suspects,
     needs=(SQL_PLANS,),
