@@ -66,6 +66,24 @@ def test_near_miss_small_results_are_no_reason_to_fetch_for_long(tmp_path: Path)
     assert not _fetched(0, size=20_000).found(tmp_path, RULE)
 
 
+@pytest.mark.parametrize(
+    ("line", "is_sure"), [("collect at app.py:7", True), ("toPandas at app.py:7", False)]
+)
+def test_python_makes_an_object_of_each_row(tmp_path: Path, line: str, is_sure: bool) -> None:
+    job = Job()
+    sql = job.query(0, 2_100, [("Scan parquet ", "FileScan parquet [a#1]")])
+    job.metric(sql, 0, "number of output rows", 1_000_000)
+    job.stage([1_000] * 8, gap_ms=100, sql=sql, name=line,
+              columns=lambda _: {"result_size_bytes": 1_000_000})  # fmt: skip
+    job.now_ms += 2_000
+    (found,) = job.all_found(tmp_path, RULE)
+    # A million rows need a second at least; 8 MB may be decoded in 0.2 s.
+    low = found.saving.elapsed_ns.low
+    assert low is not None
+    assert (low > 700 * MS) == is_sure
+    assert saves(found, 1_100)
+
+
 def test_a_pause_after_a_few_bytes_is_not_the_result(tmp_path: Path) -> None:
     assert not _job(3_000, 1_000, 0).found(tmp_path, RULE)
 

@@ -16,7 +16,8 @@ Evidence
     Bytes of results, time of serialising them in tasks, CPU samples of encoding rows there, the
     time of fetching them after the last task, and from the job to the next query. Of encoding and
     of the driver's time only what the bytes can have cost counts: at most their size over `SLOWEST`; of the driver's at least that over
-    `FASTEST` (`FASTEST_PYTHON` where a line of Python collects). Rows count as given back where a
+    `FASTEST` (`FASTEST_PYTHON` where a line of Python collects, and `ROW_NS` for each row that
+    becomes an object there). Rows count as given back where a
     later query reads exactly as many from the program; of its tasks, what each needs whatever it
     reads, for all beyond as many as made the rows.
 
@@ -28,13 +29,13 @@ When it is wrong
     encoded, too, for files.
 
 Source
-    `TaskResultGetter` of Spark; Spark's guide "PySpark Usage Guide for Pandas with Apache Arrow".
+    `TaskResultGetter` of Spark, which fetches in threads of its own; Spark's guide "PySpark Usage Guide for Pandas with Apache Arrow".
 """
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -65,6 +66,12 @@ from pyrometer.statistics.shares import wilson
 SLOWEST, FASTEST, FASTEST_PYTHON = 2e6, 1e9, 40e6
 """Bytes that a driver decodes in a second: rows pickled to Python, and rows copied. Not measured;
 assumed."""
+ROW_NS = 1000.0
+"""Of the driver's time for each row that Python collects, at least: it unpickled rows of one column
+in 1.1 to 1.4 µs each, of ten in 2.2 to 2.5 (three times 200 000 each, 2026-11-27); that the JVM
+pickled them before is not counted."""
+_OBJECTS = re.compile(r"^(collect|toLocalIterator|take|head) at \S+\.py:")
+"""Lines of Python that make an object of each row."""
 _GIVEN = re.compile(r"^(LocalTableScan|Scan ExistingRDD)")
 """What reads rows that the program gave."""
 _ENCODES = r"ArrowConverters\$ArrowBatch\w*Iterator|SparkPlan[.].*getByteArrayRdd"
@@ -124,6 +131,7 @@ def _results(facts: Facts) -> Iterator[Result]:
     for one in stretches(facts):
         if one.kind != "planning" and one.before is not None and one.before.stage is not None:
             after[one.before.stage.number].append(one)
+    rows = _rows(facts)
     for stage in facts.stages:
         own = facts.tasks_of(stage.number)
         if not stage.tasks_count or stage.number in sent_on or own.total("output_bytes") > 0:
@@ -136,7 +144,9 @@ def _results(facts: Facts) -> Iterator[Result]:
         until = float(following[-1].end) if following else float(stage.complete_ns)
         gap = min(until - stage.ran_ns, size / SLOWEST * 1e9)
         fastest = FASTEST_PYTHON if ".py:" in (stage.name or "") else FASTEST
-        least = min(gap, max(float(stage.fetch_ns), size / fastest * 1e9))
+        objects = rows.get(stage.number, 0) if _OBJECTS.match(stage.name or "") else 0
+        decoding = max(size / fastest * 1e9, objects * ROW_NS)
+        least = min(gap, stage.fetch_ns + decoding)
         moved = own.total("getting_result_time_ns") + float(took.sum())
         found = Result(
             stage, size, took + encoded, float(encoded.sum()), unsure, float(stage.ran_ns), gap,
@@ -144,6 +154,22 @@ def _results(facts: Facts) -> Iterator[Result]:
         )  # fmt: skip
         if found.total_ns > 0:
             yield found
+
+
+def _rows(facts: Facts) -> dict[int, int]:
+    """Give the rows that the query of a job has as its result, by number of the job's last stage.
+
+    Of a query of several jobs, as where the result is fetched part by part, they are not known.
+    """
+    known = {plan.sql.sql_id: plan for plan in plans(facts)}
+    jobs = [job for job in jobs_of(facts) if job.stage is not None and job.sql_id in known]
+    alone = Counter(job.sql_id for job in jobs)
+    return {
+        job.stage.number: rows
+        for job in jobs
+        if job.stage is not None and job.sql_id is not None and alone[job.sql_id] == 1
+        and (rows := rows_out(known[job.sql_id], known[job.sql_id].sql.nodes[0]))
+    }  # fmt: skip
 
 
 def _given_back(facts: Facts, mine: Sequence[Result]) -> list[tuple[Change, Fixed, int]]:
