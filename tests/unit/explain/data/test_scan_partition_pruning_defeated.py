@@ -61,6 +61,36 @@ def test_other_columns_may_have_dropped_the_rows(tmp_path: Path, condition: str)
     assert (one.saving.elapsed_ns.low or 0) <= 0
 
 
+BY_EITHER = "((coalesce(day#2, text#1) >= 3) AND (coalesce(day#2, text#1) <= 4))"
+
+
+def test_what_comes_after_the_partition_column_counts_where_it_has_no_value(tmp_path: Path) -> None:
+    (one,) = found(tmp_path, BY_EITHER)
+    assert one.shown
+    assert holds(one, 4 / 2 * 0.95)
+    assert holds(one, 8 / 2 * 0.95)
+
+
+@pytest.mark.parametrize(
+    ("condition", "columns"),
+    [
+        ("(coalesce(text#1, day#2) = 3)", "day#2"),
+        ("(coalesce(day#2, text#1) = 3)", "day#2, hour#3"),
+        ("((coalesce(day#2, text#1) = 3) AND (id#0L = 7))", "day#2"),
+    ],
+    ids=["the column of the files first", "two partition columns", "another condition"],
+)
+def test_near_miss_other_columns_decide(tmp_path: Path, condition: str, columns: str) -> None:
+    (one,) = found(tmp_path, condition, columns=f"id#0L, text#1, {columns}")
+    assert not one.shown
+    assert (one.saving.elapsed_ns.low or 0) <= 0
+
+
+def test_near_miss_the_only_partition_may_be_the_one_without_a_value(tmp_path: Path) -> None:
+    (one,) = found(tmp_path, BY_EITHER, number_of_partitions_read=1)
+    assert not one.shown
+
+
 def test_near_miss_the_function_is_of_a_column_of_the_files(tmp_path: Path) -> None:
     assert not found(tmp_path, python="[f(text#1)#4], [pythonUDF0#5]")
 

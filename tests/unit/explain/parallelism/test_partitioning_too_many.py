@@ -30,6 +30,13 @@ def test_as_many_tasks_that_work(tmp_path: Path) -> None:
     assert not job.found(tmp_path, RULE)
 
 
+def test_near_miss_a_job_that_lists_files_has_a_task_for_each_path(tmp_path: Path) -> None:
+    job = Job()
+    job.stage([20] * 2_000, columns=lambda n: _run(10))
+    job.log.rows["jobs"][-1]["description"] = "Listing leaf files and directories for 2000 paths"
+    assert not job.all_found(tmp_path, RULE)
+
+
 def test_few_tasks_are_started_as_slowly(tmp_path: Path) -> None:
     job = Job()
     job.stage([2_000] * 12, columns=lambda n: _run(1_000))

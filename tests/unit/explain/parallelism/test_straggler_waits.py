@@ -30,6 +30,26 @@ def test_a_task_that_hung(tmp_path: Path) -> None:
     assert low < (21 - 6) * S
 
 
+def python_job(lengths: list[int], operator: str = "ArrowEvalPython") -> Job:
+    job = Job()
+    sql = job.query(0, 30_000, [(operator, f"{operator} [f(a#1)]")])
+    stage = job.stage(lengths, sql=sql, columns=lambda _: read(900))
+    job.metric(sql, 0, "number of output rows", 1000)
+    job.log.rows["node_metrics"][-1].update(stage_id=stage, stage_attempt=0)
+    return job
+
+
+def test_near_miss_the_first_task_of_each_slot_starts_its_python_worker(tmp_path: Path) -> None:
+    started = [5_000] * 4 + ALIKE
+    assert not python_job(started).all_found(tmp_path / "python", RULE)
+    assert python_job(started, "Project").all_found(tmp_path / "project", RULE)
+
+
+def test_a_first_task_alone_is_no_start(tmp_path: Path) -> None:
+    (found,) = python_job([20_000, *ALIKE]).found(tmp_path, RULE)
+    assert "1 of 17 tasks waited" in found.mechanism
+
+
 def test_a_task_with_more_input_waits_for_longer(tmp_path: Path) -> None:
     job = Job()
     job.stage(HUNG, columns=lambda n: read(900, 64 * (20 if n == 6 else 1)))

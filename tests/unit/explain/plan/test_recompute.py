@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.support.explain.explained import Job, saves
+from tests.support.tables import MS
 
 from pyrometer.explain.catalogue.plan.recompute_subtree import RULE
 
@@ -53,6 +54,31 @@ def test_three_queries_compute_the_same(tmp_path: Path) -> None:
 def test_columns_that_spark_prunes_do_not_matter(tmp_path: Path) -> None:
     (found,) = run(scan("a#1"), scan("a#7, b#8")).found(tmp_path, RULE)
     assert saves(found, 1000 * 0.7)
+
+
+def dearer(first_ms: int, again_ms: int) -> Job:
+    """The first query reads one column, the second more."""
+    job = run(scan("a#1"), scan("a#7, b#8"))
+    for row in job.log.rows["tasks"]:
+        length = first_ms if row["stage_id"] == 0 else again_ms
+        row["finish_wall_ns"] = row["launch_wall_ns"] + length * MS
+    for row in (*job.log.rows["stages"], *job.log.rows["jobs"]):
+        column = "complete_wall_ns" if "complete_wall_ns" in row else "end_wall_ns"
+        row[column] -= (1000 - (first_ms, again_ms)[row["job_id"]]) * MS
+    return job
+
+
+def test_what_is_kept_takes_as_long_as_the_dearest(tmp_path: Path) -> None:
+    # With the columns of both it takes a second: what the first took is saved, and no more.
+    (found,) = dearer(300, 1000).found(tmp_path, RULE)
+    assert saves(found, 300 * 0.7)
+    assert not saves(found, 1000 * 0.7)
+    assert "1 repetition took 1.20 s" in found.mechanism
+
+
+def test_a_dearer_first_one_is_what_is_kept(tmp_path: Path) -> None:
+    (found,) = dearer(1000, 300).found(tmp_path, RULE)
+    assert saves(found, 300 * 0.7)
 
 
 def test_null_checks_do_not_matter_and_conditions_do(tmp_path: Path) -> None:

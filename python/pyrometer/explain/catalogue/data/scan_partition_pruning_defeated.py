@@ -4,15 +4,17 @@ What it is
     `WHERE f(day) = 3` with a Python function, `WHERE concat(day, hour) = '2026-01-0112'` with a
     column of the files in it, `WHERE (day, kind) IN ((3, 'a'), (4, 'b'))`: Spark prunes by
     conditions of partition columns alone, in functions that it can compute itself before the job,
-    and takes no tuple apart. A join by the partition column prunes only where its other side has a
-    filter, and dynamic pruning is on.
+    and takes no tuple apart; `coalesce(day, written)` needs a column of the files where there is no
+    day. A join by the partition column prunes only where its other side has a filter, and dynamic
+    pruning is on.
 
 Mechanism
     With a condition of the bare partition column, the other partitions are not read. Taken from the
     tasks of the scan is the share that the rows dropped by the filter are of its rows: at least of
     the scan's own time (`FOR_SURE` of it), at most of all the time of the tasks, which also hand
     these rows to the function. Where other conditions or columns take part, nothing is sure; of
-    tuples that hold every partition column are sure the partitions that none of them names.
+    tuples that hold every partition column are sure the partitions that none of them names, and of
+    a `coalesce` that begins with the only partition column, all but the one without a value.
 
 Evidence
     Partition columns are those that the scan hands on and that are not in its `ReadSchema`;
@@ -35,7 +37,8 @@ Source
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Set
 
 from pyrometer.core import units
 from pyrometer.explain.evidence.places import largest
@@ -52,7 +55,7 @@ from pyrometer.explain.evidence.scans.scan_filters import (
     rows_and_time,
     scanned,
 )
-from pyrometer.explain.evidence.scans.scan_text import columns_of, listed
+from pyrometer.explain.evidence.scans.scan_text import COLUMN, columns_of, listed
 from pyrometer.explain.evidence.scans.tuples import values_in_tuples
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
@@ -65,6 +68,8 @@ FOR_SURE = 0.8
 assumed."""
 UNKNOWN = 0.1
 """Of the time of tasks whose scan has no metric of its time, at least. Not measured; assumed."""
+
+_COALESCED = re.compile(rf"\bcoalesce\(({COLUMN.pattern}), [^()]*\)")
 
 
 @largest
@@ -135,8 +140,7 @@ def _suspect(
     scanning = UNKNOWN if share is None else share * FOR_SURE
     read = metric(one.scan, "number of partitions read")
     named = _named(one)
-    alone = all(columns_of(each) <= partition_columns(one) for each in one.conditions)
-    unnamed = 1.0 if alone else 0.0 if not named or not read else max(0.0, 1 - named / read)
+    unnamed = _unnamed(one, named, read)
     least = scanning * min(1.0, unnamed / one.dropped)
     lost = {n: one.dropped * ns for n, ns in time.by_stage.items()}
     of_partitions = f" of {units.counted(read, 'partition')}" if read else ""
@@ -155,6 +159,24 @@ def _suspect(
                   code("compare the partition column itself", 'df.where(f("day") == 3)',
                        "df.where(\"day = '3'\")")],
     )  # fmt: skip
+
+
+def _unnamed(one: Filtered, named: int | None, read: int | None) -> float:
+    """Give the share of the partitions that surely could be pruned where they keep no row."""
+    columns = partition_columns(one)
+    if all(columns_of(each) <= columns for each in one.conditions):
+        return 1.0
+    if not read:
+        return 0.0
+    first = [_of_first(each, columns) for each in one.conditions]
+    if len(columns) == 1 and all(columns_of(each) <= columns for each in first):
+        return 1 - 1 / read  # only in the partition without a value do other columns count
+    return max(0.0, 1 - named / read) if named else 0.0
+
+
+def _of_first(condition: str, columns: Set[str]) -> str:
+    """Put a partition column in place of each `coalesce` that begins with it."""
+    return _COALESCED.sub(lambda one: one[1] if one[1] in columns else one[0], condition)
 
 
 def _named(one: Filtered) -> int | None:

@@ -57,15 +57,24 @@ LISTED_BY_A_JOB = (0.8, 1.0)
 """Of such a job: few files are listed by the driver, in milliseconds each. Assumed."""
 
 
-def _jobs(facts: Facts) -> Iterator[tuple[str, float, Suspect]]:
-    """Find jobs that only list files: what they list, and the time of their tasks."""
+def listing(facts: Facts) -> dict[int, str]:
+    """Give the stages of jobs that only list files, by number, with what they list."""
+    if not facts.has("jobs"):
+        return {}
     rows = facts.tables.query(
         "SELECT job_id, description FROM jobs WHERE starts_with(description, $1)", [LISTING]
     )
     said = {int(job): str(text) for job, text in rows}
-    listing = [one for one in facts.stages if one.job_id in said and one.tasks_count]
-    for stage in listing:
-        text = said[stage.job_id or 0]
+    return {
+        one.number: said[one.job_id]
+        for one in facts.stages if one.job_id in said and one.tasks_count
+    }  # fmt: skip
+
+
+def _jobs(facts: Facts) -> Iterator[tuple[str, float, Suspect]]:
+    """Find jobs that only list files: what they list, and the time of their tasks."""
+    for number, text in listing(facts).items():
+        stage = facts.stages[number]
         tasks = facts.tasks_of(stage.number)
         spent = float(tasks.duration_ns.sum())
         paths = text.removeprefix(LISTING).split(":")[0]

@@ -17,7 +17,8 @@ Mechanism
     Stages whose number of tasks one setting makes are one cause: those that scan files, those that
     read as many partitions of a shuffle or of a cache, and those whose partitions adaptive
     execution joined up to one size, however many are left. A table in buckets has a task for each,
-    whatever they hold.
+    whatever they hold. Jobs that list files have a task for each path, which no number of
+    partitions changes: `driver.listing` judges these.
 
 Evidence
     Time of tasks in their slot beside their run time (scheduler delay, deserialisation, result),
@@ -47,6 +48,7 @@ import numpy as np
 
 from pyrometer.accounts.plan_schema import Node
 from pyrometer.core import units
+from pyrometer.explain.catalogue.parallelism.driver_listing import listing
 from pyrometer.explain.catalogue.parallelism.partitioning_too_few import PER_SLOT
 from pyrometer.explain.change import Change, Less
 from pyrometer.explain.evidence.places import largest, of_stage, of_tasks, slots_at
@@ -137,11 +139,11 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
 
 def _crowded(facts: Facts) -> Iterator[Crowded]:
     cached, listed = _cached(facts), bytes_of_files(facts)
-    joins, tables = _joined(facts), _buckets(facts)
+    joins, tables, lists = _joined(facts), _buckets(facts), listing(facts)
     for stage in facts.stages:
         slots, count = max(1, slots_at(facts, stage)), stage.tasks_count
         wanted = PER_SLOT * slots
-        if count <= wanted:
+        if count <= wanted or stage.number in lists:
             continue
         # Attempts that failed took as long for nothing: they are no tasks that could be joined.
         tasks = facts.tasks_of(stage.number).succeeded()

@@ -21,8 +21,10 @@ Remedy
     belongs to the data.
 
 When it is wrong
-    All tasks of one slot or host are slow: that is `straggler.host`. A task that waits for its own
-    data, such as a file on a slower store, waits in its copy too.
+    All tasks of one slot or host are slow: that is `straggler.host`. The first task of each slot
+    waits for its Python worker and for what that loads: where all of these waited, they are a start
+    (`python.worker-start`), and no few. A task that waits for its own data, such as a file on a
+    slower store, waits in its copy too.
 
 Source
     Stragglers without more work: Ousterhout and others, Making Sense of Performance in Data
@@ -33,6 +35,7 @@ Source
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -40,7 +43,8 @@ from numpy.typing import NDArray
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less
-from pyrometer.explain.evidence.places import largest, link, of_stage, of_tasks
+from pyrometer.explain.evidence.places import largest, link, of_stage, of_tasks, slots_at
+from pyrometer.explain.evidence.plan_nodes import plans
 from pyrometer.explain.evidence.task_costs import read_bytes, read_rows
 from pyrometer.explain.facts import Facts, TaskColumns, exactly
 from pyrometer.explain.rule import Rule, Suspect
@@ -58,6 +62,8 @@ TICK_NS = 1e6
 """Spark writes times in milliseconds."""
 COPY_AFTER = 3.0
 """Medians after which a copy of a task is launched; the copy takes one more."""
+_PYTHON = re.compile(r"Python|InPandas|InArrow")
+"""In names of operators that call Python workers."""
 _WORK = (
     "executor_cpu_time_ns", "executor_deserialize_cpu_time_ns", "jvm_gc_time_ns",
     "shuffle_fetch_wait_time_ns", "shuffle_write_time_ns",
@@ -90,10 +96,30 @@ def excess(tasks: TaskColumns) -> tuple[Floats, NDArray[np.bool_]]:
     return np.where(far, longer, 0.0), far
 
 
+def _serves_python(facts: Facts) -> set[int]:
+    """Give the stages that call Python workers, by number."""
+    return {
+        number
+        for plan in plans(facts)
+        for node in plan.sql.nodes if _PYTHON.search(node.name)
+        for number in facts.stages_of(node, plan.sql)
+    }  # fmt: skip
+
+
+def _without_starts(far: NDArray[np.bool_], tasks: TaskColumns, slots: int) -> NDArray[np.bool_]:
+    """Leave the first task of each slot out, where all of these stand out."""
+    first = np.argsort(tasks["launch_wall_ns"], kind="stable")[:slots]
+    found = far.copy()
+    if far[first].all():
+        found[first] = False
+    return found
+
+
 @largest
 def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     known = facts.tasks.known("executor_cpu_time_ns")
     several = len(facts.tasks.distinct("host")) > 1
+    python = _serves_python(facts)
     for stage in facts.stages:
         if stage.tasks_count < FEWEST_TASKS:
             continue
@@ -103,6 +129,9 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
         if not known and not (read_bytes(tasks).any() or read_rows(tasks).any()):
             continue  # neither their work nor what they read is known
         longer, far = excess(tasks)
+        if stage.number in python:
+            far = _without_starts(far, tasks, slots_at(facts, stage))
+            longer = np.where(far, longer, 0.0)
         count = int(far.sum())
         if not count or count > max(1.0, FEW * tasks.count):
             continue

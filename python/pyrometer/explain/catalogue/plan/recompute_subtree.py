@@ -6,7 +6,9 @@ What it is
 
 Mechanism
     Each of them computes it again. Kept once (cache, or a table), the others read the result. Taken
-    away are the stages that repeat, from the second on, but for reading what was kept.
+    away are the stages that repeat, from the second on, but for reading what was kept. What is
+    kept has the columns of all of them and takes as long as the dearest: of a repetition that is
+    dearer than the first, only as much goes as the first took.
 
 Evidence
     Parts of plans that are alike: the same files, conditions, keys of joins, exchanges, sorts,
@@ -53,11 +55,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         groups[again.inputs].append((again, first))
     found = []
     for pairs in groups.values():
-        shares = _shares(facts, [again for again, _ in pairs])
-        spent = {
-            number: share * float(facts.tasks_of(number).duration_ns.sum())
-            for number, share in shares.items()
-        }
+        shares = _shares(facts, pairs)
+        spent = {number: _time(facts, {number: share}) for number, share in shares.items()}
         if sum(spent.values()) > 0:
             found.append((pairs, shares, spent))
     found.sort(key=lambda one: -sum(one[2].values()))
@@ -65,21 +64,44 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         yield _suspect(facts, pairs, shares, spent)
 
 
-def _shares(facts: Facts, parts: Sequence[Part]) -> dict[int, float]:
-    """Give the share of each stage's time that computes again, by number.
+def _shares(facts: Facts, pairs: Sequence[tuple[Part, Part]]) -> dict[int, float]:
+    """Give the share of each stage's time that goes where one result is kept, by number."""
+    repeats: dict[tuple[int, int], list[Part]] = defaultdict(list)
+    firsts = {first.order: first for _, first in pairs}
+    for again, first in pairs:
+        repeats[first.order].append(again)
+    shares: dict[int, float] = defaultdict(float)
+    for order, first in firsts.items():
+        known = _time(facts, _shares_of(facts, first))
+        mine = [_shares_of(facts, part) for part in repeats[order]]
+        costs = [_time(facts, one) for one in mine]
+        dearest = max(range(len(costs)), key=costs.__getitem__)
+        for place, (one, cost) in enumerate(zip(mine, costs, strict=True)):
+            goes = known / cost if place == dearest and 0 < known < cost else 1.0
+            for number, share in one.items():
+                shares[number] = min(1.0, shares[number] + share * goes)
+    return {number: share for number, share in shares.items() if share > 0}
+
+
+def _shares_of(facts: Facts, part: Part) -> dict[int, float]:
+    """Give the share of each stage's time that a part takes, by number.
 
     Of a stage that goes on with other work, it is what CPU samples say.
     """
-    shares: dict[int, float] = {}
-    for part in parts:
-        whole, some = stages_of(facts, part)
-        shares |= dict.fromkeys(whole, 1.0)
-        if some and facts.has("samples"):
-            sampled = of_nodes(facts, part.plan.sql.sql_id, part.node_ids).by_stage
-            for number in some & sampled.keys():
-                more = sampled[number] * facts.cpu_share(number)
-                shares[number] = min(1.0, shares.get(number, 0.0) + more)
-    return {number: share for number, share in shares.items() if share > 0}
+    whole, some = stages_of(facts, part)
+    shares = dict.fromkeys(whole, 1.0)
+    if some and facts.has("samples"):
+        sampled = of_nodes(facts, part.plan.sql.sql_id, part.node_ids).by_stage
+        for number in some & sampled.keys():
+            shares[number] = sampled[number] * facts.cpu_share(number)
+    return shares
+
+
+def _time(facts: Facts, shares: Mapping[int, float]) -> float:
+    """Sum up the time of tasks that is in shares of stages."""
+    return sum(
+        share * float(facts.tasks_of(number).duration_ns.sum()) for number, share in shares.items()
+    )
 
 
 def _suspect(
