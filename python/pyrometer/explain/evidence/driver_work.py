@@ -27,11 +27,18 @@ spark AS (
     (SELECT stack_id, unnest(frame_ids) AS frame_id FROM stacks
      WHERE stack_id IN (SELECT java_stack FROM x))
   JOIN frames USING (frame_id) WHERE class_name LIKE 'org.apache.spark.%'
-    AND NOT regexp_matches(class_name, '^org.apache.spark.(deploy|repl)[.]'))
+    AND NOT regexp_matches(class_name, '^org.apache.spark.(deploy|repl)[.]')),
+analysed AS (
+  SELECT DISTINCT stack_id FROM
+    (SELECT stack_id, unnest(frame_ids) AS frame_id FROM stacks
+     WHERE stack_id IN (SELECT stack_id FROM spark))
+  JOIN frames USING (frame_id) WHERE class_name LIKE 'org.apache.spark.sql.catalyst.analysis.%')
 SELECT g.n, x.pid, x.tid, count(*), count(k.stack_id),
-  coalesce(sum(x.weight) FILTER (k.stack_id IS NOT NULL), 0)::DOUBLE
+  coalesce(sum(x.weight) FILTER (k.stack_id IS NOT NULL), 0)::DOUBLE,
+  coalesce(sum(x.weight) FILTER (a.stack_id IS NOT NULL), 0)::DOUBLE
 FROM driver_stretches g JOIN x ON x.t_ns >= g.start AND x.t_ns < g.stop
   LEFT JOIN spark k ON k.stack_id = x.java_stack
+  LEFT JOIN analysed a ON a.stack_id = x.java_stack
 GROUP BY ALL ORDER BY g.n, 4 DESC, x.pid, x.tid
 """
 _BUSIEST = f"""
@@ -63,6 +70,8 @@ class Work:
         Time that the thread was ready to run, and had no CPU.
     planners_ns : float
         CPU of Python workers on its host that ran for no task, for which it waited.
+    analysed_ns : float
+        CPU of Spark's own code that analysed plans.
     """
 
     length: float
@@ -70,6 +79,7 @@ class Work:
     error_ns: float
     waited_ns: float
     planners_ns: float = 0.0
+    analysed_ns: float = 0.0
 
     @property
     def own_ns(self) -> float:
@@ -105,31 +115,32 @@ def _works(facts: Facts) -> dict[tuple[int, int], Work] | None:
     if not busiest:
         return None
     # One that had no CPU at all has no sample: of a stretch without any it is that of the run.
-    sampled = dict.fromkeys(range(len(every)), (*busiest[0], 0, 0.0))
+    sampled = dict.fromkeys(range(len(every)), (*busiest[0], 0, 0.0, 0.0))
     facts.tables.keep(
         "driver_stretches", {"n": "BIGINT", "start": "BIGINT", "stop": "BIGINT"},
         {"n": range(len(every)), "start": [one.start - offset for one in every],
          "stop": [one.end - offset for one in every]},
     )  # fmt: skip
     seen: set[int] = set()
-    for n, pid, tid, _, count, weight in facts.tables.query(_SAMPLES, [app]):
+    for n, pid, tid, _, count, weight, analysed in facts.tables.query(_SAMPLES, [app]):
         if n not in seen:
-            sampled[n] = pid, tid, count, weight
+            sampled[n] = pid, tid, count, weight, analysed
             seen.add(n)
     planners = dict(facts.tables.query(_PLANNERS))
     of_thread: dict[Thread, list[int]] = defaultdict(list)
-    for n, (pid, tid, _, _) in sampled.items():
+    for n, (pid, tid, *_) in sampled.items():
         of_thread[pid, tid].append(n)
     found: dict[tuple[int, int], Work] = {}
     for thread, numbers in of_thread.items():
         waited = _waited(facts, thread, [every[n] for n in numbers], offset)
         for n, wait in zip(numbers, waited, strict=True):
-            one, (_, _, count, weight) = every[n], sampled[n]
+            one, (_, _, count, weight, analysed) = every[n], sampled[n]
             spark = min(weight, float(one.length))
             error = Z * spark / math.sqrt(count) if count else 0.0
             waits = min(wait, one.length - spark)
             work = Work(one.length, spark, error, waits,
-                        min(planners.get(n, 0.0), one.length - spark - waits))  # fmt: skip
+                        min(planners.get(n, 0.0), one.length - spark - waits),
+                        min(analysed, spark))  # fmt: skip
             found[one.start, one.end] = work
     return found
 

@@ -27,6 +27,38 @@ def test_the_first_query_of_a_jvm_loads_classes(tmp_path: Path) -> None:
     assert not job.found(tmp_path, RULE)
 
 
+def _analysing(share: float, analyses: bool = True) -> Job:
+    job = Job()
+    job.stage([1_000] * 8, gap_ms=100, sql=job.query(0, 2_200))
+    job.driver(2_200, 8_200, spark=share)
+    job.now_ms = 8_200
+    job.stage([1_000] * 8, gap_ms=100, sql=job.query(8_200, 10_400))
+    if analyses:
+        name = "org.apache.spark.sql.catalyst.analysis.Analyzer"
+        job.log.rows["frames"].append(
+            {"frame_id": 2, "class_name": name, "method": "execute", "kind": "c2"}
+        )
+        job.log.rows["stacks"][0]["frame_ids"] = [0, 1, 2]
+    return job
+
+
+def test_plans_are_analysed_again_between_queries(tmp_path: Path) -> None:
+    # 6 s between two queries, 4.8 s of it in the analyser: all but half a second may go.
+    (found,) = _analysing(0.8).found(tmp_path, RULE)
+    assert found.place.layer == "driver"
+    assert "the driver analysed plans for 4.80 s" in found.mechanism
+    assert saves(found, 4_300)
+    assert saves(found, 4_300 / 2)
+
+
+def test_near_miss_what_spark_does_between_queries_is_no_analysis(tmp_path: Path) -> None:
+    assert not _analysing(0.8, analyses=False).all_found(tmp_path, RULE)
+
+
+def test_healthy_a_plan_that_is_analysed_once(tmp_path: Path) -> None:
+    assert not _analysing(0.05).all_found(tmp_path, RULE)
+
+
 def test_planning_as_usual(tmp_path: Path) -> None:
     assert not _job(600).found(tmp_path, RULE)
 

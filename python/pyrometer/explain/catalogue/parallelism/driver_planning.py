@@ -10,8 +10,12 @@ Mechanism
     one of a JVM, which loads classes, `ORDINARY_NS` for others), and so does the time that the
     driver's busiest thread waited for a CPU.
 
+    Each transformation analyses its plan at once, before any query begins: of that time between
+    queries, what samples have in Spark's analysis goes, but for `ORDINARY_BETWEEN_NS`.
+
 Evidence
-    Time from the start of an SQL execution to its first job, and the operators of its first plan.
+    Time from the start of an SQL execution to its first job, and the operators of its first plan;
+    CPU samples of the driver in Spark's analyser between queries.
 
 Remedy
     Cut the plan where it grows (`checkpoint`, `localCheckpoint`, a table); one `select` instead of
@@ -34,14 +38,18 @@ from collections.abc import Iterator
 from pyrometer.core import units
 from pyrometer.explain.change import LessGap
 from pyrometer.explain.evidence.driver_time import (
+    ORDINARY_BETWEEN_NS,
     ORDINARY_FIRST_NS,
     ORDINARY_NS,
+    Stretch,
     nodes_of,
     of_jobs,
     stretches,
+    words_of,
 )
-from pyrometer.explain.evidence.driver_work import works
+from pyrometer.explain.evidence.driver_work import Work, works
 from pyrometer.explain.evidence.places import MOST_SUSPECTS
+from pyrometer.explain.evidence.saying import code, shown_by, timeline
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Place, Remedy
@@ -87,6 +95,49 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                        after="for step in steps:\n    df = step(df).localCheckpoint()"),
             ],
         )  # fmt: skip
+    yield from _analysed(facts)
+
+
+def _analysed(facts: Facts) -> Iterator[Suspect]:
+    """Find the time between queries in which plans were analysed again and again."""
+    between = [one for one in stretches(facts) if one.kind == "between"]
+    known = works(facts, between) or []
+    found = [
+        (did.analysed_ns - ORDINARY_BETWEEN_NS, one, did)
+        for one, did in zip(between, known, strict=False)
+        if did.analysed_ns > ORDINARY_BETWEEN_NS
+    ]
+    found.sort(key=lambda item: -item[0])
+    for over, one, did in found[:MOST_SUSPECTS]:
+        less = nodes_of(facts, [(one.end - over, one.end)])
+        if less:
+            yield _of_analysis(over, one, did, less)
+
+
+def _of_analysis(over: float, one: Stretch, did: Work, less: dict[int, float]) -> Suspect:
+    next_ = "" if one.after is None else f" before {words_of(one.after)}"
+    # Half: the plan is cut once in the middle, and each half is analysed.
+    low = 0.5 * max(0.0, over - did.error_ns) / over
+    return Suspect(
+        place=Place(layer="driver", source=one.after.source if one.after else None),
+        mechanism=(
+            f"Between two queries{next_} the driver analysed plans for"
+            f" {units.duration(did.analysed_ns)} of CPU, {units.duration(over)} more than an"
+            " ordinary query takes: each transformation analyses its whole plan again."
+        ),
+        change=(LessGap(less, what="planning"),),
+        extent=Extent((1 + low) / 2, low, 1.0),
+        evidence=[
+            shown_by("CPU of the driver in Spark's analyser", did.analysed_ns, "ns", "samples",
+                     "SELECT sum(weight) FROM samples WHERE role = 'driver' AND event = 'cpu'",
+                     timeline(one.start, one.end)),
+        ],
+        remedies=[
+            code("one select instead of many withColumn",
+                 "for name, value in values.items():\n    df = df.withColumn(name, value)",
+                 "df = df.withColumns(values)"),
+        ],
+    )  # fmt: skip
 
 
 def _nodes(facts: Facts, sql_id: int | None) -> int:
