@@ -108,7 +108,8 @@ def beside(facts: Facts) -> Beside | None:
 
     def within(values: Floats) -> Floats:
         upto = np.append(0.0, np.cumsum(values))
-        return np.interp(end, edges, upto) - np.interp(begin, edges, upto)
+        found: Floats = np.interp(end, edges, upto) - np.interp(begin, edges, upto)
+        return found
 
     whole = within(tasks)
     shares = [

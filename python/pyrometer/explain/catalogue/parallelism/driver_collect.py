@@ -122,9 +122,7 @@ def _results(facts: Facts) -> Iterator[Result]:
     tasks = facts.tasks
     if facts.measured is None or not tasks.known("result_size_bytes"):
         return
-    every = np.minimum(
-        np.nan_to_num(tasks["result_serialization_time_ns"]), tasks.duration_ns
-    )
+    every = np.minimum(np.nan_to_num(tasks["result_serialization_time_ns"]), tasks.duration_ns)
     encoding = through(facts, _ENCODES, _MAKES) if facts.has("samples") else None
     sent_on = _sent_on(facts)
     after: dict[int, list[Stretch]] = defaultdict(list)
