@@ -15,11 +15,11 @@ Mechanism
 Evidence
     Bytes of results, time of serialising them in tasks, CPU samples of encoding rows there, the
     time of fetching them after the last task, and from the job to the next query. Of encoding and
-    of the driver's time only what the bytes can have cost counts: at most their size over `SLOWEST`; of the driver's at least that over
-    `FASTEST` (`FASTEST_PYTHON` where a line of Python collects, and `ROW_NS` for each row that
-    becomes an object there). Rows count as given back where a
-    later query reads exactly as many from the program; of its tasks, what each needs whatever it
-    reads, for all beyond as many as made the rows.
+    of the driver's time only what the bytes can have cost counts: at most their size over
+    `SLOWEST`; of the driver's at least that over `FASTEST` (`FASTEST_PYTHON` where a line of Python
+    collects, and `ROW_NS` for each row that becomes an object there). Rows count as given back
+    where a later query reads exactly as many from the program; of its tasks, what each needs
+    whatever it reads, for all beyond as many as made the rows.
 
 Remedy
     Aggregate before, write instead of collecting; for pandas, Arrow.
@@ -29,7 +29,8 @@ When it is wrong
     encoded, too, for files.
 
 Source
-    `TaskResultGetter` of Spark, which fetches in threads of its own; Spark's guide "PySpark Usage Guide for Pandas with Apache Arrow".
+    `TaskResultGetter` of Spark, which fetches in threads of its own; Spark's guide "PySpark Usage
+    Guide for Pandas with Apache Arrow".
 """
 
 from __future__ import annotations

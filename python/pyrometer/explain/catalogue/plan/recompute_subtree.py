@@ -76,8 +76,8 @@ def _shares(facts: Facts, pairs: Sequence[tuple[Part, Part]]) -> dict[int, float
         mine = [_shares_of(facts, part) for part in repeats[order]]
         costs = [_time(facts, one) for one in mine]
         dearest = max(range(len(costs)), key=costs.__getitem__)
-        for place, (one, cost) in enumerate(zip(mine, costs, strict=True)):
-            goes = known / cost if place == dearest and 0 < known < cost else 1.0
+        for at, (one, cost) in enumerate(zip(mine, costs, strict=True)):
+            goes = known / cost if at == dearest and 0 < known < cost else 1.0
             for number, share in one.items():
                 shares[number] = min(1.0, shares[number] + share * goes)
     return {number: share for number, share in shares.items() if share > 0}
