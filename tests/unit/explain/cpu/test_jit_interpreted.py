@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import pytest
 from tests.support.explain.planted import holds, job, judged, samples, stack
 from tests.support.tables import World
 
@@ -30,3 +32,20 @@ def test_quickly_compiled_code_alone_is_not_told(tmp_path: Path) -> None:
 
 def test_healthy_twin(tmp_path: Path) -> None:
     assert judged(world(0.0, "c2").write(tmp_path), RULE).findings == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "setting"),
+    [(["-Xmx1g", "-XX:TieredStopAtLevel=1"], "-XX:TieredStopAtLevel"),
+     (["-XX:TieredStopAtLevel=1", "-XX:TieredStopAtLevel=4"], None)],
+)  # fmt: skip
+def test_a_jvm_that_was_told_not_to_optimise(
+    tmp_path: Path, arguments: list[str], setting: str | None
+) -> None:
+    made = world(0.5, "interpreted")
+    for row in made.rows["processes"]:
+        row["facts"] = json.dumps({"cpus_count": 4, "input_arguments": arguments})
+    (found,) = judged(made.write(tmp_path), RULE).findings
+    assert found.place.setting == setting
+    assert ("optimises nothing" in found.mechanism) == (setting is not None)
+    assert [one.kind for one in found.remedies] == (["factor"] if setting else []) + ["code"]

@@ -9,8 +9,12 @@ Mechanism
     Interpreted code needs many times, quickly compiled code up to about three times the CPU of
     optimised code. Taken away is what the samples in such code would not have needed.
 
+    Where the JVM was told to compile quickly only (`-XX:TieredStopAtLevel` below 4), it is the
+    setting that is named, with the same bounds: whether optimised code is faster than quickly
+    compiled code, and by how much, is not known before it was tried.
+
 Evidence
-    Samples of task threads by how the innermost Java method was run.
+    Samples of task threads by how the innermost Java method was run; the JVM's arguments.
 
 Remedy
     Run several jobs in one application (a session that stays, a server) instead of one application
@@ -32,11 +36,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
-from pyrometer.explain.evidence.saying import code, page, place, shown_by
+from pyrometer.core.json_text import parse_json
+from pyrometer.explain.evidence.saying import code, factor, page, place, shown_by
 from pyrometer.explain.evidence.stack_shares import Shares, interpreted
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SAMPLES, Rule, Suspect
 
+STOPS = "-XX:TieredStopAtLevel="
 INTERPRETED = (0.5, 0.95)
 """Share of interpreted CPU that optimised code saves: 2 to 20 times as fast, assumed."""
 C1 = (0.0, 0.6)
@@ -52,13 +58,14 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     both = Shares({n: cold.hits.get(n, 0) + quick.hits.get(n, 0) for n in cold.totals}, cold.totals)
     parts = both.by_stage
     cost = {number: share * facts.cpu_ns.get(number, 0.0) for number, share in parts.items()}
-    where = place(facts, "jvm", cost)
+    told = quick_only(facts)
+    where = place(facts, "jvm", cost, setting=told.split("=", 1)[0] if told else None)
+    because = f"the JVM optimises nothing, with {told}" if told else "the JVM was still warming up"
     yield Suspect(
         place=where,
         mechanism=(
             f"{units.percent(cold.estimate.value)} of the CPU of tasks went to interpreted code"
-            f" and {units.percent(quick.estimate.value)} to quickly compiled code: the JVM was"
-            " still warming up."
+            f" and {units.percent(quick.estimate.value)} to quickly compiled code: {because}."
         ),
         change=(facts.less_cpu("interpreted", parts),),
         extent=both.extent(0.0, most),
@@ -69,11 +76,28 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                  "show --json: code.kinds", "/jvm"),
         ],
         remedies=[
+            *([factor("jvm.options", "-XX:TieredStopAtLevel=4", "let the JVM optimise hot code")]
+              if told else []),
             code("run several jobs in one application that stays, instead of one application for"
                  " each", "spark-submit job_a.py; spark-submit job_b.py",
                  "one session: job_a(spark); job_b(spark)"),
         ],
     )  # fmt: skip
+
+
+def quick_only(facts: Facts) -> str | None:
+    """Give the argument that keeps the JVM with tasks from optimising; None where none does."""
+    if not facts.has("processes"):
+        return None
+    for (text,) in facts.tables.query(
+        "SELECT facts FROM processes WHERE facts IS NOT NULL AND pid IN (SELECT pid FROM spans)"
+        if facts.has("spans") else "SELECT facts FROM processes WHERE facts IS NOT NULL"
+    ):  # fmt: skip
+        given = parse_json(text).get("input_arguments") or []
+        level = [one for one in given if isinstance(one, str) and one.startswith(STOPS)]
+        if level and level[-1].removeprefix(STOPS) in ("0", "1", "2", "3"):
+            return level[-1]
+    return None
 
 
 RULE = Rule(
