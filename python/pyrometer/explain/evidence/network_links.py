@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pyrometer.explain.evidence.python_work import work
+from pyrometer.explain.evidence.python.work import work
 from pyrometer.explain.evidence.scans.remote_scans import remote_scans, usual_waits, waits
 from pyrometer.explain.facts import Facts
 from pyrometer.simulation.measured import Floats, Stage

@@ -19,7 +19,7 @@ from tests.support.tables import World
 from pyrometer.accounts.window import open_scope
 from pyrometer.explain.catalogue.cpu import python_instead_of_builtin
 from pyrometer.explain.catalogue.cpu.python_worker_start import RULE
-from pyrometer.explain.evidence.python_starts import RUN, STARTS
+from pyrometer.explain.evidence.python.starts import RUN, STARTS
 from pyrometer.explain.findings import explained
 from pyrometer.store import Run
 from pyrometer.summary.summary import summarise

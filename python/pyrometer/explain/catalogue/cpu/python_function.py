@@ -30,7 +30,7 @@ from collections.abc import Hashable, Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.evidence.alike import alike
-from pyrometer.explain.evidence.python_work import (
+from pyrometer.explain.evidence.python.work import (
     WORKERS,
     Work,
     functions_of,

@@ -35,7 +35,7 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.evidence.alike import alike
-from pyrometer.explain.evidence.python_work import WORKERS, Work, sampled, without, work
+from pyrometer.explain.evidence.python.work import WORKERS, Work, sampled, without, work
 from pyrometer.explain.evidence.saying import code, factor, page, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect

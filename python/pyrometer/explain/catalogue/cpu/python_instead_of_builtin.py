@@ -46,8 +46,8 @@ from pyrometer.core import units
 from pyrometer.explain.change import Less
 from pyrometer.explain.evidence.alike import alike
 from pyrometer.explain.evidence.plan_nodes import metric
-from pyrometer.explain.evidence.python_starts import MS, RUN, as_times, starts
-from pyrometer.explain.evidence.python_work import (
+from pyrometer.explain.evidence.python.starts import MS, RUN, as_times, starts
+from pyrometer.explain.evidence.python.work import (
     BATCHES,
     SCALAR,
     Work,

@@ -30,8 +30,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
-from pyrometer.explain.evidence.python_starts import REUSE, STARTS, as_times, starts
-from pyrometer.explain.evidence.python_work import Work, sampled, without, work
+from pyrometer.explain.evidence.python.starts import REUSE, STARTS, as_times, starts
+from pyrometer.explain.evidence.python.work import Work, sampled, without, work
 from pyrometer.explain.evidence.saying import code, factor, page, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect

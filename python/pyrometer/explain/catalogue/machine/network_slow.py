@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
-from pyrometer.explain.evidence.python_work import work
+from pyrometer.explain.evidence.python.work import work
 from pyrometer.explain.evidence.saying import code, machine, page, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SAMPLES, Rule, Suspect

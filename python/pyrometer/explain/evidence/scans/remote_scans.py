@@ -10,7 +10,7 @@ import numpy as np
 
 from pyrometer.accounts.plan_schema import Node
 from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans
-from pyrometer.explain.evidence.python_work import work
+from pyrometer.explain.evidence.python.work import work
 from pyrometer.explain.evidence.task_costs import read_bytes, unexplained
 from pyrometer.explain.facts import Facts, TaskColumns
 from pyrometer.simulation.measured import Floats

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyrometer.explain.change import Less
-from pyrometer.explain.evidence.python_work import work
+from pyrometer.explain.evidence.python.work import work
 from pyrometer.explain.facts import Facts
 
 REUSE = "spark.python.worker.reuse"

@@ -1,0 +1,1 @@
+"""What rules look at in Python workers: what they do, for which function, and their starts."""
