@@ -9,7 +9,7 @@ Mechanism
     Interpreted code needs many times, quickly compiled code up to about three times the CPU of
     optimised code. Taken away is what the samples in such code would not have needed.
 
-    Where the JVM was told to compile quickly only (`-XX:TieredStopAtLevel` below 4), it is the
+    Where the JVM is set to compile quickly only (`-XX:TieredStopAtLevel` below 4), it is the
     setting that is named, with the same bounds: whether optimised code is faster than quickly
     compiled code, and by how much, is not known before it was tried.
 
