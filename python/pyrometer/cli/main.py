@@ -36,7 +36,7 @@ OUTSIDE = frozenset({
 """Errors of the system that say nothing of Pyrometer, wherever a file is opened."""
 
 UNWRITTEN = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
-"""Of a write without a file's name: standard output is a file on a disk that is full or ill."""
+"""Of a write, which does not say to what file: on a disk that is full or ill."""
 
 REMEDIES = {
     errno.EACCES: "run as its owner, or: chmod +r, and +x for folders",
@@ -152,7 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             # Python would try once more, and end with its own exit code.
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
             if stream is sys.stdout and error.errno != errno.EPIPE:
-                code = code or _say_unwritten(error)
+                code = code or _say_unwritten("standard output", error)
     sys.exit(code)
 
 
@@ -200,7 +200,7 @@ def _say(error: BaseException, arguments: list[str]) -> int:
         console.say_error(f"{file}: {error.strerror}", REMEDIES.get(error.errno))
         return 2
     if isinstance(error, OSError) and error.errno in UNWRITTEN and error.filename is None:
-        return _say_unwritten(error)
+        return _say_unwritten("a file, or standard output, could not be written", error)
     kept = _keep_traceback(error, arguments)
     console.say_error(
         f"internal error: {type(error).__name__}: {error}",
@@ -211,10 +211,10 @@ def _say(error: BaseException, arguments: list[str]) -> int:
     return 4
 
 
-def _say_unwritten(error: OSError) -> int:
-    """Say that what was printed is lost; returns the exit code."""
+def _say_unwritten(what: str, error: OSError) -> int:
+    """Say what could not be written, and is lost; returns the exit code."""
     with suppress(OSError):
-        console.say_error(f"standard output: {error.strerror}", REMEDIES.get(error.errno or 0))
+        console.say_error(f"{what}: {error.strerror}", REMEDIES.get(error.errno or 0))
     return 2
 
 
