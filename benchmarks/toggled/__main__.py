@@ -43,6 +43,7 @@ from pyrometer.statistics.two import student
 DATA = {"scan": ("parquet-scan", "1000000"), "small plans": ("tpch", "test")}
 VALUES = ("wall_ns", "jvm_cpu_ns")
 GOAL = 0.02
+LEAST = 0.0005
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -143,11 +144,14 @@ def sources(blocks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def table_of_sources(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Lay out which threads use more by being measured; less than 0.05 % is left out."""
-    lines = [f"{'workload':<14}{'treatment':<16}{'CPU of':<12}{'n':>5}{'more':>9}  95 % interval"]
+    """Lay out which threads use more by being measured; what is less than `LEAST` is left out."""
+    lines = [
+        f"{'workload':<14}{'treatment':<16}{'CPU of':<12}{'n':>5}{'more':>9}  95 % interval"
+        f" (of the JVM's with everything off; from {100 * LEAST:g} % on)"
+    ]
     for row in rows:
         found = row["of_cpu_ratio"]
-        if found["value"] is None or abs(found["value"]) < 0.0005:
+        if found["value"] is None or abs(found["value"]) < LEAST:
             continue
         ends = "-"
         if found["low"] is not None:
