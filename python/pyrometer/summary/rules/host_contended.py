@@ -31,9 +31,9 @@ RULE = Rule(
     ),
     remedy=(
         "Measure on a quiet machine: end what else runs there. Where that cannot be, give the run "
-        "CPUs that others leave alone (--set host.cpus=2-3, a cpuset for the others), and compare "
-        "by an experiment: canaries show what the host did, design.kind: duet lets it meet both "
-        "sides at once."
+        "CPUs that others leave alone (--set host.cpus with their numbers, a cpuset for the "
+        "others), and compare by an experiment: canaries show what the host did, design.kind: duet "
+        "lets it meet both sides at once."
     ),
     check=_check,
     graded=graded,

@@ -13,7 +13,11 @@ _FEW = 100
 
 def _check(scope: Scope, summary: Summary) -> Iterator[str]:
     samples = sum(one.samples_count for one in summary.operators)
-    if scope.has("samples") and summary.account is None and samples < _FEW:
+    # States that the probe saw are samples, too, and no profile of CPU.
+    profiled = scope.has("samples") and scope.tables.scalar(
+        "SELECT count(*) FROM (SELECT 1 FROM samples WHERE event = 'cpu' LIMIT 1)"
+    )
+    if profiled and summary.account is None and samples < _FEW:
         yield f"{samples} CPU samples of operators in window {scope.window.name}"
 
 
