@@ -199,12 +199,25 @@ def _back() -> str:
 def test_a_damaged_time_is_missing_and_stops_nobody(tmp_path: Path, value: int) -> None:
     two = TwoHosts(STAGES, WestClock(900_000 * S))
     two.write(tmp_path)
-    row = next(row for row in two.rows["thread_counters"] if row["host"] == WEST)
-    two.add("thread_counters", **{**row, "t_mono_ns": value})
-    write_tables(tmp_path, {"thread_counters": two.rows["thread_counters"]})
-    with Run.open(tmp_path) as run:
-        missing = run.tables.scalar("SELECT count(*) FROM thread_counters WHERE t_mono_ns IS NULL")
-    assert missing <= 1
+    for table, damaged in (
+        ("thread_counters", {"t_mono_ns": value}),
+        ("samples", {"t_ns": value, "clock": "wall"}),
+    ):
+        row = next(row for row in two.rows[table] if row["host"] == WEST)
+        two.add(table, **{**row, **damaged})
+    columns = {"thread_counters": "t_mono_ns", "samples": "t_ns"}
+    missing = "SELECT count(*) FROM {} WHERE {} IS NULL"
+
+    def found() -> list[int]:
+        with Run.open(tmp_path) as run:
+            return [run.tables.scalar(missing.format(*one)) for one in columns.items()]
+
+    # By the lines of clocks, and as they are written beside.
+    write_tables(tmp_path, {table: two.rows[table] for table in columns})
+    by_lines = found()
+    two.write(tmp_path)
+    assert found() == by_lines
+    assert max(by_lines) <= 1
 
 
 def test_times_in_files_are_those_of_the_lines(

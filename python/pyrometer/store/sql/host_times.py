@@ -113,5 +113,5 @@ def _aligned(time: str, line: str, known: bool = False) -> str:
 
 
 def on_wall(time: str) -> str:
-    """Give a Unix time as the wall clock of the axis's host shows it."""
-    return f"{time} + coalesce(h.wall_offset_ns, 0)"
+    """Give a Unix time as the wall clock of the axis's host shows it; a damaged one may not fit."""
+    return f"TRY_CAST({time}::HUGEINT + coalesce(h.wall_offset_ns, 0) AS BIGINT)"
