@@ -22,6 +22,7 @@ from pyrometer.store import manifest as manifests
 from pyrometer.store.axis.files import FileHosts
 from pyrometer.store.axis.probe_reports import doubts_of, shipped_entries
 from pyrometer.store.axis.probes import read_probes
+from pyrometer.store.axis.times import write_times
 from pyrometer.store.axis.write import write_axis
 from pyrometer.store.elsewhere import told_once
 from pyrometer.store.import_tables import read_imported
@@ -202,6 +203,12 @@ def _put_on_one_axis(
         raise
     except Exception as error:
         report.note("ingest_source_failed", f"clocks: {type(error).__name__}: {error}")
+        return
+    try:
+        write_times(building)
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}"
+        report.note("ingest_source_failed", f"times on the axis, looked up by each reader: {why}")
 
 
 def _read(report: IngestReport, sources: Sequence[Source], beside: bool) -> None:

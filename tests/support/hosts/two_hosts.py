@@ -22,6 +22,7 @@ from tests.support.tables import (
     write_tables,
 )
 
+from pyrometer.store.axis.times import write_times
 from pyrometer.store.axis.write import write_axis
 
 WEST = "west"
@@ -178,6 +179,7 @@ class TwoHosts:
         file = raw / f"plugin-executor-2-{self.west_pid}.ndjson"
         file.write_text("".join(json.dumps(one, separators=(",", ":")) + "\n" for one in lines))
         self.doubts = write_axis(folder / "tables", [file], HOST)
+        write_times(folder / "tables")
         return folder
 
     def _ping(self, at_ms: int) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 from typing import Any
@@ -150,3 +151,26 @@ def test_an_ingest_puts_all_hosts_on_the_drivers_clock(run: Path) -> None:
     for _, _, start in pauses:
         assert abs(start - (130 * S - 5_000_000)) <= max(bound for *_, bound in hosts)
     assert len(of_process) == 2
+
+
+def test_without_times_in_files_the_lines_give_them_and_doubts_of_clocks_stay(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(
+        run / "raw" / "plugin-executor-73-73.ndjson", process("south", 73, mono=WEST), bye(WEST)
+    )
+    query = "SELECT host, start_mono_ns FROM gc_pauses ORDER BY host"
+
+    def found() -> tuple[list[str], list[tuple[Any, ...]]]:
+        report = ingest_run(run)
+        with Run.open(run) as opened:
+            return [doubt.code for doubt in report.doubts], opened.tables.query(query)
+
+    doubts, pauses = found()
+    assert "clock_unknown" in doubts
+
+    def full(_: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("pyrometer.store.ingest.write_times", full)
+    assert found() == ([*doubts, "ingest_source_failed"], pauses)

@@ -25,8 +25,10 @@ def write_times(folder: Path) -> None:
     Parameters
     ----------
     folder : Path
-        Folder of the tables, with ``hosts`` and ``host_clocks``.
+        Folder of the tables, with ``hosts`` and ``host_clocks``; without them nothing is written.
     """
+    if not (folder / "hosts.parquet").is_file():
+        return
     with (
         Tables(folder, HostRows.AS_RECORDED, only=()) as tables,
         TemporaryDirectory(prefix=".times-", dir=folder) as scratch,

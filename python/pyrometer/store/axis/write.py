@@ -16,7 +16,6 @@ from pyrometer.hosts.lines import Lines, lines
 from pyrometer.hosts.seen import Seen
 from pyrometer.hosts.wall import WallClock
 from pyrometer.store.axis.seen import on_their_hosts, seen
-from pyrometer.store.axis.times import write_times
 from pyrometer.store.services.machines import Machines
 from pyrometer.store.sql.host_views import HostRows
 from pyrometer.store.tables import Tables
@@ -44,8 +43,7 @@ def write_axis(
 ) -> list[Doubt]:
     """Write tables ``hosts`` and ``host_clocks`` of a run of several hosts; of one host, none.
 
-    Table ``host_names`` has the names under which pods recorded whose host is known. The others get
-    their times on the axis (`write_times`).
+    Table ``host_names`` has the names under which pods recorded whose host is known.
 
     Parameters
     ----------
@@ -104,7 +102,6 @@ def write_axis(
     if lined:
         knots = (row for host, one in lined.items() for row in _knots(host, one))
         write_rows(folder, "host_clocks", knots)
-    write_times(folder)
     return clocks.doubts
 
 
