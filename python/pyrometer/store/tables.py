@@ -140,7 +140,7 @@ class Tables:
         self._name(others, host_views.RECORDED if self.several_hosts else "main")
         if self.several_hosts:
             self._laid = host_views.Laid(tuple(others), aligned, self._timed)
-            self._laid.lay(self.connection, self._loaded)
+            self._laid.lay(self._execute, self._loaded)
 
     def of_hosts(self, *hosts: str) -> Tables:
         """Give the same tables with nothing but what some hosts recorded; without any, of all.
@@ -154,8 +154,7 @@ class Tables:
         own._begin()
         if self.several_hosts and hosts:
             own.hosts = hosts
-            found = {name for name, rows in self._rows.items() if rows}
-            own._rows = self._rows | self._laid.lay_of(own.connection, hosts, found)
+            own._rows = self._rows | self._laid.lay_of(own._execute, hosts, self._rows)
         return own
 
     def _name(self, tables: Sequence[schema.Table], where: str) -> None:

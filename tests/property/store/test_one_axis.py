@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.support.hosts.two_hosts import BOUND, WEST, TwoHosts, WestClock
 from tests.support.tables import HOST, MS, PID, S, StageSpec, mono, wall, write_tables
 
+from pyrometer.core.errors import UsageError
 from pyrometer.core.process_numbers import KEY, own_number
 from pyrometer.store import Run, Tables
 from pyrometer.store.axis import times
@@ -269,3 +270,20 @@ def test_rows_of_some_hosts_are_theirs(
             assert own.scalar("SELECT count(*) FROM samples") == len(both["samples"])
         assert tables.defined == set()
         assert tables.scalar("SELECT count(*) FROM samples") == len(both["samples"])
+
+
+def test_a_damaged_number_in_rows_of_a_host_is_told_in_one_message(tmp_path: Path) -> None:
+    two = TwoHosts(STAGES, WestClock(2 * S))
+    two.write(tmp_path)
+    row = next(row for row in two.rows["samples"] if row["host"] == WEST)
+    rows = [*two.rows["samples"], {**row, "pid": (1 << 63) - 1}]
+    write_tables(tmp_path, {"samples": rows})
+    with pytest.raises(UsageError, match="too large to reckon with"):
+        Tables(tmp_path / "tables")
+    # Of many rows there is a view: those of a host are read with its account.
+    write_tables(tmp_path, {"samples": rows * 200})
+    with Tables(tmp_path / "tables") as tables:
+        with pytest.raises(UsageError, match="too large to reckon with"):
+            tables.of_hosts(WEST)
+        with tables.of_hosts(HOST) as own:
+            assert own.rows_count("samples") == own.scalar("SELECT count(*) FROM samples") > 0

@@ -28,6 +28,8 @@ from pyrometer.store.sql.host_times import (
 )
 from pyrometer.store.sql.text import file_literal, literal
 
+Execute = Callable[[str], duckdb.DuckDBPyConnection]
+
 
 class HostRows(enum.Enum):
     """How rows of several hosts are read.
@@ -138,46 +140,46 @@ class Laid:
     stored: Collection[str] = ()
     _rows: dict[str, dict[str | None, int]] = field(default_factory=dict)
 
-    def lay(self, connection: duckdb.DuckDBPyConnection, loaded: Collection[str]) -> None:
+    def lay(self, execute: Execute, loaded: Collection[str]) -> None:
         """Lay those of all hosts; of tables that are in memory, tables."""
-        connection.execute(f"CREATE TABLE axis_hosts AS {AXIS_HOSTS}")
-        connection.execute(f"CREATE TABLE axis_executors AS {EXECUTORS}")
-        connection.execute(f"CREATE TABLE axis_names AS {NAMES}")
+        execute(f"CREATE TABLE axis_hosts AS {AXIS_HOSTS}")
+        execute(f"CREATE TABLE axis_executors AS {EXECUTORS}")
+        execute(f"CREATE TABLE axis_names AS {NAMES}")
         for table in self.tables:
             kind = "TABLE" if table.name in loaded else "VIEW"
             sql = view(table, None, self._times(table))
-            connection.execute(f"CREATE {kind} main.{table.name} AS {sql}")
+            execute(f"CREATE {kind} main.{table.name} AS {sql}")
 
     def lay_of(
-        self, connection: duckdb.DuckDBPyConnection, hosts: Sequence[str], found: Collection[str]
+        self, execute: Execute, hosts: Sequence[str], found: Collection[str]
     ) -> dict[str, int]:
-        """Lay those of some hosts in front of those of all, where nothing but `connection` sees it.
+        """Lay those of some hosts in front of those of all, where nobody else sees it.
 
         Parameters
         ----------
-        connection : DuckDBPyConnection
-            A cursor of the connection that has those of all hosts.
+        execute : callable
+            Runs a query on a cursor of the connection that has those of all hosts.
         hosts : sequence of str
             The hosts.
         found : collection of str
-            Names of tables that have rows.
+            Names of tables that have files.
 
         Returns
         -------
         dict of str to int
             Rows of each.
         """
-        chosen, counts = _chosen(connection, hosts), {}
+        chosen, counts = _chosen(execute, hosts), {}
         for table in self.tables:
             if table.name not in found or not has_host(table):
                 continue
-            rows = counts[table.name] = chosen.count(table, self._counted(connection, table))
+            rows = counts[table.name] = chosen.count(table, self._counted(execute, table))
             # It is read dozens of times, for each host anew.
             kind = "TABLE" if rows * len(table.columns) <= _KEPT_CELLS else "VIEW"
             sql = f"FROM main.{table.name} LIMIT 0"
             if rows:
                 sql = view(table, chosen, self._times(table))
-            connection.execute(f"CREATE TEMP {kind} {table.name} AS {sql}")
+            execute(f"CREATE TEMP {kind} {table.name} AS {sql}")
         return counts
 
     def _times(self, table: schema.Table) -> Times:
@@ -185,14 +187,12 @@ class Laid:
             return Times.RECORDED
         return Times.STORED if table.name in self.stored else Times.LINES
 
-    def _counted(
-        self, connection: duckdb.DuckDBPyConnection, table: schema.Table
-    ) -> dict[str | None, int]:
+    def _counted(self, execute: Execute, table: schema.Table) -> dict[str | None, int]:
         """Count the rows of each host, once for all."""
         if table.name not in self._rows:
             where = RECORDED if is_recorded(table) else "main"
             sql = f"SELECT host, count(*) FROM {where}.{table.name} GROUP BY host"
-            self._rows[table.name] = dict(connection.execute(sql).fetchall())
+            self._rows[table.name] = dict(execute(sql).fetchall())
         return self._rows[table.name]
 
 
@@ -226,9 +226,9 @@ class Chosen:
         return of_none + sum(rows.get(name, 0) for name in names)
 
 
-def _chosen(connection: duckdb.DuckDBPyConnection, hosts: Sequence[str]) -> Chosen:
+def _chosen(execute: Execute, hosts: Sequence[str]) -> Chosen:
     wanted = ", ".join(map(literal, hosts))
-    rows = connection.execute(
+    rows = execute(
         f"SELECT name, number FROM axis_hosts WHERE host IN ({wanted}) ORDER BY number"
     ).fetchall()
     names = tuple(dict.fromkeys([*(str(name) for name, _ in rows), *hosts]))
