@@ -26,7 +26,7 @@ from pyrometer.store.table_files import files_of
 MEMORY_LIMIT = "512MB"
 """What DuckDB holds in memory; the rest lies in its folder for temporary files."""
 MOST_MEMORY = "1GB"
-"""The same for a query that cannot do with less: some of what it holds cannot be put aside."""
+"""The same from a query on that cannot do with less: some of what it holds cannot be put aside."""
 # Each has its own part of that, and of a large machine's dozens it would be too small.
 _MOST_THREADS = 8
 # What a query let go goes back to the system from that much on: 15 MB less for 100 000 tasks, and

@@ -204,6 +204,19 @@ def test_hosts_in_turn_give_the_rows_that_they_give_at_once(
     assert len({one for _, one in sleeps}) == len(sleeps)
 
 
+def test_a_host_without_a_name_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = observe(life(Random(4)), 4, batched=True, traced=False).rows
+    nameless = [elsewhere(row) | {"host": ""} for row in rows["thread_states"]]
+    rows["thread_states"] = [*rows["thread_states"], *nameless]
+    monkeypatch.setattr(placed, "MOST_ROWS", 1)
+    join_states(write_tables(tmp_path, rows) / "tables", native())
+    with Tables(tmp_path / "tables") as tables:
+        weight = tables.scalar("SELECT sum(weight) FROM samples WHERE event = 'state'")
+        assert weight == tables.scalar("SELECT sum(weight_ns) FROM thread_states") > 0
+
+
 def every_row(folder: Path, rows: Rows) -> dict[str, list[list[tuple[object, ...]]]]:
     """Join states; gives what is in the tables then, and whose each sleep is."""
     tables = write_tables(folder, rows) / "tables"

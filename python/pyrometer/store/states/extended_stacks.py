@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from pyrometer.store.sql.host_views import HostRows, as_recorded
-from pyrometer.store.sql.text import file_literal, literal
+from pyrometer.store.sql.text import file_literal
 from pyrometer.store.states.placed import place_states
 from pyrometer.store.tables import Tables
 from pyrometer.store.write_tables import write_part
@@ -174,10 +174,12 @@ def _classify(tables: Tables, folder: Path, core: Any) -> int:
     tables.define("stack_texts", _TEXTS)
     moments, classes = folder / ".moments.parquet", folder / ".moments.csv"
     try:
-        tables.connection.execute(
-            "COPY (SELECT m.id, m.state, m.io_wait, m.syscall, m.symbols AS kernel, t.frames,"
+        tables.write(
+            "SELECT m.id, m.state, m.io_wait, m.syscall, m.symbols AS kernel, t.frames,"
             " m.role, m.task, m.paused FROM moments m LEFT JOIN stack_texts t"
-            f" ON t.stack_id = m.java_stack) TO {literal(str(moments))} (FORMAT parquet)"
+            " ON t.stack_id = m.java_stack",
+            moments,
+            "snappy",
         )
         stats = json.loads(core.classify_waits(str(moments), str(classes)))["stats"]
         tables.define(

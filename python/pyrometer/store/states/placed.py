@@ -112,7 +112,7 @@ def place_states(tables: Tables, folder: Path) -> list[Path]:
     """
     states = "SELECT host, count(*) FROM thread_states GROUP BY host ORDER BY host"
     counts = tables.query(states)
-    groups = list(_groups(counts))
+    groups = list(_groups(counts)) if tables.several_hosts else [[]]
     tables.define_for_hosts("shortest_samples", SHORTEST)
     tables.define_for_hosts("tasks_of_one_process", _TASKS_OF_ONE_PROCESS)
     files: list[Path] = []
