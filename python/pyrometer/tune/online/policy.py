@@ -7,7 +7,6 @@ and run again as it is, still keeps the promise. So the promise holds whatever a
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -32,7 +31,7 @@ REGRESSION = 0.01
 RECENT = 6
 """Last runs of an incumbent by which it is judged: what was good last month may not be now."""
 WINDOW = 80
-"""Last runs that are looked at."""
+"""Runs that are looked at: the last ones, among them some of the baseline and of the incumbent."""
 
 
 @dataclass(frozen=True)
@@ -104,12 +103,12 @@ class Policy:
     barred: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        # Controls see to it that the last runs have some of the baseline.
-        self._counted: deque[tuple[int, str, OnlineRun]] = deque(maxlen=WINDOW)
+        self._counted: list[tuple[int, str, OnlineRun]] = []
         self._version = 0
         self._fitted: tuple[int, str, Fit] | None = None
         self._since_control = 0
         self._aside: dict[str, float] = {}
+        self._cleared: set[str] = set()
         self._fallen: _Fallen | None = None
         self._went: tuple[str, float] | None = None
         self._trying: tuple[str, float] | None = None
@@ -125,6 +124,8 @@ class Policy:
         baselines = sum(name == "" for _, name, _ in self._counted)
         if baselines < self.terms.first:
             return Move("first", {}, "the job as it is, to know it")
+        if self._fallen is not None:
+            return Move("control", {}, "the job as it is, to judge by it why the run before failed")
         least = self._least()
         limit = self.terms.limit * least
         # Given up, it has cost the limit more than the run of the job that follows.
@@ -148,8 +149,7 @@ class Policy:
         """Take in a run, and decide what follows."""
         name = key(run.configuration)
         if run.counts:
-            self._counted.append((self.done, name, run))
-            self._version += 1
+            self._count(name, run)
         fallen, self._fallen = self._fallen, None
         if not name:
             self._since_control = 0
@@ -159,7 +159,10 @@ class Policy:
         if run.void and name not in self._aside:
             return self._set_aside(run)
         before = self._aside.pop(name, 0.0)
-        self.excess += self._loss(run) + (0.0 if run.counts else before)
+        clears = run.counts and name not in self._cleared
+        self.excess += self._loss(run) + (0.0 if clears else before)
+        if before and clears:
+            self._cleared.add(name)
         if run.counts:
             self.done += 1
         elif run.void:
@@ -257,7 +260,8 @@ class Policy:
         """Take a run for one that says nothing, unless the same comes to its next one.
 
         What it lost would have been lost with the job as it is, too. Until a whole run has shown
-        that, room is kept for it.
+        that, room is kept for it. A configuration is cleared like this once: one that is killed
+        every other night has to be paid for.
         """
         name = key(run.configuration)
         self._aside[name] = self._loss(run)
@@ -314,6 +318,22 @@ class Policy:
         self.challenger, self._looks, self._trying = None, 0, None
 
     # Accounts
+
+    def _count(self, name: str, run: OnlineRun) -> None:
+        """Take in a run that counts, and drop the oldest one that nothing is judged by."""
+        self._counted.append((self.done, name, run))
+        self._version += 1
+        if len(self._counted) <= WINDOW:
+            return
+        needed = {key(self.incumbent): RECENT, "": self.terms.first}
+        droppable = 0
+        for at in reversed(range(len(self._counted))):
+            known = self._counted[at][1]
+            if needed.get(known, 0) > 0:
+                needed[known] -= 1
+            else:
+                droppable = at
+        del self._counted[droppable]
 
     def _loss(self, run: OnlineRun) -> float:
         """Say what a run has lost, in runs of the baseline; below 0: saved."""
