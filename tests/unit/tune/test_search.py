@@ -244,6 +244,31 @@ def test_a_trial_that_something_outside_ended_is_run_again_once(tmp_path, times)
         assert "SIGTERM from outside" in step.told.failed
 
 
+def test_a_disturbed_attempt_is_no_first_end_from_outside(tmp_path):
+    """The trial that is run again in its place may be ended from outside once, as any other."""
+
+    def killed(levels, count):
+        if levels and count == 2:
+            return Attempt("failed", reason="it ended", outside="SIGTERM from outside of it")
+        return None
+
+    root = begun(tmp_path / "t", guard={"policy": "repeat", "wait": 1.0, "repeats": 1})
+    machine = Simulated(killed)
+    actions = machine.actions()
+    calm = actions.trials.judge_others
+    seen = []
+
+    def disturbed(first, limits, swapping):
+        seen.append(len(machine.launched))
+        found = calm(first, limits, swapping)
+        return found.model_copy(update={"disturbed": ["a neighbour"] * (len(seen) == 2)})
+
+    actions = replace(actions, trials=replace(actions.trials, judge_others=disturbed))
+    found = search(root, lambda one: Listed([{PARTITIONS: "8"}]), actions=actions)
+    assert [name for name in machine.launched if name.startswith("0002")][-1].endswith(".3")
+    assert found.steps[1].counts
+
+
 def test_a_configuration_that_fails_or_changes_results_is_discarded_and_named(tmp_path):
     other = {PARTITIONS: "3"}
     dead = {PARTITIONS: "5"}

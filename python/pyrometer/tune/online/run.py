@@ -19,7 +19,7 @@ from pyrometer.core.redaction import redacted
 from pyrometer.experiments.folder import Began, Ended, ExperimentPaths
 from pyrometer.experiments.history.stored_runs import length_of
 from pyrometer.experiments.journal import Entries, Journal, opened_journal, read_journal
-from pyrometer.experiments.run.attempts import make_attempts, settle
+from pyrometer.experiments.run.attempts import settle
 from pyrometer.experiments.run.environment import Quiet, Screen
 from pyrometer.experiments.run.planned import machine_words, this_machine
 from pyrometer.store.manifest import read_manifest
@@ -29,6 +29,7 @@ from pyrometer.tune.online.terms import OnlineRun, Terms
 from pyrometer.tune.trials import refused
 from pyrometer.tune.trials.folder import Tuning, read_tuning
 from pyrometer.tune.trials.judged import Judge
+from pyrometer.tune.trials.launching import launched
 from pyrometer.tune.trials.measured import NS
 from pyrometer.tune.trials.planned import Length, plan_of
 from pyrometer.tune.trials.records import KINDS, Asked, Decided, Told
@@ -220,16 +221,11 @@ class _Online:
                 wall_ns=time.time_ns(),
             )  # fmt: skip
             return told, self._tell(one, told)
-        plan = plan_of(self.tuning, asked)
-        switches = {**self.tuning.shared, **asked.configuration}
-        with self.actions.trials.hold_switches(switches) as doubts:
-            make_attempts(
-                self.root, plan, plan.trials, self.entries, self.journal, self.screen,
-                self.actions.trials,
-            )  # fmt: skip
-        for each in doubts:
-            self.screen.note(f"{each.message} {each.remedy}")
-        told = self._judged(one, self.entries.ended[asked.trial])
+        ended = launched(
+            self.root, self.tuning, asked, self.entries, self.journal, self.screen,
+            self.actions.trials,
+        )  # fmt: skip
+        told = self._judged(one, ended)
         return told, self._tell(one, told)
 
     def _judged(self, one: Step, ended: Ended) -> Told:

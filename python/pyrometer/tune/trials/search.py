@@ -15,9 +15,9 @@ from typing import Protocol
 from pyrometer.core import units
 from pyrometer.core.errors import WorkloadError
 from pyrometer.core.redaction import redacted
-from pyrometer.experiments.folder import ExperimentPaths
+from pyrometer.experiments.folder import Ended, ExperimentPaths
 from pyrometer.experiments.journal import Entries, Journal
-from pyrometer.experiments.run.attempts import make_attempts, settle
+from pyrometer.experiments.run.attempts import settle
 from pyrometer.experiments.run.check import run_check
 from pyrometer.experiments.run.environment import Actions, Quiet, Screen
 from pyrometer.experiments.run.planned import honoured
@@ -31,6 +31,7 @@ from pyrometer.tune.advise.adviser import (
 from pyrometer.tune.trials import offers, refused
 from pyrometer.tune.trials.folder import Fidelity, Tuning
 from pyrometer.tune.trials.judged import Judge, Lasted, Measure, lasted
+from pyrometer.tune.trials.launching import launched
 from pyrometer.tune.trials.measured import NS, measured, parts_of
 from pyrometer.tune.trials.planned import TIMES_BEST, Length, plan_of
 from pyrometer.tune.trials.records import Asked, Known, Offered, Settled, Told
@@ -305,25 +306,19 @@ class Search:
                 return self._tell(step, told)
             self._launch(asked)
         ended = [self.entries.ended[number]]
-        if ended[0].outside is not None and ended[0].attempt == 1:
+        if ended[0].outside is not None:
             self.screen.note(f"trial {number} is run again: {ended[0].outside}")
-            self._launch(asked)
-            ended.append(self.entries.ended[number])
+            ended.append(self._launch(asked))
         step.ended = ended[-1]
         disturbed = [one for one in self.entries.disturbed if one.trial == number]
         step.attempts = [*disturbed, *ended]
         return self._tell(step, self._judge.judged(step, self.history))
 
-    def _launch(self, asked: Asked) -> None:
-        plan = plan_of(self.tuning, asked)
-        switches = {**self.tuning.shared, **asked.configuration}
-        with self.actions.trials.hold_switches(switches) as doubts:
-            make_attempts(
-                self.root, plan, plan.trials, self.entries, self.journal, self.screen,
-                self.actions.trials,
-            )  # fmt: skip
-        for one in doubts:
-            self.screen.note(f"{one.message} {one.remedy}")
+    def _launch(self, asked: Asked) -> Ended:
+        return launched(
+            self.root, self.tuning, asked, self.entries, self.journal, self.screen,
+            self.actions.trials,
+        )  # fmt: skip
 
     def _tell(self, step: Step, told: Told) -> Told:
         if told.failed is not None:
