@@ -2,9 +2,9 @@
 import { bdi, el, missing, section, svg } from "../ui/dom.js";
 import { within } from "../ui/estimates.js";
 import { gone, percent, signedPercent, significant } from "../ui/format.js";
-import { axisLeft, drawing, extent, linear, line, reach, SHAPES, steps, words } from "../ui/plot.js";
+import { axisLeft, drawing, extent, linear, line, reach, SHAPES, words } from "../ui/plot.js";
 import { facts } from "../ui/tip.js";
-import { shown } from "./value.js";
+import { shown, ticks } from "./value.js";
 
 const LEFT = 90;
 const HEIGHT = 220;
@@ -32,7 +32,7 @@ function pairs(report, { pairs: list, verdict }) {
     tip: () => facts(`Block ${at + 1}`, [["baseline", shown(report, pair[0])], ["winner", shown(report, pair[1])], ["change", signedPercent(pair[1] / pair[0] - 1)]]),
   })));
   return drawing("Confirmation", `Baseline and winner in each of ${verdict.change.n} blocks.`, width, HEIGHT,
-    axisLeft(y, steps(low, high, 5), LEFT, width - 20, (value) => shown(report, value)),
+    axisLeft(y, ticks(report, low, high), LEFT, width - 20, (value) => shown(report, value)),
     list.map((pair, at) => [line(x(at, 0), y(pair[0]), x(at, 1), y(pair[1]), "joined"), words(LEFT + EACH * (at + 0.5), HEIGHT - 10, `block ${at + 1}`, "tick", "middle")]), reach(marks));
 }
 

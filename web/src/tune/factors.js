@@ -1,10 +1,10 @@
 // One drawing a factor: raw trials by its level, with what the model believes where it is known.
 import { bdi, el, missing, section, svg } from "../ui/dom.js";
 import { gone } from "../ui/format.js";
-import { axisLeft, drawing, extent, linear, reach, steps, words } from "../ui/plot.js";
+import { axisLeft, drawing, extent, linear, reach, words } from "../ui/plot.js";
 import { shownKnobs } from "./parallel.js";
 import { mark, tip } from "./trace.js";
-import { scale, shown } from "./value.js";
+import { scale, shown, ticks } from "./value.js";
 
 const WIDTH = 380;
 const HEIGHT = 200;
@@ -28,7 +28,7 @@ function one(report, knob, list, curve, open) {
   const spread = (at) => ((at * 7) % 5) - 2; // so that equal levels do not hide each other
   return el("figure", { class: "panel" }, el("figcaption", null, bdi(knob.factor), knob.breaks && el("span", { class: "aside" }, ` may break: ${knob.breaks}`)),
     drawing(knob.factor, "Value of trials by its level.", WIDTH, HEIGHT,
-      axisLeft(y, steps(low, high, 4), LEFT, WIDTH - 10, (value) => shown(report, value)),
+      axisLeft(y, ticks(report, low, high, 4), LEFT, WIDTH - 10, (value) => shown(report, value)),
       x.ticks.map(([level, left], at) => words(left, HEIGHT - 12, level, "tick", at && at === x.ticks.length - 1 ? "end" : "middle")),
       band(points, x, y), curveOf(points, x, y),
       reach(list.map((trial, at) => ({ node: mark(trial, x.at(trial.configuration[knob.factor]) + spread(at), y(trial.value)), label: `Trial ${trial.trial}: ${trial.configuration[knob.factor] ?? "default"}, ${shown(report, trial.value)}`, tip: () => tip(report, trial), open: () => open(trial) })))));

@@ -4,7 +4,7 @@ import { gone, unit } from "../ui/format.js";
 import { within } from "../ui/estimates.js";
 import { axisBelow, axisLeft, drawing, extent, linear, reach, SHAPES, steps } from "../ui/plot.js";
 import { facts } from "../ui/tip.js";
-import { called, shown } from "./value.js";
+import { called, shown, ticks } from "./value.js";
 
 const WIDTH = 520;
 const HEIGHT = 260;
@@ -34,6 +34,6 @@ function plot(report, { metric, points }) {
   });
   return el("figure", { class: "panel" }, el("figcaption", null, `${report.objective} against ${NAMES[metric]}`),
     drawing("Front", `${report.objective} against ${NAMES[metric]} by configuration.`, WIDTH, HEIGHT,
-      axisLeft(y, steps(low, high, 5), LEFT, WIDTH - 20, show), axisBelow(x, steps(left, right, 5), HEIGHT - 34, HEIGHT - 28, (value) => shown(report, value)),
+      axisLeft(y, steps(low, high, 5), LEFT, WIDTH - 20, show), axisBelow(x, ticks(report, left, right), HEIGHT - 34, HEIGHT - 28, (value) => shown(report, value)),
       front.length > 1 && svg("path", { d: `M${front.map((one) => `${x(one.value.value)} ${y(one.other.value)}`).join("L")}`, class: "best-so-far" }), reach(marks)));
 }

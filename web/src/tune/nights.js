@@ -3,7 +3,7 @@ import { el, missing, section, svg } from "../ui/dom.js";
 import { date, gone } from "../ui/format.js";
 import { axisBelow, axisLeft, drawing, extent, linear, line, reach, SHAPES, steps, wide, words } from "../ui/plot.js";
 import { facts } from "../ui/tip.js";
-import { called, shown } from "./value.js";
+import { called, shown, ticks } from "./value.js";
 
 const LEFT = 90;
 const TOP = 34; // room for the marks of decisions
@@ -20,11 +20,11 @@ export function kind(run) {
   return run.role === "incumbent" ? "winner" : "finished";
 }
 
-export const KINDS = { baseline: "as it is", winner: "with what was found", finished: "as a step", censored: "given up", discarded: "came to nothing", void: "ended from outside", elsewhere: "on another machine" };
+export const KINDS = { baseline: "as it is", winner: "with what was found", finished: "as a step", censored: "given up", discarded: "failed", void: "ended from outside", elsewhere: "on another machine" };
 const OUTLINES = { elsewhere: SHAPES[5], baseline: SHAPES[1], winner: SHAPES[0], finished: SHAPES[2], censored: SHAPES[2], discarded: CROSS, void: SHAPES[3] };
 
 export function nights(report, open) {
-  const text = "Every scheduled run in its order: squares are the job as it is, circles run with what was found, triangles are steps; open triangles were given up, crosses came to nothing, open diamonds were ended from outside and open plus signs ran on another machine: they say nothing. Bands are the 95 % intervals of what a run was expected to take: grey as it is, coloured with what was found. Above, a triangle up is an adoption, down a roll-back.";
+  const text = "Every scheduled run in its order: squares are the job as it is, circles run with what was found, triangles are steps; open triangles were given up, crosses failed. Open diamonds were ended from outside and open plus signs ran on another machine: neither counts. Bands are the 95 % intervals of the time that a run was expected to take: grey as it is, coloured with what was found. At the top, a triangle that points up is an adoption, one that points down a roll-back.";
   const { runs } = report;
   if (!runs.length) return section("nights", "Nights", text, missing("Nothing has run yet."));
   const width = wide();
@@ -51,7 +51,7 @@ export function nights(report, open) {
   }));
   return section("nights", "Nights", text,
     drawing("Nights", "What each scheduled run took, with what was expected of it.", width, HEIGHT,
-      axisLeft(y, steps(low, high, 5), LEFT, width - 20, (value) => shown(report, value)),
+      axisLeft(y, ticks(report, low, high), LEFT, width - 20, (value) => shown(report, value)),
       axisBelow(x, steps(1, last, 12).filter((at) => Number.isInteger(at) && at > 0), HEIGHT - 34, HEIGHT - 28, String),
       words(LEFT - 6, HEIGHT - 13, "night", "tick", "end"),
       band(runs, "as_it_is", x, inside, "as-it-is"), band(runs, "with_incumbent", x, inside, "with-incumbent"),
@@ -69,7 +69,7 @@ function tip(report, run) {
   const range = (one) => (one ? `${shown(report, one.value)} (${shown(report, one.low)} to ${shown(report, one.high)})` : null);
   return facts(`Night ${run.night}, trial ${run.trial}`, [
     ["began", date(run.wall_ns)], ...Object.entries(run.configuration), [report.objective, shown(report, run.value)], ["it was", KINDS[kind(run)]], ["why", run.why],
-    ["expected as it is", range(run.as_it_is)], ["expected with what was found", range(run.with_incumbent)], run.failed && ["came to nothing", run.failed],
+    ["expected as it is", range(run.as_it_is)], ["expected with what was found", range(run.with_incumbent)], run.failed && ["why it failed", run.failed],
   ].filter(Boolean));
 }
 

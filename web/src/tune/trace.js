@@ -3,7 +3,7 @@ import { el, missing, section, svg } from "../ui/dom.js";
 import { gone, signedPercent, words as plain } from "../ui/format.js";
 import { axisBelow, axisLeft, drawing, extent, linear, reach, SHAPES, steps, wide, words } from "../ui/plot.js";
 import { facts } from "../ui/tip.js";
-import { called, shown } from "./value.js";
+import { called, shown, ticks } from "./value.js";
 
 const LEFT = 90;
 const HEIGHT = 260;
@@ -24,7 +24,7 @@ export function trace(report, open) {
     open: () => open(one),
   }));
   return section("trace", "Trace", text, drawing("Trace of trials", "Value of each trial in its order, with the best so far.", width, HEIGHT,
-    blocks(list, x), axisLeft(y, steps(low, high, 5), LEFT, width - 20, (value) => shown(report, value)),
+    blocks(list, x), axisLeft(y, ticks(report, low, high), LEFT, width - 20, (value) => shown(report, value)),
     axisBelow(x, steps(1, list.length, 12).filter((at) => Number.isInteger(at) && at > 0), HEIGHT - 30, HEIGHT - 24, String),
     words(LEFT - 6, HEIGHT - 9, "trial", "tick", "end"), svg("path", { d: best(list, x, y), class: "best-so-far" }), reach(marks)),
   el("p", { class: "note" }, el("span", null, `${list.filter((one) => one.status === "finished").length} finished, ${list.filter((one) => one.status === "gave up").length} given up, ${list.filter((one) => one.failed).length} discarded`)));

@@ -1,12 +1,14 @@
 // Values of an objective, names of configurations, and where a level lies within its factor's range.
 import { gone, unit } from "../ui/format.js";
-import { linear } from "../ui/plot.js";
+import { clock, linear, steps } from "../ui/plot.js";
+
+const unitOf = (report) => ({ memory: "bytes", cost: report.currency || "" })[report.objective] ?? "ns";
 
 // A value of the objective for people.
-export function shown(report, value) {
-  const name = { memory: "bytes", cost: report.currency || "" }[report.objective] ?? "ns";
-  return unit(value, name);
-}
+export const shown = (report, value) => unit(value, unitOf(report));
+
+// Round values of the objective for an axis.
+export const ticks = (report, low, high, wanted = 5) => steps(low, high, wanted, unitOf(report) === "ns" ? clock : undefined);
 
 export const called = (configuration) => Object.keys(configuration).sort().map((name) => `${name}=${configuration[name]}`).join(", ") || "baseline";
 

@@ -11,12 +11,23 @@ export function linear(low, high, from, to) {
   return (value) => from + ((value - low) / span) * (to - from);
 }
 
-// Round values between low and high, about `wanted` of them.
-export function steps(low, high, wanted = 5) {
+const enough = (rough) => (candidate) => candidate >= rough * (1 - 1e-9);
+
+function decimal(rough) {
+  const power = 10 ** Math.floor(Math.log10(rough));
+  return [1, 2, 5, 10].map((times) => times * power).find(enough(rough));
+}
+
+const CLOCK = [10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 10800, 21600, 43200, 86400].map((seconds) => seconds * 1e9);
+
+// Of times in ns: from 10 s on what is round in minutes and hours, as they are written then.
+export const clock = (rough) => (rough <= 5e9 ? decimal(rough) : CLOCK.find(enough(rough)) ?? 86400e9 * decimal(rough / 86400e9));
+
+// Round values between low and high, about `wanted` of them; `round` gives the least round step that is no smaller.
+export function steps(low, high, wanted = 5, round = decimal) {
   const rough = (high - low) / Math.max(1, wanted);
   if (!(rough > 0)) return [low];
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((times) => times * power).find((candidate) => candidate >= rough * (1 - 1e-9));
+  const step = round(rough);
   const found = [];
   for (let at = Math.ceil(low / step - 1e-9); at * step <= high + step * 1e-9; at += 1) found.push(at === 0 ? 0 : Number((at * step).toPrecision(12)));
   return found;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { extent, linear, steps } from "../../src/ui/plot.js";
+import { clock, extent, linear, steps } from "../../src/ui/plot.js";
 
 test("scales reach both ends, and a single value does not divide by nothing", () => {
   const x = linear(2, 4, 100, 300);
@@ -18,4 +18,12 @@ test("ticks are round and lie inside", () => {
     assert.ok(found.length >= 2 && found.length <= 8, `${low} ${high} ${found}`);
     assert.ok(found.every((value) => value >= low - 1e-12 && value <= high + 1e-12));
   }
+});
+
+test("ticks of long times are whole minutes and hours, those of short ones decimal", () => {
+  const seconds = (low, high) => steps(low * 1e9, high * 1e9, 5, clock).map((ns) => ns / 1e9);
+  assert.deepEqual(seconds(520, 790), [540, 600, 660, 720, 780]);
+  assert.deepEqual(seconds(0, 4 * 3600), [0, 3600, 7200, 10800, 14400]);
+  assert.deepEqual(seconds(9, 11), [9, 9.5, 10, 10.5, 11]);
+  assert.deepEqual(seconds(0, 20 * 86400), [0, 5, 10, 15, 20].map((days) => days * 86400));
 });
