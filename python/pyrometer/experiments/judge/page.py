@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from pyrometer.core import units
 from pyrometer.core.estimate import Estimate
@@ -16,8 +14,8 @@ from pyrometer.experiments.judge.best import verdict
 from pyrometer.experiments.judge.files import kept_curve, kept_layouts, outdated
 from pyrometer.experiments.judge.forecast import Forecast
 from pyrometer.experiments.judge.plots import Cost, RunOrder, experiment_plots
+from pyrometer.pages.links import report_link, without_report
 from pyrometer.pages.page import ReportData, write_page
-from pyrometer.store.paths import RunPaths
 
 SCHEMA = "pyrometer/experiment-page/1"
 PAGE = "report.html"
@@ -152,12 +150,8 @@ def cut_down(order: RunOrder, shown: dict[str, Any]) -> str | None:
 
 def links(folder: Path, order: RunOrder, page_folder: Path) -> dict[str, str]:
     """Links to the reports of trials that have one, relative to the page."""
-    hrefs = {}
-    for one in order.points:
-        report = RunPaths(ExperimentPaths(folder).trials / one.folder).report
-        if report.is_file():
-            hrefs[one.folder] = quote(Path(os.path.relpath(report, page_folder)).as_posix())
-    return hrefs
+    trials, places = ExperimentPaths(folder).trials, [one.folder for one in order.points]
+    return {one: link for one in places if (link := report_link(trials / one, page_folder))}
 
 
 def unreported(folder: Path) -> list[Path]:
@@ -165,5 +159,4 @@ def unreported(folder: Path) -> list[Path]:
     trials = ExperimentPaths(folder).trials
     finished = [one for one in read_journal(folder).ended.values() if one.status == "finished"]
     # Trials that take turns in one JVM share its run.
-    paths = [RunPaths(trials / name) for name in dict.fromkeys(one.folder for one in finished)]
-    return [one.root for one in paths if one.manifest.is_file() and not one.report.is_file()]
+    return without_report(trials / one.folder for one in finished)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from pyrometer.core.estimate import Estimate
+from pyrometer.pages.links import report_link, without_report
 from pyrometer.pages.page import ReportData, write_page
-from pyrometer.store.paths import RunPaths
 from pyrometer.tune.judge.report import tuning_report
 from pyrometer.tune.judge.schema import TuningReport
 
@@ -103,12 +101,7 @@ def links(report: TuningReport, page_folder: Path) -> dict[str, str]:
     why = report.why
     places = [one.folder for one in report.trials if one.folder]
     places += [*why.baseline_runs, *why.winner_runs] if why else []
-    found = {}
-    for place in places:
-        file = RunPaths(Path(place)).report
-        if file.is_file():
-            found[place] = quote(Path(os.path.relpath(file, page_folder)).as_posix())
-    return found
+    return {one: link for one in places if (link := report_link(Path(one), page_folder))}
 
 
 def unreported(report: TuningReport) -> list[Path]:
@@ -116,5 +109,4 @@ def unreported(report: TuningReport) -> list[Path]:
     why = report.why
     places = [one.folder for one in report.trials if one.folder and one.status == "finished"]
     places += [*why.baseline_runs, *why.winner_runs] if why else []
-    paths = [RunPaths(Path(one)) for one in dict.fromkeys(places)]
-    return [one.root for one in paths if one.manifest.is_file() and not one.report.is_file()]
+    return without_report(map(Path, places))

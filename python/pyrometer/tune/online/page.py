@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
+from pyrometer.pages.links import report_link, without_report
 from pyrometer.pages.page import ReportData, write_page
-from pyrometer.store.paths import RunPaths
 from pyrometer.tune.judge.page import PAGE, figure, negated
 from pyrometer.tune.online.report import OnlineReport, online_report
 
@@ -58,29 +56,25 @@ def figures(report: OnlineReport) -> list[dict[str, Any]]:
     back = sum(one.what == "rolled back" for one in report.decisions)
     return [
         figure(
-            "Saved", saved, "ratio", "by the incumbent's last runs; below 0: it costs more",
+            "Saved", saved, "ratio", "by the incumbent's last runs; below 0: it takes longer",
             reason="the job runs as it is",
         ),
         figure("Nights", nights, "count", f"{report.done_count} runs have done the job"),
         figure("Adopted", adopted, "count", f"{back} rolled back"),
         figure(
-            "Runs lost", report.lost_runs, "runs",
-            f"of {report.allowed_runs:.2f} that may be lost; below 0: saved",
+            "Time saved" if report.lost_runs < 0 else "Time lost", abs(report.lost_runs), "runs",
+            f"by all runs together, in runs as it is; {report.allowed_runs:.2f} may be lost",
         ),
     ]  # fmt: skip
 
 
 def links(report: OnlineReport, page_folder: Path) -> dict[str, str]:
     """Links to the reports of runs that have one, relative to the page, by run directory."""
-    found = {}
-    for one in report.runs:
-        if one.folder and (file := RunPaths(Path(one.folder)).report).is_file():
-            found[one.folder] = quote(Path(os.path.relpath(file, page_folder)).as_posix())
-    return found
+    places = [one.folder for one in report.runs if one.folder]
+    return {one: link for one in places if (link := report_link(Path(one), page_folder))}
 
 
 def unreported(report: OnlineReport) -> list[Path]:
     """Run directories of runs that did the job, without a report yet; past ones may be removed."""
     done = [one.folder for one in report.runs if one.folder and one.value and not one.given_up]
-    paths = [RunPaths(Path(one)) for one in done]
-    return [one.root for one in paths if one.manifest.is_file() and not one.report.is_file()]
+    return without_report(map(Path, done))
