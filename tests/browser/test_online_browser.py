@@ -31,7 +31,9 @@ def nightly(root: Path, nights: int = 60) -> OnlineReport:
         if count == 8:
             return Attempt("failed", reason="exit code 9")
         if count == 12 and levels:
-            return Attempt("failed", reason="it ended", outside="SIGTERM from outside of it")
+            return Attempt(
+                "failed", reason="it ended", outside="ended by SIGTERM, sent from outside"
+            )
         return None
 
     def seconds(levels):  # type: ignore[no-untyped-def]
@@ -68,7 +70,7 @@ def test_every_night_and_decision_is_told_with_its_reason(
     page: Browser, made: tuple[Path, OnlineReport]
 ) -> None:
     report = made[1]
-    assert {"adopted", "rolled back", "barred", "set aside"} <= {
+    assert {"adopted", "rolled back", "barred", "not counted"} <= {
         one.what for one in report.decisions
     }
     assert report.told in page.text("#main")
@@ -76,12 +78,13 @@ def test_every_night_and_decision_is_told_with_its_reason(
     assert len(page.all_texts("#decisions tbody tr")) == len(report.decisions)
     decided = page.text("#decisions")
     assert "exit code 9" in decided
-    assert "SIGTERM from outside of it" in decided
+    assert "ended by SIGTERM, sent from outside" in decided
     # A mark for each run, and one for each adoption and roll-back.
     turns = [one for one in report.decisions if one.what in ("adopted", "rolled back")]
     marks = page.js("return document.querySelectorAll('#nights .mark').length")
     assert marks == len(report.runs) + len(turns)
-    assert f"{report.lost_runs:.2f}".replace("-", "−")[:4] in page.text("#risk")
+    assert report.lost_runs < 0
+    assert f"Time saved by now: {-report.lost_runs:.2f}"[:-1] in page.text("#risk")
 
 
 def test_nothing_is_drawn_beyond_an_edge_and_marks_are_reached_by_keys(page: Browser) -> None:

@@ -309,8 +309,8 @@ def test_ends_results_and_plans_are_doubted_and_retried(tmp_path):
         (None, {"oom_kills_count": 1}, "SIGKILL", "out_of_memory", None),
         ("java.lang.IllegalStateException", None, 1, "failed", None),
         (None, None, "SIGSEGV", "failed", None),
-        (None, None, "SIGKILL", "failed", "SIGKILL from outside of it"),
-        (None, None, 143, "failed", "SIGTERM from outside of it"),
+        (None, None, "SIGKILL", "failed", "ended by SIGKILL, sent from outside"),
+        (None, None, 143, "failed", "ended by SIGTERM, sent from outside"),
         (
             "ExecutorLostFailure (executor 3 exited unrelated to the running tasks)", None, 1,
             "failed", "executors were lost: unrelated to the running tasks",

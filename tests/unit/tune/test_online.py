@@ -228,7 +228,7 @@ def test_a_step_is_not_barred_for_a_bad_night_or_for_other_data(
     (barred,) = policy.tell(replace(night, configuration=found))
     assert barred.what == "barred"
     again = policy.tell(as_it_is)
-    assert [one.what for one in again] == ["set aside"] * kept
+    assert [one.what for one in again] == ["not counted"] * kept
     assert (key(found) in policy.barred) is not kept
     assert policy.excess > before
     if kept:
@@ -246,7 +246,7 @@ def test_a_kill_from_outside_says_nothing_unless_it_repeats(incumbent: bool) -> 
     killed, before = replace(KILLED, configuration=found), policy.excess
     for _ in range(2):
         (aside,) = policy.tell(killed)
-        assert aside.what == "set aside"
+        assert aside.what == "not counted"
         assert "SIGKILL" in aside.why
         policy.tell(OnlineRun({}, 1.0))
         assert key(found) not in policy.barred
@@ -281,7 +281,7 @@ def test_what_is_killed_every_other_night_is_forgiven_once() -> None:
 def test_a_kill_that_met_the_job_as_it_is_too_is_no_first_of_two() -> None:
     policy, found = _at_a_step()
     for _ in range(3):
-        assert policy.tell(replace(KILLED, configuration=found))[0].what == "set aside"
+        assert policy.tell(replace(KILLED, configuration=found))[0].what == "not counted"
         policy.tell(replace(KILLED, configuration={}))
         assert policy.next().configuration == found
     assert policy.excess == 0.0
@@ -301,7 +301,7 @@ def test_room_is_kept_for_what_was_set_aside() -> None:
         policy.tell(replace(KILLED, configuration=move.configuration, lost=lost))
         policy.tell(OnlineRun({}, 1.0))
         assert spent <= policy.allowed
-    assert "are lost" in policy.next().why
+    assert "time lost" in policy.next().why
     assert key(found) in policy.barred
 
 
@@ -386,7 +386,7 @@ def test_each_scheduled_run_is_in_the_journal_with_what_was_decided(tmp_path: Pa
     kept = [one for one in read_journal(root, KINDS).others if getattr(one, "k", "") == "decide"]
     assert [one.what for one in report.decisions] == [one.what for one in kept]  # type: ignore[attr-defined]
     assert report.lost_runs < 0
-    assert f"{-report.lost_runs:.2f} runs saved" in report.told
+    assert f"{-report.lost_runs:.2f} runs' worth of time saved" in report.told
 
 
 def test_a_step_that_comes_to_nothing_is_made_good_at_once(tmp_path: Path) -> None:
@@ -432,7 +432,7 @@ def test_other_data_bar_no_step_and_a_step_that_changes_results_is_barred_again(
     assert night.move.configuration
     assert "another result" in (night.told[0].failed or "")
     assert (night.done, len(night.told)) == (True, 2)
-    assert [one.what for one in night.decisions] == ["barred", "set aside"]
+    assert [one.what for one in night.decisions] == ["barred", "not counted"]
     assert "the data have changed" in night.decisions[1].why
     # Until the job as it is has shown twice that it repeats itself, nothing is compared.
     assert [one.code for one in online_report(root).doubts] == ["results_differ"]
@@ -454,11 +454,11 @@ def test_a_run_that_something_outside_ended_is_no_fault_of_its_step(tmp_path: Pa
 
     root, machine = _begun(tmp_path / "t"), Simulated(killed)
     _steps(root, machine, 5)
-    how[0] = Attempt("failed", reason="it ended", outside="SIGTERM from outside of it")
+    how[0] = Attempt("failed", reason="it ended", outside="ended by SIGTERM, sent from outside")
     (first,) = _steps(root, machine, 1)
     assert first.done
-    assert [one.what for one in first.decisions] == ["set aside"]
-    assert "SIGTERM from outside" in first.decisions[0].why
+    assert [one.what for one in first.decisions] == ["not counted"]
+    assert "SIGTERM, sent from outside" in first.decisions[0].why
     (again,) = _steps(root, machine, 1)
     assert again.move.configuration == first.move.configuration
     assert [one.what for one in again.decisions] == ["barred"]
@@ -467,7 +467,11 @@ def test_a_run_that_something_outside_ended_is_no_fault_of_its_step(tmp_path: Pa
     (own,) = _steps(root, machine, 1)
     assert own.move.configuration not in ({}, again.move.configuration)
     assert [one.what for one in own.decisions] == ["barred"]
-    assert [one.what for one in online_report(root).decisions] == ["set aside", "barred", "barred"]
+    assert [one.what for one in online_report(root).decisions] == [
+        "not counted",
+        "barred",
+        "barred",
+    ]
 
 
 @pytest.mark.parametrize("stops", [1, 2])
@@ -493,7 +497,7 @@ def test_ctrl_c_and_a_host_that_went_down_are_no_fault_of_a_step_unless_they_rep
         assert "why the run before failed" in control.move.why
     (after,) = _steps(root, machine, 1)
     decided = online_report(root).decisions
-    assert [one.what for one in decided][:stops] == ["set aside", "barred"][:stops]
+    assert [one.what for one in decided][:stops] == ["not counted", "barred"][:stops]
     assert "killed before its end" in decided[0].why
     assert (after.move.configuration == decided[0].configuration) is (stops == 1)
 
@@ -690,7 +694,7 @@ def test_from_the_command_line(tmp_path: Path, monkeypatch: Any, capsys: Any) ->
     assert found["next"].startswith("first: baseline")
     assert run_verb(["tune", "show", "t"]) == 0
     told = capsys.readouterr().out
-    assert "at most 10.0 % more than as it is, from run 30 on" in told
+    assert "from run 30 on, all runs together take at most 10.0 % longer" in told
     assert "results_unchecked" in told
     assert run_verb(["tune", "apply", "t"]) == 2
     assert "nothing to apply" in capsys.readouterr().err

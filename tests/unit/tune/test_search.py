@@ -229,7 +229,7 @@ def test_a_trial_that_something_outside_ended_is_run_again_once(tmp_path, times)
         if not levels or len(failed) == times:
             return None
         failed.append("SIGTERM")
-        return Attempt("failed", reason="it ended", outside="SIGTERM from outside of it")
+        return Attempt("failed", reason="it ended", outside="ended by SIGTERM, sent from outside")
 
     root, machine = begun(tmp_path / "t"), Simulated(killed)
     found = searched(root, machine, lambda seed: Listed([{PARTITIONS: "8"}]))
@@ -241,7 +241,7 @@ def test_a_trial_that_something_outside_ended_is_run_again_once(tmp_path, times)
     # Both attempts have cost something.
     assert len(step.attempts) == 2
     if times == 2:
-        assert "SIGTERM from outside" in step.told.failed
+        assert "SIGTERM, sent from outside" in step.told.failed
 
 
 def test_a_disturbed_attempt_is_no_first_end_from_outside(tmp_path):
@@ -249,7 +249,9 @@ def test_a_disturbed_attempt_is_no_first_end_from_outside(tmp_path):
 
     def killed(levels, count):
         if levels and count == 2:
-            return Attempt("failed", reason="it ended", outside="SIGTERM from outside of it")
+            return Attempt(
+                "failed", reason="it ended", outside="ended by SIGTERM, sent from outside"
+            )
         return None
 
     root = begun(tmp_path / "t", guard={"policy": "repeat", "wait": 1.0, "repeats": 1})

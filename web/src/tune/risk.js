@@ -7,7 +7,7 @@ const LEFT = 90;
 const HEIGHT = 200;
 
 export function risk(report) {
-  const text = "How many runs of the job as it is all runs together have lost, solid, and how many they may have lost by then, dashed. Below the line at 0 more is saved than was lost. A step is taken only where its worst still stays below the dashed line.";
+  const text = "Time that all runs together have lost, solid, and may have lost by then, dashed, in runs of the job as it is. Below the line at 0 more time was saved than lost. A step is taken only if its worst case still stays below the dashed line.";
   const runs = report.runs.filter((one) => !gone(one.lost_runs));
   if (!runs.length) return section("risk", "Risk spent", text, missing("Nothing has run yet."));
   const width = wide();
@@ -23,5 +23,10 @@ export function risk(report) {
       axisBelow(x, steps(1, last, 12).filter((at) => Number.isInteger(at) && at > 0), HEIGHT - 34, HEIGHT - 28, String),
       words(LEFT - 6, HEIGHT - 13, "night", "tick", "end"), line(LEFT, y(0), width - 20, y(0), "zero"),
       svg("path", { d: along("allowed_runs"), class: "allowed" }), svg("path", { d: along("lost_runs"), class: "spent" })),
-    el("p", { class: "note" }, `Lost by now: ${significant(report.lost_runs)} of ${significant(report.allowed_runs)} runs; at most ${significant(most)}.`));
+    el("p", { class: "note" }, `${balance(report)}, in runs of the job as it is. The most that was lost at any time: ${significant(Math.max(0, most))}.`));
+}
+
+// What is saved, or lost of what may be.
+export function balance({ lost_runs: lost, allowed_runs: allowed }) {
+  return lost < 0 ? `Time saved by now: ${significant(-lost)}` : `Time lost by now: ${significant(lost)} of at most ${significant(allowed)}`;
 }

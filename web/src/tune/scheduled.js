@@ -19,7 +19,7 @@ export function scheduled({ report, runs, folder }) {
       { label: "It was", value: (one) => KINDS[kind(one)] },
       { label: report.objective, value: (one) => one.value, show: (one) => `${one.given_up ? "> " : ""}${shown(report, one.value)}`, number: true },
       { label: "To the baseline", value: change, show: (one) => (gone(change(one)) ? null : signedPercent(change(one))), number: true, help: "To what the job as it is was expected to take that night: one run, no verdict." },
-      { label: "Lost so far", value: (one) => one.lost_runs, show: (one) => significant(one.lost_runs), number: true, help: "Runs of the job as it is that all runs together had lost by then; below 0: saved." },
+      { label: "Saved so far", value: (one) => -one.lost_runs, show: (one) => significant(-one.lost_runs), number: true, help: "Time that all runs together had saved by then, in runs of the job as it is; below 0: lost." },
       { label: "Why", value: (one) => one.why, show: (one) => bdi(one.why) },
       { label: "Note", value: (one) => one.failed, show: (one) => bdi(one.failed) },
       { label: "Run", value: (one) => one.folder, show: run, class: "mono" },

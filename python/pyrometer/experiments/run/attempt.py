@@ -288,7 +288,7 @@ def read(
         return Attempt("wrong_result", reason=manifest.exit.reason)
     own = _short_of_memory(root, manifest)
     if kernel_killed or own:
-        outside = None if own else "the kernel had no memory left, for this or for something else"
+        outside = None if own else "the kernel ran out of memory, for this or for something else"
         return Attempt(
             "out_of_memory", censored_s=_ran(manifest), reason=manifest.why, outside=outside
         )

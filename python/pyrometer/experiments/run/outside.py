@@ -27,7 +27,7 @@ def ended_from_outside(manifest: Manifest) -> str | None:
     ended = manifest.exit
     name = ended.signal or _BY_CODE.get(ended.code or 0)
     if name in SIGNALS:
-        return f"{name} from outside of it"
+        return f"ended by {name}, sent from outside"
     why = manifest.why or ""
     word = next((one for one in _TAKEN if one in why.lower()), None)
     return None if word is None else f"executors were lost: {word}"

@@ -35,7 +35,7 @@ class Verdict(BaseModel):
     ----------
     outcome : str
         ``confirmed``: it is better; ``slower``: it is worse; ``no difference``: none above
-        :attr:`bound`; ``failed``: a trial of it came to nothing; else ``cannot tell``.
+        :attr:`bound`; ``failed``: a trial of it failed; else ``cannot tell``.
     change : Estimate
         Ratio of incumbent to baseline less one (-0.2: a fifth less), with the interval that the
         outcome was judged by; n is the number of blocks.
@@ -161,7 +161,7 @@ def _outcome(
 ) -> tuple[Outcome, str | None]:
     if failures:
         times = "once" if failures == 1 else f"{failures} times"
-        return "failed", f"the incumbent came to nothing {times} while it was to be confirmed"
+        return "failed", f"the incumbent failed {times} while it was to be confirmed"
     if left:
         return "cannot tell", f"{units.counted(left, 'trial')} still to run"
     if change.n < FEWEST or change.low is None or change.high is None:

@@ -22,7 +22,7 @@ from pyrometer.tune.space.cube import key
 from pyrometer.tune.space.space import Configuration, Space
 
 Role = Literal["first", "control", "incumbent", "step"]
-What = Literal["adopted", "rejected", "rolled back", "barred", "set aside"]
+What = Literal["adopted", "rejected", "rolled back", "barred", "not counted"]
 
 SURE = 0.95
 """One-sided level of what the baseline takes at least, by which losses are counted."""
@@ -61,16 +61,16 @@ class Decision:
 
 @dataclass(frozen=True)
 class _Fallen:
-    """What came to nothing in the last run, as it stood before.
+    """What failed in the last run, or was given up, as it stood before.
 
     Attributes
     ----------
     stood : str
-        The incumbent, a step, or a step or an incumbent that was set aside.
+        The incumbent, a step, or either of them where the run was not counted.
     reached : float or None
         What it had reached if it was given up.
     result : str or None
-        Its result, where that is why it came to nothing.
+        Its result, where that is why it failed.
     """
 
     stood: Literal["incumbent", "step", "aside"]
@@ -130,7 +130,7 @@ class Policy:
         limit = self.terms.limit * least
         # Given up, it has cost the limit more than the run of the job that follows.
         if self.excess + sum(self._aside.values()) + self.terms.limit > self.allowed:
-            return Move("control", {}, f"no room for a loss: {self._account()}")
+            return Move("control", {}, f"no room for a loss: {self.account()}")
         since = self._since_control
         if (self.incumbent or self.challenger is not None) and since >= self.terms.control - 1:
             return Move("control", {}, "the job as it is, against drift")
@@ -166,7 +166,7 @@ class Policy:
         if run.counts:
             self.done += 1
         elif run.void:
-            run = replace(run, failed=f"{run.failed}; as its run before")
+            run = replace(run, failed=f"{run.failed}; its run before ended like this, too")
         if name == key(self.incumbent):
             return self._judge_incumbent(run)
         if self.challenger is None or key(self.challenger) != name:
@@ -203,6 +203,15 @@ class Policy:
         fit = self._fit()
         return (*fit.value(name, self.done), fit.freedom) if name in fit.names else None
 
+    def account(self) -> str:
+        """Say what is lost of what may be, or saved, in time of runs of the baseline."""
+        if self.excess < 0:
+            said = f"{-self.excess:.2f} runs' worth of time saved"
+        else:
+            said = f"{self.excess:.2f} of at most {self.allowed:.2f} runs' worth of time lost"
+        aside = sum(self._aside.values())
+        return said + (f", {aside:.2f} more at stake in runs not counted yet" if aside else "")
+
     # Judging
 
     def _judge_incumbent(self, run: OnlineRun) -> list[Decision]:
@@ -222,7 +231,7 @@ class Policy:
     def _falling(
         self, stood: Literal["incumbent", "step", "aside"], what: Configuration, run: OnlineRun
     ) -> _Fallen:
-        """Note how things stand before what follows from a run that came to nothing."""
+        """Note how things stand before what follows from a run that failed."""
         looks = max(self._looks - 1, 0) if stood == "step" else self._looks
         return _Fallen(
             stood, dict(what), self._went, self._trying, looks,
@@ -230,17 +239,17 @@ class Policy:
         )  # fmt: skip
 
     def _judge_fall(self, fallen: _Fallen, run: OnlineRun) -> list[Decision]:
-        """Judge what came to nothing by the job as it is, right after it.
+        """Judge what failed by the job as it is, right after it.
 
         Where that fails, takes as long, or gives that other result, it was the night (no input,
         twice the data, other data), not the configuration.
         """
         if not run.counts:
-            why = "it failed as it is, too"
+            why = "the job as it is failed, too"
         elif fallen.reached is not None and (run.value or 0.0) >= fallen.reached:
-            why = "it took as long as it is, too"
+            why = "the job as it is took as long, too"
         elif fallen.result is not None and fallen.result == run.result:
-            why = "as it is the result is the same: the data have changed"
+            why = "the job as it is has the same result: the data have changed"
         else:
             return []
         what, name = fallen.configuration, key(fallen.configuration)
@@ -254,7 +263,7 @@ class Policy:
             self.incumbent = what
             return [Decision("adopted", what, f"again: {why}")]
         self.challenger, self._trying, self._looks = what, fallen.trying, fallen.looks
-        return [Decision("set aside", what, why)]
+        return [Decision("not counted", what, why)]
 
     def _set_aside(self, run: OnlineRun) -> list[Decision]:
         """Take a run for one that says nothing, unless the same comes to its next one.
@@ -270,7 +279,8 @@ class Policy:
         ):
             self._begin_step(run.configuration)
         self._fallen = self._falling("aside", run.configuration, run)
-        return [Decision("set aside", run.configuration, run.failed or "it was ended from outside")]
+        why = run.failed or "it was ended from outside"
+        return [Decision("not counted", run.configuration, why)]
 
     def _judge_challenger(self, run: OnlineRun) -> list[Decision]:
         name = key(run.configuration)
@@ -368,8 +378,3 @@ class Policy:
 
     def _is_incumbent(self, name: str) -> bool:
         return bool(self.incumbent) and name == key(self.incumbent)
-
-    def _account(self) -> str:
-        aside = sum(self._aside.values())
-        more = f", and {aside:.2f} set aside" if aside else ""
-        return f"{self.excess:.2f} of {self.allowed:.2f} runs are lost{more}"

@@ -17,7 +17,7 @@ from pyrometer.core.schema import doubt
 from pyrometer.experiments.folder import ExperimentPaths
 from pyrometer.experiments.journal import read_journal
 from pyrometer.tune.online.policy import Policy
-from pyrometer.tune.online.run import AGAIN, course, new_policy, online_of
+from pyrometer.tune.online.run import AS_IT_IS_AGAIN, course, new_policy, online_of
 from pyrometer.tune.trials.folder import Tuning
 from pyrometer.tune.trials.judged import LAST_RESULTS
 from pyrometer.tune.trials.planned import in_brief, named
@@ -36,12 +36,12 @@ class Band(BaseModel):
 
 
 class OnlineRunReport(BaseModel):
-    """A run of the job, or a try that came to nothing.
+    """A run of the job, or a try that failed.
 
     Attributes
     ----------
     night : int
-        Which scheduled run it is of, from 1; two where a step had to be made good.
+        Which scheduled run it is of, from 1; two where the job had to be run again as it is.
     role : str
         As it is (``first``, ``control``), with what was found (``incumbent``), or a ``step``.
     void : bool
@@ -154,16 +154,13 @@ def online_report(root: Path) -> OnlineReport:
         )  # fmt: skip
     move = policy.next()
     what = in_brief(policy.incumbent) if policy.incumbent else "the job as it is"
-    told = f"{units.counted(policy.done, 'run')}: {what}"
+    told = f"{units.counted(policy.done, 'run')} done: {what}"
     if change is not None and change.value is not None:
         assert change.low is not None
         assert change.high is not None
         ends = f"{units.percent(change.low, True)}, {units.percent(change.high, True)}"
         told += f", {units.percent(change.value, True)} [{ends}]"
-    if policy.excess < 0:
-        told += f"; {-policy.excess:.2f} runs saved"
-    else:
-        told += f"; {policy.excess:.2f} of {policy.allowed:.2f} runs lost"
+    told += f"; {policy.account()}"
     return OnlineReport(
         name=tuning.name, folder=str(root), command=tuning.command, risk=terms.risk,
         over_runs=terms.runs, limit=terms.limit, told=f"{told}.", done_count=policy.done,
@@ -189,7 +186,7 @@ def _told(
         asked, told = one.asked, one.told
         assert told is not None
         role, _, why = asked.why.partition(": ")
-        night += why != AGAIN
+        night += not why.startswith(AS_IT_IS_AGAIN)
         runs.append(
             OnlineRunReport(
                 trial=asked.trial, night=night, role=role, wall_ns=asked.wall_ns,
@@ -243,8 +240,8 @@ def show(console: Any, found: OnlineReport) -> None:
     console.print(found.told, markup=False, style="bold", soft_wrap=True)
     percent = units.percent(found.risk)
     console.print(
-        f"promise: all runs together at most {percent} more than as it is, from run"
-        f" {found.over_runs} on",
+        f"promise: from run {found.over_runs} on, all runs together take at most {percent} longer"
+        " than the job as it is would have",
         markup=False, soft_wrap=True,
     )  # fmt: skip
     show_doubts(console, found.doubts)

@@ -31,18 +31,18 @@ from pyrometer.tune.trials.folder import Tuning, read_tuning
 from pyrometer.tune.trials.judged import Judge
 from pyrometer.tune.trials.launching import launched
 from pyrometer.tune.trials.measured import NS
-from pyrometer.tune.trials.planned import Length, plan_of
+from pyrometer.tune.trials.planned import Length, in_brief, plan_of
 from pyrometer.tune.trials.records import KINDS, Asked, Decided, Told
 from pyrometer.tune.trials.replay import History, Step, history_of
 from pyrometer.tune.trials.search import TuneActions
 
 VERB = "tune step"
-AGAIN = "again as it is: the step came to nothing"
-"""Why a job is run a second time in a night."""
+AS_IT_IS_AGAIN = "again as it is"
+"""Why a job is run a second time in a night begins with this, in journals and for pages."""
 KEPT_BASELINES = 5
 """Last runs of the baseline by which the time beside its work is known."""
 KEPT_LENGTHS = 25
-"""Last runs of the baseline by which the length of one that came to nothing is known."""
+"""Last runs of the baseline by which the length of one that failed is known."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Stepped:
     done : bool
         Whether the job was done, by a step or as it is.
     told : tuple of Told
-        Of its runs: one, or two where a step had to be made good.
+        Of its runs: one, or two where it had to be run again as it is.
     """
 
     move: Move
@@ -186,7 +186,7 @@ class _Online:
         told, decisions = self._run(move)
         if _done(told) or not move.configuration:
             return Stepped(move, _done(told), (told,), tuple(decisions))
-        again = Move("control", {}, AGAIN)
+        again = Move("control", {}, f"{AS_IT_IS_AGAIN}: the run before did not do the job")
         second, more = self._run(again)
         return Stepped(move, _done(second), (told, second), (*decisions, *more))
 
@@ -253,7 +253,7 @@ class _Online:
                     why=each.why, wall_ns=time.time_ns(),
                 )
             )  # fmt: skip
-            self.screen.note(f"{each.what}: {each.why}")
+            self.screen.note(f"{each.what}: {in_brief(each.configuration)}: {each.why}")
         return decisions
 
     def _beside_s(self) -> float:
@@ -311,7 +311,7 @@ def _seen(one: Step, told: Told, baselines: Collection[Told]) -> OnlineRun:
 
 
 def _lost(told: Told, baselines: Collection[Told]) -> float | None:
-    """Say what a run took that came to nothing: its length over that of baselines before it.
+    """Say what a run took that failed: its length over that of baselines before it.
 
     Launches count on both sides: where the value is an iteration's, they are no part of it.
     """

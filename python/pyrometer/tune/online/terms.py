@@ -51,18 +51,18 @@ class OnlineRun:
     Attributes
     ----------
     value : float or None
-        The objective; ``None`` where it came to nothing. Of one that was given up what it reached.
+        The objective; ``None`` where it failed. Of one that was given up what it reached.
     given_up : bool
         It was stopped at its limit.
     failed : str or None
-        Why it came to nothing.
+        Why it failed.
     lost : float or None
-        Time that a try took which came to nothing, in the objective's unit; ``None``: not known,
+        Time that a failed try took, in the objective's unit; ``None``: not known,
         and taken for the limit.
     void : bool
         Something outside ended it (:class:`~pyrometer.tune.trials.records.Told`).
     differs : bool
-        It came to nothing because its result is not that of the job as it is.
+        It failed because its result is not that of the job as it is.
     result : str or None
         Its result, where it is known.
     """

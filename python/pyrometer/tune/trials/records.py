@@ -100,7 +100,7 @@ class Decided(Part):
 
     k: Literal["decide"] = "decide"
     trial: int
-    what: Literal["adopted", "rejected", "rolled back", "barred", "set aside"]
+    what: Literal["adopted", "rejected", "rolled back", "barred", "not counted"]
     configuration: dict[str, str]
     why: str
     wall_ns: int
