@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +88,15 @@ class Browser:
             if message["method"] == "Network.requestWillBeSent":
                 found.append(message["params"]["request"]["url"])
         return [url for url in found if not url.startswith("file:///")]
+
+    def assert_clean(self, title: str, sections: Iterable[str]) -> None:
+        """Assert that all is there, nothing failed, and nothing was asked for."""
+        for name in sections:
+            assert self.js("return document.getElementById(arguments[0]) !== null", name), name
+        assert "This section failed" not in self.text("#main")
+        assert self.complaints() == []
+        assert self.requests() == []
+        assert self.text("h1") == title
 
 
 @pytest.fixture(scope="session")

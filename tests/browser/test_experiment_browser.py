@@ -41,12 +41,7 @@ def page(browser: Browser, made: Path) -> Browser:
 
 
 def test_opens_clean_and_asks_for_nothing(page: Browser) -> None:
-    for name in SECTIONS:
-        assert page.js("return document.getElementById(arguments[0]) !== null", name), name
-    assert "This section failed" not in page.text("#main")
-    assert page.complaints() == []
-    assert page.requests() == []
-    assert page.text("h1") == "simulated"
+    page.assert_clean("simulated", SECTIONS)
     assert "20 of 20" in page.text(".head")
 
 

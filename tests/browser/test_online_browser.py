@@ -58,12 +58,7 @@ def page(browser: Browser, made: tuple[Path, OnlineReport], tmp_path: Path) -> B
 
 
 def test_opens_clean_and_asks_for_nothing(page: Browser) -> None:
-    for name in SECTIONS:
-        assert page.js("return document.getElementById(arguments[0]) !== null", name), name
-    assert "This section failed" not in page.text("#main")
-    assert page.complaints() == []
-    assert page.requests() == []
-    assert page.text("h1") == "Recurring job simulated"
+    page.assert_clean("Recurring job simulated", SECTIONS)
 
 
 def test_every_night_and_decision_is_told_with_its_reason(

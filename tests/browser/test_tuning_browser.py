@@ -72,12 +72,7 @@ def page(browser: Browser, made: tuple[Path, TuningReport], tmp_path: Path) -> B
 
 
 def test_opens_clean_and_asks_for_nothing(page: Browser) -> None:
-    for name in SECTIONS:
-        assert page.js("return document.getElementById(arguments[0]) !== null", name), name
-    assert "This section failed" not in page.text("#main")
-    assert page.complaints() == []
-    assert page.requests() == []
-    assert page.text("h1") == "Tuning of simulated"
+    page.assert_clean("Tuning of simulated", SECTIONS)
 
 
 def test_the_verdict_and_every_trial_are_told(
