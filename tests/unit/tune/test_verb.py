@@ -196,13 +196,13 @@ def test_ls_says_of_a_recurring_job_how_its_last_run_went(tmp_path, capsys):
     assert (found["state"], found["last_failed"], found["done_count"]) == ("recurring", None, 40)
     assert found["treatment"] == online_report(root).incumbent != {}
     assert "recurring, 40 runs" in shown
-    assert "last 20" in shown
+    assert "last: 20" in shown
     broken.append(True)
     step(root, actions=machine.actions())
     found, shown = entry()
     assert found["done_count"] == 40
     assert "no input" in found["last_failed"]
-    assert "last not done 20" in shown
+    assert "last failed: 20" in shown
 
 
 def test_the_page_of_a_recurring_job_has_its_nights_and_what_was_decided(tmp_path, capsys):

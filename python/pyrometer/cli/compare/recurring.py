@@ -39,7 +39,7 @@ def online(
     ] = "10%",
     over: Annotated[
         int,
-        typer.Option(min=5, metavar="RUNS", help="Runs, from the first, after which that holds."),
+        typer.Option(min=5, metavar="RUNS", help="Number of runs from which on that holds."),
     ] = 30,
     limit: Annotated[
         float,
@@ -79,8 +79,8 @@ def online(
 
     Each scheduled run is one of the tuning's: as the job is, with what was found so far, or a
     careful step from it. A step that fails, changes the result or takes too long is given up, and
-    the job run as it is: it has to bear being stopped halfway and run again. What turns out slower
-    is rolled back. All of it is in the journal.
+    the job run as it is: it has to tolerate being stopped halfway and run again. What turns out
+    slower is rolled back. All of it is in the journal.
     """
     from pyrometer.cli.shared.margin import parse_margin
     from pyrometer.tune.online.terms import Terms

@@ -106,9 +106,9 @@ def _state(one: Entry) -> str:
     if one.state == "recurring":
         if one.last_wall_ns is None:
             return "recurring\nno run yet"
-        how = "not done " if one.last_failed else ""
+        how = " failed" if one.last_failed else ""
         runs = units.counted(one.done_count or 0, "run")
-        return f"recurring, {runs}\nlast {how}{_moment(one.last_wall_ns)}"
+        return f"recurring, {runs}\nlast{how}: {_moment(one.last_wall_ns)}"
     return one.state if one.kind == "run" else f"{one.done_count} of {one.trials_count} trials"
 
 

@@ -258,7 +258,8 @@ class _Online:
 
     def _beside_s(self) -> float:
         """Time of a run beside its work: launch, reading, tables; the longest of the last ones."""
-        ended = [one.ended for one in self.history.baselines if one.ended is not None]
+        here = [one for one in self.history.baselines if one.asked.elsewhere is None]
+        ended = [one.ended for one in here if one.ended is not None]
         return max((Length.of(one).beside_s for one in ended[-KEPT_BASELINES:]), default=0.0)
 
 
