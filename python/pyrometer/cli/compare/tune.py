@@ -154,8 +154,8 @@ def start(
         str | None,
         typer.Option(
             metavar="TIME",
-            help="Longest time of a trial, the first one too: 90s, 20m, 4h. Default: 24h, or all of"
-            " a budget of time. Slow configurations are given up long before.",
+            help="Longest time of a trial, the first one too: 90s, 20m, 4h. Default: 24h, or the"
+            " whole budget if that is a time. Slow configurations are given up long before.",
         ),
     ] = None,
     margin: Annotated[

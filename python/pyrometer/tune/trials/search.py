@@ -245,7 +245,7 @@ class Search:
                 raise WorkloadError(
                     f"the job as it is did not finish within {allowed}, the longest time of a trial"
                     " of this tuning",
-                    "begin another one with a longer --timeout, or a larger --budget of time",
+                    "start a new one with a longer --timeout, or a larger --budget of time",
                 )
             where = ExperimentPaths(self.root).trials / (step.ended.folder if step.ended else "")
             raise WorkloadError(
