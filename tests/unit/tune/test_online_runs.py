@@ -22,8 +22,9 @@ from pyrometer.tune.carry import search
 from pyrometer.tune.online.report import online_report
 from pyrometer.tune.online.run import policy_of, step
 from pyrometer.tune.online.terms import Terms
+from pyrometer.tune.space.space import Knob, Space
 from pyrometer.tune.start import Wanted, started
-from pyrometer.tune.trials.folder import OnlineTerms, Prior, TuningPaths, begin
+from pyrometer.tune.trials.folder import OnlineTerms, Prior, SavedSpace, TuningPaths, begin
 from pyrometer.tune.trials.records import KINDS, Asked, Told
 from pyrometer.tune.trials.replay import History, Step
 
@@ -139,6 +140,22 @@ def test_a_run_that_something_outside_ended_is_no_fault_of_its_step(tmp_path: Pa
         "barred",
         "barred",
     ]
+
+
+@pytest.mark.parametrize("whole", [16e9, 1e9])
+def test_memory_that_others_have_for_a_night_is_no_fault_of_a_step(
+    tmp_path: Path, whole: float
+) -> None:
+    heap = Knob("jvm.heap", "size", 2 * 2**30, 4 * 2**30, default="2g")
+    root = _begun(tmp_path / "t", space=SavedSpace.of(Space("heap", (heap,))))
+    _steps(root, Simulated(), 5)
+    (refused,) = _steps(root, Simulated(memory=(1e9, whole)), 1)
+    assert "not launched: it may take" in (refused.told[0].failed or "")
+    assert refused.done
+    momentary = whole > 4e9
+    assert [one.what for one in refused.decisions] == ["not counted" if momentary else "barred"]
+    (after,) = _steps(root, Simulated(memory=(16e9, 16e9)), 1)
+    assert (after.move.configuration == refused.move.configuration) is momentary
 
 
 @pytest.mark.parametrize("stops", [1, 2])

@@ -20,11 +20,11 @@ export function kind(run) {
   return run.role === "incumbent" ? "winner" : "finished";
 }
 
-export const KINDS = { baseline: "as it is", winner: "with what was found", finished: "as a step", censored: "given up", discarded: "failed", void: "ended from outside", elsewhere: "on another machine" };
+export const KINDS = { baseline: "as it is", winner: "with what was found", finished: "as a step", censored: "given up", discarded: "failed", void: "not counted", elsewhere: "on another machine" };
 const OUTLINES = { elsewhere: SHAPES[5], baseline: SHAPES[1], winner: SHAPES[0], finished: SHAPES[2], censored: SHAPES[2], discarded: CROSS, void: SHAPES[3] };
 
 export function nights(report, open) {
-  const text = "Every scheduled run in its order: squares are the job as it is, circles run with what was found, triangles are steps; open triangles were given up, crosses failed. Open diamonds were ended from outside and open plus signs ran on another machine: neither counts. Bands are the 95 % intervals of the time that a run was expected to take: grey as it is, coloured with what was found. At the top, a triangle that points up is an adoption, one that points down a roll-back.";
+  const text = "Every scheduled run in its order: squares are the job as it is, circles run with what was found, triangles are steps; open triangles were given up, crosses failed. Open diamonds were ended from outside, or not launched for want of free memory, and open plus signs ran on another machine: neither counts. Bands are the 95 % intervals of the time that a run was expected to take: grey as it is, coloured with what was found. At the top, a triangle that points up is an adoption, one that points down a roll-back.";
   const { runs } = report;
   if (!runs.length) return section("nights", "Nights", text, missing("Nothing has run yet."));
   const width = wide();

@@ -55,8 +55,9 @@ class Told(Part):
     refused : bool
         It was never launched.
     void : bool
-        Something outside ended it: a signal, a host that went down, a kernel short of memory. It
-        failed, and says nothing of its configuration.
+        Something outside ended it (a signal, a host that went down, a kernel short of memory), or,
+        of a job that recurs, had the memory that it needs. It failed, and says nothing of its
+        configuration.
     differs : bool
         It failed because its result is not that of the baseline.
     missing : dict of str to str
