@@ -25,7 +25,7 @@ from pyrometer.tune.online.terms import Terms
 from pyrometer.tune.space.space import Knob, Space
 from pyrometer.tune.start import Wanted, started
 from pyrometer.tune.trials.folder import OnlineTerms, Prior, SavedSpace, TuningPaths, begin
-from pyrometer.tune.trials.records import KINDS, Asked, Told
+from pyrometer.tune.trials.records import KINDS, Asked, Decided, Told
 from pyrometer.tune.trials.replay import History, Step
 
 TERMS = Terms(risk=0.1, runs=30, limit=1.5)
@@ -315,7 +315,9 @@ def test_a_kill_in_any_record_loses_no_run_and_counts_none_twice(tmp_path: Path)
     _steps(whole, machine, 12)
     text = TuningPaths(whole).journal.read_bytes()
     ends = [at + 1 for at, byte in enumerate(text) if byte == ord("\n")]
-    for cut in [*ends[18::4], *(end - 5 for end in ends[20::7])]:
+    undecided = [end for end in ends if text[end:].startswith(b'{"k":"decide"')]
+    assert undecided
+    for cut in [*ends[18::4], *undecided, *(end - 5 for end in ends[20::7])]:
         part = _begun(tmp_path / f"cut-{cut}")
         TuningPaths(part).journal.write_bytes(text[:cut])
         before = online_report(part)
@@ -324,6 +326,8 @@ def test_a_kill_in_any_record_loses_no_run_and_counts_none_twice(tmp_path: Path)
         assert found.done
         # One more is done; one that was killed is named, or was adopted as it had ended.
         assert after.done_count - before.done_count in (1, 2)
+        kept = [one for one in read_journal(part, KINDS).others if isinstance(one, Decided)]
+        assert [one.trial for one in kept] == [one.trial for one in after.decisions]
         numbers = [one.trial for one in after.runs]
         assert numbers == list(range(1, len(numbers) + 1))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections import deque
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, chdir, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,12 +133,13 @@ def step(
     with _in_its_folder(tuning), opened_journal(root, KINDS, VERB) as journal:
         entries = read_journal(root, KINDS)
         history = history_of(entries)
-        policy, _ = policy_of(tuning, terms, history)
+        policy = new_policy(tuning, terms)
+        decided = [each for _, each in course(policy, history)]
         one = _Online(
             root, tuning, policy, history, entries, journal, screen or Quiet(),
             actions or TuneActions(),
         )  # fmt: skip
-        one.settle_open()
+        one.settle_open(decided[-1] if decided else [])
         return one.run()
 
 
@@ -169,10 +170,21 @@ class _Online:
         actions = self.actions
         self._judge = Judge(self.root, self.tuning, actions.measure, actions.check, actions.length)
 
-    def settle_open(self) -> None:
-        """Account for a run that a kill left without its end; one that had finished is adopted."""
+    def settle_open(self, decided: Sequence[Decision]) -> None:
+        """Account for what a kill left open; a run that had finished is adopted.
+
+        Parameters
+        ----------
+        decided : sequence of Decision
+            What followed from the last run that was told; the journal may not have it yet.
+        """
         last = self.history.steps[-1] if self.history.steps else None
-        if last is None or last.told is not None:
+        if last is None:
+            return
+        if last.told is not None:
+            noted = [one.trial for one in self.entries.others if isinstance(one, Decided)]
+            if last.asked.trial not in noted:
+                self._note(last.told, decided)
             return
         number, began = last.asked.trial, self.entries.open.get(last.asked.trial)
         settle(self.root, plan_of(self.tuning, last.asked), self.entries, self.journal, self.screen)
@@ -250,6 +262,10 @@ class _Online:
         if one.asked.elsewhere is not None:
             return []
         decisions = self.policy.tell(_seen(one, told, before[-KEPT_LENGTHS:]))
+        self._note(told, decisions)
+        return decisions
+
+    def _note(self, told: Told, decisions: Sequence[Decision]) -> None:
         for each in decisions:
             self.journal.append(
                 Decided(
@@ -258,7 +274,6 @@ class _Online:
                 )
             )  # fmt: skip
             self.screen.note(f"{each.what}: {in_brief(each.configuration)}: {each.why}")
-        return decisions
 
     def _beside_s(self) -> float:
         """Time of a run beside its work: launch, reading, tables; the longest of the last ones."""
