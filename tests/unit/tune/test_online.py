@@ -12,7 +12,7 @@ import pytest
 from tests.support.tuning import PARTITIONS, SPACE
 
 from pyrometer.tune.online.fit import fitted
-from pyrometer.tune.online.policy import Policy
+from pyrometer.tune.online.policy import WAIT, Policy
 from pyrometer.tune.online.terms import OnlineRun, Terms
 from pyrometer.tune.space.cube import key
 from pyrometer.tune.space.space import Knob, Space
@@ -216,6 +216,9 @@ def test_a_step_is_not_barred_for_a_bad_night_or_for_other_data(
     assert (key(found) in policy.barred) is not kept
     assert policy.excess > before
     if kept:
+        if not as_it_is.counts:
+            assert policy.next().configuration == {}
+            policy.tell(OnlineRun({}, 1.0))
         # The look was none.
         assert policy.next().configuration == found
         assert policy.next().why == "look 2 of 5"
@@ -262,22 +265,32 @@ def test_what_is_killed_every_other_night_is_forgiven_once() -> None:
     assert lost[1:] == pytest.approx([0.8, 0.8], abs=0.1)
 
 
-def test_a_kill_that_met_the_job_as_it_is_too_is_no_first_of_two() -> None:
+@pytest.mark.parametrize("again", [False, True])
+def test_what_takes_the_job_as_it_is_with_it_is_not_tried_before_that_gets_through(
+    again: bool,
+) -> None:
+    """Else a step that fills a disk would cost every night."""
     policy, found = _at_a_step()
-    for _ in range(3):
-        assert policy.tell(replace(KILLED, configuration=found))[0].what == "not counted"
+    policy.tell(replace(KILLED, configuration=found))
+    for _ in range(2):
         policy.tell(replace(KILLED, configuration={}))
-        assert policy.next().configuration == found
-    assert policy.excess == 0.0
+        assert policy.next().configuration == {}
+    policy.tell(OnlineRun({}, 1.0))
+    assert policy.next().configuration == found
+    night = replace(KILLED if again else OnlineRun({}, 1.0), configuration=found)
+    assert [one.what for one in policy.tell(night)] == ["barred"] * again
+    assert policy.excess == pytest.approx(1.6 if again else 0.0, abs=0.2)
 
 
 def test_an_incumbent_is_not_lost_to_nights_that_nothing_gets_through() -> None:
     policy, good = _with_an_incumbent()
     before = policy.excess
-    for _ in range(3):
+    for _ in range(2):
         policy.tell(replace(KILLED, configuration=good))
-        assert policy.next().configuration == {}
-        policy.tell(replace(KILLED, configuration={}))
+        for _ in range(WAIT + 1):
+            assert policy.next().configuration == {}
+            policy.tell(replace(KILLED, configuration={}))
+        assert policy.next().configuration != {}
     assert policy.incumbent == good
     assert policy.excess == before
 

@@ -30,6 +30,8 @@ REGRESSION = 0.01
 """One-sided risk, a look, of rolling back an incumbent that is no slower than the baseline."""
 RECENT = 6
 """Last runs of an incumbent by which it is judged: what was good last month may not be now."""
+WAIT = 3
+"""Runs as it is that may fail after something else had, before that is tried again all the same."""
 WINDOW = 80
 """Runs that are looked at: the last ones, among them some of the baseline and of the incumbent."""
 
@@ -110,6 +112,7 @@ class Policy:
         self._aside: dict[str, float] = {}
         self._cleared: set[str] = set()
         self._fallen: _Fallen | None = None
+        self._ill = 0
         self._went: tuple[str, float] | None = None
         self._trying: tuple[str, float] | None = None
         self._looks = 0
@@ -126,6 +129,8 @@ class Policy:
             return Move("first", {}, "the job as it is, to know it")
         if self._fallen is not None:
             return Move("control", {}, "the job as it is, to judge by it why the run before failed")
+        if self._ill:
+            return Move("control", {}, "the job as it is, since it failed, too")
         least = self._least()
         limit = self.terms.limit * least
         # Given up, it has cost the limit more than the run of the job that follows.
@@ -154,6 +159,7 @@ class Policy:
         if not name:
             self._since_control = 0
             self.done += run.counts
+            self._wait(fallen is not None, run)
             return [] if fallen is None else self._judge_fall(fallen, run)
         self._since_control += 1
         if run.void and name not in self._aside:
@@ -256,14 +262,25 @@ class Policy:
         self.barred.discard(name)
         self._went = fallen.went
         if fallen.stood == "aside":
-            # Whatever ended it has ended the job as it is, too: its next run is its first.
-            self._aside.pop(name, None)
             return []
         if fallen.stood == "incumbent":
             self.incumbent = what
             return [Decision("adopted", what, f"again: {why}")]
         self.challenger, self._trying, self._looks = what, fallen.trying, fallen.looks
         return [Decision("not counted", what, why)]
+
+    def _wait(self, fell: bool, run: OnlineRun) -> None:
+        """Try nothing else while the job as it is fails, too: what fails first may be why.
+
+        Where it goes on failing it is the nights, and nothing is held against anybody.
+        """
+        if run.counts:
+            self._ill = 0
+        elif fell or self._ill:
+            self._ill += 1
+        if self._ill > WAIT:
+            self._ill = 0
+            self._aside.clear()
 
     def _set_aside(self, run: OnlineRun) -> list[Decision]:
         """Take a run for one that says nothing, unless the same comes to its next one.
