@@ -326,6 +326,7 @@ def _stages(
         replicated = schedules(calibrated.plan, [cluster], scenarios, contention, drawn)
     spans = np.array([one.complete_ns - one.submit_ns for one in replicated])
     spans = spans.reshape(len(replicated), len(calibrated.graph.after)) + calibrated.stage_delay_ns
+    # The simulator's stage ends with its last task, Spark's when the driver has all results.
     return [
         StageReport(
             job_id=stage.job_id,
@@ -336,8 +337,8 @@ def _stages(
             tasks_count=stage.tasks_count,
             measured_ns=stage.complete_ns - stage.submit_ns,
             simulated_ns=interval(
-                float(calibrated.simulated_ns[stage.number]),
-                spans[:, stage.number],
+                float(calibrated.simulated_ns[stage.number]) + stage.fetch_ns,
+                spans[:, stage.number] + stage.fetch_ns,
                 len(stages) - 1,
             ),
             critical=stage.stage_id in critical,

@@ -6,7 +6,8 @@ from __future__ import annotations
 GIVEN_UP = ("killed by driver", "explicit termination request", "idle", "decommission")
 
 # The job of a stage is the first that lists it and was running when it was submitted. An attempt
-# that was never seen to end is taken to have ended with its stage.
+# that was never seen to end is taken to have ended with its stage. A copy that is ended because the
+# other one is done may outlive the stage: how long results are fetched, attempts say that succeeded.
 STAGES = """
 WITH ran AS (
   SELECT t.stage_id, t.stage_attempt, count(DISTINCT t.task_attempt_id) AS attempts,
@@ -14,7 +15,9 @@ WITH ran AS (
     coalesce(mode(e.resource_profile_id), 0) AS pool,
     list_sort(list(DISTINCT coalesce(e.host, t.executor_id))
       FILTER (t.locality IN ('PROCESS_LOCAL', 'NODE_LOCAL'))) AS hosts,
-    max(t.finish_wall_ns) - max(least(t.getting_result_wall_ns, t.finish_wall_ns)) AS fetch_ns
+    max(t.finish_wall_ns) FILTER (t.status = 'success')
+      - max(least(t.getting_result_wall_ns, t.finish_wall_ns)) FILTER (t.status = 'success')
+      AS fetch_ns
   FROM tasks t LEFT JOIN executors e USING (app_index, executor_id)
   WHERE t.app_index = $1 AND t.launch_wall_ns IS NOT NULL GROUP BY ALL),
 listed AS (
@@ -56,7 +59,8 @@ WHERE j.app_index = $1 ORDER BY j.job_id
 # Task time by how many tasks ran at once on a host, in steps of a quarter of e.
 CONCURRENT_TASKS = """
 WITH ran AS (
-  SELECT DISTINCT t.host, t.task_attempt_id, t.launch_wall_ns AS a, t.finish_wall_ns AS b
+  SELECT DISTINCT t.host, t.task_attempt_id, t.launch_wall_ns AS a,
+    least(t.getting_result_wall_ns, t.finish_wall_ns) AS b
   FROM tasks t JOIN sim_stages s USING (stage_id)
   WHERE t.app_index = $1 AND t.stage_attempt = s.attempt AND t.finish_wall_ns > t.launch_wall_ns),
 changes AS (SELECT host, a AS t, 1 AS change FROM ran UNION ALL SELECT host, b, -1 FROM ran),
@@ -84,7 +88,7 @@ EXECUTORS_AT_ONCE = f"""
 WITH steps AS (
   SELECT executor_id, launch_wall_ns AS t, 1 AS d FROM tasks
     WHERE app_index = $1 AND finish_wall_ns IS NOT NULL AND reason IS DISTINCT FROM 'Resubmitted'
-  UNION ALL SELECT executor_id, finish_wall_ns, -1 FROM tasks
+  UNION ALL SELECT executor_id, least(getting_result_wall_ns, finish_wall_ns), -1 FROM tasks
     WHERE app_index = $1 AND launch_wall_ns IS NOT NULL AND reason IS DISTINCT FROM 'Resubmitted'),
 ran AS (
   SELECT executor_id, max(n) AS at_once FROM (

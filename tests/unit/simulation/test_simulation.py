@@ -63,20 +63,38 @@ def test_a_run_is_scheduled_as_it_was_measured(tmp_path: Path) -> None:
     assert ms(report.bounds.ideal_ns) == 120 + 60
 
 
-def test_a_slot_is_free_while_the_driver_fetches_the_result(tmp_path: Path) -> None:
-    # One slot: 20 and 20 of tasks; the first result is fetched beside the second task, for 30.
+def fetching(cores: int | None = 1) -> Log:
+    """Give one slot: 20 and 20 of tasks; each result is fetched for 30."""
     log = Log(end_ms=110)
-    log.executor("1", 1)
+    log.executor("1", 1, cores_count=cores)
     log.job(0, 10, 100, [0])
     log.stage(0, 20, 90, [])
     for launch, fetched in ((20, 70), (40, 90)):
         log.task(0, launch, fetched - launch)
         log.rows["tasks"][-1]["getting_result_wall_ns"] = wall(launch + 20)
-    found = simulated(log.write(tmp_path), percents=[100, 200])
-    assert found.accuracy.error_ratio == 0
-    assert [ms(stage.simulated_ns.value) for stage in found.stages] == [40]
+    return log
+
+
+@pytest.mark.parametrize("cores", [1, None])
+def test_a_slot_is_free_while_the_driver_fetches_the_result(
+    tmp_path: Path, cores: int | None
+) -> None:
+    found = simulated(fetching(cores).write(tmp_path), percents=[100, 200])
+    assert found.measured.slots_count == 1
+    assert found.accuracy.error_ratio == found.accuracy.stage_error_ratio == 0
+    assert [ms(stage.simulated_ns.value) for stage in found.stages] == [70]
+    assert [ms(stage.measured_ns) for stage in found.stages] == [70]
     # What follows the tasks is the driver's, however many slots there are.
     assert ms(found.bounds.critical_path_ns) == 110 - 20
+
+
+def test_a_copy_that_outlives_its_stage_does_not_hide_that_results_were_fetched(
+    tmp_path: Path,
+) -> None:
+    log = fetching()
+    log.task(0, 50, 55, task_index=1, attempt=1, speculative=True, status="killed")
+    (stage,) = measured(log.write(tmp_path)).stages
+    assert (ms(stage.ran_ns - stage.submit_ns), ms(stage.fetch_ns)) == (40, 30)
 
 
 def test_slot_time_is_accounted_for_once(tmp_path: Path) -> None:

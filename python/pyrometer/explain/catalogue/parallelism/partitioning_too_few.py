@@ -92,7 +92,7 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
         if count < 2 or count >= PER_SLOT * slots:
             continue
         tasks = facts.tasks_of(stage.number)
-        span = float(stage.complete_ns - stage.submit_ns)
+        span = float(stage.ran_ns - stage.submit_ns)
         work = float(tasks.duration_ns.sum())
         idle = max(0.0, 1 - work / (span * slots)) if span > 0 else 0.0
         wanted = PER_SLOT * slots
