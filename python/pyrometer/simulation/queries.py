@@ -7,7 +7,8 @@ GIVEN_UP = ("killed by driver", "explicit termination request", "idle", "decommi
 
 # The job of a stage is the first that lists it and was running when it was submitted. An attempt
 # that was never seen to end is taken to have ended with its stage. A copy that is ended because the
-# other one is done may outlive the stage: how long results are fetched, attempts say that succeeded.
+# other one is done may outlive the stage: how long results are fetched, only attempts that
+# succeeded say.
 STAGES = """
 WITH ran AS (
   SELECT t.stage_id, t.stage_attempt, count(DISTINCT t.task_attempt_id) AS attempts,

@@ -1,4 +1,8 @@
-"""Compiled code that a JVM threw away: methods that are interpreted after they were compiled."""
+"""Compiled code that a JVM threw away: methods that are interpreted after they were compiled.
+
+Methods are known by name. Spark gives the classes that it generates for each query the same names:
+they are left out. Methods of one name with other parameters look like one that is compiled again.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +11,25 @@ from dataclasses import dataclass
 from pyrometer.explain.evidence.stack_shares import Shares, interpreted
 from pyrometer.explain.facts import Facts
 
-_COMPILED = """
+_GENERATED = "%.GeneratedClass$%"
+_COMPILED = f"""
 SELECT i.stack_id, j.pid, j.since FROM (
   SELECT s.stack_id, arg_max(f.class_name || '.' || f.method, s.i) AS method
   FROM (SELECT stack_id, unnest(frame_ids) AS frame_id, generate_subscripts(frame_ids, 1) AS i
     FROM stacks WHERE stack_id IN (SELECT stack_id FROM stack_code WHERE kind = 'interpreted')) s
   JOIN frames f USING (frame_id) WHERE f.kind IN ('interpreted', 'c1', 'c2') GROUP BY 1) i
 JOIN (SELECT pid, method, min(start_mono_ns + duration_ns) AS since FROM jit
-  WHERE succeeded AND NOT osr GROUP BY ALL) j USING (method)
+  WHERE succeeded AND NOT osr AND method NOT LIKE '{_GENERATED}' GROUP BY ALL) j USING (method)
 """
-_AGAIN = """
+_AGAIN = f"""
 SELECT coalesce(sum(n), 0)::BIGINT, coalesce(sum(n - 1), 0)::BIGINT FROM (
-  SELECT count(*) AS n FROM jit WHERE level = 1 AND succeeded AND NOT osr GROUP BY pid, method)
+  SELECT count(*) AS n FROM jit WHERE level = 1 AND succeeded AND NOT osr
+    AND method NOT LIKE '{_GENERATED}' GROUP BY pid, method)
 """
-_TWICE = """
-SELECT coalesce(sum(duration_ns) FILTER (n > 1) / sum(duration_ns), 0)::DOUBLE FROM (
-  SELECT duration_ns, row_number() OVER (PARTITION BY pid, method, level, osr
+_TWICE = f"""
+SELECT coalesce(sum(duration_ns) FILTER (n > 1 AND method NOT LIKE '{_GENERATED}')
+  / sum(duration_ns), 0)::DOUBLE FROM (
+  SELECT method, duration_ns, row_number() OVER (PARTITION BY pid, method, level, osr
     ORDER BY start_mono_ns) AS n FROM jit WHERE succeeded)
 """
 

@@ -51,14 +51,20 @@ def test_healthy_twin(tmp_path: Path) -> None:
     assert judged(tmp_path, world, ROOM - 100_000).findings == []
 
 
-def discarding(compiled_ms: int = 0, times: int = 2) -> World:
-    """Interpret a method in half of the CPU; it, and a small one, were compiled some times."""
-    world = cold()
+def discarding(
+    compiled_ms: int = 0, times: int = 2, method: str = "a.Cold.run", small: int = 1
+) -> World:
+    """Interpret a method in half of the CPU; it, and one small one of some, were compiled often."""
+    world = job()
+    samples(world, 1.0, java_stack=stack(world, "a.Task.run", kind="c2"))
+    samples(world, 0.5, java_stack=stack(world, method, kind="interpreted"))
+    again = [(1, "a.Small0.get"), (3, method)]
+    once = [(1, f"a.Small{number}.get") for number in range(1, small)]
     for number in range(times):
-        for level, method in ((1, "a.Small.get"), (3, "a.Cold.run")):
+        for level, name in again + (once if number == 0 else []):
             world.add(
                 "jit", host=HOST, pid=PID, start_mono_ns=mono(compiled_ms + number), duration_ns=1,
-                compiler="c1", level=level, method=method, succeeded=True, osr=False,
+                compiler="c1", level=level, method=name, succeeded=True, osr=False,
                 compile_id=2 * number + level,
             )  # fmt: skip
     return world
@@ -79,8 +85,10 @@ def test_a_crowded_part_discards_what_is_needed_again(tmp_path: Path) -> None:
         (discarding(), ROOM * 4 // 10),  # there is room
         (discarding(times=1), ROOM * 8 // 10),  # nothing was compiled again
         (discarding(compiled_ms=60_000), ROOM * 8 // 10),  # interpreted before it was compiled
+        (discarding(small=200), ROOM * 8 // 10),  # one of two hundred has another of its name
+        (discarding(method="o.a.s.GeneratedClass$Projection.apply"), ROOM * 8 // 10),
     ],
-    ids=["room", "once", "before"],
+    ids=["room", "once", "before", "overload", "generated"],
 )
 def test_near_miss_code_that_is_cold_for_other_reasons(
     tmp_path: Path, world: World, used: int
