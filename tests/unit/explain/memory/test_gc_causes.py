@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.explain.causes import asked, holds, pause, paused, shown
-from tests.support.tables import StageSpec, World
+from tests.support.tables import MS, StageSpec, World, wall
 
 from pyrometer.explain.catalogue.memory.gc_explicit import RULE as EXPLICIT
 from pyrometer.explain.catalogue.memory.gc_full import RULE as FULL
@@ -52,6 +52,42 @@ def test_pauses_that_no_task_met_cost_nothing(
     world = World([StageSpec([1000] * 8)])
     pause(world, kind, cause, 1, 90, gc_id=1)
     assert not asked(world.write(tmp_path), rule).findings
+
+
+def two_jobs(gap_ms: int = 3000) -> tuple[World, int]:
+    """Give two jobs of 4 s, and when the first ends."""
+    world = World([StageSpec([1000] * 8, sql_id=None),
+                   StageSpec([1000] * 8, gap_ms=gap_ms, sql_id=None)])  # fmt: skip
+    for stage in world.rows["stages"]:
+        world.add("jobs", app_index=0, job_id=stage["stage_id"], status="succeeded",
+                  submit_wall_ns=stage["submit_wall_ns"], end_wall_ns=stage["complete_wall_ns"],
+                  stage_ids=[stage["stage_id"]])  # fmt: skip
+    return world, (world.rows["stages"][0]["complete_wall_ns"] - wall(0)) // MS
+
+
+def test_the_driver_asks_for_collections_between_jobs(tmp_path: Path) -> None:
+    world, done = two_jobs()
+    for number in range(5):
+        pause(world, "full", "System.gc()", done + 200 + 500 * number, 400, gc_id=number)
+    (finding,) = shown(world.write(tmp_path), EXPLICIT)
+    assert holds(finding, 0.9 * 5 * 0.4)
+    assert "stopped the driver for 2.00 s between jobs" in finding.mechanism
+
+
+def test_a_collection_that_begins_in_a_job_counts_once(tmp_path: Path) -> None:
+    # Of two seconds, one is of the last two tasks, one of the driver.
+    world, done = two_jobs()
+    pause(world, "full", "System.gc()", done - 1000, 2000, gc_id=1)
+    (finding,) = shown(world.write(tmp_path), EXPLICIT)
+    assert holds(finding, 0.9 * 2)
+    assert (finding.saving.elapsed_ns.high or 0) < 2.1e9
+    assert " and the driver for 1.00 s between jobs" in finding.mechanism
+
+
+def test_collections_between_jobs_of_another_cause_are_not_its_own(tmp_path: Path) -> None:
+    world, done = two_jobs()
+    pause(world, "full", "Allocation Failure", done + 200, 2000, gc_id=1)
+    assert not asked(world.write(tmp_path), EXPLICIT).findings
 
 
 def test_full_collections_of_a_heap_that_grows_want_a_start_with_all_of_it(tmp_path: Path) -> None:

@@ -28,72 +28,80 @@ Source
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less, LessGap
 from pyrometer.explain.evidence.driver_time import nodes_of, stretches
-from pyrometer.explain.evidence.memory.pauses import NEEDS, is_explicit, met_by_tasks, total, worst
-from pyrometer.explain.facts import Facts, exactly
+from pyrometer.explain.evidence.memory.pauses import NEEDS, is_explicit, met_by_tasks, total
+from pyrometer.explain.evidence.saying import factor, place, shown_by
+from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
-from pyrometer.explain.schema import Evidence, Place, Remedy
 from pyrometer.explain.what_if import Extent
 
 ACHIEVED = (0.8, 1.0)
 """Share of the pauses that goes: with the calls ignored, what they freed is freed by later, cheaper
 collections. Not measured; assumed."""
 
-
 _OF_DRIVER = """
 SELECT g.start_mono_ns, g.start_mono_ns + g.duration_ns FROM gc_pauses g
 WHERE g.cause ILIKE '%System.gc%' AND g.start_mono_ns IS NOT NULL AND g.duration_ns > 0
-  AND g.pid IN (SELECT pid FROM processes WHERE role = 'driver') ORDER BY 1
+  AND g.pid IN (SELECT p.pid FROM processes p JOIN apps a USING (app_id)
+    WHERE a.app_index = $1 AND p.role = 'driver')
+ORDER BY 1
 """
 
 
 def _between_jobs(facts: Facts) -> list[tuple[float, float]]:
     """Give the parts of the driver's pauses that lie between jobs, in Unix time."""
-    offset = facts.scope.offset_ns
-    if offset is None or not facts.has("processes"):
+    offset, idle = facts.scope.offset_ns, stretches(facts)
+    if offset is None or facts.measured is None or not facts.has("processes"):
         return []
-    pauses = [(start + offset, end + offset) for start, end in facts.tables.query(_OF_DRIVER)]
-    idle = [(one.start, one.end) for one in stretches(facts)]
-    both = (
-        (max(a, c), min(b, d)) for a, b in pauses for c, d in idle if max(a, c) < min(b, d)
-    )  # fmt: skip
-    return [(float(first), float(last)) for first, last in both]
+    found = []
+    for begin, end in facts.tables.query(_OF_DRIVER, [facts.measured.app_index]):
+        first = bisect_right(idle, begin + offset, key=lambda one: one.end)
+        last = bisect_left(idle, end + offset, key=lambda one: one.start)
+        found += [
+            (float(max(one.start, begin + offset)), float(min(one.end, end + offset)))
+            for one in idle[first:last]
+        ]
+    return found
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
     lost, count = met_by_tasks(facts, is_explicit)
-    if not lost:
-        return
-    stage = facts.stages[worst(lost)]
-    sum_ns = total(lost)
     spans = _between_jobs(facts)
-    idle = sum(last - first for first, last in spans)
-    between = f", and the driver between jobs for {units.duration(idle)} more" if idle else ""
+    if not lost and not spans:
+        return
+    sum_ns, idle = total(lost), sum(last - first for first, last in spans)
+    stopped = [
+        *([f"tasks for {units.duration(sum_ns)}"] if lost else []),
+        *([f"the driver for {units.duration(idle)} between jobs"] if spans else []),
+    ]
     yield Suspect(
-        place=Place(layer="jvm", setting="-XX:+DisableExplicitGC", stage_id=stage.stage_id,
-                    stage_attempt=stage.attempt, stages_count=len(lost)),
+        place=place(facts, "jvm", {number: float(one.sum()) for number, one in lost.items()},
+                    setting="-XX:+DisableExplicitGC"),
         mechanism=(
-            f"Tasks stood still for {units.duration(sum_ns)} in {count} full"
-            f" collections that code asked for"
-            f" with System.gc(){between}."
+            "Full collections that code asked for with System.gc() stopped"
+            f" {' and '.join(stopped)}."
         ),
         change=(Less("gc", lost), LessGap(nodes_of(facts, spans), what="gc")),
-        extent=Extent(n=count).times(*ACHIEVED),
+        extent=Extent(n=count + len(spans)).times(*ACHIEVED),
         evidence=[
-            Evidence(what="pauses that tasks met", estimate=exactly(sum_ns, count), unit="ns",
-                     table="gc_pauses", link="/jvm",
-                     query="SELECT sum(duration_ns) FROM gc_pauses WHERE"
-                     " cause ILIKE '%System.gc%'"),
+            shown_by(what, value, "ns", "gc_pauses",
+                     "SELECT sum(duration_ns) FROM gc_pauses WHERE cause ILIKE '%System.gc%'",
+                     "/jvm", n)
+            for what, value, n in (
+                ("pauses that tasks met", sum_ns, count),
+                ("pauses of the driver between jobs", idle, len(spans)),
+            ) if value
         ],
         remedies=[
-            Remedy(kind="factor", factor="jvm.options", level="-XX:+DisableExplicitGC",
-                   text="ignore the calls: -XX:+DisableExplicitGC"),
-            Remedy(kind="factor", factor="spark.cleaner.periodicGC.interval", level="24h",
-                   text="where they come every 30 minutes, they are Spark's own context cleaner"),
+            factor("jvm.options", "-XX:+DisableExplicitGC",
+                   "ignore the calls: -XX:+DisableExplicitGC"),
+            factor("spark.cleaner.periodicGC.interval", "24h",
+                   "where they come every 30 minutes, they are Spark's own context cleaner"),
         ],
     )  # fmt: skip
 
