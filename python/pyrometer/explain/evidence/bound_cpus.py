@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyrometer.explain.evidence.host_series import growth
 from pyrometer.explain.facts import Facts
 from pyrometer.window.counters import define_steps
 
@@ -23,6 +22,17 @@ SELECT number, coalesce(sum(s.delay * (least(s.t, b.end_ns) - greatest(s.since, 
   / (s.t - s.since)), 0)
 FROM bound_stages b JOIN thread_steps s ON s.t > b.begin_ns AND s.since < b.end_ns
 WHERE s.pid IN (SELECT DISTINCT pid FROM spans) GROUP BY number
+"""
+_IDLE = """
+WITH steps AS (
+  SELECT substr(scope, 5)::INTEGER AS cpu, t_mono_ns AS t, lag(t_mono_ns) OVER s AS since,
+    value - lag(value) OVER s AS grown
+  FROM os_series WHERE name = 'cpu_idle_ns' AND regexp_matches(scope, '^cpu/[0-9]+$')
+  WINDOW s AS (PARTITION BY scope ORDER BY t_mono_ns))
+SELECT number, cpu, sum(s.grown * (least(s.t, b.end_ns) - greatest(s.since, b.begin_ns))::DOUBLE
+  / (s.t - s.since))
+FROM bound_stages b JOIN steps s ON s.t > b.begin_ns AND s.since < b.end_ns
+WHERE s.grown > 0 AND s.t > s.since GROUP BY ALL
 """
 
 
@@ -51,7 +61,7 @@ class Bound:
 
 
 def bound(facts: Facts) -> dict[int, Bound]:
-    """Give the stages in which the only JVM with tasks was bound, by number.
+    """Give the stages in which the only JVM with tasks was bound to fewer CPUs than it has slots.
 
     Of stages that ran at the same time, it is the one whose tasks waited longest: CPUs that are
     idle are idle once.
@@ -66,27 +76,26 @@ def bound(facts: Facts) -> dict[int, Bound]:
     apart = _apart(facts, queue)
     if not apart:
         return {}
-    rows = ", ".join(
-        f"({n}, {round(one.submit_ns) - offset}, {round(one.complete_ns) - offset})"
-        for n, one in ((number, facts.stages[number]) for number in apart)
-    )
-    facts.tables.define(
-        "bound_stages",
-        "SELECT number, begin_ns::BIGINT AS begin_ns, end_ns::BIGINT AS end_ns"
-        f" FROM (VALUES {rows}) v(number, begin_ns, end_ns)",
-    )
-    define_steps(facts.scope)
+    facts.tables.keep(
+        "bound_stages", {"number": "BIGINT", "begin_ns": "BIGINT", "end_ns": "BIGINT"},
+        {"number": apart, "begin_ns": [facts.stages[n].submit_ns - offset for n in apart],
+         "end_ns": [facts.stages[n].complete_ns - offset for n in apart]},
+    )  # fmt: skip
     every = _host_cpus(facts)
+    few = {
+        number: (cpus, readings) for number, cpus, readings in facts.tables.query(_SEEN)
+        if readings >= FEWEST_READINGS and len(cpus) < min(facts.slots, len(every))
+        and every >= set(cpus)
+    }  # fmt: skip
+    if not few:
+        return {}
+    define_steps(facts.scope)
     waited = dict(facts.tables.query(_WAITED))
-    idle: dict[int, dict[int, float]] = {}
+    idle = {(number, cpu): ns for number, cpu, ns in facts.tables.query(_IDLE)}
     found = {}
-    for number, cpus, readings in facts.tables.query(_SEEN):
-        others = tuple(cpu for cpu in every if cpu not in cpus)
-        if readings < FEWEST_READINGS or not others or not set(cpus) <= set(every):
-            continue
-        for cpu in others:
-            idle.setdefault(cpu, growth(facts, f"cpu/{cpu}", "cpu_idle_ns"))
-        unused = sum(idle[cpu].get(number, 0.0) for cpu in others)
+    for number, (cpus, readings) in few.items():
+        others = tuple(sorted(every - set(cpus)))
+        unused = sum(idle.get((number, cpu), 0.0) for cpu in others)
         found[number] = Bound(
             tuple(cpus), others, queue[number], max(waited.get(number, 0.0), queue[number]), unused,
             readings,
@@ -106,11 +115,11 @@ def _apart(facts: Facts, queue: dict[int, float]) -> list[int]:
     return kept
 
 
-def _host_cpus(facts: Facts) -> list[int]:
-    return [
+def _host_cpus(facts: Facts) -> set[int]:
+    return {
         int(scope.removeprefix("cpu/"))
         for (scope,) in facts.tables.query(
             "SELECT DISTINCT scope FROM os_series WHERE name = 'cpu_idle_ns'"
-            " AND regexp_matches(scope, '^cpu/[0-9]+$') ORDER BY scope"
+            " AND regexp_matches(scope, '^cpu/[0-9]+$')"
         )
-    ]
+    }

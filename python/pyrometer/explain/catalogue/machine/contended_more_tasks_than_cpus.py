@@ -19,7 +19,8 @@ Evidence
     Slots beside the CPUs that the application's threads ran on; waits of task threads for a CPU,
     without those behind other processes. Of a JVM that is bound: the CPU of each reading of a
     thread while a stage ran, and idle time of the others. It is looked at where one JVM runs all
-    tasks.
+    tasks, in the `MOST_STAGES` stages whose tasks waited longest, and said of those with
+    `FEWEST_READINGS` at least: fewer may have missed a CPU by chance.
 
 Remedy
     As many slots as CPUs (`layout.tasks`, `spark.executor.cores`). Of a JVM that is bound: all CPUs
@@ -56,10 +57,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
 
 
 def _bound(facts: Facts) -> Iterator[Suspect]:
-    found = {
-        number: one for number, one in bound(facts).items()
-        if len(one.cpus) < facts.slots and one.idle_ns > 0
-    }  # fmt: skip
+    found = {number: one for number, one in bound(facts).items() if one.idle_ns > 0}
     lost = {number: min(one.queue_ns, one.idle_ns) for number, one in found.items()}
     total = sum(lost.values())
     if not total:
@@ -76,7 +74,7 @@ def _bound(facts: Facts) -> Iterator[Suspect]:
             f"{units.counted(facts.slots, 'task')} ran at once on {_named(dearest.cpus)} alone, and"
             f" waited {units.duration(waited)} for {'it' if len(dearest.cpus) == 1 else 'them'},"
             f" while {_named(dearest.others)} stood idle for {units.duration(idle)}: the JVM's"
-            " threads may not use it."
+            f" threads may not use {'it' if len(dearest.others) == 1 else 'them'}."
         ),
         change=(facts.share_of_tasks("cpu_wait", lost),),
         extent=Extent((1 + tasks) / 2, tasks, 1.0, count),
