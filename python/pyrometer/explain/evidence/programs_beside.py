@@ -1,7 +1,8 @@
 """Programs that the application's own script started beside Spark, and the CPU that they held.
 
 They are processes of the run that are neither a JVM nor a child of one, nor descend from a Python
-worker's daemon: that begins with a task that needs it, the script before the first task.
+worker's daemon: that begins with a task that needs it, the script before the first task. A daemon
+that begins earlier, for a source of data in Python, is known where its workers are sampled.
 """
 
 from __future__ import annotations
@@ -18,18 +19,24 @@ from pyrometer.window.counters import define_steps
 MOST_NAMED = 3
 _PROGRAMS = """
 WITH RECURSIVE known AS (
+  -- A process whose parent ends is given another.
   SELECT TRY_CAST(substr(scope, 9) AS BIGINT) AS pid,
-    any_value(value) FILTER (name = 'parent_pid') AS parent,
-    any_value(value) FILTER (name = 'start_time_mono_ns') AS since
+    arg_min(value, t_mono_ns) FILTER (name = 'parent_pid') AS parent,
+    min(value) FILTER (name = 'start_time_mono_ns') AS since
   FROM os_series WHERE scope LIKE 'process/%' AND name IN ('parent_pid', 'start_time_mono_ns')
-  GROUP BY scope HAVING count(*) = 2),
-jvms AS (SELECT DISTINCT pid FROM processes UNION SELECT DISTINCT pid FROM spans),
+  GROUP BY scope HAVING parent IS NOT NULL AND since IS NOT NULL),
+jvms AS (
+  SELECT pid FROM processes UNION SELECT pid FROM spans WHERE pid IS NOT NULL),
+workers AS (
+  SELECT k.pid, k.parent FROM known k SEMI JOIN samples s ON s.pid = k.pid
+    AND s.source = 'python' AND s.role = 'python' AND s.thread_name = 'Python worker'),
 above AS (
   SELECT k.pid, k.parent FROM known k JOIN jvms USING (pid)
   UNION SELECT k.pid, k.parent FROM known k JOIN above a ON k.pid = a.parent),
 beside AS (
   SELECT k.pid FROM known k JOIN known p ON p.pid = k.parent
   WHERE p.since < {first} AND p.pid NOT IN (FROM jvms)
+    AND p.pid NOT IN (SELECT parent FROM workers) AND k.pid NOT IN (SELECT pid FROM workers)
     AND k.pid NOT IN (SELECT pid FROM above) AND k.pid NOT IN ({own})
   UNION SELECT k.pid FROM known k JOIN beside b ON k.parent = b.pid WHERE k.pid NOT IN (FROM jvms))
 SELECT pid FROM beside

@@ -102,14 +102,33 @@ def test_the_script_packs_beside_its_queries(tmp_path: Path) -> None:
     assert one.remedies[0].kind == "code"
 
 
+def test_a_program_whose_shell_ends_is_still_the_scripts(tmp_path: Path) -> None:
+    world = packing()
+    for pid in (SCRIPT, PACKER):
+        world.add("os_series", host=HOST, t_mono_ns=mono_at(world.end_ms), scope=f"process/{pid}",
+                  name="parent_pid", value=1)  # fmt: skip
+    (found,) = judged_with(tmp_path, world, RULE, lambda summary: others(summary, 0)).findings
+    assert holds(found, 1.0)
+
+
+def planning() -> World:
+    """Let the process beside be a Python worker that read partitions of a source, then tasks."""
+    world = packing()
+    world.add("samples", host=HOST, pid=PACKER, tid=PACKER, t_ns=mono_at(160), clock="mono",
+              source="python", unit="ns", role="python", thread_name="Python worker", event="cpu",
+              weight=10 * MS)  # fmt: skip
+    return world
+
+
 @pytest.mark.parametrize(
     "world",
     [
+        planning(),
         packing(PID),  # a program that tasks pipe rows through
         packing(script_at_ms=500),  # the parent is a Python worker's daemon
         packing(java=True),  # an executor of a cluster on this host
     ],
-    ids=["pipe", "daemon", "executor"],
+    ids=["planner", "pipe", "daemon", "executor"],
 )
 def test_near_miss_processes_that_do_the_work_of_tasks(tmp_path: Path, world: World) -> None:
     found = judged_with(tmp_path, world, RULE, lambda summary: others(summary, 0)).findings

@@ -13,7 +13,8 @@ Mechanism
 
 Evidence
     CPU time of other processes on the application's CPUs; waits of task threads for a CPU; who took
-    most. Programs of the script are processes of the run that no JVM and no Python worker started.
+    most. Programs of the script are processes of the run that no JVM and no Python worker started;
+    they are looked for in runs on one host.
 
 Remedy
     CPUs of one's own (`host.cpus`, exclusive sets), a larger weight of the control group
@@ -21,7 +22,8 @@ Remedy
 
 When it is wrong
     Where the application's own threads (compilers, the collector, more tasks than CPUs) hold the
-    CPUs: that part is not counted here.
+    CPUs: that part is not counted here. A program of the script that queries themselves use, such
+    as a database, does their work.
 
 Source
     Run-queue time of /proc/PID/schedstat, /proc/stat; how it is divided:
