@@ -23,9 +23,11 @@ from pyrometer.store.write_tables import write_part
 
 SHARED = "Python"
 """Operator where several nodes may have driven a worker."""
+NODES = "Python|InPandas|InArrow"
+"""Regular expression of the names of operators that call Python workers."""
 
 # Nodes that may have driven workers of a stage: those that say so, else the only one of its kind.
-DRIVERS = """
+DRIVERS = f"""
     WITH of_jvm AS (
         SELECT p.pid AS jvm, min(a.app_index) AS app_index
         FROM processes p JOIN apps a USING (app_id) GROUP BY p.pid
@@ -46,7 +48,7 @@ DRIVERS = """
     ), named AS (
         SELECT p.*, n.node_id, n.plan_version, n.name, n.simple_string
         FROM places p JOIN final n USING (app_index, sql_id)
-        WHERE regexp_matches(n.name, 'Python|InPandas|InArrow')
+        WHERE regexp_matches(n.name, '{NODES}')
         QUALIFY count(*) OVER (PARTITION BY p.jvm, p.sql_id, p.stage_id) = 1
     )
     SELECT * FROM saying

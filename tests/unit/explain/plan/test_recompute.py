@@ -48,7 +48,7 @@ def test_three_queries_compute_the_same(tmp_path: Path) -> None:
     assert found.place.stages_count == 2
     assert found.place.operator == "HashAggregate"
     assert "3 queries compute the same parts again" in found.mechanism
-    assert "2 repetitions took 8.00 s" in found.mechanism
+    assert "2 repetitions cost 8.00 s" in found.mechanism
 
 
 def test_columns_that_spark_prunes_do_not_matter(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_what_is_kept_takes_as_long_as_the_dearest(tmp_path: Path) -> None:
     (found,) = dearer(300, 1000).found(tmp_path, RULE)
     assert saves(found, 300 * 0.7)
     assert not saves(found, 1000 * 0.7)
-    assert "1 repetition took 1.20 s" in found.mechanism
+    assert "1 repetition cost 1.20 s" in found.mechanism
 
 
 def test_a_dearer_first_one_is_what_is_kept(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_what_was_computed_before_counts_within_what_is_new_too(tmp_path: Path) 
     ends = ("Filter isnotnull(k#3)", "Filter (k#3 > 4)", "Filter (k#3 > 4)")
     (found,) = run(scan("a#1"), scan("a#7"), scan("a#9"), above=ends).all_found(tmp_path, RULE)
     assert "3 queries compute the same parts again" in found.mechanism
-    assert "2 repetitions took 4.00 s" in found.mechanism
+    assert "2 repetitions cost 4.00 s" in found.mechanism
 
 
 def sorted_first(*above: str) -> Job:

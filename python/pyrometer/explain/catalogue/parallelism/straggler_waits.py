@@ -51,6 +51,7 @@ from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Evidence, Remedy
 from pyrometer.explain.what_if import Extent
 from pyrometer.simulation.measured import Floats
+from pyrometer.store.python_samples import NODES
 
 FEWEST_TASKS = 4
 """Of fewer, nothing says which one is unusual."""
@@ -62,8 +63,7 @@ TICK_NS = 1e6
 """Spark writes times in milliseconds."""
 COPY_AFTER = 3.0
 """Medians after which a copy of a task is launched; the copy takes one more."""
-_PYTHON = re.compile(r"Python|InPandas|InArrow")
-"""In names of operators that call Python workers."""
+_PYTHON = re.compile(NODES)
 _WORK = (
     "executor_cpu_time_ns", "executor_deserialize_cpu_time_ns", "jvm_gc_time_ns",
     "shuffle_fetch_wait_time_ns", "shuffle_write_time_ns",

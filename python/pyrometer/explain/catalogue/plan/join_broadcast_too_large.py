@@ -10,7 +10,8 @@ Mechanism
     job's last task in which the driver fetched, built and sent while no task ran; left in the
     interval is what the other way takes: a shuffle of the rows of both sides on these slots,
     `SHUFFLE_NS` for each row, or, of an inner join whose other side has fewer rows, a broadcast of
-    these, in proportion to the rows.
+    these, in proportion to the rows, each of which may cost a quarter or four times as much
+    (`WIDER`, assumed: rows differ in width).
 
 Evidence
     Spark's metrics of the `BroadcastExchange`: "time to collect", "time to build", "time to

@@ -121,12 +121,12 @@ def _suspect(
         mechanism=(
             f"{_who(len(queries))} from the same input, up to {largest.node.name.strip()} (node"
             f" {first.node.node_id} of SQL {first.plan.sql.sql_id}):"
-            f" {units.counted(len(pairs), 'repetition')} took {units.duration(total)} of tasks."
+            f" {units.counted(len(pairs), 'repetition')} cost {units.duration(total)} of tasks."
         ),
         change=(Less("recomputed", dict(shares)),),
         extent=Extent(n=len(pairs)).times(*ACHIEVED),
         evidence=[
-            shown_by("time of tasks that repeat", total, "ns", "tasks",
+            shown_by("time of tasks that goes where it is kept", total, "ns", "tasks",
                      "SELECT stage_id, sum(finish_wall_ns - launch_wall_ns) FROM tasks WHERE"
                      f" stage_id IN ({', '.join(map(str, stages))}) GROUP BY stage_id",
                      f"/sql/{largest.plan.sql.sql_id}/{largest.node.node_id}", len(pairs)),
