@@ -178,11 +178,13 @@ def _ended(job: JobTime, last: int) -> int:
 
 
 def nodes_of(facts: Facts, spans: Sequence[tuple[float, float]]) -> dict[int, float]:
-    """Give the driver's time within spans that do not overlap, by node of the graph."""
+    """Give the driver's time within spans, by node of the graph; where spans overlap, once."""
     if facts.what_if is None or not spans:
         return {}
     nodes, begins, ends = facts.gaps
     edges = np.array(sorted(spans), dtype=float)
+    edges[1:, 0] = np.maximum(edges[1:, 0], np.maximum.accumulate(edges[:-1, 1]))
+    edges[:, 1] = np.maximum(edges[:, 0], edges[:, 1])
     zero = edges[0, 0]
     at = edges.ravel() - zero
     covered = np.zeros(at.size)

@@ -62,6 +62,22 @@ def test_results_are_fetched_while_other_tasks_have_the_slots(tmp_path: Path) ->
     assert found.saving.elapsed_ns.high < 3_300 * MS
 
 
+def test_results_that_threads_fetch_at_the_same_time_count_once(tmp_path: Path) -> None:
+    job = Job()
+    for number, fetched_ms in enumerate((4_000, 5_000)):
+        job.now_ms = 0
+        job.stage([1_000] * 2, gap_ms=100, name="collect at app.py:7",
+                  columns=lambda _: {"result_size_bytes": 50_000_000})  # fmt: skip
+        for row in job.log.rows["tasks"][-2:]:
+            row["getting_result_wall_ns"] = row["finish_wall_ns"]
+            row["finish_wall_ns"] = wall(fetched_ms)
+        job.log.rows["stages"][number]["complete_wall_ns"] = wall(fetched_ms)
+        job.log.rows["jobs"][number]["end_wall_ns"] = wall(fetched_ms)
+    job.now_ms = 5_000
+    (found,) = job.found(tmp_path, RULE)
+    assert saves(found, 3_900)
+
+
 def test_near_miss_small_results_are_no_reason_to_fetch_for_long(tmp_path: Path) -> None:
     assert not _fetched(0, size=20_000).found(tmp_path, RULE)
 
