@@ -7,11 +7,14 @@ arithmetic (cpu) or bytes (the others).
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import fcntl
 import json
 import mmap
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -45,22 +48,18 @@ def cache(folder: Path) -> Iterator[int]:
 
 def disk(folder: Path) -> Iterator[int]:
     """Write and read a file, past the page cache where the file system allows."""
-    path = folder / f"neighbour-{os.getpid()}.tmp"
-    # Others may write there, too: it is a new file, and no link is followed.
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-    try:
-        file = os.open(path, flags | os.O_DIRECT, 0o600)
-    except OSError:
-        file = os.open(path, flags, 0o600)
-    path.unlink()
-    block = mmap.mmap(-1, BLOCK_BYTES)
-    block.write(os.urandom(BLOCK_BYTES))
-    while True:
-        for act in (os.pwritev, os.preadv):
-            for at in range(0, FILE_BYTES, BLOCK_BYTES):
-                yield act(file, [block], at)
-            os.fdatasync(file)
-            os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+    # Without a name from the first moment where the file system allows: a kill leaves none behind.
+    with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(file, fcntl.F_SETFL, os.O_DIRECT)
+        block = mmap.mmap(-1, BLOCK_BYTES)
+        block.write(os.urandom(BLOCK_BYTES))
+        while True:
+            for act in (os.pwritev, os.preadv):
+                for at in range(0, FILE_BYTES, BLOCK_BYTES):
+                    yield act(file.fileno(), [block], at)
+                os.fdatasync(file.fileno())
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 KINDS: dict[str, Callable[[Path], Iterator[int]]] = {
