@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import pytest
 from tests.support.explain.planted import holds, job, judged, only, waiting_for_workers, workers
 
 from pyrometer.explain.catalogue.cpu.python_function import RULE
@@ -29,3 +31,13 @@ def test_healthy_twin(tmp_path: Path) -> None:
     workers(world, serialisation=6400)
     assert judged(world.write(tmp_path / "exchange"), RULE).findings == []
     assert judged(job().write(tmp_path / "none"), RULE).findings == []
+
+
+@pytest.mark.parametrize("scope", ["mapPartitions", "BatchEvalPython", "MapInArrow"])
+def test_only_workers_that_ran_can_be_missed(tmp_path: Path, scope: str) -> None:
+    world = waiting_for_workers()
+    made = [{"id": 1, "name": "MapPartitionsRDD", "scope": {"id": "1", "name": scope}}]
+    world.rows["stages"][0]["rdd_names"] = json.dumps(made, separators=(",", ":"))
+    world.rows["samples"] = [row for row in world.rows["samples"] if row["source"] != "python"]
+    unjudged = [one.missing for one in judged(world.write(tmp_path), RULE).unjudged]
+    assert unjudged == ["no samples of Python workers"] * (scope != "mapPartitions")

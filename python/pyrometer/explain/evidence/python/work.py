@@ -59,6 +59,10 @@ _FRAMES = """
 SELECT stage_id, coalesce(stage_attempt, 0), rdd_names FROM stages WHERE app_index = $1
   AND contains(rdd_names, '"name":"PythonRDD"') AND contains(rdd_names, '"name":"SQLExecutionRDD"')
 """
+_RAN = """
+SELECT count(*) FROM stages WHERE app_index = $1
+  AND regexp_matches(rdd_names, 'Python|Pandas|InArrow')
+"""
 _LISTED = re.compile(r"\[([^\]]*)\]")
 _CALLED = re.compile(r"([\w.<>]+)\(")
 
@@ -89,11 +93,23 @@ class Work:
         return sum(self.ns.values())
 
 
-def _missing(facts: Facts) -> str | None:
-    sampled = facts.tables.scalar(
-        "SELECT count(*) FROM w_python WHERE event = 'cpu' AND thread_name = 'Python worker'"
+def _app(facts: Facts) -> int:
+    return 0 if facts.measured is None else facts.measured.app_index
+
+
+def _sampled(facts: Facts) -> bool:
+    return bool(
+        facts.tables.scalar(
+            "SELECT count(*) FROM w_python WHERE event = 'cpu' AND thread_name = 'Python worker'"
+        )
     )
-    return None if sampled else "no samples of Python workers"
+
+
+def _missing(facts: Facts) -> str | None:
+    """Say that workers were not sampled; where no stage has any, nothing is missing."""
+    if _sampled(facts) or not facts.tables.scalar(_RAN, [_app(facts)]):
+        return None
+    return "no samples of Python workers"
 
 
 WORKERS = Need(_missing, PROFILE)
@@ -117,7 +133,7 @@ def functions_of(facts: Facts, sql_id: int | None, node_id: int | None) -> Hasha
 
 def work(facts: Facts) -> dict[int, Work]:
     """Give the work of Python workers by number of the stage; of several operators, the dearest."""
-    if _missing(facts):
+    if not _sampled(facts):
         return {}
     define_python_stacks(facts.scope)
     found: dict[int, dict[tuple[str, int | None], Work]] = {}
@@ -170,9 +186,8 @@ def _is_plain(facts: Facts, of: str, *values: object) -> bool:
 
 def _of_frames(facts: Facts) -> set[int]:
     """Give the stages in which an RDD of Python is made from rows of a DataFrame, by number."""
-    app = 0 if facts.measured is None else facts.measured.app_index
     found = set()
-    for stage_id, attempt, text in facts.tables.query(_FRAMES, [app]):
+    for stage_id, attempt, text in facts.tables.query(_FRAMES, [_app(facts)]):
         ids: dict[str, list[int]] = {}
         for rdd in json.loads(text):
             if rdd["id"] is not None:
