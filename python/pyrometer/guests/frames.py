@@ -38,7 +38,7 @@ class Piece:
     name : str
         Its path below the run directory, parts separated by ``/``.
     generation : int
-        How often it was replaced: a new one begins anew.
+        How often the file was replaced; offsets of a new one begin at 0.
     offset : int
         Where in the file the bytes belong.
     data : bytes

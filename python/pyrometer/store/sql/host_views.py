@@ -174,7 +174,7 @@ class Laid:
             if table.name not in found or not has_host(table):
                 continue
             rows = counts[table.name] = chosen.count(table, self._counted(execute, table))
-            # It is read dozens of times, for each host anew.
+            # It is read dozens of times for each host.
             kind = "TABLE" if rows * len(table.columns) <= _KEPT_CELLS else "VIEW"
             sql = f"FROM main.{table.name} LIMIT 0"
             if rows:

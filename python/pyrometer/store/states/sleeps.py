@@ -14,13 +14,9 @@ and in both cases wait at the same place: same user stack pointer and instructio
 cannot be read, same kernel stack.
 
 Where the scheduler's events were recorded (tier T0), passes and samples lie in intervals off the
-CPU of known begin, end and waker. An interval that the profiler ended goes on in the next one if
-the thread hardly ran in between: such a *chain* is one sleep, whatever a pass saw of it.
-
-Sleeps by the scheduler's own events (tier T0): intervals off the CPU that signals cut apart.
-
-An interval that the profiler's signal ended goes on in the next one, if the thread hardly ran in
-between: intervals that are linked so are a *chain*, one sleep with one stack.
+CPU of known begin, end and waker. An interval that the profiler's signal ended goes on in the next
+one if the thread hardly ran in between: such a *chain* is one sleep with one stack, whatever a pass
+saw of it.
 """
 
 from __future__ import annotations
