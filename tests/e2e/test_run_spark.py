@@ -130,6 +130,11 @@ def test_an_application_with_its_own_plugin_stays_its_own(
     assert driver["app_name"] == "their app"
     spans = [r for f in RunPaths(run).plugin_files() for r in records(f, "task")]
     assert len(spans) >= 4
+    (log,) = RunPaths(run).eventlogs()
+    ends = [line for line in log.read_text().splitlines() if '"SparkListenerTaskEnd"' in line]
+    assert len(ends) >= 4
+    again = [line for line in ends if '"internal.metrics.executorRunTime"' in line]
+    assert len(again) == (len(ends) if driver["spark_version"].startswith("3.") else 0)
     assert {entry.name for entry in manifest.probes if entry.got} >= {
         "eventlog", "plugin", "gc", "os", "stacks",
     }  # fmt: skip

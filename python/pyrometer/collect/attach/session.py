@@ -8,7 +8,7 @@ from typing import Any
 
 from pyrometer.collect.launch.record import Record, results
 from pyrometer.collect.probes.base import Probe, reported
-from pyrometer.collect.probes.logs import EventLogProbe
+from pyrometer.collect.probes.logs import EVENT_LOG, EventLogProbe
 from pyrometer.collect.probes.os import OsProbe
 from pyrometer.core.errors import CapabilityError
 from pyrometer.core.redaction import Redactor
@@ -18,12 +18,7 @@ from pyrometer.workloads.runner import ITERATION_PROPERTY, WARMUP_PROPERTY
 DRAIN_MS = 30_000
 """How long events may be on their way to the listener."""
 
-LOGGING = {
-    "spark.eventLog.compress": "false",
-    "spark.eventLog.rolling.enabled": "false",
-    "spark.eventLog.overwrite": "true",
-    "spark.eventLog.logStageExecutorMetrics": "true",
-}
+LOGGING = {**EVENT_LOG, "spark.eventLog.overwrite": "true"}
 """Settings of the listener, in its copy of the session's settings."""
 
 
