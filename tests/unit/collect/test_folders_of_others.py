@@ -62,15 +62,16 @@ def test_the_profilers_library_gets_its_rights_by_no_name(
     assert [path.name for path in tmp_path.iterdir()] == [made.name]
 
 
-def test_a_neighbour_of_the_disk_writes_to_a_new_file_only(tmp_path: Path, victim: Path) -> None:
+def test_a_neighbour_of_the_disk_writes_to_a_file_without_a_name(
+    tmp_path: Path, victim: Path
+) -> None:
     link = tmp_path / f"neighbour-{os.getpid()}.tmp"
     link.symlink_to(victim)
-    with pytest.raises(FileExistsError):
-        next(neighbour.disk(tmp_path))
+    work = neighbour.disk(tmp_path)
+    assert next(work) == neighbour.BLOCK_BYTES
+    assert set(tmp_path.iterdir()) == {link, victim}
+    work.close()
     assert victim.read_text() == "precious"
-    link.unlink()
-    assert next(neighbour.disk(tmp_path)) == neighbour.BLOCK_BYTES
-    assert list(tmp_path.iterdir()) == [victim]
 
 
 def test_raw_streams_are_private_from_the_beginning(tmp_path: Path) -> None:
