@@ -5,6 +5,7 @@
  * the CPUs from the machine meanwhile. Two threads share a CPU, so each waits for it. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -98,6 +99,17 @@ static void sync_file(long long until)
 	close(fd);
 }
 
+/* Sleeps for moments, one after the other; with `turns`, every second one in another call. */
+static void doze(long long until, int turns)
+{
+	struct timespec time = {0, 25000000};
+	for (int i = 0; now(CLOCK_MONOTONIC) < until; i++)
+		if (turns && i % 2)
+			poll(0, 0, 25);
+		else
+			nanosleep(&time, 0);
+}
+
 /* Waits, not to be interrupted, for a child that sleeps. */
 static void wait_for_child(void)
 {
@@ -129,6 +141,8 @@ static void *work(void *name_of)
 	} else if (strcmp(name, "lock") == 0) {
 		pthread_mutex_lock(&lock);
 		pthread_mutex_unlock(&lock);
+	} else if (strcmp(name, "again") == 0 || strcmp(name, "turns") == 0) {
+		doze(begin.mono + WALL_NS, strcmp(name, "turns") == 0);
 	} else if (strcmp(name, "vfork") == 0) {
 		wait_for_child();
 	} else if (strcmp(name, "fsync") == 0) {
@@ -146,7 +160,8 @@ static void *work(void *name_of)
 
 int main(int count, char **arguments)
 {
-	static const char *names[] = {"burn", "queue1", "queue2", "sleep", "pipe", "lock", "vfork", "fsync"};
+	static const char *names[] = {"burn", "queue1", "queue2", "sleep", "pipe", "lock",
+									"again", "turns", "vfork", "fsync"};
 	enum { THREADS = sizeof(names) / sizeof(names[0]) };
 	pthread_t threads[THREADS];
 	if (count != 2) {

@@ -23,7 +23,9 @@ from pyrometer.collect.probes.os import OsProbe, capabilities
 from pyrometer.store.paths import RunPaths
 
 ROOT = Path(__file__).parents[3]
-THREADS = ("burn", "queue1", "queue2", "sleep", "pipe", "lock", "vfork", "fsync")
+THREADS = (
+    "burn", "queue1", "queue2", "sleep", "pipe", "lock", "again", "turns", "vfork", "fsync",
+)  # fmt: skip
 EDGE_NS = 2_000_000
 """What a thread does around the time that it declares: names, prints, waits at barriers."""
 SWITCH_NS = 100_000
@@ -136,7 +138,7 @@ def test_time_off_the_cpu_is_what_the_threads_declare(waits: Waits, name: str) -
     # Where CPUs are scarce a thread also waits for one between two clocks that it reads.
     bound = EDGE_NS + count * SWITCH_NS + told["queue_ns"] // 10 + told["stolen_ns"]
     assert off + told["cpu_ns"] == pytest.approx(wall, abs=bound)
-    if name in ("sleep", "pipe", "lock", "vfork"):
+    if name in ("sleep", "pipe", "lock", "again", "turns", "vfork"):
         # The kernel's own counter has been seen to take all of a sleep for a wait in the queue.
         assert queued <= told["queue_ns"] + bound
         return

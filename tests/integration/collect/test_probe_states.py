@@ -24,13 +24,16 @@ from pyrometer.store.paths import RunPaths
 ROOT = Path(__file__).parents[3]
 HZ = 100.0
 PERIOD_NS = 1e9 / HZ
-THREADS = ("burn", "queue1", "queue2", "sleep", "pipe", "lock", "vfork", "fsync")
-ASLEEP = ("sleep", "pipe", "lock", "vfork")
+THREADS = (
+    "burn", "queue1", "queue2", "sleep", "pipe", "lock", "again", "turns", "vfork", "fsync",
+)  # fmt: skip
+ASLEEP = ("sleep", "pipe", "lock", "again", "turns", "vfork")
 # Where each waits: its system call, and a function in its kernel stack.
 PLACES = {
     "sleep": ("clock_nanosleep", "nanosleep"),
     "pipe": ("read", "pipe_read"),
     "lock": ("futex", "futex"),
+    "again": ("clock_nanosleep", "nanosleep"),
     # Not to be interrupted, as a wait for a disk, and of a known length.
     "vfork": ("vfork", "clone"),
     "fsync": ("fsync", "fsync"),
@@ -204,6 +207,30 @@ def test_where_a_thread_waits_is_named(
     assert pointers >= least * waiting
     if observed.rows(tier, "SELECT count(*) FROM kernel_stacks WHERE symbols LIKE '%;%'")[0][0]:
         assert in_function >= least * waiting
+
+
+@pytest.mark.parametrize("tier", ["T1", "T2"])
+def test_a_thread_that_waits_in_two_calls_is_at_the_place_of_each(
+    observed: Observed, tier: str
+) -> None:
+    """Stacks of waiting threads are not sent again where nothing but waiting can go on."""
+    observed.need(tier)
+    told = observed.truth["turns"]
+    found = observed.rows(
+        tier,
+        "SELECT syscall, sum(weight_ns), coalesce(sum(weight_ns) FILTER ("
+        " contains(symbols, CASE syscall WHEN 'poll' THEN 'poll' ELSE 'nanosleep' END)), 0)"
+        " FROM thread_states LEFT JOIN kernel_stacks ON kernel_stack = stack_id"
+        f" WHERE tid = {told['tid']} AND state = 'sleeping' AND begin_mono_ns"
+        f" BETWEEN {told['begin_ns']} AND {told['end_ns'] - 2 * PERIOD_NS} GROUP BY 1",
+    )
+    share = {call: (ns, here) for call, ns, here in found}
+    whole = sum(ns for ns, _ in share.values())
+    for call in ("clock_nanosleep", "poll"):
+        ns, here = share[call]
+        assert 0.3 * whole < ns < 0.7 * whole
+        if observed.rows(tier, "SELECT count(*) FROM kernel_stacks WHERE symbols <> ''")[0][0]:
+            assert here >= 0.97 * ns
 
 
 def test_one_sleep_is_one_row(observed: Observed) -> None:

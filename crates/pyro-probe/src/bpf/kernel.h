@@ -142,6 +142,12 @@ struct bpf_iter__task {
 #define user_pc(regs) ((regs)->ip)
 #define syscall_number(regs) ((s64)(regs)->orig_ax)
 #define first_argument(regs) ((regs)->di)
+/* Calls that do nothing but wait (asm/unistd_64.h, unistd.h): poll, select, pause, nanosleep, futex,
+ * clock_nanosleep, epoll_wait, pselect6, ppoll, epoll_pwait, epoll_pwait2. */
+#define only_waits(number)                                                                                   \
+	((number) == 7 || (number) == 23 || (number) == 34 || (number) == 35 || (number) == 202 ||               \
+	 (number) == 230 || (number) == 232 || (number) == 270 || (number) == 271 || (number) == 281 ||          \
+	 (number) == 441)
 /* Size of a thread's kernel stack (asm/page_64_types.h, asm/memory.h). */
 #define THREAD_BYTES (16 << 10)
 #elif defined(__TARGET_ARCH_arm64)
@@ -149,6 +155,9 @@ struct bpf_iter__task {
 #define user_pc(regs) ((regs)->pc)
 #define syscall_number(regs) ((s64)(regs)->syscallno)
 #define first_argument(regs) ((regs)->orig_x0)
+#define only_waits(number)                                                                                   \
+	((number) == 22 || (number) == 72 || (number) == 73 || (number) == 98 || (number) == 101 ||              \
+	 (number) == 115 || (number) == 441)
 #define THREAD_BYTES (64 << 10)
 #else
 #error "the registers of this architecture are not known yet"

@@ -7,7 +7,8 @@
 #define WAITS_FOR_CPU 2
 #define IO_WAIT 4
 #define ENDED 8
-/* Not switched since the last record: registers and stack are those of then, and are not sent again. */
+/* Registers and stack are those of the last record, and are not sent again: it was not switched since, or
+ * it waits again where it waited then. */
 #define AS_BEFORE 16
 /* And it slept all the time: nothing else changed either, and nothing else is sent. */
 #define ASLEEP 32
@@ -43,11 +44,16 @@ struct sent {
 	u64 switches;
 	u32 tid;
 	u32 state;
+	u32 flags;
+	s32 syscall;
+	u64 user_sp;
+	u64 user_pc;
 };
 #define SENT 32768
 
-/* By the thread's place in its process, in which all are visited in turn: entries of neighbours lie side by
- * side, which storage of each thread does not. Who finds another's entry there is sent in full. */
+/* By the thread's number: numbers of threads that were created one after the other lie side by side, which
+ * storage of each thread does not. Its place in the process would not do: the end of one thread moves all
+ * behind it. Who finds another's entry there is sent in full. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, SENT);
@@ -72,7 +78,7 @@ static __always_inline u32 flags_of(struct task_struct *reader, struct task_stru
 	return waits_for_cpu(task) ? WAITS_FOR_CPU : 0;
 }
 
-static __always_inline void take_place(struct task_struct *task, struct record *record)
+static __always_inline void take_registers(struct task_struct *task, struct record *record)
 {
 	struct pt_regs *regs = bpf_task_pt_regs(task);
 	if (regs) {
@@ -80,6 +86,20 @@ static __always_inline void take_place(struct task_struct *task, struct record *
 		record->user_pc = user_pc(regs);
 		record->syscall = syscall_number(regs);
 	}
+}
+
+/* Whether a thread that sleeps in a call which does nothing but wait does so at the place of its last
+ * record: such a call, of the same code, sleeps in the same function of the kernel. Most threads that ran
+ * between two passes have gone back there, and unwinding their stacks was a third of a pass. */
+static __always_inline bool waits_again(const struct sent *sent, const struct record *record, u32 state)
+{
+	return state & TASK_INTERRUPTIBLE && sent->state == state && !record->flags && !sent->flags &&
+		   sent->syscall == record->syscall && only_waits(record->syscall) &&
+		   sent->user_sp == record->user_sp && sent->user_pc == record->user_pc;
+}
+
+static __always_inline void take_stack(struct task_struct *task, struct record *record)
+{
 	long bytes = bpf_get_task_stack(task, record->frames, sizeof(record->frames), 0);
 	if (bytes > 0)
 		record->frames_count = (u64)bytes / sizeof(u64);
@@ -103,11 +123,11 @@ int threads(struct bpf_iter__task *context)
 	record->flags = flags_of(reader, task);
 	bool waits = !(record->flags & (ON_CPU | ENDED));
 	if (waits) {
-		u32 place = ((u32)task->tgid * 40503 + (u32)context->meta->seq_num) % SENT;
+		u32 place = (u32)task->pid % SENT;
 		sent = bpf_map_lookup_elem(&sent_of, &place);
 	}
-	bool as_before = sent && sent->switches == switches && sent->tid == record->tid &&
-					 sent->start_ns == task->start_time;
+	bool same_thread = sent && sent->tid == record->tid && sent->start_ns == task->start_time;
+	bool as_before = same_thread && sent->switches == switches;
 	/* TASK_RUNNING here: it is being woken. */
 	if (as_before && !record->flags && state != TASK_RUNNING && sent->state == state) {
 		record->flags = ASLEEP;
@@ -123,10 +143,15 @@ int threads(struct bpf_iter__task *context)
 	record->frames_count = 0;
 	if (read_bits(task, in_iowait))
 		record->flags |= IO_WAIT;
+	u32 flags = record->flags;
+	if (waits && !as_before) {
+		take_registers(task, record);
+		as_before = same_thread && waits_again(sent, record, state);
+		if (!as_before)
+			take_stack(task, record);
+	}
 	if (as_before)
 		record->flags |= AS_BEFORE;
-	else if (waits)
-		take_place(task, record);
 	u64 frames = record->frames_count;
 	if (frames > FRAMES)
 		frames = FRAMES;
@@ -136,6 +161,12 @@ int threads(struct bpf_iter__task *context)
 		sent->switches = switches;
 		sent->tid = record->tid;
 		sent->state = state;
+		sent->flags = flags;
+		if (!as_before) {
+			sent->syscall = record->syscall;
+			sent->user_sp = record->user_sp;
+			sent->user_pc = record->user_pc;
+		}
 	}
 	return 0;
 }
