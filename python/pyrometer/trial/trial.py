@@ -16,9 +16,9 @@ PROBE_BUDGET = 0.02
 200 threads cost up to 1.3 % at tier T1 and 20 Hz: an ordinary job is observed at the rate that was
 asked for.
 """
-LIGHT_PROBE_BUDGET = 0.01
-"""The same of profiles without stacks, which are to be left on: a busy JVM of 400 threads is read
-at 5 or 10 Hz for it, instead of for 3 % of a CPU. Sums are as right as at any rate."""
+LIGHT_PROBE_BUDGET = 0.005
+"""The same of profiles without stacks, which are to be left on: 400 threads of a busy JVM are read
+at 10 Hz for it. Sums are as right as at any rate."""
 
 ProbeBudget = float | Literal["auto"] | None
 """Share of a CPU; of the profile's own choice; any."""
@@ -30,7 +30,7 @@ def probe_budget(asked: ProbeBudget, with_stacks: bool) -> float | None:
     Examples
     --------
     >>> probe_budget("auto", True), probe_budget("auto", False), probe_budget(None, False)
-    (0.02, 0.01, None)
+    (0.02, 0.005, None)
     """
     if asked != "auto":
         return asked

@@ -21,6 +21,6 @@ ProfileBudgetOption = Annotated[
     typer.Option(
         "--probe-budget",
         metavar="PERCENT",
-        help=f"{_WHAT}, or none: any; auto: 2%, and 1% where the profile has no stacks (light).",
+        help=f"{_WHAT}, or none: any; auto: 2%, and 0.5% where the profile has no stacks (light).",
     ),
 ]
