@@ -134,6 +134,7 @@ def test_an_application_with_its_own_plugin_stays_its_own(
     ends = [line for line in log.read_text().splitlines() if '"SparkListenerTaskEnd"' in line]
     assert len(ends) >= 4
     again = [line for line in ends if '"internal.metrics.executorRunTime"' in line]
+    assert "spark.plugins.internal.conf" not in log.read_text()
     assert len(again) == (len(ends) if driver["spark_version"].startswith("3.") else 0)
     assert {entry.name for entry in manifest.probes if entry.got} >= {
         "eventlog", "plugin", "gc", "os", "stacks",

@@ -44,9 +44,13 @@ final class DriverComponent implements DriverPlugin {
       }
       jvm.recorder().resume();
       jvm.recorder().offer(facts());
+      if (context.isLocal()) {
+        // The executor is this JVM, and knows it all.
+        return Collections.emptyMap();
+      }
       extra.putAll(application);
       extra.values().removeIf(Objects::isNull);
-      return extra;
+      return Settings.packed(extra);
     } catch (Throwable e) {
       note("driver_init", e);
       return Collections.emptyMap();

@@ -37,9 +37,12 @@ final class ExecutorComponent implements ExecutorPlugin {
       local = DRIVER.equals(context.executorID());
       if (local) {
         jvm = Jvm.current();
-      } else if (extraConf != null && extraConf.containsKey("raw.dir")) {
-        jvm = startExecutor(context, extraConf);
-        trips = startTrips(context, jvm);
+      } else {
+        Map<String, String> given = Settings.unpacked(extraConf);
+        if (given.containsKey("raw.dir")) {
+          jvm = startExecutor(context, given);
+          trips = startTrips(context, jvm);
+        }
       }
       if (jvm != null && jvm.settings().isOn("tasks", true)) {
         tracker = jvm.tracker();
@@ -101,9 +104,8 @@ final class ExecutorComponent implements ExecutorPlugin {
     }
   }
 
-  private Jvm startExecutor(PluginContext context, Map<String, String> extraConf)
-      throws IOException {
-    Settings settings = Settings.of(extraConf);
+  private Jvm startExecutor(PluginContext context, Map<String, String> given) throws IOException {
+    Settings settings = Settings.of(given);
     id = context.executorID();
     appId = context.conf().get("spark.app.id", "unknown");
     Path wanted = settings.rawDir();
@@ -116,7 +118,7 @@ final class ExecutorComponent implements ExecutorPlugin {
               Jvm.start(settings, "executor", id, there);
             });
     Path folder = started.folder();
-    Map<String, String> application = new HashMap<>(extraConf);
+    Map<String, String> application = new HashMap<>(given);
     application.put("app_id", appId);
     started.codegen().running();
     started.recorder().offer(new ProcessFacts("executor", id, application));

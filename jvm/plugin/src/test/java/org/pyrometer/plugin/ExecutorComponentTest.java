@@ -17,6 +17,7 @@ import org.apache.spark.api.plugin.PluginContext;
 import org.apache.spark.resource.ResourceInformation;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.pyrometer.plugin.config.Settings;
 import org.pyrometer.plugin.jvm.Jvm;
 import org.pyrometer.plugin.tasks.FakeTasks;
 
@@ -85,7 +86,8 @@ class ExecutorComponentTest {
     FakeContext context = new FakeContext();
     ExecutorComponent component = new ExecutorComponent();
     Path missing = folder.resolve("elsewhere");
-    component.init(context, Map.of("raw.dir", missing.toString(), "app_name", "x"));
+    component.init(
+        context, Settings.packed(Map.of("raw.dir", missing.toString(), "app_name", "x")));
     FakeTasks.enter(1, 0, 5, Map.of());
     component.onTaskStart();
     FakeTasks.leave();

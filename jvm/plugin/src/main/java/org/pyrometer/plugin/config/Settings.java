@@ -2,6 +2,8 @@ package org.pyrometer.plugin.config;
 
 import java.io.IOException;
 import java.io.Reader;
+import java.io.StringReader;
+import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -22,6 +24,8 @@ public final class Settings {
   /** Environment variable that names the properties file where there is no agent. */
   public static final String ENVIRONMENT = "PYROMETER_AGENT_PROPERTIES";
 
+  private static final String PACKED = "settings";
+
   private final Map<String, String> values;
 
   private Settings(Map<String, String> values) {
@@ -39,15 +43,44 @@ public final class Settings {
    * @throws IOException if it cannot be read
    */
   public static Settings load(Path file) throws IOException {
-    Properties properties = new Properties();
     try (Reader reader = Files.newBufferedReader(file, StandardCharsets.UTF_8)) {
-      properties.load(reader);
+      return of(read(reader));
     }
+  }
+
+  private static Map<String, String> read(Reader reader) throws IOException {
+    Properties properties = new Properties();
+    properties.load(reader);
     Map<String, String> values = new HashMap<>();
     for (String name : properties.stringPropertyNames()) {
       values.put(name, properties.getProperty(name));
     }
-    return of(values);
+    return values;
+  }
+
+  /**
+   * Puts values for executors into one entry. Spark makes a setting of each entry, and sends all
+   * settings with every job, stage and task of a query.
+   *
+   * @throws IOException never
+   */
+  public static Map<String, String> packed(Map<String, String> values) throws IOException {
+    Properties properties = new Properties();
+    properties.putAll(values);
+    StringWriter text = new StringWriter();
+    properties.store(text, null);
+    // The first line is a date.
+    return Map.of(PACKED, text.toString().replaceFirst("^#.*\\R", ""));
+  }
+
+  /**
+   * Gives what the driver {@link #packed}; of a driver that packed nothing, nothing.
+   *
+   * @throws IOException if it cannot be read
+   */
+  public static Map<String, String> unpacked(Map<String, String> entry) throws IOException {
+    String text = entry == null ? null : entry.get(PACKED);
+    return text == null ? Map.of() : read(new StringReader(text));
   }
 
   /** Folder for raw streams, or null if none was given. */

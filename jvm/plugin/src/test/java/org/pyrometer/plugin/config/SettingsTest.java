@@ -30,6 +30,17 @@ class SettingsTest {
   }
 
   @Test
+  void executorsGetAllOfItInOneEntry() throws IOException {
+    Map<String, String> values = Map.of("raw.dir", "/tmp/a b=c/é\n ", "empty", "", " #!:", "\\u12");
+    Map<String, String> packed = Settings.packed(values);
+    assertEquals(1, packed.size());
+    assertFalse(packed.values().iterator().next().startsWith("#"));
+    assertEquals(values, Settings.unpacked(packed));
+    assertEquals(Map.of(), Settings.unpacked(Map.of("raw.dir", "/tmp")));
+    assertEquals(Map.of(), Settings.unpacked(null));
+  }
+
+  @Test
   void whatIsAbsentOrWrongHasItsDefault() {
     Settings settings =
         Settings.of(Map.of("mx.interval.ms", "x", "queue.capacity", "1", "tasks", "off"));
