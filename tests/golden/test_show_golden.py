@@ -91,6 +91,9 @@ def text(
             terminal.show_sections(console, summary(opened), list(terminal.SECTIONS))
         elif view == "screen":
             screen.show(console, summary(opened), "RUN", findings=findings)
+        elif view == "later":
+            screen.show(console, summary(opened), "RUN", findings=None)
+            screen.show_findings(console, summary(opened), "RUN", "pyrometer", findings)
         else:
             ledger_terminal.ledger(console, ledger_report(opened))
     out.seek(0)
@@ -114,17 +117,29 @@ def test_one_screen(full: Path, log: Path, failed: Path) -> None:
     golden.check("show/screen-failed-60.txt", text(failed, 60, view="screen"))
 
 
+FINDINGS = [
+    ("", "12 findings save 6 min 15 s of 57 min 14 s (4 min 48 s to 6 min 36 s)"),
+    ("4 min 14 s (2 min 55 s to 5 min 33 s)", "The same is computed again: stage 276"),
+    ("58.1 s (40.2 s to 71.0 s)", "A join compares all pairs of rows: " + "x" * 80),
+    ("1.20 s (900 ms to 1.50 s)", "Tasks spill to disk: stage 3 [b]\x1b[31m"),
+]
+
+
 def test_findings_stand_on_the_one_screen(full: Path) -> None:
-    findings = [
-        ("", "12 findings save 6 min 15 s of 57 min 14 s (4 min 48 s to 6 min 36 s)"),
-        ("4 min 14 s (2 min 55 s to 5 min 33 s)", "The same is computed again: stage 276"),
-        ("58.1 s (40.2 s to 71.0 s)", "A join compares all pairs of rows: " + "x" * 80),
-        ("1.20 s (900 ms to 1.50 s)", "Tasks spill to disk: stage 3 [b]\x1b[31m"),
-    ]
-    shown = text(full, 80, view="screen", findings=findings)
+    shown = text(full, 80, view="screen", findings=FINDINGS)
     assert len(shown.splitlines()) <= screen.LINES
     assert "next: pyrometer explain RUN" in shown
     golden.check("show/screen-findings-80.txt", shown)
+
+
+def test_findings_that_come_after_the_summary_stand_below_it(full: Path) -> None:
+    at_once = text(full, 80, view="screen", findings=FINDINGS).splitlines()
+    later = text(full, 80, view="later", findings=FINDINGS).splitlines()
+    assert len(later) <= screen.LINES
+    assert sorted(set(later) - set(at_once)) == ["Findings " + 71 * "─"]
+    assert later[-1] == "next: pyrometer explain RUN"
+    assert [line for line in later if line.startswith("next:")] == later[-1:]
+    assert text(full, 80, view="later", findings=()).splitlines()[-1].startswith("next:")
 
 
 def test_terminal_of_a_full_run(full: Path) -> None:

@@ -33,8 +33,8 @@ def derive(record: Record, watch: Watch, report: bool) -> Summary | None:
         from pyrometer.store import Run, write_rows
         from pyrometer.summary.summary import ledger_tables, summarise
 
-        with Run.open(record.paths.root) as opened:
-            with _step("summary", record, watch), _imported_report(report):
+        with Run.open(record.paths.root) as opened, _imported_report(report):
+            with _step("summary", record, watch):
                 scope = open_scope(opened, None)
                 summary = summarise(scope)
                 for table, rows in ledger_tables(summary).items():

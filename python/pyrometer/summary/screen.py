@@ -61,7 +61,7 @@ def show(
     summary: Summary,
     run: str | None = None,
     program: str = "pyrometer",
-    findings: Sequence[tuple[str, str]] = (),
+    findings: Sequence[tuple[str, str]] | None = (),
 ) -> None:
     """Print a summary on one screen.
 
@@ -75,27 +75,37 @@ def show(
         How the user calls the run; by default, its directory.
     program : str
         How the user calls Pyrometer: commands on the screen begin with it.
-    findings : sequence of (str, str)
-        What would make the run faster: the whole, then what each saves and what it is.
+    findings : sequence of (str, str) or None
+        What would make the run faster: the whole, then what each saves and what it is. With
+        ``None`` it is not known yet, and `show_findings` prints it, and the next step, below.
     """
     put(console, _parts(summary, Look.of(console), run or summary.run.run_dir, program, findings))
 
 
+def show_findings(
+    console: Console, summary: Summary, run: str, program: str, findings: Sequence[tuple[str, str]]
+) -> None:
+    """Print what would make the run faster, and the next step, below a summary that is printed."""
+    look = Look.of(console)
+    step = _next(summary, look, run, program, findings)
+    parts = [*_findings(findings, look, run, program), *step]
+    if parts:
+        put(console, [_title("Findings"), *parts])
+
+
 def _parts(
-    s: Summary, look: Look, run: str, program: str, findings: Sequence[tuple[str, str]]
+    s: Summary, look: Look, run: str, program: str, findings: Sequence[tuple[str, str]] | None
 ) -> Iterator[RenderableType]:
-    less = _LESS if len(findings) > 1 else 0
+    less = _LESS if findings is None or len(findings) > 1 else 0
     yield _line(f"[bold cyan]{safe(run_name(s), 300)}[/] [dim]{safe(_window(s))}[/]")
     facts = header_facts(s)
     if facts:
         yield _line(f"[dim]{safe(' · '.join(facts), 300)}[/]")
     yield ""
     yield Text.from_markup(f"[bold]{_safe_lines(wrapped(s.verdict, look.width))}[/]")
-    yield from _findings(findings, look, run, program)
-    next_step = "pyrometer explain RUN" if len(findings) > 1 else s.next_step
-    if next_step:
-        step = wrapped(f"next: {_named(next_step, run, program)}", look.width)
-        yield Text.from_markup(f"[bold]next:[/]{_safe_lines(step.removeprefix('next:'))}")
+    if findings is not None:
+        yield from _findings(findings, look, run, program)
+        yield from _next(s, look, run, program, findings)
     yield from _doubts(s.doubts, MAX_DOUBTS - less)
     elapsed = s.ledger.elapsed_view
     if elapsed.total_ns:
@@ -116,6 +126,15 @@ def _parts(
     yield from _stages(s, look, MAX_STAGES - less)
     yield from _operators(s, look, MAX_OPERATORS - less)
     yield _line(f"[dim]{safe(_more(run, program, look.width))}[/]")
+
+
+def _next(
+    s: Summary, look: Look, run: str, program: str, findings: Sequence[tuple[str, str]]
+) -> Iterator[RenderableType]:
+    next_step = "pyrometer explain RUN" if len(findings) > 1 else s.next_step
+    if next_step:
+        step = wrapped(f"next: {_named(next_step, run, program)}", look.width)
+        yield Text.from_markup(f"[bold]next:[/]{_safe_lines(step.removeprefix('next:'))}")
 
 
 def _more(run: str, program: str, width: int) -> str:

@@ -150,16 +150,17 @@ class _Watching(common.Progress):
         self.outcome = Outcome(record, ending, None)
 
     def summarised(self, record: Any, summary: Any, scope: Any) -> Findings | None:
-        """Print it now, with what would make it faster: the report takes longer."""
+        """Print it at once, and below it what would make it faster, which takes longer."""
         from pyrometer.cli.shared.finding import Finder
         from pyrometer.summary import screen
 
         show_ending(record.manifest)
         where = common.from_here(Path(summary.run.run_dir))
+        screen.show(common.err(), summary, where, common.program(), None)
+        self.summary_shown = True
         self.finder = Finder()
         findings = self.finder.lines_of_scope(scope, summary)
-        screen.show(common.err(), summary, where, common.program(), findings)
-        self.summary_shown = True
+        screen.show_findings(common.err(), summary, where, common.program(), findings)
         return self.finder.found
 
 
