@@ -59,6 +59,13 @@ def derive(record: Record, watch: Watch, report: bool) -> Summary | None:
     return summary
 
 
+def import_ahead() -> None:
+    """Import what comes after an application's end, while its processes still end."""
+    from pyrometer.store import ingest as ingest
+
+    _import_summary()
+
+
 def _import_summary() -> None:
     """Import what the summary needs and make its models ready, while the ingest is native code."""
     from pyrometer.accounts import window as window

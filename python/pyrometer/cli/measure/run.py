@@ -21,6 +21,7 @@ from pyrometer.terminal import console as common
 
 if TYPE_CHECKING:
     from pyrometer.cli.shared.finding import Finder
+    from pyrometer.core.beside import Beside
     from pyrometer.core.doubt import Doubt
     from pyrometer.explain.schema import Findings
     from pyrometer.orchestrator.run import Outcome
@@ -140,14 +141,18 @@ class _Watching(common.Progress):
     """Shows the progress and the result of a run; keeps how its application ended."""
 
     outcome: Outcome | None = None
+    ahead: Beside[None] | None = None
     summary_shown = False
     finder: Finder | None = None
 
     def exited(self, record: Any, ending: Any) -> None:
-        """Keep it."""
+        """Keep it; what follows is imported while the last processes of the application end."""
+        from pyrometer.core.beside import Beside
+        from pyrometer.orchestrator.derive import import_ahead
         from pyrometer.orchestrator.run import Outcome
 
         self.outcome = Outcome(record, ending, None)
+        self.ahead = Beside(import_ahead)
 
     def summarised(self, record: Any, summary: Any, scope: Any) -> Findings | None:
         """Print it at once, and below it what would make it faster, which takes longer."""
