@@ -176,7 +176,7 @@ def test_the_users_event_log_stays_where_they_want_it(tmp_path: Path) -> None:
     assert sorted(path.name for path in RunPaths(run).eventlogs()) == theirs
     overlay = {o.key: o.how for o in opened(run).conf_overlay}
     assert overlay["spark.eventLog.dir"] == "kept_user"
-    assert codes(run) == {"several_contexts"}
+    assert codes(run) - {"probe_slowed"} == {"several_contexts"}
     (driver, *_) = processes(run, "driver")
     assert driver["master"] == "local[1]"
     assert any("Copy" in name for name in driver["gc_names"])
@@ -205,7 +205,7 @@ def test_executors_of_their_own_are_measured_too(tmp_path: Path) -> None:
     assert len(processes(run, "driver")) == 1
     assert len(processes(run, "executor")) == 2
     pids = {record["pid"] for record in processes(run, "executor")}
-    assert {int(log.stem.split("-")[1]) for log in RunPaths(run).gc_logs()} > pids
+    assert {int(log.stem.rsplit("-", 1)[1]) for log in RunPaths(run).gc_logs()} > pids
     assert len(RunPaths(run).profiles()) == 3
 
 
@@ -218,7 +218,7 @@ def test_a_script_for_spark_shell_on_stdin(tmp_path: Path) -> None:
     )  # fmt: skip
     assert (done.code, "counted 1000" in done.stdout) == (4, True)
     assert opened(tmp_path / "run").exit.code == 4
-    assert codes(tmp_path / "run") == {"workload_failed"}
+    assert codes(tmp_path / "run") - {"probe_slowed"} == {"workload_failed"}
 
 
 @pytest.mark.slow
@@ -259,14 +259,14 @@ def test_an_interrupted_spark_application_keeps_what_was_measured(tmp_path: Path
 
 
 LONG_APP = """
-import sys, time
+import os, sys, time
 open("begun", "w").close()
 from pyspark.sql import SparkSession
 spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
 open("started", "w").close()
 until = time.monotonic() + float(sys.argv[1])
 jobs = 0
-while time.monotonic() < until:
+while time.monotonic() < until or not all(map(os.path.exists, sys.argv[2:])):
     jobs += spark.range(0, 100000, 1, 2).repartition(2).count() == 100000
 spark.stop()
 open("ended", "w").write("0")
@@ -287,7 +287,7 @@ def wait_for(path: Path, seconds: float = 120) -> None:
 def test_our_violent_death_harms_no_application(repetition: int, tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(LONG_APP)
     process = start(
-        "run", "-o", "run", "--", sys.executable, "app.py", "2",
+        "run", "-o", "run", "--", sys.executable, "app.py", "2", "killed",
         cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     wait_for(tmp_path / "begun")
@@ -295,6 +295,7 @@ def test_our_violent_death_harms_no_application(repetition: int, tmp_path: Path)
     time.sleep(0.3 + 0.45 * repetition)
     process.kill()
     assert process.wait() == -signal.SIGKILL
+    (tmp_path / "killed").touch()
     wait_for(tmp_path / "ended")
     run = tmp_path / "run"
     manifest = opened(run)
