@@ -1,8 +1,10 @@
 //! Any bytes as what the agent reads of a host and of a folder that others write into: command lines, control groups,
-//! `status`, and its own record of what was shipped. No panic, no sum that overflows, and what is read is written again.
+//! `status`, what the probe prints as a canary, and its own record of what was shipped. No panic, no sum that overflows,
+//! and what is read is written again.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use pyro_agent::canary::Measured;
 use pyro_agent::executors::{Process, discover, place};
 use pyro_agent::ship::{MAX_PIECE_BYTES, State};
 use pyro_chunks::{At, Cut, Kind};
@@ -10,6 +12,11 @@ use pyro_chunks::{At, Cut, Kind};
 fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
     place(&text);
+    if let Ok(found) = Measured::parse(bytes) {
+        let all = [&found.alu_ns, &found.latency_ns, &found.copy_bytes_per_s];
+        assert!(all.iter().all(|values| !values.is_empty()));
+        assert!(all.iter().all(|values| values.iter().all(|one| *one > 0.0)));
+    }
     // The head of an executor's line, for the words behind it.
     let class = b"java\0org.apache.spark.executor.CoarseGrainedExecutorBackend\0--app-id\0a\0--executor-id\0";
     let lines = [bytes.to_vec(), [class, bytes].concat()];

@@ -103,12 +103,18 @@ pub struct HostOptions {
     /// Minutes after which streams are begun anew, so that a reader needs only those of its time, from 0.02 to 1440
     #[arg(long, value_name = "MINUTES", default_value = "60", value_parser = renew)]
     pub renew: Duration,
-    /// The recorder; pyro-probe beside this program by default
+    /// Seconds between canaries, which are measured while no executor is here: from 1 to 86400, 0 for none
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = canary)]
+    pub canary: Duration,
+    /// The recorder, which measures canaries, too; pyro-probe beside this program by default
     #[arg(long, value_name = "FILE")]
     pub probe: Option<PathBuf>,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub pace: Pace,
+    /// Where processes are
+    #[arg(long, value_name = "FOLDER", default_value = "/proc", hide = true)]
+    pub proc: PathBuf,
 }
 
 /// What to print.
@@ -147,6 +153,17 @@ fn renew(text: &str) -> Result<Duration, String> {
     minutes
         .map(|minutes: f64| Duration::from_secs_f64(minutes * 60.0))
         .ok_or_else(|| "not a time from 0.02 to 1440 minutes".to_owned())
+}
+
+/// A time; none is zero.
+fn canary(text: &str) -> Result<Duration, String> {
+    let seconds = text
+        .parse()
+        .ok()
+        .filter(|&seconds| seconds == 0.0 || (1.0..=86_400.0).contains(&seconds));
+    seconds
+        .map(Duration::from_secs_f64)
+        .ok_or_else(|| "not a time from 1 to 86400 seconds, or 0".to_owned())
 }
 
 /// What the command line comes to where there is nothing to do.
@@ -223,6 +240,11 @@ mod tests {
         );
         assert_eq!(options.pace.thread_counters, "none");
         assert_eq!(options.renew, Duration::from_secs(3600));
+        assert_eq!(options.canary, Duration::from_secs(60));
+        let Ok(Command::Host(options)) = parsed(&format!("{line} --canary 0")) else {
+            panic!("refused")
+        };
+        assert!(options.canary.is_zero());
         assert!(matches!(
             parsed("executors --json"),
             Ok(Command::Executors(_))
@@ -250,6 +272,14 @@ mod tests {
             (
                 "host --to file:///s --host h --work-dir /w --renew 0",
                 "from 0.02 to 1440",
+            ),
+            (
+                "host --to file:///s --host h --work-dir /w --canary 0.5",
+                "from 1 to 86400",
+            ),
+            (
+                "host --to file:///s --host h --work-dir /w --canary nan",
+                "from 1 to 86400",
             ),
             (&format!("{SHIP} --thread-counters some"), "hardware"),
             (&format!("{SHIP} --probe /p"), "--until-pid"),

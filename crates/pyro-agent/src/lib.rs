@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod args;
+pub mod canary;
 pub mod executors;
 #[cfg(feature = "objects")]
 mod objects;

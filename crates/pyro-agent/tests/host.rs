@@ -50,7 +50,7 @@ fn recorder(folder: &Path) -> PathBuf {
     let probe = folder.join("probe");
     let text = "#!/bin/sh\n\
         while [ $# -gt 0 ]; do\n\
-        case $1 in --raw-dir) raw=$2;; --keeper-pid) keeper=$2;; esac\n\
+        case $1 in canary) echo '{\"alu_ns\":[4],\"latency_ns\":[90],\"copy_bytes_per_s\":[8e9]}'; exit;; --raw-dir) raw=$2;; --keeper-pid) keeper=$2;; esac\n\
         all=\"$all $1\"; shift; done\n\
         trap 'echo end >> \"$raw/probe.log\"; exit 0' TERM\n\
         echo \"$all\" >> \"$raw/probe.log\"\n\
@@ -72,6 +72,17 @@ fn started(folder: &Path) -> Command {
     command.arg("--work-dir").arg(folder.join("work"));
     command.arg("--probe").arg(folder.join("probe"));
     command
+}
+
+/// Canaries of an attempt, by how they ended.
+fn canaries(attempt: &Path) -> Vec<String> {
+    let text = fs::read_to_string(attempt.join("canary-h.ndjson")).unwrap_or_default();
+    let lines = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines
+        .map(|line| line["state"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 /// The files of each attempt, as they have arrived.
@@ -159,6 +170,44 @@ fn executors_are_found_recorded_and_shipped() {
         let report: Value = serde_json::from_str(&report).unwrap();
         assert_eq!(report["end_reason"], reason);
     }
+}
+
+#[test]
+fn canaries_are_shipped_and_taken_along_and_none_is_measured_beside_an_executor() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::create_dir(folder.join("store")).unwrap();
+    recorder(folder);
+    let processes = folder.join("proc");
+    fs::create_dir(&processes).unwrap();
+    let mut agent = started(folder)
+        .args(["--renew", "0.02", "--canary", "1", "--proc"])
+        .arg(&processes)
+        .spawn()
+        .unwrap();
+    let last = || attempts(folder).pop().unwrap_or_default();
+    wait_until(|| (attempts(folder).len() > 1).then_some(()));
+    // A folder that was begun anew has at once what was measured before it.
+    wait_until(|| {
+        canaries(&last())
+            .contains(&"measured".to_owned())
+            .then_some(())
+    });
+    let java = processes.join("77");
+    fs::create_dir(&java).unwrap();
+    let line = format!("java\0{CLASS}\0--executor-id\05\0--app-id\0a\0");
+    fs::write(java.join("cmdline"), line).unwrap();
+    fs::write(java.join("comm"), "java\n").unwrap();
+    wait_until(|| {
+        let report = fs::read_to_string(last().join("agent-h.report.json")).ok()?;
+        let report: Value = serde_json::from_str(&report).ok()?;
+        (report["canary"]["state"] == "not free").then_some(())
+    });
+    end(&mut agent);
+    let states = canaries(&last());
+    assert_eq!(states.last().unwrap(), "not_free");
+    assert!(states.contains(&"measured".to_owned()), "{states:?}");
 }
 
 #[test]

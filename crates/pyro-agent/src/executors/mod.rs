@@ -6,7 +6,7 @@ mod command_line;
 mod discover;
 mod proc_tree;
 #[cfg(test)]
-mod tests;
+pub mod tests;
 
 pub use cgroup::{Place, place};
 pub use command_line::{Claim, Manager, Role, claim};

@@ -5,15 +5,17 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::args::HostOptions;
+use crate::canary::{Canary, GLANCE, LIMIT, Lines, Presence};
 use crate::executors::{Executor, ProcTree, discover};
 use crate::ship::{Clock, LOCK, SystemClock, replace};
 use crate::stop::Stop;
 use crate::verbs::recorder::{Of, Recorder};
+use crate::verbs::reporter::Beside;
 use crate::verbs::session::Session;
 
 /// What streams of the host are called where those of an executor have application and executor.
@@ -34,29 +36,38 @@ pub fn host(options: &HostOptions) -> Result<(), String> {
     take(&options.work_dir).map_err(|error| format!("{}: {error}", options.work_dir.display()))?;
     let mut before = earlier(options);
     let mut recording = Recording::begin(options)?;
+    let mut canary = canary_of(options);
+    recording.take_canaries(options, &mut canary);
     loop {
-        recording.round();
+        recording.round(&told(&canary));
         before.retain_mut(Rest::waits);
         // While the store is away, every folder more would have a spool of its own.
         let is_away = before.iter().any(|rest| rest.reason == RENEWED);
         if !is_away && recording.since.elapsed() >= options.renew {
             // The new one begins before the old one ends: nothing of the host is missed between them.
             match Recording::begin(options) {
-                Ok(next) => before.extend(std::mem::replace(&mut recording, next).end()),
+                Ok(next) => {
+                    let ended = std::mem::replace(&mut recording, next);
+                    recording.take_canaries(options, &mut canary);
+                    before.extend(ended.end(&told(&canary)));
+                }
                 Err(error) => eprintln!("pyro-agent: streams are not begun anew: {error}"),
             }
         }
-        if stop.wait(options.shipping.every) {
+        if asked_to_stop(&stop, options.shipping.every, &mut canary) {
             break;
         }
     }
+    let canaries = told(&canary);
+    drop(canary);
     let Recording {
         mut recorder,
         mut session,
         ..
     } = recording;
     recorder.stop();
-    let round = session.finish(true, &recorder.state(), "asked to stop");
+    let also = beside(&mut recorder, &canaries);
+    let round = session.finish(true, &also, "asked to stop");
     if round.waiting {
         // The next agent of this folder ships the rest.
         return Err(format!(
@@ -66,6 +77,44 @@ pub fn host(options: &HostOptions) -> Result<(), String> {
     }
     let _ = fs::remove_dir_all(session.path());
     session.complete()
+}
+
+/// Waits for the next round; canaries are measured meanwhile, as then nothing is shipped.
+fn asked_to_stop(stop: &Stop, every: Duration, canary: &mut Option<Canary>) -> bool {
+    let begun = Instant::now();
+    while let Some(left) = every.checked_sub(begun.elapsed()) {
+        let is_running = canary.as_mut().is_some_and(|canary| {
+            canary.step();
+            canary.is_running()
+        });
+        if stop.wait(if is_running { left.min(GLANCE) } else { left }) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Canaries of this host; `None` if there are to be none.
+fn canary_of(options: &HostOptions) -> Option<Canary> {
+    let presence = Presence::new(ProcTree::new(&options.proc));
+    (!options.canary.is_zero())
+        .then(|| Canary::new(program(options), options.canary, LIMIT, presence))
+}
+
+fn told(canary: &Option<Canary>) -> Value {
+    canary.as_ref().map_or(Value::Null, Canary::report)
+}
+
+fn beside(recorder: &mut Recorder, canary: &Value) -> Beside {
+    Beside {
+        recorder: recorder.state(),
+        canary: canary.clone(),
+    }
+}
+
+fn program(options: &HostOptions) -> PathBuf {
+    let program = options.probe.clone().or_else(beside_us);
+    program.unwrap_or_else(|| PathBuf::from("pyro-probe"))
 }
 
 /// Streams of the host, from their begin until they are begun anew.
@@ -84,28 +133,39 @@ impl Recording {
         let made = fs::DirBuilder::new().mode(0o700).create(&raw);
         made.map_err(|error| format!("{}: {error}", raw.display()))?;
         let session = Session::begin(&raw, OF_THE_HOST, &options.shipping, true)?;
-        let program = options.probe.clone().or_else(beside_us);
-        let program = program.unwrap_or_else(|| PathBuf::from("pyro-probe"));
+        let program = program(options);
         let host = &options.shipping.host;
         // It follows us and our children, and whoever a file of the folder names.
         let recorder = Recorder::start(&program, Of::Us, &options.pace, host, session.path());
         Ok(Self {
             session,
             recorder,
-            found: Found::new(),
+            found: Found::new(ProcTree::new(&options.proc)),
             since: Instant::now(),
         })
     }
 
-    fn round(&mut self) {
+    /// Has canaries written here from now on.
+    fn take_canaries(&self, options: &HostOptions, canary: &mut Option<Canary>) {
+        let Some(canary) = canary else {
+            return;
+        };
+        match Lines::begin(self.session.folder(), &options.shipping.host) {
+            Ok(lines) => canary.write_to(lines),
+            Err(error) => eprintln!("pyro-agent: canaries are not written: {error}"),
+        }
+    }
+
+    fn round(&mut self, canary: &Value) {
         self.found.look(&self.session);
-        self.session.round(false, &self.recorder.state());
+        let also = beside(&mut self.recorder, canary);
+        self.session.round(false, &also);
     }
 
     /// Ends it; what has not arrived by then is left.
-    fn end(mut self) -> Option<Rest> {
+    fn end(mut self, canary: &Value) -> Option<Rest> {
         self.recorder.stop();
-        let state = self.recorder.state();
+        let state = beside(&mut self.recorder, canary);
         let waiting = self.session.finish(true, &state, RENEWED).waiting;
         if waiting {
             return Some(Rest {
@@ -123,7 +183,7 @@ impl Recording {
 struct Rest {
     session: Session,
     reason: &'static str,
-    state: Value,
+    state: Beside,
 }
 
 impl Rest {
@@ -166,7 +226,7 @@ fn earlier(options: &HostOptions) -> Vec<Rest> {
     let left = begun.filter_map(Result::ok).map(|session| Rest {
         session,
         reason: "killed",
-        state: Value::Null,
+        state: Beside::default(),
     });
     left.collect()
 }
@@ -180,6 +240,7 @@ fn is_of_an_agent(path: &Path) -> bool {
 
 /// Executors that were told to the recorder.
 struct Found {
+    tree: ProcTree,
     /// Name of this host as the kernel has it: what the recorder holds it against.
     host: String,
     /// Rounds since a process was seen first; `None` for a JVM, which has been looked at for good.
@@ -187,9 +248,10 @@ struct Found {
 }
 
 impl Found {
-    fn new() -> Self {
+    fn new(tree: ProcTree) -> Self {
         let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         Self {
+            tree,
             host: host.trim().to_owned(),
             seen: BTreeMap::new(),
         }
@@ -199,8 +261,7 @@ impl Found {
     /// 1, 2, 4, 8 and so on rounds after the first, which costs little and is never late by more than they waited. Writes a file for
     /// each executor: what the recorder follows, and what a reader ties its rows to.
     fn look(&mut self, session: &Session) {
-        let tree = ProcTree::new(Path::new("/proc"));
-        let Ok(pids) = tree.pids() else {
+        let Ok(pids) = self.tree.pids() else {
             return;
         };
         let here: BTreeSet<i32> = pids.into_iter().collect();
@@ -212,7 +273,7 @@ impl Found {
             };
             let is_due = *rounds == 0 || rounds.is_power_of_two();
             *rounds = rounds.saturating_add(1);
-            if let (true, Some(jvm)) = (is_due, tree.jvm(pid)) {
+            if let (true, Some(jvm)) = (is_due, self.tree.jvm(pid)) {
                 self.seen.insert(pid, None);
                 jvms.push(jvm);
             }

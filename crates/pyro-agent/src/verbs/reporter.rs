@@ -12,6 +12,15 @@ use crate::ship::{Clock, Report, SystemClock, replace};
 /// Without news the report is written so often.
 const AT_LEAST: Duration = Duration::from_secs(60);
 
+/// What there is to tell beside shipping.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Beside {
+    /// Of the recorder.
+    pub recorder: Value,
+    /// Of canaries.
+    pub canary: Value,
+}
+
 /// Writes the report when there is something to tell.
 pub struct Reporter {
     folder: File,
@@ -34,7 +43,7 @@ impl Reporter {
         &mut self,
         source: &Source,
         report: &Report,
-        also: &Value,
+        also: &Beside,
         end_reason: Option<&str>,
     ) {
         let news = json!([
@@ -44,7 +53,8 @@ impl Reporter {
             report.last_failure,
             report.last_problem,
             report.away_since_wall_ns,
-            also,
+            also.recorder,
+            also.canary,
         ]);
         let told = self.told.as_ref();
         let is_due =
@@ -66,7 +76,8 @@ impl Reporter {
             "own_cpu_ns": own_use::cpu_ns(),
             "own_peak_rss_bytes": own_use::peak_rss_bytes(),
             "shipping": report,
-            "recorder": also,
+            "recorder": also.recorder,
+            "canary": also.canary,
         });
         // One that cannot be written now is written with the next news.
         if replace(&self.folder, &self.name, &content.to_string()).is_ok() {

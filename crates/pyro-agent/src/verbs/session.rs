@@ -6,7 +6,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use pyro_chunks::Source;
-use serde_json::Value;
 
 use crate::args::Shipping;
 use crate::own_use;
@@ -15,7 +14,7 @@ use crate::ship::{
     open_folder,
 };
 use crate::stores;
-use crate::verbs::reporter::Reporter;
+use crate::verbs::reporter::{Beside, Reporter};
 
 /// A folder that is shipped.
 pub struct Session {
@@ -67,7 +66,7 @@ impl Session {
     }
 
     /// One round, and its report. `also` is what there is to tell beside shipping.
-    pub fn round(&mut self, ended: bool, also: &Value) -> Round {
+    pub fn round(&mut self, ended: bool, also: &Beside) -> Round {
         let round = self.shipper.round(ended);
         let source = self.shipper.source().clone();
         self.reporter
@@ -81,7 +80,7 @@ impl Session {
     }
 
     /// The last rounds: the report says why, and is shipped, too.
-    pub fn finish(&mut self, ended: bool, also: &Value, reason: &str) -> Round {
+    pub fn finish(&mut self, ended: bool, also: &Beside, reason: &str) -> Round {
         self.shipper.hurry();
         self.shipper.round(ended);
         let source = self.shipper.source().clone();

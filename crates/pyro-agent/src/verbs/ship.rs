@@ -11,6 +11,7 @@ use crate::args::ShipOptions;
 use crate::stop::Stop;
 use crate::verbs::detach::detached;
 use crate::verbs::recorder::{Of, Recorder};
+use crate::verbs::reporter::Beside;
 use crate::verbs::session::Session;
 
 /// When nobody writes any more, a store that is away is waited for so long.
@@ -104,8 +105,11 @@ fn recorder(options: &ShipOptions) -> Option<Recorder> {
     Some(Recorder::start(probe, of, &options.pace, host, raw))
 }
 
-fn state(recorder: &mut Option<Recorder>) -> Value {
-    recorder.as_mut().map_or(Value::Null, Recorder::state)
+fn state(recorder: &mut Option<Recorder>) -> Beside {
+    Beside {
+        recorder: recorder.as_mut().map_or(Value::Null, Recorder::state),
+        ..Beside::default()
+    }
 }
 
 fn stop_recording(recorder: &mut Option<Recorder>) {

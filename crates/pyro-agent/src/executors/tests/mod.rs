@@ -10,14 +10,16 @@ use crate::executors::command_line::{Manager, Role, claim};
 use crate::executors::discover::{Executor, Process, discover};
 use crate::executors::proc_tree::ProcTree;
 
-/// Makes a `/proc` of a recorded tree, and finds what is in it.
-fn found(tree: &str) -> Vec<Executor> {
-    let root = tempfile::tempdir().unwrap();
+/// Two executors and a driver among other processes.
+pub const STANDALONE: &str = include_str!("trees/standalone.tree");
+
+/// Makes a `/proc` of a recorded tree, or adds to one.
+pub fn plant(root: &Path, tree: &str) {
     let mut pid = String::new();
     for line in tree.lines().filter(|line| !line.starts_with('#')) {
         if let Some(number) = line.strip_prefix('[') {
             pid = number.strip_suffix(']').unwrap().to_owned();
-            fs::create_dir(root.path().join(&pid)).unwrap();
+            fs::create_dir(root.join(&pid)).unwrap();
         }
         let Some((name, value)) = line.split_once(": ") else {
             continue;
@@ -30,8 +32,14 @@ fn found(tree: &str) -> Vec<Executor> {
             }
             name => (name, format!("{value}\n")),
         };
-        append(&root.path().join(&pid).join(file), &text);
+        append(&root.join(&pid).join(file), &text);
     }
+}
+
+/// Finds what is in a recorded tree.
+fn found(tree: &str) -> Vec<Executor> {
+    let root = tempfile::tempdir().unwrap();
+    plant(root.path(), tree);
     fs::create_dir(root.path().join("self")).unwrap();
     let tree = ProcTree::new(root.path());
     let pids = tree.pids().unwrap();
@@ -54,7 +62,7 @@ fn brief(found: &[Executor]) -> Vec<(i32, Role, Option<&str>, &str)> {
 
 #[test]
 fn standalone() {
-    let found = found(include_str!("trees/standalone.tree"));
+    let found = found(STANDALONE);
     assert_eq!(
         brief(&found),
         [
