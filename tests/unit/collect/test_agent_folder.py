@@ -70,6 +70,22 @@ def test_every_way_begins_the_agent_with_the_store() -> None:
     } in spec["volumes"]
 
 
+@pytest.mark.parametrize(("canary_s", "mib"), [(60, 512), (300, 512), (0, 128)])
+def test_canaries_have_the_memory_that_they_take(canary_s: int, mib: int) -> None:
+    made = written(TO, LEVELS["all"], "spark", "registry/pyro-agent:1", canary_s)
+    service = unit(made["pyro-agent.service"])
+    words = shlex.split(service["ExecStart"])
+    assert words[words.index("--canary") + 1] == str(canary_s)
+    assert service["MemoryMax"] == f"{mib}M"
+    (container,) = pod(made["daemonset.yaml"])["containers"]
+    args = container["args"]
+    assert args[args.index("--canary") + 1] == str(canary_s)
+    assert container["resources"]["limits"]["memory"] == f"{mib}Mi"
+    values = yaml.safe_load(made["chart/values.yaml"])
+    assert values["canary"] == canary_s
+    assert values["resources"]["limits"]["memory"] == f"{mib}Mi"
+
+
 def test_a_bucket_needs_no_volume() -> None:
     spec = pod(texts("all", "s3://bucket/pyrometer")["daemonset.yaml"])
     assert spec["containers"][0]["args"][2] == "s3://bucket/pyrometer"

@@ -62,6 +62,16 @@ def agent(
     image: Annotated[
         str, typer.Option("--image", help="Image that pods run; a Dockerfile makes it.")
     ] = "pyro-agent:latest",
+    canary: Annotated[
+        int,
+        typer.Option(
+            "--canary",
+            metavar="SECONDS",
+            min=0,
+            max=86400,
+            help="Time between canaries of a host, measured while no executor is there; 0: none.",
+        ),
+    ] = 60,
     machine: Annotated[
         Machine, typer.Option("--machine", help="Machine of the hosts.")
     ] = Machine.x64,
@@ -96,7 +106,7 @@ def agent(
             "run it where Pyrometer is installed on such a machine" if found else reinstall(),
         )
     rights = LEVELS[access.value]
-    texts = written(to, rights, user, image)
+    texts = written(to, rights, user, image, canary)
     write(output, binaries, texts)
     console = common.human(as_json)
     lines = (

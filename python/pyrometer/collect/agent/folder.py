@@ -22,6 +22,12 @@ STORE = "file:///store"
 """The store of a pod whose volume is mounted at ``/store``."""
 WORK = "/var/lib/pyrometer"
 """Where a pod's own volume is mounted: chunks that wait."""
+CANARY_S = 60
+"""Time between canaries; 0: none."""
+MEMORY_MIB = 128
+"""What an agent may use with its recorder."""
+CANARY_MIB = 384
+"""What a canary takes more, for a moment: three arrays of 32 MiB for each of four threads."""
 _URL = re.compile(r"(file:///|(s3|gs|abfss)://)[^\s\"'\\{}$%]+")
 _CREDENTIALS = re.compile(r"://[^/@]*:[^/@]*@|\A(?:s3|gs)://[^/]*@|[?#]")
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
@@ -53,7 +59,9 @@ def checked(to: str, user: str, image: str) -> None:
         raise UsageError(f"--image {image!r}: not the name of an image", "registry/pyro-agent:1")
 
 
-def written(to: str, access: Access, user: str, image: str) -> dict[str, str]:
+def written(
+    to: str, access: Access, user: str, image: str, canary_s: int = CANARY_S
+) -> dict[str, str]:
     """Give the texts of the folder by their path in it.
 
     Parameters
@@ -66,12 +74,16 @@ def written(to: str, access: Access, user: str, image: str) -> dict[str, str]:
         Whom it runs as without rights.
     image : str
         The image that pods run.
+    canary_s : int
+        Time between canaries; 0: none.
     """
     of_pod, volume = _of_pods(to)
     words = {
         "to": to,
         "user": "root" if access.as_root else user,
         "capabilities": " ".join(f"CAP_{name}" for name in access.capabilities),
+        "canary": str(canary_s),
+        "memory_mib": str(_memory_mib(canary_s)),
         "version": __version__,
         "chart_to": json.dumps(of_pod),
         "image": json.dumps(image),
@@ -84,7 +96,7 @@ def written(to: str, access: Access, user: str, image: str) -> dict[str, str]:
         ),
     }
     named = {name: Template(_text(name)).substitute(words) for name in _TEMPLATES}
-    manifest = yaml.safe_dump(daemon_set(of_pod, volume, access, image), sort_keys=False)
+    manifest = yaml.safe_dump(daemon_set(of_pod, volume, access, image, canary_s), sort_keys=False)
     return {
         **named,
         "daemonset.yaml": f"# kubectl apply -n NAMESPACE -f daemonset.yaml\n{manifest}",
@@ -112,8 +124,12 @@ def _of_pods(to: str) -> tuple[str, dict[str, Any] | None]:
     return STORE, {"hostPath": {"path": to.removeprefix("file://"), "type": "Directory"}}
 
 
+def _memory_mib(canary_s: int) -> int:
+    return MEMORY_MIB + (CANARY_MIB if canary_s else 0)
+
+
 def daemon_set(
-    to: str, volume: dict[str, Any] | None, access: Access, image: str
+    to: str, volume: dict[str, Any] | None, access: Access, image: str, canary_s: int = CANARY_S
 ) -> dict[str, Any]:
     """Give the manifest of a DaemonSet: what the chart makes of its default values."""
     labels = {"app.kubernetes.io/name": "pyro-agent", "app.kubernetes.io/instance": "pyro-agent"}
@@ -136,12 +152,15 @@ def daemon_set(
     container = {
         "name": "pyro-agent",
         "image": image,
-        "args": ["host", "--to", to, "--host", "$(NODE)", "--work-dir", f"{WORK}/agent"],
+        "args": [
+            *("host", "--to", to, "--host", "$(NODE)"),
+            *("--canary", str(canary_s), "--work-dir", f"{WORK}/agent"),
+        ],
         "env": [{"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
         "securityContext": security,
         "resources": {
             "requests": {"cpu": "20m", "memory": "48Mi"},
-            "limits": {"memory": "128Mi"},
+            "limits": {"memory": f"{_memory_mib(canary_s)}Mi"},
         },
         "volumeMounts": mounts,
     }
