@@ -24,6 +24,7 @@ from pyrometer.guests.receive import Bounds, Received
 from pyrometer.store.axis.ping_lines import read_pings
 from pyrometer.store.iteration_lines import read_iterations
 from pyrometer.store.manifest import read_manifest
+from pyrometer.store.services.canaries import read_canaries
 from pyrometer.store.services.chunk_files import header_of
 from pyrometer.store.services.executors import read_record
 from pyrometer.trial.yaml_file import parse
@@ -93,6 +94,9 @@ class Readers:
         (self.folder / "orders" / "part").write_bytes(b"1")
         shutil.copy(EXAMPLES / "apps" / "segments.yaml", self.folder)
         self.by_name: dict[str, Callable[[bytes], object]] = {
+            "canary": lambda data: [
+                one.medians for one in read_canaries(self._file("canary-h.ndjson", data))
+            ],
             "chunk": lambda data: header_of(self._file("000000000000.chunk", data)),
             "constraint": lambda data: parse_constraint(data.decode("utf-8", "replace")),
             "elf": lambda data: needs(io.BytesIO(data)),
@@ -189,6 +193,13 @@ def seeds() -> dict[str, list[bytes]]:
     experiments += [ROOT / "studies" / "experiments" / f"{name}.yaml" for name in EXPERIMENTS]
     journal = (EXAMPLES / "join" / "journal.ndjson").read_bytes().splitlines(keepends=True)
     return {
+        "canary": [
+            b'{"schema":"pyrometer/canary/1","state":"measured","begin_wall_ns":1,'
+            b'"begin_mono_ns":2,"end_wall_ns":3,"end_mono_ns":4,"reason":null,'
+            b'"alu_ns":[5.0,7.0],"latency_ns":[90.5],"copy_bytes_per_s":[8e9]}\n'
+            b'{"schema":"pyrometer/canary/1","state":"not_free","begin_wall_ns":1,'
+            b'"begin_mono_ns":2,"end_wall_ns":3,"end_mono_ns":4,"reason":"they are there"}\n'
+        ],
         "chunk": [b"PYROCHNK\x01\0\0\0\x0d\0\0\0" + b'{"last":true}' + b"payload"],
         "constraint": [b"jvm.heap <= 0.9 * mem_total", b"not (cpus < 2 or a == b) and x >= 1.5"],
         "elf": [Path(os.path.realpath("/bin/sh")).read_bytes()[:8192]],

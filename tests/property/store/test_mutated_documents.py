@@ -14,7 +14,7 @@ from pyrometer.core.errors import PyrometerError
 
 FUZZ = Path(__file__).parents[3] / "fuzz" / "python"
 NAMES = [
-    "chunk", "constraint", "elf", "executor", "exit", "experiment", "guest", "iterations",
+    "canary", "chunk", "constraint", "elf", "executor", "exit", "experiment", "guest", "iterations",
     "journal", "json", "manifest", "pings", "plan", "space", "study", "tuning", "tuning-journal",
     "tuning-memory", "workload", "yaml",
 ]  # fmt: skip

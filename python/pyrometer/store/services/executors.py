@@ -31,6 +31,8 @@ class Found:
         When it began, in the time that the host counts processes in.
     pod : str or None
         Name of its pod.
+    seen_wall_ns : int or None
+        When the agent found it, Unix time.
     """
 
     app: str
@@ -40,6 +42,7 @@ class Found:
     pid_inside: int | None
     start_ns: int | None
     pod: str | None = None
+    seen_wall_ns: int | None = None
 
     @property
     def is_apart(self) -> bool:
@@ -87,6 +90,7 @@ def read_record(path: Path) -> Found | None:
     if pid is None or not all(isinstance(one, str) and one for one in (app, executor, role)):
         return None
     ticks, pod = _whole(said.get("start_ticks")), said.get("pod")
+    seen = record.get("wall_ns")
     return Found(
         app=app,
         executor=executor,
@@ -95,6 +99,7 @@ def read_record(path: Path) -> Found | None:
         pid_inside=_whole(said.get("pid_inside")),
         start_ns=None if ticks is None else ticks * TICK_NS,
         pod=pod if isinstance(pod, str) and pod else None,
+        seen_wall_ns=seen if type(seen) is int and 0 < seen < 1 << 62 else None,
     )
 
 

@@ -15,7 +15,7 @@ from pyrometer.store.services.executors import RECORDS, read_record
 MARGIN_NS = 600 * 10**9
 """Clocks of hosts may be so far apart, and streams go on so long, for a run to be theirs."""
 
-_STREAMS = ("probe-", "agent-")
+_STREAMS = ("probe-", "agent-", "canary-")
 _SERIES = "-series.arrows"
 
 
@@ -45,7 +45,8 @@ class Life:
     folder : Path
         Where it lies in the store.
     streams : tuple of Path
-        Those of its probe, its report, and the records of the executors that are looked for.
+        Those of its probe, its report, canaries of its host, and the records of the executors that
+        are looked for.
     """
 
     folder: Path
