@@ -179,6 +179,24 @@ class Canaries(_Part):
     reason: str | None = None
 
 
+class HostCanary(Canaries):
+    """What a host of a cluster attained before the executors of a trial began there.
+
+    Measured by its agent while no executor was there; each is the median of its repetitions.
+    `reason` says why there is none.
+
+    Attributes
+    ----------
+    wall_ns : int or None
+        When it ended, by the clock of the host.
+    age_s : float or None
+        How long that was before the first executor of the trial began there.
+    """
+
+    wall_ns: int | None = None
+    age_s: float | None = None
+
+
 class HostSeen(_Part):
     """What others did on a host of a cluster during a trial, and how its tasks fared.
 
@@ -190,12 +208,15 @@ class HostSeen(_Part):
         Shares of its CPUs that others and the hypervisor took; ``None`` where no probe was.
     slower_ratio : float or None
         How much longer tasks took there than those of the same stages elsewhere.
+    canary : HostCanary or None
+        What it attained before; ``None`` in journals of before there was one.
     """
 
     host: str
     busy_ratio: float | None = None
     steal_ratio: float | None = None
     slower_ratio: float | None = None
+    canary: HostCanary | None = None
 
 
 class Surroundings(_Part):

@@ -109,6 +109,10 @@ def test_what_others_took_of_each_host_is_by_the_probe_there(tmp_path: Path) -> 
         assert one.busy_ratio == pytest.approx(ELSEWHERE / whole, abs=0.01)
         assert one.busy_ratio
         assert one.steal_ratio == 0
+        # That there is no canary is said.
+        assert one.canary is not None
+        assert one.canary.alu_ns is None
+        assert one.canary.reason is not None
 
 
 def test_hosts_beyond_the_guards_limits_disturb_a_trial() -> None:

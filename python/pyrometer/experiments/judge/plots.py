@@ -15,6 +15,8 @@ from pyrometer.experiments.folder import Canaries, Ended, Plan
 from pyrometer.experiments.journal import Entries
 from pyrometer.experiments.judge.forecast import Forecast, forecast, past_trials
 from pyrometer.experiments.judge.schema import ExperimentReport
+from pyrometer.experiments.plan.file import Guard
+from pyrometer.experiments.slow_hosts import judged_again
 from pyrometer.statistics.blocks import residuals
 from pyrometer.statistics.factorial import UNSET
 from pyrometer.statistics.two import geometric_mean_of, mean_of
@@ -146,6 +148,7 @@ def experiment_plots(plan: Plan, entries: Entries, report: ExperimentReport) -> 
         The same experiment, judged.
     """
     pairs = len(report.comparison.pairs) if report.comparison else 1
+    entries = judged_again(entries, Guard.model_validate(plan.guard))
     return ExperimentPlots(
         matrix=_matrix(plan, report),
         interactions=_interactions(plan, report),

@@ -47,6 +47,14 @@ Ratio = Annotated[
     WithJsonSchema({"type": "string", "pattern": r"^[0-9.]+ ?%$"}),
 ]
 
+Slower = Annotated[
+    float,
+    BeforeValidator(_ratio),
+    Field(gt=0, le=100),
+    WithJsonSchema({"type": "string", "pattern": r"^[0-9.]+ ?%$"}),
+]
+"""How much slower, so that it may be more than all."""
+
 
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -127,6 +135,20 @@ class Guard(_Part):
         int | None,
         Field(ge=0, description="Most pages swapped in and out during a trial; none: any."),
     ] = 1000
+    canary: Annotated[
+        Slower,
+        Field(
+            description="How much slower a host's canary may be than its own median over the"
+            " experiment."
+        ),
+    ] = 0.15
+    canary_hosts: Annotated[
+        Slower,
+        Field(description="How much slower it may be than those of the trial's other hosts."),
+    ] = 0.3
+    canary_age: Annotated[
+        Seconds, Field(description="Older canaries say nothing of the trial that began after them.")
+    ] = 600.0
     repeats: Annotated[int, Field(ge=1, le=10, description="Most repetitions of a trial.")] = 2
 
 

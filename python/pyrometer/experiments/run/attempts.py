@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from pyrometer.experiments.folder import (
@@ -11,6 +11,7 @@ from pyrometer.experiments.folder import (
     Canaries,
     Ended,
     ExperimentPaths,
+    HostSeen,
     Plan,
     PlannedTrial,
     Surroundings,
@@ -22,6 +23,7 @@ from pyrometer.experiments.run.attempt import Attempt
 from pyrometer.experiments.run.environment import Actions, Screen
 from pyrometer.experiments.run.hosts import disturbances_of_hosts
 from pyrometer.experiments.run.trials import launches, trials_of
+from pyrometer.experiments.slow_hosts import hosts_seen, slow_hosts
 
 SWAPPING = frozenset({"cgroup.swap", "memory.condition"})
 """Factors by which a trial may be meant to swap."""
@@ -121,7 +123,7 @@ def make_attempts(
         first = actions.read_counters()
         found = actions.run(trials, screen)
         during = actions.judge_others(first, limits, not SWAPPING.isdisjoint(trials[0].treatment))
-        during = with_hosts(during, found, limits)
+        during = with_hosts(during, found, limits, hosts_seen(entries))
         if any(outcome.status == "interrupted" for outcome in found):
             raise KeyboardInterrupt
         again = limits.policy == "repeat" and bool(during.disturbed) and repeated < limits.repeats
@@ -140,10 +142,25 @@ def make_attempts(
             return
 
 
-def with_hosts(during: Surroundings, found: Sequence[Attempt], guard: Guard) -> Surroundings:
-    """Add what trials saw of the hosts that they ran on, and what of it is beyond the limits."""
+def with_hosts(
+    during: Surroundings,
+    found: Sequence[Attempt],
+    guard: Guard,
+    seen: Iterable[HostSeen] = (),
+) -> Surroundings:
+    """Add what trials saw of the hosts that they ran on, and what of it is beyond the limits.
+
+    Parameters
+    ----------
+    seen : iterable of HostSeen
+        What earlier trials of the experiment saw of hosts.
+    """
     hosts = [host for one in found if one.facts for host in one.facts.hosts]
-    disturbed = [*during.disturbed, *disturbances_of_hosts(hosts, guard)]
+    disturbed = [
+        *during.disturbed,
+        *slow_hosts(hosts, seen, guard),
+        *disturbances_of_hosts(hosts, guard),
+    ]
     return during.model_copy(update={"hosts": hosts, "disturbed": disturbed})
 
 

@@ -1,7 +1,8 @@
 """What an application on a cluster waited for, and what its hosts did meanwhile, by its own run.
 
 The guard looks at the machine that it runs on. Of other hosts a trial's run says what it needs: by
-the probes there what others took of their CPUs, by the event log where tasks took longer.
+the probes there what others took of their CPUs, by the event log where tasks took longer, by the
+agents there what each attained before.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from dataclasses import dataclass
 from pyrometer.accounts.ledger.core_view import cpus_by_host
 from pyrometer.accounts.window import open_scope
 from pyrometer.core.units import percent
-from pyrometer.experiments.folder import HostSeen
+from pyrometer.experiments.folder import HostCanary, HostSeen
 from pyrometer.experiments.plan.file import Guard
 from pyrometer.store import Run
+from pyrometer.store.services.canaries import NOT_OBSERVED, CanaryBefore, canaries_before
 from pyrometer.window.counters import BUSY
 
 SLOWER = 1.3
@@ -85,10 +87,27 @@ def on_a_cluster(run: Run) -> OnACluster:
     slower = dict(run.tables.query(_SLOWER))
     others = _others(run) if run.tables.several_hosts else {}
     names = sorted({*slower, *others}) if len(slower) > 1 or others else []
+    canaries = canaries_before(run.paths)
+    names = sorted({*names, *canaries})
     hosts = tuple(
-        HostSeen(host=name, slower_ratio=slower.get(name), **others.get(name, {})) for name in names
+        HostSeen(
+            host=name,
+            slower_ratio=slower.get(name),
+            canary=_canary(canaries.get(name)),
+            **others.get(name, {}),
+        )
+        for name in names
     )
     return OnACluster(None if waited_ns is None else float(waited_ns) / 1e9, hosts)
+
+
+def _canary(before: CanaryBefore | None) -> HostCanary:
+    """Write what the agent of a host measured there; a reason where there is nothing."""
+    if before is None:
+        return HostCanary(reason=NOT_OBSERVED)
+    if before.line is None:
+        return HostCanary(reason=before.reason)
+    return HostCanary(**before.line.medians, wall_ns=before.line.end_wall_ns, age_s=before.age_s)
 
 
 def _others(run: Run) -> dict[str, dict[str, float]]:

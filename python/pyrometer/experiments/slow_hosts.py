@@ -1,0 +1,161 @@
+"""Hosts that were slow before a trial began there, by their canaries.
+
+A canary is held against the same host's others over the experiment, and against those of the other
+hosts of its trial: what the job does to a host is in neither.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from statistics import median
+
+from pyrometer.core.units import duration
+from pyrometer.experiments.folder import Ended, HostCanary, HostSeen
+from pyrometer.experiments.journal import Entries
+from pyrometer.experiments.plan.file import Guard
+
+FEWEST_CANARIES = 5
+"""Canaries of a host from which its median says what it is like."""
+
+WORDS = {
+    "alu_ns": "arithmetic",
+    "latency_ns": "memory latency",
+    "copy_bytes_per_s": "copying",
+}
+STEADY = ("alu_ns", "latency_ns")
+"""Measures that hosts are compared by: copying differs by half from one canary to the next."""
+
+NAMED = ": its canary, "
+"""What follows the name of a host that was slow."""
+
+_SPREADS = 3
+"""Beyond so many standard deviations of a host's own canaries, too, one is slow."""
+_SD_OF_MAD = 1.4826
+
+
+def slow_hosts(hosts: Sequence[HostSeen], all_seen: Iterable[HostSeen], guard: Guard) -> list[str]:
+    """Name hosts of a trial whose canary was slow.
+
+    Parameters
+    ----------
+    hosts : sequence of HostSeen
+        Those of the trial.
+    all_seen : iterable of HostSeen
+        Of all trials of the experiment, in any order; this one may be among them.
+    guard : Guard
+        With the limits.
+
+    Examples
+    --------
+    >>> usual = [HostSeen(host="h2", canary=HostCanary(alu_ns=100, wall_ns=n)) for n in range(5)]
+    >>> now = HostSeen(host="h2", canary=HostCanary(alu_ns=150, wall_ns=9, age_s=12))
+    >>> slow_hosts([now], usual, Guard())
+    ['h2: its canary, 12.0 s before, was 1.5 times as slow as its median of 6 (arithmetic)']
+    """
+    judged = {
+        one.host: one.canary
+        for one in hosts
+        if one.canary is not None
+        and one.canary.age_s is not None
+        and one.canary.age_s <= guard.canary_age
+    }
+    past: dict[str, dict[int | None, HostCanary]] = {}
+    for seen in (*all_seen, *hosts):
+        if seen.canary is not None and seen.canary.reason is None:
+            # The same one may be the last before several trials.
+            past.setdefault(seen.host, {})[seen.canary.wall_ns] = seen.canary
+    said = []
+    for host, canary in judged.items():
+        own = list(past.get(host, {}).values())
+        found = _worst({name: _beyond_own(canary, own, name, guard.canary) for name in WORDS})
+        against = f"its median of {len(own)}"
+        if found is None:
+            others = [one for name, one in judged.items() if name != host]
+            found = _worst(
+                {name: _beyond_others(canary, others, name, guard.canary_hosts) for name in STEADY}
+            )
+            against = "those of the other hosts"
+        if found is not None:
+            measure, times = found
+            before = duration((canary.age_s or 0) * 1e9)
+            said.append(
+                f"{host}{NAMED}{before} before, was {times:.2g} times as slow as"
+                f" {against} ({WORDS[measure]})"
+            )
+    return said
+
+
+def hosts_seen(entries: Entries) -> list[HostSeen]:
+    """Give what all attempts of an experiment so far saw of hosts."""
+    ended = (*entries.ended.values(), *entries.disturbed)
+    return [host for one in ended if one.during for host in one.during.hosts]
+
+
+def judged_again(entries: Entries, guard: Guard) -> Entries:
+    """Name slow hosts by all canaries of an experiment.
+
+    When a trial ended, the guard knew those until then only; what it named stays named.
+    """
+    seen = hosts_seen(entries)
+    if not any(one.canary for one in seen):
+        return entries
+    return replace(
+        entries,
+        ended={number: _named(one, seen, guard) for number, one in entries.ended.items()},
+        disturbed=[_named(one, seen, guard) for one in entries.disturbed],
+    )
+
+
+def _named(ended: Ended, seen: Sequence[HostSeen], guard: Guard) -> Ended:
+    during = ended.during
+    if during is None or not during.hosts:
+        return ended
+    known = {text.partition(NAMED)[0] for text in during.disturbed if NAMED in text}
+    found = slow_hosts(during.hosts, seen, guard)
+    new = [text for text in found if text.partition(NAMED)[0] not in known]
+    both = during.model_copy(update={"disturbed": [*during.disturbed, *new]})
+    return ended.model_copy(update={"during": both}) if new else ended
+
+
+def _worst(found: dict[str, float | None]) -> tuple[str, float] | None:
+    beyond = [(name, times) for name, times in found.items() if times is not None]
+    return max(beyond, key=lambda one: one[1], default=None)
+
+
+def _beyond_own(
+    canary: HostCanary, own: Sequence[HostCanary], name: str, limit: float
+) -> float | None:
+    """Say how many times as slow a canary was as the host's median, where that is too much."""
+    value, known = _slowness(canary, name), _all(own, name)
+    if value is None or len(known) < FEWEST_CANARIES:
+        return None
+    middle = median(known)
+    spread = _SD_OF_MAD * median(abs(one - middle) for one in known)
+    return _if_beyond(value - middle, max(math.log1p(limit), _SPREADS * spread))
+
+
+def _beyond_others(
+    canary: HostCanary, others: Sequence[HostCanary], name: str, limit: float
+) -> float | None:
+    value, known = _slowness(canary, name), _all(others, name)
+    if value is None or not known:
+        return None
+    return _if_beyond(value - median(known), math.log1p(limit))
+
+
+def _if_beyond(log_ratio: float, limit: float) -> float | None:
+    return math.exp(log_ratio) if log_ratio > limit else None
+
+
+def _all(canaries: Sequence[HostCanary], name: str) -> list[float]:
+    return [value for one in canaries if (value := _slowness(one, name)) is not None]
+
+
+def _slowness(canary: HostCanary, name: str) -> float | None:
+    """Give the logarithm of a measure, so that more is slower."""
+    value: float | None = getattr(canary, name)
+    if value is None or value <= 0:
+        return None
+    return -math.log(value) if name.endswith("_per_s") else math.log(value)

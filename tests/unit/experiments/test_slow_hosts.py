@@ -1,0 +1,136 @@
+"""Hosts that were slow before a trial began there have a name, and no others have."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from tests.support import experiments
+
+from pyrometer.experiments.folder import HostCanary, HostSeen, Surroundings
+from pyrometer.experiments.journal import read_journal
+from pyrometer.experiments.judge.analysis import experiment_report
+from pyrometer.experiments.judge.plots import experiment_plots
+from pyrometer.experiments.plan.file import Guard
+from pyrometer.experiments.run.attempt import Attempt, TrialFacts
+from pyrometer.experiments.run.environment import Actions
+from pyrometer.experiments.run.guard import Look
+from pyrometer.experiments.run.loop import begin, carry_out
+from pyrometer.experiments.slow_hosts import FEWEST_CANARIES, slow_hosts
+from pyrometer.trial.trial import Trial
+
+USUAL = {"alu_ns": 1e7, "latency_ns": 150.0, "copy_bytes_per_s": 6e10}
+
+
+def seen(host: str, at: int, age_s: float = 5.0, **times_as_slow: float) -> HostSeen:
+    """A host whose canary was so many times as slow as usual."""
+    measures = {
+        name: value / slow if name.endswith("_per_s") else value * slow
+        for name, value in USUAL.items()
+        for slow in [times_as_slow.get(name, 1.0)]
+    }
+    return HostSeen(host=host, canary=HostCanary(**measures, wall_ns=at, age_s=age_s))
+
+
+def past(host: str, count: int = FEWEST_CANARIES) -> list[HostSeen]:
+    return [seen(host, at) for at in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("alu_ns", "arithmetic"), ("latency_ns", "memory latency"), ("copy_bytes_per_s", "copying")],
+)
+def test_a_host_slower_than_itself_is_named(name: str, words: str) -> None:
+    (said,) = slow_hosts([seen("h2", 99, **{name: 1.4})], past("h2"), Guard())
+    assert said.startswith("h2: its canary, 5.00 s before, was 1.4 times as slow as its median")
+    assert said.endswith(f"({words})")
+    for other in (1.1, 0.5):
+        assert slow_hosts([seen("h2", 99, **{name: other})], past("h2"), Guard()) == []
+
+
+def test_of_several_measures_the_worst_is_told() -> None:
+    now = seen("h2", 99, alu_ns=1.3, latency_ns=2.0)
+    (said,) = slow_hosts([now], past("h2"), Guard())
+    assert "2 times as slow" in said
+    assert "memory latency" in said
+
+
+def test_limits_are_settings() -> None:
+    now = [seen("h2", 99, alu_ns=1.4)]
+    assert slow_hosts(now, past("h2"), Guard(canary=0.5)) == []
+    assert slow_hosts(now, past("h2"), Guard.model_validate({"canary": "1000%"})) == []
+    assert slow_hosts([seen("h2", 99, alu_ns=1.08)], past("h2"), Guard(canary=0.05))
+    trial = [seen("h1", 9), seen("h2", 9, alu_ns=1.4)]
+    assert slow_hosts(trial, [], Guard(canary_hosts=0.5)) == []
+    assert slow_hosts(trial, [], Guard.model_validate({"canary_hosts": "1000%"})) == []
+
+
+def test_few_canaries_and_old_ones_say_nothing() -> None:
+    now = seen("h2", 99, alu_ns=3.0)
+    assert slow_hosts([now], past("h2", FEWEST_CANARIES - 2), Guard()) == []
+    # The same canary before several trials is one.
+    assert slow_hosts([now], past("h2", 1) * 9, Guard()) == []
+    old = seen("h2", 99, age_s=601.0, alu_ns=3.0)
+    assert slow_hosts([old], past("h2"), Guard()) == []
+    assert slow_hosts([old], past("h2"), Guard(canary_age=700.0))
+    none = HostSeen(host="h2", canary=HostCanary(reason="no agent"))
+    assert slow_hosts([none, HostSeen(host="h3")], [*past("h2"), none], Guard()) == []
+
+
+def test_a_measure_that_always_varies_is_held_to_its_own_spread() -> None:
+    draw = random.Random(1)
+    noisy = [seen("h2", at, copy_bytes_per_s=draw.uniform(0.8, 2.0)) for at in range(40)]
+    assert slow_hosts([seen("h2", 99, copy_bytes_per_s=1.9)], noisy, Guard()) == []
+    assert slow_hosts([seen("h2", 99, copy_bytes_per_s=9.0)], noisy, Guard())
+
+
+def test_a_host_slower_than_the_others_of_its_trial_is_named_from_the_first_trial_on() -> None:
+    trial = [seen("h1", 9), seen("h2", 9, alu_ns=1.5, copy_bytes_per_s=9.0), seen("h3", 9)]
+    (said,) = slow_hosts(trial, [], Guard())
+    assert said.startswith("h2: ")
+    assert said.endswith("1.5 times as slow as those of the other hosts (arithmetic)")
+    # Copying differs too much for hosts to be compared by it, and one host alone is no other's.
+    assert slow_hosts([seen("h1", 9), seen("h2", 9, copy_bytes_per_s=3)], [], Guard()) == []
+    assert slow_hosts(trial[1:2], [], Guard()) == []
+
+
+def test_an_experiment_names_a_slow_host_by_all_its_canaries(tmp_path: Path) -> None:
+    """The first trial's canary is slow; that is known only once there are others."""
+    plan = experiments.plan(["a", "b"], 4, 1)
+    plan.guard, plan.canaries = {"policy": "repeat", "repeats": 2}, "none"
+    slow = iter([1.5, 1.0, 1.0, 1.0, 1.0, 1.6, 1.0, 1.0, 1.0, 1.0])
+    made: list[str] = []
+
+    def run(trial: Trial, watch: object) -> Attempt:
+        hosts = (seen("h2", len(made), alu_ns=next(slow)),)
+        made.append(trial.run_dir.name if trial.run_dir else "")
+        facts = TrialFacts((1.0,), 1.0, 1, "00", None, hosts=hosts)
+        return Attempt("finished", 1.0, facts=facts)
+
+    idle = Look(0.0, [0] * 10, 0, 0.0, {})
+    actions = Actions(
+        run_trial=run,
+        wait_for_calm=lambda guard, say: Surroundings(),
+        read_counters=lambda: idle,
+        judge_others=lambda first, guard, swap: Surroundings(),
+    )
+    begin(tmp_path / "e", plan)
+    carry_out(tmp_path / "e", actions=actions)
+    entries = read_journal(tmp_path / "e")
+    # The sixth was repeated at once: by then there were five.
+    (again,) = entries.disturbed
+    assert (again.trial, made[6]) == (6, f"{again.folder}.2")
+    assert again.during is not None
+    assert again.during.hosts[0].canary is not None
+    assert again.during.hosts[0].canary.age_s == 5.0
+    first = entries.ended[1]
+    assert first.during is not None
+    assert first.during.disturbed == []
+    report = experiment_report(plan, entries)
+    (doubted,) = [one for one in report.doubts if one.code == "trials_disturbed"]
+    assert "1 of 8 trials; in trial 1 h2: its canary" in doubted.message
+    points = experiment_plots(plan, entries, report).order.points
+    told = {(one.number, one.attempt): one.disturbed for one in points if one.disturbed}
+    assert told.keys() == {(1, 1), (6, 1)}
+    assert all(len(texts) == 1 for texts in told.values())
