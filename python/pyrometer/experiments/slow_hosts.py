@@ -12,7 +12,7 @@ from dataclasses import replace
 from statistics import median
 
 from pyrometer.core.units import duration
-from pyrometer.experiments.folder import Ended, HostCanary, HostSeen
+from pyrometer.experiments.folder import Ended, HostCanary, HostSeen, Plan
 from pyrometer.experiments.journal import Entries
 from pyrometer.experiments.plan.file import Guard
 
@@ -61,14 +61,10 @@ def slow_hosts(hosts: Sequence[HostSeen], all_seen: Iterable[HostSeen], guard: G
         and one.canary.age_s is not None
         and one.canary.age_s <= guard.canary_age
     }
-    past: dict[str, dict[int | None, HostCanary]] = {}
-    for seen in (*all_seen, *hosts):
-        if seen.canary is not None and seen.canary.reason is None:
-            # The same one may be the last before several trials.
-            past.setdefault(seen.host, {})[seen.canary.wall_ns] = seen.canary
+    past = _by_host((*all_seen, *hosts))
     said = []
     for host, canary in judged.items():
-        own = list(past.get(host, {}).values())
+        own = past.get(host, [])
         found = _worst({name: _beyond_own(canary, own, name, guard.canary) for name in WORDS})
         against = f"its median of {len(own)}"
         if found is None:
@@ -93,14 +89,33 @@ def hosts_seen(entries: Entries) -> list[HostSeen]:
     return [host for one in ended if one.during for host in one.during.hosts]
 
 
-def judged_again(entries: Entries, guard: Guard) -> Entries:
+def medians_of_hosts(entries: Entries) -> dict[str, dict[str, float]]:
+    """Give the medians of all canaries of each host of an experiment."""
+    found = {}
+    for host, canaries in _by_host(hosts_seen(entries)).items():
+        lists = {name: [v for one in canaries if (v := getattr(one, name))] for name in WORDS}
+        found[host] = {name: median(values) for name, values in lists.items() if values}
+    return found
+
+
+def _by_host(seen: Iterable[HostSeen]) -> dict[str, list[HostCanary]]:
+    """Give the canaries of each host; the same one may be the last before several trials."""
+    found: dict[str, dict[int | None, HostCanary]] = {}
+    for one in seen:
+        if one.canary is not None and one.canary.reason is None:
+            found.setdefault(one.host, {})[one.canary.wall_ns] = one.canary
+    return {host: list(canaries.values()) for host, canaries in found.items()}
+
+
+def judged_again(plan: Plan, entries: Entries) -> Entries:
     """Name slow hosts by all canaries of an experiment.
 
     When a trial ended, the guard knew those until then only; what it named stays named.
     """
     seen = hosts_seen(entries)
-    if not any(one.canary for one in seen):
+    if not any(one.canary and one.canary.reason is None for one in seen):
         return entries
+    guard = Guard.model_validate(plan.guard)
     return replace(
         entries,
         ended={number: _named(one, seen, guard) for number, one in entries.ended.items()},

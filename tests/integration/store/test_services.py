@@ -26,6 +26,7 @@ from pyrometer.store.manifest import (
     write_manifest,
 )
 from pyrometer.store.paths import RunPaths
+from pyrometer.store.services.canaries import canaries_before
 
 S, TICK = 10**9, 10**7
 BEGIN = 5_000 * S
@@ -108,15 +109,16 @@ class Place:
         text = "".join(json.dumps(one, separators=(",", ":")) + "\n" for one in said)
         (self.paths.raw / "plugin-driver-driver-9.ndjson").write_text(text)
 
-    def service(self, node: str, probe: ProbeOf, found: Sequence[Mapping[str, Any]]) -> None:
+    def service(
+        self, node: str, probe: ProbeOf, found: Sequence[Mapping[str, Any]], **files: str
+    ) -> None:
         """Ship what an agent recorded that runs as a service."""
+        said = {"schema": "pyrometer/executor/1", "wall_ns": self.now_ns - S, "host": node}
         records = {
-            f"executor-{one['start_ticks']}-{one['pid']}.json": json.dumps(
-                {"schema": "pyrometer/executor/1", "wall_ns": 1, "host": node, "found": one}
-            )
+            f"executor-{one['start_ticks']}-{one['pid']}.json": json.dumps({**said, "found": one})
             for one in found
         }
-        folder = self.raw(node, **records)
+        folder = self.raw(node, **records, **files)
         probe.write(folder, node)
         self.ship(folder, "host", "host", node)
 
@@ -203,6 +205,28 @@ def test_what_only_a_service_recorded_is_kept(place: Place) -> None:
     with Run.open(place.paths.root) as run:
         assert run.tables.query("SELECT pid, task_attempt_id FROM thread_states") == [(62, 7)]
         assert run.tables.query("SELECT pid, value FROM perf_counts") == [(62, 5)]
+
+
+def test_canaries_of_a_host_come_with_what_its_agent_recorded(place: Place) -> None:
+    """The node is called as its executor calls it, and has the canary before that began."""
+    place.executor("h", "1", 62, None)
+    lines = [
+        {"schema": "pyrometer/canary/1", "state": "measured", "reason": None,
+         "begin_wall_ns": 0, "begin_mono_ns": 0,
+         "end_wall_ns": place.now_ns - 2 * S + at, "end_mono_ns": BEGIN + at,
+         "alu_ns": [5, 6, 7], "latency_ns": [90.5], "copy_bytes_per_s": [8e9]}
+        for at in (-70 * S, -10 * S, 2 * S)
+    ]  # fmt: skip
+    text = "".join(json.dumps(one) + "\n" for one in lines)
+    whole = probe(times(0, 2000), 62)
+    place.service("node", whole, [found(APP, "1", 62)], **{"canary-node.ndjson": text})
+    place.describe()
+    ingest_run(place.paths.root)
+    (host,) = canaries_before(place.paths).items()
+    assert host[0] == "h"
+    assert host[1].line is not None
+    assert (host[1].line.end_mono_ns, host[1].age_s) == (BEGIN - 10 * S, 10.0)
+    assert host[1].line.medians["alu_ns"] == 6
 
 
 def test_lives_of_one_agent_go_on_from_one_another(place: Place) -> None:

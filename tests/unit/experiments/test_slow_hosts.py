@@ -134,3 +134,8 @@ def test_an_experiment_names_a_slow_host_by_all_its_canaries(tmp_path: Path) -> 
     told = {(one.number, one.attempt): one.disturbed for one in points if one.disturbed}
     assert told.keys() == {(1, 1), (6, 1)}
     assert all(len(texts) == 1 for texts in told.values())
+    (shown,) = points[0].hosts
+    assert (shown.host, shown.age_s, shown.reason) == ("h2", 5.0, None)
+    assert shown.canaries == pytest.approx(
+        {"alu_ns": 0.5, "latency_ns": 0.0, "copy_bytes_per_s": 0.0}
+    )

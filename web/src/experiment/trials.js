@@ -3,6 +3,7 @@ import { bdi, el, replace, section } from "../ui/dom.js";
 import { seconds, within } from "../ui/estimates.js";
 import { signedPercent, words } from "../ui/format.js";
 import { table } from "../ui/table.js";
+import { hostsInWords, slowest } from "./hosts.js";
 import { canary } from "./order.js";
 
 // The table of all attempts with a choice of the treatment: {node, choose(treatment), open(point)}.
@@ -24,6 +25,7 @@ export function trialsSection({ plots, report, runs, folder, cut }) {
       { label: "Deviation", value: (point) => point.residual, show: (point) => signedPercent(point.residual), number: true, help: "From the geometric mean of its treatment." },
       ...canaries.map((name) => ({ label: canary(name), value: (point) => point.canaries[name], show: (point) => signedPercent(point.canaries[name]), number: true, help: "The canary before the trial, relative to its median." })),
       points.some((point) => point.shape) && { label: "Iterations", value: (point) => point.shape, show: (point) => (point.shape ? `${point.shape}${point.counted_from ? `, from ${point.counted_from + 1}` : ""}` : null), help: "Shape of the series of iterations, and the first one that counts." },
+      points.some((point) => point.hosts?.length) && { label: "Hosts", value: (point) => slowest(point.hosts), show: (point) => bdi(hostsInWords(point.hosts)), help: "Canaries of the cluster's hosts before the trial's executors began there, each relative to the host's own median: of each host the measure by which it was slowest." },
       { label: "Note", value: (point) => [...point.disturbed, point.reason].filter(Boolean).join("; "), show: (point) => bdi([...point.disturbed, point.reason].filter(Boolean).join("; ")) },
       { label: "Run", value: (point) => point.folder, show: run, class: "mono" },
     ].filter(Boolean), shown, { empty: "No trial has ended yet." }));

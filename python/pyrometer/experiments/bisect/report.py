@@ -15,6 +15,7 @@ from pyrometer.experiments.bisect.words import verdict
 from pyrometer.experiments.folder import Ended, Plan
 from pyrometer.experiments.journal import Entries
 from pyrometer.experiments.judge.analysis import differing, disturbed, doubts_of_machines
+from pyrometer.experiments.slow_hosts import judged_again
 from pyrometer.statistics.two import mean_of
 
 MISFIT = 0.01
@@ -97,6 +98,7 @@ def bisection_report(plan: Plan, entries: Entries) -> BisectionReport:
     WorkloadError
         If the first level, or all others, fail.
     """
+    entries = judged_again(plan, entries)
     state, wanted = state_of(plan, entries), bisection_of(plan)
     belief = state.belief
     best = belief.best

@@ -23,7 +23,6 @@ from pyrometer.experiments.judge.schema import (
     SeriesReport,
     TreatmentReport,
 )
-from pyrometer.experiments.plan.file import Guard
 from pyrometer.experiments.slow_hosts import judged_again
 from pyrometer.statistics.factorial import Cell, Factorial, factorial
 from pyrometer.statistics.regression import Observed, adjust
@@ -212,7 +211,7 @@ def experiment_report(
         raise UsageError(
             f"{plan.name} is a search for the first slower level", "pyrometer experiment show DIR"
         )
-    entries = judged_again(entries, Guard.model_validate(plan.guard))
+    entries = judged_again(plan, entries)
     ended = [entries.ended[one.number] for one in plan.trials if one.number in entries.ended]
     treatments = [treatment_report(one.name, one.levels, ended) for one in plan.treatments]
     kept = {one.name for one in treatments if one.compared and one.values}

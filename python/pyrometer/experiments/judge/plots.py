@@ -15,8 +15,7 @@ from pyrometer.experiments.folder import Canaries, Ended, Plan
 from pyrometer.experiments.journal import Entries
 from pyrometer.experiments.judge.forecast import Forecast, forecast, past_trials
 from pyrometer.experiments.judge.schema import ExperimentReport
-from pyrometer.experiments.plan.file import Guard
-from pyrometer.experiments.slow_hosts import judged_again
+from pyrometer.experiments.slow_hosts import judged_again, medians_of_hosts
 from pyrometer.statistics.blocks import residuals
 from pyrometer.statistics.factorial import UNSET
 from pyrometer.statistics.two import geometric_mean_of, mean_of
@@ -68,6 +67,19 @@ class Interaction(BaseModel):
     adjusted_p: float | None = None
 
 
+class HostPoint(BaseModel):
+    """A host of a cluster in one attempt at a trial, by its canary before.
+
+    ``canaries`` are over the host's own median, less 1; ``age_s`` is how long before the trial's
+    first executor there it was measured; ``reason`` says why there is none.
+    """
+
+    host: str
+    canaries: dict[str, float] = Field(default_factory=dict)
+    age_s: float | None = None
+    reason: str | None = None
+
+
 class OrderPoint(BaseModel):
     """One attempt at a trial in the order of time; numbers are relative.
 
@@ -87,6 +99,7 @@ class OrderPoint(BaseModel):
     duration_s: float | None = None
     waited_s: float = 0.0
     canaries: dict[str, float] = Field(default_factory=dict)
+    hosts: list[HostPoint] = Field(default_factory=list)
     disturbed: list[str] = Field(default_factory=list)
     shape: str | None = None
     counted_from: int | None = None
@@ -148,7 +161,7 @@ def experiment_plots(plan: Plan, entries: Entries, report: ExperimentReport) -> 
         The same experiment, judged.
     """
     pairs = len(report.comparison.pairs) if report.comparison else 1
-    entries = judged_again(entries, Guard.model_validate(plan.guard))
+    entries = judged_again(plan, entries)
     return ExperimentPlots(
         matrix=_matrix(plan, report),
         interactions=_interactions(plan, report),
@@ -257,23 +270,40 @@ def run_order(entries: Entries) -> RunOrder:
     deviations = {name: iter(values) for name, values in residuals(lists).items()}
     found = {id(one): next(deviations[one.treatment]) for one in finished}
     middles = _canary_medians([one.canaries for one in attempts if one.canaries])
+    hosts = medians_of_hosts(entries)
     return RunOrder(
-        points=[_point(one, found.get(id(one)), middles) for one in attempts],
+        points=[_point(one, found.get(id(one)), middles, hosts) for one in attempts],
         trend=trend([found[id(one)] for one in finished]),
     )
 
 
-def _point(one: Ended, residual: float | None, middles: Mapping[str, float]) -> OrderPoint:
+def _point(
+    one: Ended,
+    residual: float | None,
+    middles: Mapping[str, float],
+    hosts: Mapping[str, Mapping[str, float]],
+) -> OrderPoint:
     facts = one.canaries.model_dump() if one.canaries else {}
     return OrderPoint(
         number=one.trial, attempt=one.attempt, block=one.block, treatment=one.treatment,
         status=one.status, folder=one.folder, wall_ns=one.wall_ns, seconds=one.seconds,
         residual=None if residual is None else math.expm1(residual),
         duration_s=one.duration_s, waited_s=one.before.waited_s if one.before else 0.0,
-        canaries={n: facts[n] / middle - 1 for n, middle in middles.items() if facts.get(n)},
+        canaries=_relative(facts, middles),
+        hosts=[
+            HostPoint(
+                host=seen.host, age_s=seen.canary.age_s, reason=seen.canary.reason,
+                canaries=_relative(seen.canary.model_dump(), hosts.get(seen.host, {})),
+            )
+            for seen in (one.during.hosts if one.during else ()) if seen.canary
+        ],
         disturbed=[text for seen in (one.before, one.during) if seen for text in seen.disturbed],
         shape=one.shape, counted_from=one.counted_from, reason=one.reason,
     )  # fmt: skip
+
+
+def _relative(facts: Mapping[str, float], middles: Mapping[str, float]) -> dict[str, float]:
+    return {name: facts[name] / middle - 1 for name, middle in middles.items() if facts.get(name)}
 
 
 def _canary_medians(seen: Sequence[Canaries]) -> dict[str, float]:
