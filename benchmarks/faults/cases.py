@@ -14,6 +14,7 @@ SHAPES = {
     "fifth": ("payments", "tickets", "genes"),
     "sixth": ("parcels", "plays", "claims"),
     "seventh": ("silos", "sky", "shelves"),
+    "eighth": ("port", "bids", "wards"),
 }
 """Shapes of data of each set."""
 LOCAL = "local[2]"

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ from benchmarks.faults.third_cases import THIRD
 from benchmarks.faults.verdict import explained, line, outcomes
 
 AUTHORED = [authored(name) for name in ("fourth", "fifth", "sixth")]
-SEVENTH = authored("seventh")
+SEVENTH, EIGHTH = authored("seventh"), authored("eighth")
+STEPPED = [(of, shape) for of in (SEVENTH, EIGHTH) for shape in of.shapes]
 SPILL = Case(
     "spill", ("spill.a",), {"x": "1"}, {"x": "2"}, ({"operator": "Sort"},), "local[2,4]",
     {"events": Case("spill", on={"y": "3"}, places=({"operator": "Window"},))},
@@ -108,7 +110,7 @@ def test_every_later_cause_is_planted_in_every_shape(of: Set, shape: str) -> Non
         assert case.of(shape).places
 
 
-@pytest.mark.parametrize("of", [LATER, THIRD, *AUTHORED, SEVENTH])
+@pytest.mark.parametrize("of", [LATER, THIRD, *AUTHORED, SEVENTH, EIGHTH])
 def test_later_codes_are_of_rules_that_there_are(of: Set) -> None:
     from pyrometer.explain.every_rule import every_rule
 
@@ -123,17 +125,36 @@ def test_later_codes_are_of_rules_that_there_are(of: Set) -> None:
                 ), code
 
 
-@pytest.mark.parametrize("shape", SEVENTH.shapes)
-def test_steps_of_the_seventh_set_are_its_cases(shape: str) -> None:
+@pytest.mark.parametrize(("of", "shape"), STEPPED)
+def test_steps_of_a_set_of_jobs_are_its_cases(of: Set, shape: str) -> None:
     pytest.importorskip("pyspark")
-    tables, steps = importlib.import_module("benchmarks.faults.seventh.job").of(shape)
-    here = [case.of(shape) for case, each in SEVENTH.pairs() if each == shape]
+    tables, steps = importlib.import_module(f"benchmarks.faults.{of.name}.job").of(shape)
+    here = [case.of(shape) for case, each in of.pairs() if each == shape]
 
     assert set(steps.STEPS) == {case.name for case in here}
     assert set(steps.INPUTS) <= set(steps.STEPS)
     assert {"report"} <= set(vars(tables))
     assert all(bool(case.codes) == bool(case.places) for case in here)
     assert any(not case.codes for case in here)
+
+
+@pytest.mark.parametrize(("of", "shape"), STEPPED)
+def test_names_and_command_lines_of_jobs_do_not_tell_what_is_planted(of: Set, shape: str) -> None:
+    for case, each in of.pairs():
+        if each != shape:
+            continue
+        here = case.of(shape)
+        words = {word for code in here.codes for word in re.split(r"[.-]", code) if len(word) > 3}
+        assert not {word for word in words if word in here.name}, here.name
+        on, off = (command(of, case, shape, mode, Path("d"))[-4:] for mode in ("on", "off"))
+        assert [one for one in on if one not in off] == ["on"]
+
+
+@pytest.mark.parametrize("shape", EIGHTH.shapes)
+def test_the_eighth_set_has_as_many_causes_on_each_shape(shape: str) -> None:
+    planted = [bool(case.of(shape).codes) for case, each in EIGHTH.pairs() if each == shape]
+
+    assert (planted.count(True), planted.count(False)) == (12, 2)
 
 
 def test_a_case_is_run_where_it_is_planted() -> None:
@@ -148,6 +169,6 @@ def test_a_case_is_run_where_it_is_planted() -> None:
 
 
 def test_sets_have_applications() -> None:
-    for each in (DEVELOPMENT, LATER, THIRD, *AUTHORED, SEVENTH):
+    for each in (DEVELOPMENT, LATER, THIRD, *AUTHORED, SEVENTH, EIGHTH):
         assert each.app.exists()
         assert len({case.name for case in each.cases}) == len(each.cases)
