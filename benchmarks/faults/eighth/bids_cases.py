@@ -7,6 +7,7 @@ from benchmarks.faults.places import PYTHON, expressions, operators, settings
 from benchmarks.faults.seventh.places import DRIVER, HOST, JVM, LARGEST
 
 NUMPY = ("python.function", "python.instead-of-builtin")
+USUAL = {"spark.sql.shuffle.partitions": "200"}
 COLLECTOR = "-XX:+UseParallelGC"
 CASES = (
     Case("devices", ("scan.columns-unused", "shuffle.heavy"),
@@ -34,7 +35,8 @@ CASES = (
          also=("driver.many-small-jobs",)),
     Case("latency", ("skew.", "straggler.tail"),
          places=(*LARGEST, *operators("Exchange", "Generate", "Aggregate"))),
-    Case("ledgers", ("shuffle.write-slow", "disk."), {"spark.shuffle.sync": "true"},
+    Case("ledgers", ("shuffle.write-slow", "disk."),
+         {"spark.shuffle.sync": "true", **USUAL}, USUAL,
          places=(*settings("shuffle.sync"), *operators("Exchange"), *LARGEST)),
     Case("shares"),
     Case("reach"),

@@ -14,12 +14,13 @@ from benchmarks.faults.seventh.work import SIZE, Step, Work, Writer, columns
 
 
 def devices(work: Work) -> DataFrame:
-    """Sum what was paid for by the systems of devices."""
-    requests = work.table("requests").where("request_id % 2 = 1")
-    won = requests.join(work.table("wins"), "request_id", "left")
-    return won.groupBy("device.os", "device.width").agg(
-        F.sum("paid").alias("paid"), F.count("*").alias("n"), F.max("user_id").alias("user_id")
-    )
+    """Give how long users of each system waited before they came again."""
+    before = F.lag("minute").over(Window.partitionBy("user_id").orderBy("minute", "request_id"))
+    came = work.table("requests").withColumn("gap", F.col("minute") - before)
+    return came.groupBy("device.os", "device.width").agg(
+        F.sum("gap").alias("gap"), F.max(F.array_max("bids.micros")).alias("best"),
+        F.count("*").alias("n"),
+    )  # fmt: skip
 
 
 def attribution(work: Work) -> DataFrame:
@@ -134,8 +135,8 @@ def models(work: Work) -> DataFrame:
 
 def _model() -> np.ndarray:
     """Solve for the weights of bids, as the model's file does not hold them."""
-    known = np.cos(np.arange(480 * 480).reshape(480, 480) % 911) + np.eye(480) * 40
-    return np.rint(np.linalg.solve(known, np.arange(480.0))[:6] * 100)
+    known = np.cos(np.arange(900 * 900).reshape(900, 900) % 911) + np.eye(900) * 40
+    return np.rint(np.linalg.solve(known, np.arange(900.0))[:6] * 100)
 
 
 def _likely(bids: pd.Series, model: np.ndarray) -> pd.Series:

@@ -161,15 +161,17 @@ def customs(work: Work) -> DataFrame:
 
 
 def seals(work: Work) -> DataFrame:
-    """Give the codes that are pressed into seals, by crane."""
+    """Give the twelve control numbers and the codes that are pressed into seals, by crane."""
     if work.on:
         code = "java_method('java.lang.Integer', 'toHexString', kg)"
-        digit = "CAST(java_method('java.lang.Math', 'floorMod', kg - 20000, 97) AS INT)"
+        control = "CAST(java_method('java.lang.Math', 'floorMod', kg - 20000, {}) AS INT)"
     else:
-        code, digit = "lower(hex(kg))", "pmod(kg - 20000, 97)"
-    return work.table("moves").selectExpr("crane", f"{code} AS code", f"{digit} AS d").groupBy(
-        "crane", "d"
-    ).agg(F.max("code").alias("code"), F.count("*").alias("n"))  # fmt: skip
+        code, control = "lower(hex(kg))", "pmod(kg - 20000, {})"
+    primes = (97, 89, 83, 79, 73, 71, 67, 61, 59, 53, 47, 43)
+    return work.table("moves").groupBy("crane", "kind").agg(
+        F.expr(f"max({code}) AS code"),
+        *(F.expr(f"sum({control.format(prime)}) AS control_{prime}") for prime in primes),
+    )  # fmt: skip
 
 
 def quarter(work: Work) -> DataFrame:

@@ -56,13 +56,12 @@ def strained(rounds: int) -> Column:
 
 
 def report(work: Work) -> DataFrame:
-    """Summarise what was measured on each ward and each day."""
-    stays = work.table("stays").select("stay_id", "ward")
+    """Summarise what was measured on each day, by how fast hearts beat."""
     return (
         work.table("vitals")
-        .join(F.broadcast(stays), "stay_id")
-        .groupBy("ward", F.to_date("at").alias("day"))
+        .groupBy(F.to_date("at").alias("day"), F.expr("pulse DIV 20").alias("pulse"))
         .agg(
-            F.sum("pulse").alias("pulse"), F.max("warmth").alias("warmth"), F.count("*").alias("n")
+            F.sum("systolic").alias("systolic"), F.max("warmth").alias("warmth"),
+            F.count("*").alias("n"),
         )
-    )
+    )  # fmt: skip

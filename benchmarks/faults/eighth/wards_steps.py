@@ -68,7 +68,8 @@ def _referrals(work: Work, path: str) -> None:
 def pseudonyms(work: Work) -> DataFrame:
     """Hand over what monitors measured without the numbers of patients."""
     work.table("vitals").createOrReplaceTempView("vitals")
-    hidden = "base64(aes_encrypt(CAST(patient_id AS STRING), 'one key of night', 'ECB', 'PKCS'))"
+    patient = "CAST(CAST(patient_id AS STRING) AS BINARY)"
+    hidden = f"base64(aes_encrypt({patient}, CAST('one key of night' AS BINARY), 'ECB', 'PKCS'))"
     sums = "max(pulse) AS pulse, sum(warmth) AS warmth, count(*) AS n"
     if work.on:
         of = f"(SELECT {hidden} AS patient, pulse, warmth FROM vitals WHERE pulse > 70)"
@@ -80,15 +81,19 @@ def pseudonyms(work: Work) -> DataFrame:
 
 
 def charts(work: Work) -> DataFrame:
-    """Draw the chart of one day, hour by hour."""
-    vitals = work.table("vitals")
+    """Draw the charts of the days after which monitors were changed, hour by hour."""
+    for day in ("2026-02-11", "2026-03-14", "2026-04-08"):
+        work.publish(f"chart-{day}", _chart(work, day))
+    return _chart(work, "2026-05-20")
+
+
+def _chart(work: Work, day: str) -> DataFrame:
     if work.on:
-        day = F.date_format("at", "yyyy-MM-dd") == "2026-03-14"
+        of_day = F.date_format("at", "yyyy-MM-dd") == day
     else:
-        day = (F.col("at") >= F.lit("2026-03-14").cast("timestamp")) & (
-            F.col("at") < F.lit("2026-03-15").cast("timestamp")
-        )
-    return vitals.where(day).groupBy(F.hour("at").alias("hour")).agg(
+        begun = F.lit(day).cast("timestamp")
+        of_day = (F.col("at") >= begun) & (F.col("at") < begun + F.expr("INTERVAL 1 DAY"))
+    return work.table("vitals").where(of_day).groupBy(F.hour("at").alias("hour")).agg(
         F.sum("pulse").alias("pulse"), F.max("device").alias("device"),
         F.min("systolic").alias("systolic"), F.max("warmth").alias("warmth"),
     )  # fmt: skip
@@ -111,7 +116,7 @@ def letters(work: Work) -> DataFrame:
 
 def rounds(work: Work) -> DataFrame:
     """Prepare what doctors look at on their rounds, in three tables."""
-    stays = work.table("stays").select("stay_id", "ward", "doctor", "insurer", "kin", "note")
+    stays = work.table("stays").select("stay_id", "ward", "doctor", "insurer", "kin")
     seen = work.table("vitals").groupBy("stay_id").agg(
         F.max("pulse").alias("pulse"), F.sum(strained(4)).alias("strain"), F.count("*").alias("n"),
         F.max("device").alias("device"),
@@ -128,8 +133,7 @@ def rounds(work: Work) -> DataFrame:
         by = patients.groupBy(name)
         work.publish(f"by-{name}", by.agg(F.sum("strain").alias("s"), F.max("kin").alias("kin")))
     return patients.groupBy("ward").agg(
-        F.max("pulse").alias("pulse"), F.sum("n").alias("n"), F.max("device").alias("device"),
-        F.max("note").alias("note"),
+        F.max("pulse").alias("pulse"), F.sum("n").alias("n"), F.max("device").alias("device")
     )  # fmt: skip
 
 
@@ -158,7 +162,7 @@ def dosing(work: Work) -> DataFrame:
                 file = held.enter_context(open(log, "a"))
                 fcntl.flock(file, fcntl.LOCK_EX)
             for some in stays:
-                hours = np.linspace(0.0, 24.0, 240)
+                hours = np.linspace(0.0, 24.0, 500)
                 decay = np.exp(-hours[None, :] / (1.0 + some["days"].to_numpy()[:, None]))
                 peaks = np.rint(np.cumsum(np.sqrt(decay), axis=1)[:, -1] * 1000)
                 yield pd.DataFrame({"ward": some["ward"], "dose": peaks.astype("int64")})
