@@ -56,7 +56,7 @@ def referrals(work: Work) -> DataFrame:
 
 
 def _referrals(work: Work, path: str) -> None:
-    stays = work.table("stays").where(f"stay_id < {9_000 * SIZE}")
+    stays = work.table("stays").where(f"stay_id < {3_500 * SIZE}")
     document = (
         "concat('<r><clinic>clinic ', ward, '</clinic><doctor>', doctor, '</doctor><reason>', note,"
         " '</reason><urgent>', days % 2, '</urgent><weeks>', days, '</weeks><phone>+42 ', stay_id,"
