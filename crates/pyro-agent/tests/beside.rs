@@ -155,6 +155,33 @@ fn an_agent_that_is_asked_to_stop_leaves_the_folder_to_its_writer() {
 }
 
 #[test]
+fn a_recorder_that_ended_is_started_again_unless_it_left_rows() {
+    for (left, restarts) in [("probe-h.report.json", 0), ("notes", 1)] {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path();
+        let mut writer = Command::new("sleep").arg("600").spawn().unwrap();
+        let mut agent = agent(folder, &writer);
+        let text = format!(
+            "#!/bin/sh\nfor word; do case $last in --raw-dir) raw=$word;; esac; last=$word; done\n\
+             if [ -e \"$raw/{left}\" ]; then exec sleep 600; fi\necho {{}} > \"$raw/{left}\"; exit 4\n"
+        );
+        fs::write(folder.join("probe"), text).unwrap();
+        let mut agent = agent.spawn().unwrap();
+        let told = wait_until(|| {
+            let text = fs::read_to_string(folder.join("raw/agent-h.report.json")).ok()?;
+            let told: Value = serde_json::from_str(&text).ok()?;
+            let told = &told["recorder"];
+            (told["gaps_count"] == 1 && told["restarts_count"] == restarts).then(|| told.clone())
+        });
+        assert_eq!(told["gaps"][0]["reason"], "exit status: 4");
+        assert_eq!(told["gaps"][0]["until_wall_ns"].is_null(), restarts == 0);
+        writer.kill().unwrap();
+        writer.wait().unwrap();
+        assert!(agent.wait().unwrap().success());
+    }
+}
+
+#[test]
 fn another_folder_of_the_same_name_stays() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path();

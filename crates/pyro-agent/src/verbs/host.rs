@@ -14,8 +14,9 @@ use crate::canary::{Canary, GLANCE, LIMIT, Lines, Presence};
 use crate::executors::{Executor, ProcTree, discover};
 use crate::ship::{Clock, LOCK, SystemClock, replace};
 use crate::stop::Stop;
-use crate::verbs::recorder::{Of, Recorder};
+use crate::verbs::recorder::{Of, Recorder, has_written};
 use crate::verbs::reporter::Beside;
+use crate::verbs::restarts::Restarts;
 use crate::verbs::session::Session;
 
 /// What streams of the host are called where those of an executor have application and executor.
@@ -23,6 +24,9 @@ const OF_THE_HOST: (&str, &str) = ("host", "host");
 
 /// Why streams that were begun anew have ended.
 const RENEWED: &str = "begun anew";
+
+/// Why streams whose recorder ended have.
+const UNRECORDED: &str = "its recorder ended";
 
 /// By its group, or by anybody.
 const WRITTEN_BY_OTHERS: u32 = 0o022;
@@ -35,21 +39,32 @@ pub fn host(options: &HostOptions) -> Result<(), String> {
     let stop = Stop::listen().map_err(|error| error.to_string())?;
     take(&options.work_dir).map_err(|error| format!("{}: {error}", options.work_dir.display()))?;
     let mut before = earlier(options);
+    let clock = SystemClock::default();
+    let mut restarts = Restarts::new(
+        clock,
+        clock.wall_ns() as u64 ^ u64::from(std::process::id()),
+    );
     let mut recording = Recording::begin(options)?;
     let mut canary = canary_of(options);
     recording.take_canaries(options, &mut canary);
     loop {
-        recording.round(&told(&canary));
+        recording.round(&mut restarts, &told(&canary));
         before.retain_mut(Rest::waits);
         // While the store is away, every folder more would have a spool of its own.
-        let is_away = before.iter().any(|rest| rest.reason == RENEWED);
-        if !is_away && recording.since.elapsed() >= options.renew {
+        let is_away = before.iter().any(|rest| rest.is_ours());
+        let is_old = recording.since.elapsed() >= options.renew;
+        if !is_old && restarts.is_due() && !has_written(recording.session.path()) {
+            recording.record_again(options);
+            restarts.again(recording.recorder.ended().is_none());
+        } else if !is_away && (is_old || restarts.is_due()) {
+            let reason = if is_old { RENEWED } else { UNRECORDED };
             // The new one begins before the old one ends: nothing of the host is missed between them.
             match Recording::begin(options) {
-                Ok(next) => {
-                    let ended = std::mem::replace(&mut recording, next);
+                Ok(mut next) => {
+                    restarts.again(next.recorder.ended().is_none());
+                    let old = std::mem::replace(&mut recording, next);
                     recording.take_canaries(options, &mut canary);
-                    before.extend(ended.end(&told(&canary)));
+                    before.extend(old.end(&restarts, &told(&canary), reason));
                 }
                 Err(error) => eprintln!("pyro-agent: streams are not begun anew: {error}"),
             }
@@ -66,7 +81,7 @@ pub fn host(options: &HostOptions) -> Result<(), String> {
         ..
     } = recording;
     recorder.stop();
-    let also = beside(&mut recorder, &canaries);
+    let also = beside(restarts.told(recorder.state()), &canaries);
     let round = session.finish(true, &also, "asked to stop");
     if round.waiting {
         // The next agent of this folder ships the rest.
@@ -105,9 +120,9 @@ fn told(canary: &Option<Canary>) -> Value {
     canary.as_ref().map_or(Value::Null, Canary::report)
 }
 
-fn beside(recorder: &mut Recorder, canary: &Value) -> Beside {
+fn beside(recorder: Value, canary: &Value) -> Beside {
     Beside {
-        recorder: recorder.state(),
+        recorder,
         canary: canary.clone(),
     }
 }
@@ -133,10 +148,7 @@ impl Recording {
         let made = fs::DirBuilder::new().mode(0o700).create(&raw);
         made.map_err(|error| format!("{}: {error}", raw.display()))?;
         let session = Session::begin(&raw, OF_THE_HOST, &options.shipping, true)?;
-        let program = program(options);
-        let host = &options.shipping.host;
-        // It follows us and our children, and whoever a file of the folder names.
-        let recorder = Recorder::start(&program, Of::Us, &options.pace, host, session.path());
+        let recorder = recorder(options, session.path());
         Ok(Self {
             session,
             recorder,
@@ -156,21 +168,32 @@ impl Recording {
         }
     }
 
-    fn round(&mut self, canary: &Value) {
+    fn round(&mut self, restarts: &mut Restarts<SystemClock>, canary: &Value) {
         self.found.look(&self.session);
-        let also = beside(&mut self.recorder, canary);
+        restarts.look(self.recorder.ended().as_deref());
+        let also = beside(restarts.told(self.recorder.state()), canary);
         self.session.round(false, &also);
     }
 
+    /// Starts the recorder once more, which left nothing.
+    fn record_again(&mut self, options: &HostOptions) {
+        self.recorder = recorder(options, self.session.path());
+    }
+
     /// Ends it; what has not arrived by then is left.
-    fn end(mut self, canary: &Value) -> Option<Rest> {
+    fn end(
+        mut self,
+        restarts: &Restarts<SystemClock>,
+        canary: &Value,
+        reason: &'static str,
+    ) -> Option<Rest> {
         self.recorder.stop();
-        let state = beside(&mut self.recorder, canary);
-        let waiting = self.session.finish(true, &state, RENEWED).waiting;
+        let state = beside(restarts.told(self.recorder.state()), canary);
+        let waiting = self.session.finish(true, &state, reason).waiting;
         if waiting {
             return Some(Rest {
                 session: self.session,
-                reason: RENEWED,
+                reason,
                 state,
             });
         }
@@ -187,6 +210,11 @@ struct Rest {
 }
 
 impl Rest {
+    /// Whether this agent has begun it.
+    fn is_ours(&self) -> bool {
+        matches!(self.reason, RENEWED | UNRECORDED)
+    }
+
     /// Ships what is left of it; false, and no folder, once all of it has arrived.
     fn waits(&mut self) -> bool {
         // As patient as with the folder of now: only the last rounds, with the report, hurry.
@@ -297,6 +325,12 @@ impl Found {
 fn file_name(executor: &Executor) -> String {
     let started = executor.start_ticks.unwrap_or(0);
     format!("executor-{started}-{}.json", executor.pid)
+}
+
+/// It follows us and our children, and whoever a file of the folder names.
+fn recorder(options: &HostOptions, raw: &Path) -> Recorder {
+    let host = &options.shipping.host;
+    Recorder::start(&program(options), Of::Us, &options.pace, host, raw)
 }
 
 fn beside_us() -> Option<PathBuf> {

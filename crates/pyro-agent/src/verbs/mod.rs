@@ -5,6 +5,7 @@ mod executors;
 mod host;
 mod recorder;
 mod reporter;
+mod restarts;
 mod session;
 mod ship;
 

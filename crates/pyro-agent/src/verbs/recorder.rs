@@ -1,12 +1,13 @@
 //! The probe, as a child.
 
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use rustix::fs::OFlags;
 use serde_json::{Value, json};
 
 use crate::args::Pace;
@@ -16,6 +17,9 @@ const TIER_OF_ONE: &str = "T1";
 
 /// Time for its last rows; then it is killed.
 const LAST_ROWS: Duration = Duration::from_secs(5);
+
+/// How the name of the file of its complaints ends.
+const LOG: &str = ".log";
 
 /// Whom it records, with all descendants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +88,13 @@ impl Recorder {
         self.state.clone()
     }
 
+    /// Why it does not run; `None` while it does.
+    pub fn ended(&mut self) -> Option<String> {
+        let state = self.state();
+        let reason = state["reason"].as_str().map(str::to_owned);
+        (state["state"] != "running").then(|| reason.unwrap_or_default())
+    }
+
     /// Asks it to end, and waits until its last rows are written, for a few seconds.
     pub fn stop(&mut self) {
         let Some(child) = &mut self.child else {
@@ -104,15 +115,26 @@ impl Recorder {
     }
 }
 
+/// Whether a recorder has written into a folder, other than complaints: what it wrote would be replaced by another's.
+pub fn has_written(raw: &Path) -> bool {
+    let entries = fs::read_dir(raw).into_iter().flatten();
+    let mut names = entries.filter_map(|entry| Some(entry.ok()?.file_name()));
+    names.any(|name| {
+        let name = name.to_string_lossy();
+        name.starts_with("probe-") && !name.ends_with(LOG)
+    })
+}
+
 /// Where it complains: of one process into a file that is shipped, else where we do.
 fn complaints(of: Of, raw: &Path, host: &str) -> Stdio {
     if of == Of::Us {
         return Stdio::inherit();
     }
     let log = OpenOptions::new()
-        .write(true)
-        .create_new(true)
+        .append(true)
+        .create(true)
         .mode(0o600)
-        .open(raw.join(format!("probe-{host}.log")));
+        .custom_flags(OFlags::NOFOLLOW.bits() as i32)
+        .open(raw.join(format!("probe-{host}{LOG}")));
     log.map_or_else(|_| Stdio::null(), Stdio::from)
 }

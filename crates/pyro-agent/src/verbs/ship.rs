@@ -8,10 +8,12 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::args::ShipOptions;
+use crate::ship::{Clock, SystemClock};
 use crate::stop::Stop;
 use crate::verbs::detach::detached;
-use crate::verbs::recorder::{Of, Recorder};
+use crate::verbs::recorder::{Of, Recorder, has_written};
 use crate::verbs::reporter::Beside;
+use crate::verbs::restarts::Restarts;
 use crate::verbs::session::Session;
 
 /// When nobody writes any more, a store that is away is waited for so long.
@@ -35,15 +37,17 @@ pub fn ship(options: &ShipOptions) -> Result<(), String> {
     let of = (options.app.as_str(), options.executor.as_str());
     let mut session = Session::begin(&options.raw_dir, of, &options.shipping, options.free)?;
     let writer = options.until_pid.map(Writer::new);
-    let mut recorder = recorder(options);
+    let mut recorder = Recording::begin(options);
     let mut ended_since = None;
     let reason = loop {
         let reason = ended(writer.as_ref(), &session);
         if reason.is_some() && ended_since.is_none() {
             ended_since = Some(Instant::now());
-            stop_recording(&mut recorder);
+            recorder.stop();
+        } else if reason.is_none() {
+            recorder.keep(options);
         }
-        let round = session.round(reason.is_some(), &state(&mut recorder));
+        let round = session.round(reason.is_some(), &recorder.told());
         let given_up = ended_since.is_some_and(|since| since.elapsed() >= PATIENCE);
         match reason {
             Some(reason) if !round.waiting || given_up => break reason,
@@ -56,8 +60,8 @@ pub fn ship(options: &ShipOptions) -> Result<(), String> {
             _ => {}
         }
     };
-    stop_recording(&mut recorder);
-    let round = session.finish(ended_since.is_some(), &state(&mut recorder), reason);
+    recorder.stop();
+    let round = session.finish(ended_since.is_some(), &recorder.told(), reason);
     if round.waiting {
         return Err(format!(
             "{} bytes did not reach the store; they are in {} as long as that is there",
@@ -97,25 +101,62 @@ fn ends_too(writer: Option<&Writer>) -> bool {
     writer.is_some()
 }
 
+/// The recorder beside the writer, if one was asked for.
+struct Recording {
+    recorder: Option<Recorder>,
+    restarts: Restarts<SystemClock>,
+}
+
+impl Recording {
+    fn begin(options: &ShipOptions) -> Self {
+        let clock = SystemClock::default();
+        let seed = clock.wall_ns() as u64 ^ u64::from(std::process::id());
+        Self {
+            recorder: recorder(options),
+            restarts: Restarts::new(clock, seed),
+        }
+    }
+
+    /// Starts it once more when it has ended and left nothing: another would replace what is not shipped yet.
+    fn keep(&mut self, options: &ShipOptions) {
+        let Some(recorder_now) = &mut self.recorder else {
+            return;
+        };
+        self.restarts.look(recorder_now.ended().as_deref());
+        if self.restarts.is_due() && !has_written(&options.raw_dir) {
+            self.recorder = recorder(options);
+            let started = self
+                .recorder
+                .as_mut()
+                .is_some_and(|one| one.ended().is_none());
+            self.restarts.again(started);
+        }
+    }
+
+    fn told(&mut self) -> Beside {
+        let recorder = match &mut self.recorder {
+            Some(recorder) => self.restarts.told(recorder.state()),
+            None => Value::Null,
+        };
+        Beside {
+            recorder,
+            ..Beside::default()
+        }
+    }
+
+    fn stop(&mut self) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.stop();
+        }
+    }
+}
+
 fn recorder(options: &ShipOptions) -> Option<Recorder> {
     let of = Of::Process(options.until_pid?);
     let probe = options.probe.as_ref()?;
     let host = &options.shipping.host;
     let raw = &options.raw_dir;
     Some(Recorder::start(probe, of, &options.pace, host, raw))
-}
-
-fn state(recorder: &mut Option<Recorder>) -> Beside {
-    Beside {
-        recorder: recorder.as_mut().map_or(Value::Null, Recorder::state),
-        ..Beside::default()
-    }
-}
-
-fn stop_recording(recorder: &mut Option<Recorder>) {
-    if let Some(recorder) = recorder {
-        recorder.stop();
-    }
 }
 
 fn ended(writer: Option<&Writer>, session: &Session) -> Option<&'static str> {
