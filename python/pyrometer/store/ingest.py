@@ -32,6 +32,7 @@ from pyrometer.store.python_samples import ingest_python
 from pyrometer.store.remote.opened import in_addresses
 from pyrometer.store.services.executors import RECORDS
 from pyrometer.store.services.machines import Machines
+from pyrometer.store.services.stores import check_store
 from pyrometer.store.services.write import write_found
 from pyrometer.store.shipped import join_shipped, redact_shipped
 from pyrometer.store.states.extended_stacks import join_states
@@ -107,13 +108,18 @@ def ingest_run(run_dir: str | Path, agents: str | None = None) -> IngestReport:
     run_dir : path
         A run directory; it may still be growing.
     agents : str, optional
-        Store of agents that run as services on the run's hosts. It is kept in the manifest, for the
-        next time.
+        Store of agents that run as services on the run's hosts: a folder, or an address such as
+        ``s3://bucket/agents``. It is kept in the manifest, for the next time.
 
     Returns
     -------
     IngestReport
         Rows per table and the doubts, which also stand in table ``ingest_doubts``.
+
+    Raises
+    ------
+    PyrometerError
+        If that store is given and cannot be read: nothing is changed.
     """
     paths = RunPaths(Path(run_dir))
     report = IngestReport(paths.tables)
@@ -165,6 +171,7 @@ def _keep_agents(paths: RunPaths, store: str) -> None:
             f"{paths.root}: its run is under way, and keeps its manifest itself",
             "ingest it with --agents once it has ended",
         )
+    check_store(store)
     if store not in manifest.agents:
         manifest.agents.append(store)
         manifests.write_manifest(paths.root, manifest)

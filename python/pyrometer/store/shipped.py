@@ -18,17 +18,11 @@ from pyrometer.store.chunks import Stream, join_chunks
 from pyrometer.store.manifest import Shipped
 from pyrometer.store.paths import OF_THE_HOST, RunPaths
 from pyrometer.store.private import keep_private
-from pyrometer.store.services.chunk_files import (
-    copy_chunk,
-    folder_of,
-    is_last,
-    is_same,
-    is_taken,
-    listed,
-    part,
-    streams_below,
-)
-from pyrometer.store.services.stores import take_services
+from pyrometer.store.services.chunk_files import is_taken, listed, part
+from pyrometer.store.services.chunk_store import Chunk, ChunkStore, Refusals, why
+from pyrometer.store.services.folder_store import FolderStore
+from pyrometer.store.services.recorder_gaps import doubt_gaps
+from pyrometer.store.services.stores import give_up, is_own, open_store, take_services
 
 MOST_REFUSED = 5
 """Refusals of stores that are told one by one; they have one reason, as a rule."""
@@ -41,11 +35,41 @@ def open_streams(folder: Path) -> tuple[int, int]:
 
     Folders that cannot be listed count as empty.
     """
-    newest = [chunks[-1] for _, chunks in streams_below(folder, [])]
-    return len(newest), sum(not is_last(chunk) for chunk in newest)
+    store = FolderStore(folder)
+    newest = [stream.chunks[-1] for stream in store.streams("", [])]
+    return len(newest), sum(one.get("last") is not True for one in store.headers(newest))
 
 
-def take_shipped(paths: RunPaths, shipped: Sequence[Shipped], as_of_ns: int) -> list[OSError]:
+def has_open(store: ChunkStore, folder: str, ended: set[str]) -> bool:
+    """Whether a stream below a folder of a store has no end yet.
+
+    Parameters
+    ----------
+    store : ChunkStore
+        Where they lie.
+    folder : str
+        Its folder.
+    ended : set of str
+        Streams that are known to have ended, which are not looked at; takes those that are found.
+
+    Raises
+    ------
+    PyrometerError
+        If the store cannot be read.
+    """
+    streams = [one for one in store.streams(folder, []) if one.name not in ended]
+    headers = store.headers([stream.chunks[-1] for stream in streams])
+    ended.update(
+        stream.name
+        for stream, header in zip(streams, headers, strict=True)
+        if header.get("last") is True
+    )
+    return any(stream.name not in ended for stream in streams)
+
+
+def take_shipped(
+    paths: RunPaths, shipped: Sequence[Shipped], as_of_ns: int, refused: Refusals
+) -> None:
     """Copy into the run what arrived of its applications in stores elsewhere.
 
     Streams whose files are complete already are left out. The stores stay as they are.
@@ -58,29 +82,44 @@ def take_shipped(paths: RunPaths, shipped: Sequence[Shipped], as_of_ns: int) -> 
         Its applications, and their stores.
     as_of_ns : int
         Time that copies bear, Unix.
-
-    Returns
-    -------
-    list of OSError
-        Why a store cannot be read, or the run not written; the rest was taken.
+    refused : list
+        Takes why a store cannot be read, or the run not written; the rest is taken.
     """
-    refused: list[OSError] = []
     for one in shipped:
-        store = folder_of(one.to)
-        if store is None or is_same(store, paths.chunks):
+        if is_own(one.to, paths):
             continue
-        for stream, chunks in streams_below(store / part(one.app_id), refused):
-            own = paths.chunks / stream.relative_to(store)
-            if is_taken(stream, own, paths.shipped / stream.relative_to(store)):
-                continue
-            try:
-                own.mkdir(parents=True, exist_ok=True)
-                for chunk in chunks:
-                    if not (own / chunk.name).exists():
-                        copy_chunk(chunk, own / chunk.name, as_of_ns)
-            except OSError as error:
-                refused.append(error)
-    return refused
+        try:
+            _take(open_store(one.to), part(one.app_id), paths, as_of_ns, refused)
+        except PyrometerError as error:
+            refused.append(give_up(one.to, error))
+
+
+def _take(
+    store: ChunkStore, folder: str, paths: RunPaths, as_of_ns: int, refused: Refusals
+) -> None:
+    absent: list[tuple[Chunk, Path]] = []
+
+    def copy() -> None:
+        try:
+            store.copy(absent, as_of_ns)
+        except OSError as error:
+            refused.append(error)
+        absent.clear()
+
+    for stream in store.streams(folder, refused):
+        own = paths.chunks / stream.name
+        if is_taken(stream.file, own, paths.shipped / stream.name):
+            continue
+        try:
+            own.mkdir(parents=True, exist_ok=True)
+            absent += [
+                (one, own / one.name) for one in stream.chunks if not (own / one.name).exists()
+            ]
+        except OSError as error:
+            refused.append(error)
+        if len(absent) >= store.copied_at_once:
+            copy()
+    copy()
 
 
 def join_shipped(paths: RunPaths, as_of_ns: int) -> list[Doubt]:
@@ -103,11 +142,7 @@ def join_shipped(paths: RunPaths, as_of_ns: int) -> list[Doubt]:
     """
     manifest = _manifest(paths)
     shipped = [] if manifest is None else manifest.shipped
-    doubts = [
-        schema.doubt("chunks_elsewhere", f"Executors of {one.app_id} shipped to {one.to}.")
-        for one in shipped
-        if folder_of(one.to) is None
-    ]
+    doubts: list[Doubt] = []
     if shipped or (manifest and manifest.agents):
         with contextlib.suppress(OSError):
             paths.chunks.mkdir(exist_ok=True)
@@ -119,12 +154,15 @@ def join_shipped(paths: RunPaths, as_of_ns: int) -> list[Doubt]:
     if not paths.chunks.is_dir():
         return doubts
     with _alone(paths.chunks):
-        refused = take_shipped(paths, shipped, as_of_ns)
+        refused: Refusals = []
+        take_shipped(paths, shipped, as_of_ns, refused)
         if manifest is not None:
             doubts += take_services(paths, manifest, as_of_ns, refused)
         doubts += [
-            schema.doubt("chunks_unjoined", f"{error.filename}: {error.strerror}")
-            for error in refused[:MOST_REFUSED]
+            schema.doubt(
+                "chunks_unjoined" if isinstance(one, OSError) else "chunks_elsewhere", why(one)
+            )
+            for one in list(dict.fromkeys(refused))[:MOST_REFUSED]
         ]
         joined = join_chunks(paths.chunks, paths.shipped)
         # A service goes on when a run has ended.
@@ -133,6 +171,8 @@ def join_shipped(paths: RunPaths, as_of_ns: int) -> list[Doubt]:
             for one in joined.doubts
             if one.code != "chunks_open" or not _OPEN_SERVICE.match(one.message)
         ]
+        if manifest is not None:
+            doubts += doubt_gaps(paths, manifest)
         for stream in joined.streams:
             if _complete(stream):
                 _remove(paths.chunks / stream.path, paths.chunks)

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support import needs
-from tests.support.cli import Done, environment
 from tests.support.report_fixture import write_run
 from tests.support.stores.planned_store import files_below
-
-from pyrometer.cli.main import FETCHED
-
-PACKAGE = Path(__file__).parents[3] / "python"
-SERVER = Path(__file__).parents[2] / "support" / "stores" / "s3_server.py"
-SECRET = "wJalrXUtnFEMI-K7MDENG-bPxRfiCY"
+from tests.support.stores.s3 import SECRET, environment_of, said, served
 
 
 @pytest.fixture(scope="module")
@@ -34,33 +26,13 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def endpoint(runs: dict[str, Path]) -> Iterator[str]:
-    words = [word for url, root in runs.items() for word in (root, url.removeprefix("s3://lab/"))]
-    server = subprocess.Popen(
-        [needs.remote_python(), SERVER, *words],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-    )  # fmt: skip
-    assert server.stdin is not None
-    assert server.stdout is not None
-    yield server.stdout.readline().strip()
-    server.stdin.close()
-    server.wait(30)
+    with served(runs) as address:
+        yield address
 
 
 @pytest.fixture
 def env(endpoint: str, tmp_path: Path) -> dict[str, str]:
-    return environment(
-        PYTHONPATH=str(PACKAGE), XDG_CACHE_HOME=str(tmp_path / "cache"), AWS_ENDPOINT_URL=endpoint,
-        AWS_ACCESS_KEY_ID="test", AWS_SECRET_ACCESS_KEY=SECRET, AWS_DEFAULT_REGION="us-east-1",
-        **{FETCHED: "1"},
-    )  # fmt: skip
-
-
-def said(env: dict[str, str], cwd: Path, *words: str | Path) -> Done:
-    command = [str(needs.remote_python()), "-m", "pyrometer", *map(str, words)]
-    done = subprocess.run(
-        command, cwd=cwd, env=env, capture_output=True, text=True, timeout=120, check=False
-    )
-    return Done(done.returncode, done.stdout, done.stderr)
+    return environment_of(endpoint, tmp_path)
 
 
 def as_here(text: str, runs: dict[str, Path]) -> str:

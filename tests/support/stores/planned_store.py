@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fnmatch
 import hashlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 from fsspec import AbstractFileSystem
 
 from pyrometer.store.remote import objects, opened
+from pyrometer.store.services import stores
 
 URL = "planned://bucket/runs/one"
 ROOT = "bucket/runs/one"
@@ -31,12 +34,16 @@ class Store:
     asked: list[str] = field(default_factory=list)
     after_read: dict[str, bytes] = field(default_factory=dict)
     """What is put there, over what is there, when anything was read."""
+    arrived: dict[str, datetime] = field(default_factory=dict)
+    """When objects were put there, of those of which it is told."""
 
     def copy(self, folder: Path, root: str = ROOT) -> None:
         """Put a folder there."""
         for path in sorted(folder.rglob("*")):
             if path.is_file():
-                self.objects[f"{root}/{path.relative_to(folder)}"] = path.read_bytes()
+                key = f"{root}/{path.relative_to(folder)}"
+                self.objects[key] = path.read_bytes()
+                self.arrived[key] = datetime.fromtimestamp(path.stat().st_mtime, UTC)
 
     def request(self, what: str) -> None:
         """Remember a request, and fail it if that is planned."""
@@ -49,8 +56,13 @@ class Store:
         for key, content in sorted(self.objects.items()):
             if key == prefix or key.startswith(f"{prefix}/"):
                 etag = hashlib.sha256(content).hexdigest()
-                yield {"name": key, "size": len(content), "type": "file", "ETag": etag}
+                found = {"name": key, "size": len(content), "type": "file", "ETag": etag}
+                yield found | ({"LastModified": self.arrived[key]} if key in self.arrived else {})
         yield from self.listed
+
+    def gets(self) -> list[str]:
+        """Give the objects that were read, in order."""
+        return [what.removeprefix("get ") for what in self.asked if what.startswith("get ")]
 
 
 class PlannedStore(AbstractFileSystem):  # type: ignore[misc]
@@ -94,6 +106,12 @@ class PlannedStore(AbstractFileSystem):  # type: ignore[misc]
         self.store.objects |= self.store.after_read
         return content
 
+    def rm(self, path: list[str], **_: Any) -> None:  # type: ignore[override]
+        self.store.request(f"remove {len(path)}")
+        for pattern in path:
+            for key in fnmatch.filter(list(self.store.objects), pattern):
+                del self.store.objects[key]
+
 
 def use(store: Store) -> Store:
     """Make a store the one behind ``planned://``."""
@@ -112,5 +130,7 @@ def own_cache(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
     monkeypatch.setattr(objects, "PAUSES_S", (0.0, 0.0))
     monkeypatch.setattr(opened, "_OPEN", {})
+    monkeypatch.setattr(opened, "_CHUNKS", {})
+    monkeypatch.setattr(stores, "_AWAY", {})
     monkeypatch.chdir(folder)
     return folder / "cache" / "pyrometer" / "remote"

@@ -12,13 +12,14 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from tests.support.stores.planned_store import Store, own_cache, use
 
 from pyrometer.collect.launch import shipping
 from pyrometer.collect.launch.environment import ship_keys
 from pyrometer.collect.launch.launch import Launch
 from pyrometer.collect.launch.record import Record
 from pyrometer.collect.probes.base import Needs
-from pyrometer.core.errors import UsageError
+from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.store.manifest import Host, Manifest, Shipped, Workload
 from pyrometer.store.paths import RunPaths
 
@@ -124,6 +125,52 @@ def test_an_object_store_is_not_waited_for(record: Record, monkeypatch: pytest.M
     assert record.manifest.shipped[0].to == "s3://bucket/prefix"
 
 
+def test_a_store_at_an_address_is_waited_for_and_fetched(
+    record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own_cache(tmp_path, monkeypatch)
+    store = use(Store())
+    store.copy(FIXTURE, "bucket/agents")
+    driver(record, "planned://bucket/agents")
+    waited = glances(monkeypatch)
+    shipping.take(record, clock=iter(count(0.0, 1.0)).__next__)
+    assert waited == [], "all streams have ended"
+    assert record.paths.gc_logs()[0].read_text().startswith("line 0\n")
+
+    (last,) = (key for key in store.objects if key.endswith("gc-7.log/000000000002.chunk"))
+    store.objects[last] = store.objects[last].replace(b'"last":true', b'"last":null')
+    shipping.take(record, clock=iter(count(0.0, 1.0)).__next__)
+    assert 8 <= len(waited) <= 10, "its end never came"
+    assert set(waited) == {2.0}, "each look is many requests"
+
+
+def test_a_store_at_an_address_that_is_away_is_not_waited_for(
+    record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own_cache(tmp_path, monkeypatch)
+    store = use(Store(failures=[OSError("no route to host")] * 99))
+    driver(record, "planned://bucket/agents")
+    record.manifest.agents = ["planned://bucket/agents"]
+    waited = glances(monkeypatch)
+    shipping.take(record, clock=iter(count(0.0, 1.0)).__next__)
+    assert waited == []
+    assert len(store.asked) == 3, "what joins and looks for services asks no more"
+
+
+@pytest.mark.parametrize("name", ["PYROMETER_SHIP_TO", "PYROMETER_AGENTS"])
+def test_addresses_with_credentials_are_refused_before_anything_is_launched(name: str) -> None:
+    for place in ("s3://key:secret@bucket/x", "s3://bucket/x?X-Amz-Signature=secret"):
+        with pytest.raises(UsageError, match="credentials do not belong") as refused:
+            ship_keys(PLUGIN, PATHS, {name: place}, False)
+        assert "secret" not in str(refused.value)
+
+
+def test_what_reads_the_store_of_agents_is_missing_before_anything_is_launched() -> None:
+    with pytest.raises(CapabilityError, match="no package that reads s3://") as missing:
+        ship_keys(PLUGIN, PATHS, {"PYROMETER_AGENTS": "s3://bucket/x"}, False)
+    assert missing.value.remedy == "pip install 'pyrometer[s3]'"
+
+
 def test_where_services_ship_to_is_kept_and_waited_for(
     record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,9 +192,7 @@ def test_where_services_ship_to_is_kept_and_waited_for(
             assert wall_ns > 1_700_000_000 * 10**9
             return next(behind)
 
-    monkeypatch.setattr(
-        "pyrometer.collect.launch.shipping.services_of", lambda *_: [(tmp_path, Seen())]
-    )
+    monkeypatch.setattr("pyrometer.collect.launch.shipping.services_of", lambda *_: [Seen()])
     driver(record, None)
     shipping.take(record)
     assert len(waited) == 2, "its last chunk came with the third look"

@@ -12,8 +12,9 @@ AgentsOption = Annotated[
         "--agents",
         metavar="STORE",
         envvar="PYROMETER_AGENTS",
-        help="Folder that agents ship to which run as services on the hosts of a cluster. That of"
-        " spark.pyrometer.ship.to is looked into anyway.",
+        help="Store of agents that run as services on the hosts of a cluster: a folder, or an"
+        " address (s3://BUCKET/PREFIX, gs://, abfs://, hdfs://). That of spark.pyrometer.ship.to is"
+        " looked into anyway.",
         show_default=False,
     ),
 ]
@@ -25,7 +26,9 @@ def checked(agents: str | None) -> str | None:
     Raises
     ------
     UsageError
-        If it is neither an absolute path nor a URL.
+        If it is neither an absolute path nor a URL, or holds credentials.
+    CapabilityError
+        If what reads it is not installed.
     """
     from pyrometer.collect.launch.environment import store_of_agents
 

@@ -13,6 +13,10 @@ from pyrometer.collect.probes.base import Needs
 from pyrometer.collect.probes.plain_path import plain
 from pyrometer.core.errors import UsageError
 from pyrometer.store.paths import RunPaths
+from pyrometer.store.remote.address import is_url
+from pyrometer.store.remote.objects import reader_of
+from pyrometer.store.services.chunk_files import folder_of
+from pyrometer.store.services.object_store import address_of
 from pyrometer.workloads.spark import find_spark
 
 INSIDE = "PYROMETER_RUN_DIR"
@@ -89,7 +93,10 @@ def ship_keys(needs: Needs, paths: RunPaths, env: Mapping[str, str], ours: bool)
     Raises
     ------
     UsageError
-        If ``PYROMETER_SHIP_TO`` or ``PYROMETER_AGENTS`` is neither an absolute path nor a URL.
+        If ``PYROMETER_SHIP_TO`` or ``PYROMETER_AGENTS`` is neither an absolute path nor a URL, or
+        holds credentials.
+    CapabilityError
+        If what reads the store of ``PYROMETER_AGENTS`` is not installed.
     """
     asked_agents(env)
     asked = env.get(SHIP_TO, "")
@@ -98,6 +105,8 @@ def ship_keys(needs: Needs, paths: RunPaths, env: Mapping[str, str], ours: bool)
             f"{SHIP_TO}={asked}: executors would look for it in folders of their own",
             "give an absolute path that all hosts share, or a URL",
         )
+    if asked and folder_of(asked) is None:
+        address_of(asked)
     if needs.agent.get("plugin") != "on":
         return {}
     if asked:
@@ -128,10 +137,17 @@ def store_of_agents(asked: str, said: str) -> str:
     Raises
     ------
     UsageError
-        If it is neither an absolute path nor a URL; `said` is how it was given.
+        If it is neither an absolute path nor a URL, or holds credentials; `said` is how it was
+        given.
+    CapabilityError
+        If what reads it is not installed.
     """
-    if asked.startswith("/") or "://" in asked:
+    if folder_of(asked) is not None:
         return asked
+    if is_url(asked):
+        url = address_of(asked)
+        reader_of(url)
+        return url
     raise UsageError(
         f"{said}: neither an absolute path nor a URL",
         "give the store that the agents of hosts ship to (their --to)",

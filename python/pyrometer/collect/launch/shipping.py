@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections import defaultdict
 from collections.abc import Callable
 
 from pyrometer.collect.launch.environment import asked_agents
@@ -13,13 +14,16 @@ from pyrometer.core.errors import PyrometerError
 from pyrometer.store.manifest import Shipped
 from pyrometer.store.private import make_private
 from pyrometer.store.services.chunk_files import folder_of, part
-from pyrometer.store.services.stores import services_of
-from pyrometer.store.shipped import join_shipped, open_streams
+from pyrometer.store.services.stores import give_up, open_store, services_of
+from pyrometer.store.services.take import Life
+from pyrometer.store.shipped import has_open, join_shipped, open_streams
 
 WAIT_S = 10.0
 """Longest time for the last chunks: agents that are alive need a round, and no agent needs two."""
 
 _GLANCE_S = 0.25
+_GLANCE_ELSEWHERE_S = 2.0
+"""Between looks into a store that is no folder: each is many requests."""
 
 
 def prepare(launch: Launch, record: Record) -> None:
@@ -42,9 +46,10 @@ def take(record: Record, clock: Callable[[], float] = time.monotonic) -> None:
         return
     record.save()
     deadline = clock() + WAIT_S
+    waiting = _Waiting(record, ended_ns)
     try:
-        while (_is_open(record) or _lag_behind(record, ended_ns)) and clock() < deadline:
-            time.sleep(_GLANCE_S)
+        while waiting.is_worth_it() and clock() < deadline:
+            time.sleep(_GLANCE_ELSEWHERE_S if waiting.elsewhere else _GLANCE_S)
         join_shipped(record.paths, time.time_ns())
     except (PyrometerError, OSError) as error:
         record.doubt("chunks_unjoined", f"{record.paths.chunks}: {error}")
@@ -59,12 +64,49 @@ def _shipped(record: Record) -> list[Shipped]:
     return list({one.app_id: one for one in found}.values())
 
 
-def _is_open(record: Record) -> bool:
-    folders = ((folder_of(one.to), one.app_id) for one in record.manifest.shipped)
-    return any(store and open_streams(store / part(app))[1] for store, app in folders)
+class _Waiting:
+    """What of a run has not arrived yet.
 
+    Parameters
+    ----------
+    record : Record
+        The run, which has ended.
+    ended_ns : int
+        When it did, Unix time.
+    """
 
-def _lag_behind(record: Record, ended_ns: int) -> bool:
-    """Whether a service that saw the run's executors has not shipped yet what was at its end."""
-    found = services_of(record.paths, record.manifest, [])
-    return any(not life.has_reached(ended_ns) for _, life in found)
+    def __init__(self, record: Record, ended_ns: int) -> None:
+        manifest = record.manifest
+        places = [*manifest.agents, *(one.to for one in manifest.shipped)]
+        self.elsewhere = any(folder_of(place) is None for place in places)
+        self._record = record
+        self._ended_ns = ended_ns
+        self._ended: dict[str, set[str]] = defaultdict(set)
+        self._behind: list[Life] | None = None
+
+    def is_worth_it(self) -> bool:
+        """Whether more is to come; a store that cannot be read is not waited for."""
+        return any(map(self._is_open, self._record.manifest.shipped)) or self._lags_behind()
+
+    def _is_open(self, one: Shipped) -> bool:
+        folder = folder_of(one.to)
+        if folder is not None:
+            return open_streams(folder / part(one.app_id))[1] > 0
+        try:
+            return has_open(open_store(one.to), part(one.app_id), self._ended[one.to])
+        except PyrometerError as error:
+            give_up(one.to, error)
+            return False
+
+    def _lags_behind(self) -> bool:
+        """Whether a service that saw the run's executors has not shipped what was at its end."""
+        found = services_of(self._record.paths, self._record.manifest, [])
+        if not self.elsewhere:
+            return any(not life.has_reached(self._ended_ns) for life in found)
+        try:
+            # Found once: to look for them again takes long.
+            lives = found if self._behind is None else (life.again() for life in self._behind)
+            self._behind = [life for life in lives if not life.has_reached(self._ended_ns)]
+        except PyrometerError:
+            return False
+        return bool(self._behind)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import random
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, TypeVar
 
 from pyrometer.core import units
@@ -31,6 +33,7 @@ _MARKS = (
     "ETag", "etag", "md5Hash", "generation", "VersionId", "version_id", "LastModified",
     "last_modified", "updated", "mtime", "modified", "created",
 )  # fmt: skip
+_TIMES = ("LastModified", "last_modified", "updated", "mtime", "modified")
 Answer = TypeVar("Answer")
 
 
@@ -46,11 +49,14 @@ class Object:
         As listed.
     mark : str
         What changes with its content; empty where the store says nothing.
+    arrived_ns : int or None
+        When it was put there, by the store's clock, Unix time; ``None`` where it does not say.
     """
 
     key: str
     size_bytes: int
     mark: str
+    arrived_ns: int | None = None
 
 
 class Objects:
@@ -60,6 +66,9 @@ class Objects:
     ----------
     url : str
         The address.
+    shared : bool
+        Whether others write there, too: what has no name that can be one of ours, or no size, is
+        passed over, and a folder that is not there is empty.
 
     Attributes
     ----------
@@ -76,34 +85,22 @@ class Objects:
         If nothing reads such addresses.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, shared: bool = False) -> None:
         self.shown = shown(url)
         self.fetched_bytes = self.requests_count = 0
         self._url = url
+        self._shared = shared
+        self._counting = threading.Lock()
         self._files = self._file_system()
         self.root: str = str(self._files._strip_protocol(url)).rstrip("/")
 
     def _file_system(self) -> Any:
-        import fsspec
-
-        scheme = scheme_of(self._url)
-        try:
-            of_scheme = fsspec.get_filesystem_class(scheme)
-        except ImportError as error:
-            extra = EXTRAS.get(scheme)
-            raise CapabilityError(
-                f"{self.shown}: no package that reads {scheme}:// is installed",
-                f"pip install 'pyrometer[{extra}]'" if extra else f"install it: {error}",
-            ) from error
-        except ValueError as error:
-            raise UsageError(
-                f"{self.shown}: nothing reads {scheme}://", "s3://, gs://, abfs:// or hdfs://"
-            ) from error
+        of_scheme = reader_of(self._url)
         try:
             options = of_scheme._get_kwargs_from_urls(self._url)
-            return of_scheme(**options)
+            files = of_scheme(**options)
         except Exception as error:
-            if scheme == "hdfs" and "Unable to load lib" in str(error):
+            if scheme_of(self._url) == "hdfs" and "Unable to load lib" in str(error):
                 why = str(error).splitlines()[0]
                 raise CapabilityError(
                     f"{self.shown}: Hadoop's native client is missing ({why})",
@@ -111,6 +108,10 @@ class Objects:
                     ' CLASSPATH="$(hadoop classpath --glob)"',
                 ) from error
             raise explained(error, self._url) from error
+        if hasattr(files, "retries"):
+            # What failed is tried again here; s3fs would multiply that by its own tries.
+            files.retries = 1
+        return files
 
     def top(self) -> tuple[dict[str, Object], list[str]]:
         """List what lies right below the address: files, and names of folders.
@@ -127,6 +128,12 @@ class Objects:
                 files[name] = self._object(entry, name)
         return files, sorted(name for name in folders if inert(name))
 
+    def folders(self, folder: str) -> list[str]:
+        """List the folders right below a folder, by their names from the address on, in order."""
+        entries = self._listed(lambda: self._files.ls(f"{self.root}/{folder}", detail=True))
+        names = [self._name(entry) for entry in entries if _is_folder(entry)]
+        return sorted(name for name in names if name.startswith(f"{folder}/") and inert(name))
+
     def below(self, folder: str) -> dict[str, Object]:
         """List all files below a folder, by their names from the address on."""
         found = self._listed(
@@ -134,20 +141,35 @@ class Objects:
         )
         files = {}
         for entry in found:
-            name = self._name(entry)
-            if not _is_folder(entry):
+            if not _is_folder(entry) and not (self._shared and self._is_strange(entry)):
+                name = self._name(entry)
                 files[name] = self._object(entry, name)
         return files
 
     def _listed(self, ask: Callable[[], Sequence[Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
+        def ask_there() -> Sequence[Mapping[str, Any]]:
+            try:
+                return ask()
+            except FileNotFoundError:
+                if self._shared:
+                    return []
+                raise
+
         self._files.invalidate_cache()
-        found = list(self._tried(ask))
+        found = list(self._tried(ask_there))
         if len(found) > MOST_OBJECTS:
             raise UsageError(
                 f"{self.shown} lists {units.count(len(found))} files: no run has so many",
-                "give the folder of one run",
+                "copy what is the run's" if self._shared else "give the folder of one run",
             )
         return found
+
+    def _is_strange(self, entry: Mapping[str, Any]) -> bool:
+        """Whether an entry is none that can be read: by its name, or without a size."""
+        try:
+            return not self._object(entry, self._name(entry))
+        except UsageError:
+            return True
 
     def _name(self, entry: Mapping[str, Any]) -> str:
         key = str(entry.get("name", ""))
@@ -169,7 +191,7 @@ class Objects:
             )
         said = {mark: str(entry[mark]) for mark in _MARKS if entry.get(mark) is not None}
         mark = hashlib.sha256(repr(sorted(said.items())).encode()).hexdigest() if said else ""
-        return Object(str(entry["name"]), size, mark)
+        return Object(str(entry["name"]), size, mark, _arrived_ns(entry))
 
     def _strange(self, name: str) -> UsageError:
         return UsageError(
@@ -203,7 +225,7 @@ class Objects:
         def ask() -> None:
             # What came before a failure is not asked for again.
             asked = [name for name in left if name not in came]
-            self.requests_count += len(asked) - 1
+            self._count(len(asked) - 1)
             answers = self._files.cat_ranges(
                 [wanted[name].key for name in asked],
                 [0] * len(asked),
@@ -223,6 +245,16 @@ class Objects:
             self._tried(ask)
         yield from came.items()
 
+    def remove(self, keys: Sequence[str]) -> None:
+        """Remove files by their whole names.
+
+        Raises
+        ------
+        UsageError
+            If they may not be removed, or the store is away.
+        """
+        self._tried(lambda: self._files.rm(list(keys)))
+
     def part(self, one: Object, start: int, end: int) -> bytes:
         """Read bytes ``start`` to ``end`` of a file.
 
@@ -241,10 +273,15 @@ class Objects:
         return b"".join(parts)
 
     def _counted(self, content: bytes, size_bytes: int) -> bytes:
-        self.fetched_bytes += len(content)
+        with self._counting:
+            self.fetched_bytes += len(content)
         if len(content) != size_bytes:
             raise self.changed()
         return content
+
+    def _count(self, requests: int) -> None:
+        with self._counting:
+            self.requests_count += requests
 
     def changed(self) -> UsageError:
         """Give the error of a run that is not as it was listed."""
@@ -252,7 +289,7 @@ class Objects:
 
     def _tried(self, ask: Callable[[], Answer]) -> Answer:
         for pause_s in (*PAUSES_S, None):
-            self.requests_count += 1
+            self._count(1)
             try:
                 return ask()
             except PyrometerError:
@@ -262,6 +299,46 @@ class Objects:
                     raise explained(error, self._url, tries=len(PAUSES_S) + 1) from error
             time.sleep(pause_s * random.uniform(0.5, 1.5))  # noqa: S311
         raise AssertionError
+
+
+def reader_of(url: str) -> Any:
+    """Give the class of fsspec that reads addresses of a scheme.
+
+    Raises
+    ------
+    CapabilityError
+        If the package that has it is not installed.
+    UsageError
+        If there is none.
+    """
+    import fsspec
+
+    scheme = scheme_of(url)
+    try:
+        return fsspec.get_filesystem_class(scheme)
+    except ImportError as error:
+        extra = EXTRAS.get(scheme)
+        raise CapabilityError(
+            f"{shown(url)}: no package that reads {scheme}:// is installed",
+            f"pip install 'pyrometer[{extra}]'" if extra else f"install it: {error}",
+        ) from error
+    except ValueError as error:
+        raise UsageError(
+            f"{shown(url)}: nothing reads {scheme}://", "s3://, gs://, abfs:// or hdfs://"
+        ) from error
+
+
+def _arrived_ns(entry: Mapping[str, Any]) -> int | None:
+    """Read when an object was put: a moment, its text, or seconds, as the store's reader gives."""
+    said = next((entry[name] for name in _TIMES if entry.get(name) is not None), None)
+    try:
+        if isinstance(said, str):
+            said = datetime.fromisoformat(said)
+        if isinstance(said, datetime):
+            said = said.timestamp()
+        return int(float(said) * 1e9) if isinstance(said, (int, float)) else None
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def _is_folder(entry: Mapping[str, Any]) -> bool:

@@ -1,7 +1,8 @@
-"""The runs elsewhere that this process opened, by their places here."""
+"""The runs elsewhere that this process opened, by their places here; what it fetched of stores."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from pyrometer.store.remote.mirror import Mirror
 
 _OPEN: dict[Path, Mirror] = {}
+_CHUNKS: dict[str, Counter[str]] = {}
 
 
 def place_of(path: str | Path) -> Path:
@@ -71,11 +73,21 @@ def in_addresses(text: str) -> str:
     return text
 
 
+def count_chunks(store: str, **counts: int) -> None:
+    """Count what was fetched of a store of chunks: ``bytes``, ``chunks``, ``requests``."""
+    _CHUNKS.setdefault(store, Counter()).update(counts)
+
+
 def fetched() -> Iterator[str]:
-    """Say of each run elsewhere that was opened how much of it was fetched."""
+    """Say of each run and store elsewhere that was read how much of it was fetched."""
     for mirror in _OPEN.values():
         objects = mirror.objects
         yield (
             f"fetched {objects.fetched_bytes} of {mirror.size_bytes} bytes"
             f" in {objects.requests_count} requests: {mirror.shown}"
+        )
+    for store, counts in _CHUNKS.items():
+        yield (
+            f"fetched {counts['bytes']} bytes, {counts['chunks']} chunks among them,"
+            f" in {counts['requests']} requests: {store}"
         )

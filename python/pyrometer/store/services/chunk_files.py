@@ -12,13 +12,16 @@ from typing import Any
 
 from pyrometer.core.replacing import replacing
 from pyrometer.store.private import FILE_MODE
+from pyrometer.store.services.chunk_store import Refusals
 
 _MAGIC = b"PYROCHNK"
 _HEAD_BYTES = 16
 _HEADER_MOST = 64 << 10
 _CHUNK = re.compile(r"[0-9]{12,}\.chunk", re.ASCII)
-_MOST_DEPTH = 16
-_CHUNK_MOST = _HEAD_BYTES + _HEADER_MOST + (16 << 20) + 8
+MOST_DEPTH = 16
+"""Folders in one another that are looked into."""
+CHUNK_MOST = _HEAD_BYTES + _HEADER_MOST + (16 << 20) + 8
+"""Bytes of the largest chunk."""
 
 
 def folder_of(place: str) -> Path | None:
@@ -52,13 +55,36 @@ def header_of(chunk: Path) -> dict[str, Any]:
     try:
         with chunk.open("rb") as file:
             head = file.read(_HEAD_BYTES)
-            length = int.from_bytes(head[12:16], "little")
-            if not head.startswith(_MAGIC) or length > _HEADER_MOST:
-                return {}
-            header = json.loads(file.read(length))
-    except (OSError, ValueError, RecursionError):
+            return header_in(head + file.read(min(_length(head), _HEADER_MOST)))
+    except OSError:
+        return {}
+
+
+def header_in(begin: bytes) -> dict[str, Any]:
+    """Read the header in the first bytes of a chunk; empty of what is no chunk, or has not all."""
+    length = _length(begin)
+    if not begin.startswith(_MAGIC) or length > min(_HEADER_MOST, len(begin) - _HEAD_BYTES):
+        return {}
+    try:
+        header = json.loads(begin[_HEAD_BYTES : _HEAD_BYTES + length])
+    except (ValueError, RecursionError):
         return {}
     return header if isinstance(header, dict) else {}
+
+
+def is_chunk(name: str) -> bool:
+    """Whether a file has the name of a chunk.
+
+    Examples
+    --------
+    >>> is_chunk("000000000007.chunk"), is_chunk("notes.chunk")
+    (True, False)
+    """
+    return _CHUNK.fullmatch(name) is not None
+
+
+def _length(begin: bytes) -> int:
+    return int.from_bytes(begin[12:16], "little")
 
 
 def is_last(chunk: Path) -> bool:
@@ -82,14 +108,14 @@ def listed(folder: Path) -> tuple[list[Path], list[Path]]:
     chunks = [
         folder / entry.name
         for entry in entries
-        if _CHUNK.fullmatch(entry.name) and entry.is_file(follow_symlinks=False)
+        if is_chunk(entry.name) and entry.is_file(follow_symlinks=False)
     ]
     folders = [folder / one.name for one in entries if one.is_dir(follow_symlinks=False)]
     return chunks, folders
 
 
 def streams_below(
-    folder: Path, refused: list[OSError], depth: int = 0
+    folder: Path, refused: Refusals, depth: int = 0
 ) -> Iterator[tuple[Path, list[Path]]]:
     """Give folders that hold chunks, and those, in order.
 
@@ -103,7 +129,7 @@ def streams_below(
         return
     if chunks:
         yield folder, chunks
-    if folders and depth == _MOST_DEPTH:
+    if folders and depth == MOST_DEPTH:
         refused.append(OSError(errno.ELOOP, "too many folders in one another", str(folder)))
         return
     for one in folders:
@@ -114,15 +140,15 @@ def copy_chunk(source: Path, target: Path, as_of_ns: int) -> None:
     """Copy a chunk; of a larger file only so much that it is seen to be none."""
     opened = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with open(opened, "rb") as file, replacing(target, FILE_MODE) as out:
-        out.write(file.read(_CHUNK_MOST + 1))
+        out.write(file.read(CHUNK_MOST + 1))
         out.flush()
         os.utime(out.fileno(), ns=(as_of_ns, as_of_ns))
 
 
-def is_taken(stream: Path, own: Path, made: Path) -> bool:
+def is_taken(file: str, own: Path, made: Path) -> bool:
     """Whether a run has all of a stream: the file that was made of it, and its chunks no more."""
     # Of a file that is replaced as a whole a newer version may have come.
-    return made.exists() and not own.exists() and stream.suffix != ".json"
+    return made.exists() and not own.exists() and not file.endswith(".json")
 
 
 def is_same(one: Path, other: Path) -> bool:
