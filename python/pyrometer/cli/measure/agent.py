@@ -1,17 +1,21 @@
-"""``pyrometer agent``: the agent for hosts of a cluster, and what installs it there."""
+"""``pyrometer agent``: the agent for hosts of a cluster, what installs it, and its store."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pyrometer.cli.shared.default_verb import DefaultVerb
 from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.core.installation import reinstall
 from pyrometer.terminal import console as common
 from pyrometer.terminal.console import JsonOption
+
+if TYPE_CHECKING:
+    from pyrometer.store.services.aged import Batch
 
 
 class Rights(StrEnum):
@@ -29,17 +33,31 @@ class Machine(StrEnum):
     arm64 = "linux-arm64"
 
 
-app = typer.Typer()
-
 EXAMPLES = """\b
 Examples:
   pyrometer agent --to file:///mnt/shared/pyrometer -o agent
   pyrometer agent --to file:///mnt/shared/pyrometer --access own --user spark -o agent
+  pyrometer agent prune /mnt/shared/pyrometer --older-than 14d
+  pyrometer agent prune s3://bucket/pyrometer --older-than 14d --remove
 """
+
+app = typer.Typer(
+    cls=DefaultVerb,
+    help="Write the agent for hosts of a cluster, and what installs it: systemd, Ansible,"
+    " Kubernetes.",
+)
+
+
+@app.callback(no_args_is_help=True, epilog=EXAMPLES)
+def agent() -> None:
+    """Write the agent for hosts of a cluster, and what installs it: systemd, Ansible, Kubernetes.
+
+    ``pyrometer agent --to STORE`` is short for ``pyrometer agent write --to STORE``.
+    """
 
 
 @app.command(epilog=EXAMPLES)
-def agent(
+def write(
     to: Annotated[
         str,
         typer.Option("--to", metavar="URL", help="Store that hosts ship to.", show_default=False),
@@ -77,20 +95,20 @@ def agent(
     ] = Machine.x64,
     as_json: JsonOption = False,
 ) -> None:
-    """Write the agent for hosts of a cluster, and what installs it: systemd, Ansible, Kubernetes.
+    """Write the agent for hosts of a cluster, and what installs it.
 
     Needed only where the plugin cannot start it or should not: executors that pyrometer run
     starts bring their own. Exit code: 0, 2 for a mistake in the options, 3 if this installation
     has no agent for those machines.
     """
     from pyrometer._artifacts import plugin_jar
+    from pyrometer.collect.agent import folder
     from pyrometer.collect.agent.access import LEVELS
-    from pyrometer.collect.agent.folder import checked, write, written
     from pyrometer.collect.agent.programs import programs
 
     if to.startswith("/"):
         to = f"file://{to}"
-    checked(to, user, image)
+    folder.checked(to, user, image)
     if to.startswith(("s3:", "gs:", "abfss:")):
         raise UsageError(
             f"--to {to}: the agent in the package writes to folders only",
@@ -106,8 +124,8 @@ def agent(
             "run it where Pyrometer is installed on such a machine" if found else reinstall(),
         )
     rights = LEVELS[access.value]
-    texts = written(to, rights, user, image, canary)
-    write(output, binaries, texts)
+    texts = folder.written(to, rights, user, image, canary)
+    folder.write(output, binaries, texts)
     console = common.human(as_json)
     lines = (
         f"{output} holds the agent for {machine.value}, and what installs it:",
@@ -132,3 +150,88 @@ def agent(
                 "files": names,
             }
         )
+
+
+@app.command(epilog=EXAMPLES)
+def prune(
+    store: Annotated[
+        str,
+        typer.Argument(
+            metavar="STORE",
+            help="Folder or address that agents ship to, as in their --to.",
+            show_default=False,
+        ),
+    ],
+    older_than: Annotated[
+        str,
+        typer.Option(
+            "--older-than",
+            metavar="DAYS",
+            help="Age of the newest chunk of what is removed, such as 14d; a day at least.",
+            show_default=False,
+        ),
+    ],
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Remove it; without, it is only listed.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """List what is old in a store that agents ship to, and remove it with --remove.
+
+    Whole applications and whole days of hosts go at a time, and only what agents put there: a part
+    that holds anything else stays. Exit code: 0, 2 if the store cannot be read or written.
+    """
+    import re
+    import time
+
+    from pyrometer.collect.launch.environment import store_of_agents
+    from pyrometer.core import units
+    from pyrometer.store.services.prune import agents_store
+
+    said = re.fullmatch(r"([1-9][0-9]{0,4})d?", older_than, re.ASCII)
+    if said is None:
+        raise UsageError(f"--older-than {older_than}: no number of days", "--older-than 14d")
+    place = store_of_agents(store, store)
+    there = agents_store(place)
+    before_ns = time.time_ns() - int(said[1]) * 86_400 * 10**9
+    found = there.batches()
+    old = [one for one in found if one.is_old(before_ns)]
+    console = common.human(as_json)
+    for one in found:
+        if one.stays is not None:
+            text = f"stays: {one.name}: {one.stays}"
+            console.print(text, markup=False, soft_wrap=True)
+    for one in old:
+        removed = there.remove(one) if remove else 0
+        what = (
+            f"{units.counted(removed or one.chunks_count, 'chunk')}, {units.size(one.size_bytes)}"
+        )
+        text = f"{'removed' if remove else 'would remove'}: {one.name} ({what})"
+        console.print(text, markup=False, soft_wrap=True)
+    total = units.size(sum(one.size_bytes for one in old))
+    age = units.counted(int(said[1]), "day")
+    end = f"{units.counted(len(old), 'part')} of {len(found)}, {total}, older than {age}"
+    console.print(
+        end if remove or not old else f"{end}; --remove removes them", markup=False, soft_wrap=True
+    )
+    if as_json:
+        common.emit_json(
+            {
+                "schema": "pyrometer/agent-prune/1",
+                "removed": remove,
+                "old": [_told(one) for one in old],
+                "stays": [
+                    {"name": one.name, "why": one.stays} for one in found if one.stays is not None
+                ],
+            }
+        )
+
+
+def _told(one: Batch) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "folders": sorted(one.folders),
+        "chunks_count": one.chunks_count,
+        "size_bytes": one.size_bytes,
+        "newest_wall_ns": one.newest_ns,
+    }

@@ -1,0 +1,176 @@
+"""What is removed of a store that agents ship to: old, whole, and certainly theirs."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from tests.support.cli import Done, inside
+from tests.support.hosts.agent import unpacked
+from tests.support.hosts.shipping import APP, OTHER, Place, found, probe, times
+from tests.support.stores.planned_store import Store, files_below, own_cache, use
+
+DAY_NS = 86_400 * 10**9
+ADDRESS, ROOT = "planned://bucket/agents", "bucket/agents"
+
+
+@pytest.fixture(scope="module")
+def agent(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return unpacked(tmp_path_factory.mktemp("agent"))
+
+
+@pytest.fixture
+def place(tmp_path: Path, agent: Path) -> Place:
+    """Two applications, and a service on each of two hosts."""
+    place = Place(tmp_path, agent)
+    for app, name in ((APP, "h"), (OTHER, "i")):
+        folder = place.raw(name)
+        (folder / "gc-7.log").write_text("a line\n")
+        place.ship(folder, app, "1", name)
+        place.service(name, probe(times(0, 100), 62), [found(app, "1", 62)])
+    return place
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prune in twenty days."""
+    now_ns = time.time_ns() + 20 * DAY_NS
+    monkeypatch.setattr(time, "time_ns", lambda: now_ns)
+
+
+def prune(
+    capsys: pytest.CaptureFixture[str], store: Path | str, *more: str, days: str = "14d"
+) -> Done:
+    return inside(capsys, "agent", "prune", store, "--older-than", days, *more)
+
+
+def chunks(folder: Path) -> set[Path]:
+    return {one for one in files_below(folder) if one.is_file()}
+
+
+def touch(file: Path) -> None:
+    """Let a file be of now."""
+    os.utime(file, ns=(time.time_ns(), time.time_ns()))
+
+
+def test_nothing_goes_without_being_asked_for_and_nothing_young(
+    capsys: pytest.CaptureFixture[str], place: Place
+) -> None:
+    before = chunks(place.store)
+    done = prune(capsys, place.store, "--remove", days="1")
+    assert done.code == 0, done.stderr
+    assert chunks(place.store) == before
+    assert "0 parts of 4" in done.stdout
+
+
+@pytest.mark.usefixtures("later")
+def test_old_parts_are_listed_then_removed_whole(
+    capsys: pytest.CaptureFixture[str], place: Place
+) -> None:
+    before = chunks(place.store)
+    # One chunk of an application that is young keeps all of it.
+    touch(min(one for one in before if OTHER in one.parts))
+    listed = prune(capsys, place.store, "--json")
+    assert chunks(place.store) == before
+    names = [one["name"] for one in listed.json["old"]]
+    assert names[0] == APP
+    assert [name.partition(",")[0] for name in names[1:]] == ["host h", "host i"]
+    assert listed.json["removed"] is False
+    assert "--remove removes them" in prune(capsys, place.store).stdout
+    done = prune(capsys, place.store, "--remove")
+    assert done.code == 0, done.stderr
+    left = chunks(place.store)
+    assert left == {one for one in before if OTHER in one.parts}
+    assert [one.name for one in place.store.iterdir()] == [OTHER]
+
+
+@pytest.mark.usefixtures("later")
+@pytest.mark.parametrize("strange", ["notes.txt", "link", "other app", "no chunk", "no time"])
+def test_a_part_with_anything_else_stays(
+    capsys: pytest.CaptureFixture[str], place: Place, tmp_path: Path, strange: str
+) -> None:
+    app = place.store / APP
+    (stream,) = app.glob("1/*/h/gc-7.log")
+    target = tmp_path / "precious"
+    target.mkdir()
+    (target / "000000000000.chunk").write_text("mine")
+    match strange:
+        case "notes.txt":
+            (app / "notes.txt").write_text("mine")
+        case "link":
+            (app / "1" / "link").symlink_to(target)
+        case "other app":
+            app = app.rename(place.store / "renamed")
+        case "no chunk":
+            for one in app.glob("1/*/*/*/*.chunk"):
+                one.write_text("mine")
+        case _:
+            stream.parents[1].rename(app / "1" / "7f")
+    kept = chunks(app) | chunks(target)
+    done = prune(capsys, place.store, "--remove", "--json")
+    assert done.code == 0, done.stderr
+    assert kept <= chunks(app) | chunks(target)
+    (stays,) = done.json["stays"]
+    assert stays["name"] == app.name
+    assert {one["name"] for one in done.json["old"]} & {APP, "renamed"} == set()
+    assert not (place.store / OTHER).exists()
+
+
+@pytest.mark.usefixtures("later")
+def test_an_application_called_host_takes_nothing_of_hosts_with_it(
+    capsys: pytest.CaptureFixture[str], place: Place
+) -> None:
+    folder = place.raw("h")
+    (folder / "gc-7.log").write_text("a line\n")
+    place.ship(folder, "host", "1", "h")
+    of_hosts = chunks(place.store / "host" / "host")
+    for one in of_hosts:
+        touch(one)
+    assert prune(capsys, place.store, "--remove").code == 0
+    assert chunks(place.store) == of_hosts
+
+
+@pytest.mark.usefixtures("later")
+def test_a_store_at_an_address_is_pruned_by_the_same_rules(
+    capsys: pytest.CaptureFixture[str], place: Place, monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    own_cache(tmp_path, monkeypatch)
+    store = use(Store())
+    store.copy(place.store, ROOT)
+    before = set(store.objects)
+    # Names that are patterns to what removes them.
+    pattern = f"{ROOT}/app-*/1/18ebd01d5f85bf4b/h/f/000000000000.chunk"
+    store.objects[pattern] = b"x"
+    store.objects[f"{ROOT}/{OTHER}/notes.txt"] = b"mine"
+    assert prune(capsys, ADDRESS).code == 0
+    assert before < set(store.objects)
+    done = prune(capsys, ADDRESS, "--remove", "--json")
+    assert done.code == 0, done.stderr
+    left = set(store.objects)
+    assert pattern in left
+    assert left & before == {key for key in before if f"/{OTHER}/" in key}
+    assert {one["name"] for one in done.json["stays"]} == {"app-*", OTHER}
+
+
+@pytest.mark.parametrize(
+    ("store", "days", "words"),
+    [
+        ("/nowhere/at/all", "14d", "No such file or directory"),
+        ("relative", "14d", "neither an absolute path nor a URL"),
+        ("planned://ann:secret@bucket/agents", "14d", "credentials do not belong"),
+        ("/tmp", "0", "no number of days"),
+        ("/tmp", "2h", "no number of days"),
+        ("/tmp", "-3", "no number of days"),
+    ],
+)
+def test_mistakes_are_one_message(
+    capsys: pytest.CaptureFixture[str], store: str, days: str, words: str
+) -> None:
+    use(Store())
+    done = prune(capsys, store, "--remove", days=days)
+    assert done.code == 2
+    assert words in done.stderr
+    assert done.stderr.count("error:") == 1
