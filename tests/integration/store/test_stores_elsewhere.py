@@ -175,7 +175,7 @@ def test_chunks_from_after_a_run_stay_where_they_are(
     log = folder / "probe-h.log"
     log.write_text("0\n")
     words = ["--to", place.store, "--raw-dir", folder, "--app", "host", "--executor", "host"]
-    shipper = subprocess.Popen([agent, "ship", *words, "--host", "h", "--every", "0.1"])
+    shipper = subprocess.Popen([agent, "ship", *map(str, words), "--host", "h", "--every", "0.1"])
 
     def arrived() -> list[Path]:
         return sorted(place.store.glob("host/host/*/h/probe-h.log/*.chunk"))

@@ -106,7 +106,7 @@ class PlannedStore(AbstractFileSystem):  # type: ignore[misc]
         self.store.objects |= self.store.after_read
         return content
 
-    def rm(self, path: list[str], **_: Any) -> None:  # type: ignore[override]
+    def rm(self, path: list[str], **_: Any) -> None:
         self.store.request(f"remove {len(path)}")
         for pattern in path:
             for key in fnmatch.filter(list(self.store.objects), pattern):

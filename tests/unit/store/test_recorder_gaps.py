@@ -58,15 +58,15 @@ def test_gaps_of_all_lives_of_an_agent_count_once_and_only_within_the_run(paths:
     report(paths, "host/host/18f1/node%20a", later)
     (said,) = told(paths)
     assert said == (
-        "The recorder of the agent on node a did not run for 4.5 s of the run, in 2 gaps, the"
-        " first 10 s after its begin: it ended (exit status: 3), and was started again."
+        "The recorder of the agent on node a did not run for 4.50 s of the run, in 2 gaps, the"
+        " first 10.0 s after its begin: it ended (exit status: 3), and was started again."
     )
 
 
 def test_one_that_was_not_started_again_is_open_until_the_last_report(paths: RunPaths) -> None:
     report(paths, "app-1/7/18f0/h", [gap(40, None, "signal: 9 (SIGKILL)")], wall_s=60)
     (said,) = told(paths)
-    assert said.startswith("The recorder of executor 7 of app-1 on h did not run for 20 s")
+    assert said.startswith("The recorder of executor 7 of app-1 on h did not run for 20.0 s")
     assert said.endswith(
         "it ended (signal: 9 (SIGKILL)), and was not started again by the time of its agent's last"
         " report."

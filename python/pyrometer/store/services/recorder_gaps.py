@@ -80,7 +80,7 @@ def _gap(said: Any, report_ns: Any) -> Gap | None:
         return None
     since, until = said.get("since_wall_ns"), said.get("until_wall_ns")
     end = report_ns if until is None else until
-    if not (_is_time(since) and _is_time(end) and since <= end):
+    if not (isinstance(since, int) and _is_time(since) and _is_time(end) and since <= end):
         return None
     reason = " ".join(str(said.get("reason")).split())[:200]
     return Gap(since, end, reason, is_open=until is None)
