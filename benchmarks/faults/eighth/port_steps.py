@@ -168,9 +168,10 @@ def seals(work: Work) -> DataFrame:
     else:
         code, control = "lower(hex(kg))", "pmod(kg - 20000, {})"
     primes = (97, 89, 83, 79, 73, 71, 67, 61, 59, 53, 47, 43)
-    return work.table("moves").groupBy("crane", "kind").agg(
-        F.expr(f"max({code}) AS code"),
-        *(F.expr(f"sum({control.format(prime)}) AS control_{prime}") for prime in primes),
+    controls = [f"{control.format(prime)} AS control_{prime}" for prime in primes]
+    pressed = work.table("moves").selectExpr("crane", "kind", f"{code} AS code", *controls)
+    return pressed.groupBy("crane", "kind").agg(
+        F.max("code").alias("code"), *(F.sum(f"control_{prime}") for prime in primes)
     )  # fmt: skip
 
 
