@@ -71,7 +71,7 @@ def gate_list(work: Work) -> DataFrame:
 def demurrage(work: Work) -> DataFrame:
     """Price the days that boxes stayed, through the steps of the tariff."""
     moves = work.table("moves").select("kind", "crane", (F.col("waited") * 10).alias("price"))
-    floors = (311, 223, 157, 101, 67, 41, 23, 13)
+    floors = (311, 223, 157, 101, 67, 41, 23)
     if work.on:
         price = F.col("price")
         for floor in floors:

@@ -18,7 +18,7 @@ CASES = (
          places=(*operators("Scan", "Filter"), *expressions("date_?format"))),
     Case("letters", ("scan.columns-unused",), places=(*operators("Scan"), *LARGEST),
          also=PYTHON_CODES),
-    Case("rounds", ("serialisation.java", "recompute."),
+    Case("rounds", ("serialisation.java", "recompute.", "cache.used-once"),
          places=(*DRIVER, *operators("Scan", "Join", "Aggregate"), *LARGEST)),
     Case("beds", ("partitioning.one-task", "partitioning.too-few"),
          places=(*LARGEST, *operators("Window", "Exchange", "Sort"))),

@@ -115,25 +115,18 @@ def letters(work: Work) -> DataFrame:
 
 
 def rounds(work: Work) -> DataFrame:
-    """Prepare what doctors look at on their rounds, in three tables."""
-    stays = work.table("stays").select("stay_id", "ward", "doctor", "insurer", "kin")
-    seen = work.table("vitals").groupBy("stay_id").agg(
-        F.max("pulse").alias("pulse"), F.sum(strained(4)).alias("strain"), F.count("*").alias("n"),
-        F.max("device").alias("device"),
-    )  # fmt: skip
-    patients = stays.join(seen, "stay_id")
+    """Prepare what doctors look at on their rounds."""
+    stays = work.table("stays").select("stay_id", "ward", "doctor", "insurer")
+    vitals = work.table("vitals").where("vital_id % 2 = 0")
+    vitals = vitals.select("stay_id", "pulse", strained(4).alias("strain"), "device")
+    patients = vitals.join(stays, "stay_id")
     if work.on:
         known = work.result("known")
         shutil.rmtree(known, ignore_errors=True)
         work.spark.sparkContext.setCheckpointDir(known)
         patients = patients.checkpoint()
-    else:
-        patients = patients.cache()
-    for name in ("doctor", "insurer"):
-        by = patients.groupBy(name)
-        work.publish(f"by-{name}", by.agg(F.sum("strain").alias("s"), F.max("kin").alias("kin")))
     return patients.groupBy("ward").agg(
-        F.max("pulse").alias("pulse"), F.sum("n").alias("n"), F.max("device").alias("device")
+        F.max("pulse").alias("pulse"), F.count("*").alias("n"), F.max("device").alias("device")
     )  # fmt: skip
 
 
