@@ -126,7 +126,9 @@ def rounds(work: Work) -> DataFrame:
         work.spark.sparkContext.setCheckpointDir(known)
         patients = patients.checkpoint()
     return patients.groupBy("ward").agg(
-        F.max("pulse").alias("pulse"), F.count("*").alias("n"), F.max("device").alias("device")
+        F.max("pulse").alias("pulse"), F.count("*").alias("n"), F.max("device").alias("device"),
+        F.sum("strain").alias("strain"), F.max("doctor").alias("doctor"),
+        F.max("insurer").alias("insurer"),
     )  # fmt: skip
 
 
