@@ -333,6 +333,23 @@ class Tables:
         self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {sql}")
         self._defined(name)
 
+    def extend(self, name: str, sql: str) -> None:
+        """Add the rows of a query to a temporary table; it is made where it is not there."""
+        if name in self.defined:
+            self._execute(f"INSERT INTO {name} {sql}")
+        else:
+            self.define(name, sql)
+
+    def in_groups(self, name: str, most_rows: int) -> list[str]:
+        """Write queries that give the rows of a table, a group of hosts at a time.
+
+        For what is reckoned host by host: no group has more than so many rows, unless one host
+        has. There is a single query where hosts are not told apart, or all are one group.
+        """
+        if not self.several_hosts or self.rows_count(name) <= most_rows:
+            return [f"FROM {name}"]
+        return self._laid.in_groups(self._execute, name, most_rows, self.hosts)
+
     def define_for_hosts(self, name: str, sql: str) -> None:
         """Keep the result of a query for these tables and for those of some hosts of them."""
         self._execute(f"CREATE TABLE main.{name} AS {sql}")

@@ -177,16 +177,24 @@ def _code_cache(tables: Tables, axis: Axis, pack: Pack) -> Track:
     return _track(name, title, "bytes", _CACHE_HELP, series, why, kind="stack", note=note)
 
 
+_MOST_ROWS = 200_000
+_MOMENTS = """
+SELECT t.{column} AS t, p.host FROM ({rows}) t
+LEFT JOIN (SELECT pid, any_value(host) AS host FROM processes GROUP BY pid) p USING (pid)
+WHERE {where}
+"""
+
+
 def _moments(tables: Tables, axis: Axis, table: str, column: str, where: str) -> Floats:
-    """Place the rows of all JVMs on the axis."""
+    """Place the rows of all JVMs on the axis, those of so many hosts at once as memory holds."""
     parts = [np.empty(0)]
-    for pid, host in _jvms(tables, table):
-        found = tables.columns(
-            f"SELECT {column} AS t FROM {table} WHERE pid IS NOT DISTINCT FROM ? AND {where}", [pid]
-        )
-        at = axis.from_mono(floats(found["t"]), host)
-        if at is not None:
-            parts.append(at[~np.isnan(at)])
+    for rows in tables.in_groups(table, _MOST_ROWS):
+        found = tables.columns(_MOMENTS.format(column=column, rows=rows, where=where))
+        times, hosts = floats(found["t"]), np.array(texts(found["host"]))
+        for host in np.unique(hosts):
+            at = axis.from_mono(times[hosts == host], str(host) or None)
+            if at is not None:
+                parts.append(at[~np.isnan(at)])
     return np.concatenate(parts)
 
 

@@ -142,25 +142,36 @@ def define_watched_series(scope: Scope) -> dict[str, int]:
     }
 
 
+_MOST_ROWS = 400_000
+"""Readings that are compared at once; of one host all are."""
+
+
 def _define_growth(scope: Scope, name: str, stretches: str, also: str = "") -> None:
-    scope.tables.define(
-        name,
-        f"""
-        WITH steps AS (
-          SELECT host, scope, name, t_mono_ns AS t, value,
-            lag(t_mono_ns) OVER s AS t0, lag(value) OVER s AS value0
-          FROM os_series
+    tables = scope.tables
+    tables.drop(*({name} & tables.defined))
+    for rows in tables.in_groups("os_series", _MOST_ROWS):
+        tables.extend(name, _growth_sql(rows, period_ns(scope), stretches, also))
+
+
+def _growth_sql(rows: str, period: int, stretches: str, also: str) -> str:
+    return f"""
+        WITH series AS MATERIALIZED (
+          SELECT host, scope, name, t_mono_ns, value FROM ({rows})
           WHERE (scope = 'host' AND (name LIKE 'cpu_%' OR name LIKE 'swapped_%'))
              OR (scope LIKE 'process/%' AND name IN ('cpu_ns', 'rchar_bytes', 'read_bytes',
-               'minor_faults_count', 'major_faults_count'))
+               'minor_faults_count', 'major_faults_count', 'start_time_mono_ns', 'parent_pid'))
              OR (scope LIKE 'probe%' AND name = 'own_cpu_ns')
-             OR (scope LIKE 'kernel/%' AND name = 'cpu_ns')
+             OR (scope LIKE 'kernel/%' AND name = 'cpu_ns')),
+        steps AS (
+          SELECT host, scope, name, t_mono_ns AS t, value,
+            lag(t_mono_ns) OVER s AS t0, lag(value) OVER s AS value0
+          FROM series WHERE name NOT IN ('start_time_mono_ns', 'parent_pid')
           WINDOW s AS (PARTITION BY host, scope, name ORDER BY t_mono_ns)),
         first_reading AS (
           -- What a process had used when it was first seen was used since it began.
           SELECT s.host, s.scope, s.name, s.t, s.value,
             least(coalesce(b.value, s.t - 1), s.t - 1) AS t0
-          FROM steps s JOIN os_series b ON b.scope = s.scope AND b.name = 'start_time_mono_ns'
+          FROM steps s JOIN series b ON b.scope = s.scope AND b.name = 'start_time_mono_ns'
           WHERE s.t0 IS NULL AND s.scope LIKE 'process/%'),
         grown AS (
           SELECT host, scope, name, t0, t, value - value0 AS growth FROM steps
@@ -171,26 +182,26 @@ def _define_growth(scope: Scope, name: str, stretches: str, also: str = "") -> N
           -- count twice. The parent's first step that can hold them does; in one pass of the probe
           -- the parent may be read before its child.
           SELECT p.scope, p.name, min(p.t) AS t, c.value
-          FROM (SELECT scope, name, max(t_mono_ns) AS ended, max(value) AS value FROM os_series
+          FROM (SELECT scope, name, max(t_mono_ns) AS ended, max(value) AS value FROM series
             WHERE scope LIKE 'process/%' AND name IN ('rchar_bytes', 'read_bytes')
             GROUP BY ALL HAVING max(value) > 0) c
-          JOIN os_series e ON e.scope = c.scope AND e.name = 'parent_pid'
+          JOIN series e ON e.scope = c.scope AND e.name = 'parent_pid'
           JOIN grown p ON p.scope = 'process/' || e.value AND p.name = c.name
-            AND p.t > greatest(c.ended, e.t_mono_ns - {period_ns(scope)}) AND p.growth >= c.value
+            AND p.t > greatest(c.ended, e.t_mono_ns - {period}) AND p.growth >= c.value
           GROUP BY p.scope, p.name, c.scope, c.value),
+        twice AS (
+          SELECT scope, name, t, sum(value) AS value FROM waited_for GROUP BY scope, name, t),
         own AS (
           SELECT g.host, g.scope, g.name, g.t0, g.t,
-            greatest(0, g.growth - coalesce(sum(c.value), 0)) AS growth
-          FROM grown g LEFT JOIN waited_for c USING (scope, name, t)
-          GROUP BY g.host, g.scope, g.name, g.t0, g.t, g.growth)
+            greatest(0, g.growth - coalesce(c.value, 0)) AS growth
+          FROM grown g LEFT JOIN twice c USING (scope, name, t))
         SELECT g.host, g.scope, g.name,
           sum(growth::DOUBLE
             * greatest(0, least(t, w.end_mono_ns) - greatest(t0, w.start_mono_ns))
             / greatest(t - t0, 1)::DOUBLE)::BIGINT AS growth
         FROM own g JOIN {stretches} w ON g.t > w.start_mono_ns AND g.t0 < w.end_mono_ns{also}
         GROUP BY ALL
-        """,
-    )
+        """
 
 
 def growth(scope: Scope, where: str, table: str = "w_series") -> dict[str, int]:

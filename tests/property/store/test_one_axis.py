@@ -272,6 +272,28 @@ def test_rows_of_some_hosts_are_theirs(
         assert tables.scalar("SELECT count(*) FROM samples") == len(both["samples"])
 
 
+@pytest.mark.parametrize(("most_rows", "count"), [(1, 2), (1_000_000, 1)])
+def test_groups_of_hosts_have_every_row_once(tmp_path: Path, most_rows: int, count: int) -> None:
+    two = TwoHosts(STAGES, WestClock(2 * S))
+    two.rows["thread_counters"][0]["host"] = None
+    with Tables(two.write(tmp_path) / "tables") as tables:
+        for name in ("spans", "thread_counters", "os_series", "samples"):
+            groups = [tables.query(sql) for sql in tables.in_groups(name, most_rows)]
+            assert len(groups) == count, name
+            rows = sorted(repr(row) for group in groups for row in group)
+            assert rows == sorted(map(repr, tables.query(f"FROM {name}"))), name
+        with tables.of_hosts(WEST) as own:
+            (only,) = own.in_groups("spans", most_rows)
+            assert own.query(only) == own.query("FROM spans")
+
+
+def test_a_run_of_one_host_is_one_group(tmp_path: Path) -> None:
+    rows = {"spans": [row for row in TwoHosts(STAGES).rows["spans"] if row["host"] == HOST]}
+    write_tables(tmp_path, rows)
+    with Tables(tmp_path / "tables") as tables:
+        assert tables.in_groups("spans", 1) == ["FROM spans"]
+
+
 def test_a_damaged_number_in_rows_of_a_host_is_told_in_one_message(tmp_path: Path) -> None:
     two = TwoHosts(STAGES, WestClock(2 * S))
     two.write(tmp_path)

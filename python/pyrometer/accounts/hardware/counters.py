@@ -1,4 +1,4 @@
-"""Instructions per cycle: of the window, of thread roles, stages, tasks and operators.
+"""Instructions per cycle: of the window, of thread roles, stages and tasks.
 
 Growth of perf counters in a window and in spans of tasks: straight lines between readings.
 
@@ -11,45 +11,59 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Any
 
 from pyrometer.accounts.hardware.schema import (
     Counter,
     Ipc,
-    OperatorIpc,
     RoleCounters,
     StageCounters,
     TaskCounters,
 )
-from pyrometer.attribution.samples import attribution
 from pyrometer.core.estimate import Estimate
-from pyrometer.statistics.shares import LEVEL, Z
+from pyrometer.statistics.shares import LEVEL
 from pyrometer.window.scope import Scope
 
 THREAD = "thread"
 NO_READINGS = "no perf counter was read in this window"
 
 
+MOST_ROWS = 250_000
+"""Readings that are compared at once; of one host all are."""
+
+
 def define_counts(scope: Scope) -> None:
     """Define the tables that all accounts of counters read.
 
-    ``perf_steps``
-        Two consecutive readings of a counter: times ``t0`` and ``t1``, and what the counter had
-        counted by then since its first reading (``value0``, ``value1``, and so for its times). A
-        counter that was opened again goes on from where it was.
     ``w_perf``
         Growth in the window: scope, pid, tid, event, value, enabled, running.
     ``task_perf``
         Growth in each task span of the window, by event.
     """
     tables = scope.tables
-    if "perf_steps" in scope.kept:
+    if "w_perf" in scope.kept:
         return
-    scope.kept["perf_steps"] = True
-    tables.define("perf_steps", _STEPS)
-    tables.define("w_perf", _IN_WINDOW)
-    tables.define("task_perf", _IN_SPANS)
+    scope.kept["w_perf"] = True
+    tables.drop(*({"w_perf", "task_perf"} & tables.defined))
+    for _ in each_steps(scope):
+        tables.extend("w_perf", _IN_WINDOW)
+        tables.extend("task_perf", _IN_SPANS)
+
+
+def each_steps(scope: Scope) -> Iterator[None]:
+    """Define ``perf_steps`` for one group of hosts after the other.
+
+    Two consecutive readings of a counter: times ``t0`` and ``t1``, and what the counter had counted
+    by then since its first reading (``value0``, ``value1``, and so for its times). A counter that
+    was opened again goes on from where it was.
+    """
+    tables = scope.tables
+    groups = tables.in_groups("perf_counts", MOST_ROWS)
+    for rows in groups:
+        tables.define("perf_steps", _STEPS.format(rows=rows))
+        yield
+    tables.drop("perf_steps")
 
 
 _STEPS = """
@@ -57,7 +71,7 @@ _STEPS = """
       SELECT host, scope, pid, tid, event, t_mono_ns AS t1, value, enabled_ns, running_ns,
         lag(t_mono_ns) OVER c AS t0, lag(value) OVER c AS v0,
         lag(enabled_ns) OVER c AS e0, lag(running_ns) OVER c AS r0
-      FROM perf_counts
+      FROM ({rows})
       WINDOW c AS (PARTITION BY host, scope, pid, tid, event ORDER BY t_mono_ns)),
     grown AS (
       SELECT host, scope, pid, tid, event, t0, t1,
@@ -323,70 +337,3 @@ def tasks(scope: Scope) -> list[TaskCounters]:
         )
         for which, sums in by.items()
     ]
-
-
-def operators(scope: Scope) -> list[OperatorIpc]:
-    """Instructions per cycle by operator, from the CPU samples between two readings of a thread.
-
-    Cycles and instructions of such an interval are split between the operators sampled in it, by
-    the weight of their samples. An interval in which several ran gives all of them the same ratio:
-    differences between operators that alternate faster than readings come out too small.
-    """
-    if not scope.tables.scalar(f"SELECT count(*) FROM perf_steps WHERE event = '{CYCLES}'"):
-        return []
-    attribution(scope)
-    return operator_ipc(scope.tables.query(_BY_OPERATOR))
-
-
-_BY_OPERATOR = f"""
-    WITH steps AS (
-      SELECT c.pid, c.tid, c.t0, c.t1, c.value::DOUBLE AS cycles, i.value::DOUBLE AS instructions
-      FROM perf_steps c JOIN perf_steps i USING (pid, tid, t0, t1)
-      WHERE c.scope = '{THREAD}' AND c.event = '{CYCLES}' AND i.event = '{INSTRUCTIONS}'
-        AND c.value > 0),
-    hit AS (
-      SELECT b.*, s.operator, s.weight FROM task_samples s ASOF JOIN steps b
-        ON b.pid = s.pid AND b.tid = s.tid AND b.t0 <= s.t_ns
-      WHERE s.event = 'cpu' AND s.t_ns <= b.t1),
-    shares AS (
-      SELECT operator, cycles, instructions, hits,
-        weight / sum(weight) OVER (PARTITION BY pid, tid, t0) AS share
-      FROM (SELECT pid, tid, t0, operator, cycles, instructions, sum(weight)::DOUBLE AS weight,
-          count(*) AS hits FROM hit GROUP BY ALL))
-    SELECT operator, count(*), sum(hits)::BIGINT, sum(cycles * share), sum(instructions * share),
-      sum((instructions * share) ** 2), sum(cycles * instructions * share ** 2),
-      sum((cycles * share) ** 2)
-    FROM shares WHERE operator IS NOT NULL GROUP BY operator ORDER BY 4 DESC, 1
-"""
-
-
-def operator_ipc(rows: Iterable[tuple[Any, ...]]) -> list[OperatorIpc]:
-    """Compute ratios with confidence intervals from sums over intervals between readings.
-
-    Parameters
-    ----------
-    rows : iterable of tuple
-        Operator, intervals, samples, Σc, Σi, Σi², Σic, Σc², with i instructions and c cycles.
-
-    Notes
-    -----
-    Ratio estimator over n intervals with linearised variance, Σ(i - Rc)² n / ((n - 1) (Σc)²):
-    Cochran, Sampling Techniques, 3rd ed., §2.11 and 6.4.
-    """
-    ratios = []
-    for operator, n, samples, cycles, instructions, ii, ic, cc in rows:
-        value = instructions / cycles
-        rest = max(0.0, ii - 2 * value * ic + value * value * cc)
-        half = Z * math.sqrt(rest * n / (n - 1)) / cycles if n > 1 else None
-        ipc = Estimate(
-            value=value,
-            low=None if half is None else max(0.0, value - half),
-            high=None if half is None else value + half,
-            level=LEVEL,
-            n=n,
-            method="ratio over intervals between readings, split by CPU samples",
-        )
-        ratios.append(
-            OperatorIpc(operator=operator, ipc=ipc, cycles_count=cycles, samples_count=samples)
-        )
-    return ratios

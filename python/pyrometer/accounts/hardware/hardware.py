@@ -23,6 +23,7 @@ from pyrometer.accounts.hardware.counters import (
     ratio,
     scaled,
 )
+from pyrometer.accounts.hardware.operator_ipc import operators
 from pyrometer.accounts.hardware.schema import (
     CpiBreakdown,
     CpiPart,
@@ -269,7 +270,7 @@ def hardware(scope: Scope) -> Hardware:
         roles=counters.roles(scope),
         stages=counters.stages(scope),
         tasks=counters.tasks(scope),
-        operators=counters.operators(scope),
+        operators=operators(scope),
         bandwidth=bandwidth.bandwidth(scope, sums),
         placement=placement(scope),
         energy=bandwidth.energy(scope),

@@ -174,6 +174,7 @@ def define_run_queue(scope: Scope) -> None:
         " FROM l_first_steps a JOIN l_last_steps b USING (task, start_ns, end_ns) GROUP BY a.task",
     )
     scope.tables.define("l_run_queue_ends", _ENDS)
+    scope.tables.drop("l_steps", "l_first_steps", "l_last_steps")
 
 
 # Of a span whose ends fall into one step one row, else two. Growth lies in [since, t].

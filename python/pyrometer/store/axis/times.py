@@ -5,11 +5,11 @@ Clocks of hosts bend at thousands of places, and every question would look for e
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pyrometer.core import schema
+from pyrometer.store.sql.host_groups import host_groups
 from pyrometer.store.sql.host_times import timed, with_times
 from pyrometer.store.sql.host_views import AXIS_HOSTS, HostRows
 from pyrometer.store.sql.text import file_literal, literal
@@ -52,7 +52,9 @@ def _write(tables: Tables, table: schema.Table, file: Path, scratch: Path) -> No
     )
     rows = f"SELECT {columns} FROM {source}"
     counts = tables.query(f"SELECT host, count(*) FROM ({rows}) GROUP BY host ORDER BY host")
-    groups = list(_groups(counts))
+    groups = list(host_groups([one for one in counts if one[0] is not None], MOST_ROWS))
+    if None in dict(counts):
+        groups.append([])
     if len(groups) < 2:
         tables.write(with_times(table, rows, "FROM lines"), file)
         return
@@ -66,27 +68,3 @@ def _write(tables: Tables, table: schema.Table, file: Path, scratch: Path) -> No
     tables.write(f"FROM read_parquet([{', '.join(map(file_literal, parts))}])", file)
     for part in parts:
         part.unlink()
-
-
-def _groups(counts: Sequence[tuple[str | None, int]]) -> Iterator[list[str]]:
-    """Divide hosts by their rows; those that name none are a group without names.
-
-    Examples
-    --------
-    >>> list(_groups([("a", 60_000), ("b", 40_000), ("c", 1), (None, 7)]))
-    [['a', 'b'], ['c'], []]
-    """
-    group: list[str] = []
-    rows = 0
-    for host, count in counts:
-        if host is None:
-            continue
-        if group and rows + count > MOST_ROWS:
-            yield group
-            group, rows = [], 0
-        group.append(host)
-        rows += count
-    if group:
-        yield group
-    if None in dict(counts):
-        yield []

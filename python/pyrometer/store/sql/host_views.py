@@ -15,6 +15,7 @@ import duckdb
 
 from pyrometer.core import schema
 from pyrometer.core.process_numbers import KEY
+from pyrometer.store.sql.host_groups import host_groups
 from pyrometer.store.sql.host_times import (
     OF_HOSTS,
     OF_THE_DRIVER,
@@ -181,6 +182,42 @@ class Laid:
                 sql = view(table, chosen, self._times(table))
             execute(f"CREATE TEMP {kind} {table.name} AS {sql}")
         return counts
+
+    def in_groups(
+        self, execute: Execute, name: str, most_rows: int, hosts: Collection[str]
+    ) -> list[str]:
+        """Write a query for the rows of each group of hosts of a table, of at most so many rows.
+
+        Parameters
+        ----------
+        execute : callable
+            Runs a query on a cursor of the connection.
+        name : str
+            The table; recorded on the hosts.
+        most_rows : int
+            Rows of a group of several hosts.
+        hosts : collection of str
+            The only hosts; empty: all.
+        """
+        [table] = [table for table in self.tables if table.name == name]
+        assert is_recorded(table), f"rows of {name} are the driver's"
+        places = execute("SELECT name, host, number FROM axis_hosts ORDER BY number").fetchall()
+        host_of: dict[str | None, str] = {name: host for name, host, _ in places}
+        for host in [host for _, host, number in places if number == 0]:
+            host_of[None] = host
+        counted = self._counted(execute, table)
+        if None in counted and None not in host_of:
+            return [f"FROM {name}"]
+        counts: dict[str, int] = {}
+        for recorded, rows in sorted(counted.items(), key=str):
+            host = host_of.get(recorded, str(recorded))
+            if not hosts or host in hosts:
+                counts[host] = counts.get(host, 0) + rows
+        groups = list(host_groups(counts.items(), most_rows))
+        if len(groups) < 2:
+            return [f"FROM {name}"]
+        times = self._times(table)
+        return [view(table, _chosen(execute, group), times) for group in groups]
 
     def _times(self, table: schema.Table) -> Times:
         if not self.times:

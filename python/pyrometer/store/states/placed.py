@@ -6,9 +6,9 @@ at once as a bounded memory holds, and what is found of them is written to a fil
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from pyrometer.store.sql.host_groups import host_groups
 from pyrometer.store.states.sleeps import SHORTEST, define_episodes
 from pyrometer.store.tables import Tables
 from pyrometer.store.thread_roles import role_case
@@ -112,7 +112,7 @@ def place_states(tables: Tables, folder: Path) -> list[Path]:
     """
     states = "SELECT host, count(*) FROM thread_states GROUP BY host ORDER BY host"
     counts = tables.query(states)
-    groups = list(_groups(counts)) if tables.several_hosts else [[]]
+    groups = (tables.several_hosts and list(host_groups(counts, MOST_ROWS))) or [[]]
     tables.define_for_hosts("shortest_samples", SHORTEST)
     tables.define_for_hosts("tasks_of_one_process", _TASKS_OF_ONE_PROCESS)
     files: list[Path] = []
@@ -122,25 +122,6 @@ def place_states(tables: Tables, folder: Path) -> list[Path]:
             files.append(folder / f"placed-{len(files)}.parquet")
             episodes += _place(own, len(counts) > 1, episodes, files[-1])
     return files
-
-
-def _groups(counts: Sequence[tuple[str, int]]) -> Iterator[list[str]]:
-    """Divide hosts by their rows.
-
-    Examples
-    --------
-    >>> list(_groups([("a", 30_000), ("b", 20_000), ("c", 1), ("d", 90_000)]))
-    [['a', 'b'], ['c'], ['d']]
-    """
-    group: list[str] = []
-    rows = 0
-    for host, count in counts:
-        if group and rows + count > MOST_ROWS:
-            yield group
-            group, rows = [], 0
-        group.append(host)
-        rows += count
-    yield group
 
 
 def _place(tables: Tables, several: bool, before: int, file: Path) -> int:
