@@ -8,7 +8,7 @@ open by them; where it is not known, no closure is said.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyrometer.accounts.cpu import NO_CLOCK, NO_PROBE, observers_by_host, tiers_by_host
@@ -43,16 +43,17 @@ WHERE e.host IS NOT NULL AND e.executor_id <> 'driver' AND EXISTS (SELECT 1 FROM
     AND coalesce(e.remove_wall_ns, w.end_wall_ns) > w.start_wall_ns)
 ORDER BY 1
 """
-# Lines of a host's clock that lie in the window, as far as it has records there.
-_BOUND = """
-SELECT max(bound_ns), count(*) FILTER (bound_ns IS NULL) FROM (
-  SELECT c.bound_ns, c.from_mono_ns + c.offset_ns AS since,
+# Lines of hosts' clocks that lie in the window, as far as they have records there.
+_BOUNDS = """
+SELECT host, max(bound_ns), count(*) FILTER (bound_ns IS NULL) FROM (
+  SELECT host, c.bound_ns, c.from_mono_ns + c.offset_ns AS since,
     lead(c.from_mono_ns + c.offset_ns) OVER own AS until
-  FROM host_clocks c JOIN hosts h USING (host) WHERE host = ?
-  WINDOW own AS (ORDER BY c.from_mono_ns)
+  FROM host_clocks c JOIN hosts h USING (host)
+  WINDOW own AS (PARTITION BY host ORDER BY c.from_mono_ns)
   QUALIFY c.from_mono_ns <= h.last_mono_ns
     AND coalesce(lead(c.from_mono_ns) OVER own, h.first_mono_ns + 1) > h.first_mono_ns) l
 JOIN w ON l.since < w.end_mono_ns AND coalesce(l.until, w.end_mono_ns) >= w.start_mono_ns
+GROUP BY host
 """
 
 
@@ -87,13 +88,15 @@ def core_of_hosts(scope: Scope) -> tuple[View, list[HostLedger]]:
         pods.setdefault(host, []).append(name)
     observed = [one.name for one in hosts if one.observed]
     named = {one.name: one for one in hosts}
+    bounds = _bounds(scope, hosts)
     ledgers = []
     for group in groups(scope, observed, {one.name: one.cpus_count for one in hosts}, tiers):
-        ledger = _ledger(scope, [named[name] for name in group], tiers.get(group[0]))
+        members = [named[name] for name in group]
+        ledger = _ledger(scope, members, bounds, tiers.get(group[0]))
         ledger.observed_by = observers.get(group[0], []) if len(group) == 1 else []
         ledger.pods = [pod for name in group for pod in pods.get(name, [])]
         ledgers.append(ledger)
-    ledgers += [_ledger(scope, [one], None) for one in hosts if not one.observed]
+    ledgers += [_ledger(scope, [one], bounds, None) for one in hosts if not one.observed]
     return total(scope, ledgers), ledgers
 
 
@@ -136,10 +139,12 @@ def _elsewhere(scope: Scope, known: set[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _ledger(scope: Scope, hosts: Sequence[Host], tier: str | None) -> HostLedger:
+def _ledger(
+    scope: Scope, hosts: Sequence[Host], bounds_of: Mapping[str, int | None], tier: str | None
+) -> HostLedger:
     """Build the account of a host, or of several together, which are all observed."""
     name, host = scope.window.name, hosts[0]
-    bounds = [_bound(scope, one) for one in hosts]
+    bounds = [bounds_of[one.name] for one in hosts]
     clocks = {one.clock for one in hosts}
     found = HostLedger(
         host=host.name if len(hosts) == 1 else f"{len(hosts)} hosts together",
@@ -180,13 +185,18 @@ def _why(host: Host) -> str:
     return NO_CLOCK if host.clock == "unknown" else NO_PROBE
 
 
-def _bound(scope: Scope, host: Host) -> int | None:
-    if host.clock == "axis":
-        return 0
-    if host.clock != "messages":
-        return None
-    bound, without = scope.tables.query(_BOUND, [host.name])[0]
-    return None if without or bound is None else int(bound)
+def _bounds(scope: Scope, hosts: Sequence[Host]) -> dict[str, int | None]:
+    """Give how far off times of each host may be in the window; ``None`` where nobody knows."""
+    found: dict[str, int | None] = {one.name: None for one in hosts}
+    found |= {one.name: 0 for one in hosts if one.clock == "axis"}
+    by_messages = {one.name for one in hosts if one.clock == "messages"}
+    if by_messages:
+        found |= {
+            host: None if without or bound is None else int(bound)
+            for host, bound, without in scope.tables.query(_BOUNDS)
+            if host in by_messages
+        }
+    return found
 
 
 def total(scope: Scope, ledgers: Sequence[HostLedger]) -> View:
