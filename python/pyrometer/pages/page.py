@@ -97,7 +97,21 @@ def _environment(manifest: Mapping[str, Any]) -> dict[str, Any]:
         "state", "exit", "workload", "treatment", "treatment_origin", "profile", "iterations",
         "warmup", "host", "versions", "conf_overlay", "probes", "results",
     )  # fmt: skip
-    return {key: _cut_texts(manifest[key]) for key in keys if key in manifest}
+    shown = {key: manifest[key] for key in keys if key in manifest}
+    if isinstance(shown.get("probes"), list):
+        shown["probes"] = [_shown_of(probe) for probe in shown["probes"]]
+    return {key: _cut_texts(value) for key, value in shown.items()}
+
+
+# What each event of each of a thousand executors' probes was asked for is in the manifest.
+_OF_PROBES = ("name", "host", "executor_id", "tier", "asked", "got", "dropped", "own_cpu_ns",
+              "reason")  # fmt: skip
+
+
+def _shown_of(probe: Any) -> Any:
+    if not isinstance(probe, Mapping):
+        return probe
+    return {key: probe[key] for key in _OF_PROBES if key in probe}
 
 
 # A page has a hundred thousand values, and most are of these: they are passed over without a call.

@@ -302,7 +302,7 @@ def build(
         "findings": findings,
         "ledger_walk": _cut_texts(walked),
         "characterisation": _truncated_queries(characterisation, cuts),
-        "manifest": _environment(manifest),
+        "manifest": _truncated_lists(_environment(manifest), cuts),
         "timeline": timeline | {"columns": timeline_pack.directory},
         "flame": flame | {"columns": flame_pack.directory},
         "cuts": cuts,
@@ -321,11 +321,15 @@ def _truncated(summary: Mapping[str, Any], cuts: list[str]) -> dict[str, Any]:
         stages.sort(key=lambda s: (s.get("app_index") or 0, s.get("stage_id") or 0))
     shown["stages"] = _with_slim_tasks(stages)
     shown["sql"] = _truncated_sql(list(summary.get("sql") or []), cuts)
+    return {key: _cut_texts(value) for key, value in _truncated_lists(shown, cuts).items()}
+
+
+def _truncated_lists(shown: dict[str, Any], cuts: list[str]) -> dict[str, Any]:
     for key, value in shown.items():
         if isinstance(value, list) and len(value) > MAX_LIST:
             cuts.append(f"{key}: the first {MAX_LIST:,} of {len(value):,}")
             shown[key] = value[:MAX_LIST]
-    return {key: _cut_texts(value) for key, value in shown.items()}
+    return shown
 
 
 def _with_slim_tasks(stages: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -344,6 +344,21 @@ def test_tasks_of_the_longest_stages_alone_are_on_the_page_without_zeros(
     assert tasks["hosts"] == [{"host": "a", "tasks_count": 3, "max_ns": 5}]
 
 
+def test_probes_of_many_executors_take_little_of_the_page(
+    tables: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report_data, "MAX_LIST", 300)
+    events = [{"event": f"event {n}", "counted": False, "reason": "no PMU"} for n in range(40)]
+    probe = {"name": "os", "host": "h", "got": "9 rows", "counters": {"events": events}}
+    probes = [{**probe, "executor_id": str(number)} for number in range(400)]
+    made = build(summary(), manifest() | {"probes": probes}, tables)
+    shown = made.content["manifest"]["probes"]
+    assert [one["executor_id"] for one in shown] == [str(number) for number in range(300)]
+    assert shown[7] == {k: v for k, v in probes[7].items() if k != "counters"}
+    assert "probes: the first 300 of 400" in made.content["cuts"]
+    assert len(json.dumps(shown)) < 300 * 200
+
+
 def test_long_strings_are_cut_and_say_so(tables: Tables) -> None:
     source = summary()
     source["sql"][0]["nodes"][0]["simple_string"] = "x" * 100_000
