@@ -23,7 +23,7 @@ from pyrometer.store.sql.host_views import HostRows
 from pyrometer.store.sql.text import file_literal, literal, with_parameters
 from pyrometer.store.table_files import files_of
 
-MEMORY_LIMIT = "512MB"
+MEMORY_LIMIT = "320MB"
 """What DuckDB holds in memory; the rest lies in its folder for temporary files."""
 MOST_MEMORY = "1GB"
 """The same from a query on that cannot do with less: some of what it holds cannot be put aside."""
