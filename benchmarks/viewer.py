@@ -30,8 +30,7 @@ from benchmarks.statistics import t_interval
 VALUES = ("open_ms", "frame_p95_ms", "frame_p50_ms", "action_p95_ms", "memory_bytes")
 GOALS = {"open_ms": 2_000.0, "frame_p95_ms": 33.0}
 ACTIONS = 120
-# From navigation to the second frame after the page says that it is complete.
-_WATCH = """
+WATCH = """
     const watch = new MutationObserver(() => {
       if (!document.documentElement.dataset.ready || window.opened) return;
       watch.disconnect();
@@ -41,6 +40,7 @@ _WATCH = """
     });
     watch.observe(document, { attributes: true, subtree: true, attributeFilter: ["data-ready"] });
 """
+"""Sets ``window.opened``, in ms: the second frame after the page says that it is complete."""
 # One action a frame: a click on a box somewhere in the picture, after three a step back.
 _ZOOM = """
     const [count, done] = arguments;
@@ -103,7 +103,7 @@ def open_page(page: str) -> dict[str, float]:
             driver.execute_cdp_cmd(
                 "Network.emulateNetworkConditions", {**offline, "uploadThroughput": 0}
             )
-            driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": _WATCH})
+            driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": WATCH})
             driver.set_script_timeout(120)
             driver.get(Path(page).as_uri())
             while not (opened := driver.execute_script("return window.opened ?? null")):
