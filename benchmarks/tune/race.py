@@ -50,6 +50,7 @@ def replay(
     seed: int,
     checkpoints: Sequence[float] = CHECKPOINTS,
     earlier: Sequence[Observation] = (),
+    kept: list[Observation] | None = None,
 ) -> Course:
     """Let an engine tune a response until the last checkpoint's cost is spent.
 
@@ -59,6 +60,8 @@ def replay(
         Costs in full runs of the baseline.
     earlier : sequence of Observation
         Trials of a similar job, which cost nothing and are told before the first is asked for.
+    kept : list of Observation, optional
+        What was seen is added: an earlier tuning for another replay.
     """
     adviser = engine(
         name, response.space, seed=seed, budget=checkpoints[-1], fidelities=response.fidelities,
@@ -85,6 +88,8 @@ def replay(
         course.trials += 1
         course.failures += seen.failed is not None
         adviser.tell(seen)
+        if kept is not None:
+            kept.append(seen)
     course.shares += [_share(response, adviser)] * len(left)
     found = adviser.best()
     course.best = dict(found.configuration) if found else {}

@@ -1,9 +1,10 @@
 """Tables of trials: what was measured once answers any engine, in milliseconds.
 
 A row is a trial: a column for each factor (empty: not set), ``value_ns``, and where known
-``cost_core_ns``, ``fidelity``, ``block``, ``failed``, ``censored``. A configuration that was
-measured shows its own mean; another one what a model of the table says of it. Noise, of trials and
-of blocks, is drawn with the deviations that the table has.
+``cost_core_ns``, ``fidelity``, ``block``, ``failed``, ``censored``, ``canary``; what else is known
+of a trial (:data:`NOTES`) is for people. A configuration that was measured shows its own mean;
+another one what a model of the table says of it. Noise, of trials and of blocks, is drawn with the
+deviations that the table has.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import csv
 import math
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,9 +28,13 @@ from pyrometer.tune.space.cube import columns, encode, features, key, plain
 from pyrometer.tune.space.space import Configuration, Knob, Space
 
 VALUE, COST = "value_ns", "cost_core_ns"
-KNOWN = (VALUE, COST, "fidelity", "block", "failed", "censored", "canary")
+NOTES = ("trial", "wall_ns", "disturbed")
+"""Number of a trial, when it ended, and what the guard saw of others on the machine."""
+KNOWN = (VALUE, COST, "fidelity", "block", "failed", "censored", "canary", *NOTES)
 NEAR = 0.02
 """Distance in the unit cube below which the nearest failure decides that one fails too."""
+FEWEST = 8
+"""Trials from which on what a launch costs is told from what the job costs."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +79,9 @@ class Replay:
         value = self._value(one, fidelity)
         share = 1.0 if fidelity == FULL else self.fidelities[fidelity]
         if value is None:
-            return Shown(None, share * self._cost_ratio * self._baseline, "failed when measured")
+            return Shown(None, share * self._cost(self._baseline, FULL), "failed when measured")
         value *= math.exp(block + rng.normal(0, self.noise))
-        return Shown(value, value * self._cost_ratio)
+        return Shown(value, self._cost(value, fidelity))
 
     @cached_property
     def noise(self) -> float:
@@ -142,10 +147,35 @@ class Replay:
             raise UsageError(f"{self.name}: no trial of the baseline (no factor set) has a value")
         return found
 
+    def _cost(self, value: float, fidelity: str) -> float:
+        """Give the cost of a trial of a value: what it costs beside, and more the longer it is."""
+        lines = self._lines
+        beside, slope = lines.get(fidelity) or lines[FULL]
+        return beside + slope * value
+
     @cached_property
-    def _cost_ratio(self) -> float:
-        ratios = [one.cost / one.value for one in self.seen if one.value and not one.failed]
-        return statistics.fmean(ratios)
+    def _lines(self) -> dict[str, tuple[float, float]]:
+        """Fit costs to values by fidelity: launches cost the same, however fast the job is."""
+        pairs: dict[str, list[tuple[float, float]]] = {}
+        for one in self.seen:
+            if one.value and not one.failed and not one.censored:
+                pairs.setdefault(one.fidelity, []).append((one.value, one.cost))
+        return {name: _line(found) for name, found in pairs.items()}
+
+
+def _line(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Give ends of a line through costs by value: what is paid for no value at all, and its slope.
+
+    Neither is below 0: where values say too little of the slope, costs are in proportion.
+    """
+    values, costs = (np.array(one) for one in zip(*pairs, strict=True))
+    apart = values - values.mean()
+    if len(pairs) >= FEWEST and float(apart @ apart) > 0:
+        slope = float(apart @ costs) / float(apart @ apart)
+        beside = float(costs.mean()) - slope * float(values.mean())
+        if slope >= 0 and beside >= 0:
+            return beside, slope
+    return 0.0, float((costs / values).mean())
 
 
 def read_table(path: Path, space: Space | None = None) -> Replay:
