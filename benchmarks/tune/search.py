@@ -140,7 +140,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("jobs", nargs="*", metavar="JOB", help=f"default: all. {known}")
     parser.add_argument("-o", dest="folder", type=Path, required=True, help="folder of the tables")
     parser.add_argument(
-        "--trials", type=int, default=TRIALS, help=f"of each table, in all; default: {TRIALS}"
+        "--trials",
+        type=at_least_one,
+        default=TRIALS,
+        help=f"of each table, in all; default: {TRIALS}",
     )
     parser.add_argument(
         "--minutes", type=float, help="stop then, at the end of a trial; 0: only write the tables"
@@ -168,6 +171,13 @@ def main(arguments: list[str] | None = None) -> int:
         print("all that ended is kept; the same command goes on", file=sys.stderr)
         return 130
     return 1 if broken else 0
+
+
+def at_least_one(text: str) -> int:
+    """Read a number of things, for argparse."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text}: a whole number from 1 on")
+    return int(text)
 
 
 def told(error: PyrometerError) -> str:

@@ -58,13 +58,16 @@ class Standing:
 def standings(seen: Iterable[Observation]) -> list[Standing]:
     """Compare every configuration that ran in full with the baseline, the lowest mean first.
 
-    Configurations that came to nothing once are left out, and so is everything while the baseline
-    has no value.
+    Configurations that came to nothing once are left out (of the baseline only the trial that
+    did), and so is everything while the baseline has no value.
     """
     whole = [one for one in seen if one.fidelity == FULL]
-    bad = {key(one.configuration) for one in whole if one.failed is not None}
+    bad = {key(one.configuration) for one in whole if one.failed is not None} - {""}
     good = [
-        one for one in whole if one.value and not one.censored and key(one.configuration) not in bad
+        one
+        for one in whole
+        if one.value and one.failed is None and not one.censored
+        if key(one.configuration) not in bad
     ]
     known = {key(one.configuration): dict(one.configuration) for one in good}
     if "" not in known:

@@ -3,6 +3,8 @@
 Each block has the baseline, so that drift and noise are in the table, the best so far, and what
 may be better than it looks, again; the rest is new: points of a scrambled Sobol sequence (Owen
 1998) as far as they may be launched, later steps around the best, and always one more such point.
+Half of the points keep a quarter of their factors: what turns all of them at once says little of
+where engines look, near the job as it is.
 The order within a block is random. A block is planned from earlier blocks alone, with a generator
 of its own, so that a second engine with the same observations goes on where the first was killed.
 """
@@ -27,6 +29,8 @@ from pyrometer.tune.space.space import Space
 
 FILL = 1.5
 """Points that fill the space, for each knob."""
+FEW, SPARSE = 0.5, 0.25
+"""Share of points that keep some of their factors, and how many; the others are as in the job."""
 FRESH = 5
 """New configurations of a block."""
 AGAIN = 8
@@ -206,12 +210,19 @@ class Wide:
             before = len(known)
             for point in sequence.random(64):
                 found = decode(self._space, point)
+                if rng.random() < FEW:
+                    found = self._sparse(found, rng)
                 if key(found) not in known and infeasible(self._space, found) is None:
                     known.add(key(found))
                     yield found
             if len(known) == before:
                 # Little of the cube may be launched, or few configurations are left.
                 yield draw(self._space, rng)
+
+    def _sparse(self, found: dict[str, str], rng: np.random.Generator) -> dict[str, str]:
+        names = [one.factor for one in self._space.knobs]
+        kept = set(rng.choice(names, math.ceil(SPARSE * len(names)), replace=False))
+        return plain(self._space, {name: one for name, one in found.items() if name in kept})
 
 
 def _repeats(found: list[Standing]) -> Iterator[_Wanted]:
