@@ -94,7 +94,7 @@ class Replay:
         return math.sqrt(self._model.parameters.block)
 
     def _value(self, configuration: Configuration, fidelity: str) -> float | None:
-        if key(configuration) in self._failed or self._near_failure(configuration):
+        if self._fails(configuration):
             return None
         if fidelity != FULL:
             shown = self._history.typical(configuration, fidelity)
@@ -108,6 +108,13 @@ class Replay:
         base = features(self.space, [{}])[0]
         found = self._model.differences(features(self.space, [configuration]), base)
         return self._baseline * math.exp(float(found.mean[0]))
+
+    def _fails(self, configuration: Configuration) -> bool:
+        name = key(configuration)
+        # A job that failed once as it is, is one that runs.
+        if not name or name in self._failed or name in self._measured:
+            return name in self._failed
+        return self._near_failure(configuration)
 
     def _near_failure(self, configuration: Configuration) -> bool:
         if not len(self._failures):
@@ -130,7 +137,11 @@ class Replay:
 
     @cached_property
     def _failures(self) -> np.ndarray:
-        places = [encode(self.space, one.configuration) for one in self.seen if one.failed]
+        places = [
+            encode(self.space, one.configuration)
+            for one in self.seen
+            if one.failed and one.configuration
+        ]
         return np.array(places).reshape(len(places), len(self.space.knobs))
 
     @cached_property

@@ -69,6 +69,21 @@ def test_what_failed_when_measured_fails_again(table: Path) -> None:
     assert shown.failed
 
 
+def test_a_baseline_that_failed_once_answers_as_does_what_finished_beside_a_failure(
+    table: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "failed.csv"
+    failures = ",,,,,12,3,OutOfMemoryError\n,,501,,,12,3,OutOfMemoryError\n"
+    finished = ",,500,,2e10,4e10,3,\n"
+    path.write_text(table.read_text() + failures + finished)
+    found = read_table(path, SMALL)
+    assert found.truth({}) is not None
+    assert found.truth({"spark.number.2": "501"}) is None
+    # Beside a failure what was not measured fails, too.
+    assert found.truth({"spark.number.2": "502"}) is None
+    assert found.truth({"spark.number.2": "500"}) is not None
+
+
 def test_costs_are_those_of_the_table(table: Path) -> None:
     found = read_table(table, SMALL)
     shown = found.show({}, "full", 0.0, np.random.default_rng(0))
