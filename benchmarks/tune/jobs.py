@@ -34,7 +34,7 @@ class Searched:
     workload : str
         By name, or a file.
     scale : str
-        With which a trial of the baseline takes less than 30 s on two CPUs.
+        With which a trial of the baseline takes about half a minute on two CPUs, or less.
     shared : mapping of str to str
         Levels of every trial.
     """
@@ -47,7 +47,7 @@ class Searched:
 
 
 JOBS: Mapping[str, Searched] = {
-    "tpch": Searched("tpch", "all queries of TPC-H, one after another", "30"),
+    "tpch": Searched("tpch", "all queries of TPC-H, one after another", "10"),
     "tpch-joins": Searched("tpch", "q09: six tables joined", "1000", {"workload.query": "q09"}),
     "tpch-scan": Searched(
         "tpch", "q01: one table read and aggregated", "1000", {"workload.query": "q01"}
