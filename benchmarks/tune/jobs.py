@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from pyrometer.core.errors import UsageError
 from pyrometer.experiments.run.planned import host_facts
@@ -98,5 +101,16 @@ def planned(name: str, one: Searched, root: Path, seed: int, guard: str = "wait"
         job=Job(bounds, {}, None),
     )  # fmt: skip
     endless = Budget(text="without end", amount=1e9, unit="runs")
-    update = {"name": name, "engine": ENGINE, "budget": endless, "reserved": 0.0}
+    update: dict[str, Any] = {"name": name, "engine": ENGINE, "budget": endless, "reserved": 0.0}
+    update["pyspark"] = _pyspark()
     return started(wanted, root).tuning.model_copy(update=update)
+
+
+def _pyspark() -> str | None:
+    """Give the version of the PySpark that runs jobs; ``None`` where another Spark does."""
+    if os.environ.get("SPARK_HOME"):
+        return None
+    try:
+        return version("pyspark")
+    except PackageNotFoundError:
+        return None

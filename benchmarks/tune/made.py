@@ -201,7 +201,10 @@ def header(tuning: Tuning, history: History, manifest: Manifest | None) -> Heade
         shared=tuning.shared, iterations=tuning.iterations, warmup=tuning.warmup,
         seed=tuning.seed, guard=tuning.guard, machine={**tuning.machine, **memory},
         versions={
-            "pyrometer": tuning.pyrometer_version, **(manifest.versions if manifest else {})
+            "pyrometer": tuning.pyrometer_version,
+            # Runs of which nothing but the time is measured do not say which Spark it was.
+            "pyspark": (tuning.model_extra or {}).get("pyspark"),
+            **(manifest.versions if manifest else {}),
         },
         began=_date(steps[0].asked.wall_ns), ended=_date(max(walls, default=None)),
         space=tuning.space, trials=_counts(_how(one) for one in steps),

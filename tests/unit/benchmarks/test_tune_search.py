@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import os
 import random
 import time
 from collections import Counter
@@ -116,6 +117,7 @@ def test_the_header_says_where_a_table_is_from(whole: Path):
     assert header is not None
     assert header.machine["cpus_count"]
     assert header.versions["pyrometer"]
+    assert header.versions["pyspark"] or os.environ.get("SPARK_HOME")
     assert header.seed == 0
     assert header.began is not None
     assert header.ended is not None
