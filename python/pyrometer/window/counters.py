@@ -192,7 +192,8 @@ def _growth_sql(rows: str, period: int, stretches: str, also: str) -> str:
         twice AS (
           SELECT scope, name, t, sum(value) AS value FROM waited_for GROUP BY scope, name, t),
         own AS (
-          SELECT g.host, g.scope, g.name, g.t0, g.t,
+          -- Where several probes recorded a process, its first reading is there once for each.
+          SELECT DISTINCT g.host, g.scope, g.name, g.t0, g.t,
             greatest(0, g.growth - coalesce(c.value, 0)) AS growth
           FROM grown g LEFT JOIN twice c USING (scope, name, t))
         SELECT g.host, g.scope, g.name,

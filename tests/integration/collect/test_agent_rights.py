@@ -26,7 +26,7 @@ CLASS = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 NOBODY = ["--reuid", "65534", "--regid", "65534", "--clear-groups"]
 GROUP = 65533
 """Of whoever reads the store; the agent is not of it."""
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 @pytest.fixture
