@@ -1,4 +1,4 @@
-"""The seventh set of faults: ``spark-submit job.py STEP SHAPE on|off|data FOLDER``.
+"""The seventh and the eighth set of faults: ``spark-submit job.py STEP SHAPE on|off|data FOLDER``.
 
 A nightly job over one shape of data: a report that is the same in all runs, and one step, in one of
 two ways that give the same rows. With ``data`` it writes its inputs only.
@@ -15,12 +15,14 @@ from pyspark.sql import SparkSession
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
+from benchmarks.faults.cases import SHAPES
 from benchmarks.faults.seventh.work import Work
 
 
 def of(shape: str) -> tuple[Any, Any]:
     """Give what makes the tables and the report of a shape of data, and its steps."""
-    place = f"benchmarks.faults.seventh.{shape}"
+    folder = next(name for name, shapes in SHAPES.items() if shape in shapes)
+    place = f"benchmarks.faults.{folder}.{shape}"
     return import_module(place), import_module(f"{place}_steps")
 
 

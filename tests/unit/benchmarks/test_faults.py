@@ -128,7 +128,7 @@ def test_later_codes_are_of_rules_that_there_are(of: Set) -> None:
 @pytest.mark.parametrize(("of", "shape"), STEPPED)
 def test_steps_of_a_set_of_jobs_are_its_cases(of: Set, shape: str) -> None:
     pytest.importorskip("pyspark")
-    tables, steps = importlib.import_module(f"benchmarks.faults.{of.name}.job").of(shape)
+    tables, steps = importlib.import_module("benchmarks.faults.seventh.job").of(shape)
     here = [case.of(shape) for case, each in of.pairs() if each == shape]
 
     assert set(steps.STEPS) == {case.name for case in here}
