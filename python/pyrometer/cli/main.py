@@ -192,8 +192,8 @@ def _say(error: BaseException, arguments: list[str]) -> int:
         return 2
     format_message = getattr(error, "format_message", None)
     if format_message is not None:
-        verb = next((word for word in arguments if word in VERBS), None)
-        console.say_error(format_message(), f"pyrometer {verb + ' ' if verb else ''}--help")
+        words = _verbs(getattr(error, "ctx", None)) or [w for w in arguments if w in VERBS][:1]
+        console.say_error(format_message(), " ".join(("pyrometer", *words, "--help")))
         return 2
     if isinstance(error, OSError) and error.errno in OUTSIDE and error.filename is not None:
         file = in_addresses(os.fsdecode(error.filename))
@@ -209,6 +209,15 @@ def _say(error: BaseException, arguments: list[str]) -> int:
         else "set PYTHONFAULTHANDLER=1 for more detail",
     )
     return 4
+
+
+def _verbs(context: Any) -> list[str]:
+    """Give the words that lead to the command of a context, such as ``agent``, ``prune``."""
+    words: list[str] = []
+    while context is not None and context.parent is not None:
+        words.insert(0, str(context.info_name))
+        context = context.parent
+    return words
 
 
 def _say_unwritten(what: str, error: OSError) -> int:

@@ -51,6 +51,7 @@ def test_the_version(tmp_path: Path) -> None:
         (("show",), "Missing argument"),
         (("show", "/nowhere"), "/nowhere"),
         (("doctor", "--jsn"), "--json"),
+        (("agent", "prune"), "try: pyrometer agent prune --help"),
     ],
 )
 def test_mistakes_are_one_message_and_code_2(
