@@ -12,6 +12,9 @@ from tests.support.hosts.agent import unpacked
 from tests.support.hosts.shipping import APP, OTHER, Place, found, probe, times
 from tests.support.stores.planned_store import Store, files_below, own_cache, use
 
+from pyrometer.core.errors import UsageError
+from pyrometer.store.services.prune import agents_store
+
 DAY_NS = 86_400 * 10**9
 ADDRESS, ROOT = "planned://bucket/agents", "bucket/agents"
 
@@ -153,6 +156,95 @@ def test_a_store_at_an_address_is_pruned_by_the_same_rules(
     assert pattern in left
     assert left & before == {key for key in before if f"/{OTHER}/" in key}
     assert {one["name"] for one in done.json["stays"]} == {"app-*", OTHER}
+
+
+@pytest.mark.usefixtures("later")
+@pytest.mark.parametrize("root", ["bucket/agents", "bucket/agents[1]"])
+def test_names_of_a_store_at_an_address_are_no_patterns(
+    capsys: pytest.CaptureFixture[str], place: Place, monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, root: str,
+) -> None:  # fmt: skip
+    own_cache(tmp_path, monkeypatch)
+    store = use(Store())
+    store.copy(place.store, root)
+    # What a pattern would find in its place.
+    others = {key.replace(root, "bucket/agents1") for key in store.objects}
+    store.objects |= dict.fromkeys(others, b"another's")
+    assert prune(capsys, f"planned://{root}", "--remove").code == 0
+    assert set(store.objects) == others
+
+
+@pytest.mark.usefixtures("later")
+def test_what_a_store_refuses_to_remove_is_an_error(
+    capsys: pytest.CaptureFixture[str], place: Place, monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    own_cache(tmp_path, monkeypatch)
+    store = use(Store())
+    store.copy(place.store, ROOT)
+    request = store.request
+
+    def refuse(what: str) -> None:
+        request(what)
+        if what.startswith("remove "):
+            raise PermissionError("AccessDenied")
+
+    before = dict(store.objects)
+    monkeypatch.setattr(store, "request", refuse)
+    done = prune(capsys, ADDRESS, "--remove")
+    assert done.code == 2
+    assert "not permitted" in done.stderr
+    assert "removed" not in done.stdout
+    assert store.objects == before
+
+
+@pytest.mark.usefixtures("later")
+@pytest.mark.parametrize("kind", ["folder", "address"])
+def test_what_comes_after_it_was_listed_stays(
+    place: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str
+) -> None:
+    own_cache(tmp_path, monkeypatch)
+    there = agents_store(str(place.store) if kind == "folder" else ADDRESS)
+    store = use(Store())
+    store.copy(place.store, ROOT)
+    before_ns = time.time_ns() - 14 * DAY_NS
+    (old,) = [one for one in there.batches() if one.name == APP]
+    assert old.is_old(before_ns)
+    (first,) = place.store.glob(f"{APP}/1/*/h/gc-7.log/000000000000.chunk")
+    young = first.with_name("000000000001.chunk")
+    young.write_bytes(first.read_bytes())
+    touch(young)
+    store.copy(place.store, ROOT)
+    assert there.remove(old, before_ns) == old.chunks_count
+    if kind == "folder":
+        assert chunks(place.store / APP) == {young}
+    else:
+        assert [key for key in store.objects if APP in key] == [
+            f"{ROOT}/{young.relative_to(place.store)}"
+        ]
+
+
+@pytest.mark.usefixtures("later")
+def test_a_store_is_found_by_a_link_and_none_in_it_is_followed(
+    capsys: pytest.CaptureFixture[str], place: Place, tmp_path: Path
+) -> None:
+    link = tmp_path / "by-link"
+    link.symlink_to(place.store)
+    there = agents_store(str(link))
+    before_ns = time.time_ns() - 14 * DAY_NS
+    of_host = next(one for one in there.batches() if one.name.startswith("host h"))
+    # It is exchanged for a link when it was listed.
+    kept = place.store.rename(tmp_path / "other") / "host"
+    place.store.mkdir()
+    (place.store / "host").symlink_to(kept)
+    before = chunks(kept)
+    with pytest.raises(UsageError):
+        there.remove(of_host, before_ns)
+    assert chunks(kept) == before
+    (place.store / "host").unlink()
+    kept.rename(place.store / "host")
+    assert prune(capsys, link, "--remove").code == 0
+    assert list(place.store.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -106,11 +106,14 @@ class PlannedStore(AbstractFileSystem):  # type: ignore[misc]
         self.store.objects |= self.store.after_read
         return content
 
+    def rm_file(self, path: str) -> None:
+        self.store.request(f"remove {path}")
+        del self.store.objects[path]
+
     def rm(self, path: list[str], **_: Any) -> None:
-        self.store.request(f"remove {len(path)}")
         for pattern in path:
             for key in fnmatch.filter(list(self.store.objects), pattern):
-                del self.store.objects[key]
+                self.rm_file(key)
 
 
 def use(store: Store) -> Store:

@@ -202,10 +202,8 @@ def prune(
             text = f"stays: {one.name}: {one.stays}"
             console.print(text, markup=False, soft_wrap=True)
     for one in old:
-        removed = there.remove(one) if remove else 0
-        what = (
-            f"{units.counted(removed or one.chunks_count, 'chunk')}, {units.size(one.size_bytes)}"
-        )
+        count = there.remove(one, before_ns) if remove else one.chunks_count
+        what = f"{units.counted(count, 'chunk')}, {units.size(one.size_bytes)}"
         text = f"{'removed' if remove else 'would remove'}: {one.name} ({what})"
         console.print(text, markup=False, soft_wrap=True)
     total = units.size(sum(one.size_bytes for one in old))

@@ -7,6 +7,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
@@ -245,15 +246,22 @@ class Objects:
             self._tried(ask)
         yield from came.items()
 
-    def remove(self, keys: Sequence[str]) -> None:
-        """Remove files by their whole names.
+    def remove(self, key: str) -> None:
+        """Remove a file by its whole name, unless it is gone already.
 
         Raises
         ------
         UsageError
-            If they may not be removed, or the store is away.
+            If it may not be removed, or the store is away.
         """
-        self._tried(lambda: self._files.rm(list(keys)))
+
+        # Not ``rm``: to it names are patterns, HDFS takes no list, and of what S3 refuses to
+        # remove of a list nothing is said.
+        def ask() -> None:
+            with suppress(FileNotFoundError):
+                self._files.rm_file(key)
+
+        self._tried(ask)
 
     def part(self, one: Object, start: int, end: int) -> bytes:
         """Read bytes ``start`` to ``end`` of a file.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +15,20 @@ from pyrometer.store.remote.objects import BATCH, Objects
 from pyrometer.store.services.aged import Batch, Entry, batches, is_ours
 from pyrometer.store.services.chunk_files import folder_of, header_of, is_chunk
 from pyrometer.store.services.chunk_store import Chunk
-from pyrometer.store.services.object_store import ObjectStore, address_of
+from pyrometer.store.services.object_store import AT_ONCE, ObjectStore, address_of
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class FolderOfAgents:
     """A store that is a folder, whose owner removes what is old.
 
-    Links are neither followed nor removed.
+    Links in it are neither followed nor removed.
 
     Parameters
     ----------
     root : Path
-        The folder.
+        The folder, or a link to it.
 
     Raises
     ------
@@ -34,9 +37,10 @@ class FolderOfAgents:
     """
 
     def __init__(self, root: Path) -> None:
-        self._root = root
         try:
-            os.scandir(root).close()
+            # What walks folders would find nothing below a link.
+            self._root = Path(os.path.realpath(root, strict=True))
+            os.scandir(self._root).close()
         except OSError as error:
             raise UsageError(
                 f"{root}: {error.strerror}", "give the folder that agents ship to (their --to)"
@@ -55,8 +59,15 @@ class FolderOfAgents:
                 f"{where}: {why}", "run it as whoever may read all of the store"
             ) from error
 
-    def remove(self, batch: Batch) -> int:
+    def remove(self, batch: Batch, before_ns: int) -> int:
         """Remove the chunks of a batch and the folders that are empty then; gives how many.
+
+        Parameters
+        ----------
+        batch : Batch
+            One that is old.
+        before_ns : int
+            What came later, as after it was listed, stays; Unix time.
 
         Raises
         ------
@@ -65,30 +76,37 @@ class FolderOfAgents:
         """
         removed = 0
         for folder in sorted(batch.folders):
-            path = self._root / folder
+            parts = folder.split("/")
             try:
-                for _, folders, files, at in os.fwalk(path, topdown=False, follow_symlinks=False):
-                    for name in filter(is_chunk, files):
-                        if stat.S_ISREG(os.lstat(name, dir_fd=at).st_mode):
-                            os.unlink(name, dir_fd=at)
-                            removed += 1
-                    for name in folders:
-                        with suppress(OSError):  # what is not empty stays
-                            os.rmdir(name, dir_fd=at)
+                with suppress(FileNotFoundError), self._opened(parts) as opened:
+                    removed += _remove_below(opened, before_ns)
             except OSError as error:
                 raise UsageError(
-                    f"{path}: {error.strerror}", "run it as whoever may write into the store"
+                    f"{self._root / folder}: {error.strerror}",
+                    "run it as whoever may write into the store",
                 ) from error
-            self._clear(path)
+            self._clear(parts)
         return removed
 
-    def _clear(self, path: Path) -> None:
+    @contextmanager
+    def _opened(self, parts: Sequence[str]) -> Iterator[int]:
+        """Open a folder from part to part: a link that came since it was listed leads nowhere."""
+        opened = os.open(self._root, _FOLDER)
+        try:
+            for name in parts:
+                below = os.open(name, _FOLDER, dir_fd=opened)
+                os.close(opened)
+                opened = below
+            yield opened
+        finally:
+            os.close(opened)
+
+    def _clear(self, parts: Sequence[str]) -> None:
         """Remove a folder and those above it in the store, as far as they are empty."""
         with suppress(OSError):
-            for folder in (path, *path.parents):
-                if folder == self._root:
-                    return
-                folder.rmdir()
+            for count in range(len(parts), 0, -1):
+                with self._opened(parts[: count - 1]) as above:
+                    os.rmdir(parts[count - 1], dir_fd=above)
 
     def _entries(self) -> Iterator[Entry]:
         walk = os.fwalk(self._root, follow_symlinks=False, onerror=_raise)
@@ -103,9 +121,26 @@ class FolderOfAgents:
                         yield Entry(f"{prefix}{name}", about.st_size, about.st_mtime_ns, place)
 
 
+def _remove_below(folder: int, before_ns: int) -> int:
+    removed = 0
+    walk = os.fwalk(".", topdown=False, onerror=_raise, follow_symlinks=False, dir_fd=folder)
+    for _, folders, files, at in walk:
+        for name in filter(is_chunk, files):
+            with suppress(FileNotFoundError):
+                about = os.lstat(name, dir_fd=at)
+                if stat.S_ISREG(about.st_mode) and about.st_mtime_ns < before_ns:
+                    os.unlink(name, dir_fd=at)
+                    removed += 1
+        for name in folders:
+            with suppress(OSError):  # what is not empty stays
+                os.rmdir(name, dir_fd=at)
+    return removed
+
+
 def _raise(error: OSError) -> None:
-    # What cannot be listed may be young.
-    raise error
+    # What cannot be listed may be young; what is gone is not.
+    if not isinstance(error, FileNotFoundError):
+        raise error
 
 
 class ObjectsOfAgents:
@@ -130,8 +165,15 @@ class ObjectsOfAgents:
         """List what is removed as a whole."""
         return batches(self._entries(), self._header)
 
-    def remove(self, batch: Batch) -> int:
+    def remove(self, batch: Batch, before_ns: int) -> int:
         """Remove the chunks of a batch; gives how many.
+
+        Parameters
+        ----------
+        batch : Batch
+            One that is old.
+        before_ns : int
+            What came later, as after it was listed, stays; Unix time.
 
         Raises
         ------
@@ -140,9 +182,15 @@ class ObjectsOfAgents:
         """
         removed = 0
         for folder in sorted(batch.folders):
-            keys = [one.key for name, one in self._objects.below(folder).items() if is_ours(name)]
+            keys = [
+                one.key
+                for name, one in self._objects.below(folder).items()
+                if is_ours(name) and one.arrived_ns is not None and one.arrived_ns < before_ns
+            ]
             for at in range(0, len(keys), BATCH):
-                self._objects.remove(keys[at : at + BATCH])
+                # The first failure ends it, and what goes on beside it meanwhile.
+                with ThreadPoolExecutor(AT_ONCE) as pool:
+                    list(pool.map(self._objects.remove, keys[at : at + BATCH]))
             removed += len(keys)
         return removed
 
