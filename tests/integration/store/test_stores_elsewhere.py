@@ -317,14 +317,7 @@ def test_an_object_that_shrinks_while_it_is_read_is_not_taken(run: Place, store:
 @pytest.fixture
 def named(tmp_path: Path, shipped: Place) -> Place:
     """The run, whose manifest names no store; an event log says which application it is of."""
-    place = Place(tmp_path / "named", shipped.agent)
-    place.now_ns = shipped.now_ns
-    place.describe(shipped=False)
-    place.paths.eventlog.mkdir()
-    (place.paths.eventlog / APP).write_text(
-        '{"Event":"SparkListenerApplicationStart","App ID":"' + APP + '","Timestamp":1}\n'
-    )
-    return place
+    return shipped.unshipped(tmp_path / "named")
 
 
 def test_ingest_takes_an_address_keeps_it_and_says_what_was_fetched(

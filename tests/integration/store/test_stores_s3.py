@@ -43,14 +43,7 @@ def endpoint(place: Place) -> Iterator[str]:
 @pytest.fixture
 def run(place: Place, tmp_path: Path) -> Place:
     """The run, of which nothing is here but its event log."""
-    made = Place(tmp_path / "at", place.agent)
-    made.now_ns = place.now_ns
-    made.describe(shipped=False)
-    made.paths.eventlog.mkdir()
-    (made.paths.eventlog / APP).write_text(
-        '{"Event":"SparkListenerApplicationStart","App ID":"' + APP + '","Timestamp":1}\n'
-    )
-    return made
+    return place.unshipped(tmp_path / "at")
 
 
 @pytest.mark.slow

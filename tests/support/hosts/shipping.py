@@ -43,6 +43,17 @@ class Place:
         )  # fmt: skip
         write_manifest(self.paths.root, manifest)
 
+    def unshipped(self, folder: Path) -> Place:
+        """Describe the run again: it names no store, and an event log its application."""
+        place = Place(folder, self.agent)
+        place.now_ns = self.now_ns
+        place.describe(shipped=False)
+        place.paths.eventlog.mkdir()
+        (place.paths.eventlog / APP).write_text(
+            '{"Event":"SparkListenerApplicationStart","App ID":"' + APP + '","Timestamp":1}\n'
+        )
+        return place
+
     def raw(self, name: str, **files: str) -> Path:
         self.raws += 1
         folder = self.folder / f"raw{self.raws}"
