@@ -90,7 +90,9 @@ def test_old_parts_are_listed_then_removed_whole(
 
 
 @pytest.mark.usefixtures("later")
-@pytest.mark.parametrize("strange", ["notes.txt", "link", "other app", "no chunk", "no time"])
+@pytest.mark.parametrize(
+    "strange", ["notes.txt", "link", "other app", "no chunk", "no time", "only unfinished"]
+)
 def test_a_part_with_anything_else_stays(
     capsys: pytest.CaptureFixture[str], place: Place, tmp_path: Path, strange: str
 ) -> None:
@@ -106,6 +108,10 @@ def test_a_part_with_anything_else_stays(
             (app / "1" / "link").symlink_to(target)
         case "other app":
             app = app.rename(place.store / "renamed")
+        case "only unfinished":
+            other = app / "2" / stream.parents[1].name / "h" / "gc-7.log"
+            other.mkdir(parents=True)
+            (other / "000000000000.tmp").write_text("mine")
         case "no chunk":
             for one in app.glob("1/*/*/*/*.chunk"):
                 one.write_text("mine")
@@ -119,6 +125,17 @@ def test_a_part_with_anything_else_stays(
     assert stays["name"] == app.name
     assert {one["name"] for one in done.json["old"]} & {APP, "renamed"} == set()
     assert not (place.store / OTHER).exists()
+
+
+@pytest.mark.usefixtures("later")
+def test_what_agents_were_killed_over_goes_with_their_chunks(
+    capsys: pytest.CaptureFixture[str], place: Place
+) -> None:
+    for stream in place.store.glob("*/*/*/*/*"):
+        (stream / "000000000001.tmp").write_text("half")
+    done = prune(capsys, place.store, "--remove")
+    assert done.code == 0, done.stderr
+    assert list(place.store.iterdir()) == []
 
 
 @pytest.mark.usefixtures("later")

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from pyrometer.store.paths import OF_THE_HOST
-from pyrometer.store.services.chunk_files import part
+from pyrometer.store.services.chunk_files import is_chunk, part
 from pyrometer.store.services.folder_store import begun
 
 _FIRST_NS = int(datetime(2020, 1, 1, tzinfo=UTC).timestamp()) * 10**9
@@ -18,7 +18,8 @@ _FIRST_NS = int(datetime(2020, 1, 1, tzinfo=UTC).timestamp()) * 10**9
 _ABOVE_FILE = 4
 """Application, executor, attempt and host come before the file, whose path may have folders."""
 _LONGEST_PART = 180
-_OURS = re.compile(r"(?:[A-Za-z0-9_%@-][A-Za-z0-9_.%@-]*/)+[0-9]{12,}\.chunk", re.ASCII)
+_FILE = re.compile(r"[0-9]{12,}\.(?:chunk|tmp)", re.ASCII)
+_FOLDERS = re.compile(r"(?:[A-Za-z0-9_%@-][A-Za-z0-9_.%@-]*/)+", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,19 @@ def is_ours(name: str) -> bool:
     >>> is_ours("app-1/1/18f0/h/gc.log/000000000000.chunk"), is_ours("app*/000000000000.chunk")
     (True, False)
     """
-    return _OURS.fullmatch(name) is not None
+    folders, slash, file = name.rpartition("/")
+    return _FOLDERS.fullmatch(folders + slash) is not None and is_file_of_ours(file)
+
+
+def is_file_of_ours(name: str) -> bool:
+    """Whether a file has the name of a chunk, or of one that an agent was killed over.
+
+    Examples
+    --------
+    >>> is_file_of_ours("000000000007.tmp"), is_file_of_ours("notes.tmp")
+    (True, False)
+    """
+    return _FILE.fullmatch(name) is not None
 
 
 def batches(entries: Iterator[Entry], header: Callable[[Entry], dict[str, Any]]) -> list[Batch]:
@@ -101,6 +114,7 @@ def batches(entries: Iterator[Entry], header: Callable[[Entry], dict[str, Any]])
     """
     found: dict[str, Batch] = {}
     seen: set[str] = set()
+    unfinished: dict[str, tuple[Batch, str]] = {}
     for entry in entries:
         parts = entry.name.split("/")
         name, folder = _whose(parts)
@@ -108,7 +122,9 @@ def batches(entries: Iterator[Entry], header: Callable[[Entry], dict[str, Any]])
         batch.folders.add(folder)
         strange = _strange(entry, parts)
         life = "/".join(parts[:_ABOVE_FILE])
-        if strange is None and life not in seen:
+        if strange is None and not is_chunk(parts[-1]):
+            unfinished[life] = batch, entry.name
+        elif strange is None and life not in seen:
             seen.add(life)
             if not _is_of(header(entry), parts):
                 strange = f"{entry.name} is no chunk of that name"
@@ -119,6 +135,9 @@ def batches(entries: Iterator[Entry], header: Callable[[Entry], dict[str, Any]])
         batch.size_bytes += entry.size_bytes
         began_ns = begun(parts[2]) or 0
         batch.newest_ns = max(batch.newest_ns, entry.arrived_ns or 0, began_ns)
+    for life, (batch, name) in unfinished.items():
+        if life not in seen:
+            batch.stays = batch.stays or f"{name} is no chunk, and no chunk says whose it is"
     return [found[name] for name in sorted(found)]
 
 

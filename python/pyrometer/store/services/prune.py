@@ -12,8 +12,8 @@ from typing import Any
 
 from pyrometer.core.errors import UsageError
 from pyrometer.store.remote.objects import BATCH, Objects
-from pyrometer.store.services.aged import Batch, Entry, batches, is_ours
-from pyrometer.store.services.chunk_files import folder_of, header_of, is_chunk
+from pyrometer.store.services.aged import Batch, Entry, batches, is_file_of_ours, is_ours
+from pyrometer.store.services.chunk_files import folder_of, header_of
 from pyrometer.store.services.chunk_store import Chunk
 from pyrometer.store.services.object_store import AT_ONCE, ObjectStore, address_of
 
@@ -125,7 +125,7 @@ def _remove_below(folder: int, before_ns: int) -> int:
     removed = 0
     walk = os.fwalk(".", topdown=False, onerror=_raise, follow_symlinks=False, dir_fd=folder)
     for _, folders, files, at in walk:
-        for name in filter(is_chunk, files):
+        for name in filter(is_file_of_ours, files):
             with suppress(FileNotFoundError):
                 about = os.lstat(name, dir_fd=at)
                 if stat.S_ISREG(about.st_mode) and about.st_mtime_ns < before_ns:
