@@ -164,7 +164,8 @@ def test_a_store_at_an_address_is_pruned_by_the_same_rules(
     # Names that are patterns to what removes them.
     pattern = f"{ROOT}/app-*/1/18ebd01d5f85bf4b/h/f/000000000000.chunk"
     store.objects[pattern] = b"x"
-    store.objects[f"{ROOT}/{OTHER}/notes.txt"] = b"mine"
+    # And one that is none of a file.
+    store.objects[f"{ROOT}/{OTHER}/my\nnotes.txt"] = b"mine"
     assert prune(capsys, ADDRESS).code == 0
     assert before < set(store.objects)
     done = prune(capsys, ADDRESS, "--remove", "--json")

@@ -135,16 +135,29 @@ class Objects:
         names = [self._name(entry) for entry in entries if _is_folder(entry)]
         return sorted(name for name in names if name.startswith(f"{folder}/") and inert(name))
 
-    def below(self, folder: str) -> dict[str, Object]:
-        """List all files below a folder, by their names from the address on."""
+    def below(self, folder: str, passed_over: list[str] | None = None) -> dict[str, Object]:
+        """List all files below a folder, by their names from the address on.
+
+        Parameters
+        ----------
+        folder : str
+            Its name from the address on.
+        passed_over : list of str, optional
+            Takes the names of what is passed over, where others write there, too.
+        """
         found = self._listed(
             lambda: list(self._files.find(f"{self.root}/{folder}", detail=True).values())
         )
         files = {}
         for entry in found:
-            if not _is_folder(entry) and not (self._shared and self._is_strange(entry)):
-                name = self._name(entry)
-                files[name] = self._object(entry, name)
+            if _is_folder(entry):
+                continue
+            if self._shared and self._is_strange(entry):
+                if passed_over is not None:
+                    passed_over.append(str(entry.get("name", "")).removeprefix(f"{self.root}/"))
+                continue
+            name = self._name(entry)
+            files[name] = self._object(entry, name)
         return files
 
     def _listed(self, ask: Callable[[], Sequence[Mapping[str, Any]]]) -> list[Mapping[str, Any]]:

@@ -202,8 +202,10 @@ class ObjectsOfAgents:
         yield from (Entry(name, one.size_bytes, one.arrived_ns, one) for name, one in files.items())
         for folder in folders:
             for below in self._parts(folder):
-                for name, one in self._objects.below(below).items():
+                passed_over: list[str] = []
+                for name, one in self._objects.below(below, passed_over).items():
                     yield Entry(name, one.size_bytes, one.arrived_ns, one)
+                yield from (Entry(name, 0, None, None) for name in passed_over)
 
     def _parts(self, folder: str) -> Sequence[str]:
         """Give what is listed at once: of hosts, which go on for ever, each start of an agent."""
