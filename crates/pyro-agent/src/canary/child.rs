@@ -1,5 +1,6 @@
 //! The probe that measures a canary, as a child in a process group of its own.
 
+use std::fs;
 use std::io::{self, Read as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -13,6 +14,9 @@ const MAX_OUTPUT_BYTES: u64 = 64 << 10;
 
 /// CPU time after which the kernel ends it, s, also where we are gone or held up ourselves: a canary takes two.
 const MAX_CPU_S: u64 = 60;
+
+/// Where memory is short, it goes before everything else on the host.
+const FIRST: &str = "1000";
 
 /// A canary that is being measured.
 #[derive(Debug)]
@@ -40,6 +44,7 @@ impl Measuring {
             maximum: Some(MAX_CPU_S),
         };
         let _ = prlimit(Some(group), Resource::Cpu, most);
+        let _ = fs::write(format!("/proc/{}/oom_score_adj", child.id()), FIRST);
         let output = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
         // What it leaves behind may hold the pipe: nobody waits for its end.
         fcntl_setfl(&output, fcntl_getfl(&output)? | OFlags::NONBLOCK)?;

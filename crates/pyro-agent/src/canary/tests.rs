@@ -196,6 +196,18 @@ fn one_that_hangs_is_killed_with_what_it_started() {
 }
 
 #[test]
+fn where_memory_is_short_it_goes_first() {
+    let file = "/proc/$$/oom_score_adj";
+    let script = format!(
+        "until [ \"$(cat {file})\" = 1000 ]; do sleep 0.01; done\n{}",
+        printing(PRINTED)
+    );
+    let mut host = Host::new(OTHER, &script, Duration::from_secs(10));
+    host.measure();
+    assert_eq!(host.states(), ["measured"]);
+}
+
+#[test]
 fn failures_are_told_and_counted() {
     let beyond = format!("head -c 300000 /dev/zero\n{}", printing(PRINTED));
     for (script, why) in [
