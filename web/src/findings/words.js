@@ -26,6 +26,11 @@ export function parted(findings) {
   return { counted: open.filter((one) => one.shown), may, weak: open.filter((one) => !one.shown && !one.may), muted };
 }
 
+// What to do next, as in the terminal: where something is worth it, how to see what.
+export function nextStep(findings, otherwise) {
+  return parted(findings?.findings ?? []).counted.length > 0 ? "pyrometer explain RUN" : otherwise;
+}
+
 // What to type: of a factor the options, else the code after the edit.
 export function remedyText(remedy) {
   return remedy.options?.length ? remedy.options.join(" ") : remedy.after ?? "";

@@ -5,6 +5,7 @@ import { jvmSection } from "../accounts/jvm.js";
 import { memorySection } from "../accounts/memory.js";
 import { waitsSection } from "../accounts/waits.js";
 import { findingsSection } from "../findings/section.js";
+import { nextStep } from "../findings/words.js";
 import { flameSection } from "../flame/section.js";
 import { elapsedSection } from "../ledger/elapsed.js";
 import { ledgerSection } from "../ledger/section.js";
@@ -38,7 +39,7 @@ function sections(content, columns) {
   const unless = (id, draw) => (present(content, id) ? draw() : null);
   return [
     ["Head", () => head(content)],
-    ["Verdict", () => runVerdict(summary)],
+    ["Verdict", () => runVerdict(summary, nextStep(content.findings, summary.next_step))],
     ["What would make it faster", () => findingsSection(content.findings, (id) => present(content, id))],
     ["Key figures", () => [figures(content.figures), absentLine(content.absent)]],
     ["Doubts", () => doubts(summary.doubts)],

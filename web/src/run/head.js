@@ -45,8 +45,8 @@ function windowText(window, elapsed) {
   return `${window.name}${iterations}${length ? ` · ${time(length)}` : ""}`;
 }
 
-export function runVerdict(summary) {
+export function runVerdict(summary, next) {
   const found = summary.verdict;
   const text = typeof found === "object" && found !== null ? found.text ?? found.message : found;
-  return verdict(text ?? "No verdict: too little was recorded to say where the time went.", summary.doubts ?? [], summary.next_step);
+  return verdict(text ?? "No verdict: too little was recorded to say where the time went.", summary.doubts ?? [], next);
 }

@@ -1,12 +1,20 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { amount, ends, lacks, parted, record, remedyText, within } from "../../src/findings/words.js";
+import { amount, ends, lacks, nextStep, parted, record, remedyText, within } from "../../src/findings/words.js";
 
 test("a number stands in its unit, with its interval where it has one", () => {
   assert.equal(within({ value: 2e9, low: 1e9, high: 3e9 }, "ns"), "2.00 s (1.00 s to 3.00 s)");
   assert.equal(within({ value: 12, low: 12, high: 12 }, "count"), "12");
   assert.equal(amount(null, "bytes"), "–");
   assert.equal(ends({ value: 1, low: null, high: 2 }, "ratio"), null);
+});
+
+test("what is worth it is explained next", () => {
+  const next = (...findings) => nextStep({ findings }, "pyrometer flame RUN");
+  assert.equal(next({ shown: true }), "pyrometer explain RUN");
+  assert.equal(next({ shown: false, may: true }), "pyrometer flame RUN");
+  assert.equal(next({ shown: true, muted: "known" }), "pyrometer flame RUN");
+  assert.equal(nextStep(null, "pyrometer flame RUN"), "pyrometer flame RUN");
 });
 
 test("what counts, what is weaker than the noise, and what is muted stand apart", () => {
