@@ -212,6 +212,7 @@ def test_what_a_store_refuses_to_remove_is_an_error(
     done = prune(capsys, ADDRESS, "--remove")
     assert done.code == 2
     assert "not permitted" in done.stderr
+    assert "delete" in done.stderr
     assert "removed" not in done.stdout
     assert store.objects == before
 

@@ -20,6 +20,8 @@ _MISSPELLED = frozenset({"ParamValidationError", "InvalidRegionError"})
 """Names that no bucket or region has."""
 _REFUSED = ("Forbidden", "AccessDenied", "Unauthorized")
 
+READING = "reading a run takes the rights to list and to get"
+
 
 def passing(error: BaseException) -> bool:
     """Whether the same request may succeed a moment later."""
@@ -27,7 +29,7 @@ def passing(error: BaseException) -> bool:
     return not isinstance(error, _LASTING) and type(error).__name__ not in lasting
 
 
-def explained(error: BaseException, url: str, tries: int = 1) -> UsageError:
+def explained(error: BaseException, url: str, tries: int = 1, rights: str = READING) -> UsageError:
     """Make one message of what a store raised; it repeats no secret of the address."""
     where, why = shown(url), _said(error, url)
     if type(error).__name__ in _NO_CREDENTIALS:
@@ -38,9 +40,7 @@ def explained(error: BaseException, url: str, tries: int = 1) -> UsageError:
         )
     refused = getattr(error, "status", None) in (401, 403)
     if refused or isinstance(error, PermissionError) or any(word in why for word in _REFUSED):
-        return UsageError(
-            f"{where}: not permitted ({why})", "reading a run takes the rights to list and to get"
-        )
+        return UsageError(f"{where}: not permitted ({why})", rights)
     if isinstance(error, FileNotFoundError):
         return UsageError(f"{where}: no such file, folder or bucket", "check the address")
     if not passing(error):

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from pyrometer.core import units
 from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
 from pyrometer.store.remote.address import scheme_of, shown
-from pyrometer.store.remote.failures import explained, passing
+from pyrometer.store.remote.failures import READING, explained, passing
 
 PAUSES_S = (0.3, 1.0, 3.0)
 """Before each further try of a request that failed."""
@@ -274,7 +274,7 @@ class Objects:
             with suppress(FileNotFoundError):
                 self._files.rm_file(key)
 
-        self._tried(ask)
+        self._tried(ask, "run it as whoever may list, get and delete there")
 
     def part(self, one: Object, start: int, end: int) -> bytes:
         """Read bytes ``start`` to ``end`` of a file.
@@ -308,7 +308,7 @@ class Objects:
         """Give the error of a run that is not as it was listed."""
         return UsageError(f"{self.shown} changed while it was read", "run the command again")
 
-    def _tried(self, ask: Callable[[], Answer]) -> Answer:
+    def _tried(self, ask: Callable[[], Answer], rights: str = READING) -> Answer:
         for pause_s in (*PAUSES_S, None):
             self._count(1)
             try:
@@ -317,7 +317,7 @@ class Objects:
                 raise
             except Exception as error:
                 if pause_s is None or not passing(error):
-                    raise explained(error, self._url, tries=len(PAUSES_S) + 1) from error
+                    raise explained(error, self._url, len(PAUSES_S) + 1, rights) from error
             time.sleep(pause_s * random.uniform(0.5, 1.5))  # noqa: S311
         raise AssertionError
 
