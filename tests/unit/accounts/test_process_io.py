@@ -8,9 +8,11 @@ import pytest
 from tests.support.tables import HOST, PID, StageSpec, World, mono
 
 from pyrometer.accounts.io import COUNTED, ESTIMATED
+from pyrometer.accounts.window import open_scope
 from pyrometer.store import Run
 from pyrometer.summary.schema import Summary
 from pyrometer.summary.summary import summary
+from pyrometer.window.counters import define_series
 
 MB = 1_000_000
 STAGES = [StageSpec([40, 40], iteration=0)]
@@ -41,6 +43,36 @@ def test_hits_are_counted_where_calls_on_files_were_traced_else_estimated(tmp_pa
     assert counted.source == COUNTED
     assert counted.missed_bytes == min(estimated.missed_bytes, 2 * MB)
     assert counted.hit_bytes == pytest.approx(2 * MB - counted.missed_bytes, abs=2)
+
+
+def test_a_process_that_two_probes_recorded_counts_once(tmp_path: Path) -> None:
+    made = World(STAGES)
+    # What a child read is in the first reading of its parent, which had waited for it by then.
+    parent, child = PID + 700, PID + 701
+    for pid, at, name, value in (
+        (parent, 20, "start_time_mono_ns", mono(5)),
+        (parent, 20, "parent_pid", PID),
+        (parent, 20, "rchar_bytes", 5 * MB),
+        (parent, 40, "rchar_bytes", 6 * MB),
+        (child, 15, "start_time_mono_ns", mono(10)),
+        (child, 15, "parent_pid", parent),
+        (child, 15, "rchar_bytes", 2 * MB),
+    ):
+        made.add("os_series", host=HOST, scope=f"process/{pid}", name=name, t_mono_ns=mono(at),
+                 value=value)  # fmt: skip
+
+    def grown(folder: Path) -> list[tuple[object, ...]]:
+        with Run.open(made.write(folder)) as run:
+            define_series(open_scope(run, "application"))
+            return run.tables.query("FROM w_series ORDER BY ALL")
+
+    once = grown(tmp_path / "once")
+    bytes_of = {row[1]: row[3] for row in once if row[2] == "rchar_bytes"}
+    assert bytes_of[f"process/{child}"] == 2 * MB
+    assert bytes_of[f"process/{parent}"] == (5 - 2 + 1) * MB
+    of_processes = [r for r in made.rows["os_series"] if r["scope"].startswith("process/")]
+    made.rows["os_series"] += of_processes
+    assert grown(tmp_path / "twice") == once
 
 
 def test_nothing_is_told_of_the_cache_without_the_counters_of_processes(tmp_path: Path) -> None:
