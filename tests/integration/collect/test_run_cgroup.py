@@ -59,15 +59,21 @@ def test_a_memory_limit_kills_and_leaves_nothing(tmp_path: Path) -> None:
 def test_a_quota_of_a_tenth_gives_a_tenth(tmp_path: Path) -> None:
     planned = here({"cpu.quota": 0.1}, tmp_path)
     with cgroup.applied(planned):
+        began = time.monotonic()
         with cgroup.joined(planned.folders):
             burner = subprocess.Popen(["python3", "-c", "while True: pass"])
-        time.sleep(1.0)
+        # On a busy machine it gets less than the quota at first, and is not throttled.
+        while time.monotonic() < began + 60:
+            time.sleep(1.0)
+            found = cgroup.facts(planned)
+            if found["cpu_throttled_count"] > 5:
+                break
         burner.kill()
         _, _, used = os.wait4(burner.pid, 0)
+        elapsed_s = time.monotonic() - began
         burner.returncode = -9
-        found = cgroup.facts(planned)
-    assert used.ru_utime + used.ru_stime < 0.3
-    assert found["cpu_throttled_count"] > 2
+    assert used.ru_utime + used.ru_stime < 0.1 * elapsed_s + 0.2
+    assert found["cpu_throttled_count"] > 5
     assert found["cpu_throttled_ns"] > 0.3e9
 
 
