@@ -40,7 +40,8 @@ from benchmarks.toggled.jobs import NAMES
 from pyrometer.core.estimate import Estimate
 from pyrometer.statistics.two import student
 
-DATA = {"scan": ("parquet-scan", "1000000"), "small plans": ("tpch", "test")}
+SIZED = {"scan", "shuffle", "python udf"}
+"""Workloads of which there can be more rows."""
 VALUES = ("wall_ns", "jvm_cpu_ns")
 GOAL = 0.02
 LEAST = 0.0005
@@ -64,6 +65,23 @@ def ratios(blocks: Iterable[Mapping[str, Any]], arm: str, value: str) -> Estimat
     return rank_interval(log_ratios([a for a, _ in both], [b for _, b in both]))
 
 
+def title(workload: str, size: int) -> str:
+    """Name a workload of so many times its rows.
+
+    Examples
+    --------
+    >>> title("scan", 8), title("scan", 1), title("small plans", 8)
+    ('scan x8', 'scan', 'small plans')
+    """
+    return f"{workload} x{size}" if size > 1 and workload in SIZED else workload
+
+
+def _data(workload: str, size: int) -> str | None:
+    if workload == "scan":
+        return data_folder("parquet-scan", str(1_000_000 * size))
+    return data_folder("tpch", "test") if workload == "small plans" else None
+
+
 def observe(workload: str, chosen: argparse.Namespace, folder: Path) -> list[dict[str, Any]]:
     """Run one workload in its JVM and read its blocks.
 
@@ -78,7 +96,9 @@ def observe(workload: str, chosen: argparse.Namespace, folder: Path) -> list[dic
     output.unlink(missing_ok=True)
     asked = {
         "workload": workload,
-        "data": data_folder(*DATA[workload]) if workload in DATA else None,
+        "title": title(workload, chosen.size),
+        "size": chosen.size,
+        "data": _data(workload, chosen.size),
         "folder": str(scratch),
         "output": str(output),
         "seconds": chosen.seconds,
@@ -193,6 +213,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--workload", action="append", choices=NAMES, help="default: all")
+    parser.add_argument(
+        "--size", type=int, default=1, help=f"times the rows of: {', '.join(sorted(SIZED))}"
+    )
     parser.add_argument("--seconds", type=float, default=300, help="of blocks, for each workload")
     parser.add_argument("--warmup", type=float, default=40, metavar="SECONDS")
     parser.add_argument(
@@ -209,6 +232,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=time.time_ns() % 100_000)
     parser.add_argument("-o", "--output", type=Path, help="JSON file: comparisons, raw samples")
     chosen = parser.parse_args(arguments)
+    if chosen.size < 1:
+        parser.error(f"--size is a whole number from 1 on, not {chosen.size}")
     asked = list(TREATMENTS) if chosen.each else chosen.treatment or ["light", "full"]
     chosen.treatments = list(dict.fromkeys(["off", *asked]))
     blocks: list[dict[str, Any]] = []

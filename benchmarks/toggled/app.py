@@ -104,7 +104,8 @@ def main() -> None:
     folder, raw = Path(asked["folder"]), Path(os.environ["PYROMETER_CONTEXT_DIR"])
     spark = SparkSession.builder.appName(f"toggled {asked['workload']}").getOrCreate()
     pid = int(spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid())
-    run = job(asked["workload"], spark, Path(asked["data"]) if asked["data"] else None)
+    data = Path(asked["data"]) if asked["data"] else None
+    run = job(asked["workload"], spark, data, asked["size"])
     by_name, probes = installed(spark, raw, folder)
     states: set[str] = set()
 
@@ -137,7 +138,7 @@ def main() -> None:
     with Path(asked["output"]).open("a", encoding="utf-8") as output:
         block = 0
         while time.monotonic() < ends or block < 2:
-            found = {"workload": asked["workload"], "block": block, "canary": canary(), "arms": {}}
+            found = {"workload": asked["title"], "block": block, "canary": canary(), "arms": {}}
             found["probe_hz"] = paces
             for name in order.sample(treatments, len(treatments)):
                 switch(TREATMENTS[name])

@@ -17,7 +17,7 @@ Iteration = Callable[[bool], None]
 """Runs one iteration; with ``True``, in Python workers that are sampled."""
 
 
-def job(name: str, spark: SparkSession, data: Path | None) -> Iteration:
+def job(name: str, spark: SparkSession, data: Path | None, size: int = 1) -> Iteration:
     """Build a workload's iteration.
 
     Parameters
@@ -28,15 +28,18 @@ def job(name: str, spark: SparkSession, data: Path | None) -> Iteration:
         The session that runs it.
     data : Path or None
         For ``scan`` a folder of Parquet files; for ``small plans`` a suite's folder.
+    size : int
+        Rows of ``shuffle`` and ``python udf``, times those of an iteration of some tenths of a
+        second; those of ``scan`` are in its data.
     """
-    makers = {
-        "scan": _scan,
-        "small plans": _plans,
-        "new plans": _new_plans,
-        "shuffle": _shuffle,
-        "python udf": _udf,
+    makers: dict[str, Callable[[], Iteration]] = {
+        "scan": lambda: _scan(spark, data),
+        "small plans": lambda: _plans(spark, data),
+        "new plans": lambda: _new_plans(spark),
+        "shuffle": lambda: _shuffle(spark, 400_000 * size),
+        "python udf": lambda: _udf(spark, 60_000 * size),
     }
-    return makers[name](spark, data)
+    return makers[name]()
 
 
 def _scan(spark: SparkSession, data: Path | None) -> Iteration:
@@ -57,7 +60,7 @@ def _plans(spark: SparkSession, data: Path | None) -> Iteration:
     return lambda sampled: _collect(spark, texts)
 
 
-def _new_plans(spark: SparkSession, data: Path | None) -> Iteration:
+def _new_plans(spark: SparkSession) -> Iteration:
     """Plans that were never seen: each is compiled, where those of other workloads are cached."""
     spark.range(0, 1000, 1, 2).createOrReplaceTempView("few")
     numbers = itertools.count(3)
@@ -72,8 +75,8 @@ def _new_plans(spark: SparkSession, data: Path | None) -> Iteration:
     return run
 
 
-def _shuffle(spark: SparkSession, data: Path | None) -> Iteration:
-    rows = spark.range(0, 400_000, 1, 8).withColumn("key", col("id") * 2654435761 % 100_003)
+def _shuffle(spark: SparkSession, count: int) -> Iteration:
+    rows = spark.range(0, count, 1, 8).withColumn("key", col("id") * 2654435761 % 100_003)
     text = "SELECT max(n) FROM (SELECT key, count(*) AS n FROM rows_by_key GROUP BY key)"
     rows.repartition(8, "key").sortWithinPartitions("key", "id").createOrReplaceTempView(
         "rows_by_key"
@@ -81,7 +84,7 @@ def _shuffle(spark: SparkSession, data: Path | None) -> Iteration:
     return lambda sampled: _collect(spark, [text])
 
 
-def _udf(spark: SparkSession, data: Path | None) -> Iteration:
+def _udf(spark: SparkSession, count: int) -> Iteration:
     def mixed(number: int) -> int:
         for _ in range(10):
             number = number * 31 + 7 & 0xFFFFFFFF
@@ -97,7 +100,7 @@ def _udf(spark: SparkSession, data: Path | None) -> Iteration:
             asked.pop("PYROMETER_PYTHON_DIR", None)
         else:
             asked["PYROMETER_PYTHON_DIR"] = ""
-        rows = spark.range(0, 60_000, 1, 4)
+        rows = spark.range(0, count, 1, 4)
         rows.select(functions[sampled](col("id")).alias("n")).agg({"n": "max"}).collect()
 
     return run

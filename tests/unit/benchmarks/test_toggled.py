@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.toggled.__main__ import comparisons, sources, table, table_of_sources
+from benchmarks.toggled.__main__ import comparisons, main, sources, table, table_of_sources
 from benchmarks.toggled.app import TREATMENTS
 
 
@@ -80,3 +80,10 @@ def test_a_probe_that_only_a_treatment_has_is_all_more() -> None:
     given = [{"workload": "scan", "arms": {"off": alone, "light": light}}] * 4
     rows = {row["role"]: row["of_cpu_ratio"]["value"] for row in sources(given)}
     assert rows == {"task": 0, "probe": pytest.approx(0.03)}
+
+
+def test_a_size_of_nothing_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--size", "0"])
+    assert ended.value.code == 2
+    assert "--size is a whole number from 1 on, not 0" in capsys.readouterr().err
