@@ -143,17 +143,35 @@ def define_watched_series(scope: Scope) -> dict[str, int]:
 
 
 _MOST_ROWS = 400_000
-"""Readings that are compared at once; of one host all are."""
+"""Readings that are compared at once; of one host all are. So few are compared once for all."""
+_GROWN = "growth_steps"
 
 
 def _define_growth(scope: Scope, name: str, stretches: str, also: str = "") -> None:
     tables = scope.tables
     tables.drop(*({name} & tables.defined))
+    if 0 < tables.rows_count("os_series") <= _MOST_ROWS:
+        if _GROWN not in tables.defined:
+            tables.define(_GROWN, _grown_sql("FROM os_series", period_ns(scope)))
+        tables.define(name, _growth_sql(_GROWN, stretches, also))
+        return
     for rows in tables.in_groups("os_series", _MOST_ROWS):
-        tables.extend(name, _growth_sql(rows, period_ns(scope), stretches, also))
+        grown = f"({_grown_sql(rows, period_ns(scope))})"
+        tables.extend(name, _growth_sql(grown, stretches, also))
 
 
-def _growth_sql(rows: str, period: int, stretches: str, also: str) -> str:
+def _growth_sql(grown: str, stretches: str, also: str) -> str:
+    return f"""
+        SELECT g.host, g.scope, g.name,
+          sum(growth::DOUBLE
+            * greatest(0, least(t, w.end_mono_ns) - greatest(t0, w.start_mono_ns))
+            / greatest(t - t0, 1)::DOUBLE)::BIGINT AS growth
+        FROM {grown} g JOIN {stretches} w ON g.t > w.start_mono_ns AND g.t0 < w.end_mono_ns{also}
+        GROUP BY ALL
+        """
+
+
+def _grown_sql(rows: str, period: int) -> str:
     return f"""
         WITH series AS MATERIALIZED (
           SELECT host, scope, name, t_mono_ns, value FROM ({rows})
@@ -190,18 +208,11 @@ def _growth_sql(rows: str, period: int, stretches: str, also: str) -> str:
             AND p.t > greatest(c.ended, e.t_mono_ns - {period}) AND p.growth >= c.value
           GROUP BY p.scope, p.name, c.scope, c.value),
         twice AS (
-          SELECT scope, name, t, sum(value) AS value FROM waited_for GROUP BY scope, name, t),
-        own AS (
-          -- Where several probes recorded a process, its first reading is there once for each.
-          SELECT DISTINCT g.host, g.scope, g.name, g.t0, g.t,
-            greatest(0, g.growth - coalesce(c.value, 0)) AS growth
-          FROM grown g LEFT JOIN twice c USING (scope, name, t))
-        SELECT g.host, g.scope, g.name,
-          sum(growth::DOUBLE
-            * greatest(0, least(t, w.end_mono_ns) - greatest(t0, w.start_mono_ns))
-            / greatest(t - t0, 1)::DOUBLE)::BIGINT AS growth
-        FROM own g JOIN {stretches} w ON g.t > w.start_mono_ns AND g.t0 < w.end_mono_ns{also}
-        GROUP BY ALL
+          SELECT scope, name, t, sum(value) AS value FROM waited_for GROUP BY scope, name, t)
+        -- Where several probes recorded a process, its first reading is there once for each.
+        SELECT DISTINCT g.host, g.scope, g.name, g.t0, g.t,
+          greatest(0, g.growth - coalesce(c.value, 0)) AS growth
+        FROM grown g LEFT JOIN twice c USING (scope, name, t)
         """
 
 
