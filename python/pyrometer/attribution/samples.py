@@ -193,20 +193,18 @@ def _frames(scope: Scope, stacks: set[int]) -> dict[int, list[tuple[str, str]]]:
     return found
 
 
-_ROLE_NODES = (
-    "SELECT app_index, sql_id, stage_id, operator, min(node_id) AS node_id FROM ("
-    + " UNION ALL ".join(
-        f"SELECT m.app_index, m.sql_id, m.stage_id, '{operator}' AS operator, m.node_id"
-        " FROM node_metrics m JOIN plan_nodes n USING (app_index, sql_id, plan_version, node_id)"
-        " LEFT JOIN plan_nodes p ON p.app_index = n.app_index AND p.sql_id = n.sql_id"
-        "  AND p.plan_version = n.plan_version AND p.node_id = n.parent_node_id"
-        f" WHERE n.is_final AND m.stage_id IS NOT NULL AND m.metric = '{metric}'"
-        + (" AND n.name = 'Exchange'" if operator.startswith("Exchange") else "")
-        + " AND coalesce(p.name, '') NOT LIKE 'Reused%'"
-        for operator, metric in _ROLES.items()
-    )
-    + ") GROUP BY app_index, sql_id, stage_id, operator HAVING count(DISTINCT node_id) = 1"
-)
+_ROLE_NODES = f"""
+SELECT m.app_index, m.sql_id, m.stage_id, r.operator, min(m.node_id) AS node_id
+FROM node_metrics m
+JOIN (VALUES {", ".join(map(str, _ROLES.items()))}) r(operator, metric) ON m.metric = r.metric
+JOIN plan_nodes n USING (app_index, sql_id, plan_version, node_id)
+LEFT JOIN plan_nodes p ON p.app_index = n.app_index AND p.sql_id = n.sql_id
+  AND p.plan_version = n.plan_version AND p.node_id = n.parent_node_id
+WHERE n.is_final AND m.stage_id IS NOT NULL
+  AND (n.name = 'Exchange' OR NOT starts_with(r.operator, 'Exchange'))
+  AND coalesce(p.name, '') NOT LIKE 'Reused%'
+GROUP BY ALL HAVING count(DISTINCT m.node_id) = 1
+"""
 
 
 def _sql(value: int | None) -> str:
