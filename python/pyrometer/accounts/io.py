@@ -22,6 +22,8 @@ from pyrometer.core.process_numbers import own_number
 from pyrometer.window.counters import define_busy_series, growth
 from pyrometer.window.scope import Scope
 
+UNDERCOUNTED = "input_bytes_undercounted"
+"""Code of the doubt about what Spark missed of the input."""
 PROCESSES = 8
 """Processes named with each histogram."""
 _Z95 = 1.959964
@@ -279,7 +281,7 @@ def io(scope: Scope, succeeded: Totals, failed: Totals) -> tuple[Io, list[Doubt]
     if spark is not None:
         missed = _undercounted(scope, spark, chars, files, succeeded)
     if missed:
-        doubts.append(schema.doubt("input_bytes_undercounted", missed))
+        doubts.append(schema.doubt(UNDERCOUNTED, missed))
     trusted, source = _trusted(spark, chars, files, bool(missed))
     run = (succeeded.get("executor_run_time_ns") or 0) + (failed.get("executor_run_time_ns") or 0)
     cache = page_cache(scope, _pids(scope), chars, device)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 import statistics
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pyrometer.accounts.io import io
+from pyrometer.accounts.io import UNDERCOUNTED, io
 from pyrometer.accounts.spark import window_totals
 from pyrometer.accounts.window import open_scope
 from pyrometer.characterise.breakdown import Breakdown, breakdowns
 from pyrometer.characterise.features import features_by_query, plan_features
+from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import UsageError
 from pyrometer.core.estimate import Estimate
 from pyrometer.statistics.warmup import Shape, detect, mean_estimate
@@ -99,11 +101,18 @@ class Characterisation(BaseModel):
     parts: list[Part]
 
 
-def characterise(run: Run) -> Characterisation:
+def characterise(run: Run, doubts: Sequence[Doubt] | None = None) -> Characterisation:
     """Separate the queries of a run and account for each.
 
     A query is what has one description in each iteration; an execution that has only Spark's call
     site as its description is named ``sql/<n>`` by its position in the iteration.
+
+    Parameters
+    ----------
+    run : Run
+        An open run.
+    doubts : sequence of Doubt, optional
+        Those of its summary, where it is known; what Spark missed of the input is among them.
 
     Raises
     ------
@@ -132,7 +141,7 @@ def characterise(run: Run) -> Characterisation:
         parts[name].setdefault(iteration, []).append(row)
     workload = run.manifest.workload if run.manifest else None
     texts = features_by_query(run)
-    missed = _undercounted(run)
+    missed = _undercounted(run, doubts)
     by_query, reason = breakdowns(run, _executed(parts))
     return Characterisation(
         run_dir=run.paths.address,
@@ -166,11 +175,13 @@ def _executed(
     ]
 
 
-def _undercounted(run: Run) -> str | None:
+def _undercounted(run: Run, doubts: Sequence[Doubt] | None) -> str | None:
     """Say what Spark missed of the input, as `io` reports it; by query it is not known."""
-    scope = open_scope(run, None)
-    _, doubts = io(scope, *window_totals(scope))
-    return "; ".join(f"{one.message}. {one.remedy}" for one in doubts) or None
+    if doubts is None:
+        scope = open_scope(run, None)
+        _, doubts = io(scope, *window_totals(scope))
+    missed = [one for one in doubts if one.code == UNDERCOUNTED]
+    return "; ".join(f"{one.message}. {one.remedy}" for one in missed) or None
 
 
 def _exact_times(run: Run, name: str) -> dict[int, int]:

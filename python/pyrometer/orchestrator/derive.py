@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,8 @@ from pyrometer.collect.launch.record import Record
 if TYPE_CHECKING:
     from pyrometer.explain.schema import Findings
     from pyrometer.pages.page import ReportData
+    from pyrometer.report.page import Parts
+    from pyrometer.store import Run
     from pyrometer.summary.schema import Summary
     from pyrometer.window.scope import Scope
 
@@ -39,13 +41,15 @@ def derive(record: Record, watch: Watch, report: bool) -> Summary | None:
                 summary = summarise(scope)
                 for table, rows in ledger_tables(summary).items():
                     write_rows(record.paths.tables, table, rows)
-            # The reader of the output may have gone; the report is still written.
-            found = None
-            with suppress(OSError), _step("findings", record, watch):
-                found = watch.summarised(record, summary, scope)
-            if report:
-                with _step("report", record, watch):
-                    write_page(_page(scope, summary, found), record.paths.report)
+            with _parts(opened, summary, report) as collected:
+                # The reader of the output may have gone; the report is still written.
+                found = None
+                with suppress(OSError), _step("findings", record, watch):
+                    found = watch.summarised(record, summary, scope)
+                if report:
+                    with _step("report", record, watch):
+                        data = _page(scope, summary, found, collected)
+                        write_page(data, record.paths.report)
     except Exception as error:
         name = record.manifest.phases[-1].name
         record.doubt("analysis_failed", f"Step {name}: {type(error).__name__}: {error}")
@@ -90,13 +94,29 @@ def _imported_report(wanted: bool) -> AbstractContextManager[object]:
     return Beside(work) if wanted else nullcontext()
 
 
-def _page(scope: Scope, summary: Summary, found: Findings | None) -> ReportData:
+def _parts(
+    run: Run, summary: Summary, wanted: bool
+) -> AbstractContextManager[Callable[[], Parts] | None]:
+    """Collect parts of the page meanwhile, if a page is wanted and the run is small."""
+    if not wanted:
+        return nullcontext()
+    from pyrometer.report.page import parts_beside
+
+    return parts_beside(run, summary)
+
+
+def _page(
+    scope: Scope,
+    summary: Summary,
+    found: Findings | None,
+    collected: Callable[[], Parts] | None,
+) -> ReportData:
     """Collect what the page shows; findings that were computed for the screen are not again."""
     from pyrometer.report.page import page_data
 
-    return (
-        page_data(scope, summary) if found is None else page_data(scope, summary, lambda *_: found)
-    )
+    if found is None:
+        return page_data(scope, summary, collected=collected)
+    return page_data(scope, summary, lambda *_: found, collected)
 
 
 def _keep(record: Record, summary: Summary) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyrometer.store.lives import LIVES, SOUND_TASKS
+from pyrometer.store.lives import SOUND_TASKS, define_lives
 from pyrometer.store.tables import Tables
 
 Floats = npt.NDArray[np.float64]
@@ -78,8 +78,9 @@ def find_axis(tables: Tables, manifest: Mapping[str, Any]) -> Axis | None:
     """Find the axis of a run: from its launch (else its first event) to its end (else its last)."""
     offsets = _offsets(tables, manifest)
     starts, ends = [manifest.get("started_wall_ns")], [manifest.get("ended_wall_ns")]
+    define_lives(tables)
     for table, start, end, source in (
-        ("apps", "born_wall_ns", "gone_wall_ns", f"({LIVES})"),
+        ("apps", "born_wall_ns", "gone_wall_ns", "lives"),
         ("tasks", "launch_wall_ns", "finish_wall_ns", SOUND_TASKS),
         ("iterations", "start_wall_ns", "end_wall_ns", "iterations"),
     ):

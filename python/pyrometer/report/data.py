@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pyrometer.core import units
@@ -256,10 +257,44 @@ MAX_PLAN_NODES = 20_000
 MAX_LIST = 5_000
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """What the page draws of a run's tables.
+
+    Attributes
+    ----------
+    timeline, flame : dict
+        `pyrometer.timeline.timeline.build_timeline` and `pyrometer.flame.pack.build_flame`.
+    packs : dict of str to str
+        Their columns, encoded (see `pyrometer.pages.columns`).
+    """
+
+    timeline: dict[str, Any]
+    flame: dict[str, Any]
+    packs: dict[str, str]
+
+
+def draw(tables: Tables | None, manifest: Mapping[str, Any]) -> Drawn:
+    """Draw timeline and flame graph; None where the tables cannot be read, and then both say so."""
+    timeline_pack, flame_pack = Pack(), Pack()
+    if tables is None:
+        timeline: dict[str, Any] = {"reason": "The tables of this run cannot be read."}
+        flame: dict[str, Any] = dict(timeline)
+    else:
+        axis = find_axis(tables, manifest)
+        timeline = build_timeline(tables, axis, timeline_pack)
+        flame = build_flame(tables, flame_pack, axis)
+    return Drawn(
+        timeline | {"columns": timeline_pack.directory},
+        flame | {"columns": flame_pack.directory},
+        {"timeline": timeline_pack.encoded(), "flame": flame_pack.encoded()},
+    )
+
+
 def build(
     summary: Mapping[str, Any],
     manifest: Mapping[str, Any],
-    tables: Tables | None,
+    tables: Tables | Drawn | None,
     characterisation: Mapping[str, Any] | None = None,
     walked: Mapping[str, Any] | None = None,
     findings: Mapping[str, Any] | None = None,
@@ -272,8 +307,9 @@ def build(
         ``pyrometer show --json`` of the run.
     manifest : mapping
         ``manifest.json`` of the run; empty where there is none.
-    tables : Tables or None
-        The run's tables; None where they cannot be read, and then timeline and flame graph say so.
+    tables : Tables, Drawn or None
+        The run's tables, or what was drawn of them; None where they cannot be read, and then
+        timeline and flame graph say so.
     characterisation : mapping or None
         ``pyrometer workloads characterise --json`` of the run of a suite, or a ``reason`` why there
         is none.
@@ -283,33 +319,26 @@ def build(
         What would make the run faster (`pyrometer.report.findings`).
     """
     cuts: list[str] = []
+    drawn = tables if isinstance(tables, Drawn) else draw(tables, manifest)
     shown = _truncated(summary, cuts)
-    timeline_pack, flame_pack = Pack(), Pack()
-    if tables is None:
-        timeline: dict[str, Any] = {"reason": "The tables of this run cannot be read."}
-        flame: dict[str, Any] = dict(timeline)
-    else:
-        timeline = build_timeline(tables, manifest, timeline_pack)
-        flame = build_flame(tables, flame_pack, find_axis(tables, manifest))
     title = _title(summary, manifest)
     figures = key_figures(summary)
     content = {
         "schema": SCHEMA,
         "title": title,
         "figures": [figure for figure in figures if not figure["reason"]],
-        "absent": absent(summary, figures, flame),
+        "absent": absent(summary, figures, drawn.flame),
         "summary": shown,
         "findings": findings,
         "ledger_walk": _cut_texts(walked),
         "characterisation": _truncated_queries(characterisation, cuts),
         "manifest": _truncated_lists(_environment(manifest), cuts),
-        "timeline": timeline | {"columns": timeline_pack.directory},
-        "flame": flame | {"columns": flame_pack.directory},
+        "timeline": drawn.timeline,
+        "flame": drawn.flame,
         "cuts": cuts,
     }
     clean: dict[str, Any] = _finite(content)
-    packs = {"timeline": timeline_pack.encoded(), "flame": flame_pack.encoded()}
-    return ReportData(title, clean, packs)
+    return ReportData(title, clean, dict(drawn.packs))
 
 
 def _truncated(summary: Mapping[str, Any], cuts: list[str]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from pyrometer.explain.schema import Finding, Place
-from pyrometer.pages.axis import find_axis
+from pyrometer.pages.axis import Axis, find_axis
 from pyrometer.window.scope import Scope
 
 _SPAN = re.compile(r"/timeline/(\d+)/(\d+)")
@@ -28,7 +28,7 @@ def add_ranges(scope: Scope, finding: Finding, shown: dict[str, Any]) -> None:
         for one, data in zip(finding.evidence, shown["evidence"], strict=True)
         if one.link and one.link.startswith("/timeline")
     ]
-    axis = find_axis(scope.tables, scope.run.facts()) if pieces else None
+    axis = _axis(scope) if pieces else None
     if axis is None:
         return
     for link, data in pieces:
@@ -36,6 +36,14 @@ def add_ranges(scope: Scope, finding: Finding, shown: dict[str, Any]) -> None:
         span = (int(own[1]), int(own[2])) if own else _of_place(scope, finding.place)
         if span and span[1] > span[0]:
             data["range_ms"] = [(end - axis.t0_wall_ns) / 1e6 for end in span]
+
+
+def _axis(scope: Scope) -> Axis | None:
+    """Give the axis of the run, found once for all findings."""
+    if "axis" not in scope.kept:
+        scope.kept["axis"] = find_axis(scope.tables, scope.run.facts())
+    found: Axis | None = scope.kept["axis"]
+    return found
 
 
 def _of_place(scope: Scope, place: Place) -> Span | None:

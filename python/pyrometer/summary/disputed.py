@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
-from pyrometer.accounts.io import FILES_METRIC, TRUSTED
+from pyrometer.accounts.io import FILES_METRIC, TRUSTED, UNDERCOUNTED
 from pyrometer.accounts.schema import Stage
 from pyrometer.core import units
 from pyrometer.store import elsewhere
@@ -13,7 +13,6 @@ from pyrometer.summary.schema import Disputed, DisputedStage, Summary
 
 MAX_STAGES = 1000
 """Stages whose own number is told, those that lack most first."""
-UNDERCOUNTED = "input_bytes_undercounted"
 _TOO_LOW = (
     "eventlog_compacted", "eventlog_part_missing", "eventlog_frame_corrupt",
     "eventlog_line_too_long",

@@ -6,15 +6,14 @@ The track of stages on the timeline of the page.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pyrometer.pages.axis import Axis, Line, find_axis, occupancy
+from pyrometer.pages.axis import Axis, Line, occupancy
 from pyrometer.pages.columns import Pack, floats, integers, smallest_uint, texts
-from pyrometer.store.lives import LIVES
+from pyrometer.store.lives import define_lives
 from pyrometer.store.tables import Tables
 from pyrometer.timeline.jvm import work_tracks
 from pyrometer.timeline.latency_map import latency_map
@@ -134,8 +133,8 @@ MEASURED_TABLES = (
 STATUSES = ("success", "failed", "killed", "running")
 
 
-def build_timeline(tables: Tables, manifest: Mapping[str, Any], pack: Pack) -> dict[str, Any]:
-    """Everything with a time, in ms on one axis; columns go into ``pack``.
+def build_timeline(tables: Tables, axis: Axis | None, pack: Pack) -> dict[str, Any]:
+    """Everything with a time, in ms on the run's axis; columns go into ``pack``.
 
     Returns
     -------
@@ -145,7 +144,6 @@ def build_timeline(tables: Tables, manifest: Mapping[str, Any], pack: Pack) -> d
         has the titles of the tracks that only a measured run can have. ``{"reason": ...}`` if
         nothing has a time.
     """
-    axis = find_axis(tables, manifest)
     if axis is None:
         return {"reason": "Nothing in this run has a start and an end."}
     tracks = stage_tracks(tables, axis, pack)
@@ -220,12 +218,12 @@ def _tasks(tables: Tables, axis: Axis, pack: Pack) -> list[Track]:
     return [_lanes(found, start, end, pack), running]
 
 
-_PLACES = f"""
+_PLACES = """
     SELECT cores_count // greatest(1, coalesce(TRY_CAST(json_extract_string(
                spark_conf, '$."spark.task.cpus"') AS INTEGER), 1)) AS slots,
            coalesce(add_wall_ns, born_wall_ns) AS start,
            coalesce(remove_wall_ns, gone_wall_ns) AS finish
-    FROM executors JOIN ({LIVES}) USING (app_index)
+    FROM executors JOIN lives USING (app_index)
     WHERE cores_count > 0 AND start IS NOT NULL AND finish IS NOT NULL
 """
 
@@ -234,6 +232,7 @@ def _slots(tables: Tables, axis: Axis, pack: Pack) -> dict[str, Any] | None:
     """Slots that were registered, over time; None where no executor reports its cores."""
     if not tables.has("executors") or not tables.has("apps"):
         return None
+    define_lives(tables)
     found = tables.columns(_PLACES)
     slots = integers(found["slots"])
     if not slots.sum():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.support.report_fixture import HOST, MONO0, WALL0, S, write_tables
 
-from pyrometer.pages.axis import Axis
+from pyrometer.pages.axis import Axis, find_axis
 from pyrometer.pages.columns import Pack
 from pyrometer.store import Tables
 from pyrometer.timeline.machine import host_tracks
@@ -121,7 +121,7 @@ def test_running_tasks_stand_below_their_slots(tmp_path: Path) -> None:
     })  # fmt: skip
     kept = Kept()
     with Tables(tmp_path) as tables:
-        timeline = build_timeline(tables, {}, kept)
+        timeline = build_timeline(tables, find_axis(tables, {}), kept)
     running = next(track for track in timeline["tracks"] if track["id"] == "running")
     slots = kept.values[running["capacity"]["value"]]
     assert running["capacity"]["label"] == "slots"
@@ -137,12 +137,12 @@ def test_an_event_log_names_what_needs_a_run_once(tmp_path: Path) -> None:
     }  # fmt: skip
     write_tables(tmp_path, {"tasks": [task]})
     with Tables(tmp_path) as tables:
-        timeline = build_timeline(tables, {}, Pack())
+        timeline = build_timeline(tables, find_axis(tables, {}), Pack())
     assert [track["id"] for track in timeline["tracks"]] == ["tasks", "running"]
     assert {"CPU, memory, reads", "Heap", "Compilations"} < set(timeline["needs_run"])
     # In a run that was measured, each says why it is empty.
     write_tables(tmp_path, {"os_series": counter("host", "cpu_user_ns", 1.0)})
     with Tables(tmp_path) as tables:
-        timeline = build_timeline(tables, {}, Pack())
+        timeline = build_timeline(tables, find_axis(tables, {}), Pack())
     assert timeline["needs_run"] == []
     assert all(track["reason"] for track in timeline["tracks"] if track["kind"] == "missing")
