@@ -52,6 +52,7 @@ def test_the_version(tmp_path: Path) -> None:
         (("show", "/nowhere"), "/nowhere"),
         (("doctor", "--jsn"), "--json"),
         (("agent", "prune"), "try: pyrometer agent prune --help"),
+        (("agent", "prun", "/store", "--older-than", "14d"), "Did you mean 'prune'"),
     ],
 )
 def test_mistakes_are_one_message_and_code_2(
