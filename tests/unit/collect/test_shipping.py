@@ -103,18 +103,47 @@ def test_a_run_whose_executors_ship_nothing_has_no_folder_for_it(
     assert (record.manifest.shipped, waited) == ([], [])
 
 
+def gone(folder: Path) -> OSError:
+    return OSError(errno.ESTALE, os.strerror(errno.ESTALE), str(folder))
+
+
 def test_a_store_that_goes_away_ends_no_run(
     record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def gone(_: Path) -> tuple[int, int]:
-        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), str(tmp_path))
+    def join(*_: object) -> None:
+        raise gone(tmp_path)
 
-    monkeypatch.setattr("pyrometer.collect.launch.shipping.open_streams", gone)
+    monkeypatch.setattr("pyrometer.collect.launch.shipping.join_shipped", join)
     driver(record, str(tmp_path))
     shipping.take(record)
     (doubt,) = record.manifest.doubts
     assert doubt.code == "chunks_unjoined"
     assert "Stale file handle" in doubt.message
+
+
+@pytest.mark.parametrize("whose", ["executors", "services"])
+def test_what_cannot_be_waited_for_keeps_nothing_else_from_the_run(
+    record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whose: str
+) -> None:
+    store = tmp_path / "store"
+    shutil.copytree(FIXTURE, store)
+    driver(record, f"file://{store}")
+    waited = glances(monkeypatch)
+
+    class Gone:
+        def has_reached(self, wall_ns: int) -> bool:
+            raise gone(tmp_path)
+
+    def fail(_: Path) -> tuple[int, int]:
+        raise gone(tmp_path)
+
+    if whose == "executors":
+        monkeypatch.setattr("pyrometer.collect.launch.shipping.open_streams", fail)
+    else:
+        monkeypatch.setattr("pyrometer.collect.launch.shipping.services_of", lambda *_: [Gone()])
+    shipping.take(record, clock=iter(count(0.0, 1.0)).__next__)
+    assert waited == []
+    assert record.paths.gc_logs()[0].read_text().startswith("line 0\n")
 
 
 def test_an_object_store_is_not_waited_for(record: Record, monkeypatch: pytest.MonkeyPatch) -> None:

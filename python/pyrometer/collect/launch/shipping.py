@@ -86,7 +86,11 @@ class _Waiting:
 
     def is_worth_it(self) -> bool:
         """Whether more is to come; a store that cannot be read is not waited for."""
-        return any(map(self._is_open, self._record.manifest.shipped)) or self._lags_behind()
+        try:
+            return any(map(self._is_open, self._record.manifest.shipped)) or self._lags_behind()
+        except (PyrometerError, OSError):
+            # Whatever did arrive is joined, which says what cannot be read.
+            return False
 
     def _is_open(self, one: Shipped) -> bool:
         folder = folder_of(one.to)
