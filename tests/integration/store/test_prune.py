@@ -13,6 +13,7 @@ from tests.support.hosts.shipping import APP, OTHER, Place, found, probe, times
 from tests.support.stores.planned_store import Store, files_below, own_cache, use
 
 from pyrometer.core.errors import UsageError
+from pyrometer.store.remote import objects
 from pyrometer.store.services.prune import agents_store
 
 DAY_NS = 86_400 * 10**9
@@ -174,6 +175,45 @@ def test_a_store_at_an_address_is_pruned_by_the_same_rules(
     assert pattern in left
     assert left & before == {key for key in before if f"/{OTHER}/" in key}
     assert {one["name"] for one in done.json["stays"]} == {"app-*", OTHER}
+
+
+@pytest.mark.usefixtures("later")
+def test_more_than_one_listing_holds_is_listed_in_parts(
+    capsys: pytest.CaptureFixture[str], place: Place, monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    own_cache(tmp_path, monkeypatch)
+    store = use(Store())
+    store.copy(place.store, ROOT)
+    monkeypatch.setattr(objects, "MOST_OBJECTS", 12)
+    # Four streams of an executor that have four chunks each, and one alone that has seventeen.
+    for app, name in ((APP, "{0}.log/{1:012}"), (OTHER, "gc-7.log/{2:012}")):
+        (first,) = (key for key in store.objects if app in key and "gc-7.log/000000000000." in key)
+        for number in range(16):
+            place_of = name.format(number // 4, number % 4, number + 1)
+            key = first.replace("gc-7.log/000000000000", place_of)
+            store.objects[key], store.arrived[key] = store.objects[first], store.arrived[first]
+    large = {key for key in store.objects if OTHER in key}
+    done = prune(capsys, ADDRESS, "--remove", "--json")
+    assert done.code == 0, done.stderr
+    (stays,) = done.json["stays"]
+    assert stays["name"] == OTHER
+    assert stays["why"].endswith(
+        "has too many files to be listed: remove it with the store's tools"
+    )
+    assert set(store.objects) == large
+
+
+def test_an_address_where_nothing_is_is_one_message(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    own_cache(tmp_path, monkeypatch)
+    use(Store(objects={f"{ROOT}/a": b"x"}))
+    done = prune(capsys, "planned://bucket/agnets")
+    assert (done.code, done.stdout) == (2, "")
+    assert "planned://bucket/agnets: nothing is there" in done.stderr
+    assert "give the address that agents ship to" in done.stderr
+    assert done.stderr.count("error:") == 1
 
 
 @pytest.mark.usefixtures("later")

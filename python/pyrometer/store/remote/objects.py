@@ -60,6 +60,10 @@ class Object:
     arrived_ns: int | None = None
 
 
+class TooManyObjectsError(UsageError):
+    """A listing has more files than are held at once."""
+
+
 class Objects:
     """The files below an address.
 
@@ -131,9 +135,18 @@ class Objects:
 
     def folders(self, folder: str) -> list[str]:
         """List the folders right below a folder, by their names from the address on, in order."""
+        return self.right_below(folder)[1]
+
+    def right_below(
+        self, folder: str, passed_over: list[str] | None = None
+    ) -> tuple[dict[str, Object], list[str]]:
+        """List what lies right below a folder: files, and folders in order, as `below` does."""
         entries = self._listed(lambda: self._files.ls(f"{self.root}/{folder}", detail=True))
         names = [self._name(entry) for entry in entries if _is_folder(entry)]
-        return sorted(name for name in names if name.startswith(f"{folder}/") and inert(name))
+        names = [name for name in names if name.startswith(f"{folder}/")]
+        if passed_over is not None:
+            passed_over += [name for name in names if not inert(name)]
+        return self._files_of(entries, passed_over), sorted(filter(inert, names))
 
     def below(self, folder: str, passed_over: list[str] | None = None) -> dict[str, Object]:
         """List all files below a folder, by their names from the address on.
@@ -144,12 +157,22 @@ class Objects:
             Its name from the address on.
         passed_over : list of str, optional
             Takes the names of what is passed over, where others write there, too.
+
+        Raises
+        ------
+        TooManyObjectsError
+            If there are more than are held at once.
         """
         found = self._listed(
             lambda: list(self._files.find(f"{self.root}/{folder}", detail=True).values())
         )
+        return self._files_of(found, passed_over)
+
+    def _files_of(
+        self, entries: Sequence[Mapping[str, Any]], passed_over: list[str] | None
+    ) -> dict[str, Object]:
         files = {}
-        for entry in found:
+        for entry in entries:
             if _is_folder(entry):
                 continue
             if self._shared and self._is_strange(entry):
@@ -172,7 +195,7 @@ class Objects:
         self._files.invalidate_cache()
         found = list(self._tried(ask_there))
         if len(found) > MOST_OBJECTS:
-            raise UsageError(
+            raise TooManyObjectsError(
                 f"{self.shown} lists {units.count(len(found))} files: no run has so many",
                 "copy what is the run's" if self._shared else "give the folder of one run",
             )

@@ -36,12 +36,15 @@ class Entry:
         When it came, by the clock of the store, Unix time.
     at : object
         Where its store finds it; ``None`` of what is no file.
+    why : str or None
+        Why what is there cannot be looked at.
     """
 
     name: str
     size_bytes: int
     arrived_ns: int | None
     at: Any
+    why: str | None = None
 
 
 @dataclass
@@ -162,6 +165,8 @@ def _day(wall_ns: int) -> str:
 
 def _strange(entry: Entry, parts: list[str]) -> str | None:
     """Say why something is nothing that an agent puts there; ``None`` if it may be."""
+    if entry.why is not None:
+        return entry.why
     if entry.at is None or len(parts) < _ABOVE_FILE + 2 or not is_ours(entry.name):
         return f"{entry.name} is no chunk"
     if (begun(parts[2]) or 0) < _FIRST_NS:

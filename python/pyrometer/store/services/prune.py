@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from pyrometer.core.errors import UsageError
-from pyrometer.store.remote.objects import BATCH, Objects
+from pyrometer.store.paths import OF_THE_HOST
+from pyrometer.store.remote.objects import BATCH, Object, Objects, TooManyObjectsError
 from pyrometer.store.services.aged import Batch, Entry, batches, is_file_of_ours, is_ours
 from pyrometer.store.services.chunk_files import folder_of, header_of
 from pyrometer.store.services.chunk_store import Chunk
@@ -162,7 +163,13 @@ class ObjectsOfAgents:
         self._objects = Objects(address_of(place), shared=True)
 
     def batches(self) -> list[Batch]:
-        """List what is removed as a whole."""
+        """List what is removed as a whole.
+
+        Raises
+        ------
+        UsageError
+            If nothing is there, or the store cannot be read.
+        """
         return batches(self._entries(), self._header)
 
     def remove(self, batch: Batch, before_ns: int) -> int:
@@ -182,16 +189,18 @@ class ObjectsOfAgents:
         """
         removed = 0
         for folder in sorted(batch.folders):
-            keys = [
-                one.key
-                for name, one in self._objects.below(folder).items()
-                if is_ours(name) and one.arrived_ns is not None and one.arrived_ns < before_ns
-            ]
-            for at in range(0, len(keys), BATCH):
-                # The first failure ends it, and what goes on beside it meanwhile.
-                with ThreadPoolExecutor(AT_ONCE) as pool:
-                    list(pool.map(self._objects.remove, keys[at : at + BATCH]))
-            removed += len(keys)
+            for entries in self._below(folder):
+                keys = [
+                    one.at.key
+                    for one in entries
+                    if one.at is not None and is_ours(one.name)
+                    and one.arrived_ns is not None and one.arrived_ns < before_ns
+                ]  # fmt: skip
+                for at in range(0, len(keys), BATCH):
+                    # The first failure ends it, and what goes on beside it meanwhile.
+                    with ThreadPoolExecutor(AT_ONCE) as pool:
+                        list(pool.map(self._objects.remove, keys[at : at + BATCH]))
+                removed += len(keys)
         return removed
 
     def _header(self, entry: Entry) -> dict[str, Any]:
@@ -199,23 +208,44 @@ class ObjectsOfAgents:
 
     def _entries(self) -> Iterator[Entry]:
         files, folders = self._objects.top()
-        yield from (Entry(name, one.size_bytes, one.arrived_ns, one) for name, one in files.items())
+        if not files and not folders:
+            # A store has no folders: one that is empty and one that nobody ever named are the same.
+            raise UsageError(
+                f"{self._store.place}: nothing is there",
+                "give the address that agents ship to (their --to)",
+            )
+        yield from _entries(files)
         for folder in folders:
-            for below in self._parts(folder):
-                passed_over: list[str] = []
-                for name, one in self._objects.below(below, passed_over).items():
-                    yield Entry(name, one.size_bytes, one.arrived_ns, one)
-                yield from (Entry(name, 0, None, None) for name in passed_over)
+            for entries in self._below(folder):
+                yield from entries
 
-    def _parts(self, folder: str) -> Sequence[str]:
-        """Give what is listed at once: of hosts, which go on for ever, each start of an agent."""
-        if folder != "host":
-            return [folder]
-        return [
-            attempt
-            for executor in self._objects.folders(folder)
-            for attempt in self._objects.folders(executor)
-        ]
+    def _below(self, folder: str) -> Iterator[list[Entry]]:
+        """List what lies below a folder, in parts that are held at once.
+
+        Of an application that of each executor, of hosts, which go on for ever, that of each start
+        of an agent, and less where these have too much.
+        """
+        passed_over: list[str] = []
+        names = folder.split("/")
+        try:
+            if len(names) < (3 if names[0] == OF_THE_HOST[0] else 2):
+                files, folders = self._objects.right_below(folder, passed_over)
+            else:
+                files, folders = self._objects.below(folder, passed_over), []
+        except TooManyObjectsError:
+            try:
+                files, folders = self._objects.right_below(folder, passed_over)
+            except TooManyObjectsError:
+                why = f"{folder} has too many files to be listed: remove it with the store's tools"
+                yield [Entry(folder, 0, None, None, why)]
+                return
+        yield [*_entries(files), *(Entry(name, 0, None, None) for name in passed_over)]
+        for one in folders:
+            yield from self._below(one)
+
+
+def _entries(files: Mapping[str, Object]) -> list[Entry]:
+    return [Entry(name, one.size_bytes, one.arrived_ns, one) for name, one in files.items()]
 
 
 def agents_store(place: str) -> FolderOfAgents | ObjectsOfAgents:
