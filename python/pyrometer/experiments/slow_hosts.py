@@ -1,16 +1,20 @@
 """Hosts that were slow before a trial began there, by their canaries.
 
-A canary is held against the same host's others over the experiment, and against those of the other
-hosts of its trial: what the job does to a host is in neither.
+A canary is held against the same host's others over the experiment: what the job does to a host is
+in none. A host that is slower than the others of its trials may always be; to repeat a trial would
+not change that, so that it is doubted and disturbs nothing.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 
+from pyrometer.core.doubt import Doubt
+from pyrometer.core.schema import doubt
 from pyrometer.core.units import duration
 from pyrometer.experiments.folder import Ended, HostCanary, HostSeen, Plan
 from pyrometer.experiments.journal import Entries
@@ -54,33 +58,74 @@ def slow_hosts(hosts: Sequence[HostSeen], all_seen: Iterable[HostSeen], guard: G
     >>> slow_hosts([now], usual, Guard())
     ['h2: its canary, 12.0 s before, was 1.5 times as slow as its median of 6 (arithmetic)']
     """
-    judged = {
+    past = _by_host((*all_seen, *hosts))
+    said = []
+    for host, canary in _judged(hosts, guard).items():
+        own = past.get(host, [])
+        found = _worst({name: _beyond_own(canary, own, name, guard.canary) for name in WORDS})
+        if found is not None:
+            measure, times = found
+            before = duration((canary.age_s or 0) * 1e9)
+            said.append(
+                f"{host}{NAMED}{before} before, was {times:.2g} times as slow as"
+                f" its median of {len(own)} ({WORDS[measure]})"
+            )
+    return said
+
+
+def hosts_differ(plan: Plan, entries: Entries) -> list[Doubt]:
+    """Doubt hosts that were slower than the others of their trials.
+
+    With `FEWEST_CANARIES` its median decides; with fewer one canary that was slow is told, as
+    nobody knows whether all are.
+    """
+    guard = Guard.model_validate(plan.guard)
+    behind: dict[str, dict[int | None, dict[str, float]]] = defaultdict(dict)
+    for one in (*entries.ended.values(), *entries.disturbed):
+        judged = _judged(one.during.hosts if one.during else (), guard)
+        for host, canary in judged.items():
+            others = [other for name, other in judged.items() if name != host]
+            found = {name: _behind_others(canary, others, name) for name in STEADY}
+            # The same one may be the last before several trials.
+            behind[host][canary.wall_ns] = {k: v for k, v in found.items() if v is not None}
+    said = [
+        text
+        for host, canaries in sorted(behind.items())
+        if (text := _differs(host, list(canaries.values()), math.log1p(guard.canary_hosts)))
+    ]
+    return [doubt("hosts_differ", "; ".join(said))] if said else []
+
+
+def _differs(host: str, behind: Sequence[Mapping[str, float]], limit: float) -> str | None:
+    """Say how many times as slow as others a host was, where that is too much."""
+    known = {name: [one[name] for one in behind if name in one] for name in STEADY}
+    few = {name: len(values) < FEWEST_CANARIES for name, values in known.items()}
+    usual = {
+        name: (max if few[name] else median)(values) for name, values in known.items() if values
+    }
+    found = _worst({name: _if_beyond(value, limit) for name, value in usual.items()})
+    if found is None:
+        return None
+    measure, times = found
+    count = len(known[measure])
+    how = f"median of {count} canaries"
+    if few[measure]:
+        how = f"at worst of {count}, too few to tell whether it always is"
+    return (
+        f"{host} was {times:.2g} times as slow as the other hosts of its trials"
+        f" ({WORDS[measure]}, {how})"
+    )
+
+
+def _judged(hosts: Sequence[HostSeen], guard: Guard) -> dict[str, HostCanary]:
+    """Give the canaries of a trial that are not too old to say anything of it."""
+    return {
         one.host: one.canary
         for one in hosts
         if one.canary is not None
         and one.canary.age_s is not None
         and one.canary.age_s <= guard.canary_age
     }
-    past = _by_host((*all_seen, *hosts))
-    said = []
-    for host, canary in judged.items():
-        own = past.get(host, [])
-        found = _worst({name: _beyond_own(canary, own, name, guard.canary) for name in WORDS})
-        against = f"its median of {len(own)}"
-        if found is None:
-            others = [one for name, one in judged.items() if name != host]
-            found = _worst(
-                {name: _beyond_others(canary, others, name, guard.canary_hosts) for name in STEADY}
-            )
-            against = "those of the other hosts"
-        if found is not None:
-            measure, times = found
-            before = duration((canary.age_s or 0) * 1e9)
-            said.append(
-                f"{host}{NAMED}{before} before, was {times:.2g} times as slow as"
-                f" {against} ({WORDS[measure]})"
-            )
-    return said
 
 
 def hosts_seen(entries: Entries) -> list[HostSeen]:
@@ -151,13 +196,10 @@ def _beyond_own(
     return _if_beyond(value - middle, max(math.log1p(limit), _SPREADS * spread))
 
 
-def _beyond_others(
-    canary: HostCanary, others: Sequence[HostCanary], name: str, limit: float
-) -> float | None:
+def _behind_others(canary: HostCanary, others: Sequence[HostCanary], name: str) -> float | None:
+    """Give the logarithm of how many times as slow a canary was as the median of others."""
     value, known = _slowness(canary, name), _all(others, name)
-    if value is None or not known:
-        return None
-    return _if_beyond(value - median(known), math.log1p(limit))
+    return value - median(known) if value is not None and known else None
 
 
 def _if_beyond(log_ratio: float, limit: float) -> float | None:

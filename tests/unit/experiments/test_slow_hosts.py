@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.support import experiments
 
-from pyrometer.experiments.folder import HostCanary, HostSeen, Surroundings
-from pyrometer.experiments.journal import read_journal
+from pyrometer.experiments.folder import Ended, HostCanary, HostSeen, Surroundings
+from pyrometer.experiments.journal import Entries, read_journal
 from pyrometer.experiments.judge.analysis import experiment_report
 from pyrometer.experiments.judge.plots import experiment_plots
 from pyrometer.experiments.plan.file import Guard
@@ -17,7 +17,7 @@ from pyrometer.experiments.run.attempt import Attempt, TrialFacts
 from pyrometer.experiments.run.environment import Actions
 from pyrometer.experiments.run.guard import Look
 from pyrometer.experiments.run.loop import begin, carry_out
-from pyrometer.experiments.slow_hosts import FEWEST_CANARIES, slow_hosts
+from pyrometer.experiments.slow_hosts import FEWEST_CANARIES, hosts_differ, slow_hosts
 from pyrometer.trial.trial import Trial
 
 USUAL = {"alu_ns": 1e7, "latency_ns": 150.0, "copy_bytes_per_s": 6e10}
@@ -61,9 +61,6 @@ def test_limits_are_settings() -> None:
     assert slow_hosts(now, past("h2"), Guard(canary=0.5)) == []
     assert slow_hosts(now, past("h2"), Guard.model_validate({"canary": "1000%"})) == []
     assert slow_hosts([seen("h2", 99, alu_ns=1.08)], past("h2"), Guard(canary=0.05))
-    trial = [seen("h1", 9), seen("h2", 9, alu_ns=1.4)]
-    assert slow_hosts(trial, [], Guard(canary_hosts=0.5)) == []
-    assert slow_hosts(trial, [], Guard.model_validate({"canary_hosts": "1000%"})) == []
 
 
 def test_few_canaries_and_old_ones_say_nothing() -> None:
@@ -85,14 +82,62 @@ def test_a_measure_that_always_varies_is_held_to_its_own_spread() -> None:
     assert slow_hosts([seen("h2", 99, copy_bytes_per_s=9.0)], noisy, Guard())
 
 
-def test_a_host_slower_than_the_others_of_its_trial_is_named_from_the_first_trial_on() -> None:
-    trial = [seen("h1", 9), seen("h2", 9, alu_ns=1.5, copy_bytes_per_s=9.0), seen("h3", 9)]
-    (said,) = slow_hosts(trial, [], Guard())
-    assert said.startswith("h2: ")
-    assert said.endswith("1.5 times as slow as those of the other hosts (arithmetic)")
-    # Copying differs too much for hosts to be compared by it, and one host alone is no other's.
-    assert slow_hosts([seen("h1", 9), seen("h2", 9, copy_bytes_per_s=3)], [], Guard()) == []
-    assert slow_hosts(trial[1:2], [], Guard()) == []
+def of_trials(*trials: list[HostSeen]) -> Entries:
+    """An experiment whose trials saw these hosts."""
+    entries = Entries()
+    for number, hosts in enumerate(trials, 1):
+        entries.ended[number] = Ended(
+            trial=number, attempt=1, block=number, treatment="a", status="finished", folder="x",
+            during=Surroundings(hosts=hosts), wall_ns=number,
+        )  # fmt: skip
+    return entries
+
+
+def pairs(count: int, **times_as_slow: float) -> list[list[HostSeen]]:
+    return [[seen("h1", at), seen("h2", at, **times_as_slow)] for at in range(count)]
+
+
+def differing(entries: Entries, **guard: object) -> list[str]:
+    plan = experiments.plan(["a", "b"], 4, 1)
+    plan.guard = guard
+    return [one.message for one in hosts_differ(plan, entries) if one.code == "hosts_differ"]
+
+
+def test_a_host_that_is_always_slower_than_others_is_doubted_and_disturbs_nothing() -> None:
+    """A trial that is repeated there would be as slow again."""
+    for count in (1, FEWEST_CANARIES - 1, FEWEST_CANARIES, 20):
+        trials = pairs(count, alu_ns=1.4, copy_bytes_per_s=9.0)
+        for number, hosts in enumerate(trials):
+            assert (
+                slow_hosts(hosts, (one for some in trials[:number] for one in some), Guard()) == []
+            )
+        (said,) = differing(of_trials(*trials))
+        assert said.startswith(
+            "h2 was 1.4 times as slow as the other hosts of its trials (arithmetic"
+        )
+        assert ("too few to tell" in said) == (count < FEWEST_CANARIES)
+
+
+def test_a_host_that_was_slower_than_others_once_is_doubted_only_until_more_is_known() -> None:
+    once = pairs(1, latency_ns=2.0)
+    (said,) = differing(of_trials(*once, [seen("h1", 8), seen("h2", 8)]))
+    assert "2 times as slow" in said
+    assert "at worst of 2, too few to tell" in said
+    assert differing(of_trials(*once, *pairs(FEWEST_CANARIES))) == []
+    # By its own canaries it is named then.
+    assert slow_hosts(once[0], [one for some in pairs(6)[1:] for one in some], Guard())
+
+
+def test_what_hosts_are_not_compared_by() -> None:
+    slow = pairs(1, alu_ns=1.4)
+    assert differing(of_trials(*slow), canary_hosts=0.5) == []
+    assert differing(of_trials(*slow), canary_hosts="1000%") == []
+    assert differing(of_trials(*pairs(1, copy_bytes_per_s=3.0))) == [], "it varies too much"
+    assert differing(of_trials(slow[0][1:])) == [], "one host alone is no other's"
+    assert differing(of_trials([seen("h1", 1), seen("h2", 1, age_s=601.0, alu_ns=2.0)])) == []
+    # The same canary before several trials is one.
+    (said,) = differing(of_trials(*slow * 9))
+    assert "at worst of 1" in said
 
 
 def test_an_experiment_names_a_slow_host_by_all_its_canaries(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from pyrometer.experiments.bisect.words import verdict
 from pyrometer.experiments.folder import Ended, Plan
 from pyrometer.experiments.journal import Entries
 from pyrometer.experiments.judge.analysis import differing, disturbed, doubts_of_machines
-from pyrometer.experiments.slow_hosts import judged_again
+from pyrometer.experiments.slow_hosts import hosts_differ, judged_again
 from pyrometer.statistics.two import mean_of
 
 MISFIT = 0.01
@@ -123,7 +123,7 @@ def bisection_report(plan: Plan, entries: Entries) -> BisectionReport:
         trials_count=len(state.ended),
         most_trials=wanted.most_trials,
         levels=_levels(plan, state),
-        doubts=_doubts(state),
+        doubts=[*_doubts(state), *hosts_differ(plan, entries)],
     )
 
 

@@ -23,7 +23,7 @@ from pyrometer.experiments.judge.schema import (
     SeriesReport,
     TreatmentReport,
 )
-from pyrometer.experiments.slow_hosts import judged_again
+from pyrometer.experiments.slow_hosts import hosts_differ, judged_again
 from pyrometer.statistics.factorial import Cell, Factorial, factorial
 from pyrometer.statistics.regression import Observed, adjust
 from pyrometer.statistics.treatments import CompareReport, Trial, analyse
@@ -254,6 +254,7 @@ def experiment_report(
         report.factors = _factors(plan, whole)
     report.doubts = [
         *doubts_of(report, ended, lacking, detected=plan.warmup == "auto"),
+        *hosts_differ(plan, entries),
         *(report.comparison.doubts if report.comparison else ()),
     ]
     return report

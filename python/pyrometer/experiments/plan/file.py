@@ -144,7 +144,10 @@ class Guard(_Part):
     ] = 0.15
     canary_hosts: Annotated[
         Slower,
-        Field(description="How much slower it may be than those of the trial's other hosts."),
+        Field(
+            description="How much slower than those of the trial's other hosts it may be before"
+            " that is doubted."
+        ),
     ] = 0.3
     canary_age: Annotated[
         Seconds, Field(description="Older canaries say nothing of the trial that began after them.")
