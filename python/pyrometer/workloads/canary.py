@@ -11,6 +11,8 @@ import statistics
 import subprocess
 from collections.abc import Sequence
 
+from pyrometer.core.patience import patient
+
 LONGEST_S = 20.0
 
 
@@ -18,7 +20,7 @@ def measure(command: Sequence[str]) -> dict[str, float | str]:
     """Run ``pyro-probe canary --json``; where it gives nothing, only ``reason`` is there."""
     try:
         done = subprocess.run(
-            list(command), capture_output=True, text=True, timeout=LONGEST_S, check=True
+            list(command), capture_output=True, text=True, timeout=patient(LONGEST_S), check=True
         )
         return {**medians(done.stdout)}
     except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError) as error:

@@ -189,6 +189,8 @@ def test_the_start_script_quotes_what_it_is_given() -> None:
     shown = script.replace("exec /pyrometer/busybox env -i", "printf '%s\\n'")
     done = subprocess.run(
         ["sh", "-c", shown], capture_output=True, text=True, check=True,
-        env={"STREAM": "/dev/x", "PATH": "/usr/bin:/bin"},
+        env={"STREAM": "/dev/x", "PATIENCE": "20", "PATH": "/usr/bin:/bin"},
     )  # fmt: skip
-    assert done.stdout.splitlines() == ["STREAM=/dev/x", "A=$(reboot)", "B=a b", "echo", "a;b"]
+    assert done.stdout.splitlines() == [
+        "STREAM=/dev/x", "PYROMETER_PATIENCE=20", "A=$(reboot)", "B=a b", "echo", "a;b"
+    ]  # fmt: skip

@@ -12,11 +12,14 @@ from pyrometer.collect.host.neighbours import Companions
 from pyrometer.collect.host.placement import ANYWHERE, Place
 from pyrometer.collect.launch.treatment import Applied
 from pyrometer.core.errors import CapabilityError
+from pyrometer.core.patience import patient
 from pyrometer.trial.layout import Layout
 from pyrometer.workloads.spark import find_spark
 
 ADDRESS = "127.0.0.1"
 READY_S = 90.0
+REGISTERED_S = 30.0
+"""For which tasks wait for executors at most (Spark's own)."""
 DAEMON_MEMORY = "384m"
 
 _MAIN = "org.apache.spark.deploy."
@@ -75,6 +78,7 @@ def clustered(
         "spark.cores.max": str(executors * slots),
         # Tasks wait until all executors are there: else the first of them would get them all.
         "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+        "spark.scheduler.maxRegisteredResourcesWaitingTime": f"{patient(REGISTERED_S):.0f}s",
     }
     return replace(applied, force=force), cluster
 
@@ -146,12 +150,13 @@ def worker_command(
 
 
 def _until(ready: Callable[[], bool], what: str, companions: Companions, folder: Path) -> None:
-    deadline = time.monotonic() + READY_S
+    longest = patient(READY_S)
+    deadline = time.monotonic() + longest
     while not ready():
         if companions.gone or time.monotonic() > deadline:
             logs = sorted(folder.glob("*.log"), key=lambda path: path.stat().st_mtime)
             last = logs[-1].read_text("utf-8", "replace").strip().splitlines()[-3:] if logs else []
-            why = "; ".join(companions.gone) or f"not ready within {READY_S:.0f} s"
+            why = "; ".join(companions.gone) or f"not ready within {longest:.0f} s"
             raise CapabilityError(
                 f"the standalone cluster did not start: {what}: {why}: {' | '.join(last)}",
                 f"its logs were in {folder}; layout.cluster=local-cluster needs none",
@@ -165,7 +170,7 @@ def alive_workers(address: str, web_port: int) -> int | None:
 
     try:
         # Without the environment's proxy, which would look for this address on the proxy's machine.
-        with httpx.Client(trust_env=False, timeout=5.0) as client:
+        with httpx.Client(trust_env=False, timeout=patient(5)) as client:
             answer = client.get(f"http://{address}:{web_port}/json/")
             return int(answer.json()["aliveworkers"])
     except (httpx.HTTPError, ValueError, KeyError, TypeError):

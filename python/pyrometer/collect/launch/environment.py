@@ -12,6 +12,7 @@ from pyrometer.collect.launch.treatment import Applied
 from pyrometer.collect.probes.base import Needs
 from pyrometer.collect.probes.plain_path import plain
 from pyrometer.core.errors import UsageError
+from pyrometer.core.patience import patient
 from pyrometer.store.paths import RunPaths
 from pyrometer.store.remote.address import is_url
 from pyrometer.store.remote.objects import reader_of
@@ -22,6 +23,8 @@ from pyrometer.workloads.spark import find_spark
 INSIDE = "PYROMETER_RUN_DIR"
 SHIP_TO = "PYROMETER_SHIP_TO"
 AGENTS = "PYROMETER_AGENTS"
+NETWORK_TIMEOUT_S = 120.0
+"""Spark's own, after which an executor without a heartbeat is lost."""
 EXECUTOR_OPTIONS = "spark.executor.extraJavaOptions"
 
 # What java.util.Properties would take for something else.
@@ -69,6 +72,9 @@ def prepend_pyspark_arguments(env: dict[str, str], options: tuple[str, ...]) -> 
 def agent_keys(needs: Needs, applied: Applied) -> dict[str, str]:
     """Keys of ``agent.properties``: of the probes, then of the treatment."""
     keys = dict(needs.agent)
+    if (longest := patient(NETWORK_TIMEOUT_S)) > NETWORK_TIMEOUT_S:
+        # An executor that has to wait for an emulated processor is not lost.
+        keys["conf.spark.network.timeout"] = f"{longest:.0f}s"
     options = [*needs.executor_options, *applied.executor_options, *applied.jvm_options]
     if options:
         keys[f"append.{EXECUTOR_OPTIONS}"] = commands.join_options(options)

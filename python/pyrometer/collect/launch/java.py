@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pyrometer.collect.launch.command import Command, conf_folder
 from pyrometer.core.errors import CapabilityError
+from pyrometer.core.patience import patient
 
 OLDEST_JAVA = 11
 
@@ -106,7 +107,7 @@ def _sourced(file: Path, env: tuple[tuple[str, str], ...]) -> str | None:
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=10,
+            timeout=patient(10),
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
@@ -204,7 +205,7 @@ def refused(java: str, options: tuple[str, ...]) -> str | None:
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=30,
+            timeout=patient(30),
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:

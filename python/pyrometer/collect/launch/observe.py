@@ -29,6 +29,7 @@ from pyrometer.collect.launch.process import Ending
 from pyrometer.collect.launch.record import Record, iteration_lines
 from pyrometer.collect.probes.base import Probe
 from pyrometer.core.errors import CapabilityError
+from pyrometer.core.patience import patient
 from pyrometer.store.manifest import Workload, clock_pair
 
 
@@ -307,9 +308,10 @@ def _keep_ending(record: Record, ending: Ending) -> None:
 
 def _drain(probes: Sequence[Probe], record: Record, others: Sequence[int]) -> None:
     ours = {*others, *(pid for probe in probes for pid in probe.processes())}
-    remaining = process.drain(ours, DRAIN_S)
+    longest = patient(DRAIN_S)
+    remaining = process.drain(ours, longest)
     if remaining:
         record.doubt(
             "processes_left",
-            f"{len(remaining)} process(es) still ran {DRAIN_S:.0f} s after the end: {remaining}",
+            f"{len(remaining)} process(es) still ran {longest:.0f} s after the end: {remaining}",
         )

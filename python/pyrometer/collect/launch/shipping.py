@@ -11,6 +11,7 @@ from pyrometer.collect.launch.environment import asked_agents
 from pyrometer.collect.launch.launch import Launch
 from pyrometer.collect.launch.record import Record, processes
 from pyrometer.core.errors import PyrometerError
+from pyrometer.core.patience import patient
 from pyrometer.store.manifest import Shipped
 from pyrometer.store.private import make_private
 from pyrometer.store.services.chunk_files import folder_of, part
@@ -45,7 +46,7 @@ def take(record: Record, clock: Callable[[], float] = time.monotonic) -> None:
             record.paths.chunks.rmdir()
         return
     record.save()
-    deadline = clock() + WAIT_S
+    deadline = clock() + patient(WAIT_S)
     waiting = _Waiting(record, ended_ns)
     try:
         while waiting.is_worth_it() and clock() < deadline:

@@ -27,6 +27,7 @@ from pyrometer.collect.probes.python_workers import HOOK
 from pyrometer.core import units
 from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
 from pyrometer.core.installation import reinstall
+from pyrometer.core.patience import patient
 from pyrometer.store.axis.probe_reports import got, pace_of, reasons
 from pyrometer.store.manifest import ProbeEntry
 from pyrometer.store.paths import RunPaths
@@ -107,7 +108,7 @@ def _ask(*arguments: str) -> str:
     binary = _artifacts.probe_binary()
     try:
         done = subprocess.run(
-            [binary, *arguments], capture_output=True, text=True, timeout=30, check=True
+            [binary, *arguments], capture_output=True, text=True, timeout=patient(30), check=True
         )
     except (OSError, subprocess.SubprocessError) as error:
         raise CapabilityError(f"{binary} does not run: {error}", reinstall()) from error
@@ -237,7 +238,7 @@ class OsProbe(Probe):
         if self.until_we_end:
             command += ["--keeper-pid", str(os.getpid())]
         self._process.start(command, self._log_file(paths))
-        deadline = time.monotonic() + _READY_SECONDS
+        deadline = time.monotonic() + patient(_READY_SECONDS)
         while self._process.runs and time.monotonic() < deadline:
             if report.exists():
                 return
@@ -245,7 +246,7 @@ class OsProbe(Probe):
 
     def stop(self) -> None:
         """Ask the binary to take a last reading and end; it is killed if it does not."""
-        killed = self._process.stop(_STOP_SECONDS) < 0
+        killed = self._process.stop(patient(_STOP_SECONDS)) < 0
         if killed:
             put_back()
         if self._raw is not None:

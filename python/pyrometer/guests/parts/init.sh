@@ -86,6 +86,7 @@ run=$($B cat /machine/run_dir)
 $B mkdir -p "/new$run"
 $B mount --bind /scratch/run "/new$run"
 say started
+export PATIENCE=${PATIENCE:-1}
 STREAM=$(port stream) $B chroot /new /pyrometer/busybox sh /pyrometer/start.sh </dev/null
 say ended $?
 finish

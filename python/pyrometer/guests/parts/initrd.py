@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pyrometer.core.errors import CapabilityError
+from pyrometer.core.patience import VARIABLE
 from pyrometer.guests.parts import cpio
 from pyrometer.guests.parts.elf import needs
 
@@ -41,14 +42,15 @@ def start_script(environment: Mapping[str, str], folder: str, command: Sequence[
 
     Examples
     --------
-    >>> print(start_script({"A": "it's"}, "/home/me", ["python3", "-V"]), end="")
-    cd /home/me 2>/dev/null || cd /
-    exec /pyrometer/busybox env -i STREAM="$STREAM" 'A=it'"'"'s' python3 -V
+    >>> print(start_script({"A": "$b"}, "/me", ["env"]), end="")
+    cd /me 2>/dev/null || cd /
+    exec /pyrometer/busybox env -i STREAM="$STREAM" PYROMETER_PATIENCE="$PATIENCE" 'A=$b' env
     """
     words = [f"{name}={value}" for name, value in sorted(environment.items())]
+    of_the_machine = f'STREAM="$STREAM" {VARIABLE}="$PATIENCE"'
     return (
         f"cd {shlex.quote(folder)} 2>/dev/null || cd /\n"
-        f'exec /pyrometer/busybox env -i STREAM="$STREAM" {shlex.join([*words, *command])}\n'
+        f"exec /pyrometer/busybox env -i {of_the_machine} {shlex.join([*words, *command])}\n"
     )
 
 

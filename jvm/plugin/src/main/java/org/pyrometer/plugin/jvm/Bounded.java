@@ -3,14 +3,15 @@ package org.pyrometer.plugin.jvm;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
+import org.pyrometer.plugin.host.Patience;
 
 /**
  * Work on files, on a separate thread: a file system may hang, and the application's thread waits
  * for a few seconds at most.
  */
 public final class Bounded {
-  /** Longest time that an application's thread waits for us, in milliseconds. */
-  static final long LONGEST_MS = 5_000;
+  /** Longest time that an application's thread waits for us here, in milliseconds. */
+  static final long LONGEST_MS = Patience.patient(5_000);
 
   private Bounded() {}
 

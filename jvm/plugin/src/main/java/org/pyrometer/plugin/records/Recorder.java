@@ -14,6 +14,7 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
 import org.pyrometer.plugin.config.Settings;
 import org.pyrometer.plugin.host.Clocks;
+import org.pyrometer.plugin.host.Patience;
 
 /**
  * The records of one JVM: a bounded queue and one daemon thread that writes them.
@@ -26,7 +27,7 @@ public final class Recorder {
   public static final String THREAD_NAME = "pyrometer-writer";
 
   private static final int BATCH = 1024;
-  private static final long FINISH_TIMEOUT_MS = 2_000;
+  private static final long FINISH_TIMEOUT_MS = Patience.patient(2_000);
   private static final long RETRY_NS = 1_000_000_000L;
 
   private final LineFile file;
@@ -121,8 +122,8 @@ public final class Recorder {
   }
 
   /**
-   * Writes what is queued and a {@code bye}, waiting at most two seconds, and pauses: no more
-   * series until {@link #resume}.
+   * Writes what is queued and a {@code bye}, waiting at most two seconds (longer where the processor
+   * is emulated), and pauses: no more series until {@link #resume}.
    */
   public void finish() {
     // A shutdown hook and Spark's stop may run at the same time: both wait here.
@@ -131,7 +132,7 @@ public final class Recorder {
     LockSupport.unpark(thread);
     try {
       if (!dead && !done.await(FINISH_TIMEOUT_MS, TimeUnit.MILLISECONDS)) {
-        error("farewell", "the file did not take the last records within two seconds");
+        error("farewell", "the file did not take the last records in " + FINISH_TIMEOUT_MS + " ms");
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
