@@ -6,6 +6,7 @@ Started as a program by the machine's first process; its port is in ``STREAM``.
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import traceback
 from dataclasses import asdict
@@ -27,8 +28,11 @@ def main() -> int:
         # Imported here: the host knows that we are here, and what we have, before it waits.
         from pyrometer.orchestrator.measure import measure
 
+        before = crash_logs(Path.cwd())
         try:
             record, ending = measure(trial, _Telling(talk))
+            for log in crash_logs(Path.cwd()) - before:
+                shutil.copyfile(log, record.paths.raw / log.name)
         except PyrometerError as error:
             talk.finish(
                 "refused", {"kind": error.kind, "message": error.message, "remedy": error.remedy}
@@ -40,6 +44,11 @@ def main() -> int:
             record.save()
             talk.finish("finished", asdict(ending))
     return 0
+
+
+def crash_logs(folder: Path) -> set[Path]:
+    """Find logs of JVMs that crashed, which they leave where they were started."""
+    return set(folder.glob("hs_err_pid*.log"))
 
 
 class _Telling:

@@ -27,6 +27,7 @@ from pyrometer.collect.probes.profile import parse_profile
 from pyrometer.collect.probes.selection import make_probes
 from pyrometer.collect.probes.stacks import StacksProbe
 from pyrometer.core.errors import CapabilityError, CommandNotFoundError, UsageError
+from pyrometer.core.patience import VARIABLE
 from pyrometer.store.manifest import Overlay
 from pyrometer.store.paths import RunPaths
 from pyrometer.trial.layout import resolve_layout
@@ -189,6 +190,15 @@ def test_agent_properties_hold_probes_and_treatment() -> None:
         "append.spark.executor.extraJavaOptions": "-Da=1 -XX:+UseZGC",
         "force.spark.x": "2",
     }
+
+
+def test_spark_waits_longer_where_the_processor_is_emulated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = Applied((), (), (), {}, {})
+    assert environment.agent_keys(Needs(), asked) == {}
+    monkeypatch.setenv(VARIABLE, "20")
+    assert environment.agent_keys(Needs(), asked) == {"conf.spark.network.timeout": "2400s"}
 
 
 def unescape(value: str) -> str:
@@ -450,3 +460,28 @@ def test_doctor_tells_who_drops_pages_on_its_own(tmp_path: Path, how: str) -> No
     if not found.available:
         assert "warm files do not stay" in found.reason
         assert str(tmp_path) in (found.remedy or "")
+
+
+CRASH = """\
+#
+# A fatal error has been detected by the Java Runtime Environment:
+[thread 297 also had an error]
+#
+#  SIGSEGV (0xb) at pc=0x00007fd0ca400540, pid=191, tid=295
+#
+# JRE version: OpenJDK Runtime Environment (17.0.15+6) (build 17.0.15+6-Debian-1deb12u1)
+# Problematic frame:
+# J 10122 c1 org.apache.spark.util.collection.OpenHashSet$mcI$sp.addWithoutResize$mcI$sp(I)I
+#
+"""
+
+
+def test_a_jvm_that_crashed_below_python_is_the_reason_and_not_what_python_missed() -> None:
+    """What a driver on an emulated processor printed; its Python saw a refused connection."""
+    assert finish.crashed(CRASH) == (
+        "a JVM crashed: SIGSEGV in J 10122 c1"
+        " org.apache.spark.util.collection.OpenHashSet$mcI$sp.addWithoutResize$mcI$sp(I)I;"
+        " it leaves hs_err_pid191.log where it was started"
+    )
+    assert finish.crashed("# SIGNAL is a word, pid=1 too\n") is None
+    assert finish.crashed("") is None

@@ -5,8 +5,10 @@ How a run ended, and why, in words.
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from pyrometer.collect.host import cgroup
@@ -14,6 +16,7 @@ from pyrometer.collect.launch.launch import Launch, result_of_command
 from pyrometer.collect.launch.process import TIMEOUT, Ending
 from pyrometer.collect.launch.record import Record, copy_eventlogs, overlay, processes, results
 from pyrometer.collect.probes.base import Probe, reported
+from pyrometer.core.patience import patient
 from pyrometer.store.axis.probe_reports import shipped_entries
 from pyrometer.store.manifest import Exit, Overlay, ProbeEntry, Result, State
 from pyrometer.trial.factors import Level
@@ -59,6 +62,28 @@ def broken(found: Sequence[Result]) -> str | None:
             cut = f"{what[:LONGEST_ERROR]} …" if len(what) > LONGEST_ERROR else what
             return f"iteration {result.iteration} failed: {cut}"
     return None
+
+
+_CRASH = re.compile(r"^#\s+(SIG\w+) \(0x.*?\bpid=(\d+)", re.MULTILINE)
+_FRAME = re.compile(r"^# Problematic frame:\n# (.{1,200})", re.MULTILINE)
+
+
+def crashed(said: str) -> str | None:
+    r"""Say that a JVM crashed, by what it printed; ``None`` if it did not.
+
+    Examples
+    --------
+    >>> text = "#  SIGSEGV (0xb) at pc=0x7f, pid=191\n#\n# Problematic frame:\n# J 7 c1 A.b()"
+    >>> crashed(text)
+    'a JVM crashed: SIGSEGV in J 7 c1 A.b(); it leaves hs_err_pid191.log where it was started'
+    """
+    found, frame = _CRASH.search(said), _FRAME.search(said)
+    if found is None:
+        return None
+    where = f" in {frame[1].strip()}" if frame else ""
+    return (
+        f"a JVM crashed: {found[1]}{where}; it leaves hs_err_pid{found[2]}.log where it was started"
+    )
 
 
 def starved(group: Mapping[str, int] | None, ending: Ending) -> str | None:
@@ -122,7 +147,7 @@ def _has_pyspark(launch: Launch) -> bool:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                timeout=20,
+                timeout=patient(20),
                 check=False,
             ).returncode
             == 0
@@ -180,6 +205,7 @@ def _complete(record: Record, launch: Launch, probes: Sequence[Probe], ending: E
         signal=ending.signal,
         reason=wrong(manifest.results)
         or starved(manifest.cgroup, ending)
+        or (None if ending.code == 0 else crashed(_last_words(record.paths.stdout)))
         or (None if ending.interrupted_by else broken(manifest.results))
         or reason(ending, launch, bool(drivers or record.paths.eventlogs())),
     )
@@ -191,6 +217,15 @@ def _complete(record: Record, launch: Launch, probes: Sequence[Probe], ending: E
     asked = any(name.startswith("jvm.") for name in manifest.treatment)
     for text in left_out(decisions):
         record.doubt("treatment_not_applied" if asked else "options_left_out", text)
+
+
+def _last_words(output: Path, most: int = 64 << 10) -> str:
+    try:
+        with output.open("rb") as file:
+            file.seek(max(0, output.stat().st_size - most))
+            return file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""  # It went to a terminal.
 
 
 def missed(cache: Mapping[str, Any]) -> str:
