@@ -19,6 +19,7 @@ PROGRAM = "qemu-system-x86_64"
 KVM = Path("/dev/kvm")
 FAILED = "kvm-failed"
 _END_S = 5.0
+_TOLD_TO_END = ": terminating on signal "
 
 # The kernel kills it as soon as we have ended, by whatever (PR_SET_PDEATHSIG, SIGKILL); a parent
 # that ended before that was asked for is seen by its number.
@@ -159,6 +160,14 @@ def running(
     finally:
         _end(process)
         ends.close()
+
+
+def complaints(log: Path) -> str:
+    """Give what QEMU complained about last; that it was told to end was our doing."""
+    with contextlib.suppress(OSError):
+        lines = log.read_text(encoding="utf-8", errors="replace")[-2000:].splitlines()
+        return "\n".join(one for one in lines if _TOLD_TO_END not in one).strip()
+    return ""
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

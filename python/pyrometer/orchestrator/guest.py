@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import signal
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from pyrometer.collect.launch import process
@@ -106,7 +104,7 @@ def _attempt(
         kernel=files.kernel.release,
         interrupted_by=asked,
         code=code,
-        qemu_said=_tail(log),
+        qemu_said=emulator.complaints(log),
         sent_bytes=received.bytes_count,
         started_mono_ns=began,
         ended_mono_ns=time.monotonic_ns(),
@@ -134,9 +132,3 @@ def _shown(watch: Watch) -> Callable[[dict[str, Any]], None]:
             watch.running(number, 0, bool(said.get("warmup")))
 
     return show
-
-
-def _tail(log: Path) -> str:
-    with contextlib.suppress(OSError):
-        return log.read_text(encoding="utf-8", errors="replace")[-2000:].strip()
-    return ""

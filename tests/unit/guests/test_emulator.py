@@ -116,6 +116,15 @@ def test_without_kvm_it_is_emulation_with_the_reason(tmp_path: Path) -> None:
     assert emulator.accelerator(tmp_path / "device") == ("kvm", None)
 
 
+def test_that_qemu_was_told_to_end_is_no_complaint(tmp_path: Path) -> None:
+    log = tmp_path / "qemu.log"
+    assert emulator.complaints(log) == ""
+    log.write_text("qemu: terminating on signal 15 from pid 7 (python)\n")
+    assert emulator.complaints(log) == ""
+    log.write_text("qemu: cannot allocate memory\nqemu: terminating on signal 15 from pid 7\n")
+    assert emulator.complaints(log) == "qemu: cannot allocate memory"
+
+
 def test_a_file_without_a_name_is_opened_again_by_its_path(tmp_path: Path) -> None:
     descriptor = nameless.with_content(tmp_path, b"content")
     assert Path(nameless.path_of(descriptor)).read_bytes() == b"content"
