@@ -119,6 +119,7 @@ class Conversation:
     ) -> None:
         self.heard = Heard()
         self.pings = Pings()
+        self.given = vcpus.Given()
         self._running = running
         self._received = received
         self._progress = progress
@@ -142,6 +143,7 @@ class Conversation:
     def turn(self, seconds: float) -> None:
         """Take what comes within this time."""
         now = time.monotonic()
+        self.given.turn(now)
         if now >= self._ping_due:
             self._ping_due = now + PING_S
             self._look()
@@ -168,6 +170,7 @@ class Conversation:
             self.ask(**self.pings.ask(time.monotonic_ns()))
         if self._running.process.poll() is None:
             reading = vcpus.read(self._running.process.pid, time.monotonic_ns())
+            self.given.look(reading)
             with contextlib.suppress(OSError), self._cpus.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(reading.line(), separators=(",", ":")) + "\n")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +16,7 @@ TIME_OUT = "time-out"
 
 @dataclass(frozen=True)
 class Patience:
-    """How long each step may take, in seconds.
+    """How long each step may take, in seconds that the host gave to the machine.
 
     Attributes
     ----------
@@ -68,23 +67,24 @@ def hear(
     str or None
         The first of these signals, or `TIME_OUT`; ``None`` if it was none of both.
     """
-    began = time.monotonic()
+    began = talk.given.seconds
     asked: str | None = None
     over, deadline = False, math.inf
-    while not talk.over and time.monotonic() < deadline and talk.heard.damaged is None:
+    while not talk.over and talk.given.seconds < deadline and talk.heard.damaged is None:
         talk.turn(patience.turn_s)
+        now = talk.given.seconds
         for number in asked_to_end():
             if asked is None:
                 asked = number
                 talk.ask(ask="stop", signal=number)
-                deadline = min(deadline, time.monotonic() + patience.grace_s)
+                deadline = min(deadline, now + patience.grace_s)
             else:
-                deadline = time.monotonic()
+                deadline = now
         if not over and last_word(talk.heard) is not None:
             over = True
             talk.ask(ask="end")
-            deadline = min(deadline, time.monotonic() + patience.last_s)
-        gone = time.monotonic() - began
+            deadline = min(deadline, now + patience.last_s)
+        gone = now - began
         if not talk.heard.milestones and gone > patience.first_sign_s:
             break
         if talk.heard.said("machine") is None and gone > patience.start_s:

@@ -16,6 +16,9 @@ Accelerator = Literal["kvm", "tcg"]
 EMULATED_CPU = "Nehalem"
 """x86-64-v2: what today's distributions and wheels need, and no wide vectors, slow in emulation."""
 
+EMULATED_PATIENCE = 20
+"""How many times as long a trial waits there for what takes moments."""
+
 THROTTLE = "measured"
 """Name of the group that shares the limits of ``machine.disk``: they are those of one disk."""
 
@@ -58,6 +61,8 @@ class Boot:
         Descriptor of a socket for its console.
     direct : bool
         Whether measured disks go past the host's page cache: not all file systems let them.
+    tsc_khz : int or None
+        How fast the host's time stamp counter counts.
     """
 
     kernel: str
@@ -66,6 +71,7 @@ class Boot:
     ports: tuple[tuple[str, int], ...]
     console: int
     direct: bool = True
+    tsc_khz: int | None = None
 
 
 def command_line(machine: Machine, boot: Boot, accelerator: Accelerator) -> list[str]:
@@ -80,12 +86,12 @@ def command_line(machine: Machine, boot: Boot, accelerator: Accelerator) -> list
         "-name", "pyrometer,debug-threads=on",
         "-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny",
         "-machine", "q35,usb=off,vmport=off",
-        *_accelerator(accelerator),
+        *_accelerator(machine, accelerator),
         *_processors(machine),
         *_memory(machine),
         "-rtc", "base=utc,clock=host",
         "-kernel", boot.kernel, "-initrd", boot.initrd,
-        "-append", kernel_words(machine),
+        "-append", kernel_words(machine, accelerator, boot.tsc_khz),
         "-object", "rng-random,id=entropy,filename=/dev/urandom",
         "-device", "virtio-rng-pci,rng=entropy",
         *_ports(boot),
@@ -93,22 +99,37 @@ def command_line(machine: Machine, boot: Boot, accelerator: Accelerator) -> list
     ]  # fmt: skip
 
 
-def kernel_words(machine: Machine) -> str:
+def kernel_words(machine: Machine, accelerator: Accelerator, tsc_khz: int | None = None) -> str:
     """Give the kernel's command line.
 
-    A machine that cannot go on is to end, not to boot again: ``panic=-1`` with ``-no-reboot``. The
-    kernel watches its clock: of an emulated processor that had to wait while it was calibrated, it
-    may run at another rate, and is then left for a slower one.
+    A machine that cannot go on is to end, not to boot again: ``panic=-1`` with ``-no-reboot``.
+
+    An emulated processor shows the host's counter. A kernel measures how fast it counts, and is
+    wrong, up to tens of times, where the emulator had to wait for a CPU meanwhile: so it is told.
+
+    A kernel that sees no tick of its timer within a few milliseconds panics, unless it is not to
+    look: an emulator that has to wait for a CPU is late.
+
+    An emulated processor speculates on nothing. What a kernel does against speculation (other page
+    tables in the kernel than in programs) empties the emulator's table of translations at every
+    system call and every interrupt, and is left out; ``machine.cmdline`` comes later, and wins. A
+    word of no meaning to the kernel, in capitals, is a variable of the first process.
     """
     words = ["console=ttyS0", "quiet", "loglevel=4", "panic=-1", "rdinit=/init"]
+    if accelerator == "tcg":
+        words += [f"tsc_early_khz={tsc_khz}"] if tsc_khz else []
+        words += ["no_timer_check", "mitigations=off", f"PATIENCE={EMULATED_PATIENCE}"]
     return " ".join([*words, *([machine.cmdline] if machine.cmdline else [])])
 
 
-def _accelerator(accelerator: Accelerator) -> Sequence[str]:
+def _accelerator(machine: Machine, accelerator: Accelerator) -> Sequence[str]:
     if accelerator == "kvm":
         # Hosts that are virtual machines themselves may refuse what this feature sets.
         return ("-accel", "kvm", "-cpu", "host,migratable=off,arch-capabilities=off")
-    return ("-accel", "tcg,thread=multi,tb-size=512", "-cpu", EMULATED_CPU)
+    # With a thread for each CPU, one may run what another has just written over: a JVM, which
+    # compiles while it runs, then crashes.
+    threads = "multi" if machine.cpus_count == 1 else "single"
+    return ("-accel", f"tcg,thread={threads},tb-size=512", "-cpu", EMULATED_CPU)
 
 
 def _processors(machine: Machine) -> Sequence[str]:

@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyrometer
@@ -27,6 +27,7 @@ from pyrometer.guests.parts import closure, images, initrd, kernels, nameless, p
 from pyrometer.guests.parts.closure import Listing
 from pyrometer.guests.parts.kernels import Kernel
 from pyrometer.guests.qemu import Accelerator, Boot, Disk
+from pyrometer.guests.tsc import tsc_khz
 from pyrometer.trial.trial import Trial
 from pyrometer.workloads import registry
 from pyrometer.workloads.custom.yaml import YamlCommand
@@ -54,18 +55,12 @@ class Disks:
     descriptors: tuple[int, ...]
 
     def arguments(
-        self, machine: Machine, ports: Sequence[int], accelerator: Accelerator
+        self, machine: Machine, descriptors: Sequence[int], accelerator: Accelerator
     ) -> list[str]:
-        """Give QEMU's arguments; `ports` are console, boot and stream."""
-        console, boot, stream = ports
-        whole = Boot(
-            kernel=self.boot.kernel,
-            initrd=self.boot.initrd,
-            disks=self.boot.disks,
-            ports=(("boot", boot), ("stream", stream)),
-            console=console,
-            direct=self.boot.direct,
-        )
+        """Give QEMU's arguments; `descriptors` are of console, boot and stream."""
+        console, boot, stream = descriptors
+        ports = (("boot", boot), ("stream", stream))
+        whole = replace(self.boot, ports=ports, console=console)
         return qemu.command_line(machine, whole, accelerator)
 
 
@@ -124,6 +119,7 @@ class GuestFiles:
                 ports=(),
                 console=-1,
                 direct=nameless.direct(self.cache),
+                tsc_khz=tsc_khz(),
             )
             yield Disks(boot, tuple(held))
         finally:

@@ -178,6 +178,19 @@ def test_threads_of_cpus_are_told_from_others(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_one_thread_may_run_all_cpus_in_turn(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "7/task/7/comm": "qemu-system-x86\n", "7/task/7/schedstat": "5 1 1\n",
+            "7/task/8/comm": "ALL CPUs/TCG\n", "7/task/8/schedstat": "100 20 3\n",
+        },
+    )  # fmt: skip
+    found = vcpus.read(7, 99, tmp_path)
+    assert found == vcpus.Reading(99, {None: (100, 20)}, 5)
+    assert found.line()["cpus"] == [{"cpu": None, "run_ns": 100, "wait_ns": 20}]
+
+
 class Simulated:
     """A machine that says what a test has it say."""
 
@@ -335,6 +348,36 @@ def test_a_machine_that_does_not_come_up_is_not_waited_for(
         simulated.boot.send(boot)
     assert hear(simulated.talk, patience, list) is said
     assert not simulated.talk.over
+
+
+def test_a_machine_that_waits_for_its_host_is_waited_for(
+    simulated: Simulated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starved = vcpus.Reading(0, {0: (0, 10**12), 1: (0, 0)}, 0)
+    monkeypatch.setattr(vcpus, "read", lambda pid, now: starved)
+    turns = iter(range(1000))
+
+    def comes_up_late() -> list[str]:
+        if next(turns) == 20:
+            simulated.boot.send(b"kernel 1\n")
+            simulated.stream.send(frames.say({"event": "machine"}))
+            simulated.end()
+        return []
+
+    at_once = Patience(first_sign_s=0, start_s=0, grace_s=0, turn_s=0.01)
+    assert hear(simulated.talk, at_once, comes_up_late) is None
+    assert simulated.talk.over
+    assert simulated.talk.heard.said("machine") is not None
+
+
+def test_time_in_which_the_host_ran_nobody_is_none_that_a_machine_had() -> None:
+    given = vcpus.Given()
+    for second in (0.0, 0.5, 3600.5, 3601.0):
+        given.turn(second)
+    assert given.seconds == pytest.approx(1.0 + vcpus.LONGEST_TURN_S)
+    given.look(vcpus.Reading(0, {0: (0, 10**9), 1: (0, 2 * 10**9)}, 0))
+    given.look(vcpus.Reading(0, {}, 0))
+    assert given.seconds == pytest.approx(1.0 + vcpus.LONGEST_TURN_S - 2.0)
 
 
 def test_a_machine_that_hangs_is_ended_and_a_second_signal_ends_it_at_once(

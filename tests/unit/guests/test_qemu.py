@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.support.golden import check
 
@@ -71,6 +73,23 @@ def test_goldens_are_all_referred_to() -> None:
 
 def test_a_comma_in_a_path_ends_no_option() -> None:
     assert "file=/cache/a,,b.ext4," in words(Machine(1))
+
+
+def test_the_kernel_of_an_emulated_machine_is_told_how_fast_its_counter_counts() -> None:
+    told = replace(BOOT, tsc_khz=2596134)
+    assert " tsc_early_khz=2596134 " in words(Machine(2), "tcg", told)
+    assert "tsc_early_khz" not in words(Machine(2), "tcg", BOOT)
+    assert "tsc_early_khz" not in words(Machine(2), "kvm", told)
+
+
+def test_what_a_user_says_of_the_kernel_comes_last() -> None:
+    line = words(described("cmdline=mitigations=auto"))
+    assert line.index("mitigations=off") < line.index("mitigations=auto")
+
+
+def test_cpus_that_are_emulated_take_turns() -> None:
+    assert "tcg,thread=single" in words(Machine(2))
+    assert "tcg,thread=multi" in words(Machine(1))
 
 
 def test_only_measured_disks_have_limits_and_pass_the_hosts_cache() -> None:
