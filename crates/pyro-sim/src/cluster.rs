@@ -212,6 +212,16 @@ impl<'a> Places<'a> {
         pools.any(|one| one.kind == pool && one.free.any())
     }
 
+    /// Whether a slot of an executor that is given back can be taken at once for a pool; it is.
+    pub fn passes_on(&mut self, executor: u32, pool: u32, now: f64) -> bool {
+        let place = &mut self.places[executor as usize];
+        let stays = place.state == State::Present && self.executors[executor as usize].pool == pool;
+        if stays {
+            place.last_used = now;
+        }
+        stays
+    }
+
     /// Gives a slot back.
     pub fn give_back(&mut self, executor: u32, now: f64, tasks_wait: bool) {
         let place = &mut self.places[executor as usize];

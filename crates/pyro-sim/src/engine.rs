@@ -12,6 +12,9 @@ use crate::outcome::Outcome;
 use crate::plan::{FAR, Node, Plan};
 use crate::work::{Layout, Lengths, Progress, Work};
 
+/// Tasks that wait, from which on it pays to see whether they follow one another.
+const FEWEST_IN_A_RUSH: u32 = 4;
+
 /// Schedules a plan on a cluster.
 ///
 /// `pace` slows the tasks of a host down. `gauge` does not: it says how much work each task must
@@ -164,6 +167,71 @@ impl<'a> Engine<'a> {
         self.hosts.upcoming(now, |host, version, time| {
             events.push(Reverse((Moment(time.max(now)), Event::Ends(host, version))));
         });
+    }
+
+    /// Lets tasks of a stage follow one another, as steps would, while that is all that happens:
+    /// every slot is taken, and at each instant one task ends and the next one takes its place.
+    ///
+    /// Where the time went is not known any more.
+    pub fn rush(&mut self) {
+        let Some(&node) = self.waiting.first() else {
+            return;
+        };
+        let (plan, layout, lengths) = (self.work.plan, self.work.layout, self.work.lengths);
+        let Node { pool, near, .. } = &plan.nodes[node as usize];
+        let end = layout.first[node as usize + 1];
+        if self.nodes[node as usize].next + FEWEST_IN_A_RUSH > end || !self.is_full() {
+            return;
+        }
+        while let Some(&Reverse((Moment(now), Event::Ends(host, version)))) = self.events.peek() {
+            // Of a heap, the second is below the first.
+            let mut others = self.events.as_slice().iter().skip(1).take(2);
+            if others.any(|Reverse((other, _))| other.0 <= now)
+                || !self.hosts.is_current(host, version)
+            {
+                return;
+            }
+            let Some((ended, done)) = self.hosts.ends_alone(host, now) else {
+                return;
+            };
+            let progress = &self.nodes[node as usize];
+            let (task, level) = (progress.next, progress.level);
+            let of = layout.node_of[ended.task as usize];
+            let plain = task < end
+                && (level >= FAR || near.is_empty() && layout.level[task as usize] <= level)
+                && self.nodes[of as usize].remaining > 1
+                && layout.retried_by[ended.task as usize].is_none();
+            if !plain || !self.places.passes_on(ended.executor, *pool, now) {
+                return;
+            }
+            self.now = now;
+            self.nodes[of as usize].remaining -= 1;
+            self.state.pending -= 1;
+            let progress = &mut self.nodes[node as usize];
+            progress.level_since = now;
+            progress.next = layout.unforced(node, task + 1);
+            if progress.next == end {
+                self.waiting.remove(0);
+            }
+            let work = lengths.duration_ns[task as usize];
+            let (version, time) = self.hosts.follow(host, now, done, task, work);
+            if let Some(mut first) = self.events.peek_mut() {
+                *first = Reverse((Moment(time.max(now)), Event::Ends(host, version)));
+            }
+        }
+    }
+
+    /// Whether no slot is free that a task waits for, and nothing is tried again.
+    fn is_full(&self) -> bool {
+        let full = |&node: &u32| {
+            let progress = &self.nodes[node as usize];
+            let pool = self.work.plan.nodes[node as usize].pool;
+            // What was refused does not count where tasks may go anywhere.
+            (!progress.refused || progress.level >= FAR)
+                && progress.retries.is_empty()
+                && !self.places.has_free(pool)
+        };
+        self.hosts.is_lawless() && self.waiting.iter().all(full)
     }
 
     fn at(&mut self, time: f64, event: Event) {

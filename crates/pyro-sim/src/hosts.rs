@@ -143,6 +143,50 @@ impl<'a> Hosts<'a> {
         self.note_change(host);
     }
 
+    /// The task that ends on a host at an instant, and the progress of its host then; none where
+    /// several do. For hosts without a law.
+    pub fn ends_alone(&self, host: u32, now: f64) -> Option<(Running, f64)> {
+        let place = &self.hosts[host as usize];
+        let running = place.running.as_slice();
+        let &Reverse(first) = running.first()?;
+        let progress = (place.progress + (now - place.updated)).max(first.ends.0);
+        // Of a heap, the second is below the first.
+        let later = |&Reverse(other): &Reverse<Running>| other.ends.0 > progress;
+        let alone = running.iter().skip(1).take(2).all(later);
+        alone.then_some((first, progress))
+    }
+
+    /// Lets another task take the place of the one that [`Hosts::ends_alone`] gave; gives the
+    /// version and the time of what ends next.
+    pub fn follow(
+        &mut self,
+        host: u32,
+        now: f64,
+        progress: f64,
+        task: u32,
+        work: f64,
+    ) -> (u32, f64) {
+        let place = &mut self.hosts[host as usize];
+        place.progress = progress;
+        place.updated = now;
+        place.version += 1;
+        if let Some(mut first) = place.running.peek_mut() {
+            first.0.ends = Moment(progress + work);
+            first.0.task = task;
+            first.0.launched = now;
+        }
+        let ends = place
+            .running
+            .peek()
+            .map_or(progress, |first| first.0.ends.0);
+        (place.version, now + (ends - progress).max(0.0))
+    }
+
+    /// Whether tasks take as long whatever else runs.
+    pub fn is_lawless(&self) -> bool {
+        self.pace.is_none() && self.gauge.is_none()
+    }
+
     /// Tasks that run anywhere, in order.
     pub fn running(&self) -> Vec<Running> {
         let each = self.hosts.iter().flat_map(|host| &host.running);

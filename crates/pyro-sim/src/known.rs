@@ -89,6 +89,7 @@ impl Known {
         let mut looked = vec![Vec::new(); engine.hosts.updated().count()];
         while !engine.is_over() {
             engine.step();
+            engine.rush();
             let (time, done) = (engine.now, engine.completed.len());
             if !engine.is_quiet() || quiet.last().is_some_and(|last| last.done == done) {
                 continue;
@@ -151,6 +152,7 @@ impl Known {
         let mut leaps = 0;
         while !engine.is_over() {
             engine.step();
+            engine.rush();
             if !engine.is_quiet() {
                 continue;
             }
