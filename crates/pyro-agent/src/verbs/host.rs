@@ -14,6 +14,7 @@ use crate::canary::{Canary, GLANCE, LIMIT, Lines, Presence};
 use crate::executors::{Executor, ProcTree, discover};
 use crate::ship::{Clock, LOCK, SystemClock, replace};
 use crate::stop::Stop;
+use crate::verbs::next::{Next, RENEWED, State, UNRECORDED};
 use crate::verbs::recorder::{Of, Recorder, has_written};
 use crate::verbs::reporter::Beside;
 use crate::verbs::restarts::Restarts;
@@ -21,12 +22,6 @@ use crate::verbs::session::Session;
 
 /// What streams of the host are called where those of an executor have application and executor.
 const OF_THE_HOST: (&str, &str) = ("host", "host");
-
-/// Why streams that were begun anew have ended.
-const RENEWED: &str = "begun anew";
-
-/// Why streams whose recorder ended have.
-const UNRECORDED: &str = "its recorder ended";
 
 /// By its group, or by anybody.
 const WRITTEN_BY_OTHERS: u32 = 0o022;
@@ -52,14 +47,21 @@ pub fn host(options: &HostOptions) -> Result<(), String> {
         before.retain_mut(Rest::waits);
         // While the store is away, every folder more would have a spool of its own.
         let is_away = before.iter().any(|rest| rest.is_ours());
-        let is_old = recording.since.elapsed() >= options.renew;
-        if !is_old && restarts.is_due() && !has_written(recording.session.path()) {
-            recording.record_again(options);
-            restarts.again(recording.recorder.ended().is_none());
-        } else if !is_away && (is_old || restarts.is_due()) {
-            let reason = if is_old { RENEWED } else { UNRECORDED };
+        let state = State {
+            is_stopping: stop.wait(Duration::ZERO),
+            is_away,
+            is_old: recording.since.elapsed() >= options.renew,
+            is_due: restarts.is_due(),
+        };
+        match state.next(|| has_written(recording.session.path())) {
+            Next::End => break,
+            Next::GoOn => {}
+            Next::RecordAgain => {
+                recording.record_again(options);
+                restarts.again(recording.recorder.ended().is_none());
+            }
             // The new one begins before the old one ends: nothing of the host is missed between them.
-            match Recording::begin(options) {
+            Next::BeginAnew(reason) => match Recording::begin(options) {
                 Ok(mut next) => {
                     restarts.again(next.recorder.ended().is_none());
                     let old = std::mem::replace(&mut recording, next);
@@ -67,7 +69,7 @@ pub fn host(options: &HostOptions) -> Result<(), String> {
                     before.extend(old.end(&restarts, &told(&canary), reason));
                 }
                 Err(error) => eprintln!("pyro-agent: streams are not begun anew: {error}"),
-            }
+            },
         }
         if asked_to_stop(&stop, options.shipping.every, &mut canary) {
             break;
@@ -98,6 +100,10 @@ pub fn host(options: &HostOptions) -> Result<(), String> {
 fn asked_to_stop(stop: &Stop, every: Duration, canary: &mut Option<Canary>) -> bool {
     let begun = Instant::now();
     while let Some(left) = every.checked_sub(begun.elapsed()) {
+        // No canary is begun only to be broken off.
+        if stop.wait(Duration::ZERO) {
+            return true;
+        }
         let is_running = canary.as_mut().is_some_and(|canary| {
             canary.step();
             canary.is_running()

@@ -3,6 +3,7 @@
 mod detach;
 mod executors;
 mod host;
+mod next;
 mod recorder;
 mod reporter;
 mod restarts;
