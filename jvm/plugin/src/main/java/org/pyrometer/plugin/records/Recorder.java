@@ -132,7 +132,8 @@ public final class Recorder {
     LockSupport.unpark(thread);
     try {
       if (!dead && !done.await(FINISH_TIMEOUT_MS, TimeUnit.MILLISECONDS)) {
-        error("farewell", "the file did not take the last records in " + FINISH_TIMEOUT_MS + " ms");
+        error(
+            "farewell", "the file did not take the last records in " + FINISH_TIMEOUT_MS + " ms");
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
