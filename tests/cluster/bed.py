@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
+import sys
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -16,6 +17,7 @@ from pathlib import Path, PurePosixPath
 
 from pyrometer.core.errors import UsageError
 
+CLOCK = Path(__file__).with_name("clock.py")
 FOLDER = Path("/var/lib/pyrometer-test-bed")
 """Holds a folder for each bed."""
 NETWORK = ipaddress.ip_network("198.18.0.0/15")
@@ -41,15 +43,15 @@ class HostSpec:
         CPU time per second of wall time that all its processes have together.
     memory_mib : int
         Memory, page cache included.
-    clock_s : int
-        How far its monotonic clock is ahead of the machine's.
+    clock_s : float
+        How far its monotonic clock is ahead of the machine's, to the nanosecond.
     own_pids : bool
         Whether it has process numbers of its own, and sees no other host's processes.
     """
 
     cpus: float = 1.0
     memory_mib: int = 3072
-    clock_s: int = 0
+    clock_s: float = 0
     own_pids: bool = True
 
 
@@ -212,10 +214,12 @@ def mounts(bed: Bed, number: int) -> dict[str, object]:
 def holding(bed: Bed, number: int, groups: Sequence[str], program: Sequence[str]) -> list[str]:
     """Give the command that makes a host: a process that holds its namespaces."""
     spec = bed.hosts[number - 1]
-    unshare = ["unshare", *(f"--{one}" for one in NAMESPACES), "--fork"]
-    unshare += ["--monotonic", str(spec.clock_s), "--boottime", str(spec.clock_s)]
+    # unshare knows whole seconds only.
+    clock = [sys.executable, "-I", "-S", str(CLOCK), str(round(spec.clock_s * 1e9))]
+    others = [one for one in NAMESPACES if one != "time"]
+    unshare = ["unshare", *(f"--{one}" for one in others), "--fork"]
     unshare += ["--pid", "--mount-proc"] if spec.own_pids else []
-    return joining(groups, [*unshare, "--", *program])
+    return joining(groups, [*clock, *unshare, "--", *program])
 
 
 def entering(
@@ -276,6 +280,15 @@ def narrowing(bed: Bed, number: int, holder: int, bits_per_s: int) -> list[list[
     return [
         ["tc", "qdisc", "replace", "dev", bed.interface(number), *limit],
         [*inside, "tc", "qdisc", "replace", "dev", "eth0", *limit],
+    ]
+
+
+def widening(bed: Bed, number: int, holder: int) -> list[list[str]]:
+    """Give the commands that take the limits of :func:`narrowing` away."""
+    inside = ["nsenter", f"--target={holder}", "--net", "--"]
+    return [
+        ["tc", "qdisc", "delete", "dev", bed.interface(number), "root"],
+        [*inside, "tc", "qdisc", "delete", "dev", "eth0", "root"],
     ]
 
 

@@ -112,6 +112,35 @@ class Host:
         for words in beds.narrowing(self.bed, self.number, self._holder(), bits_per_s):
             _do(words)
 
+    def free_network(self) -> None:
+        """Take the limit of what it sends and receives away."""
+        for words in beds.widening(self.bed, self.number, self._holder()):
+            _do(words)
+
+    def limit_cpus(self, cpus: float) -> None:
+        """Limit CPU time per second of wall time from now on."""
+        self._limit({"cpu.quota": cpus})
+
+    def limit_disk(self, bytes_per_s: int) -> None:
+        """Limit what it reads from the disk below the bed's folder, page cache left out."""
+        self._limit({"cgroup.read_bps": bytes_per_s})
+
+    def _limit(self, levels: Mapping[str, float]) -> None:
+        device = cgroup.device_of(self.bed.folder)
+        planned = plan(levels, _hierarchies(), device, self.bed.group(self.number))
+        running = list(self.processes())
+        for folder in planned.folders:
+            Path(folder).mkdir(exist_ok=True)
+        for write in planned.writes:
+            Path(write.path).write_text(write.text, "ascii")
+        for folder in planned.folders:
+            if folder in self.groups:
+                continue
+            self.groups.append(folder)
+            for pid in running:
+                with contextlib.suppress(OSError):
+                    Path(folder, "cgroup.procs").write_text(str(pid), "ascii")
+
     def _holder(self) -> int:
         for pid, line in self.processes().items():
             # Its parent, unshare, has the same words behind its own.

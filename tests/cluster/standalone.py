@@ -19,7 +19,8 @@ from pyrometer.workloads.spark import SparkInstall
 from tests.cluster.hosts import Network
 
 PORT, WEB_PORT = 7077, 8080
-READY_S = 60.0
+READY_S = 300.0
+"""Where others use the machine a JVM takes minutes."""
 WORK = Path("/var/tmp/work")
 """Where a worker has the folders of its executors: on its host's own file tree."""
 

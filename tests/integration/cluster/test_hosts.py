@@ -23,7 +23,7 @@ from tests.support import needs
 from pyrometer.core.errors import UsageError
 
 ROOT = Path(__file__).parents[3]
-AHEAD_S = 40_000
+AHEAD_S = 40_000.05
 PATIENCE_S = 30.0
 CLOCK = "import time; print(time.monotonic_ns())"
 pytestmark = pytest.mark.slow
@@ -107,7 +107,7 @@ def test_the_monotonic_clock_is_ahead(bed: Network) -> None:
         before = time.monotonic_ns()
         there = int(host.run(["python3", "-c", CLOCK]).stdout)
         after = time.monotonic_ns()
-        ahead = host.bed.hosts[host.number - 1].clock_s * 10**9
+        ahead = round(host.bed.hosts[host.number - 1].clock_s * 10**9)
         assert before + ahead <= there <= after + ahead
 
 
@@ -133,6 +133,27 @@ def test_bandwidth_is_limited_at_both_ends_of_the_cable(bed: Network) -> None:
     for said in (outside, host.run(["tc", "qdisc", "show", "dev", "eth0"]).stdout):
         assert "tbf" in said
         assert "80Mbit" in said
+    host.free_network()
+    assert "tbf" not in host.run(["tc", "qdisc", "show", "dev", "eth0"]).stdout
+
+
+def test_cpu_and_disk_of_a_host_that_is_up_are_limited(bed: Network) -> None:
+    host = bed.hosts[1]
+    host.start("reader", ["sleep", "600"])
+    host.limit_cpus(0.25)
+    host.limit_disk(4 << 20)
+    (sleeper,) = (pid for pid, line in host.processes().items() if line == "sleep 600")
+    said = Path(f"/proc/{sleeper}/cgroup").read_text()
+    limits = "".join(
+        file.read_text()
+        for group in host.groups
+        for name in ("cpu.cfs_quota_us", "blkio.throttle.read_bps_device", "cpu.max", "io.max")
+        if (file := Path(group, name)).exists()
+    )
+    assert {"25000", str(4 << 20)} <= set(limits.replace("=", " ").split()), limits
+    assert said.count(bed.bed.group(host.number)) == len(host.groups)
+    host.limit_cpus(host.bed.hosts[1].cpus)
+    host.kill("sleep 600")
 
 
 def test_some_or_all_processes_of_a_host_are_killed(bed: Network) -> None:

@@ -98,9 +98,9 @@ def test_a_command_gets_nothing_of_our_environment() -> None:
 
 
 def test_without_numbers_of_its_own_a_host_is_in_the_machines_namespace() -> None:
-    made = bed(hosts=(HostSpec(clock_s=5, own_pids=False),))
+    made = bed(hosts=(HostSpec(clock_s=-0.05, own_pids=False),))
     words = beds.entering(made, 1, 77, ["/g"], ["true"], {}, "/w")
     assert "--pid" not in words
     words = beds.holding(made, 1, ["/g"], ["python"])
     assert not {"--pid", "--mount-proc"} & set(words)
-    assert words[words.index("--monotonic") + 1] == "5"
+    assert words[words.index(str(beds.CLOCK)) + 1] == "-50000000"
