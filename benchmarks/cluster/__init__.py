@@ -1,0 +1,1 @@
+"""Figures of clusters: one job under several managers, clocks, kills, and planted causes."""
