@@ -1,4 +1,4 @@
-"""Figures of clusters on test beds: ``python -m benchmarks.cluster table``.
+"""Figures of clusters on test beds: ``python -m benchmarks.cluster table|clocks|kills|planted``.
 
 As root. Brings a bed up, runs jobs on it through the command line, writes what was found as JSON
 lines, and prints a table. What the file has is not measured again; a case that failed stays there
@@ -13,11 +13,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.cluster import results, table
+from benchmarks.cluster import clocks, kills, planted, results, table
 from benchmarks.cluster.beds import Beds
 from pyrometer.core.errors import PyrometerError
 
-VERBS = {"table": table}
+VERBS = {"table": table, "clocks": clocks, "kills": kills, "planted": planted}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -51,6 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{error.message}\n{error.remedy or ''}".strip(), file=sys.stderr)
         return 1
     print(results.table(rows, verb.COLUMNS))
+    if asked.verb == "planted":
+        print(planted.summary(rows))
     print(f"{asked.output}: {len(rows)} cases", file=sys.stderr)
     return 1 if any(row["failed"] for row in rows) else 0
 
