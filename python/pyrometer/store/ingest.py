@@ -58,13 +58,8 @@ class Source(NamedTuple):
     read: Callable[[], str]
 
 
-# Where no hosts are to be compared, nothing reads their tables but the last sources: they are read
-# beside those before, one after another, unless they are so large that memory counts.
-_BESIDE = ("gc log", "generated code", "probe")
-_BESIDE_BYTES = 256 << 20
-# The same, but after all that is before it.
-_BESIDE_THE_REST = "jit log"
-_LAST = ("agents of hosts", "python", "extended stacks", "import")
+# Their tables are read by no other source, where no hosts are to be compared.
+_BESIDE = ("jit log", "generated code")
 
 
 @dataclass
@@ -224,47 +219,25 @@ def _put_on_one_axis(
 
 
 def _read(report: IngestReport, sources: Sequence[Source], beside: bool) -> None:
-    """Read sources one after another, a few of them beside the others, if so asked.
+    """Read sources one after another, a few of them beside those that follow, if so asked.
 
     What they report is taken in their order all the same.
     """
-    present = [source for source in sources if source.files]
-    answers: dict[str, str | Exception] = {}
-
-    def read(*some: Source) -> None:
-        answers.update((source.name, _answer(source)) for source in some)
-
-    aside = [source for source in present if beside and source.name in _BESIDE]
-    if sum(_size(file) for source in aside for file in source.files) > _BESIDE_BYTES:
-        aside = []
+    found: list[tuple[Source, str | Exception | Beside[str | Exception]]] = []
     with contextlib.ExitStack() as stack:
-        first = stack.enter_context(Beside(lambda: read(*aside)))
-        rest: list[Beside[None]] = []
-        for source in present:
-            if source in aside:
-                continue
-            if source.name in _LAST:
-                first.outcome()
-            if beside and source.name == _BESIDE_THE_REST:
-                rest.append(stack.enter_context(Beside(partial(read, source))))
-            else:
-                read(source)
-        for one in (first, *rest):
-            one.outcome()
-        for source in present:
-            said = answers[source.name]
+        for source in sources:
+            if source.files and beside and source.name in _BESIDE:
+                found.append((source, stack.enter_context(Beside(partial(_answer, source)))))
+            elif source.files:
+                found.append((source, _answer(source)))
+        for source, answer in found:
+            said = answer.outcome() if isinstance(answer, Beside) else answer
             if isinstance(said, str):
                 _absorb(report, source.name, said)
             else:
                 why = f"{source.name}: {type(said).__name__}: {said}"
                 files = ", ".join(source.files[:3])
                 report.note("ingest_source_failed", f"{why} ({files})", file=source.files[0])
-
-
-def _size(file: str) -> int:
-    with contextlib.suppress(OSError):
-        return Path(file).stat().st_size
-    return 0
 
 
 def _sources(paths: RunPaths, building: Path, hosts: FileHosts, machines: Machines) -> list[Source]:
