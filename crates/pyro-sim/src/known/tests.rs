@@ -97,7 +97,7 @@ fn long_jobs(sizes: &[Vec<Stage>]) -> Plan {
         end: nodes.len() as u32 - 1,
         nodes,
         locality_wait_ns: 20.0 * MS,
-        launch_resets_wait: sizes.len() % 2 == 0,
+        launch_resets_wait: sizes.len().is_multiple_of(2),
     }
 }
 

@@ -122,8 +122,8 @@ public final class Recorder {
   }
 
   /**
-   * Writes what is queued and a {@code bye}, waiting at most two seconds (longer where the processor
-   * is emulated), and pauses: no more series until {@link #resume}.
+   * Writes what is queued and a {@code bye}, waiting at most two seconds (longer where the
+   * processor is emulated), and pauses: no more series until {@link #resume}.
    */
   public void finish() {
     // A shutdown hook and Spark's stop may run at the same time: both wait here.
@@ -132,8 +132,7 @@ public final class Recorder {
     LockSupport.unpark(thread);
     try {
       if (!dead && !done.await(FINISH_TIMEOUT_MS, TimeUnit.MILLISECONDS)) {
-        error(
-            "farewell", "the file did not take the last records in " + FINISH_TIMEOUT_MS + " ms");
+        error("farewell", "the file did not take the last records in " + FINISH_TIMEOUT_MS + " ms");
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

@@ -31,7 +31,8 @@ class SettingsTest {
 
   @Test
   void executorsGetAllOfItInOneEntry() throws IOException {
-    Map<String, String> values = Map.of("raw.dir", "/data/a b=c/é\n ", "empty", "", " #!:", "\\u12");
+    Map<String, String> values =
+        Map.of("raw.dir", "/data/a b=c/é\n ", "empty", "", " #!:", "\\u12");
     Map<String, String> packed = Settings.packed(values);
     assertEquals(1, packed.size());
     assertFalse(packed.values().iterator().next().startsWith("#"));
