@@ -20,7 +20,9 @@ def run_example(folder, marker):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     (folder / "my_package" / "__init__.py").write_text("")
-    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    spark: starts Spark\n")
+    (folder / "pytest.ini").write_text(
+        "[pytest]\nmarkers =\n    spark: starts Spark\n    slow: takes longer\n"
+    )
     path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-m", marker, "test_sum_integers.py"],
@@ -43,4 +45,4 @@ def test_example_passes_its_tests(tmp_path):
 def test_example_runs_on_spark(tmp_path):
     done = run_example(tmp_path, "spark")
     assert done.returncode == 0, done.stdout
-    assert re.search(r"\b2 passed", done.stdout), done.stdout
+    assert re.search(r"\b3 passed", done.stdout), done.stdout

@@ -14,11 +14,16 @@ from pyrometer.verification.plan import AS_IT_WAS, REMEDY
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-CODE = "gc.heap-too-small"
+# Its collections follow a young generation of fixed size. How much of the heap would be left for a
+# larger one is a close call: the heap is suspected, which cannot help, or the young generation.
+SUSPECTS = {
+    "gc.heap-too-small": ("spark.driver.memory", ("refuted", "no_difference", "not_testable")),
+    "gc.young-too-small": ("jvm.young", ("proven", "not_testable")),
+}
+"""What the remedy sets, and verdicts that are no lie: a busy machine may leave it open."""
 
 
-def test_a_heap_that_is_not_the_cause_is_tried_and_not_proven(tmp_path):
-    """Its collections follow a young generation of fixed size: twice the heap cannot help."""
+def test_what_is_suspected_of_collections_is_tried_and_judged(tmp_path):
     env = environment(PYROMETER_VERDICTS=str(tmp_path / "team"))
     ran = pyrometer(
         "run", "truth-gc", "--scale", "test", "--iterations", "2", "--warmup", "1", "--no-report",
@@ -26,36 +31,37 @@ def test_a_heap_that_is_not_the_cause_is_tried_and_not_proven(tmp_path):
     )  # fmt: skip
     assert ran.code == 0, ran.stderr
     plain = pyrometer("explain", "run", "--json", "--all", cwd=tmp_path, env=env).json
-    (finding,) = [one for one in plain["findings"] if one["code"] == CODE]
+    (finding,) = [one for one in plain["findings"] if one["code"] in SUSPECTS]
+    code = finding["code"]
+    factor, verdicts = SUSPECTS[code]
     assert finding["saving_ratio"]["value"] > 0.05
-    words = ("explain", "run", "--verify", CODE, "--guard", "flag", "--budget", "20", "--json")
+    words = ("explain", "run", "--verify", code, "--guard", "flag", "--budget", "20", "--json")
     done = pyrometer(*words, cwd=tmp_path, env=env)
-    (tried,) = [one for one in done.json["findings"] if one["code"] == CODE]
+    (tried,) = [one for one in done.json["findings"] if one["code"] == code]
     proof = tried["proof"]
     root = tmp_path / proof["experiment"]
     plan, ended = read_plan(root), read_journal(root).ended
     assert [one.name for one in plan.treatments] == [AS_IT_WAS, REMEDY]
     assert (plan.workload, plan.scale, plan.canaries) == ("truth-gc", "test", "iteration")
     assert len(ended) == 2 * plan.blocks
-    heaps = {
+    levels = {
         one.treatment: read_manifest(root / "trials" / one.folder).treatment
         for one in ended.values()
     }
-    heap = "spark.driver.memory"
-    assert heaps[AS_IT_WAS].items() >= read_manifest(tmp_path / "run").treatment.items()
-    assert heaps[AS_IT_WAS][heap] == "512m" != heaps[REMEDY].pop(heap)
-    del heaps[AS_IT_WAS][heap]
-    assert heaps[REMEDY] == heaps[AS_IT_WAS]
+    assert levels[AS_IT_WAS].items() >= read_manifest(tmp_path / "run").treatment.items()
+    assert levels[AS_IT_WAS]["spark.driver.memory"] == "512m"
+    assert levels[REMEDY].pop(factor) != levels[AS_IT_WAS].pop(factor, None)
+    assert levels[REMEDY] == levels[AS_IT_WAS]
     assert all(one.status == "finished" for one in ended.values())
     assert len({(one.rows, one.checksum) for one in ended.values()}) == 1
     assert "results compared: the same rows" in done.stderr
-    # A busy machine may leave it open; that it is proven would be a lie.
-    assert proof["verdict"] in ("refuted", "no_difference", "not_testable"), done.stderr
+    assert proof["verdict"] in verdicts, done.stderr
     assert done.code == (1 if proof["verdict"] == "not_testable" else 0)
-    assert proof["measured"]["low"] < finding["saving"]["elapsed_ns"]["value"]
+    if code == "gc.heap-too-small":
+        assert proof["measured"]["low"] < finding["saving"]["elapsed_ns"]["value"]
     (line,) = [json.loads(text) for path in (tmp_path / "team").iterdir()
                for text in path.read_text().splitlines()]  # fmt: skip
-    assert (line["code"], line["verdict"]) == (CODE, proof["verdict"])
+    assert (line["code"], line["verdict"]) == (code, proof["verdict"])
     again = pyrometer(*words, cwd=tmp_path, env=env)
     assert "trials are there already" in again.stderr
     assert len(read_journal(root).ended) == 2 * plan.blocks
