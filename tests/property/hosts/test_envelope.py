@@ -17,6 +17,15 @@ BOUNDS = st.tuples(POINTS, POINTS).map(
         *(np.array([point[end] for point in side], float) for side in sides for end in (0, 1))
     )
 )
+# Most of these hold for some clock.
+APART = st.tuples(BOUNDS, st.sampled_from((0, 60, 120))).map(
+    lambda drawn: Bounds.sorted(
+        drawn[0].floor_at,
+        drawn[0].floor - drawn[1],
+        drawn[0].ceiling_at,
+        drawn[0].ceiling + drawn[1],
+    )
+)
 RATES = st.tuples(st.floats(-0.5, 0.5), st.floats(0, 0.5)).map(lambda r: Rates(r[0], r[0] + r[1]))
 
 
@@ -46,7 +55,7 @@ def test_the_envelope_is_the_nearest_ceiling_by_the_rates(bounds: Bounds, rates:
     assert np.allclose(found.low(when), lowest)
 
 
-@given(BOUNDS, RATES)
+@given(APART, RATES)
 def test_both_ends_of_an_envelope_are_clocks_within_all_bounds(
     bounds: Bounds, rates: Rates
 ) -> None:
@@ -62,10 +71,25 @@ def test_both_ends_of_an_envelope_are_clocks_within_all_bounds(
         assert (steps <= rates.high + 1e-9).all()
 
 
-@given(BOUNDS, st.sampled_from([STEADY, Limits(), Limits(3e5, 1e4), Limits(9e5, 0)]))
-def test_what_holds_for_all_bounds_holds_for_a_part(bounds: Bounds, limits: Limits) -> None:
+@given(
+    POINTS,
+    POINTS,
+    st.sampled_from([STEADY, Limits(), Limits(3e5, 1e4), Limits(9e5, 0)]),
+    st.floats(-0.9, 0.9),
+)
+def test_what_holds_for_all_bounds_holds_for_a_part(
+    down: list[tuple[int, int]], up: list[tuple[int, int]], limits: Limits, share: float
+) -> None:
+    # They leave room for a clock of a constant rate.
+    rate = share * limits.drift_ppm * PPM
+    bounds = Bounds.sorted(
+        np.array([at for at, _ in down], float),
+        np.array([rate * at - abs(delay) for at, delay in down], float),
+        np.array([at for at, _ in up], float),
+        np.array([rate * at + abs(delay) for at, delay in up], float),
+    )
     assume(len(bounds) > 1)
-    assume(envelope(bounds, rates(bounds, limits)) is not None)
+    assert envelope(bounds, rates(bounds, limits)) is not None
     for first, last in ((0, len(bounds) - 1), (1, len(bounds)), (0, 1)):
         part = bounds.cut(first, last)
         assert len(part) == last - first
