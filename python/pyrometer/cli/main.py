@@ -192,7 +192,8 @@ def _say(error: BaseException, arguments: list[str]) -> int:
         return 2
     format_message = getattr(error, "format_message", None)
     if format_message is not None:
-        words = _verbs(getattr(error, "ctx", None)) or [w for w in arguments if w in VERBS][:1]
+        first = [word for word in arguments if not word.startswith("-")][:1]
+        words = _verbs(getattr(error, "ctx", None)) or [word for word in first if word in VERBS]
         console.say_error(format_message(), " ".join(("pyrometer", *words, "--help")))
         return 2
     if isinstance(error, OSError) and error.errno in OUTSIDE and error.filename is not None:

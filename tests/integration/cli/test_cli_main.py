@@ -47,6 +47,7 @@ def test_the_version(tmp_path: Path) -> None:
     ("arguments", "words"),
     [
         (("shwo", "x"), "Did you mean 'show'"),
+        (("shwo", "run"), "try: pyrometer --help"),
         (("run", "--profil", "off"), "--profile"),
         (("show",), "Missing argument"),
         (("show", "/nowhere"), "/nowhere"),
