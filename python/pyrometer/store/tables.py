@@ -105,6 +105,7 @@ class Tables:
                 **({"threads": 1} if self.is_small else {}),
             }
         )
+        self._has_more = False
         self._rows: dict[str, int] = {}
         self._loaded: set[str] = set()
         self._heads: dict[str, Head] = {}
@@ -264,12 +265,21 @@ class Tables:
         """Run a query; its parameters go into the text, as DuckDB imports pandas for others."""
         written = with_parameters(sql, parameters)
         asked = (sql, parameters) if written is None else (written,)
+        self._allow_usual()
         with self._in_range():
             try:
                 return taken(self.connection.execute(*asked))
             except duckdb.OutOfMemoryException:
+                self._has_more = True
                 self.connection.execute(f"SET memory_limit = '{MOST_MEMORY}'")
                 return taken(self.connection.execute(*asked))
+
+    def _allow_usual(self) -> None:
+        """Take back what a query got that could not do with less: DuckDB would keep it."""
+        if self._has_more:
+            with contextlib.suppress(duckdb.Error):
+                self.connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
+                self._has_more = False
 
     @contextlib.contextmanager
     def _in_range(self) -> Iterator[None]:
@@ -412,6 +422,7 @@ class Tables:
 
     def close(self) -> None:
         """Let go of the connection, and of its scratch folder if that is its own."""
+        self._allow_usual()
         self.connection.close()
         if self._spill is not None:
             self._spill.close()

@@ -82,6 +82,7 @@ def _longest(gap: Gap | None) -> str:
 class _Group:
     """Stages that are the same one of several iterations, or a single one."""
 
+    iterations_count: int
     stages: list[HeldStage] = field(default_factory=list)
 
     @property
@@ -106,7 +107,8 @@ class _Group:
         if len(numbers) == 1:
             return f"stage {numbers[0]}"
         listed = ", ".join(map(str, numbers[:3])) + (", …" if len(numbers) > 3 else "")
-        return f"stages {listed} (one an iteration)"
+        alike = len(numbers) == self.iterations_count
+        return f"stages {listed} (one in each iteration)" if alike else f"stages {listed}"
 
 
 def stage_story(summary: Summary) -> Story:
@@ -123,13 +125,14 @@ def stage_story(summary: Summary) -> Story:
 
 
 def _groups(summary: Summary) -> list[_Group]:
-    alike: dict[object, _Group] = defaultdict(_Group)
-    several = len(summary.window.iterations) > 1
+    iterations = len(summary.window.iterations)
+    alike: dict[object, _Group] = defaultdict(lambda: _Group(iterations))
+    several = iterations > 1
     for number, stage in enumerate(summary.elapsed.stages):
         key: object = (stage.name, stage.tasks_count, _text(summary, stage)) if several else number
         alike[key].stages.append(stage)
     for group in alike.values():
-        if len(group.stages) > len(summary.window.iterations) > 0:
+        if len(group.stages) > iterations > 0:
             group.stages.sort(key=lambda one: -one.held_ns)
     return sorted(alike.values(), key=lambda group: -group.held_ns)
 
@@ -243,7 +246,7 @@ def _all(summary: Summary, groups: Sequence[_Group]) -> Story:
     text = f"{n} stages took {_of(summary, path.stages_ns)}"
     if groups and groups[0].held_ns:
         first = units.percent(groups[0].held_ns / (path.total_ns or 1))
-        text += f", the longest ({groups[0].called}) {first}"
+        text += f", the longest, {groups[0].called}, {first}"
     if not causes:
         return Story(text)
     cause = max(causes, key=lambda name: causes[name])

@@ -24,6 +24,21 @@ def test_a_query_that_cannot_do_with_less_gets_more(
         tables.scalar(LARGE)
 
 
+def test_what_such_a_query_got_is_not_kept_for_later_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MEMORY_LIMIT", "16MB")
+    limit = "SELECT current_setting('memory_limit')"
+    with Tables(tmp_path) as tables:
+        usual = tables.scalar(limit)
+        with tables.of_hosts() as own:
+            own.scalar(LARGE)
+        assert tables.scalar(limit) == usual
+        tables.define("large", LARGE)
+        assert tables.scalar(limit) == usual
+        assert tables.query("SELECT * FROM large") == [(3_000_000,)]
+
+
 def test_threads_are_few_enough_for_the_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -67,6 +67,26 @@ def test_late_executors_are_the_first_thing_said(tmp_path: Path) -> None:
     assert "minExecutors" in (found.next_step or "")
 
 
+def of_iterations(folder: Path, per_iteration: int) -> Summary:
+    stages = [StageSpec([400, 400], iteration=i) for i in (0, 1, 2) for _ in range(6)]
+    world = World(stages, tail_ms=200)
+    for number, row in enumerate(world.rows["stages"]):
+        row["name"] = f"collect at job.py:{number % (6 // per_iteration)}"
+    with Run.open(world.write(folder, only=LOG_ONLY | {"iterations"})) as run:
+        return summary(run)
+
+
+def test_the_longest_of_many_stages_is_named_in_each_iteration(tmp_path: Path) -> None:
+    found = of_iterations(tmp_path, per_iteration=1)
+    assert "12 stages took" in found.verdict
+    assert ", the longest, stages 6, 12 (one in each iteration), 1" in found.verdict
+
+
+def test_stages_that_an_iteration_has_twice_are_not_said_to_be_one_in_each(tmp_path: Path) -> None:
+    found = of_iterations(tmp_path, per_iteration=2)
+    assert "stages 6, 9, 12, … (collect at job.py:0) kept both slots busy" in found.verdict
+
+
 @pytest.fixture
 def busy(tmp_path: Path) -> Summary:
     return of(tmp_path, World([StageSpec([400] * 8)]))
