@@ -55,6 +55,8 @@ pub struct Facts {
     wait: Option<u16>,
     /// A thread is here only while it waits.
     blocked: bool,
+    /// The frame is outside Java.
+    native: bool,
     claim: Claim,
 }
 
@@ -192,6 +194,7 @@ impl Rules {
             category: self.patterns.first(&text).map(|rule| rule as u16),
             wait: self.waits.frame(&text),
             blocked: self.waits.blocked(&text),
+            native: frame.kind.is_native(),
             ..Facts::default()
         };
         for (bit, pattern) in self.callers.iter().enumerate() {
@@ -212,7 +215,7 @@ impl Rules {
     pub fn classify(&self, leaf_first: &[Facts]) -> Verdict {
         let category = self
             .dominant(leaf_first)
-            .or_else(|| self.nearest(leaf_first));
+            .or_else(|| self.nearest(&leaf_first[self.asked_for(leaf_first)..]));
         let (operator, codegen_stage_id) =
             Operators::resolve(leaf_first.iter().map(|facts| facts.claim));
         Verdict {
@@ -229,10 +232,24 @@ impl Rules {
     /// The first rule of those that hold for all that a frame calls (`anywhere`).
     fn dominant(&self, frames: &[Facts]) -> Option<u16> {
         let rules = frames.iter().filter_map(|facts| facts.category);
-        let rule = rules
+        rules
             .filter(|&rule| self.rule_anywhere[usize::from(rule)])
-            .min()?;
-        self.rule_categories[usize::from(rule)]
+            .filter(|&rule| self.rule_categories[usize::from(rule)].is_some())
+            .min()
+            .and_then(|rule| self.rule_categories[usize::from(rule)])
+    }
+
+    /// How many frames from the leaf on are outside Java and do what Java code asked for.
+    fn asked_for(&self, leaf_first: &[Facts]) -> usize {
+        let outside = leaf_first.iter().take_while(|facts| facts.native);
+        let asked = |facts: &Facts| {
+            facts.category.is_some_and(|rule| {
+                let rule = usize::from(rule);
+                self.rule_anywhere[rule] && self.rule_categories[rule].is_none()
+            })
+        };
+        let last = outside.enumerate().filter(|(_, facts)| asked(facts)).last();
+        last.map_or(0, |(at, _)| at + 1)
     }
 
     /// The category of the frame nearest the leaf that has one.

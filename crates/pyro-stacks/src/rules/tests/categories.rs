@@ -23,6 +23,42 @@ fn stacks_get_the_category_that_a_reader_would_give() {
             "WholeStageCodegen",
             "jdk.internal.reflect.MethodAccessorGenerator.generate jdk.internal.reflect.NativeMethodAccessorImpl.invoke java.lang.reflect.Method.invoke java.io.ObjectStreamClass.invokeReadObject GENERATED.processNext",
         ),
+        // the VM looks up for its caller what it has at hand; what it loads meanwhile is its own
+        (
+            "serialisation",
+            "WholeStageCodegen",
+            "libjvm.so!SymbolTable::do_lookup libjvm.so!SymbolTable::new_symbol libjvm.so!JVM_FindClassFromCaller libjava.so!Java_java_lang_Class_forName0 java.lang.Class.forName0 java.lang.Class.forName org.apache.spark.serializer.JavaDeserializationStream$$anon$1.resolveClass java.io.ObjectInputStream.readNonProxyDesc GENERATED.processNext",
+        ),
+        (
+            "serialisation",
+            "WholeStageCodegen",
+            "libjvm.so!TypeArrayKlass::array_klass libjvm.so!SystemDictionary::resolve_array_class_or_null libjvm.so!JVM_FindClassFromCaller libjava.so!Java_java_lang_Class_forName0 java.lang.Class.forName0 java.lang.Class.forName java.io.ObjectInputStream.resolveClass GENERATED.processNext",
+        ),
+        (
+            "serialisation",
+            "WholeStageCodegen",
+            "libjvm.so!StringTable::intern libjvm.so!JVM_InternString java.lang.String.intern java.io.ObjectStreamField.<init> java.io.ObjectStreamClass.readNonProxy GENERATED.processNext",
+        ),
+        (
+            "serialisation",
+            "WholeStageCodegen",
+            "java.lang.reflect.Array.newInstance java.io.ObjectInputStream.readArray GENERATED.processNext",
+        ),
+        (
+            "vm",
+            "WholeStageCodegen",
+            "libjvm.so!SymbolTable::do_lookup libjvm.so!ClassFileParser::parse_stream libjvm.so!SystemDictionary::load_instance_class libjvm.so!JVM_FindClassFromCaller libjava.so!Java_java_lang_Class_forName0 java.lang.Class.forName0 java.lang.Class.forName java.io.ObjectInputStream.resolveClass GENERATED.processNext",
+        ),
+        (
+            "udf",
+            "WholeStageCodegen",
+            "com.acme.Tables.fill com.acme.Tables.<clinit> libjvm.so!InstanceKlass::call_class_initializer libjvm.so!JVM_FindClassFromCaller libjava.so!Java_java_lang_Class_forName0 java.lang.Class.forName0 java.lang.Class.forName java.io.ObjectInputStream.resolveClass GENERATED.processNext",
+        ),
+        (
+            "vm",
+            "WholeStageCodegen",
+            "libjvm.so!SymbolTable::do_lookup libjvm.so!ConstantPool::klass_at_impl libjvm.so!InterpreterRuntime::ldc GENERATED.processNext",
+        ),
         // decimals: conversion, arithmetic and access are three things
         (
             "cast",

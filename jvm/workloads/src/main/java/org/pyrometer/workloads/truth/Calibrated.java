@@ -15,6 +15,10 @@ import java.util.zip.Inflater;
 public final class Calibrated {
   private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
   private static final long TURN_NS = 1_000_000;
+
+  /** Between two readings of the clock, which take a microsecond or two of the cause's time. */
+  private static final long APART_NS = TURN_NS / 5;
+
   private static final int CAUSE = 0;
   private static final int USEFUL = 1;
 
@@ -78,9 +82,16 @@ public final class Calibrated {
     long start = now(wall);
     long length = TURN_NS / 2 + mix(start) % TURN_NS;
     long end = start;
+    int steps = 1;
     while (end - start < length) {
-      step(kind, seed);
+      long before = end;
+      for (int i = 0; i < steps; i++) {
+        step(kind, seed);
+      }
       end = now(wall);
+      if (end - before < APART_NS) {
+        steps *= 2;
+      }
     }
     return end - start;
   }
