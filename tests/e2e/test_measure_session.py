@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.support import needs
-from tests.support.cli import environment, opened
+from tests.support.cli import environment, opened, pyrometer
 
 pytestmark = pytest.mark.spark
 
@@ -99,9 +99,11 @@ def test_the_ledger_knows_the_slots_of_a_session(
 
 
 def test_the_record_says_that_it_is_coarser(measured: tuple[Path, dict[str, Any], str]) -> None:
-    folder, summary, shown = measured
+    folder, summary, _ = measured
     assert "live_session" in {doubt["code"] for doubt in summary["doubts"]}
-    assert "running session" in shown
+    # The first screen has the gravest only: on a busy machine those are others.
+    everything = pyrometer("show", folder / "run", "--all", cwd=folder).stdout
+    assert "running session" in everything
     assert opened(folder / "run").state == "finished"
     failed = opened(folder / "failed")
     assert (failed.state, failed.results[0].status) == ("failed", "failed")

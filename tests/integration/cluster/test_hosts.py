@@ -139,7 +139,10 @@ def test_bandwidth_is_limited_at_both_ends_of_the_cable(bed: Network) -> None:
 
 def test_cpu_and_disk_of_a_host_that_is_up_are_limited(bed: Network) -> None:
     host = bed.hosts[1]
-    host.start("reader", ["sleep", "600"])
+    log = host.start("reader", ["sleep", "600"])
+    wait_until(
+        lambda: "sleep 600" in host.processes().values(), f"it does not run: {log.read_text()}"
+    )
     host.limit_cpus(0.25)
     host.limit_disk(4 << 20)
     (sleeper,) = (pid for pid, line in host.processes().items() if line == "sleep 600")
