@@ -78,6 +78,8 @@ pub struct Rules {
     categories: Vec<Category>,
     rule_categories: Vec<Option<u16>>,
     rule_anywhere: Vec<bool>,
+    /// Rules of frames that do, outside Java, what Java code asked for: neutral, with `anywhere`.
+    rule_asked: Vec<bool>,
     rule_if: Vec<Option<u8>>,
     rule_unless: Vec<Option<u8>>,
     callers: Vec<Regex>,
@@ -162,7 +164,16 @@ impl Rules {
         Ok(Self {
             roles: Roles::parse(roles).map_err(|error| format!("roles.toml: {error}"))?,
             rule_categories,
-            rule_anywhere: file.rule.iter().map(|rule| rule.anywhere).collect(),
+            rule_anywhere: file
+                .rule
+                .iter()
+                .map(|r| r.anywhere && r.category != NEUTRAL)
+                .collect(),
+            rule_asked: file
+                .rule
+                .iter()
+                .map(|r| r.anywhere && r.category == NEUTRAL)
+                .collect(),
             rule_if,
             rule_unless,
             callers,
@@ -232,24 +243,22 @@ impl Rules {
     /// The first rule of those that hold for all that a frame calls (`anywhere`).
     fn dominant(&self, frames: &[Facts]) -> Option<u16> {
         let rules = frames.iter().filter_map(|facts| facts.category);
-        rules
+        let rule = rules
             .filter(|&rule| self.rule_anywhere[usize::from(rule)])
-            .filter(|&rule| self.rule_categories[usize::from(rule)].is_some())
-            .min()
-            .and_then(|rule| self.rule_categories[usize::from(rule)])
+            .min()?;
+        self.rule_categories[usize::from(rule)]
     }
 
     /// How many frames from the leaf on are outside Java and do what Java code asked for.
     fn asked_for(&self, leaf_first: &[Facts]) -> usize {
-        let outside = leaf_first.iter().take_while(|facts| facts.native);
+        let outside = leaf_first.iter().take_while(|facts| facts.native).count();
         let asked = |facts: &Facts| {
-            facts.category.is_some_and(|rule| {
-                let rule = usize::from(rule);
-                self.rule_anywhere[rule] && self.rule_categories[rule].is_none()
-            })
+            facts
+                .category
+                .is_some_and(|rule| self.rule_asked[usize::from(rule)])
         };
-        let last = outside.enumerate().filter(|(_, facts)| asked(facts)).last();
-        last.map_or(0, |(at, _)| at + 1)
+        let last = leaf_first[..outside].iter().rposition(asked);
+        last.map_or(0, |at| at + 1)
     }
 
     /// The category of the frame nearest the leaf that has one.

@@ -16,7 +16,7 @@ public final class Calibrated {
   private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
   private static final long TURN_NS = 1_000_000;
 
-  /** Between two readings of the clock, which take a microsecond or two of the cause's time. */
+  /** Least time between two readings of the clock, each a microsecond or two of the cause's. */
   private static final long APART_NS = TURN_NS / 5;
 
   private static final int CAUSE = 0;
