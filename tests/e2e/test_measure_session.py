@@ -61,7 +61,7 @@ print(json.dumps(m.summary.model_dump(mode="json", by_alias=True)))
 @pytest.fixture(scope="module", params=["4.x", pytest.param("3.5", marks=pytest.mark.slow)])
 def measured(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Path, dict[str, Any], str]:
+) -> tuple[Path, dict[str, Any]]:
     folder = tmp_path_factory.mktemp("live")
     env = environment()
     if request.param == "3.5":
@@ -73,12 +73,11 @@ def measured(
         cwd=folder, env=env, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    text = done.stdout.splitlines()
-    return folder, json.loads(text[-1]), "\n".join(text[:-1])
+    return folder, json.loads(done.stdout.splitlines()[-1])
 
 
-def test_only_the_block_is_counted(measured: tuple[Path, dict[str, Any], str]) -> None:
-    _, summary, _ = measured
+def test_only_the_block_is_counted(measured: tuple[Path, dict[str, Any]]) -> None:
+    _, summary = measured
     tasks = sum(stage["tasks_count"] for stage in summary["stages"])
     # 4 of the scan and what the aggregation needs; none of the 7 before and the 9 after.
     assert 4 < tasks < 4 + 7
@@ -89,17 +88,17 @@ def test_only_the_block_is_counted(measured: tuple[Path, dict[str, Any], str]) -
 
 
 def test_the_ledger_knows_the_slots_of_a_session(
-    measured: tuple[Path, dict[str, Any], str],
+    measured: tuple[Path, dict[str, Any]],
 ) -> None:
-    _, summary, _ = measured
+    _, summary = measured
     slots = summary["ledger"]["slot_view"]
     elapsed = summary["window"]["end_mono_ns"] - summary["window"]["start_mono_ns"]
     assert slots["total_ns"] == pytest.approx(2 * elapsed, rel=0.02)
     assert summary["cpu"]["process_cpu_ns"] > summary["totals"]["executor_cpu_time_ns"]
 
 
-def test_the_record_says_that_it_is_coarser(measured: tuple[Path, dict[str, Any], str]) -> None:
-    folder, summary, _ = measured
+def test_the_record_says_that_it_is_coarser(measured: tuple[Path, dict[str, Any]]) -> None:
+    folder, summary = measured
     assert "live_session" in {doubt["code"] for doubt in summary["doubts"]}
     # The first screen has the gravest only: on a busy machine those are others.
     everything = pyrometer("show", folder / "run", "--all", cwd=folder).stdout
@@ -111,9 +110,9 @@ def test_the_record_says_that_it_is_coarser(measured: tuple[Path, dict[str, Any]
 
 
 def test_a_block_that_repeats_is_a_workload(
-    measured: tuple[Path, dict[str, Any], str],
+    measured: tuple[Path, dict[str, Any]],
 ) -> None:
-    folder, _, _ = measured
+    folder, _ = measured
     again = opened(folder / "again")
     assert (again.workload.name, again.state, again.iterations) == ("nightly", "finished", 2)
     results = [(r.iteration, r.warmup, r.rows, r.status) for r in again.results]
@@ -125,9 +124,9 @@ def test_a_block_that_repeats_is_a_workload(
 
 
 def test_secrets_of_the_session_are_not_written(
-    measured: tuple[Path, dict[str, Any], str],
+    measured: tuple[Path, dict[str, Any]],
 ) -> None:
-    folder, _, _ = measured
+    folder, _ = measured
     files = [path for path in (folder / "run").rglob("*") if path.is_file()]
     assert {"manifest.json", "report.html"} <= {path.name for path in files}
     assert [path for path in files if b"hunter2" in path.read_bytes()] == []

@@ -6,6 +6,7 @@ doubt reads it from here.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tomllib
 from dataclasses import dataclass
@@ -172,6 +173,25 @@ def _release(version: str | None) -> tuple[int, ...]:
 def schema_version() -> int:
     """Version of the tables that this Pyrometer writes and reads."""
     return int(_load("tables")["version"])
+
+
+# What decides the category, role, operator and wait class of a sample when tables are made.
+_RULES = ("categories", "operators", "roles", "wait_classes")
+
+
+@cache
+def rules_digest() -> str:
+    """Name the rules by which samples are sorted: another name, other rules.
+
+    Examples
+    --------
+    >>> len(rules_digest()), rules_digest() == rules_digest()
+    (16, True)
+    """
+    digest = hashlib.blake2b(digest_size=8)
+    for name in _RULES:
+        digest.update((schema_folder() / f"{name}.toml").read_bytes())
+    return digest.hexdigest()
 
 
 @cache

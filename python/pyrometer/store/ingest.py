@@ -406,6 +406,7 @@ def _seal(
     stamp = {
         "schema": "pyrometer/tables/1",
         "schema_version": schema.schema_version(),
+        "rules": schema.rules_digest(),
         "started_wall_ns": started_wall_ns,
         "raw_bytes": raw_bytes,
         "tables": report.tables,

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pyrometer.core import schema
 from pyrometer.core.doubt import Doubt
@@ -72,6 +73,7 @@ def locate(path: str | Path) -> Located:
             keep_private(root)
     if mirror is not None and manifest is not None and manifest.state == "failed":
         mirror.bring_output()
+    doubts += _other_rules(paths)
     return Located(paths, manifest, doubts)
 
 
@@ -99,6 +101,9 @@ def _located_log(log: Path) -> Located:
 def is_current(folder: Path, raw: Path | None) -> bool:
     """Whether tables are whole, of this version, and not older than the raw files.
 
+    Tables of other rules (`schema.rules_digest`) are current only where the raw files to make them
+    of again are not all there: `locate` has a doubt then.
+
     Raises
     ------
     UsageError
@@ -119,8 +124,29 @@ def is_current(folder: Path, raw: Path | None) -> bool:
         return False
     if raw is None or not raw.is_dir():
         return True
-    newest = max((state.st_mtime_ns for state in raw_states(raw)), default=0)
-    return newest <= int(stamp.get("started_wall_ns", 0))
+    states = raw_states(raw)
+    newest = max((state.st_mtime_ns for state in states), default=0)
+    if newest > int(stamp.get("started_wall_ns", 0)):
+        return False
+    return stamp.get("rules") == schema.rules_digest() or not _whole(states, stamp)
+
+
+def _whole(states: list[os.stat_result], stamp: dict[str, Any]) -> bool:
+    """Whether the raw files are at least as much as the tables were made of."""
+    made_of = stamp.get("raw_bytes")
+    return isinstance(made_of, int) and sum(state.st_size for state in states) >= made_of
+
+
+def _other_rules(paths: RunPaths) -> list[Doubt]:
+    """Give the doubt of samples that other rules sorted."""
+    try:
+        stamp = parse_json((paths.tables / STAMP).read_bytes())
+        rules, samples = stamp["rules"], stamp["tables"]["samples"]
+    except (OSError, ValueError, TypeError, KeyError):
+        return []
+    if rules == schema.rules_digest() or not samples:
+        return []
+    return [schema.doubt("rules_differ", f"{paths.address}: samples were sorted by other rules")]
 
 
 def cache_folder(log: Path) -> Path:

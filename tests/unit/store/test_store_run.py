@@ -176,6 +176,26 @@ def test_a_newer_schema_is_refused_with_a_remedy(tmp_path: Path) -> None:
     assert refused.value.remedy == "pip install --upgrade pyrometer"
 
 
+def test_samples_of_other_rules_are_sorted_again_or_doubted(tmp_path: Path) -> None:
+    (tmp_path / "raw").mkdir()
+    log = tmp_path / "raw" / "iterations.ndjson"
+    log.write_text("{}\n")
+    ingest_run(tmp_path)
+    stamp = tmp_path / "tables" / STAMP
+    kept = json.loads(stamp.read_text())
+    kept["rules"], kept["tables"]["samples"] = "others", 9
+    stamp.write_text(json.dumps(kept))
+    with Run.open(tmp_path) as run:
+        assert "rules_differ" not in {doubt.code for doubt in run.doubts}
+    assert json.loads(stamp.read_text())["rules"] == schema.rules_digest()
+
+    stamp.write_text(json.dumps(kept))
+    log.unlink()  # what is gone is not made again: nothing would be left
+    with Run.open(tmp_path) as run:
+        assert "rules_differ" in {doubt.code for doubt in run.doubts}
+    assert json.loads(stamp.read_text()) == kept
+
+
 def test_a_newer_manifest_is_refused_and_a_half_one_is_a_doubt(tmp_path: Path) -> None:
     World([StageSpec([10])]).write(tmp_path)
     (tmp_path / "manifest.json").write_text('{"schema_version": 99}')
