@@ -8,14 +8,13 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
-from pyrometer.core import units
 from pyrometer.explain import words
 from pyrometer.explain.manual import paragraphs
 from pyrometer.explain.rule_list import RuleFacts
-from pyrometer.explain.schema import Record
-from pyrometer.terminal.drawing import Justify, Look, grid, heading, indented, put, safe
+from pyrometer.terminal.drawing import heading, indented, put, safe
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -25,7 +24,7 @@ NOT_TRIED = "not tried yet"
 
 def show_rules(console: Console, rules: Sequence[RuleFacts]) -> None:
     """List rules by family: code, title, and how their findings fared when they were tried."""
-    put(console, _listed(rules, Look.of(console)))
+    put(console, _listed(rules))
 
 
 def show_manual(console: Console, rule: RuleFacts) -> None:
@@ -33,24 +32,23 @@ def show_manual(console: Console, rule: RuleFacts) -> None:
     put(console, _manual(rule))
 
 
-def _listed(rules: Sequence[RuleFacts], look: Look) -> Iterator[RenderableType]:
+def _listed(rules: Sequence[RuleFacts]) -> Iterator[RenderableType]:
     families = [list(those) for _, those in groupby(rules, lambda rule: rule.family)]
     count = f"{len(rules)} rule{'s' * (len(rules) != 1)}"
     of = "family" if len(families) == 1 else "families"
     yield Text.from_markup(f"[bold]{count} in {len(families)} {of}[/]")
-    rows = [(safe(rule.code), safe(rule.title), *_record(rule.record)) for rule in rules]
-    columns: list[tuple[str, Justify]] = [("rule", "left"), ("finding", "left")]
-    columns += [("tried", "right"), ("proven", "right"), ("off by", "right")]
-    yield indented(grid(look, columns, rows, 1))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("rule", no_wrap=True)
+    table.add_column("finding")  # folded where it has no room
+    for rule in rules:
+        fared = words.earlier(rule.record)
+        table.add_row(safe(rule.code), safe(rule.title) + (f"\n[dim]{fared}[/]" if fared else ""))
+    yield indented(table)
     yield Text("")
-    yield Text("manual of one: pyrometer rules CODE", style="dim")
-
-
-def _record(one: Record) -> tuple[str, str, str]:
-    """Give how often findings were tried and proven, and how far off their predictions were."""
-    if not one.tried_count:
-        return units.MISSING, units.MISSING, units.MISSING
-    return str(one.tried_count), str(one.proven_count), units.percent(one.error_ratio)
+    if not any(rule.record.tried_count for rule in rules):
+        tried = "No finding was tried here yet: pyrometer explain RUN --verify does it."
+        yield Text(tried, style="dim")
+    yield Text("Manual of a rule: pyrometer rules CODE", style="dim")
 
 
 def _manual(rule: RuleFacts) -> Iterator[RenderableType]:
