@@ -159,7 +159,8 @@ def ingest_run(run_dir: str | Path, agents: str | None = None) -> IngestReport:
             _put_on_one_axis(report, building, paths, hosts, machines)
         if shipped:
             _redact_shipped(report, paths)
-        _seal(report, building, started_wall_ns, raw_bytes + _bytes(paths.shipped))
+        raw_bytes += _bytes(paths.shipped)
+        _seal(report, building, started_wall_ns, raw_bytes, len(raw_states(paths.raw)))
     return report
 
 
@@ -398,7 +399,11 @@ def _is_run(paths: RunPaths) -> bool:
 
 
 def _seal(
-    report: IngestReport, folder: Path, started_wall_ns: int, raw_bytes: int | None = None
+    report: IngestReport,
+    folder: Path,
+    started_wall_ns: int,
+    raw_bytes: int | None = None,
+    raw_files: int | None = None,
 ) -> None:
     """Write the doubts and, last of all, the stamp that makes the tables whole."""
     write_rows(folder, "ingest_doubts", report.raised)
@@ -409,6 +414,7 @@ def _seal(
         "rules": schema.rules_digest(),
         "started_wall_ns": started_wall_ns,
         "raw_bytes": raw_bytes,
+        "raw_files": raw_files,
         "tables": report.tables,
         "stats": report.stats,
     }
