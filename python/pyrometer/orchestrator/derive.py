@@ -35,7 +35,7 @@ def derive(record: Record, watch: Watch, report: bool) -> Summary | None:
         from pyrometer.store import Run, write_rows
         from pyrometer.summary.summary import ledger_tables, summarise
 
-        with Run.open(record.paths.root) as opened, _imported_report(report):
+        with Run.open(record.paths.root) as opened, Beside(_import_report):
             with _step("summary", record, watch):
                 scope = open_scope(opened, None)
                 summary = summarise(scope)
@@ -64,10 +64,14 @@ def derive(record: Record, watch: Watch, report: bool) -> Summary | None:
 
 
 def import_ahead() -> None:
-    """Import what comes after an application's end, while its processes still end."""
+    """Import what comes after an application's end, while its processes still end.
+
+    Beside the summary, imports would hold Python's lock each time that a query has an answer.
+    """
     from pyrometer.store import ingest as ingest
 
     _import_summary()
+    _import_report()
 
 
 def _import_summary() -> None:
@@ -81,17 +85,12 @@ def _import_summary() -> None:
     summary.every_rule()
 
 
-def _imported_report(wanted: bool) -> AbstractContextManager[object]:
-    """Import what findings and report need, while DuckDB works on the summary."""
-    from pyrometer.core.beside import Beside
+def _import_report() -> None:
+    """Import what findings and report need."""
+    from pyrometer.explain.every_rule import every_rule
+    from pyrometer.report import page as page
 
-    def work() -> None:
-        from pyrometer.explain.every_rule import every_rule
-        from pyrometer.report import page as page
-
-        every_rule()
-
-    return Beside(work) if wanted else nullcontext()
+    every_rule()
 
 
 def _parts(

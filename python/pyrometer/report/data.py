@@ -314,7 +314,7 @@ def build(
         ``pyrometer workloads characterise --json`` of the run of a suite, or a ``reason`` why there
         is none.
     walked : mapping or None
-        Ledgers of stages and what is below them (`pyrometer.accounts.ledger.parts.ledger_walk`).
+        Ledgers of stages and what is below them (`pyrometer.accounts.ledger.walk.ledger_walk`).
     findings : mapping or None
         What would make the run faster (`pyrometer.report.findings`).
     """

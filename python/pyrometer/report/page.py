@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyrometer.accounts.ledger.parts import ledger_walk, walk
+from pyrometer.accounts.ledger.walk import ledger_walk, walk
 from pyrometer.accounts.window import open_scope
 from pyrometer.attribution.samples import define_stack_labels
 from pyrometer.characterise.queries import characterise

@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from tests.support.simulation.scheduler import WAKERS, add_events
 from tests.support.tables import HOST, MS, PID, Rows, StageSpec, World, mono, write_tables
 
-from pyrometer.accounts.ledger.parts import ledger_walk, walk
+from pyrometer.accounts.ledger.parts import operators, parts
 from pyrometer.accounts.ledger.report import Request, ledger_against, ledger_report
 from pyrometer.accounts.ledger.schema import LedgerReport, Row, View
+from pyrometer.accounts.ledger.slowest import slowest_task
 from pyrometer.accounts.ledger.sums import Only
+from pyrometer.accounts.ledger.walk import OPERATORS, TASKS, ledger_walk, walk
 from pyrometer.accounts.window import open_scope
 from pyrometer.core.errors import UsageError
 from pyrometer.store import Run
@@ -304,6 +306,54 @@ def test_the_page_leads_from_stages_by_operators_to_tasks(tmp_path: Path) -> Non
                                                             "other_processes"}  # fmt: skip
         assert shown["slowest"]["ended_by"]
         assert stage["resolution_ns"] == MS
+
+
+@given(
+    tasks=st.lists(st.lists(st.sampled_from([20, 50, 51, 200]), min_size=1, max_size=14),
+                   min_size=1, max_size=4),
+    events=st.booleans(),
+    log_alone=st.booleans(),
+)  # fmt: skip
+@settings(max_examples=10, deadline=None)
+def test_the_page_shows_what_the_ledger_of_each_stage_shows(
+    tasks: list[list[int]], events: bool, log_alone: bool
+) -> None:
+    world = World([StageSpec(each) for each in tasks])
+    if events:
+        add_events(world)
+    rows = {k: v for k, v in world.rows.items() if not log_alone or k in LOG_ONLY}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Run.open(write_tables(Path(folder), rows)) as run,
+    ):
+        scope = open_scope(run, None)
+        walked = walk(scope)
+        assert len(walked.below) == len(tasks)
+        for below in walked.below:
+            only = Only(below.app_index, below.stage_id, below.stage_attempt)
+            assert operators(scope, only, OPERATORS) == (below.operators, below.operators_count)
+            one_by_one = parts(scope, "task", only, TASKS, OPERATORS)
+            assert one_by_one == (below.tasks, below.tasks_count)
+            if len(tasks[below.stage_id]) > 1:
+                assert slowest_task(scope, below.stage_id) == below.slowest
+            else:
+                assert below.slowest is None
+
+
+def test_the_slowest_task_is_one_of_the_application_whose_stage_is_shown(tmp_path: Path) -> None:
+    world = World([StageSpec([100, 110, 120, 300])])
+    rows = {k: v for k, v in world.rows.items() if k in LOG_ONLY}
+    for name, those in list(rows.items()):
+        rows[name] = [*those, *({**one, "app_index": 1} for one in those)]
+    for one in rows["tasks"]:
+        if one["app_index"] == 1 and one["task_index"] == 1:
+            one["finish_wall_ns"] += 700 * MS
+    with Run.open(write_tables(tmp_path, rows)) as run:
+        walked = walk(open_scope(run, "application"))
+    found = {one.app_index: one.slowest.task for one in walked.below if one.slowest}
+    assert {app: (one.app_index, one.task_attempt_id) for app, one in found.items()} == {
+        0: (0, 3), 1: (1, 1),
+    }  # fmt: skip
 
 
 def test_the_slowest_task_is_held_against_who_woke_the_others() -> None:

@@ -1,22 +1,13 @@
-"""Slot views of the parts of a window: SQL executions, stages, tasks, operators.
-
-Ledgers to drill down into: stages of a window, their operators and tasks, the slowest ones.
-
-Ledgers of stages, operators and tasks as the page holds them: few rows, each a short list.
-"""
+"""Slot views of the parts of a window: SQL executions, stages, tasks, operators."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
-
-from pydantic import Field
 
 from pyrometer.accounts.ledger.in_task import classes
 from pyrometer.accounts.ledger.rows import CPU_SAMPLES, NO_OPERATOR, Parts, close, sampled, split
-from pyrometer.accounts.ledger.schema import LedgerGroup, Row, RowDifference, SlowestTask, View
+from pyrometer.accounts.ledger.schema import LedgerGroup, Row, View
 from pyrometer.accounts.ledger.slot_view import part_times, part_view
-from pyrometer.accounts.ledger.slowest import slowest_task
 from pyrometer.accounts.ledger.sums import (
     KEYS,
     By,
@@ -29,8 +20,6 @@ from pyrometer.accounts.ledger.sums import (
     sums,
 )
 from pyrometer.accounts.stage_names import stage_name
-from pyrometer.core.errors import UsageError
-from pyrometer.core.model import Model
 from pyrometer.window.scope import Scope
 
 MOST = 20
@@ -74,20 +63,26 @@ def parts(
     prepare(scope)
     groups, count = group_by(scope, by, only or Only(), most)
     found = sums(scope, groups)
+    return ledgers(scope, by, groups, found, count - most, operators_most), count
+
+
+def ledgers(
+    scope: Scope, by: By, groups: list[Group], found: dict[int, Sums], others: int, most: int
+) -> list[LedgerGroup]:
+    """Account for groups whose sums are known: ``others`` are the last, ``most`` operators each."""
     names = _names(scope, by, groups)
-    ledgers = [
+    return [
         LedgerGroup(
             by=by,
-            label=_label(by, group, names, count - most),
+            label=_label(by, group, names, others),
             rest=not group.keys,
             tasks_count=group.tasks_count,
             view=part_view(scope, found[group.number]),
-            operators=_operators(scope, found[group.number], operators_most)[0],
+            operators=operators_of(scope, found[group.number], most)[0],
             **group.keys,
         )
         for group in groups
     ]
-    return ledgers, count
 
 
 def stage_times(scope: Scope, most: int) -> Iterator[tuple[int, int, dict[str, int]]]:
@@ -112,10 +107,11 @@ def operators(
 ) -> tuple[list[LedgerGroup], int]:
     """Account for each operator: its shares of CPU and of waiting in the tasks looked at."""
     prepare(scope)
-    return _operators(scope, sums(scope, group_all(scope, only))[0], most)
+    return operators_of(scope, sums(scope, group_all(scope, only))[0], most)
 
 
-def _operators(scope: Scope, found: Sums, most: int) -> tuple[list[LedgerGroup], int]:
+def operators_of(scope: Scope, found: Sums, most: int) -> tuple[list[LedgerGroup], int]:
+    """Account for the operators of a group whose sums are known, and say how many there are."""
     if not most:
         return [], 0
     asleep = {} if found.states is None else found.states.asleep
@@ -191,142 +187,3 @@ def _label(by: By, group: Group, names: dict[tuple[int | None, ...], str], other
     attempt = group.keys.get("stage_attempt")
     again = f".{attempt}" if attempt else ""
     return f"{'SQL' if by == 'sql' else by} {number}{again}" + (f": {name}" if name else "")
-
-
-# As many as a person looks at and a page can hold; the rest is shown as one part.
-STAGES = 24
-DEEPER = 10
-OPERATORS = 12
-TASKS = 10
-
-
-class WalkedStage(Model):
-    """What is below a stage.
-
-    ``slowest`` is ``None`` where there is no other task to compare with.
-    """
-
-    app_index: int | None
-    stage_id: int
-    stage_attempt: int | None
-    operators: list[LedgerGroup] = Field(default_factory=list)
-    operators_count: int = 0
-    tasks: list[LedgerGroup] = Field(default_factory=list)
-    tasks_count: int = 0
-    slowest: SlowestTask | None = None
-
-
-class Walk(Model):
-    """The stages of a window, and what is below those with most time."""
-
-    stages: list[LedgerGroup] = Field(default_factory=list)
-    stages_count: int = 0
-    below: list[WalkedStage] = Field(default_factory=list)
-
-
-def walk(scope: Scope) -> Walk:
-    """Account for the stages of a window, and below the largest for operators and tasks."""
-    stages, count = parts(scope, "stage", most=STAGES)
-    found = Walk(stages=stages, stages_count=count)
-    for stage in [one for one in stages if not one.rest][:DEEPER]:
-        assert stage.stage_id is not None
-        only = Only(
-            app_index=stage.app_index,
-            stage_id=stage.stage_id,
-            stage_attempt=stage.stage_attempt,
-        )
-        below = WalkedStage(
-            app_index=stage.app_index, stage_id=stage.stage_id, stage_attempt=stage.stage_attempt
-        )
-        below.operators, below.operators_count = operators(scope, only, OPERATORS)
-        below.tasks, below.tasks_count = parts(scope, "task", only, TASKS, OPERATORS)
-        try:
-            below.slowest = slowest_task(scope, stage.stage_id)
-        except UsageError:
-            below.slowest = None
-        found.below.append(below)
-    return found
-
-
-METHODS = ("exact", "sampled", "apportioned", "by_complement", "unavailable")
-COLUMNS = ("path", "value_ns", "low_ns", "high_ns", "n", "method")
-# Rows of a part: categories and wait classes, not the operators below each of them.
-_LEVELS = 3
-# Share of a part's time below which a row cannot be seen in a bar.
-_LEAST = 1e-4
-
-
-def ledger_walk(walk: Walk) -> dict[str, Any]:
-    """Give what the page draws when somebody goes from stages to operators and tasks.
-
-    Parameters
-    ----------
-    walk : Walk
-        Ledgers of the window's stages and what is below them.
-    """
-    return {
-        "columns": COLUMNS,
-        "methods": METHODS,
-        "stages": [_group(group) for group in walk.stages],
-        "stages_count": walk.stages_count,
-        "below": [
-            {
-                "app_index": below.app_index,
-                "stage_id": below.stage_id,
-                "stage_attempt": below.stage_attempt,
-                "operators": [_group(group) for group in below.operators],
-                "operators_count": below.operators_count,
-                "tasks": [_group(group) for group in below.tasks],
-                "tasks_count": below.tasks_count,
-                "slowest": None if below.slowest is None else _slowest(below.slowest),
-            }
-            for below in walk.below
-        ],
-    }
-
-
-def _group(group: LedgerGroup) -> dict[str, Any]:
-    found = group.model_dump(exclude={"view", "operators"}, exclude_none=True)
-    found["view"] = _view(group.view)
-    if group.operators:
-        # Of a task's operators: on a CPU, and waiting.
-        found["operators"] = {one.label: _rows(one.view, 1) for one in group.operators}
-    return found
-
-
-def _rows(view: View, levels: int) -> list[list[Any]]:
-    least = _LEAST * (view.total_ns or 0)
-    return [
-        [row.path, row.value_ns, row.low_ns, row.high_ns, row.n, METHODS.index(row.method)]
-        for row in view.rows
-        if row.path.count("/") < levels and (row.value_ns is None or abs(row.value_ns) > least)
-    ]
-
-
-def _view(view: View) -> dict[str, Any]:
-    return {
-        "total_ns": view.total_ns,
-        "rows": _rows(view, _LEVELS),
-        "ended_by": [[row.path, row.value_ns, row.n] for row in view.ended_by if row.value_ns],
-        "resolution_ns": view.resolution_ns,
-        "closure_ratio": view.closure_ratio,
-        "unclassified_ratio": view.unclassified_ratio,
-        "sampling_error_ratio": view.sampling_error_ratio,
-        "reason": view.reason,
-    }
-
-
-def _slowest(found: SlowestTask) -> dict[str, Any]:
-    return {
-        "task": _group(found.task),
-        "middle": _group(found.middle),
-        "why": found.why,
-        "facts": [fact.model_dump() for fact in found.facts],
-        "differences": [_difference(row) for row in found.differences if row.path.count("/") < 2],
-        "ended_by": [_difference(row) for row in found.ended_by],
-    }
-
-
-def _difference(row: RowDifference) -> list[Any]:
-    found = row.difference
-    return [row.path, row.a_ns, row.b_ns, found.value, found.low, found.high]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
+from typing import Any
 
 from pyrometer.accounts.ledger.schema import (
     Fact,
@@ -18,7 +19,7 @@ from pyrometer.accounts.ledger.schema import (
     View,
 )
 from pyrometer.accounts.ledger.slot_view import part_view
-from pyrometer.accounts.ledger.sums import Group, prepare, sums
+from pyrometer.accounts.ledger.sums import Group, Sums, prepare, sums
 from pyrometer.core import units
 from pyrometer.core.errors import UsageError
 from pyrometer.core.estimate import Estimate
@@ -131,6 +132,10 @@ _FACTS = (
 )
 
 
+Sides = list[Any]
+"""What `facts` gives of a group: executor, host, locality, number of executors, then volumes."""
+
+
 def slowest_task(
     scope: Scope, stage_id: int | None = None, task_id: int | None = None
 ) -> SlowestTask:
@@ -152,8 +157,16 @@ def slowest_task(
     keys = _choose(scope, stage_id, task_id)
     count = int(scope.tables.scalar("SELECT count(*) FROM l_groups WHERE number = 1"))
     task, middle = Group(0, keys, 1), Group(1, {}, count)
-    found = sums(scope, [task, middle])
-    view, other = part_view(scope, found[0]), _mean(part_view(scope, found[1]), count)
+    return compared(scope, task, middle, sums(scope, [task, middle]), facts(scope))
+
+
+def compared(
+    scope: Scope, task: Group, middle: Group, found: dict[int, Sums], described: dict[int, Sides]
+) -> SlowestTask:
+    """Compare a task with those around the middle of its stage: `sums` and `facts` of both."""
+    keys, count = task.keys, middle.tasks_count
+    view = part_view(scope, found[task.number])
+    other = _mean(part_view(scope, found[middle.number]), count)
     woken = [one.model_copy(update={"rows": one.ended_by}) for one in (other, view)]
     stage = f"stage {keys['stage_id']}"
     several = f"mean of {count} around the median of {stage}"
@@ -166,7 +179,7 @@ def slowest_task(
                            stage_attempt=keys["stage_attempt"], tasks_count=count, view=other),
         differences=_largest(differences([other], [view])),
         ended_by=_largest(differences(woken[:1], woken[1:])),
-        facts=_facts(scope),
+        facts=_facts(described.get(task.number), described.get(middle.number)),
     )  # fmt: skip
     slowest.why = [*_words(slowest), *_sentence(slowest.facts)]
     return slowest
@@ -229,20 +242,23 @@ def _mean(view: View, count: int) -> View:
     return view
 
 
-def _facts(scope: Scope) -> list[Fact]:
+def facts(scope: Scope, where: str = "true") -> dict[int, Sides]:
+    """Give places and volumes of the groups of ``l_groups``: means of their tasks."""
     places = ", ".join(f"avg({sql})" for _, _, sql in _FACTS)
-    rows = {
+    return {
         int(number): values
         for number, *values in scope.tables.query(
             "SELECT g.number, min(t.executor_id), min(t.host), min(t.locality),"
             f" count(DISTINCT t.executor_id), {places} FROM l_groups g JOIN l_tasks l USING (task)"
             " JOIN tasks t ON t.app_index = l.app_index AND t.task_attempt_id = l.task_attempt_id"
-            " GROUP BY g.number"
+            f" WHERE {where} GROUP BY g.number"
         )
     }
-    if len(rows) < 2:
+
+
+def _facts(task: Sides | None, middle: Sides | None) -> list[Fact]:
+    if task is None or middle is None:
         return []
-    task, middle = rows[0], rows[1]
     found = []
     for name, value, other in zip(("executor", "host", "locality"), task, middle, strict=False):
         if value is not None:
