@@ -56,6 +56,16 @@ def test_a_probe_that_does_not_answer_is_a_problem_not_a_traceback(
     assert problem.remedy
 
 
+def test_a_probe_that_is_slow_to_answer_is_not_called_broken(
+    bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pyrometer.collect.probes.os.patient", lambda _: 0.1)
+    script(bundle / "pyro-probe", "exec sleep 60\n")
+    with pytest.raises(CapabilityError, match=r"gave no answer within .* very busy") as caught:
+        capabilities()
+    assert "PYROMETER_PATIENCE" in str(caught.value.remedy)
+
+
 @pytest.mark.parametrize("name", ["plugin", "workloads"])
 def test_a_jar_that_is_none_or_of_another_version_is_refused(bundle: Path, name: str) -> None:
     find = {"plugin": _artifacts.plugin_jar, "workloads": _artifacts.workloads_jar}[name]

@@ -110,6 +110,11 @@ def _ask(*arguments: str) -> str:
         done = subprocess.run(
             [binary, *arguments], capture_output=True, text=True, timeout=patient(30), check=True
         )
+    except subprocess.TimeoutExpired as error:
+        raise CapabilityError(
+            f"{binary} gave no answer within {error.timeout:.0f} s: this machine is very busy",
+            "try again when it is less busy, or wait longer: export PYROMETER_PATIENCE=10",
+        ) from error
     except (OSError, subprocess.SubprocessError) as error:
         raise CapabilityError(f"{binary} does not run: {error}", reinstall()) from error
     return done.stdout.strip()
