@@ -109,7 +109,7 @@ fuzz_target!(|bytes: &[u8]| {
     let mut choices = Choices(bytes.iter());
     let (mut text, mut untouched) = (String::new(), HashSet::new());
     let mut lines = 0;
-    while choices.0.len() > 0 && lines < 64 {
+    while choices.0.len() > 0 && lines < 16 {
         let (kind, id) = (choices.next(), choices.next() as i64);
         let mut event = template(kind, id);
         let changes = choices.next() % 3;

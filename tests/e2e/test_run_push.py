@@ -115,10 +115,13 @@ def test_the_application_outlives_the_upload_and_the_server(tmp_path: Path) -> N
         fake.always = 200
         rest = pyrometer("push", "run", "--to", fake.url, "--json", cwd=tmp_path)
         fates = rest.json["profiles"]
-        # The kill may have fallen between a message and its note.
+        # The kill may have fallen between a message and its note: it has arrived, or not.
         assert fates["unsure"] <= 1
         assert rest.code == (3 if fates["unsure"] else 0)
-        assert pushed(fake, "stage") == sums(tmp_path / "run", "stage_id")
+        arrived, made = pushed(fake, "stage"), sums(tmp_path / "run", "stage_id")
+        assert all(weights <= made[event] for event, weights in arrived.items())
+        lacking = [event for event in made if arrived.get(event) != made[event]]
+        assert len(lacking) <= fates["unsure"]
         assert len({each.uuid for each in fake.taken}) == len(fake.taken)
 
 
