@@ -99,6 +99,7 @@ class TestLogisticRegression(IterativeContract):
     change = 1.02
 
 
+@pytest.mark.slow  # its library is that of logistic regression
 class TestSvm(IterativeContract):
     workload = Svm
     places: ClassVar = {"cosine with the likeliest plane"}

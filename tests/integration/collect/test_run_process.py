@@ -82,7 +82,11 @@ def test_a_signal_that_ends_the_application_is_told(tmp_path: Path) -> None:
     assert "memory" in (manifest.exit.reason or "")
 
 
-@pytest.mark.parametrize("code", [0, 1, 2, 3, 4, 126, 127, 130, 255])
+@pytest.mark.parametrize(
+    "code",
+    # Some that are ours as well; the slow ones are all others of ours, and the ends of the range.
+    [4, 130, *(pytest.param(code, marks=pytest.mark.slow) for code in (0, 1, 2, 3, 126, 127, 255))],
+)
 def test_no_exit_code_of_a_command_is_taken_for_ours(tmp_path: Path, code: int) -> None:
     done = pyrometer(*OFF, "--json", "--", "sh", "-c", f"exit {code}", cwd=tmp_path)
     assert (done.code, done.json["exit_code"], done.json["failure"]) == (code, code, None)
@@ -90,7 +94,11 @@ def test_no_exit_code_of_a_command_is_taken_for_ours(tmp_path: Path, code: int) 
     assert "error:" not in done.stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGPIPE, signal.SIGRTMIN + 2])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGTERM]
+    + [pytest.param(n, marks=pytest.mark.slow) for n in (signal.SIGPIPE, signal.SIGRTMIN + 2)],
+)
 def test_a_signals_number_is_added_to_128(tmp_path: Path, number: int) -> None:
     done = pyrometer(*OFF, "--", "sh", "-c", f"kill -{int(number)} $$", cwd=tmp_path)
     assert done.code == 128 + number

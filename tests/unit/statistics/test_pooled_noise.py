@@ -31,10 +31,10 @@ def experiments(deviations, blocks, seed=1818):
     ("deviations", "blocks", "narrower"),
     [
         ((1, 1, 1, 1), 3, 0.75),
-        ((1, 1, 1, 1), 5, 0.93),
+        pytest.param((1, 1, 1, 1), 5, 0.93, marks=pytest.mark.slow),
         ((1, 1, 1, 1.5), 3, 0.76),
-        ((1, 1.17, 1.33, 1.5), 5, 0.94),
-        ((1, 1, 1, 1, 1, 1), 3, 0.70),
+        pytest.param((1, 1.17, 1.33, 1.5), 5, 0.94, marks=pytest.mark.slow),
+        pytest.param((1, 1, 1, 1, 1, 1), 3, 0.70, marks=pytest.mark.slow),
     ],
 )
 def test_intervals_hold_as_often_as_they_say_and_are_narrower(deviations, blocks, narrower):
