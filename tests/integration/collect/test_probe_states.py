@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,7 +73,13 @@ class Observed:
 
 @pytest.fixture(scope="module")
 def observed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Observed]:
-    folder = tmp_path_factory.mktemp("states")
+    with watched(tmp_path_factory.mktemp("states")) as seen:
+        yield seen
+
+
+@contextmanager
+def watched(folder: Path) -> Iterator[Observed]:
+    """Run the program with a probe for each tier."""
     program = folder / "waits"
     source = ROOT / "tests" / "support" / "waits.c"
     subprocess.run([needs.tool("cc"), "-O1", "-pthread", "-o", program, source], check=True)
@@ -124,7 +132,7 @@ def slack(observed: Observed, *tiers: str) -> float:
         )[0][0]
         for tier in tiers
     ]
-    stalls = sum(one for one in longest if one and one > 3 * PERIOD_NS)
+    stalls = float(sum(one for one in longest if one and one > 3 * PERIOD_NS))
     return 2 * stalls + float(told["stolen_ns"])
 
 
@@ -258,6 +266,31 @@ def test_tiers_agree_on_the_same_threads(observed: Observed) -> None:
         for state in ("on_cpu", "run_queue"):
             # Two independent samples of the same truth.
             within(one.get(state, 0), other.get(state, 0), 2 * wall, slack(observed, "T1", "T2"))
+
+
+@pytest.mark.parametrize("tier", ["T1", "T2", "T3"])
+@pytest.mark.slow
+def test_a_thread_that_has_woken_waits_for_a_cpu(tmp_path: Path, tier: str) -> None:
+    with ExitStack() as busy:
+        for _ in range(4 * (os.cpu_count() or 1)):
+            loop = subprocess.Popen(["sh", "-c", "while :; do :; done"])
+            busy.callback(loop.wait)
+            busy.callback(loop.kill)
+        truth = found = 0.0
+        # How long they wait is the scheduler's choice.
+        for turn in range(12):
+            (tmp_path / str(turn)).mkdir()
+            with watched(tmp_path / str(turn)) as seen:
+                seen.need(tier)
+                for name in ("again", "turns"):
+                    truth += seen.truth[name]["queue_ns"]
+                    found += seen.seconds(tier, name).get("run_queue", 0.0)
+            if truth >= 25 * PERIOD_NS:
+                break
+        else:
+            needs.machine_lacks(f"waits for a CPU: {truth / 1e6:.0f} ms of them")
+    # A third of so many passes is three standard deviations less.
+    assert found >= truth / 3
 
 
 def test_the_kernels_records_are_exact(observed: Observed) -> None:

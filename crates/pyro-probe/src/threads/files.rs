@@ -71,6 +71,15 @@ impl Files {
         schedstat(self.schedstat.read(buffer).ok()?)
     }
 
+    /// Whether it runs or waits for a CPU.
+    pub(super) fn is_runnable(&mut self, buffer: &mut Buffer) -> bool {
+        let text = self.stat.read(buffer).unwrap_or_default();
+        // The name before it may have brackets, too.
+        text.rsplit(')')
+            .next()
+            .is_some_and(|behind| behind.starts_with(" R"))
+    }
+
     /// What `stat` and `io` know.
     pub(super) fn detail(
         &mut self,

@@ -10,8 +10,9 @@ use super::files::{Access, Files, Identified};
 use super::table::Threads;
 use super::thread::Thread;
 
-/// A thread that did not run in so many readings is read in one pass of [`QUIET_EVERY`] only: its
-/// rows stay right, but the moment when it runs again is known less finely.
+/// A thread that did not run in so many readings is read in one pass of [`QUIET_EVERY`] only, and its
+/// counters alone: its rows stay right, but the moment when it runs again is known less finely, and
+/// its first wait for a CPU after that sleep counts as sleep.
 const QUIET_AFTER: u32 = 20;
 const QUIET_EVERY: u64 = 4;
 
@@ -96,7 +97,9 @@ impl Thread {
         }
         let last = self.coder.last();
         let changed = counters != self.counters;
-        if !changed && last.is_none_or(|seen| !seen.state.is_runnable()) {
+        let rested = !changed && last.is_none_or(|seen| !seen.state.is_runnable());
+        // One that has woken waits for a CPU before its counters say so.
+        if rested && (self.quiet_count >= QUIET_AFTER || !files.is_runnable(buffer)) {
             self.files = Some(files);
             self.quiet_count += 1;
             self.slept_on(now, rows);
