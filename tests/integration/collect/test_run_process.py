@@ -268,15 +268,33 @@ def test_what_is_left_behind_is_waited_for_until_its_cpu_time_is_told() -> None:
         os.waitpid(pid, os.WNOHANG)
 
 
+# What is imported on a thread of its own after the application's end takes long.
+IMPORTS_SLOWLY = """
+import pathlib, sys, time
+class Finder:
+    def find_spec(self, name, *_):
+        if name == "pyrometer.report.page":
+            time.sleep(3)
+            pathlib.Path("imported").touch()
+sys.meta_path.insert(0, Finder())
+"""
+
+
 def test_a_signal_after_the_applications_end_keeps_the_run_and_ends_us(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(IMPORTS_SLOWLY)
     leaves_one = "sleep 12 & echo $! > left; exit 0"
-    process = start(*OFF, "--", "sh", "-c", leaves_one, cwd=tmp_path, stderr=subprocess.PIPE)
+    process = start(
+        *OFF, "--", "sh", "-c", leaves_one, cwd=tmp_path, stderr=subprocess.PIPE,
+        env=environment(PYTHONPATH=str(tmp_path)),
+    )  # fmt: skip
     wait_for(tmp_path / "run" / "raw" / "exit.json")
     process.send_signal(signal.SIGINT)
     os.kill(int((tmp_path / "left").read_text()), signal.SIGKILL)
     _, error = process.communicate(timeout=60)
     assert process.returncode == 0
     assert error.rstrip().endswith("interrupted")
+    # Python aborts where a thread is in the middle of that when it ends.
+    assert (tmp_path / "imported").exists()
     manifest = opened(tmp_path / "run")
     assert (manifest.state, manifest.exit.code) == ("finished", 0)
 

@@ -154,6 +154,13 @@ class _Watching(common.Progress):
         self.outcome = Outcome(record, ending, None)
         self.ahead = Beside(import_ahead)
 
+    def imported(self) -> None:
+        """Wait for what is imported: to end in the middle of it is to abort, with another code."""
+        while self.ahead is not None:
+            with contextlib.suppress(KeyboardInterrupt):
+                self.ahead.__exit__()
+                self.ahead = None
+
     def summarised(self, record: Any, summary: Any, scope: Any) -> Findings | None:
         """Print it at once, and below it what would make it faster, which takes longer."""
         from pyrometer.cli.shared.finding import Finder
@@ -198,6 +205,8 @@ def execute(make: Callable[[], Trial], *, report: bool, as_json: bool) -> None:
         failed = error
         if outcome is None and watching is not None:
             outcome = watching.outcome
+    if watching is not None:
+        watching.imported()
     if as_json:
         try:
             common.emit_json(as_data(outcome, failed))
