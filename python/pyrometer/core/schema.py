@@ -181,7 +181,7 @@ _RULES = ("categories", "operators", "roles", "wait_classes")
 
 @cache
 def rules_digest() -> str:
-    """Name the rules by which samples are sorted: another name, other rules.
+    """Name the rules by which samples are classified: another name, other rules.
 
     Examples
     --------

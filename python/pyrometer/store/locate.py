@@ -132,21 +132,26 @@ def is_current(folder: Path, raw: Path | None) -> bool:
 
 
 def _whole(states: list[os.stat_result], stamp: dict[str, Any]) -> bool:
-    """Whether raw files are as many as there were: striking secrets out makes them smaller."""
-    made_of = stamp.get("raw_files")
-    return isinstance(made_of, int) and len(states) >= made_of
+    """Whether raw files are as many as there were: striking secrets out makes them smaller.
+
+    Stamps of before say only how many bytes there were.
+    """
+    found = {"raw_files": len(states), "raw_bytes": sum(state.st_size for state in states)}
+    name = next((name for name in found if isinstance(stamp.get(name), int)), None)
+    return name is not None and found[name] >= stamp[name]
 
 
 def _other_rules(paths: RunPaths) -> list[Doubt]:
-    """Give the doubt of samples that other rules sorted."""
+    """Give the doubt of samples that were classified by other rules."""
     try:
         stamp = parse_json((paths.tables / STAMP).read_bytes())
-        rules, samples = stamp["rules"], stamp["tables"]["samples"]
-    except (OSError, ValueError, TypeError, KeyError):
+        rules, samples = stamp.get("rules"), stamp["tables"]["samples"]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return []
     if rules == schema.rules_digest() or not samples:
         return []
-    return [schema.doubt("rules_differ", f"{paths.address}: samples were sorted by other rules")]
+    message = f"{paths.address}: samples were classified by the rules of another version"
+    return [schema.doubt("rules_differ", message)]
 
 
 def cache_folder(log: Path) -> Path:

@@ -268,20 +268,25 @@ def test_what_is_left_behind_is_waited_for_until_its_cpu_time_is_told() -> None:
         os.waitpid(pid, os.WNOHANG)
 
 
-# What is imported on a thread of its own after the application's end takes long.
-IMPORTS_SLOWLY = """
-import pathlib, sys, time
+# What is imported on a thread after the application's end takes until somebody waits for it.
+IMPORTS_UNTIL_JOINED = """
+import pathlib, sys, threading, time
 class Finder:
     def find_spec(self, name, *_):
         if name == "pyrometer.report.page":
-            time.sleep(3)
+            main = threading.main_thread().ident
+            while not joins(sys._current_frames()[main]):
+                time.sleep(0.01)
             pathlib.Path("imported").touch()
+joined = threading.Thread.join.__code__
+def joins(frame):
+    return frame is not None and (frame.f_code is joined or joins(frame.f_back))
 sys.meta_path.insert(0, Finder())
 """
 
 
 def test_a_signal_after_the_applications_end_keeps_the_run_and_ends_us(tmp_path: Path) -> None:
-    (tmp_path / "sitecustomize.py").write_text(IMPORTS_SLOWLY)
+    (tmp_path / "sitecustomize.py").write_text(IMPORTS_UNTIL_JOINED)
     leaves_one = "sleep 12 & echo $! > left; exit 0"
     process = start(
         *OFF, "--", "sh", "-c", leaves_one, cwd=tmp_path, stderr=subprocess.PIPE,

@@ -72,12 +72,13 @@ def _below(scope: Scope, stages: list[LedgerGroup]) -> list[WalkedStage]:
     counts = dict(scope.tables.query("SELECT nth, max(rank) + 1 FROM l_below GROUP BY nth"))
     below = []
     for at, stage in enumerate(stages):
+        assert stage.stage_id is not None
         first = at * _WIDTH
         used, used_count = operators_of(scope, found[first + _STAGE], OPERATORS)
         tasks = [groups[n] for n in range(first + _TASK, first + _WIDTH) if n in groups]
         walked = WalkedStage(
             app_index=stage.app_index,
-            stage_id=stage.stage_id or 0,
+            stage_id=stage.stage_id,
             stage_attempt=stage.stage_attempt,
             operators=used,
             operators_count=used_count,
