@@ -173,7 +173,7 @@ def conclusion(found: Findings) -> str:
     first = next((one for one in found.findings if one.shown and one.muted is None), None)
     if first is None:
         judged = found.rules_count - len(found.unjudged)
-        looked = f"{judged} of {found.rules_count} rules looked."
+        looked = f"{judged} of {found.rules_count} rules could be applied."
         noise = f"{units.percent(found.noise_ratio)}, the noise of this run"
         may = unsure(found)
         if not may:

@@ -150,8 +150,7 @@ def _other_rules(paths: RunPaths) -> list[Doubt]:
         return []
     if rules == schema.rules_digest() or not samples:
         return []
-    message = f"{paths.address}: samples were classified by the rules of another version"
-    return [schema.doubt("rules_differ", message)]
+    return [schema.doubt("rules_differ", "Samples were classified by the rules of another version")]
 
 
 def cache_folder(log: Path) -> Path:

@@ -107,8 +107,22 @@ class _Group:
         if len(numbers) == 1:
             return f"stage {numbers[0]}"
         listed = ", ".join(map(str, numbers[:3])) + (", …" if len(numbers) > 3 else "")
-        alike = len(numbers) == self.iterations_count
-        return f"stages {listed} (one in each iteration)" if alike else f"stages {listed}"
+        return f"stages {listed}"
+
+    @property
+    def repeats(self) -> str | None:
+        alike = len(self.stages) == self.iterations_count > 1
+        return "one in each iteration" if alike else None
+
+    @property
+    def where(self) -> str:
+        """The code that they run, and how they repeat, in brackets."""
+        return _in_brackets(at_file(self.first.called or ""), self.repeats)
+
+
+def _in_brackets(code: str, repeats: str | None) -> str:
+    known = [one for one in (short(code), repeats) if one]
+    return f" ({', '.join(known)})" if known else ""
 
 
 def stage_story(summary: Summary) -> Story:
@@ -149,7 +163,7 @@ def _one(summary: Summary, group: _Group) -> Story:
     causes = group.causes
     cause = max(causes, key=lambda name: causes[name])
     time = _of(summary, causes[cause])
-    name = _place(stage)
+    name = group.where
     many = stage.slots_count
     slots = "" if many is None else f" {units.count(many)}"
     every = {1: "its only slot", 2: "both slots"}.get(many or 0, f"all{slots} slots")
@@ -185,10 +199,6 @@ def _one(summary: Summary, group: _Group) -> Story:
     )
     doing = work(summary, stage if alone else None)
     return Story(f"{text}: {doing.text}" if doing.text else text, doing.next_step or ask)
-
-
-def _place(stage: HeldStage) -> str:
-    return f" ({short(at_file(stage.called))})" if stage.called else ""
 
 
 def _last(stage: HeldStage) -> str:
@@ -246,7 +256,8 @@ def _all(summary: Summary, groups: Sequence[_Group]) -> Story:
     text = f"{n} stages took {_of(summary, path.stages_ns)}"
     if groups and groups[0].held_ns:
         first = units.percent(groups[0].held_ns / (path.total_ns or 1))
-        text += f", the longest, {groups[0].called}, {first}"
+        longest = groups[0].called + _in_brackets("", groups[0].repeats)
+        text += f", the longest, {longest}, {first}"
     if not causes:
         return Story(text)
     cause = max(causes, key=lambda name: causes[name])

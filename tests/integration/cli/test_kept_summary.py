@@ -14,7 +14,7 @@ import pytest
 from tests.support.cli import environment, inside
 from tests.support.eventlogs import recorded
 
-from pyrometer.store.tables_folder import summary_file
+from pyrometer.store.tables_folder import STAMP, summary_file
 
 SLOW_JOB = Path(__file__).parents[3] / "examples" / "slow-job"
 LOGS = [log for log in recorded() if log.is_file()][:3]
@@ -68,6 +68,16 @@ def test_what_is_read_again_is_what_was_made(
     assert "as it was kept" in shown("run", *words)
     # Another way to say where it lies.
     assert "as it was kept" in shown(run, *words)
+
+
+def test_tables_of_other_rules_are_not_summed_up_again_by_another_path(
+    run: Path, shown: Shown
+) -> None:
+    stamp = run / "tables" / STAMP
+    stamp.write_text(json.dumps(json.loads(stamp.read_text()) | {"rules": "others"}))
+    assert "rules of another version" in " ".join(shown("run", "--all").split())
+    changed(summary_file(run / "tables", None))
+    assert "as it was kept" in shown(run)
 
 
 @pytest.mark.parametrize("log", LOGS, ids=lambda log: log.name)

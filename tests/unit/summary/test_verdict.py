@@ -125,3 +125,13 @@ def test_failures_and_contention_follow_and_a_wrong_result_leads(busy: Summary) 
     assert said.startswith("Wrong result: Rows differ. 1.")
     assert "3 of 11 task attempts failed or were killed." in said
     assert "Other processes took 61.0 % of the host's CPU time" in said
+
+
+def test_code_and_iterations_share_one_pair_of_brackets(tmp_path: Path) -> None:
+    stages = [StageSpec([4000, 4000], iteration=i) for i in (0, 1, 2)]
+    world = World(stages, tail_ms=200)
+    for row in world.rows["stages"]:
+        row["name"] = "collect at job.py:5"
+    with Run.open(world.write(tmp_path, only=LOG_ONLY | {"iterations"})) as run:
+        found = summary(run)
+    assert "stages 1, 2 (collect at job.py:5, one in each iteration) kept" in found.verdict
