@@ -35,6 +35,10 @@ CanaryPlace = Annotated[
 """Before what canaries are measured."""
 
 
+# More than a hundred years are no time of a trial; sums and squares of these stay finite.
+Seconds = Annotated[float, Field(ge=-4e9, le=4e9)]
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(extra="allow")
 
@@ -266,15 +270,15 @@ class Ended(_Part):
     treatment: str
     status: Status
     folder: str
-    seconds: float | None = None
-    waited_s: float | None = None
-    censored_s: float | None = None
+    seconds: Seconds | None = None
+    waited_s: Seconds | None = None
+    censored_s: Seconds | None = None
     outside: str | None = None
-    iterations_s: list[float] = Field(default_factory=list)
-    series_s: list[float] = Field(default_factory=list)
+    iterations_s: list[Seconds] = Field(default_factory=list)
+    series_s: list[Seconds] = Field(default_factory=list)
     counted_from: int | None = None
     shape: str | None = None
-    duration_s: float | None = None
+    duration_s: Seconds | None = None
     reason: str | None = None
     rows: int | None = None
     checksum: str | None = None

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from pyrometer.experiments.judge.terminal import duration
-from pyrometer.terminal import console
-from pyrometer.terminal.console import WORDS, LiveDisplay, progress_line
+from pyrometer.terminal.trials import TrialsScreen
 
 if TYPE_CHECKING:
     from pyrometer.experiments.folder import Ended, Plan, PlannedTrial
     from pyrometer.experiments.journal import Entries
 
 
-LINES = 8
-
-
-class ExperimentScreen(LiveDisplay):
+class ExperimentScreen(TrialsScreen):
     """A :class:`pyrometer.experiments.run.environment.Screen` for people."""
 
     def __init__(self, trial_s: float | None = None) -> None:
@@ -28,11 +23,9 @@ class ExperimentScreen(LiveDisplay):
         self._trial_s = trial_s
         self._plan: Plan | None = None
         self._now: tuple[PlannedTrial, int] | None = None
-        self._what, self._since = "", time.monotonic()
         self._done = 0
         self._lengths: list[float] = []
         self._values: dict[str, list[float]] = {}
-        self._last: deque[str] = deque(maxlen=LINES)
 
     def planned(self, plan: Plan, entries: Entries) -> None:
         """Show what will run."""
@@ -44,8 +37,8 @@ class ExperimentScreen(LiveDisplay):
 
     def trial(self, planned: PlannedTrial, attempt: int) -> None:
         """Show that an attempt begins."""
-        self._now, self._since = (planned, attempt), time.monotonic()
-        self._show("looking at the machine")
+        self._now = planned, attempt
+        self._begin()
 
     def ended(self, ended: Ended) -> None:
         """Show how it ended."""
@@ -61,38 +54,7 @@ class ExperimentScreen(LiveDisplay):
         line += f"  ({disturbances[0]})" if disturbances else ""
         if ended.status != "disturbed":
             self._take(ended)
-        if not self.shows:
-            console.err().print(line + self._left(), markup=False, soft_wrap=True)
-        else:
-            self._last.append(line)
-            self._show("")
-
-    def phase(self, name: str) -> None:
-        """Show that a phase of the trial begins."""
-        self._show(WORDS.get(name, name))
-
-    def progress(self, what: str, done: int, total: int) -> None:
-        """Show how far data generation is."""
-        self._show(progress_line(what, done, total))
-
-    def running(self, iteration: int | None, iterations: int, warmup: bool) -> None:
-        """Show which iteration runs."""
-        where = "starting" if iteration is None else f"iteration {iteration}"
-        self._show(f"{where}{' (warm-up)' if warmup else ''}")
-
-    def exited(self, record: object, ending: object) -> None:
-        """Show nothing: the end of a trial is shown when its run has been read."""
-
-    def summarised(self, record: object, summary: object, scope: object) -> None:
-        """Show nothing: the same."""
-
-    def note(self, text: str) -> None:
-        """Show something that matters now."""
-        if not self.shows:
-            console.err().print(text, markup=False, soft_wrap=True)
-        else:
-            self._last.append(text)
-            self._show(self._what)
+        self._tell(line, more=self._left())
 
     def _take(self, ended: Ended) -> None:
         self._done += 1
@@ -110,11 +72,6 @@ class ExperimentScreen(LiveDisplay):
         at = time.strftime("%H:%M", time.localtime(time.time() + seconds))
         return f"  [{duration(seconds)} left, until {at}]"
 
-    def _show(self, what: str) -> None:
-        self._what = what
-        if self.shows:
-            self.draw(self._screen())
-
     def _screen(self) -> Any:
         from rich.console import Group
         from rich.padding import Padding
@@ -129,11 +86,8 @@ class ExperimentScreen(LiveDisplay):
         if self._now is not None:
             planned, attempt = self._now
             again = f", attempt {attempt}" if attempt > 1 else ""
-            elapsed = time.monotonic() - self._since
             whose = planned.treatment if planned.launch is None else "all treatments"
-            parts.append(
-                Text(f"block {planned.block}: {whose}{again}: {self._what} {elapsed:.0f} s")
-            )
+            parts.append(Text(f"block {planned.block}: {whose}{again}: {self._doing}"))
         if self._values:
             table = Table(box=None, pad_edge=False)
             for title in ("treatment", "trials", "mean so far"):

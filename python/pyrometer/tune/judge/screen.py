@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from pyrometer.core import units
-from pyrometer.terminal import console
-from pyrometer.terminal.console import WORDS, LiveDisplay, progress_line
+from pyrometer.terminal.trials import TrialsScreen
 from pyrometer.tune.advise.adviser import FULL
 from pyrometer.tune.judge.report import status_of
 from pyrometer.tune.trials.measured import words_of
@@ -23,10 +21,8 @@ if TYPE_CHECKING:
     from pyrometer.tune.trials.records import Asked
     from pyrometer.tune.trials.replay import History, Step
 
-LINES = 8
 
-
-class TuningScreen(LiveDisplay):
+class TuningScreen(TrialsScreen):
     """A :class:`pyrometer.tune.trials.search.TuneScreen` for people."""
 
     def __init__(self) -> None:
@@ -35,8 +31,6 @@ class TuningScreen(LiveDisplay):
         self._history: History | None = None
         self._asked: Asked | None = None
         self._best: Incumbent | None = None
-        self._what, self._since = "", time.monotonic()
-        self._last: deque[str] = deque(maxlen=LINES)
 
     def began(self, tuning: Tuning, history: History) -> None:
         """Show what is there already."""
@@ -48,8 +42,8 @@ class TuningScreen(LiveDisplay):
 
     def asked(self, asked: Asked) -> None:
         """Show which trial comes."""
-        self._asked, self._since = asked, time.monotonic()
-        self._show("looking at the machine")
+        self._asked = asked
+        self._begin()
 
     def told(self, step: Step, history: History, adviser: Adviser) -> None:
         """Show what it gave, and the best so far."""
@@ -69,11 +63,7 @@ class TuningScreen(LiveDisplay):
         line = f"{step.asked.trial}  {name}  {how}"
         if step.asked.why:
             line += f"  ({step.asked.why})"
-        if not self.shows:
-            console.err().print(f"{line}  [{self._state()}]", markup=False, soft_wrap=True)
-        else:
-            self._last.append(line)
-            self._show("")
+        self._tell(line, more=f"  [{self._state()}]")
 
     def said(self, record: Offered | Known) -> None:
         """Show what the engine is told beside trials: before any trial, apart from them."""
@@ -94,33 +84,6 @@ class TuningScreen(LiveDisplay):
 
     def ended(self, ended: Ended) -> None:
         """Show nothing: it is shown when it is told."""
-
-    def phase(self, name: str) -> None:
-        """Show that a phase of the trial begins."""
-        self._show(WORDS.get(name, name))
-
-    def progress(self, what: str, done: int, total: int) -> None:
-        """Show how far data generation is."""
-        self._show(progress_line(what, done, total))
-
-    def running(self, iteration: int | None, iterations: int, warmup: bool) -> None:
-        """Show which iteration runs."""
-        where = "starting" if iteration is None else f"iteration {iteration}"
-        self._show(f"{where}{' (warm-up)' if warmup else ''}")
-
-    def exited(self, record: object, ending: object) -> None:
-        """Show nothing: the end of a trial is shown when its run has been read."""
-
-    def summarised(self, record: object, summary: object, scope: object) -> None:
-        """Show nothing: the same."""
-
-    def note(self, text: str) -> None:
-        """Show something that matters now."""
-        if not self.shows:
-            console.err().print(text, markup=False, soft_wrap=True)
-        else:
-            self._last.append(text)
-            self._show(self._what)
 
     def _state(self) -> str:
         """Say the best so far, what is spent, and when the search ends."""
@@ -150,11 +113,6 @@ class TuningScreen(LiveDisplay):
         each = history.last_whole()
         return None if each is None else left * each / 1e9 / tuning.cpus
 
-    def _show(self, what: str) -> None:
-        self._what = what
-        if self.shows:
-            self.draw(self._screen())
-
     def _screen(self) -> Any:
         from rich.console import Group
         from rich.progress_bar import ProgressBar
@@ -166,11 +124,8 @@ class TuningScreen(LiveDisplay):
             spent = min(whole, self._history.spent(self._tuning))
             parts.append(ProgressBar(total=whole or 1, completed=spent, width=60))
         if self._asked is not None:
-            elapsed = time.monotonic() - self._since
-            parts.append(
-                Text(f"trial {self._asked.trial}: {in_brief(self._asked.configuration)}:"
-                     f" {self._what} {elapsed:.0f} s")
-            )  # fmt: skip
+            name = in_brief(self._asked.configuration)
+            parts.append(Text(f"trial {self._asked.trial}: {name}: {self._doing}"))
         return Group(*parts, *map(Text, self._last))
 
 
