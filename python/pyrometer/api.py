@@ -113,7 +113,7 @@ def _compiled(ipython: Any, cell: str) -> Callable[[], object]:
     except SyntaxError as error:
         raise UsageError(
             f"%%pyrometer: line {error.lineno} of the cell: {error.msg}",
-            "the cell is Python, without await outside of functions",
+            "correct it: the cell is Python, without await outside of functions",
         ) from error
     variables = ipython.user_ns
 

@@ -125,7 +125,7 @@ def characterise(run: Run, doubts: Sequence[Doubt] | None = None) -> Characteris
     if not executions:
         raise UsageError(
             f"{run.paths.address}: no SQL execution with a job in it",
-            "only Spark SQL can be analysed by query; pyrometer show shows what ran",
+            "pyrometer show RUN shows what ran; only Spark SQL can be analysed by query",
         )
     nodes: dict[tuple[int, int], list[Any]] = defaultdict(list)
     for node in run.tables.records(_NODES):

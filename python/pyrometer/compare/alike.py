@@ -93,7 +93,7 @@ def _results(side: Side) -> list[str]:
 
 
 _CHECKS: tuple[tuple[str, str, Callable[[Summary], str | None]], ...] = (
-    ("different_workloads", "Different things ran", what_ran),
+    ("different_workloads", "Different programs ran", what_ran),
     ("different_windows", "Times are of different windows", _window),
     ("different_scales", "Different amounts of data", _scale),
     ("different_profiles", "Different profiles were measured with", lambda s: s.run.profile),

@@ -157,7 +157,7 @@ def sentence(cause: Cause) -> str:
         return f"{_stages(cause)} only in {side}"
     numbers = _numbers(cause)
     own = {
-        "input": f"{where} reads {_times(numbers) or 'another amount'}",
+        "input": f"{where} reads {_times(numbers) or 'a different amount'}",
         "slots": f"{where} ran on {_arrow(numbers, 'task slots')}",
         "tasks": f"{where} has {_arrow(numbers, 'tasks')}",
         "uneven_input": f"{where}: the largest task has {_arrow(numbers, '')} times the mean input",
@@ -217,7 +217,7 @@ def _times(found: Quantity | None) -> str | None:
 
 def _arrow(found: Quantity | None, what: str) -> str:
     if found is None:
-        return f"another number of {what}" if what else "another amount"
+        return f"a different number of {what}" if what else "a different amount"
     text = f"{_value(found, found.a)} → {_value(found, found.b)}"
     return f"{text} {what}".strip()
 
@@ -285,7 +285,7 @@ _SMALL = 0.1
 def _largest(found: Explanation) -> str:
     known = [one for one in found.causes if one.explained]
     if not known:
-        return "nothing of it can be explained."
+        return "none of it can be explained."
     texts = [
         f"{_part(one.seconds, found)}: {one.sentence}"
         for one in known[:_SHOWN]

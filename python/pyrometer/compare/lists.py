@@ -174,7 +174,7 @@ def _rows(path: Path, wanted: Sequence[str]) -> Iterator[tuple[str, dict[str, st
             if missing:
                 raise UsageError(
                     f"{path}: no column {', '.join(missing)}",
-                    f"its columns are: {', '.join(known) or 'none'}",
+                    f"choose from its columns: {', '.join(known) or 'none'}",
                 )
             for count, row in enumerate(rows):
                 if count == MOST_ROWS:
@@ -185,4 +185,4 @@ def _rows(path: Path, wanted: Sequence[str]) -> Iterator[tuple[str, dict[str, st
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: byte {error.start} is not UTF-8") from error
     except csv.Error as error:
-        raise UsageError(f"{path}: no CSV: {error}") from error
+        raise UsageError(f"{path}: not CSV: {error}") from error

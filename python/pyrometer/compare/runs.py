@@ -108,7 +108,7 @@ def _without_log(a: Side, b: Side) -> str | None:
         return None
     have = "have" if len(names) > 1 else "has"
     return (
-        f"No causes: {' and '.join(names)} {have} no Spark event log, from which they are counted."
+        f"No causes: {' and '.join(names)} {have} no Spark event log to derive them from."
         " Measure with pyrometer run --profile light, or compare event logs."
     )
 

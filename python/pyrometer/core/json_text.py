@@ -67,7 +67,7 @@ def _finite(value: Any) -> Any:
 
 
 def _refuse(name: str) -> float:
-    raise ValueError(f"{name} is no number in JSON")
+    raise ValueError(f"{name} is not a number in JSON")
 
 
 def _depth_exceeds(value: Any, most: int) -> bool:

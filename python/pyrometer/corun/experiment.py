@@ -135,7 +135,8 @@ def _cpu_sets(party: Party) -> list[str | None]:
             raise CapabilityError(f"CPUs {write_numbers(cpus - allowed)} may not be used here")
         if taken & cpus:
             raise UsageError(
-                f"CPUs {write_numbers(taken & cpus)} are given twice", "@0 and @1, say"
+                f"CPUs {write_numbers(taken & cpus)} are given twice",
+                "give each its own: @0 and @1",
             )
         taken |= cpus
     return list(given)

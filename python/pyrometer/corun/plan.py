@@ -105,7 +105,7 @@ def members_of(
         match = _MEMBER.fullmatch(text)
         if match is None:
             raise UsageError(
-                f"{text!r} is not a workload", "WORKLOAD, or WORKLOAD@CPUS: pagerank@0-1"
+                f"{text!r} is not a workload", "give WORKLOAD, or WORKLOAD@CPUS: pagerank@0-1"
             )
         label = Trial(name=match["workload"]).label
         seen[label] += 1
@@ -197,7 +197,9 @@ def _check_cpus(members: Sequence[Member]) -> None:
     given = [one for one in members if one.cpus]
     if given and len(given) < len(members):
         lacking = next(one.name for one in members if not one.cpus)
-        raise UsageError(f"{lacking} has no CPUs of its own, {given[0].name} has", "@CPUS for all")
+        raise UsageError(
+            f"{lacking} has no CPUs of its own, {given[0].name} has", "give all of them @CPUS"
+        )
 
 
 def _setting(text: str, members: Sequence[Member]) -> tuple[str | None, str, str]:
@@ -222,5 +224,7 @@ def _offset(text: str, members: Sequence[Member]) -> tuple[str, float]:
 def _known(name: str, members: Sequence[Member]) -> str:
     names = [one.name for one in members]
     if name not in names:
-        raise UsageError(f"{name!r} is none of the workloads", f"there are: {', '.join(names)}")
+        raise UsageError(
+            f"{name!r} is not one of the workloads", f"choose one of: {', '.join(names)}"
+        )
     return name

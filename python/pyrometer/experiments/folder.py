@@ -356,7 +356,7 @@ def read_plan(root: Path) -> Plan:
             f"{root} is not an experiment's folder: {path.name}: {error.strerror}",
             "give the folder that `pyrometer experiment run` was given with -o",
         ) from error
-    cut = "it was cut or edited"
+    cut = "restore it from a copy, or start again in another folder with -o"
     return versioned.parse(text, path, Plan, SCHEMA_VERSION, "a plan of an experiment", cut)
 
 

@@ -86,7 +86,10 @@ def read_journal(root: Path, more: Kinds | None = None) -> Entries:
             if line.endswith(b"\n") and _take(entries, line, more or {}):
                 continue
             if file.read(1):
-                raise UsageError(f"{path}:{number}: no record of an experiment", "it was edited")
+                raise UsageError(
+                    f"{path}:{number}: not a record of an experiment",
+                    "restore it from a copy, or start again in another folder with -o",
+                )
             # Left by a kill in the middle of a write: append() never returned for it.
             entries.torn_bytes = len(line)
     return entries

@@ -181,7 +181,7 @@ def conclusion(found: Findings) -> str:
         one, *rest = may
         others = f", and {len(rest)} more" if rest else ""
         return (
-            f"Nothing is sure to be worth more than {noise}: {looked} Not sure:"
+            f"Nothing is certain to save more than {noise}: {looked} Possible:"
             f" {one.title}{_at(one)} may cost {saved(one.saving)}{others} (explain --all)."
         )
     return (

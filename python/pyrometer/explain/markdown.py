@@ -249,8 +249,8 @@ def _unjudged(found: Findings) -> Iterator[str]:
     if found.unjudged:
         yield "## Not judged"
         yield (
-            f"{len(found.unjudged)} of {found.rules_count} rules lack what they look at:"
-            " their causes may be there all the same."
+            f"{len(found.unjudged)} of {found.rules_count} rules lack the data they need:"
+            " the causes that they look for may be there all the same."
         )
         yield table(
             ("what is missing", "rules", "what would allow it"),

@@ -115,8 +115,8 @@ def noise_of(facts: Facts, redrawn: Redrawn | None = None) -> Noise:
         redrawn = redrawn or Redrawn(facts.what_if)
         return Noise(
             ratio=max(ALONE, redrawn.ratio(facts)),
-            method="one run alone: what repeated runs differ by on a small machine, or its tasks'"
-            " times drawn again 19 times, if that is more",
+            method="a single run: the usual difference between runs on a small machine, or that of"
+            " 19 resamplings of its tasks' times, whichever is larger",
         )
     return Noise(ratio=ALONE, method="not known: nothing in this run shows it")
 

@@ -18,7 +18,7 @@ from typing import Any
 from pyrometer.core.errors import UsageError
 
 NAME = ".pyrometer.toml"
-NOT_NEEDED = "--no-mute goes on without it"
+NOT_NEEDED = "correct it, or go on without it: --no-mute"
 
 
 def project_file(start: Path) -> Path | None:
@@ -100,8 +100,8 @@ def muted_by(text: str, codes: Collection[str], name: str = NAME) -> dict[str, s
 def _table(data: Mapping[str, Any], wanted: str, name: str, above: str) -> Mapping[str, Any]:
     for key in data:
         if key != wanted:
-            raise UsageError(f"{name}: unknown: {above}{key}", f"[{above}{wanted}] is known")
+            raise UsageError(f"{name}: unknown: {above}{key}", f"write [{above}{wanted}]")
     found = data.get(wanted, {})
     if not isinstance(found, dict):
-        raise UsageError(f"{name}: {above}{wanted} is no table", "[explain.mute]")
+        raise UsageError(f"{name}: {above}{wanted} is not a table", "write [explain.mute]")
     return found

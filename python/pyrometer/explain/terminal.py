@@ -219,7 +219,7 @@ def _unjudged(found: Findings, everything: bool) -> Iterator[RenderableType]:
     if not found.unjudged:
         return
     count = len(found.unjudged)
-    yield heading(f"Not judged: {count} of {found.rules_count} rules lack what they look at")
+    yield heading(f"Not judged: {count} of {found.rules_count} rules lack the data they need")
     lacks = words.by_lack(found.unjudged)
     for (missing, remedy), codes in lacks if everything else lacks[:MOST_LACKS]:
         rules = f"{len(codes)} rule{'s' * (len(codes) != 1)}"

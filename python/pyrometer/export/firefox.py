@@ -177,12 +177,12 @@ def write_firefox(stacks: Stacks, out: BinaryIO) -> None:
     if stacks.by:
         raise UsageError(
             "--by does not go with Firefox Profiler: its tracks are threads, tasks are markers",
-            "--format speedscope, pprof or svg take --by",
+            "use --format speedscope, pprof or svg with --by",
         )
     if stacks.clock is None:
         raise UsageError(
             f"{stacks.run.paths.address}: these samples have no times",
-            "--format speedscope, pprof, folded and svg need none",
+            "use --format speedscope, pprof, folded or svg, which need none",
         )
     writer = _Writer(stacks)
     out.write(b'{"meta":' + _json(writer.meta()) + b',"libs":[],"threads":[')

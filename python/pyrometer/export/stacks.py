@@ -111,7 +111,7 @@ class Stacks:
         if self.event not in units:
             raise UsageError(
                 f"{self.run.paths.address}: no samples of event {self.event!r}",
-                f"this run has {', '.join(present)}",
+                f"choose from its events: {', '.join(present)}",
             )
         self.unit = units[self.event]
         if {*self.by, *self.labels} & _ATTRIBUTED and self.run.tables.has("plan_nodes"):

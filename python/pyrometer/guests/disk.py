@@ -57,5 +57,7 @@ def limits(text: str) -> Limits:
         found[name] = size_of(f"{FACTOR}={name}", level)
         least = 1 if name == "iops" else LEAST_RATE
         if found[name] < least:
-            raise UsageError(f"{FACTOR}={text}: {name}={level} is too little", f"{least} or more")
+            raise UsageError(
+                f"{FACTOR}={text}: {name}={level} is too little", f"give {least} or more"
+            )
     return Limits(found.get("read"), found.get("write"), found.get("iops"))

@@ -103,7 +103,7 @@ class Decoder:
         while len(self._kept) >= _HEAD.size:
             magic, kind, size, checksum = _HEAD.unpack_from(self._kept)
             if magic != MAGIC or kind not in _KINDS or size > MOST_BYTES:
-                raise DamagedError("bytes that begin no frame")
+                raise DamagedError("bytes that do not begin a frame")
             if len(self._kept) < _HEAD.size + size:
                 return
             content = bytes(self._kept[_HEAD.size : _HEAD.size + size])
@@ -117,9 +117,9 @@ def _message(content: bytes) -> dict[str, Any]:
     try:
         found = parse_json(content)
     except ValueError as error:
-        raise DamagedError(f"a message that is no JSON: {error}") from error
+        raise DamagedError(f"a message that is not JSON: {error}") from error
     if not isinstance(found, dict):
-        raise DamagedError("a message that is no object")
+        raise DamagedError("a message that is not an object")
     return found
 
 
@@ -133,4 +133,4 @@ def _piece(content: bytes) -> Piece:
     try:
         return Piece(name.decode(), generation, offset, data)
     except UnicodeDecodeError as error:
-        raise DamagedError("a piece whose name is no text") from error
+        raise DamagedError("a piece whose name is not text") from error

@@ -49,7 +49,7 @@ def check_here(treatment: Mapping[str, Level]) -> Machine:
         raise CapabilityError(
             f"a virtual machine with {units.size(machine.memory_bytes)} of memory, and this host"
             f" has {units.size(available)} available",
-            "a smaller machine.memory, or end what else runs here",
+            "set a smaller machine.memory, or end what else runs here",
         )
     return machine
 

@@ -137,7 +137,7 @@ def _cmdline(text: str) -> str:
         if not _WORD.fullmatch(word):
             raise UsageError(
                 f"machine.cmdline: {word!r} has characters that a kernel command line cannot have",
-                "letters, digits and punctuation of ASCII",
+                "use letters, digits and punctuation of ASCII",
             )
         name = word.partition("=")[0]
         if name.replace("-", "_") in OURS or name == "--":
@@ -146,7 +146,7 @@ def _cmdline(text: str) -> str:
             )
     if len(text) > LONGEST_CMDLINE:
         raise UsageError(
-            f"machine.cmdline has {len(text)} characters", f"{LONGEST_CMDLINE} at most"
+            f"machine.cmdline has {len(text)} characters", f"give {LONGEST_CMDLINE} at most"
         )
     return " ".join(words)
 
@@ -161,7 +161,7 @@ def _check(found: Machine) -> None:
     threads = found.threads_per_core
     if found.cpus_count % threads:
         raise UsageError(
-            f"machine.smt={threads}: {found.cpus_count} CPUs are no whole cores",
+            f"machine.smt={threads}: {found.cpus_count} CPUs are not whole cores",
             f"machine.cpus={-(-found.cpus_count // threads) * threads}",
         )
     for number, node in enumerate(found.topology.nodes if found.topology else ()):

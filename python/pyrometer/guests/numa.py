@@ -98,13 +98,13 @@ def topology(text: str, cpus: int | None, memory_bytes: int | None, default: Nod
         nodes = tuple(_node(text, part) for part in shape.split("+"))
         _check_sums(text, nodes, cpus, memory_bytes)
     if not 1 <= len(nodes) <= MOST_NODES:
-        raise UsageError(f"{FACTOR}={text}: {len(nodes)} nodes", f"from 1 to {MOST_NODES}")
+        raise UsageError(f"{FACTOR}={text}: {len(nodes)} nodes", f"give from 1 to {MOST_NODES}")
     return Topology(nodes, _distances(text, far, len(nodes)))
 
 
 def _equal(text: str, count: int, cpus: int, memory_bytes: int) -> tuple[Node, ...]:
     if not 1 <= count <= MOST_NODES:
-        raise UsageError(f"{FACTOR}={text}: {count} nodes", f"from 1 to {MOST_NODES}")
+        raise UsageError(f"{FACTOR}={text}: {count} nodes", f"give from 1 to {MOST_NODES}")
     if cpus % count or memory_bytes % (count * GRAIN):
         raise UsageError(
             f"{FACTOR}={text}: {cpus} CPUs and {memory_bytes // GRAIN} MiB cannot be shared alike",
@@ -122,11 +122,13 @@ def _node(text: str, part: str) -> Node:
     # Memory alone has none; else a range that is empty, or of a length that nobody has, is none.
     ranges = [_CPUS.fullmatch(one) for one in cpus.split(",")] if cpus else []
     if not all(one and int(one[1]) <= int(one[2] or one[1]) for one in ranges):
-        raise UsageError(f"{FACTOR}={text}: {cpus} is no set of CPUs", "0-1, or 0,2-3")
+        raise UsageError(f"{FACTOR}={text}: {cpus} is not a set of CPUs", "0-1, or 0,2-3")
     numbers = tuple(parse_numbers(cpus))
     size = size_of(FACTOR, memory)
     if size < GRAIN or size % GRAIN:
-        raise UsageError(f"{FACTOR}={text}: {memory} is no whole number of MiB", "for example 1g")
+        raise UsageError(
+            f"{FACTOR}={text}: {memory} is not a whole number of MiB", "for example 1g"
+        )
     return Node(numbers, size)
 
 
@@ -137,7 +139,7 @@ def _check_sums(
     if sorted(numbers) != list(range(len(numbers))) or not numbers:
         raise UsageError(
             f"{FACTOR}={text}: its CPUs are {write_numbers(numbers) or 'none'}",
-            "each from 0 on in one node",
+            "put each CPU from 0 up into exactly one node",
         )
     if cpus is not None and cpus != len(numbers):
         raise UsageError(
@@ -149,7 +151,7 @@ def _check_sums(
         if not low <= found <= high:
             raise UsageError(
                 f"{FACTOR}={text}: {name} of {shown(found)} in all",
-                f"from {shown(int(low))} to {shown(int(high))}, as of machine.{name}",
+                f"give from {shown(int(low))} to {shown(int(high))}, as for machine.{name}",
             )
     if memory_bytes is not None and memory_bytes != total:
         raise UsageError(
@@ -167,7 +169,7 @@ def _distances(text: str, far: str, count: int) -> tuple[tuple[int, ...], ...]:
         rows = [[int(one) for one in row.split(",")] for row in far.split("/")]
     if len(rows) != count or any(len(row) != count for row in rows):
         raise UsageError(
-            f"{FACTOR}={text}: distances are no table of {count} rows of {count}",
+            f"{FACTOR}={text}: distances are not a table of {count} rows of {count}",
             "@20, or for two nodes @10,20/20,10",
         )
     for a, row in enumerate(rows):
@@ -175,6 +177,6 @@ def _distances(text: str, far: str, count: int) -> tuple[tuple[int, ...], ...]:
             if (one != LOCAL) if a == b else not LOCAL < one <= FURTHEST:
                 raise UsageError(
                     f"{FACTOR}={text}: distance {one} from node {a} to {b}",
-                    f"{LOCAL} to itself, to others {LOCAL + 1} to {FURTHEST}",
+                    f"give {LOCAL} to itself, and {LOCAL + 1} to {FURTHEST} to others",
                 )
     return tuple(map(tuple, rows))

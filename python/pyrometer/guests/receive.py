@@ -115,7 +115,7 @@ class Received:
         if name == MANIFEST:
             return self._manifest
         if not may_be_sent(name):
-            raise DamagedError(f"{name[:200]!r} is no name of a file below {RAW}")
+            raise DamagedError(f"{name[:200]!r} is not the name of a file below {RAW}")
         if name in self._reserved:
             raise DamagedError(f"{name!r} is a file of the host")
         return self._root.joinpath(*name.split("/"))

@@ -110,7 +110,7 @@ def split(place: str) -> tuple[int, str]:
         return 0, UNBOUND
     raise UsageError(
         f"{place!r} is not a known place",
-        "NB (not bound), 2B (bound to two NUMA nodes), 2I (interleaved), 2C (two CPUs)",
+        "use NB (not bound), 2B (bound to two NUMA nodes), 2I (interleaved), 2C (two CPUs)",
     )
 
 

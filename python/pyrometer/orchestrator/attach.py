@@ -118,7 +118,9 @@ def attach(
     watch = watch or Silent()
     stack_events = parse_profile(events).stack_events
     if not stack_events:
-        raise UsageError(f"--event {events}: no events", f"--event {','.join(EVENTS)}")
+        raise UsageError(
+            f"--event {events}: not events to sample stacks for", f"--event {','.join(EVENTS)}"
+        )
     jvm = Jvm(pid)
     watch.phase("attach")
     properties = jvm.properties()

@@ -199,7 +199,7 @@ def _listings(trial: Trial, java: str | None, watch: Watch) -> dict[str, Listing
     wanted = [*_data_roots(trial, watch), *_settings()]
     data = closure.collect(wanted, libraries, listings["base"])
     if data.missing:
-        raise UsageError(f"{data.missing[0]} is not there", "give files that are")
+        raise UsageError(f"{data.missing[0]} is not there", "give files that are there")
     if data.unreadable:
         raise UsageError(f"{data.unreadable[0]} may not be read", "leave it out, or chmod +r it")
     if data.size > MOST_DATA_BYTES:

@@ -26,7 +26,7 @@ GUEST_MANIFEST = "machine-manifest.json"
 LARGEST_MANIFEST = 64 << 20
 OURS = ("run_id", "created_wall_ns", "pyrometer_version", "launcher", "treatment", "machine")
 """Fields that the host's manifest keeps whatever the machine's says."""
-UNKNOWN = "What the machine had is not known: what it said of itself is no such thing"
+UNKNOWN = "What the machine had is not known: what it reported about itself is not valid"
 TAIL = 600
 """Characters of a console that a message shows."""
 
@@ -209,7 +209,7 @@ def _lost(guest: Guest) -> str:
     if guest.heard.damaged is not None:
         return guest.heard.damaged
     if guest.interrupted_by == TIME_OUT:
-        return "ended by Pyrometer with its virtual machine, which hung: it had had its time"
+        return "stopped by Pyrometer with its virtual machine, which hung past the time limit"
     if guest.interrupted_by:
         return f"ended by {guest.interrupted_by} to Pyrometer, with its virtual machine"
     how = "was ended by us" if guest.code is None else f"ended with code {guest.code}"

@@ -103,7 +103,7 @@ class Recording:
             return None
         magic, major, _, size, pool, _, start_wall, duration, start_ticks, ticks, _features = header
         if magic != b"FLR\0" or major not in (1, 2) or size < _HEADER.size or ticks <= 0:
-            self.reason = f"{self.path.name}: no chunk of a JFR recording at byte {at}"
+            self.reason = f"{self.path.name}: not a chunk of a JFR recording at byte {at}"
             return None
         if pool == 0 or at + size > self.path.stat().st_size:
             return None

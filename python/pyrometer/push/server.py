@@ -77,14 +77,16 @@ def parse_url(text: str) -> SplitResult:
         url = urlsplit(text)
         host, _ = url.hostname, url.port
     except ValueError as error:
-        raise UsageError(f"{text}: {error}", "http://localhost:4040") from error
+        raise UsageError(f"{text}: {error}", "give one such as http://localhost:4040") from error
     if url.username or url.password:
         raise UsageError(
             "the address of the server holds a name or a password, which others could read",
             "--user NAME --token-file FILE",
         )
     if url.scheme not in ("http", "https") or not host:
-        raise UsageError(f"{text}: not the address of a server", "http://localhost:4040")
+        raise UsageError(
+            f"{text}: not the address of a server", "give one such as http://localhost:4040"
+        )
     if url.query or url.fragment:
         raise UsageError(
             f"{text}: only an address and a path are understood", "leave out ?… and #…"

@@ -78,7 +78,7 @@ def analyse(
     if count < 2:
         raise UsageError(
             f"{source}: two levels are needed to fit, there are {count}",
-            f"measured: {_numbers(levels)}",
+            f"measure more levels, or leave fewer out; measured: {_numbers(levels)}",
         )
     curve = Curve(levels, fitted, _targets(levels, fitted, ask), kind)
     models = {**_models(fitted, ask), **(others or {})}
@@ -117,13 +117,15 @@ def _models(fitted: Sequence[Level], ask: Question) -> dict[str, Predictor | str
 def _check(levels: Sequence[Level], ask: Question, source: str) -> None:
     if len(levels) > MOST_LEVELS:
         raise UsageError(
-            f"{source}: {len(levels)} levels, at most {MOST_LEVELS}", "--workers COLUMN: another?"
+            f"{source}: {len(levels)} levels, at most {MOST_LEVELS}",
+            "name the column of workers: --workers COLUMN",
         )
     there = {one.p for one in levels}
     for p in ask.without:
         if p not in there:
             raise UsageError(
-                f"{source}: no level {p:g} to leave out", f"measured: {_numbers(levels)}"
+                f"{source}: no level {p:g} to leave out",
+                f"choose from those measured: {_numbers(levels)}",
             )
 
 

@@ -84,7 +84,9 @@ def level_number(factor: str, text: str) -> float:
     except ValueError:
         level = parse_level(find_factor(factor), factor, text)
     if isinstance(level, str):
-        raise UsageError(f"{factor}={text}: no number", "a curve needs a factor with numbers")
+        raise UsageError(
+            f"{factor}={text}: not a number", "choose a factor with numbers, such as layout.tasks"
+        )
     return float(level)
 
 

@@ -65,13 +65,13 @@ def read_prices(path: Path) -> Prices:
     UsageError
         If it cannot be read, or is not a price file.
     """
-    example = 'lines like  currency = "EUR"  core_hour = 0.05  gb_hour = 0.005'
+    example = 'write lines like  currency = "EUR"  core_hour = 0.05  gb_hour = 0.005'
     try:
         return Prices(**tomllib.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}", example) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: no TOML ({error})", example) from error
+        raise UsageError(f"{path}: not TOML ({error})", example) from error
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))

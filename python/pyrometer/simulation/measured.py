@@ -290,7 +290,7 @@ def measured_of(run: Run, window: Window, app_index: int | None = None) -> Measu
         raise UsageError(
             f"no stage with its tasks was completed in window {window.name}: there is nothing to"
             " schedule",
-            "another window (--window), or a whole event log",
+            "choose another window (--window), or give a whole event log",
         )
     settings = settings_of(app["spark_conf"], app["master"], app["spark_version"])
     executors, inferred = _executors(tables, index, settings, intervals)

@@ -54,7 +54,7 @@ class Bounds(Model):
     Attributes
     ----------
     critical_path_ns : int
-        Elapsed time with a slot for every task.
+        Elapsed time with a slot for every task, each as long as it was measured.
     ideal_ns : int
         The driver's time, plus all tasks spread evenly over the measured slots.
     one_core_ns : int

@@ -171,7 +171,7 @@ def autocorrelation(values: Sequence[float]) -> float | None:
 
 
 def order_fixed(treatments: Sequence[str]) -> bool:
-    """Whether treatments ran each in one piece, or in the same order in every round.
+    """Whether each treatment ran in one go, or all ran in the same order in every round.
 
     Then whatever the machine did meanwhile, or carry-over from one treatment to the next, looks
     like an effect (Abedi and Brecht 2017).

@@ -186,7 +186,7 @@ def across(
     if len(names) < 2 or (control is not None and control not in cells):
         raise UsageError(
             f"no treatment is called {control}" if len(names) > 1 else "two treatments are needed",
-            f"there are: {', '.join(names) or 'none'}",
+            f"choose from these, or add trials: {', '.join(names) or 'none'}",
         )
     all_of_them = list(dict.fromkeys(name for one in cells.values() for name in one))
     common = [name for name in all_of_them if all(name in one for one in cells.values())]

@@ -160,7 +160,7 @@ def _check(values: Mapping[str, Sequence[float]], control: str | None) -> None:
         found = ", ".join(values) or "none"
         raise UsageError(f"two treatments are needed to compare, found: {found}")
     if control is not None and control not in values:
-        raise UsageError(f"no treatment is called {control}", f"there are: {', '.join(values)}")
+        raise UsageError(f"no treatment is called {control}", f"choose one of: {', '.join(values)}")
     for name, one in values.items():
         wrong = [value for value in one if not (math.isfinite(value) and value > 0)]
         if wrong:
@@ -285,8 +285,8 @@ def _doubts(report: CompareReport) -> list[Doubt]:
         found.append(
             doubt(
                 "order_fixed",
-                "Treatments ran each in one piece, or in the same order in every round: what the "
-                "machine did meanwhile looks like an effect",
+                "Each treatment ran in one go, or all ran in the same order in every round: what "
+                "the machine did meanwhile looks like an effect",
             )
         )
     if report.order.drift_p is not None and report.order.drift_p < 0.01:
@@ -300,6 +300,6 @@ def _doubts(report: CompareReport) -> list[Doubt]:
     few = [one.name for one in report.treatments if len(one.values) < 3]
     if few:
         found.append(
-            doubt("few_trials", f"{', '.join(few)}: fewer than three trials, the interval is loose")
+            doubt("few_trials", f"{', '.join(few)}: fewer than three trials, the interval is wide")
         )
     return found

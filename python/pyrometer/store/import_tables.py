@@ -43,7 +43,7 @@ def read_imported(files: Sequence[ImportedFile], raw: Path, out: Path, core: Any
                 message = str(error).replace(copy, file.source)
                 raise UsageError(
                     message if file.source in message else f"{file.source}: {message}",
-                    f"it was read as {file.format}: record it again, or import it with --format",
+                    f"record it again, or name its --format: it was read as {file.format}",
                 ) from error
             parts.append((part, answer))
         tables = _join([part for part, _ in parts], out)

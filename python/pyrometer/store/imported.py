@@ -156,7 +156,7 @@ def import_profiles(
     """
     sources = [Path(file) for file in files]
     if kind is not None and kind not in FORMATS:
-        raise UsageError(f"unknown format {kind!r}", f"choose of {', '.join(FORMATS)}")
+        raise UsageError(f"unknown format {kind!r}", f"choose one of {', '.join(FORMATS)}")
     formats = [kind or detect(source) for source in sources]
     root = Path(run_dir)
     if root.exists() and (not root.is_dir() or any(root.iterdir())):

@@ -316,7 +316,9 @@ def ingest_eventlogs(paths: Sequence[str | Path], out_dir: str | Path) -> Ingest
             )
     folder = Path(out_dir) / "tables"
     report = IngestReport(folder)
-    where_they_are = 'event logs lie in spark.eventLog.dir; each line is a JSON object with "Event"'
+    where_they_are = (
+        'give files of spark.eventLog.dir: each line of a log is a JSON object with "Event"'
+    )
     with replaced_tables(folder) as building:
         started_wall_ns = time.time_ns()
         core = native()
@@ -328,7 +330,7 @@ def ingest_eventlogs(paths: Sequence[str | Path], out_dir: str | Path) -> Ingest
         if not report.tables.get("apps"):
             why = "; ".join(d.message for d in report.doubts[:3]) or "no event of Spark in it"
             raise UsageError(
-                f"{', '.join(map(str, logs[:3]))}: no Spark event log ({why})", where_they_are
+                f"{', '.join(map(str, logs[:3]))}: not a Spark event log ({why})", where_they_are
             )
         if report.stats["event log"].get("events_count") == 0:
             # Of all of them: one empty log among others is a doubt.

@@ -341,7 +341,10 @@ def read_manifest(run_dir: str | Path) -> Manifest:
             f"{Path(run_dir)} is not a run directory: {path.name}: {error.strerror}",
             "give the directory that `pyrometer run` printed (it holds manifest.json)",
         ) from error
-    cut = "cut or edited; `pyrometer ingest RUN/raw/eventlog/*` still reads the event logs"
+    cut = (
+        "restore it from a copy, or read its event logs alone: pyrometer ingest"
+        " RUN/raw/eventlog/* -o DIR"
+    )
     found = versioned.parse(text, path, Manifest, SCHEMA_VERSION, "a manifest of a run", cut)
     return settle(found, Path(run_dir))
 

@@ -298,8 +298,8 @@ class Tables:
         if not reckoned or ("overflow" not in why.lower() and "out of range" not in why.lower()):
             return None
         return UsageError(
-            f"{self.folder}: values are too large to reckon with ({why})",
-            "the run's streams are damaged: ingest them again from their source",
+            f"{self.folder}: values are too large to compute with ({why})",
+            "restore the damaged streams from their source, and ingest them again",
         )
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:

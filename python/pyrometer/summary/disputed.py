@@ -213,8 +213,8 @@ def _input(s: Summary) -> Iterator[Disputed]:
         yield _column(
             "input_bytes",
             "at most, in the scan's files",
-            "Spark counts too little of Parquet that it reads in vectors; of its files, a scan"
-            " reads the columns that it needs.",
+            "Spark undercounts Parquet that it reads by vectored I/O; a scan reads only the columns"
+            " that it needs of its files.",
             stages,
             doubt.code,
         )

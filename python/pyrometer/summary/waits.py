@@ -21,9 +21,9 @@ _WORDS = {
     "timed_sleep": "slept on purpose (Thread.sleep)",
     "idle": "waited on empty queues",
     "gc_or_safepoint": "stood still for the collector or a safepoint",
-    "unclassified": "slept, and no rule names what for",
+    "unclassified": "slept (no rule knows why)",
 }
-UNKNOWN = "slept; wall-clock samples would show what for"
+UNKNOWN = "slept (wall-clock samples would show why)"
 
 
 class WaitWords(NamedTuple):
@@ -48,7 +48,7 @@ def waiting_words(view: View) -> list[WaitWords]:
     >>> waiting_words(View(window="application", rows=rows))[0].words
     'waited for their Python workers'
     >>> waiting_words(View(window="application", rows=rows[:1]))[0].words
-    'slept; wall-clock samples would show what for'
+    'slept (wall-clock samples would show why)'
     """
     found = [
         WaitWords(_words(row.path), row.path, row.share)

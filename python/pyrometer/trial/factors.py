@@ -97,7 +97,7 @@ def find_factor(name: str, declared: Mapping[str, Iterable[str]] | None = None) 
     remedy = did_you_mean(name, known | {word.rsplit(".", 1)[-1] for word in declared or ()})
     raise UsageError(
         f"unknown factor {name!r}",
-        remedy or "known factors: " + ", ".join(sorted(known)) + ", spark.<any Spark setting>",
+        remedy or "use a known factor: " + ", ".join(sorted(known)) + ", spark.<any Spark setting>",
     )
 
 
@@ -180,9 +180,9 @@ def parse_level(factor: Factor, name: str, text: str) -> Level:
         If the text is no level of this factor, with the levels it has.
     """
     if not text and factor.type != "text":
-        raise UsageError(f"factor {name!r} has no level", factor.doc)
+        raise UsageError(f"factor {name!r} has no level", f"give one: {factor.doc}")
     if factor.choices and text not in factor.choices:
-        remedy = did_you_mean(text, factor.choices) or f"one of: {', '.join(factor.choices)}"
+        remedy = did_you_mean(text, factor.choices) or f"use one of: {', '.join(factor.choices)}"
         raise UsageError(f"{name} has no level {text!r}", remedy)
     if factor.type in ("int", "float"):
         return _in_range(factor, name, _number(factor, name, text), text)
@@ -228,7 +228,9 @@ def _in_range(factor: Factor, name: str, value: int | float, text: str) -> int |
     if factor.range and not factor.range[0] <= value <= factor.range[1]:
         low, high = (_written(factor, bound) for bound in factor.range)
         unit = "" if factor.type == "size" else factor.unit or ""
-        raise UsageError(f"{name}={text}: out of range", f"from {low} to {high} {unit}".rstrip())
+        raise UsageError(
+            f"{name}={text}: out of range", f"give from {low} to {high} {unit}".rstrip()
+        )
     return value
 
 

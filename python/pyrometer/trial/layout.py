@@ -224,7 +224,7 @@ def _executors_and_slots(treatment: Mapping[str, Level]) -> tuple[int | None, in
         if tasks is None or tasks % executors:
             raise UsageError(
                 f"{EXECUTORS}={executors} needs {CORES}",
-                f"or {TASKS} that the executors can share equally",
+                f"give it, or {TASKS} that the executors can share equally",
             )
         cores = tasks // executors
     if tasks is not None and tasks != executors * cores:
@@ -238,7 +238,9 @@ def _executors_and_slots(treatment: Mapping[str, Level]) -> tuple[int | None, in
 def _binding(treatment: Mapping[str, Level], executors: int | None) -> Binding:
     own_cpus = treatment.get("cpu.bind") == "own"
     if own_cpus and executors is None:
-        raise UsageError(f"cpu.bind=own needs {EXECUTORS}", "with one JVM: host.cpus")
+        raise UsageError(
+            f"cpu.bind=own needs {EXECUTORS}", "give both, or use host.cpus with one JVM"
+        )
     memory: NumaMemory = "none"
     if treatment.get("numa.bind") in ("bind", "interleave"):
         memory = "bind" if treatment["numa.bind"] == "bind" else "interleave"

@@ -90,7 +90,9 @@ def parse(text: str, name: str) -> Document:
     except (yaml.YAMLError, ValueError) as error:
         raise UsageError(f"{name}: not YAML: {error}") from error
     except RecursionError as error:
-        raise UsageError(f"{name}: nested too deeply", "an experiment needs four levels") from error
+        raise UsageError(
+            f"{name}: nested too deeply", "use fewer levels: an experiment needs four"
+        ) from error
     return Document(name, value, marks)
 
 

@@ -119,6 +119,7 @@ def _read(root: Path) -> Tuning:
     check_same(root, tuning.machine, workloads, tuning.workload_sha256)
     if tuning.folder is not None and tuning.folder != os.getcwd():
         raise UsageError(
-            f"{root}: its command was begun in {tuning.folder}", f"cd {tuning.folder}, then again"
+            f"{root}: its command was begun in {tuning.folder}",
+            f"cd {tuning.folder}, and run this again there",
         )
     return tuning

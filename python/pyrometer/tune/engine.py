@@ -45,5 +45,5 @@ def check_engine(name: str) -> None:
         With what there is.
     """
     if name not in ENGINES:
-        remedy = did_you_mean(name, ENGINES) or f"one of: {', '.join(ENGINES)}"
+        remedy = did_you_mean(name, ENGINES) or f"use one of: {', '.join(ENGINES)}"
         raise UsageError(f"--engine {name}: there is no such engine", remedy)

@@ -118,7 +118,8 @@ def _read_findings(path: Path) -> Findings:
     except (OSError, ValueError, ValidationError) as error:
         why = str(error).splitlines()[0]
         raise UsageError(
-            f"--from {path}: no findings: {why}", "pyrometer explain RUN --json | tail -1 > FILE"
+            f"--from {path}: not a file of findings: {why}",
+            "pyrometer explain RUN --json | tail -1 > FILE",
         ) from error
 
 
@@ -165,7 +166,7 @@ def _of_tuning(
     if tuning.objective != objective:
         raise UsageError(f"--from {path}: it is of {tuning.objective}, not of {objective}")
     if dict(shared) != tuning.shared:
-        raise UsageError(f"--from {path}: its trials share other levels", "the same --set")
+        raise UsageError(f"--from {path}: its trials share other levels", "give the same --set")
     return [
         Earlier(
             source=f"trial {step.asked.trial} of {path}",
@@ -183,7 +184,7 @@ def _of_tuning(
 def _check_same_job(path: Path, theirs: tuple[str, str], ours: tuple[str, str]) -> None:
     if theirs != ours:
         raise UsageError(
-            f"--from {path}: it is of {theirs[0]}, scale {theirs[1]}, not of {ours[0]}, scale"
+            f"--from {path}: it ran {theirs[0]} at scale {theirs[1]}, not {ours[0]} at scale"
             f" {ours[1]}",
-            "times of another job say nothing of this one",
+            "give one of the same job: times of another job say nothing about this one",
         )

@@ -29,7 +29,7 @@ def check(asked: Sequence[str]) -> None:
     for one in asked:
         if one not in (*KINDS, AUTO, NONE):
             known = (AUTO, NONE, *KINDS)
-            remedy = did_you_mean(one, known) or f"one of: {', '.join(known)}"
+            remedy = did_you_mean(one, known) or f"use one of: {', '.join(known)}"
             raise UsageError(f"--fidelity {one}: there is no such stand-in", remedy)
     if len(asked) > 1 and {AUTO, NONE} & set(asked):
         raise UsageError(
@@ -118,4 +118,4 @@ def _queries(
             levels={factor: variant.default},
             summary="queries that vary and stand for all, chosen by the first trials",
         )  # fmt: skip
-    return f"{workload.name} is no suite of queries"
+    return f"{workload.name} is not a suite of queries"

@@ -236,7 +236,7 @@ def space_of(
     else:
         for one in names:
             if one not in spaces():
-                remedy = did_you_mean(one, spaces()) or f"one of: {', '.join(spaces())}"
+                remedy = did_you_mean(one, spaces()) or f"use one of: {', '.join(spaces())}"
                 raise UsageError(f"--space {asked}: there is no space and no file {one!r}", remedy)
         found = named_space(names, facts, **bounds)
     if not found.knobs:

@@ -24,7 +24,7 @@ from pyrometer.statistics.two import MARGIN
 AS_IT_WAS = "as it was"
 REMEDY = "with the remedy"
 FEWEST_BLOCKS = 3
-"""Of fewer, the comparison itself says that its interval is loose (doubt ``few_trials``)."""
+"""Of fewer, the comparison itself says that its interval is wide (doubt ``few_trials``)."""
 FEWEST_TIMES = 3
 MOST_ITERATIONS = 3
 """Iterations of a trial: blocks show how runs differ, further iterations do not."""

@@ -127,7 +127,8 @@ def keep(folder: Path, verdict: Verdict) -> bool:
             os.close(descriptor)
     except OSError as error:
         raise CapabilityError(
-            f"{path} cannot be written: {error.strerror}", f"another folder: --verdicts, {VARIABLE}"
+            f"{path} cannot be written: {error.strerror}",
+            f"name another folder: --verdicts, {VARIABLE}",
         ) from error
     return True
 
@@ -176,7 +177,7 @@ def read(folder: Path) -> Kept:
 
 def _unlike(line: bytes) -> str:
     newer = re.search(rb'"schema":\s*"pyrometer/verdict/(?!1")\d+"', line)
-    return "a newer Pyrometer wrote it" if newer else "no verdict: cut or edited"
+    return "a newer Pyrometer wrote it" if newer else "not a verdict: cut or edited"
 
 
 def records(verdicts: Iterable[Verdict]) -> dict[str, Record]:

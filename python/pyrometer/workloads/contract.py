@@ -196,7 +196,7 @@ def load(entry: str) -> Workload:
     except Exception as error:
         raise UsageError(
             f"workload {entry} cannot be loaded: {type(error).__name__}: {error}",
-            "its module may import only the standard library and pyspark",
+            "correct it; its module may import only the standard library and pyspark",
         ) from error
     if not isinstance(workload, Workload):
         raise UsageError(
@@ -213,7 +213,7 @@ def _module(name: str) -> ModuleType:
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, name)
         if spec is None or spec.loader is None:
-            raise ImportError(f"{name} is no file of Python")
+            raise ImportError(f"{name} is not a file of Python")
         sys.modules[name] = importlib.util.module_from_spec(spec)
         try:
             spec.loader.exec_module(sys.modules[name])
@@ -237,7 +237,7 @@ def in_file(path: Path) -> Workload:
     except Exception as error:
         raise UsageError(
             f"{path} cannot be imported: {type(error).__name__}: {error}",
-            "it may import only the standard library and pyspark at its top",
+            "correct it; at its top it may import only the standard library and pyspark",
         ) from error
     found = [
         key
@@ -247,7 +247,7 @@ def in_file(path: Path) -> Workload:
     if len(found) != 1:
         raise UsageError(
             f"{path} defines {len(found)} workloads: {', '.join(found) or 'none'}",
-            "one class, derived from pyrometer.workloads.contract.Workload",
+            "define one class, derived from pyrometer.workloads.contract.Workload",
         )
     return load(f"{name}:{found[0]}")
 

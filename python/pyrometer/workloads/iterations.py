@@ -134,7 +134,7 @@ class Turn:
             if not self.session.conf.isModifiable(key):
                 raise WorkloadError(
                     f"{key} cannot change between iterations of one JVM",
-                    "design.kind: randomized-blocks gives each treatment a JVM of its own",
+                    "use design.kind: randomized-blocks: each treatment has a JVM of its own",
                 )
             self.session.conf.set(key, value)
         workload.setup(self.session, self.prepared, self.spec)

@@ -134,7 +134,7 @@ def variant_named(workload: Workload, word: str) -> str | None:
 
 def _choices(known: Iterable[str]) -> str:
     names = ", ".join(known)
-    return f"use one of: {names}" if names else "it has none"
+    return f"use one of: {names}" if names else "leave it out: it has none"
 
 
 def _hint(word: str, known: Iterable[str]) -> str:

@@ -312,9 +312,9 @@ def test_a_store_is_found_by_a_link_and_none_in_it_is_followed(
         ("/nowhere/at/all", "14d", "No such file or directory"),
         ("relative", "14d", "neither an absolute path nor a URL"),
         ("planned://ann:secret@bucket/agents", "14d", "credentials do not belong"),
-        ("/tmp", "0", "no number of days"),
-        ("/tmp", "2h", "no number of days"),
-        ("/tmp", "-3", "no number of days"),
+        ("/tmp", "0", "not a number of days"),
+        ("/tmp", "2h", "not a number of days"),
+        ("/tmp", "-3", "not a number of days"),
     ],
 )
 def test_mistakes_are_one_message(

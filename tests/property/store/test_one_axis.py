@@ -300,12 +300,12 @@ def test_a_damaged_number_in_rows_of_a_host_is_told_in_one_message(tmp_path: Pat
     row = next(row for row in two.rows["samples"] if row["host"] == WEST)
     rows = [*two.rows["samples"], {**row, "pid": (1 << 63) - 1}]
     write_tables(tmp_path, {"samples": rows})
-    with pytest.raises(UsageError, match="too large to reckon with"):
+    with pytest.raises(UsageError, match="too large to compute with"):
         Tables(tmp_path / "tables")
     # Of many rows there is a view: those of a host are read with its account.
     write_tables(tmp_path, {"samples": rows * 200})
     with Tables(tmp_path / "tables") as tables:
-        with pytest.raises(UsageError, match="too large to reckon with"):
+        with pytest.raises(UsageError, match="too large to compute with"):
             tables.of_hosts(WEST)
         with tables.of_hosts(HOST) as own:
             assert own.rows_count("samples") == own.scalar("SELECT count(*) FROM samples") > 0

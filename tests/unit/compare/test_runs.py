@@ -132,7 +132,7 @@ def test_the_command_says_that_different_things_ran_before_anything_else(
     done = inside(capsys, "compare", str(before), str(other), "--json")
     assert done.code == 0, done.stderr
     text = done.stderr
-    assert text.lstrip().startswith("error Different things ran: job on one side")
+    assert text.lstrip().startswith("error Different programs ran: job on one side")
     assert "% of it: " in text
     data = json.loads(done.stdout)
     assert data["doubts"][0]["code"] == "different_workloads"

@@ -128,7 +128,7 @@ def test_what_there_are_too_few_cpus_for_is_left_out(tmp_path, cpus):
         (["parquet-scan@0", "pagerank@0-1"], {}, "CPUs 0 are given twice"),
         (["parquet-scan", "pagerang"], {}, "pagerang"),
         (["parquet-scan", "pagerank"], {"settings": ["jvm.heap"]}, "not of the form factor=level"),
-        (["parquet-scan", "pagerank"], {"settings": ["svm:jvm.heap=1g"]}, "none of the workloads"),
+        (["parquet-scan", "pagerank"], {"settings": ["svm:jvm.heap=1g"]}, "one of the workloads"),
         (["parquet-scan", "pagerank"], {"settings": ["codec=none"]}, "codec"),
         (["parquet-scan", "pagerank"], {"offsets": ["pagerank:x"]}, "not of the form WORKLOAD:SEC"),
         (["parquet-scan", "pagerank"], {"neighbours": ["gpu"]}, "co.run has no level 'gpu'"),

@@ -95,7 +95,7 @@ def test_both_conditions_are_found_with_few_trials(file: Path, files: int, by: s
     assert experiment.matrix.factors["memory.condition"] == [under, over]
     assert experiment.matrix.exclude == [{"memory.condition": over, "layout.tasks": "4"}]
     assert experiment.baseline == {"memory.condition": under, "layout.tasks": "2"}
-    with pytest.raises(UsageError, match="lacks its knob"):
+    with pytest.raises(UsageError, match="nothing to calibrate"):
         searched(file.parent / "knobbed.yaml", application(1, 1))
 
 

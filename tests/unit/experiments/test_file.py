@@ -91,7 +91,7 @@ def test_the_published_schema_is_that_of_the_model_and_takes_a_skeleton(tmp_path
         ("name: e\nworkload: parqet-scan\nmatrix: {jvm.gc: [g1]}\n", ":2:1: unknown workload", ""),
         (HEAD[:-5] + "huge\nmatrix: {jvm.gc: [g1]}\n", ":3:1: parquet-scan has no scale", ""),
         (HEAD + "profile: ful\nmatrix: {jvm.gc: [g1]}\n", ":4:1: ", ""),
-        ("[]\n", ":1:1: no mapping of keys", ""),
+        ("[]\n", ":1:1: not a mapping of keys", ""),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(tmp_path, text, message, remedy):

@@ -145,7 +145,7 @@ def test_a_journal_that_was_edited_is_refused(tmp_path):
     simulated(root, blocks=1)
     journal = ExperimentPaths(root).journal
     journal.write_bytes(b"{}\n" + journal.read_bytes())
-    with pytest.raises(UsageError, match=r"journal.ndjson:1: no record"):
+    with pytest.raises(UsageError, match=r"journal.ndjson:1: not a record"):
         read_journal(root)
 
 

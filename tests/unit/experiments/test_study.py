@@ -91,7 +91,7 @@ def test_the_published_schema_is_that_of_the_model():
         (
             HEAD + RUN + "tables: [{title: t, run: warm, columns: [{name: n, ours: o}],"
             " rows: {q01: [many]}}]\n",
-            "'many' is no ratio",
+            "'many' is not a value of unit ratio",
         ),
     ],
 )

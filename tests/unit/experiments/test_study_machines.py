@@ -216,7 +216,7 @@ def test_a_dry_run_plans_machines_and_says_what_will_not_be_claimed(
     out, told = capsys.readouterr()
     assert "4 treatments × 10 blocks = 40 trials" in told
     assert "pilots find the knob" in told
-    assert "machines are emulated here (no /dev/kvm): of times nothing is claimed" in told
+    assert "machines are emulated here (no /dev/kvm): no claim is made about times" in told
     (planned,) = json.loads(out.splitlines()[-1])["experiments"]
     assert (planned["machines"], planned["trials_count"]) == (True, 40)
     assert not (tmp_path / "pyrometer-runs").exists()
@@ -237,7 +237,7 @@ def test_the_studies_in_machines_can_be_planned(
     assert {one.name: len(one.treatments) for one in planned} == treatments
     assert [one.trials_count for one in planned] == [trials]
     assert not planned[0].left_out
-    assert all("of times nothing is claimed" not in note for note in planned[0].notes)
+    assert all("no claim is made about times" not in note for note in planned[0].notes)
 
 
 def test_every_effect_of_the_studies_in_machines_names_two_treatments() -> None:

@@ -107,11 +107,11 @@ def test_halves_are_whole_cores(monkeypatch, cpus, allowed, level, sides):
         (TOGGLE + "matrix: {workload.scale: ['1000', '2000']}\n", ":9:10: workload.scale: needs"),
         (
             TOGGLE.replace("toggle}", "toggle, split: [codec]}") + CODECS,
-            ":5:24: toggle has nothing to keep together",
+            ":5:24: no split plots with kind: toggle",
         ),
         (
             SCAN + "design: {kind: fixed-order, split: [codec]}\n" + CODECS,
-            ":5:29: fixed-order has nothing to keep together",
+            ":5:29: no split plots with kind: fixed-order",
         ),
         (
             SCAN.replace("parquet-scan", "random-read")
@@ -138,7 +138,7 @@ def test_halves_are_whole_cores(monkeypatch, cpus, allowed, level, sides):
         ),
         (
             SCAN + "design: {kind: duet}\nblocks: 3\nmatrix: {codec: [none, zstd]}\n",
-            ":6:1: 3 blocks: sides are swapped",
+            ":6:1: a duet needs an even number of blocks, not 3",
         ),
     ],
 )

@@ -197,8 +197,8 @@ def test_what_may_be_worth_it_is_not_called_nothing(run: Path) -> None:
     result = found(run, rule("gc.a", (Less("gc", {1: 0.5}),), extent=unsure))
     one = result.findings[0]
     assert not one.shown
-    assert result.conclusion.startswith("Nothing is sure to be worth more than 5.00 %")
-    assert f"Not sure: {one.title}" in result.conclusion
+    assert result.conclusion.startswith("Nothing is certain to save more than 5.00 %")
+    assert f"Possible: {one.title}" in result.conclusion
     muted = found(run, rule("gc.a", (Less("gc", {1: 0.5}),), extent=unsure), muted={"gc.a": "x"})
     assert muted.conclusion.startswith("Nothing worth more than 5.00 %")
     hardly = found(run, rule("gc.a", (Less("gc", {1: 0.5}),), extent=Extent(0.05, 0.0, 1.0, 3)))

@@ -44,7 +44,7 @@ def test_a_file_may_mute_nothing(text: str) -> None:
         ('[explain.mute]\ngc.heap = "x"', "a code has a dot in it", '"gc.heap" = "why"'),
         ('[explain.mutes]\n"gc.heap" = "x"', "unknown: explain.mutes", "[explain.mute]"),
         ('[explains.mute]\n"gc.heap" = "x"', "unknown: explains", "[explain]"),
-        ('explain = "x"', "explain is no table", "[explain.mute]"),
+        ('explain = "x"', "explain is not a table", "[explain.mute]"),
         ("[explain.mute]\n= 1", "line 2", "--no-mute"),
     ],
 )  # fmt: skip

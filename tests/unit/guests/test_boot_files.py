@@ -170,8 +170,8 @@ def test_where_no_kernel_fits_the_newest_says_why(
         ("./missing.deb", "no such file"),
         ("Not A Package", "neither a release"),
         ("--option", "neither a release"),
-        ("{tmp}/text", "no image of an x86 kernel"),
-        ("{tmp}/text.deb", "no package"),
+        ("{tmp}/text", "not an image of an x86 kernel"),
+        ("{tmp}/text.deb", "not a package"),
     ],
 )
 def test_what_is_no_kernel_is_refused(level: str, why: str, tmp_path: Path) -> None:

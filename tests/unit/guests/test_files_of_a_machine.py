@@ -144,7 +144,7 @@ def test_links_hidden_files_and_pipes_are_not_sent(there: Path, tmp_path: Path) 
 )  # fmt: skip
 def test_names_that_lead_elsewhere_are_refused(name: str, here: Path) -> None:
     received = Received(here, here / "manifest.json")
-    with pytest.raises(DamagedError, match="no name of a file"):
+    with pytest.raises(DamagedError, match="not the name of a file"):
         received.take(Piece(name, 0, 0, b"x"))
     assert contents(here) == {}
 

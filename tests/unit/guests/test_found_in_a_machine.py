@@ -249,8 +249,8 @@ def test_a_machine_is_heard_to_its_end(simulated: Simulated, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("sent", "why"),
     [
-        (b"GET / HTTP/1.1\r\n\r\n", "begin no frame"),
-        (frames.piece(Piece("raw/../../etc/passwd", 0, 0, b"x")), "no name of a file"),
+        (b"GET / HTTP/1.1\r\n\r\n", "not begin a frame"),
+        (frames.piece(Piece("raw/../../etc/passwd", 0, 0, b"x")), "not the name of a file"),
         (frames.piece(Piece("raw/a", 0, 9, b"x")), "gap"),
     ],
 )

@@ -51,7 +51,7 @@ def test_one_changed_byte_is_never_another_frame(content: bytes, data: st.DataOb
 
 def test_a_frame_that_says_it_is_too_long_is_refused_at_its_head() -> None:
     head = b"PyG1\x01" + (MOST_BYTES + 1).to_bytes(4, "little") + bytes(4)
-    with pytest.raises(DamagedError, match="begin no frame"):
+    with pytest.raises(DamagedError, match="not begin a frame"):
         list(Decoder().feed(head))
 
 

@@ -62,19 +62,19 @@ def test_nodes_written_out_say_cpus_and_memory_themselves() -> None:
         (["numa=0:1g+0:1g"], "its CPUs are"),
         (["numa=0:1g+2:1g"], "its CPUs are 0,2"),
         (["numa=:1g+:1g"], "its CPUs are none"),
-        (["numa=1-0:1g+0:1g"], "1-0 is no set of CPUs"),
-        (["numa=0-999999999:1g+0:1g"], "0-999999999 is no set of CPUs"),
-        (["numa=0,:1g+1:1g"], "0, is no set of CPUs"),
+        (["numa=1-0:1g+0:1g"], "1-0 is not a set of CPUs"),
+        (["numa=0-999999999:1g+0:1g"], "0-999999999 is not a set of CPUs"),
+        (["numa=0,:1g+1:1g"], "0, is not a set of CPUs"),
         (["numa=0-199:1g+200-399:1g"], "cpus of 400 in all"),
         (["numa=0:1m+1:1m"], "memory of 2.00 MiB in all"),
         (["numa=3", "cpus=4"], "cannot be shared alike"),
         (["numa=0", "cpus=4"], "0 nodes"),
         (["numa=2@9", "cpus=2"], "no level"),
         (["numa=2@10", "cpus=2"], "distance 10 from node 0 to 1"),
-        (["numa=0:1g+1:1g@10,20/20"], "no table of 2 rows of 2"),
+        (["numa=0:1g+1:1g@10,20/20"], "not a table of 2 rows of 2"),
         (["numa=0:1g+1:1g@11,20/20,10"], "distance 11 from node 0 to 0"),
-        (["numa=0:1g+1:1k"], "no whole number of MiB"),
-        (["cpus=3", "smt=2"], "3 CPUs are no whole cores"),
+        (["numa=0:1g+1:1k"], "not a whole number of MiB"),
+        (["cpus=3", "smt=2"], "3 CPUs are not whole cores"),
         (["numa=0,2:1g+1,3:1g", "smt=2"], "a part of a core"),
         (["cmdline=root=/dev/sda1"], "would undo"),
         (["cmdline=mem=1g"], "would undo"),
@@ -97,7 +97,7 @@ def test_what_does_not_add_up_is_refused(settings: list[str], why: str) -> None:
 def test_the_range_of_a_size_is_said_in_sizes() -> None:
     with pytest.raises(UsageError) as caught:
         machine("memory=1k")
-    assert caught.value.remedy == "from 256m to 1t"
+    assert caught.value.remedy == "give from 256m to 1t"
 
 
 def test_latency_says_what_there_is_instead() -> None:

@@ -195,7 +195,7 @@ def test_what_is_refused_in_a_machine_is_refused_here(
             "disk base is missing",
         ),
         (guest(qemu_said="qemu: out of memory"), "qemu: out of memory"),
-        (guest(heard=Heard(damaged="bytes that begin no frame")), "bytes that begin no frame"),
+        (guest(heard=Heard(damaged="bytes that do not begin a frame")), "not begin a frame"),
         (guest(), "Kernel panic"),
     ],
 )

@@ -325,7 +325,7 @@ def test_other_experiments_are_refused(tmp_path, capsys):
     ("options", "message"),
     [
         (["--places", "2X"], "'2X' is not a known place"),
-        (["--jvms", "1,x"], "no numbers of JVMs"),
+        (["--jvms", "1,x"], "expected numbers of JVMs above zero"),
         (["--jvms", "3", "--slots", "4"], "3 JVMs cannot share 4 task slots equally"),
         (["--memory", "plenty"], "--memory=plenty: not a size"),
         (["--memory", "256m"], "Spark needs 450"),

@@ -57,8 +57,10 @@ def test_what_is_no_recording_is_told(run: GrowingRun) -> None:
     recording = Recording(run.recording(PID))
     recording.offset = len(CHUNK)
     assert recording.next() is None
-    assert recording.reason == f"profile-executor-{PID}.jfr: no chunk of a JFR recording at byte " \
-        f"{len(CHUNK)}"  # fmt: skip
+    where = f"byte {len(CHUNK)}"
+    assert recording.reason == (
+        f"profile-executor-{PID}.jfr: not a chunk of a JFR recording at {where}"
+    )
 
 
 def test_a_chunk_without_monotonic_ticks_has_no_monotonic_time(run: GrowingRun) -> None:

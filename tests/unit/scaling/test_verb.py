@@ -93,7 +93,7 @@ def test_a_factor_without_workers_is_told_without_laws(naps, capsys):
     ("options", "message"),
     [
         (["--over", "jvm.heap"], "jvm.heap: which levels?"),
-        (["--over", "jvm.gc", "--levels", "g1,z"], "jvm.gc=g1: no number"),
+        (["--over", "jvm.gc", "--levels", "g1,z"], "jvm.gc=g1: not a number"),
         (["--over", "layout.taks"], "unknown factor 'layout.taks'"),
         (["--over", "spark.executor.instances"], "how many has the cluster?"),
         (["--levels", "2,2"], "a curve needs at least two levels"),
@@ -135,7 +135,7 @@ def test_a_curve_of_other_trials_says_so(tmp_path):
     assert outdated(curve, tmp_path, 4) is None
     note = outdated(curve, tmp_path, 6)
     assert note is not None
-    assert "4 finished trials, there are 6 now" in note
+    assert "4 finished trials; there are 6 now" in note
 
 
 def test_levels_are_spaced_about_equally_on_a_logarithmic_axis():

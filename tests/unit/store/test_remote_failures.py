@@ -212,15 +212,15 @@ def test_a_native_client_that_is_missing_is_named(
     ("url", "said"),
     [
         ("nobody://bucket/run", "nothing reads nobody://"),
-        ("planned://bucket/a::file:///etc", "no address of a run"),
-        ("planned://bucket/a\x1b[2J", "no address of a run"),
+        ("planned://bucket/a::file:///etc", "not the address of a run"),
+        ("planned://bucket/a\x1b[2J", "not the address of a run"),
         ("planned://bucket/runs", "here are one"),
         ("planned://bucket/none", "no such file, folder or bucket"),
         ("planned:///", "it names no bucket"),
         ("planned://bucket//runs/one", "two slashes follow each other"),
-        ("s3:/bucket/run", "an address has a scheme, a colon and two slashes"),
-        ("s3//bucket/run", "an address has a scheme, a colon and two slashes"),
-        ("gs:bucket/run", "an address has a scheme, a colon and two slashes"),
+        ("s3:/bucket/run", "give an address a scheme, a colon and two slashes"),
+        ("s3//bucket/run", "give an address a scheme, a colon and two slashes"),
+        ("gs:bucket/run", "give an address a scheme, a colon and two slashes"),
     ],
 )
 def test_addresses_of_no_run(

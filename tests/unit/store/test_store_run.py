@@ -229,7 +229,7 @@ def test_a_file_that_is_no_event_log_is_refused_and_leaves_nothing(
     monkeypatch.setattr(ingest, "native", lambda: fake_core(eventlogs=lambda *_: answer(apps=0)))
     log = tmp_path / "notes.txt"
     log.write_text("hello")
-    with pytest.raises(UsageError, match="no Spark event log"):
+    with pytest.raises(UsageError, match="not a Spark event log"):
         ingest_eventlogs([log], tmp_path / "out")
     assert not (tmp_path / "out" / "tables").exists()
 

@@ -278,7 +278,7 @@ def test_a_command_runs_where_it_was_prepared_and_as_long_as_it_takes(
     assert (seen[0][0], Path.cwd()) == (there, elsewhere)
     assert (seen[0][1] or 0) > 30 * 86400
     there.rename(tmp_path / "gone")
-    with pytest.raises(UsageError, match="no folder any more"):
+    with pytest.raises(UsageError, match="no longer a folder"):
         step(tmp_path / "gone/t", actions=actions)
 
 

@@ -157,7 +157,7 @@ def test_a_journal_that_was_edited_is_refused(tmp_path):
     searched(root, Simulated())
     journal = TuningPaths(root).journal
     journal.write_bytes(b'{"k":"ask"}\n' + journal.read_bytes())
-    with pytest.raises(UsageError, match=r"journal.ndjson:1: no record"):
+    with pytest.raises(UsageError, match=r"journal.ndjson:1: not a record"):
         searched(root, Simulated())
 
 

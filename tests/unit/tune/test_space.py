@@ -117,7 +117,7 @@ WHOLE = named_space("all", HOST, spark_version="4.0")
         ({"spark.memory.fraction": "0.99"}, "are safe here"),
         ({"jvm.gc": "epsilon"}, "no level 'epsilon'"),
         ({"jvm.young": "a lot"}, "not a number"),
-        ({"spark.task.maxFailures": "1"}, "no knob of the space"),
+        ({"spark.task.maxFailures": "1"}, "not a knob of the space"),
     ],
 )
 def test_what_breaks_the_machine_or_the_job_is_refused(levels: dict[str, str], reason: str) -> None:

@@ -37,7 +37,7 @@ def tuned(root: Path, budget: str = "20", **machine) -> Path:
         (["sort-txt"], "did you mean 'sort-text'?", "pyrometer workloads"),
         (["sort-text", "--space", "jwm"], "no space and no file 'jwm'", "did you mean 'jvm'?"),
         (["sort-text", "--budget", "3"], "--budget 3: at least 6 runs", "25"),
-        (["sort-text", "--budget", "0min"], "more than nothing", "--budget 25"),
+        (["sort-text", "--budget", "0min"], "must be above zero", "--budget 25"),
         (["sort-text", "--budget", "soon"], "neither a number of runs", "40min"),
         (["sort-text", "--timeout", "soon"], "--timeout soon: a time such as", "--timeout 2h"),
         (["sort-text", "--timeout", "0s"], "--timeout 0s: a time such as", "--timeout 2h"),
@@ -48,7 +48,7 @@ def tuned(root: Path, budget: str = "20", **machine) -> Path:
         (["sort-text", "--subject-to", "3 < 4"], "nothing that is measured", "peak_memory"),
         (["sort-text", "--engine", "owl"], "no such engine", "did you mean 'own'?"),
         (["sort-text", "--fidelity", "scales"], "no such stand-in", "did you mean 'scale'?"),
-        (["sort-text", "--fidelity", "queries"], "is no suite of queries", "--fidelity auto"),
+        (["sort-text", "--fidelity", "queries"], "is not a suite of queries", "--fidelity auto"),
         (["online", "sort-text", "--risk", "0"], "--risk 0: a percentage", "--risk 10%"),
         (["online", "sort-text", "--risk", "2%"], "no room for one step", "--over 76"),
         (["online", "python", "x.py"], "give one workload", "tune online -- python x.py"),
@@ -332,5 +332,5 @@ def test_trials_of_another_tuning_of_the_same_job_are_known(tmp_path):
     assert all(one.value > 1e9 for one in earlier)
     from pyrometer.core.errors import UsageError
 
-    with pytest.raises(UsageError, match="not of tpch, scale test"):
+    with pytest.raises(UsageError, match="not tpch at scale test"):
         known_from(root, "tpch", "test", {})

@@ -51,11 +51,11 @@ def test_files_of_several_hosts_are_one_record(tmp_path):
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        (b"{", "no verdict"),
-        (b"\xff\xfe", "no verdict"),
-        (b"[1, 2]", "no verdict"),
+        (b"{", "not a verdict"),
+        (b"\xff\xfe", "not a verdict"),
+        (b"[1, 2]", "not a verdict"),
         (b'{"schema": "pyrometer/verdict/2", "id": "x"}', "a newer Pyrometer"),
-        (b'{"schema": "pyrometer/verdict/1", "id": "x"}', "no verdict"),
+        (b'{"schema": "pyrometer/verdict/1", "id": "x"}', "not a verdict"),
     ],
 )
 def test_a_damaged_line_is_skipped_and_told(tmp_path, line, why):

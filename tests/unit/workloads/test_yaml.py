@@ -155,7 +155,7 @@ def test_sql_takes_tables_settings_parameters_and_the_right_result(write, tmp_pa
         ("default: fast", "default: quick", "10:5", "'quick' is not a level of mode"),
         ("rows: 2", "rows: two", "18:10", "verify.rows"),
         ("spark.ui.enabled", "sparkui", "6:41", "conf.sparkui"),
-        (', output: "{run}/out"', "", "18:1", "whose rows"),
+        (', output: "{run}/out"', "", "18:1", "rows and checksum of a command"),
         ("command:", "sql: x.sql\ncommand:", "1:1", "either command or sql"),
     ],
 )

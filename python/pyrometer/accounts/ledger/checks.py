@@ -86,7 +86,7 @@ def _span_checks(scope: Scope, event_log: dict[str, int | None]) -> list[Check]:
                 spans["wall"],
                 0,
                 "Σ weights of wall-clock samples of task threads; less than the spans where the"
-                " profiler could not keep its period. Shares are not concerned.",
+                " profiler could not keep its period. Shares are not affected.",
             )
         )
     return found

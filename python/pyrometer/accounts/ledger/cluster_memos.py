@@ -24,7 +24,7 @@ DEFAULT_INSTANCES = 2
 _EVENT_LOG = "event log"
 _MEANING = {
     "starting": "executors that were asked for and registered later",
-    "decommissioned": "executors that Spark had given up in good order, and that none replaced",
+    "decommissioned": "executors that Spark had decommissioned, and that none replaced",
     "lost": "executors that had been removed, and that none replaced",
     "not_granted": "executors that were asked for and never came",
 }

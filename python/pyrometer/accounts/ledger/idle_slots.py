@@ -120,8 +120,8 @@ class _Changes:
             np.cumsum(total, out=total)
         if times.size and _whole(times, found) > MOST:
             raise UsageError(
-                "values are too large to reckon with (time of slots)",
-                "the run's streams are damaged: ingest them again from their source",
+                "values are too large to compute with (time of slots)",
+                "restore the damaged streams from their source, and ingest them again",
             )
         return np.diff(times), {name: total[:-1] for name, total in found.items()}
 

@@ -31,10 +31,7 @@ _NAMES = {
         " LEFT JOIN sql_executions q USING (app_index, sql_id)"
     ),
 }
-SHARES = (
-    "shares of task time by samples: they have no total of their own that closure could be held"
-    " against"
-)
+SHARES = "shares of task time by samples: they have no total of their own to check closure against"
 
 
 def parts(

@@ -47,12 +47,11 @@ _IDLE_SOURCE = {
     "stage_tail": "all tasks launched, the last ones still running",
 }
 COARSE = (
-    "from the event log alone: whole milliseconds, and no second source that closure"
-    " could be held against"
+    "from the event log alone: whole milliseconds, and no second source to check closure against"
 )
 NO_WALL = (
     "no wall-clock samples: what tasks waited for is known by subtraction, and closure"
-    " holds only spans and attempts against {whole}"
+    " checks only spans and attempts against {whole}"
 )
 
 

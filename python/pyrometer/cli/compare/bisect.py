@@ -65,7 +65,10 @@ def bisect(
     if is_experiment(file):
         given = (over, error, margin, seed, output)
         if any(one is not None for one in given):
-            raise UsageError(f"{file} was planned: only --trials can be changed", "-o NEW for more")
+            raise UsageError(
+                f"{file} was planned: only --trials can be changed",
+                "give the experiment file, and a new folder with -o",
+            )
         root = file
     else:
         root = output or Path("pyrometer-runs") / f"bisect-{file.stem}"

@@ -232,7 +232,7 @@ def run(
     plan = plan_of(file, root, seed=seed, blocks=blocks)
     if rule is not None and plan.baseline is None:
         raise UsageError(
-            "--fail-if needs a baseline in the experiment file", "baseline: {FACTOR: LEVEL}"
+            "--fail-if needs a baseline in the experiment file", "add baseline: {FACTOR: LEVEL}"
         )
     from pyrometer.cli.shared.forecasts import forecast_of
 

@@ -81,7 +81,7 @@ def history(
     if not found.runs:
         raise UsageError(
             f"there is no finished run in {', '.join(map(str, folders or [HOME]))}",
-            "pyrometer run parquet-scan makes one; or other words for --workload, --scale, --since",
+            "pyrometer run parquet-scan makes one; or check --workload, --scale and --since",
         )
     report = analysis.history(found.runs, margin=least, most=most, unread=found.unread)
     failed = [] if rule is None else analysis.regressions(report, rule)

@@ -34,19 +34,19 @@ def online(
         str,
         typer.Option(
             metavar="PERCENT",
-            help="All runs together take at most so much more than as the job is.",
+            help="Most that all runs together may take longer than the unchanged job would.",
         ),
     ] = "10%",
     over: Annotated[
         int,
-        typer.Option(min=5, metavar="RUNS", help="Number of runs from which on that holds."),
+        typer.Option(min=5, metavar="RUNS", help="Number of runs from which --risk holds."),
     ] = 30,
     limit: Annotated[
         float,
         typer.Option(
             min=1.1,
             max=10.0,
-            help="A step is given up at this multiple of the job's time, and the job run as it is.",
+            help="Stop a step at this multiple of the job's time, and run the job unchanged.",
         ),
     ] = 1.5,
     space: Annotated[
@@ -77,10 +77,10 @@ def online(
 ) -> None:
     """Prepare the tuning of a recurring job; nothing is run until ``tune step``.
 
-    Each scheduled run is one of the tuning's: as the job is, with what was found so far, or a
-    careful step from it. A step that fails, changes the result or takes too long is given up, and
-    the job run as it is: it has to tolerate being stopped halfway and run again. What turns out
-    slower is rolled back. All of it is in the journal.
+    Each scheduled run is part of the tuning: the unchanged job, the best configuration so far, or a
+    careful step from it. A step that fails, changes the result or takes too long is stopped, and
+    the unchanged job is run: it has to tolerate being stopped halfway and run again. What turns
+    out slower is rolled back. Everything is recorded in the journal.
     """
     from pyrometer.cli.shared.margin import parse_margin
     from pyrometer.tune.online.terms import Terms
@@ -101,7 +101,7 @@ def online(
     if not is_command and len(what) > 1:
         raise UsageError(
             f"give one workload, not {' '.join(what)}",
-            f"a command stands behind --: pyrometer tune online -- {' '.join(what)}",
+            f"to tune a command, put -- before it: pyrometer tune online -- {' '.join(what)}",
         )
     made, root = shared.made(
         what, output, is_command=is_command, space=space, objective="elapsed", conditions=[],
@@ -111,7 +111,7 @@ def online(
     )  # fmt: skip
     if made.tuning.earlier:
         raise UsageError(
-            "--from takes a run or findings here: careful steps have no use for other trials",
+            "--from takes a run or a findings file here, not an experiment or a tuning",
             "--from RUN",
         )
     begin(root, made.tuning, made.command_file)

@@ -71,7 +71,7 @@ def start(
     ] = "spark-sql",
     objective: Annotated[
         Literal["elapsed", "core-seconds", "cost", "p95", "memory"],
-        typer.Option(help="What is to be small."),
+        typer.Option(help="What to minimise."),
     ] = "elapsed",
     conditions: Annotated[
         list[str],
@@ -137,25 +137,25 @@ def start(
         typer.Option(
             "--fidelity",
             metavar="KIND",
-            help="Cheap stand-ins for a run: scale, iterations, queries; repeatable. auto: all that"
-            " the workload allows, and of these what turns out to be cheap and to rank as the job"
-            " does; none.",
+            help="Cheap stand-ins for a run: scale, iterations, queries; repeatable. auto: those"
+            " that the workload allows and that turn out to be cheap and to rank configurations as"
+            " the full job does; none: no stand-ins.",
         ),
     ] = [],  # noqa: B006
     memory: Annotated[
         str | None,
         typer.Option(
             metavar="DIR|none",
-            help="Folder of earlier tunings: those of jobs that are alike warm the start, and this"
-            " one is kept there. Default: PYROMETER_TUNINGS, or ~/.local/share/pyrometer/tunings.",
+            help="Folder of earlier tunings: those of similar jobs give a warm start, and this"
+            " one is saved there. Default: PYROMETER_TUNINGS, or ~/.local/share/pyrometer/tunings.",
         ),
     ] = None,
     timeout: Annotated[
         str | None,
         typer.Option(
             metavar="TIME",
-            help="Longest time of a trial, the first one too: 90s, 20m, 4h. Default: 24h, or the"
-            " whole budget if that is a time. Slow configurations are given up long before.",
+            help="Time limit of each trial, including the first: 90s, 20m, 4h. Default: 24h, or the"
+            " whole budget if that is a time. Slow configurations are stopped long before.",
         ),
     ] = None,
     margin: Annotated[
@@ -260,11 +260,11 @@ def apply(
             "-o",
             "--output",
             metavar="FILE",
-            help="A spark-defaults.conf to write: new, or what it has of these settings gives way.",
+            help="A spark-defaults.conf to write; in an existing one these settings are replaced.",
         ),
     ] = None,
     unconfirmed: Annotated[
-        bool, typer.Option("--unconfirmed", help="Also what no fresh trial has confirmed.")
+        bool, typer.Option("--unconfirmed", help="Print the winner even if it is not confirmed.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:

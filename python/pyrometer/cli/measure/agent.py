@@ -190,7 +190,7 @@ def prune(
 
     said = re.fullmatch(r"([1-9][0-9]{0,4})d?", older_than, re.ASCII)
     if said is None:
-        raise UsageError(f"--older-than {older_than}: no number of days", "--older-than 14d")
+        raise UsageError(f"--older-than {older_than}: not a number of days", "--older-than 14d")
     place = store_of_agents(store, store)
     there = agents_store(place)
     before_ns = time.time_ns() - int(said[1]) * 86_400 * 10**9

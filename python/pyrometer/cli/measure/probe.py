@@ -199,7 +199,7 @@ def probe(
     if not 0.1 <= hz <= 1000:
         raise UsageError(f"--hz {hz:g}: must be from 0.1 to 1000", "--hz 100")
     if tier not in TIERS:
-        raise UsageError(f"--tier {tier}: unknown tier", f"one of {', '.join(TIERS)}")
+        raise UsageError(f"--tier {tier}: unknown tier", f"use one of {', '.join(TIERS)}")
     pids = list(dict.fromkeys([*pid, *(more or ())]))
     observe_and_print(
         "probe",

@@ -263,7 +263,7 @@ def make_trial(
         )
     parse_profile(profile)
     if tier not in TIERS:
-        raise UsageError(f"--tier {tier}: unknown tier", f"one of {', '.join(TIERS)}")
+        raise UsageError(f"--tier {tier}: unknown tier", f"use one of {', '.join(TIERS)}")
     own = {} if is_command else factors_of_workload(what[0])
     once = not is_command and is_workload_command(what[0])
     return Trial(

@@ -165,7 +165,5 @@ def finish(summary: dict[str, Any], run: Path, as_json: bool) -> None:
         raise CapabilityError(
             f"{summary['to']}: {', '.join(missing)}"
             + (f" ({summary['last_error']})" if summary["last_error"] else ""),
-            f"what was not sent goes with: pyrometer push {run} --to {summary['to']}"
-            if unsent
-            else None,
+            f"send the rest: pyrometer push {run} --to {summary['to']}" if unsent else None,
         )

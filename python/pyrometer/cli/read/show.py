@@ -93,7 +93,9 @@ def _sections(asked: list[str], everything: bool) -> list[str]:
 
     unknown = [name for name in asked if name not in SECTIONS]
     if unknown:
-        raise UsageError(f"--section {unknown[0]}: no such section", ", ".join(SECTIONS))
+        raise UsageError(
+            f"--section {unknown[0]}: no such section", "use one of " + ", ".join(SECTIONS)
+        )
     return list(SECTIONS) if everything else asked
 
 

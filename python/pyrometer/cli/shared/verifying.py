@@ -194,7 +194,10 @@ def chosen(found: Findings, asked: Sequence[str]) -> list[Finding]:
             mine = [one for one in found.findings if word in (one.key, one.code)]
         if not mine:
             there = ", ".join(one.key for one in found.findings) or "none"
-            raise UsageError(f"no finding {word!r} in this run", f"there are: {there}")
+            raise UsageError(
+                f"no finding {word!r} in this run",
+                f"pyrometer explain RUN --all shows what there is: {there}",
+            )
         picked |= {one.key: one for one in mine}
     return list(picked.values())
 

@@ -159,11 +159,11 @@ def _observations(
         for row in rows
     ]  # fmt: skip
     if not observations:
-        raise UsageError(f"{file} has no rows", "one row per run: p,value")
+        raise UsageError(f"{file} has no rows", "give one row per run: p,value")
     if kind == "throughput" and "work" not in named and {"cpu", "run_time", "gc"} & named.keys():
         raise UsageError(
-            f"{file}: sums over tasks are held against the time of a run, which throughput alone"
-            " does not give",
+            f"{file}: --cpu, --run-time or --gc is compared with the time of a run, which"
+            " throughput alone does not give",
             "--work COLUMN, or give elapsed times",
         )
     return observations

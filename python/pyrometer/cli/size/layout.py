@@ -168,7 +168,7 @@ def _counts(text: str | None) -> list[int] | None:
         return None
     words = [one.strip() for one in text.split(",")]
     if not all(one.isdecimal() and int(one) for one in words):
-        raise UsageError(f"--jvms {text}: no numbers of JVMs", "--jvms 1,2,4")
+        raise UsageError(f"--jvms {text}: expected numbers of JVMs above zero", "--jvms 1,2,4")
     return [int(one) for one in words]
 
 

@@ -239,7 +239,9 @@ def _know_stages(measured: Measured, stretch: dict[int, float]) -> None:
     unknown = sorted(set(stretch) - {stage.stage_id for stage in measured.stages})
     if unknown:
         known = ", ".join(str(stage.stage_id) for stage in measured.stages[:20])
-        raise UsageError(f"--stretch: no stage {unknown[0]} in this window", f"stages: {known}")
+        raise UsageError(
+            f"--stretch: no stage {unknown[0]} in this window", f"choose from its stages: {known}"
+        )
 
 
 def _numbers(option: str, text: str, least: float = 1.0) -> list[float]:
@@ -248,7 +250,9 @@ def _numbers(option: str, text: str, least: float = 1.0) -> list[float]:
     except ValueError:
         found = []
     if not found or not all(least <= number <= 1e5 for number in found):
-        raise UsageError(f"{option} {text}: numbers from {least:g} on, with commas between")
+        raise UsageError(
+            f"{option} {text}: expected numbers from {least:g} up, separated by commas"
+        )
     return found
 
 

@@ -56,7 +56,9 @@ def checked(to: str, user: str, image: str) -> None:
     if not _USER.fullmatch(user):
         raise UsageError(f"--user {user!r}: not the name of a user", "--user spark")
     if not _IMAGE.fullmatch(image):
-        raise UsageError(f"--image {image!r}: not the name of an image", "registry/pyro-agent:1")
+        raise UsageError(
+            f"--image {image!r}: not the name of an image", "--image registry/pyro-agent:1"
+        )
 
 
 def written(

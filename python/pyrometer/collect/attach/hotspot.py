@@ -111,7 +111,9 @@ class Jvm:
         except OSError as error:
             raise CapabilityError(
                 f"JVM {self.pid} does not answer {command}: {error.strerror or error}",
-                "it may be ending, or stopped (kill -CONT)" if self.runs else "it has ended",
+                "try again; if it is stopped, let it go on first: kill -CONT"
+                if self.runs
+                else "list processes with ps -e: it has ended",
             ) from error
 
     def properties(self) -> dict[str, str]:
@@ -172,7 +174,8 @@ class Jvm:
                 if time.monotonic() > deadline or not self.runs:
                     raise CapabilityError(
                         f"JVM {self.pid} does not begin to listen",
-                        f"it may be stopped, or run with {_DISABLED} (in a file of options)",
+                        "if it is stopped, let it go on: kill -CONT; if a file of options has"
+                        f" {_DISABLED}, start it without",
                     )
                 time.sleep(0.02)
 

@@ -206,7 +206,7 @@ def lay_out(text: str, root: Path) -> None:
             continue
         path, colon, value = line.partition(":")
         if not colon or path.startswith("/") or ".." in path.split("/") or "\0" in path:
-            raise UsageError(f"line {number} is no path with a line of its file")
+            raise UsageError(f"line {number} is not a path with a line of its file")
         top = path.split("/")[0]
         files.setdefault(path if top in ("sys", "proc") else f"sys/{path}", []).append(
             value.removeprefix(" ")
@@ -217,4 +217,6 @@ def lay_out(text: str, root: Path) -> None:
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text("\n".join(values) + "\n", encoding="utf-8")
         except OSError as error:
-            raise UsageError(f"{path}: {error.strerror}", "is it a file and a folder?") from error
+            raise UsageError(
+                f"{path}: {error.strerror}", "look whether it is both a file and a folder there"
+            ) from error

@@ -144,7 +144,7 @@ def apply(planned: Plan) -> None:
         _leave(planned)
         raise CapabilityError(
             f"{at}: {error.strerror}",
-            "control groups are made by root, or below a group that systemd delegated to you",
+            "run as root, or below a control group that systemd delegated to you",
         ) from error
 
 

@@ -118,7 +118,7 @@ def _require_ballast(wanted: Condition, level: str, meminfo: Mapping[str, int], 
         raise CapabilityError(
             f"memory.condition={level}: a ballast of {wanted.knob} bytes leaves less than "
             f"{SPARE_BYTES >> 20} MiB of what is available",
-            f"at most {max(0, room)} bytes",
+            f"give at most {max(0, room)} bytes",
         )
     limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[1]
     # Root (CAP_IPC_LOCK) may lock beyond it.

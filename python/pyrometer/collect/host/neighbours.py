@@ -157,7 +157,7 @@ def neighbours(level: str) -> tuple[Neighbour, ...]:
             raise UsageError(
                 f"co.run={level}: CPUs {write_numbers(missing) or match['cpus']}"
                 " may not be used here",
-                f"of {write_numbers(os.sched_getaffinity(0))}",
+                f"choose from {write_numbers(os.sched_getaffinity(0))}",
             )
         planned += [Neighbour(match["kind"], cpus)] * int(match["count"] or 1)
     return tuple(planned)

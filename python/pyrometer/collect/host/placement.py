@@ -133,7 +133,7 @@ def _nodes(binding: Binding, machine: Machine) -> tuple[int, ...] | None:
         raise CapabilityError(
             f"numa.nodes={write_numbers(nodes)}: this host has NUMA nodes"
             f" {write_numbers(machine.nodes)}",
-            "lscpu shows them",
+            "choose from those that lscpu shows",
         )
     return nodes
 
@@ -180,7 +180,7 @@ def _share(cpus: Sequence[Cpu], at: int, among: int) -> list[Cpu]:
     parts = list(cores.values()) if len(cores) >= among else [[cpu] for cpu in cpus]
     if len(parts) < among:
         raise UsageError(
-            f"cpu.bind=own: {len(cpus)} CPUs for {among} executors", "fewer layout.executors"
+            f"cpu.bind=own: {len(cpus)} CPUs for {among} executors", "use fewer layout.executors"
         )
     mine = parts[at * len(parts) // among : (at + 1) * len(parts) // among]
     return [cpu for part in mine for cpu in part]

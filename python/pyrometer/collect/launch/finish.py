@@ -113,9 +113,9 @@ def reason(ending: Ending, launch: Launch, spark_seen: bool) -> str | None:
         Whether a JVM of Spark appeared.
     """
     if ending.interrupted_by == TIMEOUT:
-        return "ended by us: its time was up"
+        return "stopped by Pyrometer: it ran into its time limit"
     if ending.interrupted_by:
-        return f"ended by {ending.interrupted_by} to Pyrometer"
+        return f"stopped because Pyrometer received {ending.interrupted_by}"
     if ending.signal == "SIGKILL":
         return (
             "killed by SIGKILL: by another process, or by the kernel for lack of memory (see dmesg)"

@@ -306,7 +306,7 @@ def _young(treatment: Mapping[str, Level]) -> int | None:
     if treatment.get("jvm.gc") in ("z", "shenandoah"):
         raise UsageError(
             f"{given[0]}: jvm.gc={treatment['jvm.gc']} sizes its generations itself, if it has any",
-            "g1, parallel or serial",
+            "choose jvm.gc=g1, parallel or serial",
         )
     if given == ["jvm.young"]:
         return mib(int(treatment["jvm.young"]))

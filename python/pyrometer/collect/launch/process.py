@@ -110,12 +110,12 @@ def start(launch: Launch) -> int:
     except FileNotFoundError as error:
         raise CommandNotFoundError(
             f"{launch.argv[0]} cannot be started: {error.strerror}",
-            "if it is a script, its first line names a program that is not there",
+            "if it is a script, correct its first line: it names a program that is not there",
         ) from error
     except OSError as error:
         raise CommandNotExecutableError(
             f"{launch.argv[0]} cannot be executed: {error.strerror}",
-            "a script needs #! and its interpreter as the first line",
+            "give a script #! and its interpreter as the first line",
         ) from error
 
 

@@ -157,7 +157,7 @@ def _folder(level: Level, factor: str, holds: str) -> str:
     folder = Path(str(level)).expanduser().absolute()
     if not (folder / holds).is_file():
         raise UsageError(
-            f"{factor}={level}: there is no {folder / holds}", f"a folder with {holds}"
+            f"{factor}={level}: there is no {folder / holds}", f"give a folder with {holds}"
         )
     return str(folder)
 

@@ -85,7 +85,7 @@ def parse_profile(text: str) -> Profile:
     for word in words:
         kind, equals, period = word.partition("=")
         if kind not in _PERIODS:
-            known = "off, light, full, or some of " + ", ".join(_PERIODS)
+            known = "use off, light, full, or some of " + ", ".join(_PERIODS)
             raise UsageError(
                 f"unknown profile or event {kind!r}",
                 did_you_mean(kind, [*NAMED, *_PERIODS]) or known,
@@ -94,7 +94,7 @@ def parse_profile(text: str) -> Profile:
         if equals and not re.fullmatch(rf"[1-9][0-9]*({units})?", period):
             raise UsageError(
                 f"--profile {text}: {period!r} is not a period of {kind}",
-                f"a number and a unit, as {kind}={_PERIODS[kind]}",
+                f"give a number and a unit, as {kind}={_PERIODS[kind]}",
             )
         periods[kind] = period or _PERIODS[kind]
     kinds = tuple(periods)
@@ -106,7 +106,7 @@ def parse_profile(text: str) -> Profile:
     if periods.get("alloc", periods.get("live")) != periods.get("live", periods.get("alloc")):
         raise UsageError(
             f"--profile {text}: live objects are those of alloc's samples, of one period",
-            f"live={periods['live']} is enough: it gives both",
+            f"give live={periods['live']} alone: it gives both",
         )
     events = {kind: periods[kind] for kind in STACK_EVENTS if kind in periods}
     python = periods.get(PYTHON)

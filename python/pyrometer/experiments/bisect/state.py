@@ -73,8 +73,8 @@ def state_of(plan: Plan, entries: Entries) -> State:
             if at == 0 or len(out) == len(wanted.levels) - 1:
                 raise WorkloadError(
                     f"{name} does not finish: {mine[-1].reason or mine[-1].status}",
-                    "nothing is left to compare; `pyrometer experiment resume DIR --retry` tries it"
-                    " again",
+                    "pyrometer experiment resume DIR --retry tries it again; without it nothing is"
+                    " left to compare",
                 )
     search = Bisection(len(wanted.levels), wanted.error, plan.margin, frozenset(out))
     seen = [(places[one.treatment], one.seconds) for one in ended if one.seconds is not None]

@@ -46,7 +46,7 @@ def past_of(plan: Plan, pilots: Iterable[Path], folders: Iterable[Path] = (HOME,
         if not found:
             raise UsageError(
                 f"{path}: no finished trial of {plan.workload} at scale {plan.scale}",
-                "a pilot has the same workload and scale",
+                "give a pilot of the same workload and scale",
             )
     places = named or list(_newest(folders))
     return [one for path in places for one in _quietly(path, plan)]

@@ -73,7 +73,7 @@ def outdated(
     if kept is None or kept["done_count"] == finished:
         return None
     return (
-        f"This is of {kept['done_count']} finished trials, there are {finished} now:"
+        f"This report covers {kept['done_count']} finished trials; there are {finished} now:"
         f" pyrometer {verb} {folder} reports it again."
     )
 
@@ -115,7 +115,9 @@ def parse_rule(text: str) -> Rule:
     """
     match = _RULE.fullmatch(text)
     if match is None or match["what"] != "regression" or match["metric"] != "wall":
-        raise UsageError(f"unknown --fail-if rule: {text!r}", 'such as "regression(wall) > 3%"')
+        raise UsageError(
+            f"unknown --fail-if rule: {text!r}", 'use a rule such as "regression(wall) > 3%"'
+        )
     return Rule(text.strip(), float(match["limit"]) / 100)
 
 
@@ -133,7 +135,7 @@ def judged(report: ExperimentReport, rule: Rule) -> list[Judged]:
     if report.baseline is None:
         raise UsageError(
             "--fail-if needs to know what to compare with",
-            "baseline: in the file, or --control TREATMENT",
+            "write baseline: into the file, or give --control TREATMENT",
         )
     judgements = []
     for pair in report.comparison.pairs if report.comparison else []:

@@ -127,12 +127,10 @@ def _power(planned: Plan, found: Forecast) -> str:
     )
     noise = f"{100 * sd.value:.1f} %{interval} noise ({found.noise_source})"
     many = found.comparisons_count
-    each = f", each of {many} comparisons" if many > 1 else ""
+    each = f", in each of {many} comparisons," if many > 1 else ""
     if found.detectable is None:
-        return f"with {planned.blocks} blocks and {noise}{each} sees no effect of any likely size"
-    text = (
-        f"with {planned.blocks} blocks and {noise}{each} can only see ≥ {effect(found.detectable)}"
-    )
+        return f"{planned.blocks} blocks at {noise}{each} cannot show any effect of a likely size"
+    text = f"{planned.blocks} blocks at {noise}{each} can only show ≥ {effect(found.detectable)}"
     if found.blocks_for_margin is not None:
         text += f"; {100 * planned.margin:g} % takes {found.blocks_for_margin} blocks"
     return text

@@ -108,7 +108,7 @@ class Design(_Part):
     split: Annotated[
         list[str] | None,
         Field(
-            description="Factors that are dear to change: treatments that share their levels run"
+            description="Factors that are costly to change: treatments that share their levels run"
             " together within a block (split plots). Without it, those that are known to be."
         ),
     ] = None

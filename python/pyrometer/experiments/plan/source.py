@@ -99,7 +99,7 @@ def _read(path: Path, chain: tuple[Path, ...], files: list[Path]) -> Merged:
         ) from error
     document = yaml_file.parse(text, str(path))
     if not isinstance(document.value, dict):
-        raise UsageError(f"{path}:1:1: no mapping of keys", "pyrometer experiment new NAME")
+        raise UsageError(f"{path}:1:1: not a mapping of keys", "pyrometer experiment new NAME")
     found = Merged(document.name, {}, {}, {})
     wanted = document.value.get("extends") or []
     for at, name in enumerate([wanted] if isinstance(wanted, str) else wanted):
@@ -186,7 +186,9 @@ def write_skeleton(name: str, workload: str, path: Path) -> Path:
         If the name is none, the file is there, or cannot be written.
     """
     if _NAME.fullmatch(name) is None:
-        raise UsageError(f"{name!r} is not a name", "letters, digits, dot, _ and -: heap-and-codec")
+        raise UsageError(
+            f"{name!r} is not a name", "use letters, digits, dot, _ and -: heap-and-codec"
+        )
     matrix = "  jvm.heap: [1g, 2g]"
     text = _TEXT.substitute(name=name, workload=workload, matrix=matrix)
     try:

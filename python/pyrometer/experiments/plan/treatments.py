@@ -146,7 +146,7 @@ def _product(source: Source, declared: Declared) -> list[dict[str, str]]:
     if len(full) < len(factors):
         where = source.document.where(("matrix",))
         raise UsageError(
-            f"{where}: factor given twice, under two names", f"leaving {', '.join(full)}"
+            f"{where}: factor given twice, under two names", f"give each once: {', '.join(full)}"
         )
     size = 1
     for levels in factors.values():
@@ -202,7 +202,7 @@ def _check_levels(source: Source, declared: Declared) -> None:
             raise UsageError(f"{where}: {error.message}", error.remedy) from error
         known = list(declared.get(full.get(factor, factor), ()))
         if known and level not in known and not level.isdecimal():
-            remedy = did_you_mean(level, known) or f"one of: {', '.join(known)}"
+            remedy = did_you_mean(level, known) or f"use one of: {', '.join(known)}"
             raise UsageError(f"{document.where(path)}: {factor} has no level {level!r}", remedy)
     _check_named(source, declared)
 
@@ -217,12 +217,12 @@ def _check_named(source: Source, declared: Declared) -> None:
         short_names(dict.fromkeys(experiment.design.split or (), ""), declared)
     ):
         if factor not in varied:
-            remedy = did_you_mean(factor, varied) or f"one of: {', '.join(sorted(varied))}"
+            remedy = did_you_mean(factor, varied) or f"use one of: {', '.join(sorted(varied))}"
             where = document.where(("design", "split", at))
             raise UsageError(f"{where}: {factor!r} is not a factor of the matrix", remedy)
     for factor in short_names(experiment.baseline or {}, declared):
         if factor not in varied:
-            remedy = did_you_mean(factor, varied) or f"one of: {', '.join(sorted(varied))}"
+            remedy = did_you_mean(factor, varied) or f"use one of: {', '.join(sorted(varied))}"
             where = document.where(("baseline", factor))
             raise UsageError(f"{where}: {factor!r} is not a factor of the matrix", remedy)
 
@@ -244,7 +244,7 @@ def _constraints(
             raise UsageError(f"{where}: {error.message}", error.remedy) from error
         for name in sorted(found.names):
             if name not in known:
-                remedy = did_you_mean(name, known) or f"one of: {', '.join(sorted(known))}"
+                remedy = did_you_mean(name, known) or f"use one of: {', '.join(sorted(known))}"
                 raise UsageError(f"{where}: unknown name {name!r} in {text!r}", remedy)
         constraints.append((found, where))
     return constraints
@@ -291,5 +291,6 @@ def baseline_of(source: Source, declared: Declared, treatments: Treatments) -> s
             "give a level of each factor",
         )
     raise UsageError(
-        f"{where}: no treatment has these levels", f"there are: {'; '.join(treatments.run)}"
+        f"{where}: no treatment has these levels",
+        f"choose one of: {'; '.join(treatments.run)}",
     )

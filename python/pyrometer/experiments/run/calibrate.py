@@ -143,10 +143,13 @@ def calibrate(
         if "@" not in level and _how(wanted.setdefault(level, treatment)) != _how(treatment):
             raise UsageError(
                 f"{file}: treatments of {FACTOR}={level} differ in memory.by or memory.share",
-                "a file for each: their knobs are not the same",
+                "write a file for each: their knobs are not the same",
             )
     if not wanted:
-        raise UsageError(f"{file}: no level of {FACTOR} lacks its knob", "under, over")
+        raise UsageError(
+            f"{file}: there is nothing to calibrate: no level of {FACTOR} is without its knob",
+            f"{FACTOR}: under, or over, without an @",
+        )
     for level, treatment in wanted.items():
         # Fails before the first trial where there is no swap or levels contradict each other.
         inside = split(treatment.parsed)[1]

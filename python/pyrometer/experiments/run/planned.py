@@ -286,7 +286,7 @@ def check_same(
         raise UsageError(
             f"{root} was planned on another machine ({machine_words(machine)}; here"
             f" {machine_words(here)})",
-            "times of two machines cannot be mixed: run the file again",
+            "start again in another folder: times of two machines cannot be mixed",
         )
     if digest and digest != digest_of(*workloads):
         raise UsageError(

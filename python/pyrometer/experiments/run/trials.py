@@ -59,15 +59,16 @@ def check_together(source: Source, treatments: Treatments, declared: Declared, b
         return
     if source.experiment.design.split:
         where = source.document.where(("design", "split"))
-        raise UsageError(f"{where}: {kind} has nothing to keep together within a block", "leave it")
+        raise UsageError(f"{where}: no split plots with kind: {kind}", "leave design.split out")
     if kind == "fixed-order":
         return
     {"toggle": _check_toggle, "duet": _check_duet}[kind](source, treatments, declared)
     if kind == "duet" and blocks % 2:
         where = source.document.where(("blocks",))
         raise UsageError(
-            f"{where}: {blocks} blocks: sides are swapped from one to the next",
-            f"an even number: {blocks + 1}",
+            f"{where}: a duet needs an even number of blocks, not {blocks}: sides are swapped from"
+            " one to the next",
+            f"blocks: {blocks + 1}",
         )
 
 
@@ -88,8 +89,8 @@ def _check_toggle(source: Source, treatments: Treatments, declared: Declared) ->
         if one != fixed[first]:
             differ = sorted(dict(one.items() ^ fixed[first].items()))
             raise UsageError(
-                f"{where}: {first} and {name} differ in {', '.join(differ)}, which no running JVM"
-                " takes",
+                f"{where}: {first} and {name} differ in {', '.join(differ)}, which cannot change in"
+                " a running JVM",
                 "kind: randomized-blocks",
             )
 

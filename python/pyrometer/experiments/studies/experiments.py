@@ -170,7 +170,8 @@ def calibrated_file(
         raise CapabilityError(
             f"{far[0].level} of memory.condition was not reached: {percent(far[0].ratio)} instead"
             f" of {percent(far[0].share)}" + (f"; {far[0].why}" if far[0].why else ""),
-            f"another machine.memory, heap or scale; the pilots are in {folder}/{name}-pilots",
+            "choose another machine.memory, heap or scale; the pilots are in"
+            f" {folder}/{name}-pilots",
         )
     text = calibrated(scaled, read_source(scaled).experiment, knobs)
     temporary = target.with_name(f".{target.name}.part")
@@ -269,11 +270,11 @@ def planned_experiments(
                 "before it, pilots find the knob of each memory.condition (at most 8 each)"
             )
         if declared.untimed is not None:
-            notes.append(f"of its times nothing is claimed: {declared.untimed}")
+            notes.append(f"no claim is made about its times: {declared.untimed}")
         how, why = emulator.accelerator(cache=cache_root()) if machines else ("kvm", None)
         if how == "tcg" and declared.untimed is None:
             notes.append(
-                f"machines are emulated here ({why}): of times nothing is claimed:"
+                f"machines are emulated here ({why}): no claim is made about times:"
                 f" {declared.emulated or EMULATED}"
             )
         found.append(

@@ -232,7 +232,7 @@ def read_study(name: str) -> Study:
     known = known_studies()
     path = study_file(name)
     if path.suffix not in (".yaml", ".yml"):
-        remedy = did_you_mean(name, known) or f"one of: {', '.join(known)}; or a file"
+        remedy = did_you_mean(name, known) or f"use one of: {', '.join(known)}; or a file"
         raise UsageError(f"unknown study {name!r}", remedy)
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -247,7 +247,7 @@ def read_study(name: str) -> Study:
 def _check(study: Study, document: Document) -> None:
     def known(run: str, path: tuple[str | int, ...]) -> None:
         if run not in study.runs:
-            remedy = did_you_mean(run, study.runs) or f"one of: {', '.join(study.runs)}"
+            remedy = did_you_mean(run, study.runs) or f"use one of: {', '.join(study.runs)}"
             raise UsageError(f"{document.where(path)}: no run {run!r}", remedy)
 
     for part in ("runs", "experiments"):
@@ -255,7 +255,7 @@ def _check(study: Study, document: Document) -> None:
             if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name):
                 raise UsageError(
                     f"{document.where((part, name))}: {name!r} is not the name of a run",
-                    "small letters, digits and -: it names a folder",
+                    "use small letters, digits and -: it names a folder",
                 )
     for index, effect in enumerate(study.effects):
         if effect.experiment not in study.experiments:
@@ -263,7 +263,7 @@ def _check(study: Study, document: Document) -> None:
                 f"{document.where(('effects', index, 'experiment'))}: no experiment"
                 f" {effect.experiment!r}",
                 did_you_mean(effect.experiment, study.experiments)
-                or f"one of: {', '.join(study.experiments)}",
+                or f"use one of: {', '.join(study.experiments)}",
             )
     for index, value in enumerate(study.values):
         for path in operands(value.ours)[1:]:
@@ -279,7 +279,9 @@ def _check(study: Study, document: Document) -> None:
                 )
             for cell, column in zip(cells, table.columns, strict=True):
                 if not _fits(cell, column.unit):
-                    raise UsageError(f"{where}: {column.name}: {cell!r} is no {column.unit}")
+                    raise UsageError(
+                        f"{where}: {column.name}: {cell!r} is not a value of unit {column.unit}"
+                    )
 
 
 def _fits(cell: str | None, unit: str) -> bool:

@@ -65,7 +65,7 @@ def plan_runs(
     both = (*study.runs, *study.experiments)
     for name in (*only, *(levels or {})):
         if name not in (both if name in only else study.runs):
-            raise UsageError(f"the study has no run {name!r}", f"one of: {', '.join(both)}")
+            raise UsageError(f"the study has no run {name!r}", f"use one of: {', '.join(both)}")
     runs = []
     for name, declared in study.runs.items():
         if only and name not in only:
@@ -123,7 +123,7 @@ def run_study(
     if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not resume)):
         raise UsageError(
             f"{folder} exists and is not an empty folder",
-            "--resume makes what is missing in it; -o gives another",
+            "make what is missing in it with --resume, or give another folder with -o",
         )
     there = {planned.name: _finished(planned) for planned in wanted if planned.trial is not None}
     facts: list[StudyRunFacts] = []

@@ -94,7 +94,7 @@ def _read(path: Path, with_paths: bool) -> Sampled:
         if not len(sums["kind"]):
             raise UsageError(
                 f"{path}: no samples of CPU or wall time in its window {window.name!r}",
-                "stacks are sampled by: pyrometer run --profile full …; an imported profile needs"
+                "sample stacks with pyrometer run --profile full …; an imported profile needs"
                 " samples in nanoseconds",
             )
         return Sampled(

@@ -174,7 +174,7 @@ def _of_image(image: Path) -> Kernel:
             f"machine.kernel: {image} may not be read", f"sudo chmod +r {image}"
         ) from error
     if release is None:
-        raise UsageError(f"machine.kernel={image}: no image of an x86 kernel", "give a vmlinuz")
+        raise UsageError(f"machine.kernel={image}: not an image of an x86 kernel", "give a vmlinuz")
     above = image.absolute().parents
     places = [Path("/lib/modules", release)]
     if len(above) > 1:
@@ -217,7 +217,7 @@ def _package(name: str, version: str | None, cache: Path) -> Kernel:
     return kernel
 
 
-_UPDATE = "sudo apt-get update, then again; apt-cache search linux-image lists packages"
+_UPDATE = "sudo apt-get update, and try again; apt-cache search linux-image lists packages"
 
 
 def _file_name(package: str) -> str:
@@ -266,7 +266,7 @@ def _unpacked(package: Path, cache: Path) -> Kernel:
             )  # fmt: skip
             if done.returncode:
                 raise UsageError(
-                    f"machine.kernel={package}: no package: {done.stderr.strip()[:200]}",
+                    f"machine.kernel={package}: not a package: {done.stderr.strip()[:200]}",
                     "give a .deb of a kernel",
                 )
             if not target.is_dir():

@@ -52,13 +52,14 @@ def checked(url: str) -> str:
     """
     if len(url) > _MOST_LETTERS or not url.isprintable() or "::" in url:
         raise UsageError(
-            f"{shown(url[:100])!r}: no address of a run", "give one such as s3://bucket/folder/run"
+            f"{shown(url[:100])!r}: not the address of a run",
+            "give one such as s3://bucket/folder/run",
         )
     scheme, _, rest = url.partition("://")
     place = rest.rstrip("/")
     if not place or "//" in place.partition("?")[0].lstrip("/"):
         raise UsageError(
-            f"{shown(url)}: no address of a run ("
+            f"{shown(url)}: not the address of a run ("
             f"{'two slashes follow each other' if place else 'it names no bucket'})",
             f"give one such as {scheme.lower()}://bucket/folder/run",
         )

@@ -20,7 +20,7 @@ _MISSPELLED = frozenset({"ParamValidationError", "InvalidRegionError"})
 """Names that no bucket or region has."""
 _REFUSED = ("Forbidden", "AccessDenied", "Unauthorized")
 
-READING = "reading a run takes the rights to list and to get"
+READING = "get the rights to list and to get: reading a run takes both"
 
 
 def passing(error: BaseException) -> bool:

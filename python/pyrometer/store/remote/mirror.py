@@ -214,7 +214,7 @@ class Mirror:
             return
         if "experiment.json" in self.listing:
             raise UsageError(
-                f"{self.shown} is an experiment: of those elsewhere single trials are read",
+                f"{self.shown} is an experiment: at an address, only its single trials can be read",
                 f"give one of {self.shown}/trials/, or copy the experiment",
             )
         some = ", ".join(self._folders[:5])

@@ -232,7 +232,8 @@ class Objects:
 
     def _strange(self, name: str) -> UsageError:
         return UsageError(
-            f"{self.shown}: the listing holds {name[:200]!r}, which is no name of a file of a run",
+            f"{self.shown}: the listing holds {name[:200]!r}, which is not a name of a file of"
+            " a run",
             "remove or rename it there",
         )
 
@@ -368,7 +369,7 @@ def reader_of(url: str) -> Any:
         ) from error
     except ValueError as error:
         raise UsageError(
-            f"{shown(url)}: nothing reads {scheme}://", "s3://, gs://, abfs:// or hdfs://"
+            f"{shown(url)}: nothing reads {scheme}://", "use s3://, gs://, abfs:// or hdfs://"
         ) from error
 
 

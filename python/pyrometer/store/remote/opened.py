@@ -31,8 +31,8 @@ def place_of(path: str | Path) -> Path:
         place = Path(path)
         if is_nearly_url(path) and not place.exists():
             raise UsageError(
-                f"{path}: no such file or directory, and no address",
-                "an address has a scheme, a colon and two slashes: s3://bucket/folder/run",
+                f"{path}: no such file or directory, and not an address",
+                "give an address a scheme, a colon and two slashes: s3://bucket/folder/run",
             )
         return place
     from pyrometer.store.remote.mirror import Mirror

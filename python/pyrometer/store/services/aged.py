@@ -130,7 +130,7 @@ def batches(entries: Iterator[Entry], header: Callable[[Entry], dict[str, Any]])
         elif strange is None and life not in seen:
             seen.add(life)
             if not _is_of(header(entry), parts):
-                strange = f"{entry.name} is no chunk of that name"
+                strange = f"{entry.name} is not the chunk that its name says"
         if strange is not None:
             batch.stays = batch.stays or strange
             continue
@@ -140,7 +140,7 @@ def batches(entries: Iterator[Entry], header: Callable[[Entry], dict[str, Any]])
         batch.newest_ns = max(batch.newest_ns, entry.arrived_ns or 0, began_ns)
     for life, (batch, name) in unfinished.items():
         if life not in seen:
-            batch.stays = batch.stays or f"{name} is no chunk, and no chunk says whose it is"
+            batch.stays = batch.stays or f"{name} is not a chunk, and no chunk says whose it is"
     return [found[name] for name in sorted(found)]
 
 
@@ -168,7 +168,7 @@ def _strange(entry: Entry, parts: list[str]) -> str | None:
     if entry.why is not None:
         return entry.why
     if entry.at is None or len(parts) < _ABOVE_FILE + 2 or not is_ours(entry.name):
-        return f"{entry.name} is no chunk"
+        return f"{entry.name} is not a chunk"
     if (begun(parts[2]) or 0) < _FIRST_NS:
         return f"{entry.name} bears no time of an agent"
     if entry.arrived_ns is None:

@@ -26,14 +26,14 @@ RULE = Rule(
     code="host_contended",
     severity="warning",
     meaning=(
-        "Other processes used the host's CPUs while the run lasted: its times are not its own "
-        "alone. The severity goes by the size."
+        "Other processes used the host's CPUs during the run, and its times include their effect. "
+        "The severity depends on how much they used."
     ),
     remedy=(
-        "Measure on a quiet machine: end what else runs there. Where that cannot be, give the run "
-        "CPUs that others leave alone (--set host.cpus with their numbers, a cpuset for the "
-        "others), and compare by an experiment: canaries show what the host did, design.kind: duet "
-        "lets it meet both sides at once."
+        "Measure on a quiet machine: stop what else runs there. If you cannot, give the run CPUs "
+        "of its own (--set host.cpus=NUMBERS, and a cpuset for the others), and compare by an "
+        "experiment: canaries show what the host did, and design.kind: duet exposes both "
+        "treatments to it at the same time."
     ),
     check=_check,
     graded=graded,

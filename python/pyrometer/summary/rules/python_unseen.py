@@ -29,10 +29,10 @@ RULE = Rule(
     severity="warning",
     meaning=("Python processes used much more CPU than their stacks show: some were not sampled."),
     remedy=(
-        "Workers must inherit PYTHONPATH from the launch: not with python -E or -I, nor "
-        "in executors that a cluster manager starts elsewhere; there put "
-        "pyrometer/injected on it (spark.executorEnv.PYTHONPATH), and "
-        "PYROMETER_PYTHON_DIR."
+        "Workers must inherit PYTHONPATH from the launch: python -E and -I prevent that, and "
+        "so do executors that a cluster manager starts on other hosts. For these, put "
+        "pyrometer/injected on spark.executorEnv.PYTHONPATH, and set "
+        "spark.executorEnv.PYROMETER_PYTHON_DIR."
     ),
     check=_check,
 )

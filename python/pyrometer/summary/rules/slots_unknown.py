@@ -21,7 +21,7 @@ RULE = Rule(
     meaning="The event log does not say how many cores the executors had.",
     remedy=(
         "The slot view needs executor events (Spark 1.3 and later write them); totals "
-        "are not concerned."
+        "are not affected."
     ),
     check=_check,
 )

@@ -23,6 +23,6 @@ RULE = Rule(
     code="task_times_apart",
     severity="warning",
     meaning="The times of tasks contradict those of their stage: their slots look idle.",
-    remedy="The log was edited or put together of several, or a clock was set: take a whole one.",
+    remedy="The log was edited or pieced together, or a clock was reset: use the original log.",
     check=_check,
 )

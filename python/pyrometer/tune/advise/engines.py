@@ -69,7 +69,7 @@ def engine(
     if name == "rules":
         return Rules(space, ideas=ideas)
     if name not in ("own", "three-knobs"):
-        remedy = did_you_mean(name, ENGINES) or f"one of: {', '.join(ENGINES)}"
+        remedy = did_you_mean(name, ENGINES) or f"use one of: {', '.join(ENGINES)}"
         raise UsageError(f"there is no engine {name!r}", remedy)
     made = Own if name == "own" else Unaided
     return made(
@@ -90,7 +90,8 @@ def only(space: Space, factors: Sequence[str]) -> Space:
     knobs = tuple(one for one in space.knobs if one.factor in factors)
     if not knobs:
         raise UsageError(
-            f"the space {space.name} has none of {', '.join(factors)}", "another space, or engine"
+            f"the space {space.name} has none of {', '.join(factors)}",
+            "choose another space, or another engine",
         )
     known = {one.factor for one in knobs} | set(space.facts or {})
     constraints = tuple(one for one in space.constraints if one.names <= known)

@@ -1,1 +1,1 @@
-"""The best configuration held against the baseline once more, in trials that chose nothing."""
+"""The best configuration compared with the baseline once more, in trials that chose nothing."""

@@ -311,7 +311,7 @@ def _doubts(
     if finished and tuning.check is None and not any(one.checksum for one in finished):
         found.append(doubt("results_unchecked", "results of trials were not compared"))
     if len(results) > 1:
-        message = f"the baseline gave {len(results)} results: other results prove nothing"
+        message = f"the baseline itself gave {len(results)} different results: others prove nothing"
         found.append(doubt("results_differ", message))
     disturbed = [one for one in ended if disturbances_of(one)]
     if disturbed:

@@ -153,7 +153,7 @@ def keep(folder: Path, one: Remembered) -> Path:
     except OSError as error:
         raise CapabilityError(
             f"{target} cannot be written: {error.strerror}",
-            f"another folder: --memory, {VARIABLE}; or --memory {NOWHERE}",
+            f"name another folder: --memory, {VARIABLE}; or --memory {NOWHERE}",
         ) from error
     return target
 

@@ -149,7 +149,7 @@ def _in_its_folder(tuning: Tuning) -> AbstractContextManager[None]:
         return nullcontext()
     if not Path(tuning.folder).is_dir():
         raise UsageError(
-            f"the command was prepared in {tuning.folder}, which is no folder any more",
+            f"the command was prepared in {tuning.folder}, which is no longer a folder",
             "put it back, or prepare the job again: pyrometer tune online",
         )
     return chdir(tuning.folder)

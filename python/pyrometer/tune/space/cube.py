@@ -225,7 +225,7 @@ def _index(knob: Knob, levels: Sequence[str], text: str) -> int:
     if text not in levels:
         raise UsageError(
             f"{knob.factor} has no level {text!r} here",
-            f"one of: {', '.join(one for one in levels if one != UNSET)}",
+            f"use one of: {', '.join(one for one in levels if one != UNSET)}",
         )
     return list(levels).index(text)
 

@@ -39,7 +39,7 @@ def infeasible(space: Space, configuration: Configuration) -> str | None:
         reason = (
             _outside(known[factor], text)
             if factor in known
-            else f"{factor} is no knob of the space"
+            else f"{factor} is not a knob of the space"
         )
         if reason is not None:
             return reason

@@ -85,7 +85,8 @@ def read_space(
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else f"byte {error.start} is not UTF-8"
         raise UsageError(
-            f"{path} cannot be read: {why}", f"or a named space: {', '.join(spaces())}"
+            f"{path} cannot be read: {why}",
+            f"correct that, or use a named space: {', '.join(spaces())}",
         ) from error
     return parse_space(
         text, str(path), facts, now=now, declared=declared, refused=refused,
@@ -119,7 +120,7 @@ def parse_space(
     """
     document = yaml_file.parse(text, name)
     if not isinstance(document.value, dict):
-        raise UsageError(f"{name}:1:1: no mapping of keys", "name: mine, knobs: {jvm.heap: }")
+        raise UsageError(f"{name}:1:1: not a mapping of keys", "name: mine, knobs: {jvm.heap: }")
     asked = yaml_file.validate(SpaceFile, document)
     known = known_facts(facts)
     _check_spaces(asked, document)
@@ -147,7 +148,7 @@ def parse_space(
             out[factor] = knob
     for at, factor in enumerate(asked.without):
         if factor not in found and factor not in out:
-            remedy = did_you_mean(factor, found) or f"one of: {', '.join(found)}"
+            remedy = did_you_mean(factor, found) or f"use one of: {', '.join(found)}"
             raise UsageError(f"{document.where(('without', at))}: no knob {factor!r}", remedy)
         if found.pop(factor, None) is not None:
             out[factor] = "the space's file leaves it out"
@@ -161,7 +162,7 @@ def parse_space(
 def _check_spaces(asked: SpaceFile, document: Document) -> None:
     for at, name in enumerate(asked.spaces):
         if name not in spaces():
-            remedy = did_you_mean(name, spaces()) or f"one of: {', '.join(spaces())}"
+            remedy = did_you_mean(name, spaces()) or f"use one of: {', '.join(spaces())}"
             raise UsageError(f"{document.where(('spaces', at))}: no space {name!r}", remedy)
 
 
@@ -253,7 +254,7 @@ def _constraints(
         except UsageError as error:
             raise UsageError(f"{where}: {error.message}", error.remedy) from error
         for name in sorted(one.names - known):
-            remedy = did_you_mean(name, known) or f"one of: {', '.join(sorted(known))}"
+            remedy = did_you_mean(name, known) or f"use one of: {', '.join(sorted(known))}"
             raise UsageError(f"{where}: unknown name {name!r} in {text!r}", remedy)
         try:
             one.holds({**facts, **{name: _some_level(knob) for name, knob in found.items()}})

@@ -34,7 +34,7 @@ def read_level(knob: Knob, text: str) -> float | None:
     if knob.kind == "choice":
         if text not in knob.levels:
             raise UsageError(
-                f"{knob.factor} has no level {text!r} here", f"one of: {', '.join(knob.levels)}"
+                f"{knob.factor} has no level {text!r} here", f"use one of: {', '.join(knob.levels)}"
             )
         return None
     value = number_or_text(text)

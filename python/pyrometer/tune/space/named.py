@@ -60,7 +60,7 @@ def named_space(
     wanted = [names] if isinstance(names, str) else list(names)
     for name in wanted:
         if name not in spaces():
-            remedy = did_you_mean(name, spaces()) or f"one of: {', '.join(spaces())}"
+            remedy = did_you_mean(name, spaces()) or f"use one of: {', '.join(spaces())}"
             raise UsageError(f"there is no space {name!r}", remedy)
     known = known_facts(facts)
     found, out = [], {}

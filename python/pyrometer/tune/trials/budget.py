@@ -135,7 +135,7 @@ def parse_budget(text: str) -> Budget:
         if match := pattern.fullmatch(written):
             amount = float(match[1]) * _SECONDS[match[2][0]]
             if amount <= 0:
-                raise UsageError(f"--budget {text}: more than nothing", EXAMPLE)
+                raise UsageError(f"--budget {text}: must be above zero", EXAMPLE)
             return Budget(text=text, amount=amount, unit=unit)
     raise UsageError(
         f"--budget {text!r} is neither a number of runs, nor a time, nor core time", EXAMPLE

@@ -74,7 +74,8 @@ class SavedSpace(Part):
         except ValidationError as error:
             what = error.errors()[0]["msg"]
             raise UsageError(
-                f"the space {self.name}: a knob is none: {what}", "it was edited"
+                f"the space {self.name}: a knob is not valid: {what}",
+                "restore the tuning's folder from a copy, or start again in another one with -o",
             ) from error
         return Space(
             name=self.name,
@@ -320,5 +321,5 @@ def read_tuning(root: Path) -> Tuning:
             f"{root} is not a tuning's folder: {path.name}: {error.strerror}",
             "give the folder that `pyrometer tune` was given with -o, or printed",
         ) from error
-    cut = "it was cut or edited"
+    cut = "restore it from a copy, or start again in another folder with -o"
     return versioned.parse(text, path, Tuning, SCHEMA_VERSION, "the plan of a tuning", cut)

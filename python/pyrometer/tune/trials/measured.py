@@ -161,12 +161,12 @@ def conditions_of(texts: Sequence[str]) -> list[Constraint]:
         one = parse_constraint(text)
         for name in sorted(one.names):
             if name not in METRICS:
-                remedy = did_you_mean(name, METRICS) or f"one of: {', '.join(METRICS)}"
+                remedy = did_you_mean(name, METRICS) or f"use one of: {', '.join(METRICS)}"
                 raise UsageError(f"--subject-to {text!r}: {name!r} is not measured", remedy)
         if not one.names:
             raise UsageError(
                 f"--subject-to {text!r} speaks of nothing that is measured",
-                f"of {', '.join(METRICS)}, as in 'peak_memory < 3g'",
+                f"use one of {', '.join(METRICS)}, as in 'peak_memory < 3g'",
             )
         # What is no condition shows now, not after the first trial.
         one.holds(dict.fromkeys(one.names, 1.0))

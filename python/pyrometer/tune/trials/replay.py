@@ -188,7 +188,7 @@ def history_of(entries: Entries) -> History:
             if record.trial not in by_trial:
                 raise UsageError(
                     f"the journal tells of trial {record.trial}, which was never asked for",
-                    "it was edited",
+                    "restore the journal from a copy, or start again in another folder with -o",
                 )
             by_trial[record.trial].told = record
         elif isinstance(record, Settled):

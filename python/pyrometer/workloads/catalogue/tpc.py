@@ -20,7 +20,7 @@ class Tpch(suite.Suite):
         "Eight tables of a wholesale business and 22 queries: scans of lineitem, joins of up to "
         "eight tables, aggregates, semi and anti joins. Each query's result is compared with "
         "DuckDB's on the same files. A power run takes them in order, a throughput run has "
-        "several streams at once. Data and queries are those of TPC-H; it is no audited result."
+        "several streams at once. Data and queries are those of TPC-H; it is not an audited result."
     )
     source = "TPC Benchmark H, standard specification 3.0.1: queries with validation parameters"
     expectation = (
@@ -57,7 +57,7 @@ class Tpcds(suite.Suite):
     description = (
         "Twenty-four tables of a retailer with shops, catalogue and web, and 99 queries: star "
         "joins, windows, rollups, set operations. Each query's result is compared with DuckDB's "
-        "on the same files. Data and queries are those of TPC-DS; it is no audited result."
+        "on the same files. Data and queries are those of TPC-DS; it is not an audited result."
     )
     source = "TPC Benchmark DS, standard specification: queries with validation parameters"
     expectation = (

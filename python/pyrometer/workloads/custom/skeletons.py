@@ -33,10 +33,11 @@ def write(name: str, kind: str, folder: Path) -> list[Path]:
     """
     if NAME.fullmatch(name) is None:
         raise UsageError(
-            f"{name!r} is not a name for a workload", "small letters, digits and hyphens: my-query"
+            f"{name!r} is not a name for a workload",
+            "use small letters, digits and hyphens: my-query",
         )
     if kind not in KINDS:
-        raise UsageError(f"--kind {kind}: unknown kind", f"one of: {', '.join(KINDS)}")
+        raise UsageError(f"--kind {kind}: unknown kind", f"use one of: {', '.join(KINDS)}")
     words = {
         "name": name,
         "module": name.replace("-", "_"),

@@ -81,7 +81,7 @@ def statements(text: str, source: str) -> list[Statement]:
     """
     found = list(_split(text, source))
     if not found:
-        raise UsageError(f"{source} holds no SQL statement", "statements are separated by ;")
+        raise UsageError(f"{source} holds no SQL statement", "write statements, separated by ;")
     return found
 
 

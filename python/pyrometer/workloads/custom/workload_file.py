@@ -200,7 +200,7 @@ def _check(parsed: WorkloadFile, document: Document) -> None:
         if "repeats" in verify.model_fields_set:
             refuse(("verify", "repeats"), "a command runs once", "remove repeats")
         if verify.output is None and (verify.rows is not None or verify.checksum is not None):
-            refuse(("verify",), "whose rows and checksum? A command's result is a file", "output:")
+            refuse(("verify",), "rows and checksum of a command need its output", "output: FILE")
     for number, text in enumerate(parsed.command or ()):
         known = {"folder", "run", *parsed.variants, *(f"data.{name}" for name in parsed.data)}
         for used in re.findall(r"\{([A-Za-z_][\w.-]*)\}", text):
@@ -208,13 +208,13 @@ def _check(parsed: WorkloadFile, document: Document) -> None:
                 refuse(
                     ("command", number),
                     f"{{{used}}} means nothing here",
-                    "there is: " + ", ".join(sorted(known)),
+                    "use one of: " + ", ".join(sorted(known)),
                 )
             if used in parsed.variants and text != f"{{{used}}}":
                 refuse(
                     ("command", number),
                     f"{{{used}}} must be a word of its own",
-                    "its level gives whole words",
+                    "write the rest of the word into argv of its levels",
                 )
     for name, variant in parsed.variants.items():
         if variant.default not in variant.levels:

@@ -92,7 +92,7 @@ def _generate(words: list[str], scale_factor: float) -> None:
         reason = (said.strip().splitlines() or [f"exit code {child.returncode}"])[-1]
         raise CapabilityError(
             f"DuckDB's TPC-DS generator failed at scale factor {scale_factor:g}: {reason}",
-            "it needs about 1.5 GB of memory for each unit of the scale factor",
+            "use a smaller --scale: each unit of the scale factor needs about 1.5 GB of memory",
         )
 
 

@@ -5,18 +5,18 @@ What it is
     (`spark.network.crypto.enabled`, TLS) or files themselves are encrypted.
 
 Mechanism
-    Each byte passes the cipher on its way out and in. Taken away is the CPU of samples inside
-    ciphers.
+    Each byte passes through the cipher on its way out and in. The simulator removes the CPU of
+    samples inside ciphers.
 
 Evidence
     CPU samples of tasks with a cipher in the stack.
 
 Remedy
-    Where the rules of the house allow: switch off the encryption that protects nothing here (local
-    disks of one's own host). Else AES in hardware, a newer Java, GCM instead of CBC.
+    If your security policy allows it: switch off the encryption that protects nothing here (local
+    disks of your own host). Otherwise AES in hardware, a newer Java, or GCM instead of CBC.
 
 When it is wrong
-    Where encryption is required there is nothing to save but the choice of the cipher.
+    Where encryption is required, only the choice of cipher can save anything.
 
 Source
     CPU samples; Spark's security page, "Local Storage Encryption" and "Network Encryption".
@@ -51,7 +51,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     where = place(facts, "setting" if on else "jvm", cost, setting=on[0] if on else None)
     by = f" with {', '.join(on)}" if on else ""
     remedies: list[Remedy] = [
-        factor(name, "false", "where the rules of the house allow: do not encrypt here")
+        factor(name, "false", "if your security policy allows it: do not encrypt here")
         for name in on
     ]
     yield Suspect(
@@ -76,5 +76,6 @@ RULE = Rule(
     cause="encryption of data or network",
     suspects=_suspects,
     needs=(SAMPLES,),
-    refute="Run once without the encryption: if the stages need as much CPU, it is not the cipher.",
+    refute="Run once without the encryption: if the stages still need as much CPU, it is not the"
+    " cipher.",
 )

@@ -6,13 +6,13 @@ What it is
     than `spark.sql.codegen.maxFields`.
 
 Mechanism
-    Without it each row passes each operator by a virtual call, boxed or copied in between. Taken
-    away is the CPU of operators of the plan that support it and ran without, but for what fused
-    code needs.
+    Without it each row passes through each operator by a virtual call, boxed or copied in between.
+    The simulator removes the CPU of operators of the plan that support it and ran without it, less
+    what fused code needs.
 
 Evidence
     Nodes of the final plan outside `WholeStageCodegen`; with samples the CPU of exactly these
-    nodes, else (event log alone, only where the setting is off) that of their stages at most.
+    nodes, otherwise (event log alone, only where the setting is off) at most that of their stages.
 
 Remedy
     `spark.sql.codegen.wholeStage=true`; for wide rows a larger `spark.sql.codegen.maxFields`, or
@@ -24,8 +24,8 @@ When it is wrong
 
 Source
     Whole stage off and on in Spark's own results: JoinBenchmark, 1.2 (merge join with duplicates)
-    to 14 times (join of long keys); AggregateBenchmark, 1.8 (several keys) to 42 times (no key)
-    for aggregates, and 2.4 (cube) and more for what projects and filters.
+    to 14 times (join of long keys); AggregateBenchmark, 1.8 (several keys) to 42 times (no key) for
+    aggregates, and 2.4 (cube) and more for operators that project and filter.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _why(off: bool, limit: str) -> Why:
         let = factor(SETTING, "true", "let Spark fuse the operators of a stage")
         return Why(f"{SETTING} is false", SETTING, [let])
     if limit.isdigit() and int(limit) < DEFAULT_LIMIT:
-        let = factor(LIMIT, str(DEFAULT_LIMIT), "let Spark use longer methods, as it does unset")
+        let = factor(LIMIT, str(DEFAULT_LIMIT), "raise the limit to Spark's default")
         return Why(f"their code is longer than {LIMIT}={limit}", LIMIT, [let])
     return Why(
         "Spark gave up fusing them", None,
@@ -230,5 +230,5 @@ RULE = Rule(
     needs=(SQL_PLANS,),
     explains=("expression.", "jit.interpreted"),
     refute="Run with spark.sql.codegen.wholeStage=true (and a larger maxFields): if the operators"
-    " need as much CPU, fusing is not what they lack.",
+    " still need as much CPU, fusing is not what they lack.",
 )

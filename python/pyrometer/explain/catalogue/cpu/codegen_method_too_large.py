@@ -6,22 +6,22 @@ What it is
     method of that size: it is interpreted to the end, however hot it is.
 
 Mechanism
-    Interpreted code needs many times the CPU of compiled code. Taken away is the CPU of samples in
-    these operators whose innermost Java method was interpreted, but for what the same work needs
-    when compiled.
+    Interpreted code needs many times the CPU of compiled code. The simulator removes the CPU of
+    samples in these operators whose innermost Java method was interpreted, less what the same work
+    needs when compiled.
 
 Evidence
     Bytecode of the cluster's largest method (the generated source), and samples of its operators by
-    how their code was run. Methods that it calls are compiled as ever, and are not counted.
+    how their code was run. Methods that it calls are compiled as usual, and are not counted.
 
 Remedy
-    Let the JVM compile it all the same (`-XX:-DontCompileHugeMethods`), or have Spark give up the
-    fusion there (`spark.sql.codegen.hugeMethodLimit=8000`). Better: compute fewer columns at once,
-    or look long lists up in a joined table.
+    Let the JVM compile it anyway (`-XX:-DontCompileHugeMethods`), or have Spark give up the fusion
+    there (`spark.sql.codegen.hugeMethodLimit=8000`). Better: compute fewer columns at once, or look
+    long lists up in a joined table.
 
 When it is wrong
     Where most of the operators' time is in methods that the large one calls (hash maps, decoders),
-    compiling it gains little: the interpreted share says so.
+    compiling it gains little: the interpreted share shows this.
 
 Source
     `HugeMethodLimit` and `DontCompileHugeMethods` in OpenJDK's globals.hpp; SPARK-21603,
@@ -97,6 +97,6 @@ RULE = Rule(
     suspects=_suspects,
     needs=(SAMPLES, table("codegen_sources", PROFILE, "no generated source was kept")),
     explains=("jit.interpreted", "expression."),
-    refute="Run with -XX:-DontCompileHugeMethods: if the stage needs as much CPU, the method's size"
-    " is not why.",
+    refute="Run with -XX:-DontCompileHugeMethods: if the stage still needs as much CPU, the"
+    " method's size is not why.",
 )

@@ -5,8 +5,9 @@ What it is
     objects (`java.lang.Long`, `scala.runtime.ObjectRef`). Each row allocates some.
 
 Mechanism
-    Wrapping costs CPU, and the collector has to throw the objects away. Taken away are samples in
-    the code that wraps and unwraps, and the collector's time in proportion to what it allocated.
+    Wrapping costs CPU, and the collector has to throw the objects away. The simulator removes
+    samples in the code that wraps and unwraps, and the collector's time in proportion to what that
+    code allocated.
 
 Evidence
     CPU samples with `BoxesRunTime` or `valueOf` of a wrapper in the stack; allocation samples by
@@ -17,7 +18,7 @@ Remedy
     functions.
 
 When it is wrong
-    Escape analysis removes many of these objects: those are in no sample, and not counted.
+    Escape analysis removes many of these objects: those are in no sample and are not counted.
 
 Source
     CPU and allocation samples of async-profiler.
@@ -110,6 +111,6 @@ RULE = Rule(
     cause="boxing",
     suspects=_suspects,
     needs=(SAMPLES,),
-    refute="Write the function as a column expression: if CPU and collections stay, boxing was"
-    " not what they paid for.",
+    refute="Write the function as a column expression: if CPU time and collections stay the same,"
+    " boxing was not what they paid for.",
 )

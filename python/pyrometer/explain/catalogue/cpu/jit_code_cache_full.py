@@ -3,28 +3,28 @@
 What it is
     Compiled code lies in the code cache (240 MiB by default, in three parts). An application with
     many queries generates thousands of classes. When less than 500 KiB of a part is left, HotSpot
-    compiles no more. Long before, from half of a part on, it compiles later the less is free, and
-    discards code that it needs again.
+    stops compiling. Long before that, once half of a part is in use, it compiles later the less is
+    free, and discards code that it needs again.
 
 Mechanism
-    New queries run interpreted or half compiled. Taken away is what samples of tasks in such code
-    would not have needed. Of a part that is crowded and not full it is interpreted code: at least
-    of methods that had been compiled before, at most all of it; and what tasks waited for a CPU
-    behind compilers that compiled the same method again.
+    New queries run interpreted or half compiled. The simulator removes what samples of tasks in
+    such code would not have needed. Where a part is crowded but not full, that is interpreted code:
+    at least that of methods that had been compiled before, at most all of it; and what tasks waited
+    for a CPU behind compilers that compiled the same method again.
 
 Evidence
-    Bytes in use and room of each part of the code cache, samples by how their code was run. Of a
-    crowded part: methods that were compiled again at level 1, whose code nothing but a lack of room
-    invalidates, if more than a hundredth are (`OVERLOADS`), and samples in methods that are
-    interpreted after they were compiled. Code that Spark generates, of one name in all queries,
-    counts for neither.
+    Bytes in use and room of each part of the code cache, samples by how their code was run. For a
+    crowded part: methods that were compiled again at level 1, whose code only a lack of room
+    invalidates, if more than one in a hundred are (`OVERLOADS`), and samples in methods that are
+    interpreted after they were compiled. Code that Spark generates, which has the same names in all
+    queries, counts for neither.
 
 Remedy
     A larger `-XX:ReservedCodeCacheSize`.
 
 When it is wrong
-    A cache that fills in the last seconds did no harm yet; code is cold for other reasons, too (see
-    `jit.interpreted`).
+    A cache that fills in the last seconds has done no harm yet; code can be cold for other reasons,
+    too (see `jit.interpreted`).
 
 Source
     `CodeCacheMinimumFreeSpace` (500 KiB) and `ReservedCodeCacheSize` in OpenJDK's globals.hpp and
@@ -97,7 +97,7 @@ def _full(facts: Facts, room: Room, whole: int) -> Iterator[Suspect]:
     yield _suspect(
         facts, room, whole, quick,
         f", and {units.percent(quick.estimate.value)} of the CPU of tasks went to code that was not"
-        " or only quickly compiled",
+        " compiled, or only quickly (C1)",
         change=(facts.less_cpu("interpreted", quick.by_stage),),
         extent=quick.extent(*ends),
         evidence=[
@@ -187,6 +187,6 @@ RULE = Rule(
     suspects=_suspects,
     needs=(SAMPLES, Need(_missing, PROFILE)),
     explains=("jit.",),
-    refute="Run with twice the ReservedCodeCacheSize: if as much code runs interpreted, its room is"
-    " not why.",
+    refute="Run with twice the ReservedCodeCacheSize: if as much code still runs interpreted, its"
+    " room is not why.",
 )

@@ -2,12 +2,12 @@
 
 What it is
     A fresh JVM compiles thousands of methods in its first minute, in threads of its own. On few
-    CPUs, and in short applications, they take a large part of them from the tasks.
+    CPUs, and in short applications, they take a large part of the CPU time from the tasks.
 
 Mechanism
-    While tasks stood in the run queue, compiler threads had their share of the busy CPU time.
-    Taken away is that share of the tasks' wait, as far as it was the optimising compiler's, less
-    what code without its optimisations costs more.
+    While tasks stood in the run queue, compiler threads had their share of the busy CPU time. The
+    simulator removes that share of the tasks' wait, as far as it was the optimising compiler's,
+    less the extra cost of code without its optimisations.
 
 Evidence
     CPU of compiler threads while stages ran and waits of task threads for a CPU, both by the
@@ -18,13 +18,13 @@ Remedy
     ones it costs more than it saves: keep the application running instead, or give it more CPUs.
 
 When it is wrong
-    Where CPUs idle nobody waits for the compiler; where the application lives for minutes the
-    optimised code earns its compilation many times.
+    Where CPUs are idle, nobody waits for the compiler; where the application lives for minutes, the
+    optimised code pays for its compilation many times over.
 
 Source
     Lion et al., Don't Get Caught in the Cold, Warm-up Your JVM (OSDI 2016). Tiers: OpenJDK's
-    compilationPolicy.hpp. That code of tier 1 is as fast to 2.5 times slower than of tier 4 is not
-    measured; it is assumed.
+    compilationPolicy.hpp. That code of tier 1 runs between as fast as and 2.5 times slower than
+    code of tier 4 is not measured; it is assumed.
 """
 
 from __future__ import annotations
@@ -105,6 +105,6 @@ RULE = Rule(
     cause="JIT compilation in a short application",
     suspects=_suspects,
     needs=(table("thread_counters", PROFILE, "no CPU time of threads"),),
-    refute="Run with -XX:TieredStopAtLevel=1: if tasks wait as long for a CPU, it was not the"
+    refute="Run with -XX:TieredStopAtLevel=1: if tasks still wait as long for a CPU, it was not the"
     " compiler that held it.",
 )

@@ -1,25 +1,26 @@
 """Compiled code is thrown away again and again, and tasks pay for it.
 
 What it is
-    The optimising compiler bets on what it saw (one class at a call, a branch never taken). Where
-    the bet is lost the code traps, is discarded, and compiled again; data or code that alternate
-    keep that going.
+    The optimising compiler bets on what it saw (one class at a call, a branch never taken). Where a
+    bet is lost, the code traps, is discarded and is compiled again; data or code that alternates
+    keeps that going.
 
 Mechanism
     A task that runs into a trap has its frames rebuilt for the interpreter, goes on interpreted,
-    and helps to compile the method again. Taken away are samples of tasks inside the JVM's
+    and helps to compile the method again. The simulator removes samples of tasks inside the JVM's
     deoptimisation, with what their methods cost nowhere else.
 
 Evidence
     Samples of task threads with `Deoptimization` in the stack; code of the last tier discarded, and
-    the methods it happened to more than once (log of the compiler).
+    the methods that this happened to more than once (log of the compiler).
 
 Remedy
     Tell the compiler not to bet (`PerBytecodeTrapLimit`, `PerMethodTrapLimit`), or a newer Java; in
     code, one class per hot call, and no exceptions for control flow.
 
 When it is wrong
-    Every JVM that warms up deoptimises some: then the samples are few, and so is the saving.
+    Every JVM deoptimises some code while it warms up: then the samples are few, and the saving is
+    small.
 
 Source
     apache/spark#48202 (48 % of CPU in deoptimisation); OpenJDK deoptimization.cpp and globals.hpp.
@@ -90,6 +91,6 @@ RULE = Rule(
     suspects=_suspects,
     needs=(SAMPLES,),
     explains=("jit.interpreted", "jit.competes"),
-    refute="Run with PerBytecodeTrapLimit=0 and PerMethodTrapLimit=0: if tasks need as much CPU,"
-    " bets of the compiler are not why.",
+    refute="Run with PerBytecodeTrapLimit=0 and PerMethodTrapLimit=0: if tasks still need as much"
+    " CPU, the compiler's bets are not why.",
 )

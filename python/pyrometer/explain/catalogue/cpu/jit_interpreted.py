@@ -1,30 +1,31 @@
 """Tasks run code that the JVM has not compiled yet.
 
 What it is
-    A JVM begins every method in the interpreter, compiles it quickly when it was called some
+    A JVM begins every method in the interpreter, compiles it quickly once it has been called a few
     hundred times, and well after some ten thousand. Short applications do most of their work before
     that.
 
 Mechanism
-    Interpreted code needs many times, quickly compiled code up to about three times the CPU of
-    optimised code. Taken away is what the samples in such code would not have needed.
+    Interpreted code needs many times the CPU of optimised code, quickly compiled code up to about
+    three times. The simulator removes what the samples in such code would not have needed.
 
-    Where the JVM is set to compile quickly only (`-XX:TieredStopAtLevel` below 4), it is the
-    setting that is named, with the same bounds: whether optimised code is faster than quickly
-    compiled code, and by how much, is not known before it was tried.
+    Where the JVM is set to compile quickly only (`-XX:TieredStopAtLevel` below 4), the finding
+    names the setting, with the same bounds: whether optimised code is faster than quickly compiled
+    code, and by how much, is not known until it is tried.
 
 Evidence
     Samples of task threads by how the innermost Java method was run; the JVM's arguments.
 
 Remedy
-    Run several jobs in one application (a session that stays, a server) instead of one application
-    per job. Where that cannot be, fewer and longer-lived executors: each JVM warms up by itself.
+    Run several jobs in one application (a long-lived session, a server) instead of one application
+    per job. Where that is impossible, fewer and longer-lived executors: each JVM warms up by
+    itself.
 
 When it is wrong
     A method too large to compile stays interpreted however long the application lives: see
     `codegen.method-too-large`. An application that must be started for each job cannot save this,
-    and every short one has it: the low end of the saving is nothing, so that it is shown with
-    `--all` only, or as a symptom of a cause that keeps code cold.
+    and every short one pays it: the low end of the saving is nothing, so that the finding is shown
+    with `--all` only, or as a symptom of a cause that keeps code cold.
 
 Source
     Lion et al., Don't Get Caught in the Cold, Warm-up Your JVM (OSDI 2016): about 21 s of each
@@ -78,7 +79,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         remedies=[
             *([factor("jvm.options", "-XX:TieredStopAtLevel=4", "let the JVM optimise hot code")]
               if told else []),
-            code("run several jobs in one application that stays, instead of one application for"
+            code("run several jobs in one long-lived application, instead of one application for"
                  " each", "spark-submit job_a.py; spark-submit job_b.py",
                  "one session: job_a(spark); job_b(spark)"),
         ],
@@ -106,5 +107,6 @@ RULE = Rule(
     cause="JVM warm-up",
     suspects=_suspects,
     needs=(SAMPLES,),
-    refute="Run the job twice in one session: if the second takes as long, it was not warm-up.",
+    refute="Run the job twice in one session: if the second run takes just as long, it was not"
+    " warm-up.",
 )

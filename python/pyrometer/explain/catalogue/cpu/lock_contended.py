@@ -2,10 +2,10 @@
 
 What it is
     Code that tasks share is guarded by one monitor: a static cache, a connection pool, a date
-    format, a logger, a shared parser. With several tasks in a JVM they pass it one by one.
+    format, a logger, a shared parser. With several tasks in a JVM, they pass through it one by one.
 
 Mechanism
-    A task that finds the monitor taken waits. Taken away are these waits, by the class whose
+    A task that finds the monitor taken waits. The simulator removes these waits, by the class whose
     monitor it is.
 
 Evidence
@@ -13,11 +13,12 @@ Evidence
 
 Remedy
     One object per task or thread instead of a shared one, a concurrent data structure, a smaller
-    guarded part; or executors of fewer cores.
+    guarded part; or executors with fewer cores.
 
 When it is wrong
-    Locks that guard one-time work (loading a class, starting a Python worker, compiling a stage)
-    are waits for that work: without the lock each task would do it. They cost once.
+    Waits at locks that guard one-time work (loading a class, starting a Python worker, compiling a
+    stage) are waits for that work: without the lock each task would do it itself. They are paid
+    once.
 
 Source
     Lock profiling of async-profiler (contended monitors and ReentrantLock).
@@ -134,6 +135,6 @@ RULE = Rule(
     cause="lock contention",
     suspects=_suspects,
     needs=(Need(_missing, PROFILE),),
-    refute="Run one task per executor: if the stage's tasks last as long, they did not hinder each"
-    " other at a lock.",
+    refute="Run one task per executor: if the stage's tasks still last as long, they did not hinder"
+    " each other at a lock.",
 )

@@ -5,8 +5,8 @@ What it is
     exchange of rows: another way to carry rows gains little.
 
 Mechanism
-    Taken away is the workers' CPU in the function, less what a function that works on columns needs
-    for the same. Wherever the same function is called counts together.
+    The simulator removes the workers' CPU in the function, less what a function that works on
+    columns needs for the same work. All calls of the same function count together.
 
 Evidence
     CPU samples of workers by kind of work and by function.
@@ -87,7 +87,7 @@ def _each(facts: Facts) -> Iterator[tuple[Hashable, float, Suspect]]:
 
 
 def function_of(facts: Facts) -> str | None:
-    """Name the application's dearest function: not the loading of a module."""
+    """Name the application's costliest function: not the loading of a module."""
     return next(
         (
             one.function
@@ -104,6 +104,6 @@ RULE = Rule(
     cause="slow Python function",
     suspects=_suspects,
     needs=(WORKERS,),
-    refute="Return a constant from the function: if the stage lasts as long, the function is not"
-    " what it pays for.",
+    refute="Return a constant from the function: if the stage still lasts as long, the function is"
+    " not what it pays for.",
 )

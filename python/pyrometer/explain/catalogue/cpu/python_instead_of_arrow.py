@@ -5,7 +5,7 @@ What it is
     pickles the results. With Arrow, columns cross over as they are.
 
 Mechanism
-    Taken away is the exchange: pickling in the JVM (`python_bridge`) and in the workers
+    The simulator removes the exchange: pickling in the JVM (`python_bridge`) and in the workers
     (`serialisation`), with the waits that go with it, less what Arrow needs for the same columns.
     The function is still called for each row. All functions of the application count together, as
     one setting decides for all.
@@ -106,6 +106,6 @@ RULE = Rule(
     suspects=_suspects,
     needs=(SQL_PLANS, WORKERS),
     explains=("python.function", "python.worker-start", "udf."),
-    refute="Run with spark.sql.execution.pythonUDF.arrow.enabled=true: if the stage lasts as long,"
-    " the exchange is not what it pays for.",
+    refute="Run with spark.sql.execution.pythonUDF.arrow.enabled=true: if the stage still lasts as"
+    " long, the exchange is not what it pays for.",
 )

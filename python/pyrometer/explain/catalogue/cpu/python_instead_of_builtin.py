@@ -1,26 +1,26 @@
 """Rows leave the JVM for a Python function that a built-in expression may replace.
 
 What it is
-    A scalar Python function in SQL or in a DataFrame, `mapInPandas` with a function that gives a
-    row for each row, or a function of the RDD of a DataFrame (`df.rdd.map`, `df.foreach`): rows are
-    handed to a worker process and back. Where the function trims, splits, compares, counts or
+    A scalar Python function in SQL or in a DataFrame, `mapInPandas` with a function that returns
+    one row for each row, or a function of the RDD of a DataFrame (`df.rdd.map`, `df.foreach`): rows
+    are handed to a worker process and back. Where the function trims, splits, compares, counts or
     computes, a built-in expression does the same in the JVM.
 
 Mechanism
-    Taken away is all that exists for the function's sake: the workers' CPU (exchange, loop, start),
-    the JVM's side of the exchange, and the waits between them; less what the built-in needs. What
-    the function itself computes is saved at most, not at least. Wherever the same function is
-    called counts together. Starts of workers that `spark.python.worker.reuse` would spare are not
+    The simulator removes all that exists for the function's sake: the workers' CPU (exchange, loop,
+    start), the JVM's side of the exchange, and the waits between them; less what the built-in
+    needs. What the function itself computes counts at the high end only. All calls of the same
+    function count together. Starts of workers that `spark.python.worker.reuse` would spare are not
     the function's: see `python.worker-start`.
 
 Evidence
     CPU of the workers and of the operator in the JVM, by samples, waits by the kernel's counters.
-    Of `mapInPandas` and `mapInArrow` there are as many rows behind as before; an RDD is made from a
-    DataFrame in the same stage. Of both, samples show the function in code of the application, the
-    standard library, pandas, numpy and pyarrow: other packages, such as models, numpy's linear
-    algebra, and what talks to a network do what no expression does.
-    From the event log alone: Spark's `time to run Python workers`, at most, and the time of tasks
-    in which they used no CPU of the JVM, at least.
+    `mapInPandas` and `mapInArrow` give as many rows as they get; an RDD is made from a DataFrame in
+    the same stage. For both, samples show the function in code of the application, the standard
+    library, pandas, numpy and pyarrow: other packages, such as models, numpy's linear algebra, and
+    whatever talks to a network do what no expression does. From the event log alone: Spark's `time
+    to run Python workers`, at most, and the time of tasks in which they used no CPU of the JVM, at
+    least.
 
 Remedy
     The built-in expression (`pyspark.sql.functions`), or a Scala function.
@@ -204,6 +204,6 @@ RULE = Rule(
     suspects=_suspects,
     needs=(SQL_PLANS,),
     explains=("python.", "udf."),
-    refute="Replace the function by a constant: if the stage lasts as long, Python is not what it"
-    " pays for.",
+    refute="Replace the function by a constant: if the stage still lasts as long, Python is not"
+    " what it pays for.",
 )

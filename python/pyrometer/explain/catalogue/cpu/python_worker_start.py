@@ -3,20 +3,20 @@
 What it is
     A task that needs Python gets a worker process. It is forked, imports PySpark and the modules of
     the function, and reads broadcasts. With `spark.python.worker.reuse` off that happens in each
-    task; else once for each slot, and the imports still count in short applications.
+    task; otherwise once for each slot, and the imports still count in short applications.
 
 Mechanism
-    With reuse off: taken away is the start of all workers but one for each slot of the application,
-    and again for each after a minute in which no task needs one. With reuse on: taken away is the
-    import of modules, as far as they can be left out.
+    With reuse off, the simulator removes the start of all workers except one for each slot of the
+    application, and one more for each after a minute in which no task needs one. With reuse on, it
+    removes the import of modules, as far as they can be left out.
 
 Evidence
     Spark's `time to start` and `time to initialize Python workers` (Spark 3.4 and later), or CPU of
     workers in imports, by samples.
 
 Remedy
-    `spark.python.worker.reuse=true`. Else import less at the head of modules; one session for
-    several jobs.
+    `spark.python.worker.reuse=true`. Otherwise import less at the top of modules, or use one
+    session for several jobs.
 
 When it is wrong
     Where the function needs the modules, their import can be moved, not avoided.
@@ -117,6 +117,6 @@ RULE = Rule(
     title="Python workers start again and again",
     cause="start of Python workers",
     suspects=_suspects,
-    refute="Run with spark.python.worker.reuse=true (or without the imports): if tasks last as"
-    " long, starting workers is not what they pay for.",
+    refute="Run with spark.python.worker.reuse=true (or without the imports): if tasks still last"
+    " as long, starting workers is not what they pay for.",
 )

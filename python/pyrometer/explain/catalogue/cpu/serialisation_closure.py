@@ -7,9 +7,10 @@ What it is
 Mechanism
     Spark times the deserialisation of each task. The first tasks of an executor load classes; if
     the typical task of a stage needs longer than the typical task of other stages, its binary is
-    large. Taken away is what the median of the stage has more, from each of its tasks. Pauses of
-    the collector meanwhile are not the closure's but the heap's, and stay: of what a task was
-    not on a CPU while it deserialised, as much as it met pauses in all.
+    large. From each of the stage's tasks the simulator removes the excess of the stage's median
+    over the least median. Pauses of the collector meanwhile are the heap's fault, not the
+    closure's, and stay: of the time that a task was off the CPU while it deserialised, as much as
+    all the pauses that it met.
 
 Evidence
     `Executor Deserialize Time` of the stage's tasks, without pauses, median, beside the least
@@ -79,7 +80,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
 
 
 def _without_pauses(tasks: TaskColumns) -> Floats:
-    """Give what each task needed to deserialise, but for pauses of the collector meanwhile."""
+    """Give what each task needed to deserialise, less pauses of the collector meanwhile."""
     wall, cpu = tasks["executor_deserialize_time_ns"], tasks["executor_deserialize_cpu_time_ns"]
     paused = np.nan_to_num(tasks["jvm_gc_time_ns"])
     whole = np.maximum(wall + np.nan_to_num(tasks["executor_run_time_ns"]), 1.0)
@@ -98,8 +99,8 @@ def _suspect(facts: Facts, stage: Stage, median: float, least: float, lost: Floa
     return Suspect(
         place=where,
         mechanism=(
-            f"The typical of {units.counted(count, 'task')} deserialised for"
-            f" {units.duration(median)} before it could begin"
+            f"The median of {units.counted(count, 'task')} spent {units.duration(median)}"
+            f" deserialising before it could begin"
             + (", pauses of the collector left out" if met_pauses else "")
             + f", where {units.duration(least)} is usual in this application:"
             f" {units.duration(total)} in all."
@@ -124,6 +125,6 @@ RULE = Rule(
     title="Tasks deserialise a large closure",
     cause="large task closure",
     suspects=_suspects,
-    refute="Broadcast what the function holds: if tasks deserialise as long, it is not the"
-    " closure.",
+    refute="Broadcast what the function holds: if tasks still spend as long deserialising, it is"
+    " not the closure.",
 )

@@ -1,22 +1,24 @@
 """Rows of RDDs are serialised with Java's own serialisation.
 
 What it is
-    RDDs and typed Datasets of objects pass a shuffle, a cache or the network as serialised objects.
-    By default that is `java.io.ObjectOutputStream`: slow, and several times as large as needed.
+    RDDs and typed Datasets of objects pass through a shuffle, a cache or the network as serialised
+    objects. By default that is `java.io.ObjectOutputStream`: slow, and several times as large as
+    needed.
 
 Mechanism
-    Taken away is the CPU of tasks in Java's object streams, but for what Kryo needs for the same.
+    The simulator removes the CPU of tasks in Java's object streams, less what Kryo needs for the
+    same work.
 
 Evidence
     CPU samples of tasks with the streams of Spark's Java serialiser in the stack. Deserialising
     tasks and closures is not counted: Spark always uses Java's serialisation there.
 
 Remedy
-    `spark.serializer=org.apache.spark.serializer.KryoSerializer`, classes registered. Better:
-    DataFrames, which serialise rows without objects.
+    `spark.serializer=org.apache.spark.serializer.KryoSerializer`, with the classes registered.
+    Better: DataFrames, which serialise rows without objects.
 
 When it is wrong
-    Classes with their own `writeObject` may need as long in Kryo.
+    Classes with their own `writeObject` may take just as long in Kryo.
 
 Source
     Spark's tuning guide, "Data Serialization": Kryo is "often as much as 10x" faster; that at
@@ -78,6 +80,6 @@ RULE = Rule(
     cause="Java serialisation",
     suspects=_suspects,
     needs=(SAMPLES,),
-    refute="Run with the Kryo serialiser: if these stages need as much CPU, the serialiser is not"
-    " why.",
+    refute="Run with the Kryo serialiser: if these stages still need as much CPU, the serialiser is"
+    " not why.",
 )

@@ -2,14 +2,14 @@
 
 What it is
     A Scala, Java or Hive function in SQL or in a DataFrame. Spark cannot look into it: no filter
-    goes through it to the scan, and each value is converted to an object and back for it.
+    can be pushed through it to the scan, and each value is converted to an object and back for it.
 
 Mechanism
     Dates become `java.sql.Date`, decimals `java.math.BigDecimal`, arrays `Seq`, text `String`, and
-    results the reverse. Taken away is the CPU of the functions and of the conversions. At least
-    the conversions of values other than text go, less what a built-in costs itself; of text, which
-    a built-in may handle as slowly, perhaps nothing. Rows that a filter could have skipped in the
-    scan are not counted.
+    results the reverse. The simulator removes the CPU of the functions and of the conversions. At
+    least the conversions of values other than text go, less what a built-in itself costs; of text,
+    which a built-in may handle just as slowly, perhaps nothing. Rows that a filter could have
+    skipped in the scan are not counted.
 
 Evidence
     CPU samples with a frame of `ScalaUDF`, `CatalystTypeConverters`, `ToScalaUDF` or
@@ -28,7 +28,7 @@ Source
     pairs of a Scala function and its built-in, 500,000 rows, n = 11 to 29 of each): of the CPU of
     functions of dates, timestamps, decimals, arrays and numbers built-ins saved 46 to 90 %, in a
     pair of longer runs 97 %. Of five functions of text they saved 64 % (`substring`), 51 %
-    (`upper(trim)`) and of the others nothing: `split`, `contains` and `length` took 1.1 to 2.4
+    (`upper(trim)`) and, for the others, nothing: `split`, `contains` and `length` took 1.1 to 2.4
     times as long.
 """
 
@@ -142,6 +142,6 @@ RULE = Rule(
     suspects=_suspects,
     needs=(SQL_PLANS, SAMPLES),
     explains=("expression.per-row", "expression.boxing"),
-    refute="Replace the function by the built-in expression: if the stage takes as long, neither"
-    " the function nor its conversions are what it pays for.",
+    refute="Replace the function by the built-in expression: if the stage still takes as long,"
+    " neither the function nor its conversions are what it pays for.",
 )

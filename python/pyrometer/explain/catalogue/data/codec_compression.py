@@ -1,23 +1,23 @@
-"""Compression takes CPU of tasks.
+"""Compression takes CPU time from tasks.
 
 What it is
     What a stage writes (files, shuffle blocks, spills) is compressed by its tasks.
 
 Mechanism
     The share of CPU samples of each stage in frames of a codec, times its CPU, as for
-    `codec.decompression`; compressing costs 1.4 (snappy) to 16 times (gzip) as much.
+    `codec.decompression`; compressing costs 1.4 times (snappy) to 16 times (gzip) as much.
 
 Evidence
     CPU samples in compression, by codec as the frames name it.
 
 Remedy
-    Of files: zstd instead of gzip, else no codec, `spark.sql.parquet.compression.codec`. Of
-    shuffles and spills: `spark.io.compression.codec=lz4`; where it is lz4,
+    For files: zstd instead of gzip, otherwise no codec (`spark.sql.parquet.compression.codec`). For
+    shuffles and spills: `spark.io.compression.codec=lz4`; where it is lz4 already,
     `spark.shuffle.compress=false`.
 
 When it is wrong
-    Where bytes are dearer than CPU: less compression makes writes and fetches longer, and storage
-    dearer.
+    Where bytes are costlier than CPU: less compression makes writes and fetches longer, and storage
+    costlier.
 
 Source
     Speed of codecs, measured: see `codec.decompression`.
@@ -42,5 +42,6 @@ RULE = Rule(
     cause="compression codec",
     suspects=_suspects,
     needs=(SAMPLES,),
-    refute="Write with lz4 or without a codec: the difference is the codec, with its bytes.",
+    refute="Write with lz4 or without a codec: the difference is due to the codec and the bytes"
+    " that it saves.",
 )

@@ -1,37 +1,38 @@
-"""Decompression takes CPU of tasks.
+"""Decompression takes CPU time from tasks.
 
 What it is
     Files, shuffle blocks, spills and broadcasts are compressed; reading them costs CPU that a
     cheaper codec, or none, would not.
 
 Mechanism
-    The share of CPU samples of each stage in frames of a codec, times its CPU, for files and for
-    Spark's own blocks each. How much of it another codec, or none, saves is measured (below).
+    The share of CPU samples of each stage in frames of a codec, times its CPU, separately for files
+    and for Spark's own blocks. How much of it another codec, or none, saves is measured (below).
 
 Evidence
-    CPU samples in decompression, by codec as the frames name it. Left out is what goes through
-    the same libraries and is no data: classes unpacked from archives, native libraries copied
+    CPU samples in decompression, by codec as the frames name it. What goes through the same
+    libraries but is not data is left out: classes unpacked from archives, native libraries copied
     out of them, filters that Parquet writes into its configuration with gzip.
 
 Remedy
-    Of files: zstd instead of gzip, else no codec, where the data are written: an option of the
-    writer, or `spark.sql.parquet.compression.codec` there; factor `data.codec` of workloads that
-    offer it. In an application that only reads, the setting does nothing. Of shuffles and
-    spills: `spark.io.compression.codec=lz4`; where it is lz4, `spark.shuffle.compress=false`.
+    For files: zstd instead of gzip, otherwise no codec, where the data are written: an option of
+    the writer, or `spark.sql.parquet.compression.codec` there; factor `data.codec` for workloads
+    that offer it. In an application that only reads, the setting does nothing. For shuffles and
+    spills: `spark.io.compression.codec=lz4`; where it is lz4 already,
+    `spark.shuffle.compress=false`.
 
 When it is wrong
-    Where bytes are dearer than CPU (remote storage, a slow disk): less compression makes waits
-    longer. Labs of the published scan study: snappy to none saves 19 % of the time, with 12 %
-    more bytes.
+    Where bytes are costlier than CPU (remote storage, a slow disk): less compression makes waits
+    longer. In the labs of the published scan study, going from snappy to none saves 19 % of the
+    time, with 12 % more bytes.
 
 Source
     Speed of codecs, measured for these bounds on one core (AMD EPYC) on 2026-11-25: CPU time of
-    Arrow 26.0.1's codecs for 24 MB of TPC-H lineitem as Parquet stores it (pages of 64 KiB,
-    median of 7), in MB/s decompressing and compressing: gzip 6 406 and 26, zstd 3 1351 and 380,
-    snappy 1186 and 875, lz4 3596 and 896, a copy 5676. The bounds are the least and the most of
-    this and two more data sets (1.6 MB of pages, 5 MB of Arrow buffers). Measured effect of no
-    codec on a job: Canali, Performance Analysis of a CPU-Intensive Workload in Apache Spark
-    (CERN, 2017), lab 5.
+    Arrow 26.0.1's codecs for 24 MB of TPC-H lineitem as Parquet stores it (pages of 64 KiB, median
+    of 7), in MB/s decompressing and compressing: gzip (level 6) 406 and 26, zstd (level 3) 1351 and
+    380, snappy 1186 and 875, lz4 3596 and 896, a copy 5676. The bounds are the least and the most
+    of this and two more data sets (1.6 MB of pages, 5 MB of Arrow buffers). Measured effect of no
+    codec on a job: Canali, Performance Analysis of a CPU-Intensive Workload in Apache Spark (CERN,
+    2017), lab 5.
 """
 
 from __future__ import annotations
@@ -143,5 +144,6 @@ RULE = Rule(
     cause="compression codec",
     suspects=_suspects,
     needs=(SAMPLES,),
-    refute="Read the same data uncompressed: the difference is the codec, with its bytes.",
+    refute="Read the same data uncompressed: the difference is due to the codec and the bytes that"
+    " it saves.",
 )

@@ -2,14 +2,14 @@
 
 What it is
     `spark.read.parquet(path).cache()` of a wide table of which queries use two columns; a source
-    that cannot leave columns out. Spark prunes the columns of a plan, and stops at a cache: what is
-    cached is read whole.
+    that cannot leave columns out. Spark prunes the columns of a plan, but stops at a cache: what is
+    cached is read in full.
 
 Mechanism
-    With a `select` before the cache, the other columns are neither read nor encoded. Taken from the
-    tasks of the scan is a share of their time: of the scan's own time at least a fifth of what the
-    columns are by number (`LEAST`), as columns differ in size; at most all of the tasks' time where
-    they are cached, of the scan's where they are not. The interval is as wide as that.
+    With a `select` before the cache, the other columns are neither read nor encoded. From the tasks
+    of the scan the simulator removes a share of their time: at least a fifth of the columns' share
+    by number (`LEAST`) of the scan's own time, as columns differ in size; at most all of the tasks'
+    time where they are cached, or of the scan's where they are not. The interval is that wide.
 
 Evidence
     Columns in the scan's `ReadSchema` that no node up to the next projection, aggregation or cache
@@ -185,5 +185,6 @@ RULE = Rule(
     cause="columns not pruned",
     suspects=_suspects,
     needs=(SQL_PLANS,),
-    refute="Select the columns right after the read: if it takes as long, they cost nothing.",
+    refute="Select the columns right after the read: if it still takes as long, the others cost"
+    " nothing.",
 )

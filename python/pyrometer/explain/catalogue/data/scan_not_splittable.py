@@ -5,8 +5,8 @@ What it is
     ORC file by stripes. However many cores are free, one task reads all of it.
 
 Mechanism
-    Spark cuts what can be cut into pieces of at most `spark.sql.files.maxPartitionBytes` (of
-    RDDs: a block), and of scans into as many as there are slots, down to
+    Spark cuts what can be cut into pieces of at most `spark.sql.files.maxPartitionBytes` (for RDDs:
+    a block), and scans into as many pieces as there are slots, down to
     `spark.sql.files.openCostInBytes`. A task that read more had something that could not be cut.
     The simulator schedules the stage with its bytes in pieces of that size.
 
@@ -15,8 +15,8 @@ Evidence
     stage.
 
 Remedy
-    Write the data in a format that can be split (Parquet, or bzip2 and zstd for text), or in
-    more, smaller files; read once, repartition where much follows.
+    Write the data in a format that can be split (Parquet, or bzip2 and zstd for text), or in more,
+    smaller files; or read it once, and repartition where much work follows.
 
 When it is wrong
     Where the stage had no idle slots, nothing is gained, and the simulator says so. Blocks that
@@ -146,5 +146,6 @@ RULE = Rule(
     cause="input that cannot be split",
     suspects=_suspects,
     explains=("skew.", "partitioning."),
-    refute="Write the input in more files: if the stage lasts as long, slots were not lacking.",
+    refute="Write the input in more files: if the stage still lasts as long, it did not lack"
+    " tasks.",
 )

@@ -1,20 +1,21 @@
-"""A filter or a join drops whole partitions that were read all the same.
+"""A filter or a join drops whole partitions that were read anyway.
 
 What it is
     `WHERE f(day) = 3` with a Python function, `WHERE concat(day, hour) = '2026-01-0112'` with a
-    column of the files in it, `WHERE (day, kind) IN ((3, 'a'), (4, 'b'))`: Spark prunes by
-    conditions of partition columns alone, in functions that it can compute itself before the job,
-    and takes no tuple apart; `coalesce(day, written)` needs a column of the files where there is no
-    day. A join by the partition column prunes only where its other side has a filter, and dynamic
-    pruning is on.
+    column of the files in it, `WHERE (day, kind) IN ((3, 'a'), (4, 'b'))`: Spark prunes only by
+    conditions on partition columns alone, in functions that it can compute itself before the job,
+    and does not take tuples apart; `coalesce(day, written)` needs a column of the files where there
+    is no day. A join by the partition column prunes only where its other side has a filter and
+    dynamic pruning is on.
 
 Mechanism
-    With a condition of the bare partition column, the other partitions are not read. Taken from the
-    tasks of the scan is the share that the rows dropped by the filter are of its rows: at least of
+    With a condition on the bare partition column, the other partitions are not read. From the tasks
+    of the scan the simulator removes as large a share as the filter drops of its rows: at least of
     the scan's own time (`FOR_SURE` of it), at most of all the time of the tasks, which also hand
-    these rows to the function. Where other conditions or columns take part, nothing is sure; of
-    tuples that hold every partition column are sure the partitions that none of them names, and of
-    a `coalesce` that begins with the only partition column, all but the one without a value.
+    these rows to the function. Where other conditions or columns take part, nothing is certain;
+    with tuples that hold every partition column, the partitions that none of them names are
+    certain, and with a `coalesce` that begins with the only partition column, all but the one
+    without a value.
 
 Evidence
     Partition columns are those that the scan hands on and that are not in its `ReadSchema`;
@@ -23,11 +24,12 @@ Evidence
     lists in full.
 
 Remedy
-    Compare the partition column itself, or say the condition once more of it: `day = '3'`; beside
-    tuples `day IN (3, 4)`, which keeps the same rows.
+    Compare the partition column itself, or add a condition on it: `day = '3'`; next to tuples, `day
+    IN (3, 4)`, which keeps the same rows.
 
 When it is wrong
-    The condition cannot be said of the partition column: then partition by what is asked for.
+    The condition cannot be put in terms of the partition column: then partition by what queries ask
+    for.
 
 Source
     `DataSourceUtils.getPartitionFiltersAndDataFilters` of Spark.
@@ -188,7 +190,7 @@ def _named(one: Filtered) -> int | None:
 
 def _beside_tuples() -> Remedy:
     tuples = "(day, kind) IN ((3, 'a'), (4, 'b'))"
-    return code("say beside the tuples which values the partition column has",
+    return code("add a condition on the partition column next to the tuples",
                 f'df.where("{tuples}")', f'df.where("day IN (3, 4) AND {tuples}")')  # fmt: skip
 
 
@@ -199,5 +201,6 @@ RULE = Rule(
     suspects=_suspects,
     needs=(SQL_PLANS,),
     explains=("scan.pushdown-defeated", "scan.small-files-read"),
-    refute="Compare the partition column itself: if as many partitions are read, it was not why.",
+    refute="Compare the partition column itself: if just as many partitions are read, the condition"
+    " was not why.",
 )

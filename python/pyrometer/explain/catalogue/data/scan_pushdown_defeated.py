@@ -1,4 +1,4 @@
-"""A filter computes something of a column, so that the scan cannot skip what it drops.
+"""A filter computes something from a column, so that the scan cannot skip what it drops.
 
 What it is
     `WHERE cast(id AS string) = '17'`, `WHERE substring(day, 1, 4) = '2026'`, a UDF: Spark hands a
@@ -6,11 +6,12 @@ What it is
 
 Mechanism
     With the comparison pushed, Parquet and ORC skip row groups whose statistics exclude it, and a
-    database sends fewer rows. Taken from the tasks of the scan is at most the share of their time
-    that the rows dropped by the filter are of its rows: reading them, and computing the condition.
-    How much of it comes true depends on how the data are ordered: rows that match in every row
-    group save nothing. Tasks in which no row matched, beyond as many as chance leaves of so few
-    rows, are what is known of it: their part of "scan time" is the least.
+    database sends fewer rows. From the tasks of the scan the simulator removes at most as large a
+    share of their time as the filter drops of its rows: reading these rows, and computing the
+    condition. How much of that comes true depends on how the data are ordered: where rows match in
+    every row group, nothing is saved. All that is known of it are the tasks in which no row
+    matched, beyond as many as chance would leave with so few rows: their part of "scan time" is the
+    least.
 
 Evidence
     `PushedFilters` of the scan, empty or null checks only; the filter's condition; "number of
@@ -21,8 +22,8 @@ Remedy
     compared with.
 
 When it is wrong
-    Rows that match lie together by another order than the column's; the condition cannot be said
-    of the bare column. Conditions of several columns are left out: no source can use them.
+    Rows that match lie together in another order than the column's; the condition cannot be put in
+    terms of the bare column. Conditions of several columns are left out: no source can use them.
 
 Source
     `DataSourceStrategy.translateFilter` of Spark; Parquet's documentation of its page index and of
@@ -143,5 +144,6 @@ RULE = Rule(
     cause="predicate pushdown defeated",
     suspects=_suspects,
     needs=(SQL_PLANS,),
-    refute="Compare the bare column: if the scan hands on as many rows, nothing can be skipped.",
+    refute="Compare the bare column: if the scan hands on just as many rows, nothing can be"
+    " skipped.",
 )

@@ -2,36 +2,38 @@
 
 What it is
     Input lies in an object store or on other hosts (`s3a`, `gs`, `abfs`, `wasb`, `hdfs`, `http`):
-    each request takes a round trip of tens of milliseconds, and a task sends one after another.
+    each request takes a round trip of tens of milliseconds, and a task sends them one after
+    another.
 
 Mechanism
-    Of the run time of a task is left what is no CPU, collection, fetch wait or shuffle write:
-    waits that no counter names. Of a task that also writes or spills only the part of its input
-    in these bytes counts. At most all of that is waiting for the store; expected is what exceeds
-    the waits for each second of CPU in stages without remote input (for a CPU, locks). Where waits
-    were sampled, those for sockets and for a scan's readers count instead. Bytes take their time at
-    `RATE` for each task (of the low end: `SLOW_RATE`) however they are asked for; of the rest goes
-    what the remedies achieve (`ACHIEVED`), at most all of it: with the data on the host.
+    What is left of a task's run time without CPU, collections, fetch waits and shuffle writes are
+    waits that no counter names. Of a task that also writes or spills, only its input's part of
+    these bytes counts. At most all of that is waiting for the store; the expected part is what
+    exceeds the waits (for a CPU, for locks) for each second of CPU in stages without remote input.
+    Where waits were sampled, those for sockets and for a scan's readers count instead. Bytes take
+    their time at `RATE` for each task (at the low end: `SLOW_RATE`) however they are asked for; of
+    the rest the simulator removes what the remedies achieve (`ACHIEVED`), at most all of it: with
+    the data on the host.
 
 Evidence
     The scan's location, run time beside its counters, bytes read; the ledger's waits.
 
 Remedy
-    More tasks for each core, which wait side by side; larger files, which need fewer requests; for
+    More tasks for each core, which wait in parallel; larger files, which need fewer requests; for
     columnar files of `s3a` reads of ranges (`fs.s3a.experimental.input.fadvise=random`,
     `fs.s3a.vectored.*`), for text a longer `fs.s3a.readahead.range`; a cache of what is read again.
 
 When it is wrong
     Tasks wait for something that Spark does not count: CPUs that others hold, locks, a slow local
     disk. Stages that run Python, programs or GPUs are left out, as are tasks on the host of their
-    blocks (HDFS). Settings of `s3a` are without effect where a platform brings its own client.
+    blocks (HDFS). Settings of `s3a` have no effect where a platform brings its own client.
 
 Source
     Amazon, Best practices design patterns: optimizing Amazon S3 performance: 100 to 200 ms to the
     first byte, 85 to 90 MB/s for each request. Measured for these bounds on 2026-11-25: 60 Parquet
-    files, 58 MB, behind a file system that sleeps 30 ms a request, on two slots of two CPUs: 5.3
-    and 6.7 s; with twice the slots 3.1 s (one run), in 4 files 1.3 s (one run, 240 requests down
-    to 16), without the 30 ms 1.2 and 3.2 s.
+    files, 58 MB, behind a file system that sleeps 30 ms for each request, on two slots of two CPUs:
+    5.3 and 6.7 s; with twice the slots 3.1 s (one run), in 4 files 1.3 s (one run, 240 requests
+    down to 16), without the 30 ms 1.2 and 3.2 s.
 """
 
 from __future__ import annotations
@@ -94,7 +96,7 @@ def _suspect(facts: Facts, scan: RemoteScan, found: Waits) -> tuple[float, Suspe
         source=None if node else facts.stages[next(iter(cost))].called,
     )  # fmt: skip
     link = page(where) if node is None else f"/sql/{sql}/{node.node_id}"
-    what = "were seen to wait for it" if found.sampled else "waited, by what no counter names,"
+    what = "were seen to wait for it" if found.sampled else "waited (no counter says for what)"
     ids = ", ".join(sorted({str(facts.stages[n].stage_id) for n in found.ns}))
     return value, Suspect(
         place=where,
@@ -147,7 +149,7 @@ def _remedies(facts: Facts, scan: RemoteScan) -> list[Remedy]:
                    "run two tasks for each core: while one waits, the other computes")
         )  # fmt: skip
     else:
-        found.append(machine("run more tasks than there are cores: they wait side by side"))
+        found.append(machine("run more tasks than there are cores: they wait in parallel"))
     found.append(
         code("read it once, in fewer, larger files", "df.write.parquet(path)",
              "df.repartition(files).write.parquet(path)")
@@ -161,5 +163,5 @@ RULE = Rule(
     cause="latency of remote storage",
     suspects=_suspects,
     explains=("network.slow",),
-    refute="Read a copy on local disks: if tasks wait as long, it is not the store.",
+    refute="Read a copy on local disks: if tasks still wait as long, it is not the store.",
 )

@@ -2,15 +2,15 @@
 
 What it is
     `spark.read.csv(..., inferSchema=True)`, `spark.read.json(path)` and schema merging of Parquet
-    read files before the query that they are for reads them again; so do
+    read files first, and the query that needs them reads them again; so do
     `spark.catalog.createTable(...)` and `CREATE TABLE` over files of text without a schema.
     `spark.read.json` of a column or an RDD of texts, and `createDataFrame(rdd, samplingRatio=...)`,
-    compute these rows for it, and again for the query.
+    compute these rows for the schema, and again for the query.
 
 Mechanism
-    With the schema given, the job is not run. The time of its last stage's tasks is taken away
-    whole, and with it the driver's time before it. What the stages before shuffled stays: Spark
-    keeps it, and the query needs it.
+    With the schema given, the job is not run. The simulator removes all the time of its last
+    stage's tasks, and with it the driver's time before it. What earlier stages shuffled stays:
+    Spark keeps it, and the query needs it.
 
 Evidence
     Stages named after a reader (`json at`, `jsonFromDataFrame at`, `csv at`, `load at`,
@@ -23,8 +23,8 @@ Remedy
     Give the schema: `.schema(...)`, once and for all, or a table whose catalogue has it.
 
 When it is wrong
-    Where the call is a writer's of the same name that read its input and wrote nothing, and the log
-    has no call sites; the schema that is inferred may change with the data, and a fixed one then
+    Where the call is that of a writer of the same name that read its input and wrote nothing, and
+    the log has no call sites. The inferred schema may change with the data, and a fixed one then
     drops columns.
 
 Source
@@ -181,5 +181,6 @@ RULE = Rule(
     title="A job reads input only to infer its schema",
     cause="schema inference",
     suspects=_suspects,
-    refute="Give the schema: the job must be gone, and the next one no longer than it was.",
+    refute="Give the schema: the job must be gone, and the next one must take no longer than"
+    " before.",
 )

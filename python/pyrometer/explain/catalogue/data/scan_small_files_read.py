@@ -1,15 +1,15 @@
 """A scan reads many small files.
 
 What it is
-    A table in thousands of files of some kilobytes: each is opened, its footer read and a reader
-    made, for few rows.
+    A table in thousands of files of a few kilobytes: each is opened, its footer read and a reader
+    created, for few rows.
 
 Mechanism
-    Opening costs the same whatever a file holds. With files of 128 MiB, and at least one for
-    each slot and each bucket that is read, there are fewer. Taken from the tasks of the scan is
-    what opening the other files cost: the scan's own time beyond what its bytes need at `RATE`, or
-    without that metric its tasks' time; in either case at most `MOST_NS` for each file, or
-    `MOST_REMOTE_NS` where they are not local.
+    Opening costs the same whatever a file holds. With files of 128 MiB, and at least one for each
+    slot and each bucket that is read, there are fewer. From the tasks of the scan the simulator
+    removes what opening the surplus files cost: the scan's own time beyond what its bytes need at
+    `RATE`, or, without that metric, its tasks' time; in either case at most `MOST_NS` for each
+    file, or `MOST_REMOTE_NS` where they are not local.
 
 Evidence
     Spark's metrics of the scan: "number of files read", "size of files read", "scan time" (of
@@ -19,8 +19,8 @@ Remedy
     Compact the files, or write fewer of them.
 
 When it is wrong
-    Rows are many and the format is slow to decode: then the scan's time is not the files'. It shows
-    with `--all` how far the interval goes down.
+    Rows are many and the format is slow to decode: then the scan's time is not the files'. `--all`
+    shows how far down the interval goes.
 
 Source
     `FileSourceScanExec` of Spark; `spark.sql.files.openCostInBytes` in its SQL tuning guide, which
@@ -128,5 +128,5 @@ RULE = Rule(
         "driver.scheduler-saturated",
         "scan.remote-storage-latency",
     ),
-    refute="Read a compacted copy: if the scan takes as long, it is the rows.",
+    refute="Read a compacted copy: if the scan still takes as long, it is the rows.",
 )

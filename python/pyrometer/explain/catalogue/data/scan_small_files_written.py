@@ -2,21 +2,21 @@
 
 What it is
     Each task writes a file for each partition value that it meets, or a new one every so many rows:
-    thousands of files of some kilobytes, each created, closed and committed.
+    thousands of files of a few kilobytes, each created, closed and committed.
 
 Mechanism
-    With files of 128 MiB, at least one for each slot, there are fewer. Where a file for each
-    partition value takes most of the others away (`MOST_OF`), tasks times values are the cause:
-    rows of a value are brought together, for the price of a shuffle. Else the values alone are too
-    many, and a coarser division, or none, leaves a few files; between none and a tenth of them stay
-    in the interval.
+    With files of 128 MiB, at least one for each slot, there are fewer. Where one file for each
+    partition value does away with most of the others (`MOST_OF`), tasks times values are the cause:
+    rows of a value are brought together, at the price of a shuffle. Otherwise there are simply too
+    many values, and a coarser division, or none, leaves a few files; in the interval, between none
+    and a tenth of them stay.
 
-    Taken from the tasks that wrote is what the other files cost, never more than their share of
-    the tasks' time, and from the commit, by the driver alone, their share of it. What all files
-    cost is the time of tasks in code that begins and ends them, by samples of the wall clock, less
-    `FIRST_NS` for each slot, as the first files load and compile that code. Else
-    each has CPU of `LEAST_NS`, and about half of what no counter explains of the tasks' time: at
-    least `LEAST_NS`, at most `MOST_NS` (`REMOTE` where files are not local).
+    From the tasks that wrote, the simulator removes what the surplus files cost, never more than
+    their share of the tasks' time; from the commit, by the driver alone, their share of it. What
+    all files cost is the time of tasks in code that begins and ends them, by samples of the wall
+    clock, less `FIRST_NS` for each slot, as the first files load and compile that code. Without
+    such samples, each has CPU of `LEAST_NS`, and about half of the tasks' time that no counter
+    explains: at least `LEAST_NS`, at most `MOST_NS` (`REMOTE` where files are not local).
 
 Evidence
     Spark's metrics of the write: "number of written files", "written output", "number of dynamic
@@ -25,8 +25,8 @@ Evidence
 
 Remedy
     Divide by a coarser column, or not at all, where the values alone are many; else shuffle by the
-    partition columns before the write, or write with fewer tasks; let
-    `spark.sql.files.maxRecordsPerFile` be.
+    partition columns before the write, or write with fewer tasks; leave
+    `spark.sql.files.maxRecordsPerFile` unset.
 
 When it is wrong
     Few tasks write what many have computed: `coalesce` takes these slots from the work before it,
@@ -310,6 +310,6 @@ RULE = Rule(
     suspects=_suspects,
     needs=(SQL_PLANS,),
     explains=("driver.commit", "partitioning.too-many"),
-    refute="Write the same rows as a tenth of the files: if the write takes as long, it is the"
-    " rows.",
+    refute="Write the same rows into a tenth as many files: if the write still takes as long, it is"
+    " the rows.",
 )

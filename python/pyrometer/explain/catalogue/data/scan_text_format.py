@@ -1,15 +1,15 @@
 """A scan parses text where a columnar format would do.
 
 What it is
-    CSV or JSON is read: each value is found, parsed and converted for every query, also those of
-    columns and rows that the query does not need. Or the text is a column, or lines, of files, and
+    CSV or JSON is read: each value is found, parsed and converted for every query, even in columns
+    and rows that the query does not need. Or the text is a column, or lines, of files, and
     expressions parse it: `from_csv`, `from_json`, `split` with the conversions of its parts.
 
 Mechanism
-    In a columnar format with types, values are decoded, and only the wanted columns are read. Taken
-    away is the CPU of the scan by samples, in its stages; without samples, the CPU that parsing its
-    bytes takes at `RATE`, never more than its stages used. Of expressions it is their CPU by
-    samples. Scans of the same input, or expressions that are alike on it, each of which parses it
+    In a columnar format with types, values are decoded, and only the wanted columns are read. The
+    simulator removes the CPU of the scan by samples, in its stages; without samples, the CPU that
+    parsing its bytes takes at `RATE`, never more than its stages used. For expressions it is their
+    CPU by samples. Scans of the same input, or similar expressions on it, each of which parses it
     again, are one cause.
 
 Evidence
@@ -22,8 +22,8 @@ Remedy
     Convert the data once, to Parquet or ORC, and read that.
 
 When it is wrong
-    Data that is read once costs as much to convert, such as messages of a queue. Compressed text
-    has more bytes to parse than the log counts.
+    Data that is read only once, such as messages of a queue, costs as much to convert. Compressed
+    text has more bytes to parse than the log counts.
 
 Source
     Measured: a million rows of six columns took 1.19 to 1.21 s of CPU from CSV, 1.09 s from JSON
@@ -152,5 +152,5 @@ RULE = Rule(
     cause="text format",
     suspects=_suspects,
     needs=(SQL_PLANS,),
-    refute="Read a Parquet copy: if the scan uses as much CPU, it is not the format.",
+    refute="Read a Parquet copy: if the scan still uses as much CPU, it is not the format.",
 )

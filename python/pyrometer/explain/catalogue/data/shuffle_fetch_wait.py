@@ -16,8 +16,8 @@ Remedy
     (columns, aggregation before it), or fewer, larger blocks (fewer partitions).
 
 When it is wrong
-    Where the first blocks are waited for, which no buffer shortens; and where the network is
-    full: then only less data helps.
+    Where tasks wait for the first blocks, which no buffer shortens; and where the network is full:
+    then only less data helps.
 
 Source
     `Fetch Wait Time` in Spark's documentation of monitoring, "Executor Task Metrics".

@@ -5,18 +5,19 @@ What it is
     follows filters, aggregates or drops most of it again.
 
 Mechanism
-    Input that has to be exchanged needs about its own bytes. Taken away is what exceeds them: of
-    the writing stage its shuffle write time and the CPU of the exchange, of the stages that read
-    it their fetch wait and CPU, in proportion. How much the result does need is not known: at the
-    high end once the input, at the low end three times, by bytes and by rows, as files are often
-    packed more tightly than rows of a shuffle. Where rows were not multiplied the low end is
-    nothing.
+    Input that has to be exchanged needs about its own bytes. The simulator removes what exceeds
+    them: from the writing stage its shuffle write time and the CPU of the exchange, from the stages
+    that read it their fetch wait and CPU, in proportion. How much the result needs is not known: at
+    the high end it is taken to be the input once, at the low end three times, by bytes and by rows,
+    as files are often packed more tightly than rows of a shuffle. Where rows were not multiplied,
+    the low end is nothing.
 
 Evidence
-    Bytes and rows of the stage's input (with the sizes of files that its scans read, where they
-    are more) and of its shuffle; `Shuffle Write Time` and `Fetch Wait Time`. CPU is by bytes:
-    beside the write time `WRITE_NS` for each, `READ_NS` to read it, and with it its part of the
-    waits for a CPU (of an event log, at the high end, of all waits that no counter names).
+    Bytes and rows of the stage's input (with the sizes of files that its scans read, where they are
+    more) and of its shuffle; `Shuffle Write Time` and `Fetch Wait Time`. CPU is estimated from
+    bytes: in addition to the write time `WRITE_NS` for each, `READ_NS` to read it, and with it its
+    part of the waits for a CPU (of an event log, at the high end, of all waits that no counter
+    names).
 
 Remedy
     Filter, project and aggregate before the rows are multiplied; explode after the exchange; a
@@ -32,7 +33,7 @@ Source
     less one without (two warm runs each of 3 million rows of two numbers, 32 MB, and 500 000 rows
     with two hashes, 58 MB): writing took 7.3 and 1.1 ns a byte beside the write time, reading 8.9
     to 12.7 and 1.6 ns. Two runs of two warm queries that exploded 200 000 rows by 40 before the
-    exchange, 162 MB, had 1.9 s more of CPU than with the exchange first.
+    exchange, 162 MB, used 1.9 s more CPU than with the exchange first.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
 What it is
     The map side of a shuffle writes its blocks to `spark.local.dir`; a slow or shared disk, or
-    throttled write-back, holds the tasks.
+    throttled write-back, holds the tasks up.
 
 Mechanism
-    Spark counts the time of each task in writes of shuffle data. Of each task its own write time is
-    taken away, as far as a faster disk can.
+    Spark counts the time that each task spends writing shuffle data. From each task the simulator
+    removes its own write time, as far as a faster disk can shorten it.
 
 Evidence
     `Shuffle Write Time` of the tasks and the bytes that they wrote in it.
@@ -16,8 +16,8 @@ Remedy
     data: aggregation or filters before the shuffle.
 
 When it is wrong
-    The counter holds compression where blocks are written straight through the compressor (few
-    partitions), which a disk does not make faster: see `codec.compression`.
+    The counter includes compression where blocks are written straight through the compressor (few
+    partitions), which a faster disk does not speed up: see `codec.compression`.
 
 Source
     `Shuffle Write Time` in Spark's documentation of monitoring, "Executor Task Metrics".
@@ -84,5 +84,6 @@ RULE = Rule(
     title="Shuffle data are written slowly",
     cause="slow shuffle write",
     suspects=_suspects,
-    refute="Put spark.local.dir on a tmpfs: if the stage lasts as long, it is not the writing.",
+    refute="Put spark.local.dir on a tmpfs: if the stage still lasts as long, it is not the"
+    " writing.",
 )

@@ -5,21 +5,21 @@ What it is
     has `spark.sql.shuffle.partitions` partitions, 200, however little data it has.
 
 Mechanism
-    Adaptive execution joins small partitions when the shuffle's sizes are known. Simulated is each
-    reading stage of a query with as many tasks as it would have had, their work unchanged; each
-    task less saves what a task costs whatever it reads. What it does about skew and broadcasts is
-    not in it.
+    Adaptive execution coalesces small partitions once the shuffle's sizes are known. The simulator
+    runs each reading stage of a query with as many tasks as it would have had, their work
+    unchanged; each task fewer saves what a task costs whatever it reads. What adaptive execution
+    does about skew and broadcasts is not included.
 
 Evidence
-    Bytes that stages read from shuffles over their tasks; what a straight line through time and
-    bytes leaves for a task that reads nothing, with its error.
+    Bytes that stages read from shuffles, divided by their tasks; what a straight line through time
+    and bytes leaves for a task that reads nothing, with its error.
 
 Remedy
     `spark.sql.adaptive.enabled=true`.
 
 When it is wrong
-    Where partitions are large already nothing is joined; each shuffle becomes a stage of its own
-    that the driver plans for again, some tens of milliseconds.
+    Where partitions are large already, nothing is coalesced; each shuffle becomes a stage of its
+    own for which the driver plans again, some tens of milliseconds.
 
 Source
     Spark's documentation of SQL performance tuning, "Coalescing Post Shuffle Partitions":
@@ -96,7 +96,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         change=tuple(edits),
         extent=saved_of(found.values(), now).times(*ACHIEVED),
         evidence=[
-            shown_by("tasks that adaptive execution would join", fewer, "count", "tasks",
+            shown_by("tasks that adaptive execution would coalesce", fewer, "count", "tasks",
                  "SELECT stage_id, count(*), sum(shuffle_read_local_bytes"
                  " + shuffle_read_remote_bytes) FROM tasks GROUP BY 1", page(where), now),
             shown_by("time of a task that reads nothing, by a straight line", per_task, "ns",
@@ -104,7 +104,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                  " shuffle_read_local_bytes + shuffle_read_remote_bytes) FROM tasks GROUP BY 1",
                  page(where), now),
         ],
-        remedies=[factor(SETTING, "true", "let Spark join small partitions")],
+        remedies=[factor(SETTING, "true", "let Spark coalesce small partitions")],
     )  # fmt: skip
 
 
@@ -115,6 +115,6 @@ RULE = Rule(
     suspects=_suspects,
     needs=(SQL_PLANS,),
     explains=("partitioning.", "driver.scheduler-saturated"),
-    refute="Run with spark.sql.adaptive.enabled=true: if as many tasks run, there was nothing to"
-    " join.",
+    refute="Run with spark.sql.adaptive.enabled=true: if just as many tasks run, there was nothing"
+    " to coalesce.",
 )

@@ -7,17 +7,18 @@ What it is
 Mechanism
     Nothing is simulated, and no time is saved: a setting is listed where the code that reads it
     cannot have run (no shuffle, no join, local mode, dynamic allocation off), or where something
-    else decided (adaptive execution joined the partitions). Settings of one reason are one note.
+    else decided (adaptive execution coalesced the partitions). Settings with the same reason share
+    one note.
 
 Evidence
     The settings in the event log, the master, tasks' shuffle and spill metrics, and the names of
-    the nodes of all plans. What hangs on plans is left out where some work has no plan in the log
+    the nodes of all plans. What depends on plans is left out where some work has no plan in the log
     (RDDs, caches, commands without children), what did not occur where the log has no end, and
-    all of it where Spark's version is not known: platforms with a Spark of their own do not name
+    everything where Spark's version is not known: platforms with a Spark of their own do not name
     it.
 
 Remedy
-    Leave them out: they are what the next reader takes for the cause, and act when the job
+    Leave them out: the next reader takes them for the cause, and they take effect when the job
     changes.
 
 When it is wrong
@@ -65,7 +66,8 @@ def _switch(name: str) -> Callable[[Exercised, str], str | None]:
 
 def _removed(major: int) -> Callable[[Exercised, str], str | None]:
     return lambda seen, _: (
-        f"Spark {seen.version[0]}.{seen.version[1]} does not read it: it went with Spark {major}.0"
+        f"Spark {seen.version[0]}.{seen.version[1]} does not read it: it was removed in Spark"
+        f" {major}.0"
         if seen.version >= (major, 0) else None
     )  # fmt: skip
 
@@ -91,7 +93,7 @@ def _joined(seen: Exercised, value: str) -> str | None:
     if not most or most >= int(value):
         return None
     return (
-        f"adaptive execution joined the {units.counted(int(value), 'partition')}: no stage that"
+        f"adaptive execution coalesced the {units.counted(int(value), 'partition')}: no stage that"
         f" read a shuffle ran more than {units.count(most)} task{'s' * (most != 1)}"
     )
 

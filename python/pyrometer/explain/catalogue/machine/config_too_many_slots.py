@@ -5,17 +5,17 @@ What it is
     have been left out at any moment.
 
 Mechanism
-    Nothing is simulated, as no time is saved: at its fullest the application ran so many tasks,
-    and so many slots there were. The difference, over the time for which executors held
-    it, is core time that was reserved and could not be used. It is noted where it is as much as a
-    whole executor's slots; of one executor, any slot.
+    Nothing is simulated, as no time is saved: the most tasks that ever ran at once are set against
+    the slots that there were. The difference, over the time for which executors held it, is core
+    time that was reserved and could not be used. It is noted where it is as much as a whole
+    executor's slots; with a single executor, any slot counts.
 
 Evidence
     Launch and finish of all task attempts of the window, and when executors were there.
 
 Remedy
-    Fewer executors (`spark.executor.instances`, `spark.dynamicAllocation.maxExecutors`), or of a
-    single one fewer cores.
+    Fewer executors (`spark.executor.instances`, `spark.dynamicAllocation.maxExecutors`), or, with a
+    single one, fewer cores.
 
 When it is wrong
     Fewer executors have less memory for caches and shuffles, and fewer hosts are near their data.

@@ -1,13 +1,13 @@
 """The JVM sizes its threads by the host's CPUs, not by what it may use.
 
 What it is
-    Threads of the collector, compilers and the network are as many as the JVM believes to have
-    CPUs. An old Java, or a quota set later or around the container, lets it see the whole host.
+    The collector, compilers and the network get as many threads as the JVM believes it has CPUs. An
+    old Java, or a quota set later or around the container, lets it see the whole host.
 
 Mechanism
-    In a pause more collector threads than CPUs spin and wait for each other, and use up the quota
-    that tasks need afterwards. Taken away is a part of the pauses: at most what lies between the
-    threads and the CPUs, at least nothing.
+    In a pause, more collector threads than CPUs spin and wait for each other, and use up the quota
+    that tasks need afterwards. The simulator removes a part of the pauses: at most the share of the
+    counted CPUs that lies above the quota, at least nothing.
 
 Evidence
     CPUs that the JVM counted beside the quota of its control group; pauses that tasks met.
@@ -65,8 +65,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     yield Suspect(
         place=where,
         mechanism=(
-            f"The JVM counted {seen} CPUs and may use {units.short(quota)}: its collector's"
-            f" threads are too many in pauses that took {units.duration(total)} of tasks."
+            f"The JVM counted {seen} CPUs and may use {units.short(quota)}: it has too many"
+            f" collector threads, in pauses that cost tasks {units.duration(total)}."
         ),
         change=(Less("gc", lost),),
         extent=Extent(most / 2, 0.0, most, len(lost)),
@@ -89,6 +89,6 @@ RULE = Rule(
     cause="thread pools sized from the host",
     suspects=_suspects,
     needs=(table("processes", PROFILE, "no facts of the JVMs"),),
-    refute="Run with ActiveProcessorCount at the quota: if pauses last as long, their threads are"
-    " not why.",
+    refute="Run with ActiveProcessorCount at the quota: if pauses still last as long, their threads"
+    " are not why.",
 )

@@ -6,25 +6,26 @@ What it is
     lasts longer, and none is done sooner.
 
 Mechanism
-    Simulated is the same application with as many slots as CPUs, whose tasks do not wait for each
-    other. Where the CPUs are the limit that ends as early or as late as before: oversubscription
-    costs little by itself, and the finding says so. It is worth something where large tasks start
-    late behind small ones, or memory is short (collections and spills have rules of their own).
+    The simulator runs the same application with as many slots as CPUs, so that tasks do not wait
+    for each other. Where the CPUs are the limit, it ends at the same time as before:
+    oversubscription costs little by itself, and the finding says so. It is worth something where
+    large tasks start late behind small ones, or memory is short (collections and spills have rules
+    of their own).
 
     Where threads of the JVM ran on fewer CPUs than there are slots while other CPUs of the host
-    were idle, they may not use those. Taken away are waits of tasks for as long as the others were
-    idle: at least the tasks' part of what all threads waited, at most all of it.
+    were idle, they are not allowed to use those. The simulator removes waits of tasks for as long
+    as the others were idle: at least the tasks' part of what all threads waited, at most all of it.
 
 Evidence
     Slots beside the CPUs that the application's threads ran on; waits of task threads for a CPU,
-    without those behind other processes. Of a JVM that is bound: the CPU of each reading of a
-    thread while a stage ran, and idle time of the others. It is looked at where one JVM runs all
-    tasks, in the `MOST_STAGES` stages whose tasks waited longest, and said of those with
-    `FEWEST_READINGS` at least: fewer may have missed a CPU by chance.
+    without those behind other processes. For a JVM that is bound: the CPU of each reading of a
+    thread while a stage ran, and idle time of the others. This is checked where one JVM runs all
+    tasks, in the `MOST_STAGES` stages whose tasks waited longest, and reported for those with at
+    least `FEWEST_READINGS`: fewer may have missed a CPU by chance.
 
 Remedy
-    As many slots as CPUs (`layout.tasks`, `spark.executor.cores`). Of a JVM that is bound: all CPUs
-    (`taskset`, `cpuset`, `numactl`, a pinning agent).
+    As many slots as CPUs (`layout.tasks`, `spark.executor.cores`). For a JVM that is bound: all
+    CPUs (`taskset`, `cpuset`, `numactl`, a pinning agent).
 
 When it is wrong
     Where tasks wait for disks or the network, more tasks than CPUs keep the CPUs busy: fewer slots
@@ -91,7 +92,7 @@ def _bound(facts: Facts) -> Iterator[Suspect]:
             machine(f"let the JVM use {_named(dearest.others)}, too: look for what binds its"
                     " threads (taskset -pc PID, the cpuset of its control group)"),
         ],
-        refute="Run without the binding: if tasks wait as long for a CPU, it is not why.",
+        refute="Run without the binding: if tasks still wait as long for a CPU, it is not why.",
     )  # fmt: skip
 
 
@@ -116,8 +117,8 @@ def _oversubscribed(facts: Facts) -> Iterator[Suspect]:
         place=place(facts, "setting", lost, setting="layout.tasks"),
         mechanism=(
             f"{units.counted(slots, 'task')} ran at once on {units.counted(cpus, 'CPU')} and waited"
-            f" {units.duration(total)} for each other; with {units.counted(cpus, 'slot')} each"
-            " would be done sooner, and all of them about as late."
+            f" {units.duration(total)} for each other; with {units.counted(cpus, 'slot')} each task"
+            " would finish sooner, and the last one at about the same time."
         ),
         change=(facts.share_of_tasks("cpu_wait", lost), Slots(cpus / slots)),
         evidence=[
@@ -142,6 +143,6 @@ RULE = Rule(
     cause="CPU oversubscription",
     suspects=_suspects,
     needs=(table("thread_counters", PROFILE, "no CPU time of threads"),),
-    refute="Run with as many slots as CPUs: mostly that takes as long, which is what the rule"
+    refute="Run with as many slots as CPUs: mostly that takes just as long, which is what the rule"
     " expects.",
 )

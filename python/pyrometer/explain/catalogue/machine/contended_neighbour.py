@@ -2,22 +2,22 @@
 
 What it is
     Another job, a backup, a build or a container uses the same CPUs; or a program that the
-    application's own script started beside its queries.
+    application's own script started alongside its queries.
 
 Mechanism
-    While task threads stood in the run queue, others held their share of the busy CPU time. Taken
-    away is that part of the wait, with the bounds that the kernel's counters allow, and the same
-    part of the waits of the driver's busiest thread while no job ran. CPU that programs of the
-    application's script leave goes to those who waited for one: tasks have at least their part of
-    all waits of it, at most as much as they waited.
+    While task threads stood in the run queue, others held their share of the busy CPU time. The
+    simulator removes that part of the wait, within the bounds that the kernel's counters allow, and
+    the same part of the waits of the driver's busiest thread while no job ran. CPU that programs of
+    the application's script would leave goes to threads that waited for one: tasks get at least
+    their part of all waits of it, at most as much as they waited.
 
 Evidence
     CPU time of other processes on the application's CPUs; waits of task threads for a CPU; who took
-    most. Programs of the script are processes of the run that no JVM and no Python worker started;
-    they are looked for in runs on one host.
+    the most. Programs of the script are processes of the run that no JVM and no Python worker
+    started; they are looked for in runs on one host.
 
 Remedy
-    CPUs of one's own (`host.cpus`, exclusive sets), a larger weight of the control group
+    CPUs of your own (`host.cpus`, exclusive sets), a larger weight of the control group
     (`cgroup.cpu_weight`), another host, another time. Programs of the script: after the queries.
 
 When it is wrong
@@ -92,7 +92,8 @@ def _own_programs(facts: Facts) -> Iterator[Suspect]:
                  "packer = subprocess.Popen(pack)\ndf.write.parquet(path)",
                  "df.write.parquet(path)\nsubprocess.run(pack)"),
         ],
-        refute="Run without these programs: if tasks wait as long for a CPU, it was not they.",
+        refute="Run without these programs: if tasks still wait as long for a CPU, they are not"
+        " why.",
     )  # fmt: skip
 
 
@@ -160,5 +161,6 @@ RULE = Rule(
     cause="noisy neighbour",
     suspects=_suspects,
     needs=(Need(_missing, PROFILE),),
-    refute="Run again with the others stopped: if tasks wait as long for a CPU, it was not they.",
+    refute="Run again with the others stopped: if tasks still wait as long for a CPU, the others"
+    " were not why.",
 )

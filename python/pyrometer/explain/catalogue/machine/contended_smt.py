@@ -6,8 +6,8 @@ What it is
 
 Mechanism
     Sharing a core mostly raises throughput (by a fifth to a third). It does not where tasks wait
-    for memory whose bandwidth is used up: then the second thread only adds traffic. Taken away is
-    what a scan of Parquet lost by it, as far as the bandwidth is used up.
+    for memory whose bandwidth is used up: then the second thread only adds traffic. The simulator
+    removes what a scan of Parquet lost by it, as far as the bandwidth is used up.
 
 Evidence
     Hardware threads per core (the host's card), task slots beside cores, memory traffic beside what
@@ -17,7 +17,7 @@ Remedy
     As many tasks as cores (`layout.tasks`), or `os.smt=off`.
 
 When it is wrong
-    Where tasks compute in caches the second thread gains: half the slots would cost more.
+    Where tasks compute within the caches, the second thread gains: half the slots would cost more.
 
 Source
     A scan of Parquet: 20 tasks on 20 cores 20 s, 40 tasks on their 40 hardware threads 23 s, at 85
@@ -91,5 +91,5 @@ RULE = Rule(
     needs=(
         Need(_missing, "pyrometer doctor --card, then run on a machine with hardware counters"),
     ),
-    refute="Run with one task per core: if that takes longer, the second threads did work.",
+    refute="Run with one task per core: if that takes longer, the second threads did useful work.",
 )

@@ -5,7 +5,7 @@ What it is
     they run and do not.
 
 Mechanism
-    Taken away is the time stolen while tasks ran, in proportion to their time on CPUs.
+    The simulator removes the time stolen while tasks ran, in proportion to their time on CPUs.
 
 Evidence
     Steal time of the CPUs that the application used.
@@ -63,5 +63,5 @@ RULE = Rule(
     cause="steal time",
     suspects=_suspects,
     needs=(table("os_series", PROFILE, "no series of the host"),),
-    refute="Run on dedicated CPUs: if tasks last as long, steal is not why.",
+    refute="Run on dedicated CPUs: if tasks still last as long, steal is not why.",
 )

@@ -1,23 +1,24 @@
 """Files are read from disk again because the page cache lost them.
 
 What it is
-    The kernel keeps files in memory that nobody else uses. A heap, a neighbour or the limit of the
-    control group leaves too little, and pages are evicted that are read again soon after.
+    The kernel keeps files in memory that is otherwise unused. A heap, a neighbour or the limit of
+    the control group leaves too little, and pages are evicted that are read again soon after.
 
 Mechanism
-    The kernel counts pages that it reads back shortly after it evicted them (refaults). Taken away
-    is the tasks' wait for disks, in proportion of refaulted bytes to all bytes read from disks.
+    The kernel counts pages that it reads back shortly after it evicted them (refaults). The
+    simulator removes the tasks' wait for disks in proportion to the share of refaulted bytes in all
+    bytes read from disks.
 
 Evidence
     Refaults of file pages and bytes read from block devices, of the control group; waits of tasks
     for block devices.
 
 Remedy
-    A larger limit of memory (`cgroup.memory`), or a smaller heap: what the heap does not take, the
-    page cache has.
+    A larger limit of memory (`cgroup.memory`), or a smaller heap: the page cache gets what the heap
+    does not take.
 
 When it is wrong
-    First reads are no refaults; data larger than any memory is read again whatever the limit.
+    First reads are not refaults; data larger than any memory is read again whatever the limit.
 
 Source
     `workingset_refault_file` in Linux's documentation of control groups.
@@ -87,5 +88,6 @@ RULE = Rule(
     suspects=_suspects,
     needs=(table("os_series", PROFILE, "no series of the control group"),),
     explains=("disk.slow",),
-    refute="Run with twice the memory limit: if as many pages are read back, it is not the limit.",
+    refute="Run with twice the memory limit: if just as many pages are read back, it is not the"
+    " limit.",
 )

@@ -5,16 +5,16 @@ What it is
     disk, a network volume at its limit, a device with a long queue.
 
 Mechanism
-    Taken away is the tasks' wait for block devices, but for what a usual solid-state disk (1 ms,
-    low end) or a fast local one (0.1 ms, high end) would take for the same requests.
+    The simulator removes the tasks' wait for block devices, less what a usual solid-state disk (1
+    ms, low end) or a fast local one (0.1 ms, high end) would take for the same requests.
 
 Evidence
     Waits of tasks for block devices, by kernel stacks or states; the device's mean time of a
     request, by the kernel's counters.
 
 Remedy
-    A faster disk for `spark.local.dir` or the data; more disks; compression where CPUs idle; enough
-    memory for the page cache (`cache.state=warm` shows what that would give).
+    A faster disk for `spark.local.dir` or the data; more disks; compression where CPUs are idle;
+    enough memory for the page cache (`cache.state=warm` shows what that would give).
 
 When it is wrong
     Where requests are quick and many (small reads), another access pattern helps, not another disk.
@@ -93,6 +93,6 @@ RULE = Rule(
     cause="disk latency",
     suspects=_suspects,
     needs=(table("os_series", PROFILE, "no series of disks"),),
-    refute="Run with the data in the page cache and spark.local.dir in memory: if tasks wait as"
-    " long, it is not the disk.",
+    refute="Run with the data in the page cache and spark.local.dir in memory: if tasks still wait"
+    " as long, it is not the disk.",
 )

@@ -5,7 +5,7 @@ What it is
     writer wait until some are on disk; so do commits of the file system's journal.
 
 Mechanism
-    Taken away are sleeps of task threads whose kernel stack says so.
+    The simulator removes sleeps of task threads whose kernel stack shows such a wait.
 
 Evidence
     States and kernel stacks of task threads: balance_dirty_pages, writeback throttling, waits for
@@ -16,7 +16,8 @@ Remedy
     spills); a higher `vm.dirty_ratio` for bursts.
 
 When it is wrong
-    Where the job writes more than the disk can take in all, waiting only moves to its end.
+    Where the job writes more than the disk can take in all, waiting only moves to the end of the
+    job.
 
 Source
     mm/page-writeback.c (balance_dirty_pages) and block/blk-wbt.c of the Linux kernel.
@@ -86,5 +87,5 @@ RULE = Rule(
     cause="dirty page throttling",
     suspects=_suspects,
     needs=(table("kernel_stacks", PROFILE, "no kernel stacks of waits"),),
-    refute="Run with spark.local.dir in memory: if tasks wait as long, it is not write-back.",
+    refute="Run with spark.local.dir in memory: if tasks still wait as long, it is not write-back.",
 )

@@ -6,10 +6,10 @@ What it is
     converted to columns and back on the way.
 
 Mechanism
-    Taken away is a part of the CPU of the stages in which operators of the JVM ran beside native
-    ones, or where the engine is switched on and none of its operators appears: what such engines
-    save. How much of a mixed stage is the JVM's is not in the event log: the low end counts none
-    of it, samples divide it exactly.
+    The simulator removes a part of the CPU of the stages in which operators of the JVM ran next to
+    native ones, or where the engine is switched on and none of its operators appears: what such
+    engines save. How much of a mixed stage is the JVM's is not in the event log: the low end counts
+    none of it, samples divide it exactly.
 
 Evidence
     Operators of the final plan by engine, and conversions between rows and columns.
@@ -145,5 +145,6 @@ RULE = Rule(
     cause="unsupported operators of a native engine",
     suspects=_suspects,
     needs=(SQL_PLANS,),
-    refute="Run with the engine off: if these stages take as long, the engine saves nothing there.",
+    refute="Run with the engine off: if these stages take just as long, the engine saves nothing"
+    " there.",
 )

@@ -2,11 +2,12 @@
 
 What it is
     Scans, sorts and hash tables larger than caches move bytes. When the memory controllers are
-    busy, every task waits longer for each of them, and further tasks only share what there is.
+    busy, every task waits longer for each byte, and further tasks only share what there is.
 
 Mechanism
-    With the traffic near what the machine attains, a part of the tasks' CPU time is waiting in the
-    queue of the memory. Taken away is, at most, the loaded memory's share of the tasks' cycles.
+    With the traffic near what the machine attains, a part of the tasks' CPU time is spent waiting
+    in the memory's queue. The simulator removes, at most, the loaded memory's share of the tasks'
+    cycles.
 
 Evidence
     Bytes of memory controllers per second beside what the host's card attains; cycles that the CPU

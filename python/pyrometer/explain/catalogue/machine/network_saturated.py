@@ -6,29 +6,30 @@ What it is
 
 Mechanism
     While the link is at its limit, bytes set the pace. With twice the link, or half the bytes,
-    tasks need half of that time, if so much of it is waiting: taken away is, of each task on the
-    host, its wait for shuffle blocks and remote reads, at most up to half of its time, for the
-    part of its stage in which the link was at its limit: of its seconds (low) to of its bytes
-    (high). Where the link moved less than the tasks fetched, its part is smaller by as much. When
-    what a host sends is at the limit, tasks of others wait, as far as they fetched from it.
+    tasks need half of that time, if so much of it is waiting. From each task on the host the
+    simulator removes its wait for shuffle blocks and remote reads, up to half of its time, for the
+    part of its stage in which the link was at its limit: the part by seconds (low end) or by bytes
+    (high end). Where the link moved less than the tasks fetched, its part is smaller by as much.
+    When what a host sends is at the limit, tasks of other hosts wait, as far as they fetched from
+    it.
 
 Evidence
     Bytes that the busiest interface of each host received and sent in each second. The link's speed
-    is not recorded: the limit is the rate exceeded in one second of a hundred. It is sure where
-    that is what an Ethernet link shows when it is full; otherwise as far as the rate did not go
-    with the number of tasks, and the low end is nothing where that never changed.
+    is not recorded: the limit is the rate exceeded in one second out of a hundred. It is certain
+    where that is what an Ethernet link shows when it is full; otherwise only as far as the rate did
+    not follow the number of tasks, and the low end is nothing where that number never changed.
 
 Remedy
     Fewer bytes: columns and filters before the shuffle, `spark.io.compression.codec=zstd`, blocks
-    fetched from the own host; a faster network, or the same slots on more hosts.
+    fetched from the same host; a faster network, or the same slots on more hosts.
 
 When it is wrong
-    The rate is that of the other side (a store that gives each client so much, disks, a proxy), or
-    of requests of which each takes its time: see `scan.remote-storage-latency`.
+    The rate is that of the other side (a store that limits each client, disks, a proxy), or of
+    requests each of which takes its time: see `scan.remote-storage-latency`.
 
 Source
-    /proc/net/dev; IEEE 802.3 for speeds and frames. How much fewer bytes the remedies make is not
-    measured; assumed (`ACHIEVED`).
+    /proc/net/dev; IEEE 802.3 for speeds and frames. How many bytes the remedies save is not
+    measured; it is assumed (`ACHIEVED`).
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Tasks wait for the network.
 
 What it is
-    Input comes from remote storage or a database, results go there: each request costs a round
+    Input comes from remote storage or a database, or results go there: each request costs a round
     trip, and bytes come no faster than the link and the other side let them.
 
 Mechanism
-    Taken away is the tasks' wait for sockets, as far as a nearer or quicker source would not have
-    it: reads of the same bytes at once instead of one after another, or from the same host.
+    The simulator removes the tasks' wait for sockets, as far as a nearer or quicker source would
+    avoid it: the same bytes read at once instead of one after another, or from the same host.
 
 Evidence
     Waits of tasks by what they waited for: sockets (shuffle blocks are distinguished, and have
@@ -80,5 +80,6 @@ RULE = Rule(
     cause="remote reads and writes",
     suspects=_suspects,
     needs=(SAMPLES,),
-    refute="Read the same data from a local copy: if tasks wait as long, it is not the network.",
+    refute="Read the same data from a local copy: if tasks still wait as long, it is not the"
+    " network.",
 )

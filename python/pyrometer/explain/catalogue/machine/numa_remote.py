@@ -4,8 +4,8 @@ What it is
     A JVM that spans nodes has its heap on one and threads on another: each load crosses the link.
 
 Mechanism
-    A remote load takes about one and a half to twice as long. Taken away is what binding JVMs to
-    their nodes saved in a published study, in proportion to the remote share.
+    A remote load takes about one and a half to twice as long. The simulator removes what binding
+    JVMs to their nodes saved in a published study, in proportion to the remote share.
 
 Evidence
     Share of memory traffic, or of reads, that the local node served.
@@ -74,5 +74,5 @@ RULE = Rule(
     cause="remote NUMA access",
     suspects=_suspects,
     needs=(Need(_missing, "run on a machine that shows counters of its memory nodes"),),
-    refute="Bind executors to nodes: if tasks need as much CPU, remote memory is not why.",
+    refute="Bind executors to nodes: if tasks still need as much CPU, remote memory is not why.",
 )

@@ -5,9 +5,9 @@ What it is
     clock. Time on a CPU counts as before; less work is done in it.
 
 Mechanism
-    Cycles of tasks over their time on CPUs is their clock. Below the nominal one (turbo is extra,
-    and nobody's right) the same cycles would need less time. Taken away is that difference, stage
-    by stage.
+    Cycles of tasks over their time on CPUs is their clock. Below the nominal one (turbo is a bonus
+    that nobody can count on), the same cycles would need less time at that clock. The simulator
+    removes that difference, stage by stage.
 
 Evidence
     Counters `cycles` and `task-clock` of task threads; the nominal clock in the CPU's name.
@@ -16,8 +16,8 @@ Remedy
     Governor `performance`, a higher power cap, cooling; another host.
 
 When it is wrong
-    Where a task waits for memory fewer cycles do not lengthen it in proportion: the low end counts
-    half.
+    Where a task waits for memory, a lower clock does not lengthen it in proportion: the low end
+    counts half.
 
 Source
     perf_event counters of threads; Intel's and AMD's product names give the base clock.
@@ -102,6 +102,6 @@ RULE = Rule(
             "run with --profile full on a machine with hardware counters that names its clock",
         ),
     ),
-    refute="Run on a host at its nominal clock: if tasks need as much CPU time, it is not the"
+    refute="Run on a host at its nominal clock: if tasks still need as much CPU time, it is not the"
     " clock.",
 )

@@ -1,14 +1,14 @@
 """The control group's CPU quota stops the application.
 
 What it is
-    A container may use so much CPU time in each period (100 ms). JVMs have many threads: tasks, the
-    collector and compilers use the quota up early, and for the rest of the period everything in the
-    container stands still, whether CPUs idle or not.
+    A container may use only so much CPU time in each period (100 ms). JVMs have many threads:
+    tasks, the collector and compilers use the quota up early, and for the rest of the period
+    everything in the container stands still, whether CPUs are idle or not.
 
 Mechanism
-    Taken away is time that task threads waited for a CPU while their group was stopped: at most as
-    long as the kernel says the group was throttled. Where the host had no idle CPUs, a larger quota
-    only turns this wait into another: that part is not counted at the low end.
+    The simulator removes time that task threads waited for a CPU while their group was stopped: at
+    most as long as the kernel says the group was throttled. Where the host had no idle CPUs, a
+    larger quota only turns this wait into another: that part is not counted at the low end.
 
 Evidence
     `cpu.stat` of the group (periods throttled, time throttled), waits of task threads for a CPU,
@@ -64,9 +64,9 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     yield Suspect(
         place=where,
         mechanism=(
-            f"The quota{limit} stopped the application in {units.count(round(periods))} periods"
-            f" for {units.duration(throttled)} of CPU time while stages ran; tasks waited"
-            f" {units.duration(total)} of it."
+            f"The quota{limit} throttled the application in {units.count(round(periods))} periods,"
+            f" by {units.duration(throttled)} of CPU time while stages ran; tasks spent"
+            f" {units.duration(total)} of it waiting."
         ),
         change=(facts.share_of_tasks("cpu_wait", lost),),
         extent=Extent(1.0, min(1.0, idle / throttled), 1.0, round(periods) or 1),
@@ -97,5 +97,6 @@ RULE = Rule(
     suspects=_suspects,
     needs=(table("os_series", PROFILE, "no series of the control group"),),
     explains=("contended.",),
-    refute="Run with the quota doubled: if tasks wait as long for a CPU, it is not the quota.",
+    refute="Run with the quota doubled: if tasks still wait as long for a CPU, it is not the"
+    " quota.",
 )

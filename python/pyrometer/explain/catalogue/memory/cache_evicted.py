@@ -7,22 +7,23 @@ What it is
 Mechanism
     With MEMORY_ONLY, a block for which there is no room is not kept, and whoever reads it computes
     it from its lineage, and tries to keep it again: unrolling, evicting, collecting. An RDD that
-    does not fit costs in each pass what it cost in the first. Taken away is that time, but for
-    reading what is kept, with the pauses of the collector that go with it.
+    does not fit costs in each pass what it cost in the first. The simulator removes that time, less
+    that of reading what is kept, with the pauses of the collector that go with it.
 
 Evidence
     Of DataFrames: accumulators of nodes below an InMemoryTableScan that tasks update in a stage
-    after the one that had computed the same partitions. Of RDDs: samples inside of the block
-    manager's put, or of rows that did not fit, of an RDD that an earlier stage had already put.
-    What it cost is the difference to tasks of the stage that found their block, if there are some;
-    else CPU by samples, and waits by what was allocated; else 50 to 95 % of these tasks is assumed.
+    after the one that had computed the same partitions. Of RDDs: samples inside the block manager's
+    put, or of rows that did not fit, of an RDD that an earlier stage had already put. What it cost
+    is the difference from tasks of the stage that found their block, if there are any; otherwise
+    CPU by samples, and waits by what was allocated; failing that, 50 to 95 % of these tasks is
+    assumed.
 
 Remedy
-    More memory for storage, tried as factor `spark.driver.memory` in local mode, else
-    `spark.executor.memory`: what the blocks need where tasks read some, else twice the heap.
+    More memory for storage, tried as factor `spark.driver.memory` in local mode, otherwise
+    `spark.executor.memory`: what the blocks need where tasks read some, otherwise twice the heap.
     MEMORY_AND_DISK reads from disk what does not fit; a serialised level needs less memory;
     `unpersist()` of what is no longer read gives room. `spark.memory.storageFraction` protects
-    blocks from execution, and adds no room.
+    blocks from execution, but adds no room.
 
 When it is wrong
     Blocks that were lost with an executor, or dropped on purpose and cached again, are computed
@@ -175,6 +176,6 @@ RULE = Rule(
         "gc.heap-too-small", "gc.full", "gc.young-too-small", "gc.allocation-site",
         "recompute.subtree", "expression.per-row", "codec.", "scan.",
     ),
-    refute="Run with room for all blocks: if later stages take as long, computing the blocks is"
-    " not what they do.",
+    refute="Run with room for all blocks: if later stages still take as long, computing the blocks"
+    " is not what they do.",
 )  # fmt: skip

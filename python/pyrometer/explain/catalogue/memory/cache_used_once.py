@@ -1,14 +1,15 @@
 """A DataFrame is cached, and read only once.
 
 What it is
-    `cache()` or `persist()` keeps the rows of a DataFrame, and one stage reads them, and no other.
+    `cache()` or `persist()` keeps the rows of a DataFrame, and only one stage ever reads them.
 
 Mechanism
-    Keeping rows means to encode them as batches of columns, to allocate and hold these, and to
-    decode them when they are read; nothing is saved, as nobody computes them a second time. Plans
-    end at a cache, too: filters and columns of the query that reads it do not reach what is below,
-    which computes all columns for all rows. Taken away is the time of keeping. The statement `CACHE
-    TABLE` counts the rows to fill the cache, and nobody sees the count: what only counts goes, too.
+    Keeping rows means encoding them as batches of columns, allocating and holding these, and
+    decoding them when they are read; nothing is saved, as nothing would have computed them a second
+    time. Plans end at a cache, too: filters and columns of the query that reads it do not reach
+    what is below, which computes all columns for all rows. The simulator removes the time of
+    keeping. The statement `CACHE TABLE` counts the rows to fill the cache, and nobody sees the
+    count: the work that only counts goes, too.
 
 Evidence
     Of the whole run, one scan of the cached plan, one stage that reads it, and no other stage with
@@ -21,12 +22,12 @@ Remedy
     Leave `cache()` out; in place of `CACHE TABLE name AS`, create a temporary view of that name.
 
 When it is wrong
-    A program that was interrupted would have read it again. A cache keeps what is not to be
-    computed twice when a task or a stage is tried again. A `count()` of the program counts as a
-    reader, as the program may use the number. RDDs that are cached without a plan are not looked
-    at. Trials here, of 3 million rows with a hash that were grouped once: 4.4 s with the cache and
-    2.4 s without where the hash was read, 2.6 and 0.6 s where it was not (means of 3, Spark 4.3,
-    local mode, November 2026); 60 % of the samples of such a run were of the cache.
+    A program that was interrupted would have read it again. A cache also keeps what need not be
+    computed twice when a task or a stage is retried. A `count()` of the program counts as a reader,
+    as the program may use the number. RDDs that are cached without a plan are not looked at. Trials
+    here, of 3 million rows with a hash that were grouped once: 4.4 s with the cache and 2.4 s
+    without where the hash was read, 2.6 and 0.6 s where it was not (means of 3, Spark 4.3, local
+    mode, November 2026); 60 % of the samples of such a run were of the cache.
 
 Source
     Spark's SQL performance tuning guide, "Caching Data In Memory";
@@ -195,5 +196,5 @@ RULE = Rule(
     suspects=largest(_suspects),
     needs=[SQL_PLANS],
     explains=("gc.heap-too-small", "gc.full", "gc.young-too-small", "gc.allocation-site"),
-    refute="Leave the cache out: if the query takes as long, keeping the rows costs nothing.",
+    refute="Leave the cache out: if the query still takes as long, keeping the rows costs nothing.",
 )

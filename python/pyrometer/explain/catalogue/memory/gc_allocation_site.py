@@ -5,22 +5,22 @@ What it is
     Each young collection comes when eden is full of them.
 
 Mechanism
-    Young collections come in proportion to what is allocated. Taken away is, of the time for
-    which each task was stopped by young collections, the share of all sampled bytes that have
-    their innermost frame of the user's code at this place. What allocating itself costs is not in
-    it.
+    Young collections come in proportion to what is allocated. Of the time for which each task was
+    stopped by young collections, the simulator removes the share of all sampled bytes whose
+    innermost frame of the user's code is at this place. The cost of allocating itself is not
+    included.
 
 Evidence
-    Allocation samples of the profiler, weighed by their bytes; young pauses of the collector's log
-    laid on the tasks.
+    Allocation samples of the profiler, weighted by their bytes; young pauses of the collector's log
+    mapped onto the tasks.
 
 Remedy
     An edit of the code: objects made once and used again, primitives instead of boxes, an
     expression of Spark instead of the function.
 
 When it is wrong
-    Objects that live long are not freed by being fewer of others. Code of libraries that Spark
-    does not bring counts as the user's.
+    Making fewer objects does not free others that live long. Code of libraries that Spark does not
+    bring counts as the user's.
 
 Source
     Rate of young collections as allocation over eden: Jones, Hosking and Moss, The Garbage

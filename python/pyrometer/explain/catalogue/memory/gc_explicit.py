@@ -5,15 +5,15 @@ What it is
     JVM wait for a collection that the heap did not need.
 
 Mechanism
-    Taken away is the time for which each task was stopped by pauses of this cause; and, of the
-    driver's own, what lay between jobs, while nothing but the driver had something to do.
+    The simulator removes the time for which each task was stopped by pauses of this cause; and, of
+    the driver's own pauses, what lay between jobs, while only the driver had anything to do.
 
 Evidence
-    Pauses with cause "System.gc()" in the collector's log, laid on the tasks and on the stretches
+    Pauses with cause "System.gc()" in the collector's log, mapped onto the tasks and the stretches
     without a job.
 
 Remedy
-    `-XX:+DisableExplicitGC` as factor `jvm.options`, or the call removed; for Spark's cleaner a
+    `-XX:+DisableExplicitGC` as factor `jvm.options`, or remove the call; for Spark's cleaner, a
     longer `spark.cleaner.periodicGC.interval`.
 
 When it is wrong

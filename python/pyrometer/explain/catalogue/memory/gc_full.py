@@ -5,16 +5,16 @@ What it is
     The collector compacts the whole heap while all tasks of the JVM wait.
 
 Mechanism
-    Taken away is the time for which each task was stopped by full collections, but for those
-    with a cause of their own (class metadata, System.gc(), humongous objects).
+    The simulator removes the time for which each task was stopped by full collections, except for
+    those with a cause of their own (class metadata, System.gc(), humongous objects).
 
 Evidence
-    Full pauses in the collector's log, laid on the tasks.
+    Full pauses in the collector's log, mapped onto the tasks.
 
 Remedy
-    Two findings, each with its own pauses. Those while the JVM had not yet taken the heap that it
-    may (it grows by full collections): start with all of it, `-Xms`. Those after: a larger
-    heap (`spark.executor.memory`; `spark.driver.memory` in local mode), fewer cached blocks.
+    Two findings, each with its own pauses. For pauses before the JVM had taken all the heap that it
+    may (it grows by full collections): start with all of it, `-Xms`. For those after that: a larger
+    heap (`spark.executor.memory`; `spark.driver.memory` in local mode), or fewer cached blocks.
 
 When it is wrong
     A leak fills any heap: then the time comes back later.

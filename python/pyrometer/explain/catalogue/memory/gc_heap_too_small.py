@@ -1,38 +1,37 @@
-"""Collections take the time of tasks because the heap is small for what they keep.
+"""Collections take time from tasks because the heap is small for what they keep.
 
 What it is
     The collector stops all tasks of a JVM again and again, because little of the heap is free
     after each collection.
 
 Mechanism
-    The time that a collector needs for an allocation rate goes with live bytes over free bytes:
-    with twice the heap, what is free more than doubles, and pauses become rarer in proportion.
-    Taken away here is the time of pauses inside tasks, but for what a larger heap still needs.
-    Threads that mark the heap beside the tasks do it as often, and hold CPUs: so much of the tasks'
-    wait for one goes, too, in the same proportion, but is not sure.
+    The time that a collector needs at a given allocation rate is proportional to live bytes over
+    free bytes: with twice the heap, what is free more than doubles, and pauses become rarer in
+    proportion. The simulator removes the time of pauses inside tasks, less what a larger heap still
+    needs. Threads that mark the heap while tasks run do so just as often, and hold CPUs: that much
+    of the tasks' wait for one goes, too, in the same proportion, but this is not certain.
 
 Evidence
-    Pauses that tasks met (the collector's log where there is one, else Spark's `JVM GC Time`,
-    which charges each pause to every running task), heap after collections over the heap's size;
-    by the kernel's counters, CPU of the collector's threads that run beside tasks, and waits of
-    tasks for a CPU.
-    Without that log: the peak of the heap in Spark's executor metrics, and what tasks held of
-    it. Where half of the heap was never used nothing is suspected; where neither shows that more
-    was, the saving may be nothing. Cached blocks that did not fit (`cache.evicted`), or may not
-    have, fill the larger heap: less of it is free, and what computed them again goes too.
+    Pauses that tasks met (the collector's log where there is one, else Spark's `JVM GC Time`, which
+    charges each pause to every running task), heap after collections over the heap's size; by the
+    kernel's counters, CPU of the collector's threads that run beside tasks, and waits of tasks for
+    a CPU. Without that log: the peak of the heap in Spark's executor metrics, and what tasks held
+    of it. Where half of the heap was never used, nothing is suspected; where neither shows that
+    more was, the saving may be nothing. Cached blocks that did not fit (`cache.evicted`), or may
+    not have, fill the larger heap: less of it is free, and what computed them again goes too.
 
 Remedy
-    A larger heap, tried as factor `spark.driver.memory` in local mode, else
+    A larger heap, tried as factor `spark.driver.memory` in local mode, otherwise
     `spark.executor.memory`. Where memory is short: fewer tasks at once in each executor.
 
 When it is wrong
     Pauses for humongous objects, class metadata and System.gc() have other causes and remedies, and
     are left out where the log tells them. Where twice the young generation fits into the heap as it
     is, young collections are left to `gc.young-too-small`: only the others are judged, marking and
-    mixed collections, which more young does not make rarer, and only from the share of the heap on
-    at which G1 begins to mark, 45 % (`InitiatingHeapOccupancyPercent`). One trial: of a k-means
-    whose cached points did not fit, 4.7 s were predicted from pauses alone, and 30.6 s saved: twice
-    the heap kept the points. Such runs have an interval that holds both.
+    mixed collections, which a larger young generation does not make rarer, and only from the share
+    of the heap at which G1 begins to mark, 45 % (`InitiatingHeapOccupancyPercent`). In one trial,
+    of a k-means whose cached points did not fit, 4.7 s were predicted from pauses alone, and 30.6 s
+    were saved: twice the heap kept the points. Such runs have an interval that holds both.
 
 Source
     Cost of copying and mark-compact collection as live over free memory: Jones, Hosking and Moss,
@@ -265,6 +264,6 @@ RULE = Rule(
     cause="garbage collection pressure",
     suspects=_suspects,
     explains=("gc.full", "gc.young-too-small", "gc.allocation-site"),
-    refute="Run with twice the heap: if pauses take as much of the tasks' time, it is not the size"
-    " of the heap.",
+    refute="Run with twice the heap: if pauses still take as much of the tasks' time, it is not the"
+    " size of the heap.",
 )

@@ -5,18 +5,18 @@ What it is
     region: each takes regions of the old generation, and allocating them starts collections.
 
 Mechanism
-    Taken away is the time for which each task was stopped by pauses that a humongous allocation
-    started; with larger regions the objects are young ones.
+    The simulator removes the time for which each task was stopped by pauses that a humongous
+    allocation started; with larger regions, these objects are young ones.
 
 Evidence
-    Pauses with cause "G1 Humongous Allocation" in the collector's log, laid on the tasks.
+    Pauses with cause "G1 Humongous Allocation" in the collector's log, mapped onto the tasks.
 
 Remedy
     `-XX:G1HeapRegionSize=32m` as factor `jvm.options`, or the Parallel collector (`jvm.gc`).
 
 When it is wrong
-    Objects above 16 MiB stay humongous with the largest region up to JDK 17; a pause may also
-    have been due anyhow.
+    Objects above 16 MiB stay humongous with the largest region up to JDK 17; a pause may also have
+    been due anyway.
 
 Source
     HotSpot Virtual Machine Garbage Collection Tuning Guide (JDK 17), "Humongous Objects".

@@ -6,11 +6,11 @@ What it is
     the heap.
 
 Mechanism
-    Each of these pauses stops all tasks of its JVM. Taken away is the time for which each task
-    was stopped by pauses of this cause, by the clock that the log and the tasks share.
+    Each of these pauses stops all tasks of its JVM. The simulator removes the time for which each
+    task was stopped by pauses of this cause, by the clock that the log and the tasks share.
 
 Evidence
-    Pauses with cause "Metadata GC Threshold" in the collector's log, laid on the tasks.
+    Pauses with cause "Metadata GC Threshold" in the collector's log, mapped onto the tasks.
 
 Remedy
     `-XX:MetaspaceSize=512m`, tried as factor `jvm.options`.
@@ -73,6 +73,6 @@ RULE = Rule(
     cause="Metadata GC Threshold",
     suspects=_suspects,
     needs=NEEDS,
-    refute="Run with -XX:MetaspaceSize=512m: if the log still has collections of this cause, it is"
-    " classes generated without end.",
+    refute="Run with -XX:MetaspaceSize=512m: if the log still has collections of this cause,"
+    " classes are generated without end.",
 )

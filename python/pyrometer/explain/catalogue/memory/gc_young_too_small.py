@@ -5,13 +5,13 @@ What it is
     full again at once. The heap need not grow: only its young generation.
 
 Mechanism
-    The time between young collections goes with the size of eden, and what survives (and is
-    copied) hardly does. Taken away is the time for which each task was stopped by young
-    collections; the largest young generation that leaves room for what is live makes them rarer
-    by its ratio to the present one.
+    The time between young collections grows with the size of eden, while what survives (and is
+    copied) hardly does. The simulator removes the time for which each task was stopped by young
+    collections; the largest young generation that leaves room for what is live makes them rarer by
+    its ratio to the present one.
 
 Evidence
-    Young pauses in the collector's log laid on the tasks, the young generation before them, and
+    Young pauses in the collector's log mapped onto the tasks, the young generation before them, and
     what the old generation keeps, beside the largest heap; the site that allocates most, where
     allocations were sampled.
 

@@ -1,11 +1,11 @@
-"""Executors are killed because the whole process is larger than its container may be.
+"""Executors are killed because the whole process is larger than its container allows.
 
 What it is
-    Heap, direct buffers, metaspace, thread stacks and Python workers together pass the limit that
+    Heap, direct buffers, metaspace, thread stacks and Python workers together exceed the limit that
     YARN, Kubernetes or a control group sets: the executor is killed, and its tasks run again.
 
 Mechanism
-    The time of attempts that died with their executor is taken away whole.
+    The simulator removes all the time of attempts that died with their executor.
 
 Evidence
     Attempts whose error names the limit, OOMKilled, or exit code 137.
@@ -14,8 +14,8 @@ Remedy
     `spark.executor.memoryOverhead` (or a smaller heap within the same limit).
 
 When it is wrong
-    Exit code 137 is any SIGKILL: look at the cluster manager's log. Results of shuffles that died
-    with the executor cost more than is counted here.
+    Exit code 137 is any SIGKILL: look at the cluster manager's log. Shuffle output that was lost
+    with the executor costs more than is counted here.
 
 Source
     Spark's documentation of the configuration, `spark.executor.memoryOverhead`.
@@ -46,5 +46,5 @@ RULE = Rule(
     cause="container memory limit",
     suspects=_suspects,
     explains=("retries.",),
-    refute="Run with twice the overhead: executors must stay.",
+    refute="Run with twice the overhead: executors must stay alive.",
 )

@@ -5,7 +5,7 @@ What it is
     of it was ever used.
 
 Mechanism
-    Nothing is simulated, as memory is saved and no time: the peak of execution and storage in
+    Nothing is simulated, as memory is saved, not time: the peak of execution and storage in
     off-heap memory, over all executors, rounded up to 64 MiB.
 
 Evidence
@@ -81,7 +81,7 @@ def _suspects(facts: Facts) -> Iterator[Remark]:
 
 RULE = Rule(
     code="heap.off-heap",
-    title="More memory than is used",
+    title="More off-heap memory than is used",
     cause="oversized off-heap memory",
     suspects=_suspects,
     needs=(

@@ -5,10 +5,10 @@ What it is
     of the heap, without collections taking 2 % more of the elapsed time.
 
 Mechanism
-    Nothing is simulated, as memory is saved and no time. Collections become rarer with what is free
-    of the heap: of live bytes L and a heap H the time of collections is g; with a heap h it is
-    g (H - L) / (h - L). The smallest h is taken at which that adds less than 2 % of the
-    run, which holds the most that was live, and whose share for Spark's unified memory
+    Nothing is simulated, as memory is saved, not time. Collections become rarer the more of the
+    heap is free: with live bytes L and a heap H the time of collections is g; with a heap h it is g
+    (H - L) / (h - L). The rule takes the smallest h at which that adds less than 2 % of the run,
+    that holds the most that was live, and whose share for Spark's unified memory
     (`spark.memory.fraction`, less 300 MiB) holds the most that was in it. It is noted where it is
     at most half of what was set; where nothing was set, nothing is said.
 
@@ -116,7 +116,7 @@ def _suspects(facts: Facts) -> Iterator[Remark]:
 
 RULE = Rule(
     code="heap.oversized",
-    title="More memory than is used",
+    title="The heap is larger than needed",
     cause="oversized heap",
     suspects=_suspects,
     needs=(

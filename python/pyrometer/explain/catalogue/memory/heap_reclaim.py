@@ -5,7 +5,7 @@ What it is
     (direct reclaim), or compact memory for a huge page.
 
 Mechanism
-    Taken away is the time in which tasks waited in reclaim, as sampled.
+    The simulator removes the time in which tasks waited in reclaim, as sampled.
 
 Evidence
     The ledger's row `task/waiting/reclaim` of each stage.
@@ -14,7 +14,7 @@ Remedy
     A higher `cgroup.memory`, or a smaller heap that leaves the page cache room.
 
 When it is wrong
-    Where page cache of one large read is all that is reclaimed, the reads are the cause.
+    Where only the page cache of one large read is reclaimed, the reads are the cause.
 
 Source
     "Memory Resource Controller" in the kernel's Documentation/admin-guide/cgroup-v2.rst; effect on
@@ -37,7 +37,7 @@ assumed."""
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
     remedies = [
-        Remedy(kind="machine", text="raise the limit of memory (factor cgroup.memory), or give the"
+        Remedy(kind="machine", text="raise the memory limit (factor cgroup.memory), or give the"
                " JVMs less"),
         Remedy(kind="factor", factor="os.lru_gen", level="7", text="reclaim by generations"),
     ]  # fmt: skip
@@ -52,5 +52,5 @@ RULE = Rule(
     cause="direct reclaim",
     suspects=_suspects,
     needs=NEEDS,
-    refute="Raise the limit of memory: the waits must vanish.",
+    refute="Raise the memory limit: the waits must vanish.",
 )

@@ -1,12 +1,12 @@
 """Tasks wait for pages that were swapped out.
 
 What it is
-    The heaps and everything beside them are larger than the memory that there is: parts of them
-    are on the swap device, and tasks wait to get them back.
+    The heaps and everything beside them are larger than the memory available: parts of them are on
+    the swap device, and tasks wait to get them back.
 
 Mechanism
-    Taken away is the time in which tasks waited for a page from swap, as sampled. Memory that
-    suffices removes all of it.
+    The simulator removes the time in which tasks waited for a page from swap, as sampled. With
+    enough memory, all of it goes.
 
 Evidence
     The ledger's row `task/waiting/swap_in` of each stage.
@@ -16,7 +16,7 @@ Remedy
     `os.swappiness`.
 
 When it is wrong
-    A page that comes back once, after a long idle time, is no shortage.
+    A page that comes back once, after a long idle time, is not a shortage.
 
 Source
     Delay accounting, `swapin`: the kernel's Documentation/accounting/delay-accounting.rst.

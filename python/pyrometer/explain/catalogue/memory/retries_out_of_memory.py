@@ -5,17 +5,18 @@ What it is
     is lost and done again.
 
 Mechanism
-    The time of these attempts is taken away whole: with memory enough they would not have been.
+    The simulator removes all the time of these attempts: with enough memory they would not have
+    been made.
 
 Evidence
-    Attempts that failed, and the error or reason that the event log has.
+    Attempts that failed, and the error or reason that the event log records.
 
 Remedy
     More memory for each task: `spark.executor.memory`; where the container was killed,
     `spark.executor.memoryOverhead`; or fewer cores in each executor.
 
 When it is wrong
-    The attempts that succeeded may have been lucky: memory that suffices must hold the largest
+    The attempts that succeeded may have been lucky: there must be enough memory for the largest
     task.
 
 Source

@@ -5,11 +5,11 @@ What it is
     holds: it writes sorted runs to disk and merges them later.
 
 Mechanism
-    What spills is sorted, serialised, compressed, written and read back. With samples, the CPU of
-    the code that does it is taken away. Without, taken from each task that spilled is the time that
-    it needed beyond what its bytes need in tasks of the same stage that did not spill; where all
-    spilled, its bytes on disk once written and once read at the speed at which the run's own tasks
-    wrote shuffle data.
+    What spills is sorted, serialised, compressed, written and read back. With samples, the
+    simulator removes the CPU of the code that does it. Without, it removes from each task that
+    spilled the time that it needed beyond what its bytes need in tasks of the same stage that did
+    not spill; where all spilled, the time of writing its bytes on disk once and reading them once,
+    at the speed at which the run's own tasks wrote shuffle data.
 
 Evidence
     Bytes spilled, in memory and on disk, of the tasks; CPU samples through the code that spills and
@@ -20,8 +20,8 @@ Remedy
     (`spark.executor.memory`, fewer cores), or a larger `spark.memory.fraction`.
 
 When it is wrong
-    Where one task spills because its partition is the largest, skew is the cause. A disk that
-    is page cache costs little: then the simulator says so.
+    Where one task spills because its partition is the largest, skew is the cause. A disk that is
+    really page cache costs little: then the simulator says so.
 
 Source
     Spark's documentation of tuning, "Memory Management Overview"; `Disk Bytes Spilled` in

@@ -9,20 +9,20 @@ Mechanism
     fetches those too large to be sent inline, while the next tasks run, decodes them after the last
     task, and the query ends then. Aggregated, limited or written by tasks, the rows need none of
     it. Where the program gives rows back to Spark, the stage that reads them has tasks of its own,
-    which are started besides. Rows that Spark itself collects, to broadcast them, are not the
-    program's: `join.broadcast-too-large` judges these.
+    which have to be started as well. Rows that Spark itself collects, to broadcast them, are not
+    the program's: `join.broadcast-too-large` judges these.
 
 Evidence
     Bytes of results, time of serialising them in tasks, CPU samples of encoding rows there, the
     time of fetching them after the last task, and from the job to the next query. Of encoding and
-    of the driver's time only what the bytes can have cost counts: at most their size over
-    `SLOWEST`; of the driver's at least that over `FASTEST` (`FASTEST_PYTHON` where a line of Python
-    collects, and `ROW_NS` for each row that becomes an object there). Rows count as given back
-    where a later query reads exactly as many from the program; of its tasks, what each needs
-    whatever it reads, for all beyond as many as made the rows.
+    of the driver's time, only what the bytes can have cost counts: at most their size over
+    `SLOWEST`; for the driver, at least their size over `FASTEST` (`FASTEST_PYTHON` where a line of
+    Python collects, and `ROW_NS` for each row that becomes an object there). Rows count as given
+    back where a later query reads exactly as many from the program; of its tasks, what each needs
+    whatever it reads counts, for all tasks beyond as many as made the rows.
 
 Remedy
-    Aggregate before, write instead of collecting; for pandas, Arrow.
+    Aggregate first, or write instead of collecting; for pandas, use Arrow.
 
 When it is wrong
     The result is needed whole, and is as small as it can be. Rows that are written instead are
@@ -301,5 +301,6 @@ RULE = Rule(
     cause="collect",
     suspects=_suspects,
     explains=("driver.gap",),
-    refute="Count the rows instead of collecting them: if it takes as long, it is not the result.",
+    refute="Count the rows instead of collecting them: if it takes just as long, it is not the"
+    " result.",
 )

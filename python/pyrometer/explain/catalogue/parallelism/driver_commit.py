@@ -1,12 +1,12 @@
 """The driver commits what tasks have written, and nothing else runs.
 
 What it is
-    After the last task of a write the driver moves files to their place, one after another, and
-    tells the catalog. On object stores a move is a copy.
+    After the last task of a write, the driver moves files into place, one after another, and tells
+    the catalog. On object stores a move is a copy.
 
 Mechanism
-    The query ends when the commit does. Its time goes with the number of files; a committer that
-    moves them in tasks, or does not move them, leaves little.
+    The query ends when the commit does. The commit's time grows with the number of files; a
+    committer that moves them in tasks, or does not move them, leaves little.
 
 Evidence
     Time from the last job of a query that wrote to the end of the query, and the tasks that wrote.
@@ -89,6 +89,6 @@ RULE = Rule(
     title="Committing the output takes long",
     cause="output commit",
     suspects=suspects,
-    refute="Write the same rows as a tenth of the files: if the query ends as late, it is not the"
-    " files.",
+    refute="Write the same rows into a tenth as many files: if the query still ends as late, it is"
+    " not the files.",
 )

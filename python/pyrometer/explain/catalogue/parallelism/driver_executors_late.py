@@ -5,9 +5,9 @@ What it is
     for them in doubling rounds only when tasks already wait.
 
 Mechanism
-    Until they register, no task runs, or all of them run on the few slots there are. With
-    executors asked for at the start, and places for them, they register together. What a JVM needs
-    to start (`START_NS`) stays.
+    Until they register, no task runs, or all of them run on the few slots there are. With executors
+    asked for at the start, and room for them, they register together. What a JVM needs to start
+    (`START_NS`) stays.
 
 Evidence
     When executors registered, since the start of the application.
@@ -17,7 +17,7 @@ Remedy
     capacity held ready, images loaded beforehand.
 
 When it is wrong
-    The cluster is full: then it is others' work that is waited for.
+    The cluster is full: then the application waits for the work of others.
 
 Source
     Spark's "Dynamic Resource Allocation", request policy; start of an executor's JVM with Spark:
@@ -109,5 +109,6 @@ RULE = Rule(
     title="Executors register late",
     cause="executor allocation",
     suspects=_suspects,
-    refute="Start with all executors at hand: if the first job begins as late, it is the driver.",
+    refute="Start with all executors at hand: if the first job still begins as late, it is the"
+    " driver.",
 )

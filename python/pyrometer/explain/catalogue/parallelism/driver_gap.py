@@ -1,15 +1,15 @@
-"""The driver's own code runs between two queries, and no task does.
+"""The driver's own code runs between two queries, while no task runs.
 
 What it is
     Code of the application between actions: a pandas transformation, a call to another service, a
     sleep, a file written locally, or a person at a prompt.
 
 Mechanism
-    Executors wait for the driver. Without the pause the next job begins at once. Left out is what
-    Spark itself needs between two queries: the CPU of its own code on the driver's busiest thread,
-    that thread's waits for a CPU, and the CPU of Python workers that run for no task, as they plan
-    a source of data in Python; where the driver was not sampled, `ORDINARY_BETWEEN_NS` at
-    most, and `ORDINARY_FIRST_NS` before the first query of a JVM, which loads classes.
+    Executors wait for the driver. Without the pause the next job begins at once. What Spark itself
+    needs between two queries is left out: the CPU of its own code on the driver's busiest thread,
+    that thread's waits for a CPU, and the CPU of Python workers that run for no task because they
+    plan a data source in Python; where the driver was not sampled, `ORDINARY_BETWEEN_NS` at most,
+    and `ORDINARY_FIRST_NS` before the first query of a JVM, which loads classes.
 
 Evidence
     Time from the end of a query, or job, to the start of the next, on the critical path, with the
@@ -110,8 +110,9 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                     (first.start, first.end)),
         ],
         remedies=[
-            Remedy(kind="code", text="do in Spark, or in a thread beside the jobs, what the driver"
-                   " does there", before="rows = df.toPandas(); slow(rows); other.count()",
+            Remedy(kind="code", text="move this work of the driver into Spark, or into a thread"
+                   " that runs during the jobs",
+                   before="rows = df.toPandas(); slow(rows); other.count()",
                    after="future = pool.submit(other.count); slow(df.toPandas())"),
         ],
     )  # fmt: skip
@@ -130,6 +131,6 @@ RULE = Rule(
     title="The driver works alone between queries",
     cause="driver-bound application",
     suspects=_suspects,
-    refute="Take the code between the two lines away: if the next job begins as late, the time is"
-    " Spark's.",
+    refute="Take the code between the two lines away: if the next job still begins as late, the"
+    " time is Spark's.",
 )

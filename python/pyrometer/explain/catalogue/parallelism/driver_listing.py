@@ -4,9 +4,10 @@ What it is
     A table of very many files or partitions: the driver asks the file system for each directory.
 
 Mechanism
-    The listing is over before the first task is launched. Its time goes with the number of files;
-    with files of 128 MiB there are fewer. Taken away is what the other files cost. Where there are
-    more than 32 paths, a job of its own lists them; jobs that list the same paths are one cause.
+    The listing is over before the first task is launched. Its time grows with the number of files;
+    with files of 128 MiB there are fewer. The simulator removes what the surplus files cost. Where
+    there are more than 32 paths, a job of its own lists them; jobs that list the same paths are one
+    cause.
 
 Evidence
     Spark's metric "metadata time" of a scan, with "number of files read" and "size of files read";
@@ -17,7 +18,7 @@ Remedy
     catalog knows.
 
 When it is wrong
-    The files were listed for another reason too, or the file system is slow for any number.
+    The files were listed for another reason too, or the file system is slow however many there are.
 
 Source
     `FileSourceScanExec` of Spark ("metadata time"); "Partition Discovery" in its SQL guide; files
@@ -154,5 +155,5 @@ RULE = Rule(
         "partitioning.too-many",
         "serialisation.closure",
     ),
-    refute="Read a compacted copy: if the metadata time stays, the file system is slow.",
+    refute="Read a compacted copy: if the metadata time stays the same, the file system is slow.",
 )

@@ -1,36 +1,38 @@
-"""The application submits query after query of one kind.
+"""The application submits query after query of the same kind.
 
 What it is
     A loop over keys, files or days, with an action in its body, where one query over all of them
-    would do. Or a stream that takes what is there already in many small batches.
+    would do. Or a stream that takes what is already there in many small batches.
 
 Mechanism
     Each round is planned, started and ended by the driver alone, and its few tasks leave slots idle
     at its end. One query is planned, submitted and started once, and what every round reads is read
     and decoded once. What is done with the rows of a round stays: where rounds read the same rows,
-    that is taken to cost as much for each row that passes what differs between rounds as reading
-    it; where they read different rows, all but what each task needs whatever it reads. A batch of a
-    stream is such a round, with logs of offsets and commits besides.
+    that is taken to cost, for each row that passes what differs between rounds, as much as reading
+    it; where they read different rows, everything stays except what each task needs whatever it
+    reads. A batch of a stream is such a round, with logs of offsets and commits in addition.
 
 Evidence
-    Queries of one line, or, where Spark knows no line, of plans that differ in values only or that
-    each give one row of the same input, one after another; the driver's time before and within each
-    but the first while no task ran, and the lengths of its tasks beside what they read. Before a
-    round, what Spark itself may need counts; beyond that the program does something else, which is
-    `driver.gap`. The interval goes from what each job costs alone to all that rounds read again.
-    Batches of a stream count where each takes as many files or rows, as only a limit makes them,
-    and starts as soon as Spark can: pauses are alike, and starts vary with the lengths of batches.
+    Queries of one line of code, or, where Spark knows no line, with plans that differ only in
+    values or that each give one row of the same input, one after another; the driver's time before
+    and within each but the first while no task ran, and the lengths of its tasks beside what they
+    read. Before a round, only what Spark itself may need counts; beyond that, the program does
+    something else, which is `driver.gap`. The interval goes from what each job costs alone to all
+    that rounds read again. Batches of a stream count where each takes the same number of files or
+    rows, which only a limit brings about, and starts as soon as Spark can: pauses are alike, and
+    starts vary with the lengths of batches.
 
 Remedy
-    One query that groups by what the loop goes over; or several threads, each with its jobs. Of a
-    stream: a limit ten times as high, which is what is predicted, or none.
+    One query that groups by what the loop iterates over; or several threads, each with its jobs.
+    For a stream: a limit ten times as high, which is what is predicted, or none.
 
 When it is wrong
     Each round needs the result of the one before. The very same query again and again is
     `recompute.subtree`, or a benchmark; a program that waits between its rounds for longer than
-    they take has no more to do then. Neither is judged, and no stream that waits for data or its
-    turn, or takes all that came. A limit may be there for the memory that a batch needs; and where
-    late rows are dropped, or results are updated with each batch, other batches give other rows.
+    they take has nothing more to do then. Neither is judged, nor is a stream that waits for data or
+    its turn, or that takes all that has come. A limit may be there for the memory that a batch
+    needs; and where late rows are dropped, or results are updated with each batch, other batches
+    give other rows.
 
 Source
     Spark's "Job Scheduling", "Scheduling Within an Application". What Spark may need between two
@@ -128,7 +130,7 @@ def _suspect(facts: Facts, driver: _Driver, works: Sequence[Work], loop: Loop) -
         mechanism=(
             f"{units.counted(n, 'round')} {which}{more} ran one after another; for"
             f" {units.duration(driver.ns)} of it, {units.duration(driver.ns / (n - 1))} each, no"
-            f" task ran and the driver was at them.{same}"
+            f" task ran and only the driver worked on them.{same}"
         ),
         change=(
             LessGap(driver.less),
@@ -169,7 +171,8 @@ def _of_stream(facts: Facts, driver: _Driver, work: Work, stream: Loop) -> Suspe
         mechanism=(
             f"{units.count(n)} micro-batches of a stream, of equal size by a"
             f" limit, ran one right after another; for {units.duration(driver.ns)} of it,"
-            f" {units.duration(driver.ns / (n - 1))} each, no task ran and the driver was at them."
+            f" {units.duration(driver.ns / (n - 1))} each, no task ran and only the driver worked"
+            " on them."
         ),
         change=(
             LessGap(driver.less),
@@ -222,9 +225,9 @@ def _apart(spans: Iterable[Span]) -> list[Span]:
 def _extent(driver: _Driver, works: Sequence[Work], n: int, is_typed: bool) -> Extent:
     """Say how much of the driver's time, and of that of the tasks, goes.
 
-    Of the driver's time within queries all does, but for one more round at the least: the one query
-    may take longer to plan than the first did. Of its time between queries at least what each round
-    has, as the program may have worked, too. At a prompt it may be a person that asks again.
+    Of the driver's time within queries all does, except for one more round at the least: the one
+    query may take longer to plan than the first did. Of its time between queries at least what each
+    round has, as the program may have worked, too. At a prompt it may be a person that asks again.
     """
     tasks = [(sum(one.stages.values()), one) for one in works]
     whole = driver.ns + sum(ns * one.high for ns, one in tasks)
@@ -245,5 +248,5 @@ RULE = Rule(
     cause="driver-bound loop",
     suspects=_suspects,
     explains=("driver.gap", "driver.planning", "driver.commit", "driver.collect"),
-    refute="Write the loop as one query: if it takes as long, the time is the tasks'.",
+    refute="Write the loop as one query: if it takes just as long, the time is the tasks'.",
 )

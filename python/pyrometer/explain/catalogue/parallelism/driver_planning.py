@@ -1,4 +1,4 @@
-"""A query is planned for longer than planning takes where nothing is wrong.
+"""Planning a query takes longer than it does where nothing is wrong.
 
 What it is
     The driver analyses, optimises and plans the query and compiles its code before the first job:
@@ -10,8 +10,9 @@ Mechanism
     one of a JVM, which loads classes, `ORDINARY_NS` for others), and so does the time that the
     driver's busiest thread waited for a CPU.
 
-    Each transformation analyses its plan at once, before any query begins: of that time between
-    queries, what samples have in Spark's analysis goes, but for `ORDINARY_BETWEEN_NS`.
+    Each transformation analyses its plan at once, before any query begins: of the time between
+    queries, the simulator removes what samples show in Spark's analysis, less
+    `ORDINARY_BETWEEN_NS`.
 
 Evidence
     Time from the start of an SQL execution to its first job, and the operators of its first plan;
@@ -155,6 +156,6 @@ RULE = Rule(
     cause="query planning",
     suspects=_suspects,
     explains=("driver.gap",),
-    refute="Write the intermediate result and read it again: if planning takes as long, it is not"
-    " the size of the plan.",
+    refute="Write the intermediate result and read it again: if planning still takes as long, it is"
+    " not the size of the plan.",
 )

@@ -1,12 +1,13 @@
 """Tasks wait for the driver's scheduler.
 
 What it is
-    One thread of the driver serialises tasks, launches them and hears of their ends. With many
+    One thread of the driver serialises tasks, launches them and learns when they end. With many
     short tasks on many slots, tasks and free slots queue for it.
 
 Mechanism
-    A task holds its slot while its launch and its end wait in the driver's queue. Taken away is
-    what its scheduler delay exceeds the lowest tenth of this application's: that much needs any.
+    A task holds its slot while its launch and its end wait in the driver's queue. The simulator
+    removes the part of its scheduler delay that exceeds the lowest tenth of this application's: any
+    task needs that much.
 
 Evidence
     Scheduler delay of tasks, by Spark's formula, without the first tasks of each executor, which
@@ -94,6 +95,6 @@ RULE = Rule(
     title="Tasks wait for the driver's scheduler",
     cause="scheduler delay",
     suspects=_suspects,
-    refute="Run half as many tasks of twice the work: if the delay per task stays, it is not the"
-    " driver's queue.",
+    refute="Run half as many tasks with twice the work each: if the delay per task stays the same,"
+    " it is not the driver's queue.",
 )

@@ -92,5 +92,6 @@ RULE = Rule(
     title="Tasks wait for a slot near their data",
     cause="delay scheduling",
     suspects=_suspects,
-    refute="Run with spark.locality.wait=0s: if it takes as long, reading from afar costs as much.",
+    refute="Run with spark.locality.wait=0s: if it takes just as long, reading from afar costs as"
+    " much as the wait.",
 )

@@ -5,10 +5,10 @@ What it is
     `PARTITION BY`, a limit, a source that is read by one connection or as one file.
 
 Mechanism
-    One slot works, the others wait. Divided over all slots, the work takes its share of the time,
-    but for putting the rows together again where that is wanted. Rows that a limit or a
+    One slot works, the others wait. Divided over all slots, the work takes a fraction of the time,
+    except for putting the rows together again where that is wanted. Rows that a limit or a
     `repartition(1)` brings together are written by the stage before and read by this one for that
-    alone: what the exchange costs both goes too.
+    purpose alone: what the exchange costs both goes, too.
 
 Evidence
     The time of the stage's only task beside the slots that were there; CPU samples of the exchange,
@@ -142,6 +142,6 @@ RULE = Rule(
     title="One task does what all slots could",
     cause="single-task stage",
     suspects=_suspects,
-    refute="Leave the rows in several partitions: if the query lasts as long, the work is in the"
-    " merge.",
+    refute="Leave the rows in several partitions: if the query still lasts as long, the work is in"
+    " the merge.",
 )

@@ -1,19 +1,19 @@
 """A stage has too few tasks for the slots, or leaves most of them idle in its last round.
 
 What it is
-    Fewer tasks than slots, or a few more than a multiple of them: part of the slots has nothing
-    to run while the stage lasts.
+    Fewer tasks than slots, or a few more than a multiple of them: some of the slots have nothing to
+    run while the stage lasts.
 
 Mechanism
-    A task runs on one slot. With a few tasks for each slot, the same work fills all of them to
-    the end. The simulator schedules the stage with `PER_SLOT` tasks for each slot, each paying what
-    a task of this stage pays beside its run time.
+    A task runs on one slot. With a few tasks for each slot, the same work fills all of them to the
+    end. The simulator schedules the stage with `PER_SLOT` tasks for each slot, each paying what a
+    task of this stage pays in addition to its run time.
 
     Partitions of a shuffle divide by keys, and rows of one key stay together. Where the largest
     task of a stage behind a shuffle read over `UNEVEN` times the median of the others, what it took
-    beyond that median is taken to be of one key. Where this alone lasts longer than an equal share
-    of all work, more tasks only take the other keys away from it: the cause is `skew.bytes` or
-    `skew.rows`.
+    beyond that median is assumed to be due to one key. Where this alone lasts longer than an equal
+    share of all work, more tasks only take the other keys away from it: the cause is `skew.bytes`
+    or `skew.rows`.
 
 Evidence
     Tasks of the stage beside slots, and the share of slot time left idle while it ran; what its
@@ -144,6 +144,6 @@ RULE = Rule(
     cause="insufficient parallelism",
     suspects=_suspects,
     explains=("straggler.tail",),
-    refute="Run with three times as many partitions as slots: if the stage lasts as long, its work"
-    " cannot be divided, or something else is used up.",
+    refute="Run with three times as many partitions as slots: if the stage still lasts as long, its"
+    " work cannot be divided, or something else is used up.",
 )

@@ -6,31 +6,32 @@ What it is
 
 Mechanism
     Each task is serialised, sent, loaded and answered, whatever its work. With `PER_SLOT` larger
-    tasks for each slot, all but these pay nothing.
+    tasks for each slot, only these pay for it.
 
-    What a task costs is more than the time beside its run time: within it, blocks are opened,
+    What a task costs is more than the time outside its run time: within it, blocks are opened,
     decoders and generated code set up, files made. That is what a straight line through run time
-    and bytes of the stage's tasks leaves at no bytes, with its error; tasks without rows are wholly
-    such cost. Where all read as much, it may be nothing or all of the run time. Stages that read
-    their shuffles open a block of each of them: the CPU of that goes too, in proportion.
+    and bytes of the stage's tasks leaves at no bytes, with its error; tasks without rows are
+    nothing but such cost. Where all read the same amount, it may be nothing or all of the run time.
+    Stages that read their shuffles open a block of each of them: the CPU of that goes too, in
+    proportion.
 
     Stages whose number of tasks one setting makes are one cause: those that scan files, those that
     read as many partitions of a shuffle or of a cache, and those whose partitions adaptive
-    execution joined up to one size, however many are left. A table in buckets has a task for each,
-    whatever they hold. Jobs that list files have a task for each path, which no number of
+    execution coalesced up to one size, however many are left. A table in buckets has a task for
+    each, whatever they hold. Jobs that list files have a task for each path, which no number of
     partitions changes: `driver.listing` judges these.
 
 Evidence
-    Time of tasks in their slot beside their run time (scheduler delay, deserialisation, result),
+    Time of tasks in their slot outside their run time (scheduler delay, deserialisation, result),
     and run time against bytes, from the stage's own tasks; CPU samples in code that opens blocks.
 
 Remedy
-    Fewer partitions after a shuffle or in a cache, adaptive coalescing with its own size, larger
-    `maxPartitionBytes`; small files compacted; a table in fewer buckets.
+    Fewer partitions after a shuffle or in a cache, adaptive coalescing with its own target
+    size, larger `maxPartitionBytes`; small files compacted; a table in fewer buckets.
 
 When it is wrong
     Larger tasks need more memory: where they spill, the saving shrinks. Where tasks differ much in
-    length, many of them keep slots even.
+    length, having many of them keeps slots evenly busy.
 
 Source
     Event timeline of Spark's web UI ("scheduler delay", "task deserialization time"); three tasks
@@ -244,7 +245,8 @@ def _suspect(facts: Facts, mine: Sequence[Crowded], blocks: Sequence[Less]) -> S
 def _remedy(facts: Facts, mine: Sequence[Crowded], first: Crowded, wanted: int) -> Remedy:
     if any("REPARTITION" in (one.cached or "") for one in mine):
         return Remedy(
-            kind="code", text="cache it in fewer partitions: all that read it have as many tasks",
+            kind="code",
+            text="cache it in fewer partitions: stages that read it have as many tasks",
             before=f"kept = df.repartition({first.tasks.count}).cache()",
             after=f"kept = df.repartition({wanted}).cache()",
         )  # fmt: skip
@@ -265,7 +267,7 @@ def _remedy(facts: Facts, mine: Sequence[Crowded], first: Crowded, wanted: int) 
     if first.setting == "joined":
         return Remedy(
             kind="factor", factor=ADVISORY, level="64m",
-            text="let adaptive execution join partitions up to its own size",
+            text="let adaptive execution coalesce partitions up to its own target size",
         )  # fmt: skip
     text = f"{wanted} partitions after the shuffle, three for each slot"
     return partitions(facts, first.stage, wanted, text)
@@ -294,5 +296,5 @@ RULE = Rule(
     cause="per-task overhead",
     suspects=_suspects,
     explains=("driver.scheduler-saturated",),
-    refute="Run with a tenth of the tasks: if the stage lasts as long, its time is work.",
+    refute="Run with a tenth of the tasks: if the stage still lasts as long, its time is work.",
 )

@@ -4,8 +4,9 @@ What it is
     A container is killed for its memory, a JVM ends, a machine is taken away.
 
 Mechanism
-    Tasks that ran there, and outputs that lay there, are done again. Taken away is the time of
-    attempts that ended with their executor, or were submitted again after its loss.
+    Tasks that ran there are run again, and outputs that lay there are made again. The simulator
+    removes the time of attempts that ended with their executor, or were submitted again after its
+    loss.
 
 Evidence
     Executors that were removed for another reason than being idle, as Spark gives it, and the
@@ -103,7 +104,7 @@ def _remedies(killed: bool) -> list[Remedy]:
     stays = Remedy(
         kind="factor", factor="spark.decommission.enabled", level="true",
         levels={"spark.storage.decommission.enabled": "true"},
-        text="where machines are taken away: let executors hand over what they hold",
+        text="where machines are taken away: let executors migrate their blocks first",
     )  # fmt: skip
     return [stays]
 
@@ -114,5 +115,6 @@ RULE = Rule(
     cause="executor loss",
     suspects=_suspects,
     explains=("retries.failed-tasks", "retries.fetch-failed"),
-    refute="Run where no executor is lost: if it takes as long, the attempts were off the path.",
+    refute="Run where no executor is lost: if it takes just as long, the attempts were not on the"
+    " critical path.",
 )

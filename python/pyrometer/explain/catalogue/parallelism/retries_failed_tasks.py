@@ -5,14 +5,14 @@ What it is
     `spark.task.maxFailures` times.
 
 Mechanism
-    What the failed attempt did in its slot is lost, and its partition ends later. Without the
-    failure its slot is free, and the next attempt is the first.
+    What the failed attempt did in its slot is lost, and its partition is finished later. Without
+    the failure its slot is free, and the next attempt is the first.
 
 Evidence
-    Time of attempts that failed, with the commonest message.
+    Time of attempts that failed, with the most common message.
 
 Remedy
-    Mend what fails: a retry hides it, and costs its time.
+    Fix what fails: a retry hides it, and costs time.
 
 When it is wrong
     Attempts that failed with their executor, or fetching a lost output, have another cause:
@@ -102,7 +102,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                          n),
             ],
             remedies=[
-                Remedy(kind="code", text=f"mend what fails{said}"),
+                Remedy(kind="code", text=f"fix what fails{said}"),
             ],
         )  # fmt: skip
 
@@ -112,5 +112,6 @@ RULE = Rule(
     title="Tasks fail and are run again",
     cause="task failures",
     suspects=_suspects,
-    refute="Run without what fails: if the stage lasts as long, the attempts were off its path.",
+    refute="Run without what fails: if the stage still lasts as long, the attempts were not on its"
+    " critical path.",
 )

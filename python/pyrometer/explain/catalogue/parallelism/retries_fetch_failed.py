@@ -5,8 +5,8 @@ What it is
     answer. Spark runs the stage that wrote it again, for what is lost, and then the reader.
 
 Mechanism
-    Partitions are computed a second time. Taken away are attempts that failed to fetch, and the
-    share of the later stage attempts that repeats what had succeeded before.
+    Partitions are computed a second time. The simulator removes attempts that failed to fetch, and
+    the share of the later stage attempts that repeats what had succeeded before.
 
 Evidence
     Stage attempts after the first, attempts of tasks that ended as FetchFailed, and successes
@@ -17,7 +17,7 @@ Remedy
     executors; more memory where executors die (`retries.executor-lost`).
 
 When it is wrong
-    The first attempt would have been as slow: what had not run before is not taken away.
+    The first attempt would have been just as slow: what had not run before is not removed.
 
 Source
     `DAGScheduler` of Spark, "FetchFailed"; `spark.shuffle.service.enabled` and
@@ -109,5 +109,6 @@ RULE = Rule(
     cause="fetch failure",
     suspects=_suspects,
     explains=("retries.failed-tasks",),
-    refute="Run where no executor is lost: if it takes as long, the attempts were off the path.",
+    refute="Run where no executor is lost: if it takes just as long, the attempts were not on the"
+    " critical path.",
 )

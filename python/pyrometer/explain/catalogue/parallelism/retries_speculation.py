@@ -5,18 +5,18 @@ What it is
     the copy is killed.
 
 Mechanism
-    A copy holds a slot that another task could have had, and loads what the original loads. Taken
-    away is the time of copies that did not win.
+    A copy holds a slot that another task could have had, and loads what the original loads. The
+    simulator removes the time of copies that did not win.
 
 Evidence
     Attempts marked speculative that were killed, and their time in slots.
 
 Remedy
-    Speculate later (`spark.speculation.multiplier`, `quantile`), or not at all; mend why tasks
-    differ: skew makes long tasks, which no copy makes shorter.
+    Speculate later (`spark.speculation.multiplier`, `quantile`), or not at all; fix the reason why
+    tasks differ: skew makes long tasks, which no copy makes shorter.
 
 When it is wrong
-    Copies that won saved more than those in vain cost: what these won is not counted here.
+    Copies that won saved more than those in vain cost: what the former saved is not counted here.
 
 Source
     `spark.speculation` in Spark's configuration.
@@ -81,5 +81,5 @@ RULE = Rule(
     title="Speculative copies run in vain",
     cause="speculative execution",
     suspects=_suspects,
-    refute="Run without speculation: if it takes as long, the slots of the copies were free.",
+    refute="Run without speculation: if it takes just as long, the slots of the copies were free.",
 )

@@ -5,15 +5,15 @@ What it is
     are read whole. The stage lasts as long as its largest task, and slots stand idle.
 
 Mechanism
-    The time of tasks follows what they read. Divided evenly, the same work would end at once on
-    all slots. The simulator schedules the stage with its work spread evenly over its tasks; where
-    one task outlasts an equal share of the work for each slot, over as many as fill all slots to
-    the end, as what splits it makes more tasks.
+    The time of tasks follows what they read. Divided evenly, the same work would end at the same
+    time on all slots. The simulator schedules the stage with its work spread evenly over its tasks;
+    where one task outlasts an equal share of the work for each slot, over as many tasks as fill all
+    slots to the end, as splitting it makes more tasks.
 
 Evidence
     Bytes that tasks read, the largest beside the median, and the line of time over bytes through
-    the tasks: only so much of the longest task's excess as the line gives to its bytes counts, with
-    the interval of the line's slope.
+    the tasks: only as much of the longest task's excess as the line attributes to its bytes counts,
+    with the interval of the line's slope.
 
 Remedy
     For joins, adaptive execution splits skewed partitions (`spark.sql.adaptive.skewJoin.enabled`
@@ -224,6 +224,6 @@ RULE = Rule(
     cause="data skew",
     suspects=_suspects,
     explains=("spill.", "gc.", "straggler.tail", "skew.time", "partitioning.too-few"),
-    refute="Split the large partitions (salt, adaptive execution): if the stage lasts as long, its"
-    " work is not what the tasks read.",
+    refute="Split the large partitions (salt, adaptive execution): if the stage still lasts as"
+    " long, its work is not what the tasks read.",
 )

@@ -1,12 +1,12 @@
-"""A few tasks of a stage handle many times the rows of the others, of hardly more bytes.
+"""A few tasks of a stage handle many times the rows of the others, in hardly more bytes.
 
 What it is
-    Partitions of like size in bytes hold very different numbers of rows: narrow rows of one key,
+    Partitions of similar size in bytes hold very different numbers of rows: narrow rows of one key,
     nulls, rows that compress to nothing. What is done per row takes time, what is read does not.
 
 Mechanism
-    The time of tasks follows their rows. Divided evenly, the same work would end at once on all
-    slots. The simulator schedules the stage with its work spread evenly over its tasks.
+    The time of tasks follows their rows. Divided evenly, the same work would end at the same time
+    on all slots. The simulator schedules the stage with its work spread evenly over its tasks.
 
 Evidence
     Rows that tasks read from input and shuffle, and the line of time over rows through the tasks,
@@ -87,6 +87,6 @@ RULE = Rule(
     cause="data skew",
     suspects=_suspects,
     explains=("spill.", "gc.", "straggler.tail", "skew.time", "partitioning.too-few"),
-    refute="Divide the rows of the large tasks by a salt: if the stage lasts as long, its work is"
-    " not its rows.",
+    refute="Divide the rows of the large tasks by a salt: if the stage still lasts as long, its"
+    " work is not its rows.",
 )

@@ -1,4 +1,4 @@
-"""Tasks that read as much use very different CPU time: a row costs more in some than in others.
+"""Tasks that read equal amounts use very different CPU times: a row costs more in some than others.
 
 What it is
     Work per row depends on the row: long texts, deep JSON, a key with many matches, a function
@@ -6,14 +6,14 @@ What it is
 
 Mechanism
     The stage lasts as long as the task whose rows cost most, and slots stand idle. Spread evenly,
-    the same work would end at once on all slots.
+    the same work would end at the same time on all slots.
 
 Evidence
-    CPU time of tasks by Spark's counter, the longest beside the median: it is work, and no wait or
+    CPU time of tasks by Spark's counter, the longest beside the median: it is work, not a wait or a
     slow host. Only what bytes and rows do not explain counts (`skew.bytes`, `skew.rows`).
 
 Remedy
-    More and smaller partitions, divided by something other than what makes rows dear; the dear
+    More and smaller partitions, divided by something other than what makes rows costly; the costly
     rows first and apart, or their work made cheaper.
 
 When it is wrong
@@ -77,7 +77,7 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
         yield extent.value * (longest - float(time.mean())), Suspect(
             place=of_stage(stage, "data"),
             mechanism=(
-                f"The dearest of {now} tasks used {units.duration(most)} of CPU where the median"
+                f"The costliest of {now} tasks used {units.duration(most)} of CPU where the median"
                 f" used {units.duration(median)}, and the longest ran {units.duration(longest)}"
                 f" where the median ran {units.duration(middle)}; bytes and rows explain only"
                 f" {units.percent(known.value)} of its excess."
@@ -92,9 +92,9 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
             remedies=[
                 partitions(facts, stage, 4 * now,
                            "where the stage reads a shuffle: four times as many, smaller tasks"),
-                Remedy(kind="code", text="divide the rows at random before the work that is dear"
-                       " for some of them", before="df.select(dear(col))",
-                       after=f"df.repartition({4 * now}).select(dear(col))"),
+                Remedy(kind="code", text="divide the rows at random before the work that is"
+                       " costly for some of them", before="df.select(costly(col))",
+                       after=f"df.repartition({4 * now}).select(costly(col))"),
             ],
         )  # fmt: skip
 
@@ -105,6 +105,6 @@ RULE = Rule(
     cause="computational skew",
     suspects=_suspects,
     explains=("straggler.tail",),
-    refute="Repartition at random with more tasks: if the stage lasts as long, the work is in a"
-    " single row, or the time is no work.",
+    refute="Repartition at random with more tasks: if the stage still lasts as long, the work is in"
+    " a single row, or the time is not work.",
 )

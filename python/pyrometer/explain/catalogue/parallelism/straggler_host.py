@@ -4,23 +4,24 @@ What it is
     A host, or an executor, is slower: a worn disk, other tenants, a lower clock, a cold page cache.
 
 Mechanism
-    Every task that lands there takes longer by about the same ratio, and ends its stage late. Taken
-    away is what its tasks need above the others' median of the same stage, beyond what the bytes
-    (without any: the rows) that they read account for.
+    Every task that lands there takes longer by about the same ratio, and ends its stage late. The
+    simulator removes what its tasks need above the others' median of the same stage, beyond what
+    the bytes that they read (or, without any, the rows) account for.
 
 Evidence
     Medians of task time by host within each stage. The ratio is the median over tasks of time over
     the other hosts' median; its interval is that of the mean logarithm, for as many comparisons as
-    there are hosts. The first tasks of each executor, which load code, do not count. How time goes
-    with bytes is the slope of logarithms within hosts, the upper end of its interval (95 %), at
-    most in proportion: where the tasks of a host all read the same it is not known, and time is
-    taken to be in proportion.
+    there are hosts. The first tasks of each executor, which load code, do not count. How time
+    depends on bytes is the slope of logarithms within hosts, at the upper end of its interval (95
+    %), and at most in proportion: where the tasks of a host all read the same it is not known, and
+    time is taken to be in proportion.
 
 Remedy
     Leave the host out, or repair it; meanwhile speculative execution runs copies elsewhere.
 
 When it is wrong
-    Its tasks had more to do of another kind than what they read: dearer rows, more to write.
+    Its tasks had more work of a kind that what they read does not show: costlier rows, more to
+    write.
 
 Source
     Ananthanarayanan et al., Reining in the Outliers in Map-Reduce Clusters using Mantri, OSDI 2010,
@@ -184,6 +185,6 @@ RULE = Rule(
     cause="slow host",
     suspects=_suspects,
     explains=("straggler.tail", "skew.time", "retries.speculation"),
-    refute="Leave the host out for a run: if the medians of the others rise as far, it was their"
-    " work.",
+    refute="Leave the host out for a run: if the medians of the others rise just as far, it was the"
+    " tasks' work.",
 )

@@ -15,7 +15,7 @@ Remedy
     Smaller tasks: four times as many partitions make the tail a quarter as long.
 
 When it is wrong
-    One task is longer than all others' time on a slot together: no order helps, see `skew.bytes`.
+    One task is longer than all the others on a slot together: no order helps, see `skew.bytes`.
     Which task is long may change from run to run.
 
 Source
@@ -81,5 +81,6 @@ RULE = Rule(
     title="Long tasks come last",
     cause="stage tail",
     suspects=_suspects,
-    refute="Run with four times as many partitions: if the tail is as long, it is one task's work.",
+    refute="Run with four times as many partitions: if the tail is still as long, it is one task's"
+    " work.",
 )

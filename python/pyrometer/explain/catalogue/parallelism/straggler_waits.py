@@ -1,19 +1,19 @@
 """A few tasks of a stage waited for a long time, with no more work than the others.
 
 What it is
-    Most tasks of a stage take about as long; a few take many times that, on the same input and
-    with no more CPU, collection or shuffle: something that they waited for hung. A slow disk or
+    Most tasks of a stage take about the same time; a few take many times that, on the same input
+    and with no more CPU, collection or shuffle: something that they waited for hung. A slow disk or
     network read, a service that the task calls, a lock, a host that lost its CPU.
 
 Mechanism
     The stage ends when they do. What Spark's counters leave of a task (time less CPU, collections,
-    fetch wait and shuffle writes) is its wait. Taken away is what the few wait longer than the
-    median does, for as much input.
+    fetch wait and shuffle writes) is its wait. The simulator removes what these few wait beyond the
+    median, for as much input.
 
 Evidence
     Waits of the tasks, the longest beside the median; their input and CPU; the hosts that they ran
-    on. Logs before Spark 2.1 have no CPU time of tasks: there all but collections and shuffle
-    counts, for as much input.
+    on. Logs before Spark 2.1 have no CPU time of tasks: there everything except collections and
+    shuffle counts, for as much input.
 
 Remedy
     Look at what they waited for, on which host, at that time. Where executors are on several hosts,
@@ -22,9 +22,9 @@ Remedy
 
 When it is wrong
     All tasks of one slot or host are slow: that is `straggler.host`. The first task of each slot
-    waits for its Python worker and for what that loads: where all of these waited, they are a start
-    (`python.worker-start`), and no few. A task that waits for its own data, such as a file on a
-    slower store, waits in its copy too.
+    waits for its Python worker and for what that loads: where all of these waited, it is the start
+    of workers (`python.worker-start`), not a few tasks. A task that waits for its own data, such as
+    a file on a slower store, waits in its copy too.
 
 Source
     Stragglers without more work: Ousterhout and others, Making Sense of Performance in Data
@@ -148,8 +148,8 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
                 f"{count} of {units.counted(tasks.count, 'task')}"
                 f" {'waited for' if known else 'took'} {_range(wait[far])}{loading}{where}, where"
                 f" the median {'waited' if known else 'took'}"
-                f" {units.duration(float(np.median(wait)))}; they read no more for"
-                f" it{', and it was no CPU time' if known else ''}."
+                f" {units.duration(float(np.median(wait)))}; they read no more than the"
+                f" others{', and it was not CPU time' if known else ''}."
             ),
             change=(Less("wait", {stage.number: longer}),),
             # Low: copies are launched late, and take their time.
@@ -194,9 +194,10 @@ def _remedies(several: bool, hosts: list[str]) -> list[Remedy]:
 
 RULE = Rule(
     code="straggler.waits",
-    title="A few tasks waited, and the stage for them",
+    title="A few tasks waited, and the stage waited for them",
     cause="straggler",
     suspects=_suspects,
     explains=("straggler.tail", "skew.", "partitioning.too-few"),
-    refute="Run again: if the same partitions take as long, it is their data, and no straggler.",
+    refute="Run again: if the same partitions take just as long, it is their data, not a"
+    " straggler.",
 )

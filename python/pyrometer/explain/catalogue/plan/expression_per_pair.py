@@ -5,10 +5,10 @@ What it is
     not show, and the join evaluates it for every pair that it compares.
 
 Mechanism
-    A row that meets a thousand others is converted a thousand times. Computed below the join, it
-    is converted once. Taken away is the CPU of the expression in the join, but for the conversions
-    that remain: one for each row, of the pairs that the join compared. Joins with the same
-    expression are one cause.
+    A row that meets a thousand others is converted a thousand times. Computed below the join, it is
+    converted once. The simulator removes the CPU of the expression in the join, less the
+    conversions that remain: one for each row, out of the pairs that the join compared. Joins with
+    the same expression are one cause.
 
 Evidence
     CPU samples in the lines of generated code that the expression is in, or a comparison of it;
@@ -16,12 +16,12 @@ Evidence
 
 Remedy
     Compute the expression in a column below the join, with the type that the condition compares:
-    both sides of one type need no conversion at all. Spark may push the column back up; a cache or
-    a checkpoint of the side prevents that.
+    two sides of the same type need no conversion at all. Spark may push the column back up; a cache
+    or a checkpoint of the side prevents that.
 
 When it is wrong
-    Where the expression reads columns of both sides it cannot be moved. Where the join compares
-    few pairs it costs as much below.
+    Where the expression reads columns of both sides, it cannot be moved. Where the join compares
+    few pairs, it costs just as much below.
 
 Source
     Lines of generated code and their expressions: docs/reference/codegen.md. Implicit conversions:
@@ -139,5 +139,5 @@ RULE = Rule(
     suspects=_suspects,
     needs=(SQL_PLANS, SAMPLES),
     refute="Compute the expression in a column of the side that it reads, cached, and join by that:"
-    " if the join's stages take as long, it is not the expression.",
+    " if the join's stages still take as long, it is not the expression.",
 )

@@ -6,34 +6,34 @@ What it is
     evaluated for fewer rows.
 
 Mechanism
-    The expression runs once a row (or more often, where the plan repeats it). Taken away is its CPU
-    in the stages that it ran in, with that of the operator's others of the kind, but for what a
-    cheaper one still costs for as many rows, or for the evaluations that remain. Operators whose
-    costliest expression is the same are one cause.
+    The expression runs once per row (or more often, where the plan repeats it). The simulator
+    removes its CPU in the stages that it ran in, with that of the operator's other expressions of
+    the kind, less what a cheaper one still costs for as many rows, or for the evaluations that
+    remain. Operators whose costliest expression is the same are one cause.
 
 Evidence
     CPU samples in the lines of generated code that the expression is in, and the rows that go into
-    its operator: what takes a microsecond a row counts whatever its name is. That it can cost less
-    shows in the plan: it is a pattern, and no cheap one; it builds a value (a map, an array) of
-    which only a part is taken out; it formats a value and parses it again, or converts text that a
-    file holds; it is a distance that is compared with a bound; rows are grouped by what it formats;
-    its columns are there in fewer rows below, before a join or `explode` multiplies them; or the
-    lambda of `exists` computes it for each of some constants with which it is compared: of a filter
-    that does nothing else all CPU counts. Where none of these is seen the interval begins at
-    nothing, and the finding shows with `--all` only.
+    its operator: what takes a microsecond per row counts, whatever its name is. That it can cost
+    less shows in the plan: it is a pattern, and not a cheap one; it builds a value (a map, an
+    array) of which only a part is taken out; it formats a value and parses it again, or converts
+    text that a file holds; it is a distance that is compared with a bound; rows are grouped by what
+    it formats; its columns are there in fewer rows below, before a join or `explode` multiplies
+    them; or the lambda of `exists` computes it for each of some constants with which it is
+    compared: for a filter that does nothing else, all its CPU counts. Where none of these is seen,
+    the interval begins at nothing, and the finding is shown with `--all` only.
 
 Remedy
-    Say it by a cheaper expression (a prefix instead of a pattern, a part instead of the whole),
-    compute it once and keep it (a typed column of the stored table), compute it before rows
-    multiply, or compare it with constants by `IN`.
+    Use a cheaper expression (a prefix instead of a pattern, a part instead of the whole), compute
+    it once and keep it (a typed column of the stored table), compute it before rows multiply, or
+    compare it with constants by `IN`.
 
 When it is wrong
     Where the pattern is what the query is about, and no plainer function finds the same. Lines of
-    text files that are taken apart are `scan.text-format`.
+    text files that are taken apart belong to `scan.text-format`.
 
 Source
-    Lines of generated code and their expressions: docs/reference/codegen.md. Shares that are saved
-    are not measured; assumed.
+    Lines of generated code and their expressions: docs/reference/codegen.md. The shares that are
+    saved are not measured; they are assumed.
 """
 
 from __future__ import annotations
@@ -192,6 +192,6 @@ RULE = Rule(
     cause="costly expression",
     suspects=_suspects,
     needs=(SQL_PLANS, SAMPLES),
-    refute="Run the query with the column in place of the expression: if its stages take as long,"
-    " it is not the expression.",
+    refute="Run the query with the column in place of the expression: if its stages still take as"
+    " long, it is not the expression.",
 )

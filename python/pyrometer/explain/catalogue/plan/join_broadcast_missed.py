@@ -3,19 +3,20 @@
 What it is
     A sort-merge (or shuffled hash) join of a large table with one of some megabytes: the large one
     is written, sent, read and sorted again. Or adaptive execution sees how small the other side is
-    when the large one has been shuffled, and broadcasts it then. Or an outer join keeps the rows of
-    the small side that match nothing: Spark does not broadcast a side that it has to keep.
+    only after the large one has been shuffled, and broadcasts it then. Or an outer join keeps the
+    rows of the small side that match nothing: Spark does not broadcast a side that it has to keep.
 
 Mechanism
     With the small side broadcast, the large side stays where it is: no shuffle of it, and no sort.
     The join goes on in the code that reads it, which need not write rows for the shuffle either.
-    Taken away is what all that costs: the CPU of the samples in its exchange, its sort, and the
-    generated code below that is of no operator of its own, as it writes these rows, with the waits
-    for a CPU that go with it; without samples, the metrics of shuffle and sort, which hold writing,
-    waiting and sorting, and neither partitioning nor serialising: of 3 million rows on two slots
-    they were 156 ms where the samples found 1.47 s (one run, 2026-11-25). What the broadcast costs
-    is left in the interval; where a small side is kept, so is what it costs to find its unmatched
-    rows in another way, unless they are dropped above the join, or there are none.
+    The simulator removes what all that costs: the CPU of the samples in its exchange, its sort, and
+    the generated code below that belongs to no operator of its own, as it writes these rows, with
+    the waits for a CPU that go with it; without samples, the metrics of shuffle and sort, which
+    include writing, waiting and sorting, but neither partitioning nor serialising: for 3 million
+    rows on two slots they were 156 ms where the samples found 1.47 s (one run, 2026-11-25). The
+    interval allows for what the broadcast costs; where a small side is kept, also for what it costs
+    to find its unmatched rows in another way, unless they are dropped above the join, or there are
+    none.
 
 Evidence
     Bytes of both sides in the metrics of their exchanges; CPU samples of exchange, sort and the
@@ -223,8 +224,8 @@ def _other_joins(kind: str) -> list[Remedy]:
 
 REFUTE_KEPT = (
     "Count the rows of the small side that match nothing: if there are some, and the result needs"
-    " them, another join loses them. Otherwise make it: if the query takes as long, the shuffle is"
-    " not why."
+    " them, another join loses them. Otherwise use that join: if the query still takes as"
+    " long, the shuffle is not why."
 )
 
 RULE = Rule(
@@ -234,6 +235,6 @@ RULE = Rule(
     suspects=_suspects,
     needs=(SQL_PLANS,),
     explains=("spill.", "shuffle.", "partitioning."),
-    refute=f"Raise {SETTING} above the small side: if the query takes as long, the shuffle is not"
-    " why.",
+    refute=f"Raise {SETTING} above the small side: if the query still takes as long, the shuffle"
+    " is not why.",
 )

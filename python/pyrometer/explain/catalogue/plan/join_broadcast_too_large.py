@@ -1,17 +1,17 @@
-"""A table is broadcast that is so large that another way to join takes less time.
+"""A table that is broadcast is so large that another way to join takes less time.
 
 What it is
     A broadcast join whose broadcast side has many rows: the driver collects them all, builds one
     hash table and sends it to every executor, while the slots wait.
 
 Mechanism
-    Collecting is a job; decoding, building and sending is done by the driver, one thread for a
-    broadcast. With a shuffle, all slots hash and sort their part. Taken away is the time after that
-    job's last task in which the driver fetched, built and sent while no task ran; left in the
-    interval is what the other way takes: a shuffle of the rows of both sides on these slots,
-    `SHUFFLE_NS` for each row, or, of an inner join whose other side has fewer rows, a broadcast of
-    these, in proportion to the rows, each of which may cost a quarter or four times as much
-    (`WIDER`, assumed: rows differ in width).
+    Collecting is a job; decoding, building and sending is done by the driver, one thread for each
+    broadcast. With a shuffle, all slots hash and sort their part. The simulator removes the time
+    after that job's last task in which the driver fetched, built and sent while no task ran; the
+    interval allows for what the other way takes: a shuffle of the rows of both sides on these
+    slots, `SHUFFLE_NS` for each row, or, for an inner join whose other side has fewer rows, a
+    broadcast of these, in proportion to the rows, each of which may cost a quarter or four times as
+    much (`WIDER`, assumed: rows differ in width).
 
 Evidence
     Spark's metrics of the `BroadcastExchange`: "time to collect", "time to build", "time to
@@ -19,8 +19,8 @@ Evidence
     collected.
 
 Remedy
-    Factor `spark.sql.autoBroadcastJoinThreshold` below the size of the table; a hint goes. Where
-    the other side is smaller, the hint belongs there.
+    Factor `spark.sql.autoBroadcastJoinThreshold` below the size of the table, and no broadcast
+    hint. Where the other side is smaller, the hint belongs there.
 
 When it is wrong
     Rows of the other side are very wide, or skewed by key: they cost more either way. Broadcasts
@@ -125,9 +125,9 @@ def _suspect(facts: Facts, plan: Plan, join: Node) -> tuple[float, Suspect] | No
     less = {number: ns * gap / idle for number, ns in less.items()}
     page = f"/sql/{plan.sql.sql_id}/{node.node_id}"
     level = str(size // 2) if size >= 2 else "-1"
-    remedies = [factor(SETTING, level, "shuffle what is larger; a hint to broadcast goes too")]
+    remedies = [factor(SETTING, level, "shuffle larger tables; also remove any broadcast hint")]
     if swaps:
-        remedies.insert(0, code("broadcast the other side: a hint belongs there",
+        remedies.insert(0, code("broadcast the other side: put the hint there",
                                 'small.join(broadcast(large), "k")',
                                 'large.join(broadcast(small), "k")'))  # fmt: skip
     return gap - instead, Suspect(
@@ -159,6 +159,6 @@ RULE = Rule(
     suspects=_suspects,
     needs=(SQL_PLANS,),
     explains=("driver.gap", "driver.collect", "gc."),
-    refute=f"Lower {SETTING} below the size of the table: if the query takes as long, the broadcast"
-    " is not why.",
+    refute=f"Lower {SETTING} below the size of the table: if the query still takes as long, the"
+    " broadcast is not why.",
 )

@@ -1,4 +1,4 @@
-"""Several exact counts of distinct values make one row into many.
+"""Several exact counts of distinct values turn one row into many.
 
 What it is
     An aggregate with `count(DISTINCT a), count(DISTINCT b)`: Spark expands each row into one for
@@ -6,19 +6,20 @@ What it is
 
 Mechanism
     Approximate counts need no expansion and no shuffle of values: each task hands on a sketch for
-    each group. Taken away is the CPU of the `Expand` and of all that works on its rows up to the
-    aggregate behind the next exchange. What the sketches cost is left in the interval.
+    each group. The simulator removes the CPU of the `Expand` and of all that works on its rows up
+    to the aggregate behind the next exchange. The interval allows for what the sketches cost.
 
 Evidence
     Rows of the `Expand` and of what is below it in the metrics of the plan, and the CPU samples of
     these operators; from an event log alone, the CPU of the stages that the `Expand` ran in.
 
 Remedy
-    `approx_count_distinct`, or one query for each exact count, where one scan more costs less.
+    `approx_count_distinct`, or one query for each exact count, where another scan costs less.
 
 When it is wrong
     Counts must be exact. With few distinct values the first aggregate folds the rows again, and
-    only expanding costs. A `cube`, `rollup` or `GROUPING SETS` expands rows too: it wants them all.
+    only expanding costs. A `cube`, `rollup` or `GROUPING SETS` expands rows, too: it needs them
+    all.
 
 Source
     Spark's optimizer rule `RewriteDistinctAggregates`, which builds the `Expand`. Parquet of 1.5
@@ -123,6 +124,6 @@ RULE = Rule(
     suspects=_suspects,
     needs=(SQL_PLANS,),
     explains=("spill.", "shuffle.", "join.explodes"),
-    refute="Replace them by approx_count_distinct: if the query takes as long, the expanded rows"
-    " are not why.",
+    refute="Replace them by approx_count_distinct: if the query still takes as long, the expanded"
+    " rows are not why.",
 )

@@ -5,11 +5,11 @@ What it is
     each, and the output has the product of both.
 
 Mechanism
-    Where what is above the join only counts, adds up, or drops duplicates, one side can be brought
-    to a row for each key (and group) before: the output then has at most the rows of the other
-    side, times the groups. Taken away is the CPU of the join and of what works on its rows up to
-    the next exchange, but for the share of rows that then remains: between that bound, and rows of
-    the larger input over rows of the output.
+    Where what is above the join only counts, adds up, or drops duplicates, one side can first be
+    reduced to one row for each key (and group): the output then has at most the rows of the other
+    side, times the groups. The simulator removes the CPU of the join and of what works on its rows
+    up to the next exchange, less the share of rows that then remains: between that bound, and rows
+    of the larger input over rows of the output.
 
 Evidence
     Rows of both sides, of the output and of the groups in the metrics of the plan; keys and
@@ -21,15 +21,15 @@ Remedy
     join; or complete the key.
 
 When it is wrong
-    Where every pair is wanted nothing is said: if no aggregate is right above, or the join has
-    further conditions. If an aggregate computes with columns of both sides, other than by a sum of
-    products, or if groups may be as many as the rows, the interval begins at nothing, and the
-    finding shows with `--all` only.
+    Where every pair is wanted, nothing is reported: if no aggregate is directly above, or the join
+    has further conditions. If an aggregate computes with columns of both sides, other than by a sum
+    of products, or if groups may be as many as the rows, the interval begins at nothing, and the
+    finding is shown with `--all` only.
 
 Source
     The "JOIN" page of Spark's SQL reference: an inner join gives each pair of rows that match.
     Aggregation before a join: Yan and Larson, "Eager Aggregation and Lazy Aggregation", VLDB 1995.
-    How much of the CPU goes (`ACHIEVED`, `WHOLE_STAGE`) is not measured; assumed.
+    How much of the CPU goes (`ACHIEVED`, `WHOLE_STAGE`) is not measured; it is assumed.
 """
 
 from __future__ import annotations
@@ -204,6 +204,6 @@ RULE = Rule(
     suspects=_suspects,
     needs=(SQL_PLANS,),
     explains=("spill.", "shuffle.", "gc."),
-    refute="Count the rows of each side by key: if no key has several on both, they do not"
+    refute="Count the rows of each side by key: if no key has several on both, rows do not"
     " multiply.",
 )

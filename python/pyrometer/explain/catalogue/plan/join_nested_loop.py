@@ -6,8 +6,8 @@ What it is
 
 Mechanism
     Work grows with the product of both sides. With an equality to hash by (a bucket of the range,
-    say) it grows with their sum and with the pairs that match. Taken away is the CPU of the join,
-    but for the share of pairs that still have to be compared.
+    say) it grows with their sum and with the pairs that match. The simulator removes the CPU of the
+    join, less the share of pairs that still have to be compared.
 
 Evidence
     The node in the plan, the rows of both sides and of the output, and its CPU by samples; from an
@@ -18,7 +18,7 @@ Remedy
     range as a further condition. An OR becomes a union of two equi-joins.
 
 When it is wrong
-    Where one side has a handful of rows the product is small, and nothing is faster.
+    Where one side has a handful of rows, the product is small, and nothing is faster.
 
 Source
     Choice of joins: Spark's sql/core/src/main/scala/org/apache/spark/sql/execution/
@@ -129,6 +129,6 @@ RULE = Rule(
     suspects=_suspects,
     needs=(SQL_PLANS,),
     explains=("expression.per-pair", "join.explodes", "codegen.", "gc."),
-    refute="Join by an equality of buckets with the range as a further condition: if that takes as"
-    " long, the pairs are not why.",
+    refute="Join by an equality of buckets with the range as a further condition: if that still"
+    " takes as long, the pairs are not why.",
 )

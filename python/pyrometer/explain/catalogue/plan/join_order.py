@@ -5,10 +5,10 @@ What it is
     rows, and its key is a column of `a`: it could come first, and `b` would meet few rows.
 
 Mechanism
-    In the other order the join with `b` gets the share of the rows of `a` that the join with `c`
-    keeps. Taken away is that share of the CPU of the join with `b`, of its shuffle and its sort on
-    the side of `a`; set against it is the join with `c`, which then works on the rows of `a` in
-    place of those of the first join.
+    In the other order, the join with `b` gets only the share of the rows of `a` that the join with
+    `c` keeps. The simulator removes the rest of the CPU of the join with `b`, of its shuffle and
+    its sort on the side of `a`; set against this is the join with `c`, which then works on the rows
+    of `a` in place of those of the first join.
 
 Evidence
     Rows of the inputs and outputs of both joins in the metrics of the plan, columns of the keys in
@@ -19,12 +19,12 @@ Remedy
     tables (`ANALYZE TABLE`), or write the joins in the other order.
 
 When it is wrong
-    What `c` keeps of `a` and what `b` matches go together: then fewer rows are kept for `b` than
-    are taken here, or more. Outer joins do not commute, and are not named.
+    What `c` keeps of `a` and what `b` matches are correlated: then fewer rows are kept for `b` than
+    are assumed here, or more. Outer joins do not commute, and are not named.
 
 Source
     Spark's optimizer rule `CostBasedJoinReorder`, off by default. How much of the CPU goes with the
-    rows (`ACHIEVED`, `WHOLE_STAGE`) is not measured; assumed.
+    rows (`ACHIEVED`, `WHOLE_STAGE`) is not measured; it is assumed.
 """
 
 from __future__ import annotations
@@ -177,5 +177,6 @@ RULE = Rule(
     suspects=_suspects,
     needs=(SQL_PLANS,),
     explains=("shuffle.", "spill.", "join.broadcast-missed"),
-    refute="Write the joins in the other order: if the query takes as long, the order is not why.",
+    refute="Write the joins in the other order: if the query still takes as long, the order is not"
+    " why.",
 )

@@ -3,21 +3,22 @@
 What it is
     A `repartition`, `DISTRIBUTE BY` or `CLUSTER BY` whose rows go into another shuffle, of a join
     or an aggregate or of another `repartition`: the first shuffle leaves nothing that the second
-    one keeps. Between both rows may be chosen, sorted, put together by a union, and added up in
-    part, by hash or by sort: none of that needs rows to be where they are.
+    one keeps. Between the two, rows may be selected, sorted, put together by a union, and partially
+    aggregated, by hash or by sort: none of that needs rows to be where they are.
 
 Mechanism
-    Without it, tasks of the stage below write the second shuffle instead of the first. Where
-    nothing but columns, filters, sorts and unions is between, the stage between both, which reads
-    the one and writes the other, is gone: taken away is the time of its tasks. What it costs the
-    stage below to write other partitions is left in the interval.
+    Without it, tasks of the stage below write the second shuffle instead of the first. Where only
+    columns, filters, sorts and unions lie between, the stage between the two, which reads the one
+    and writes the other, is gone: the simulator removes the time of its tasks. The interval allows
+    for what it costs the stage below to write other partitions.
 
-    Where rows are added up in part between both, or others join in a union, that work moves to the
-    stage below. Taken away is the CPU of the first shuffle, and of sorts between that no operator
-    needs; without samples the times in their metrics. A `repartitionByRange` also goes without the
-    job that reads all rows before it to find the ranges.
+    Where rows are partially aggregated between the two, or others are added by a union, that work
+    moves to the stage below. The simulator removes the CPU of the first shuffle, and of sorts in
+    between that no operator needs; without samples, the times in their metrics. With a
+    `repartitionByRange` also goes the job that reads all rows before it to find the ranges.
 
-    Repartitions by the same columns, as of one view that several queries read, are one cause.
+    Repartitions by the same columns, such as those of one view that several queries read, are one
+    cause.
 
 Evidence
     Two exchanges of the plan with nothing between them that needs the lower one, which is from
@@ -28,10 +29,10 @@ Remedy
     Leave the `repartition` out; sort where the order is used.
 
 When it is wrong
-    Something between both that the plan does not show, as a function of an RDD, was to run with
-    more tasks. An expensive function in the stage below runs there either way. Rows that are
-    brought together by a column that goes with the keys of the aggregate are fewer after they are
-    added up in part.
+    Something between the two that the plan does not show, such as a function of an RDD, was meant
+    to run with more tasks. An expensive function in the stage below runs there either way. Rows
+    that are brought together by a column that is correlated with the keys of the aggregate are
+    fewer after they are partially aggregated.
 
 Source
     "Partitioning Hints" in Spark's SQL reference. Parquet of 1.5 million rows, `repartition(6)` and
@@ -98,7 +99,7 @@ class Branch:
 
     @property
     def sorts(self) -> list[Node]:
-        """Sorts between, but for those that an aggregate by sort is over."""
+        """Sorts between, except for those that an aggregate by sort is over."""
         found, needed = [], False
         for node in self.path:
             if node.name == "Sort" and not needed:
@@ -307,5 +308,5 @@ RULE = Rule(
         "shuffle.", "partitioning.too-many", "partitioning.too-few", "partitioning.needless-sort",
         "spill.",
     ),
-    refute="Leave the repartition out: if the query takes as long, its stage is not why.",
+    refute="Leave the repartition out: if the query still takes as long, its stage is not why.",
 )  # fmt: skip

@@ -5,11 +5,11 @@ What it is
     aggregate that does not depend on the order of rows.
 
 Mechanism
-    Without it no rows are buffered and compared; and where the sort is over all partitions, no
-    rows are shuffled by ranges for it either, nor read before to find the ranges. Taken away is the
-    CPU of the sort and, where the next shuffle follows anyway, of its exchange and the tasks that
-    look for its ranges; without samples the times in their metrics. Sorts by the same columns, as
-    of one view that several queries read, are one cause.
+    Without it no rows are buffered and compared; and where the sort is over all partitions, no rows
+    are shuffled by ranges for it either, nor read beforehand to find the ranges. The simulator
+    removes the CPU of the sort and, where the next shuffle follows anyway, of its exchange and the
+    tasks that look for its ranges; without samples, the times in their metrics. Sorts by the same
+    columns, such as those of one view that several queries read, are one cause.
 
 Evidence
     The `Sort` in the plan with the operator above it, and the CPU samples of sort and exchange, or
@@ -19,14 +19,14 @@ Remedy
     Leave the sort out, or sort last.
 
 When it is wrong
-    A function of Python, Scala or an RDD counts on the order; `first`, `last` and `collect_list`
+    A function of Python, Scala or an RDD relies on the order; `first`, `last` and `collect_list`
     may, and a sort below them is not named. Sorted rows compress better in the next shuffle.
 
 Source
     Spark's optimizer rule `EliminateSorts` removes such sorts where it sees them: not below a
-    `Generate` or a `Window`, for one. Parquet of 1.5 million rows on two slots,
-    sorted, exploded and shuffled: 6.6 s at least, and 3.2 s at most without the sort (three runs
-    each, 2026-11-25, other load on the machine). Metrics against samples: as measured for
+    `Generate` or a `Window`, for example. Parquet of 1.5 million rows on two slots, sorted,
+    exploded and shuffled: 6.6 s at least, and 3.2 s at most without the sort (three runs each,
+    2026-11-25, other load on the machine). Metrics against samples: as measured for
     `join.broadcast-missed`.
 """
 
@@ -152,6 +152,6 @@ RULE = Rule(
     suspects=_suspects,
     needs=(SQL_PLANS,),
     explains=("spill.", "shuffle."),
-    refute="Leave the sort out: if the query takes as long, or gives other rows, the sort is not"
-    " needless.",
+    refute="Leave the sort out: if the query still takes as long, or gives other rows, the sort is"
+    " not needless.",
 )

@@ -5,10 +5,10 @@ What it is
     and expressions, and nothing is kept between them.
 
 Mechanism
-    Each of them computes it again. Kept once (cache, or a table), the others read the result. Taken
-    away are the stages that repeat, from the second on, but for reading what was kept. What is
-    kept has the columns of all of them and takes as long as the dearest: of a repetition that is
-    dearer than the first, only as much goes as the first took.
+    Each of them computes it again. Kept once (cache, or a table), the others read the result. The
+    simulator removes the stages that repeat, from the second on, less reading what was kept. What
+    is kept has the columns of all of them and takes as long as the costliest: of a repetition that
+    is costlier than the first, only as much goes as the first took.
 
 Evidence
     Parts of plans that are alike: the same files, conditions, keys of joins, exchanges, sorts,
@@ -20,7 +20,7 @@ Evidence
 
 Remedy
     `cache()` (or `persist`, or a checkpoint) after the last step that they share, and an action
-    that fills it; or one pass that computes all.
+    that fills it; or one pass that computes everything.
 
 When it is wrong
     Where the shared part is cheap next to keeping it, or larger than memory. Iterations of a
@@ -158,6 +158,6 @@ RULE = Rule(
         "shuffle.",
         "driver.many-small-jobs",
     ),
-    refute="Cache what the stages share: if the application takes as long, reading the cache costs"
-    " as much.",
+    refute="Cache what the stages share: if the application still takes as long, reading the cache"
+    " costs as much as computing it.",
 )

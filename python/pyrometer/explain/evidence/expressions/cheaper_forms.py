@@ -89,11 +89,11 @@ def cheaper(plan: Plan, node: Node | None, rows: int | None, expression: Express
     if _PATTERN.search(text) and (each is None or each >= DEAR_NS):
         found.append(_form(each, _NO_PATTERN))
     elif _THERE_AND_BACK.search(text):
-        found.append(_form(each, "convert the value itself, without a text between"))
+        found.append(_form(each, "convert the value directly, not by way of text"))
     elif node is not None and _for_one_part(node, text):
         found.append(_form(each, _ONE_PART))
     elif node is not None and _is_bounded(node, text):
-        found.append(_form(each, "compare what is equal by =, and give the bound to the function"))
+        found.append(_form(each, "test equality with =, and pass the bound to the function"))
     elif _is_stored_text(plan, text):
         found.append(_form(each, "store its result as a typed column"))
     if found:
@@ -106,7 +106,7 @@ _NO_PATTERN = (
     "say it by a cheaper expression, such as a prefix or a part between separators instead of a"
     " pattern"
 )
-_ONE_PART = "take out the part that is needed, instead of building the whole of which it is a part"
+_ONE_PART = "extract only the part that is needed, instead of building the whole value"
 
 
 def _fewer(rows: int, fewest: int, remedy: str) -> Cheaper:
