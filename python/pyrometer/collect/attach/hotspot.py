@@ -111,7 +111,7 @@ class Jvm:
         except OSError as error:
             raise CapabilityError(
                 f"JVM {self.pid} does not answer {command}: {error.strerror or error}",
-                "try again; if it is stopped, let it go on first: kill -CONT"
+                f"try again; if it is stopped, let it go on first: kill -CONT {self.pid}"
                 if self.runs
                 else "list processes with ps -e: it has ended",
             ) from error
@@ -174,8 +174,8 @@ class Jvm:
                 if time.monotonic() > deadline or not self.runs:
                     raise CapabilityError(
                         f"JVM {self.pid} does not begin to listen",
-                        "if it is stopped, let it go on: kill -CONT; if a file of options has"
-                        f" {_DISABLED}, start it without",
+                        f"if it is stopped, let it go on: kill -CONT {self.pid}; if a file of"
+                        f" options has {_DISABLED}, start it without",
                     )
                 time.sleep(0.02)
 

@@ -159,7 +159,7 @@ def _until(ready: Callable[[], bool], what: str, companions: Companions, folder:
             why = "; ".join(companions.gone) or f"not ready within {longest:.0f} s"
             raise CapabilityError(
                 f"the standalone cluster did not start: {what}: {why}: {' | '.join(last)}",
-                f"use layout.cluster=local-cluster, which needs none; its logs were in {folder}",
+                "use layout.cluster=local-cluster, which needs none",
             )
         time.sleep(0.1)
 
