@@ -18,9 +18,10 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 # larger one is a close call: the heap is suspected, which cannot help, or the young generation.
 SUSPECTS = {
     "gc.heap-too-small": ("spark.driver.memory", ("refuted", "no_difference", "not_testable")),
-    "gc.young-too-small": ("jvm.young", ("proven", "not_testable")),
+    "gc.young-too-small": ("jvm.young", ("proven", "no_difference", "not_testable")),
 }
-"""What the remedy sets, and verdicts that are no lie: a busy machine may leave it open."""
+"""What the remedy sets, and verdicts that are no lie: in a busy run collections take longer than
+they do in its trials, so that less may be saved than was predicted, and noise may leave it open."""
 
 
 def test_what_is_suspected_of_collections_is_tried_and_judged(tmp_path):
