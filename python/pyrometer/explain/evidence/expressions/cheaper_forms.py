@@ -98,12 +98,12 @@ def cheaper(plan: Plan, node: Node | None, rows: int | None, expression: Express
         found.append(_form(each, "store its result as a typed column"))
     if found:
         return max(found, key=lambda one: one.low + one.high)
-    return Cheaper(*MAY, "say it by a cheaper expression, filter before it, or store its result as"
+    return Cheaper(*MAY, "use a cheaper expression, filter before it, or store its result as"
                    " a column")  # fmt: skip
 
 
 _NO_PATTERN = (
-    "say it by a cheaper expression, such as a prefix or a part between separators instead of a"
+    "use a cheaper expression, such as a prefix or a part between separators instead of a"
     " pattern"
 )
 _ONE_PART = "extract only the part that is needed, instead of building the whole value"
