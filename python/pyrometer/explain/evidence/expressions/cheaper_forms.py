@@ -103,8 +103,7 @@ def cheaper(plan: Plan, node: Node | None, rows: int | None, expression: Express
 
 
 _NO_PATTERN = (
-    "use a cheaper expression, such as a prefix or a part between separators instead of a"
-    " pattern"
+    "use a cheaper expression, such as a prefix or a part between separators instead of a pattern"
 )
 _ONE_PART = "extract only the part that is needed, instead of building the whole value"
 
