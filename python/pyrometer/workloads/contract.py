@@ -279,7 +279,7 @@ def parse_scale(workload: Workload, scale: str) -> int:
         size = float(scale[2:]) * workload.scale_factor if by_factor else float(scale)
     except ValueError:
         size = 0.0
-    words = f"one of {', '.join(workload.scales)}, or a number (of {workload.scale_unit})"
+    words = f"one of {', '.join(workload.scales)}, or a number ({workload.scale_unit})"
     if workload.scale_factor:
         words += ", or a scale factor (sf1, sf0.1)"
     if not 0 < size < 1e15 or (not by_factor and size < 1):

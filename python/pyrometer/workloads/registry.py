@@ -138,5 +138,6 @@ def _choices(known: Iterable[str]) -> str:
 
 
 def _hint(word: str, known: Iterable[str]) -> str:
-    best = process.extractOne(word, list(known), score_cutoff=60)
+    # One or two letters, such as `ls`, are near to a part of anything.
+    best = process.extractOne(word, list(known), score_cutoff=60) if len(word) > 2 else None
     return f", did you mean {best[0]!r}?" if best else ""

@@ -35,11 +35,18 @@ def test_scale_may_be_a_scale_factor(scale, size):
     assert resolve("tpcds", {}, scale).size == size
 
 
+def test_a_word_of_two_letters_is_near_to_nothing():
+    with pytest.raises(UsageError) as caught:
+        resolve("ls", {})
+    assert "did you mean" not in caught.value.message
+
+
 @pytest.mark.parametrize(
     ("arguments", "message", "remedy"),
     [
         (("parquet-skan", {}), "did you mean 'parquet-scan'?", "pyrometer workloads"),
         (("zzz", {}), "unknown workload 'zzz'", "pyrometer workloads"),
+        (("scan", {}), "did you mean 'parquet-scan'?", "pyrometer workloads"),
         (("parquet-scan", {"data.codex": "none"}), "did you mean 'data.codec'?", "data.codec"),
         (("parquet-scan", {"codec": "snapy"}), "did you mean 'snappy'?", "snappy, none, zstd"),
         (("parquet-scan", {}, "big"), "has no scale 'big'", "rows of web_sales"),

@@ -99,7 +99,7 @@ class ParquetScan(Workload):
         ),
     }
     scales: ClassVar = {"test": 300_000, "default": 40_000_000, "seed": 1_079_971_165}
-    scale_unit = "rows of web_sales (about as many of lineitem)"
+    scale_unit = "rows of web_sales, about as many of lineitem"
     needs = Needs(python=("duckdb", "duckdb_extension_tpcds", "pyarrow", "numpy"))
 
     def bytes_needed(self, spec: WorkloadSpec) -> int:
