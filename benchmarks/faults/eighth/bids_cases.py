@@ -17,7 +17,7 @@ CASES = (
     Case("attribution", ("shuffle.heavy", "join.order"),
          places=operators("Generate", "Exchange", "Join")),
     Case("bidders", ("join.broadcast-missed",), places=operators("Join", "Exchange")),
-    Case("floors", ("expression.per-row",),
+    Case("floors", ("expression.per-row", "expression.decimal"),
          places=(*expressions("decimal", "fee"), *operators("Project", "Aggregate"))),
     Case("pacing", ("driver.gap",), places=DRIVER, also=("driver.many-small-jobs",)),
     Case("creatives", ("python.function", "python."),

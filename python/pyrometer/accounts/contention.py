@@ -74,7 +74,7 @@ def _of_one(scope: Scope, cores: View, slots: View) -> HostContention:
     if not count or not scope.window.length_ns:
         return HostContention(reason="the number of CPUs of the host is not known")
     cpus = _cpus_used(scope, count)
-    _define_pieces(scope)
+    define_pieces(scope)
     define_steps(scope)
     _define_used(scope, cpus, count)
     busy, followed, kernel, steal = scope.tables.query(
@@ -127,9 +127,11 @@ def _cpus_used(scope: Scope, count: int) -> list[int]:
     return seen if len(seen) < count else []
 
 
-def _define_pieces(scope: Scope) -> None:
+def define_pieces(scope: Scope) -> None:
     """Define ``c_pieces``: the window in pieces of equal length."""
     length = max(PIECE_NS, scope.window.length_ns // MOST_PIECES)
+    if "c_pieces" in scope.tables.defined:
+        return
     scope.tables.define(
         "c_pieces",
         f"SELECT row_number() OVER () AS piece, since, least(since + {length}, until) AS until FROM"

@@ -87,17 +87,23 @@ def test_near_miss_a_function_of_batches_that_gives_other_rows(tmp_path: Path) -
 
 
 def of_rows(
-    folder: Path, *rdds: str, jvm: str | None = None, numbered: bool = True, **work_ms: int
+    folder: Path,
+    *rdds: str,
+    jvm: str | None = None,
+    numbered: bool = True,
+    sql_id: int | None = None,
+    **work_ms: int,
 ) -> list[Finding]:
-    """Call a function of an RDD, which is the last of some RDDs of the stage."""
+    """Call a function of an RDD, the last of some of the stage; in a query that reads it, or none."""
+    operator = "RDD Python" if sql_id is None else "Python"
     world = waiting_for_workers()
     for row in world.rows["samples"]:
         if row["event"] == "cpu" and jvm:
             row.update(operator=jvm, sql_id=None, node_id=None, java_stack=None)
-    workers(world, "RDD Python", serialisation=6000, **work_ms)
+    workers(world, operator, serialisation=6000, **work_ms)
     for row in world.rows["samples"]:
         if row["source"] == "python":
-            row.update(sql_id=None, node_id=None)
+            row.update(sql_id=sql_id, node_id=None)
     made = [{"id": number if numbered else None, "name": name, "scope": None}
             for number, name in enumerate(rdds)]  # fmt: skip
     world.rows["stages"][0]["rdd_names"] = json.dumps(made, separators=(",", ":"))
@@ -112,6 +118,17 @@ def test_a_function_of_the_rdd_of_a_frame(tmp_path: Path) -> None:
     assert found.shown
     assert (found.place.operator, found.place.sql_id) == ("RDD Python", None)
     assert "df.groupBy" in (found.remedies[0].after or "")
+
+
+def test_a_function_of_a_frame_whose_rdd_a_query_reads(tmp_path: Path) -> None:
+    (found,) = of_rows(tmp_path, *FRAME, sql_id=0, function=400)
+    assert found.shown
+    assert (found.place.operator, found.place.sql_id) == ("Python", 0)
+    assert "df.groupBy" in (found.remedies[0].after or "")
+
+
+def test_near_miss_an_rdd_that_is_no_frame_in_a_query(tmp_path: Path) -> None:
+    assert of_rows(tmp_path, "HadoopRDD", "PythonRDD", sql_id=0, function=400) == []
 
 
 @pytest.mark.parametrize("jvm", ["RDD Python", "Python"])

@@ -65,29 +65,39 @@ def two_jobs(gap_ms: int = 3000) -> tuple[World, int]:
     return world, (world.rows["stages"][0]["complete_wall_ns"] - wall(0)) // MS
 
 
-def test_the_driver_asks_for_collections_between_jobs(tmp_path: Path) -> None:
+BETWEEN = [(EXPLICIT, "System.gc()"), (METADATA, "Metadata GC Threshold")]
+
+
+@pytest.mark.parametrize(("rule", "cause"), BETWEEN)
+def test_the_driver_stands_still_between_jobs(tmp_path: Path, rule: Rule, cause: str) -> None:
     world, done = two_jobs()
     for number in range(5):
-        pause(world, "full", "System.gc()", done + 200 + 500 * number, 400, gc_id=number)
-    (finding,) = shown(world.write(tmp_path), EXPLICIT)
+        pause(world, "full", cause, done + 200 + 500 * number, 400, gc_id=number)
+    (finding,) = shown(world.write(tmp_path), rule)
     assert holds(finding, 0.9 * 5 * 0.4)
     assert "stopped the driver for 2.00 s between jobs" in finding.mechanism
 
 
-def test_a_collection_that_begins_in_a_job_counts_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("rule", "cause"), BETWEEN)
+def test_a_collection_that_begins_in_a_job_counts_once(
+    tmp_path: Path, rule: Rule, cause: str
+) -> None:
     # Of two seconds, one is of the last two tasks, one of the driver.
     world, done = two_jobs()
-    pause(world, "full", "System.gc()", done - 1000, 2000, gc_id=1)
-    (finding,) = shown(world.write(tmp_path), EXPLICIT)
+    pause(world, "full", cause, done - 1000, 2000, gc_id=1)
+    (finding,) = shown(world.write(tmp_path), rule)
     assert holds(finding, 0.9 * 2)
     assert (finding.saving.elapsed_ns.high or 0) < 2.1e9
     assert " and the driver for 1.00 s between jobs" in finding.mechanism
 
 
-def test_collections_between_jobs_of_another_cause_are_not_its_own(tmp_path: Path) -> None:
+@pytest.mark.parametrize("rule", [rule for rule, _ in BETWEEN])
+def test_collections_between_jobs_of_another_cause_are_not_its_own(
+    tmp_path: Path, rule: Rule
+) -> None:
     world, done = two_jobs()
     pause(world, "full", "Allocation Failure", done + 200, 2000, gc_id=1)
-    assert not asked(world.write(tmp_path), EXPLICIT).findings
+    assert not asked(world.write(tmp_path), rule).findings
 
 
 def test_full_collections_of_a_heap_that_grows_want_a_start_with_all_of_it(tmp_path: Path) -> None:

@@ -52,6 +52,7 @@ from pyrometer.explain.evidence.python.work import (
     SCALAR,
     Work,
     functions_of,
+    is_of_rdd,
     maps_frame,
     maps_rows,
     without,
@@ -61,7 +62,6 @@ from pyrometer.explain.evidence.saying import code, page, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
 from pyrometer.explain.what_if import Extent
-from pyrometer.store.python_samples import OUTSIDE_SQL
 
 ACHIEVED = (0.85, 1.0)
 """The built-in itself needs some CPU. Not measured; assumed."""
@@ -81,12 +81,12 @@ def _each(facts: Facts) -> Iterator[tuple[Hashable, float, Suspect]]:
     nodes: dict[Hashable, dict[int, Work]] = {}
     for number, one in sampled.items():
         # What is called outside SQL has no node: where it is called from tells it apart.
-        own = facts.stages[number].name if one.operator == OUTSIDE_SQL else one.node_id
+        own = facts.stages[number].name if is_of_rdd(one) else one.node_id
         nodes.setdefault((one.sql_id, own), {})[number] = one
     for node, found in nodes.items():
         first = next(iter(found.values()))
-        is_outside = first.operator == OUTSIDE_SQL
-        said = node if is_outside else functions_of(facts, first.sql_id, first.node_id)
+        of_plan = functions_of(facts, first.sql_id, first.node_id)
+        said = node if is_of_rdd(first) else of_plan
         spent = sum(one.workers_ns + one.operator_ns for one in found.values())
         yield from ((said, spent, suspect) for suspect in _by_samples(facts, found))
     if any(one.operator in SCALAR for one in sampled.values()):
@@ -133,7 +133,7 @@ def _by_samples(facts: Facts, found: dict[int, Work]) -> Iterator[Suspect]:
             *([shown_by("CPU of the operator in the JVM", here, "ns", "samples",
                  "show --json: operators", link, n)] if here else []),
         ],
-        remedies=[_REMEDIES.get(first.operator, _OF_VALUES)],
+        remedies=[_OF_ROWS if is_of_rdd(first) else _REMEDIES.get(first.operator, _OF_VALUES)],
     )  # fmt: skip
 
 
@@ -194,7 +194,7 @@ _OF_ROWS = code(
     "df.rdd.map(lambda row: ((row.k, row.v), 1)).reduceByKey(add)",
     'df.groupBy("k", "v").count()',
 )
-_REMEDIES = {**dict.fromkeys(BATCHES, _OF_BATCHES), OUTSIDE_SQL: _OF_ROWS}
+_REMEDIES = dict.fromkeys(BATCHES, _OF_BATCHES)
 
 
 RULE = Rule(

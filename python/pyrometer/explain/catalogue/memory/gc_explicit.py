@@ -28,12 +28,12 @@ Source
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less, LessGap
-from pyrometer.explain.evidence.driver_time import nodes_of, stretches
+from pyrometer.explain.evidence.driver_time import nodes_of
+from pyrometer.explain.evidence.memory.driver_pauses import between_jobs
 from pyrometer.explain.evidence.memory.pauses import NEEDS, is_explicit, met_by_tasks, total
 from pyrometer.explain.evidence.saying import factor, place, shown_by
 from pyrometer.explain.facts import Facts
@@ -44,34 +44,10 @@ ACHIEVED = (0.8, 1.0)
 """Share of the pauses that goes: with the calls ignored, what they freed is freed by later, cheaper
 collections. Not measured; assumed."""
 
-_OF_DRIVER = """
-SELECT g.start_mono_ns, g.start_mono_ns + g.duration_ns FROM gc_pauses g
-WHERE g.cause ILIKE '%System.gc%' AND g.start_mono_ns IS NOT NULL AND g.duration_ns > 0
-  AND g.pid IN (SELECT p.pid FROM processes p JOIN apps a USING (app_id)
-    WHERE a.app_index = $1 AND p.role = 'driver')
-ORDER BY 1
-"""
-
-
-def _between_jobs(facts: Facts) -> list[tuple[float, float]]:
-    """Give the parts of the driver's pauses that lie between jobs, in Unix time."""
-    offset, idle = facts.scope.offset_ns, stretches(facts)
-    if offset is None or facts.measured is None or not facts.has("processes"):
-        return []
-    found = []
-    for begin, end in facts.tables.query(_OF_DRIVER, [facts.measured.app_index]):
-        first = bisect_right(idle, begin + offset, key=lambda one: one.end)
-        last = bisect_left(idle, end + offset, key=lambda one: one.start)
-        found += [
-            (float(max(one.start, begin + offset)), float(min(one.end, end + offset)))
-            for one in idle[first:last]
-        ]
-    return found
-
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
     lost, count = met_by_tasks(facts, is_explicit)
-    spans = _between_jobs(facts)
+    spans = between_jobs(facts, "%System.gc%")
     if not lost and not spans:
         return
     sum_ns, idle = total(lost), sum(last - first for first, last in spans)

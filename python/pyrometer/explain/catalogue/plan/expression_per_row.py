@@ -15,7 +15,8 @@ Evidence
     CPU samples in the lines of generated code that the expression is in, and the rows that go into
     its operator: what takes a microsecond per row counts, whatever its name is. That it can cost
     less shows in the plan: it is a pattern, and not a cheap one; it builds a value (a map, an
-    array) of which only a part is taken out; it formats a value and parses it again, or converts
+    array) of which only a part is taken out; it parses one XML document for each of several
+    fields; it formats a value and parses it again, or converts
     text that a file holds; it is a distance that is compared with a bound; rows are grouped by what
     it formats; its columns are there in fewer rows below, before a join or `explode` multiplies
     them; or the lambda of `exists` computes it for each of some constants with which it is

@@ -19,6 +19,9 @@ from pyrometer.explain.evidence.plan_nodes import Plan, rows_out
 CHEAPER_NS = (1000.0, 20.0)
 """What a cheaper form costs for a row, at most and at least: to parse one short text or time, and
 to compare a column that is typed. Not measured; assumed."""
+PARSES = (2.0, 0.3)
+"""What one parse costs that gives all fields of a document, in parses for one field, at most and at
+least. Not measured; assumed."""
 ACHIEVED = (0.3, 0.95)
 """Of the CPU of the expression, where its rows are not known: a cheaper one still reads the column.
 Not measured; assumed."""
@@ -44,6 +47,11 @@ _THERE_AND_BACK = re.compile(
 _FORMATS = re.compile(r"^(?:format_string|printf|concat_ws)\(", re.IGNORECASE)
 _BOUNDED = re.compile(r"^levenshtein\([^,]+, [^,]+(?:, None)?\)$", re.IGNORECASE)
 _BOUND = re.compile(r" (?:=|<|<=|>|>=) \d")
+_PARSE_AGAIN = re.compile(
+    r"\bXPath\w*Evaluator\([^()]*\)\.evaluate\((?P<new>[^()]+)\)"
+    r"|\bxpath\w*\((?P<old>[^(),]+),[^()]*\)"
+)
+"""A document that is parsed for one of its fields; as of Spark 4, and before."""
 _CALL = re.compile(r"^\w+\(.*\)$", re.DOTALL)
 _INDEX = re.compile(r"\[([^\[\]]*)\]")
 _UNARY_ENDS = re.compile(r"^(?:\w*Aggregate|Window|Expand|Union|\w*Scan)\b")
@@ -90,6 +98,9 @@ def cheaper(plan: Plan, node: Node | None, rows: int | None, expression: Express
         found.append(_form(each, _NO_PATTERN))
     elif _THERE_AND_BACK.search(text):
         found.append(_form(each, "convert the value directly, not by way of text"))
+    elif node is not None and (calls := _parses_again(node, text)) > 1:
+        low, high = (max(0.0, 1 - one / calls) for one in PARSES)
+        found.append(Cheaper(low, high, _PARSED_ONCE))
     elif node is not None and _for_one_part(node, text):
         found.append(_form(each, _ONE_PART))
     elif node is not None and _is_bounded(node, text):
@@ -105,6 +116,7 @@ def cheaper(plan: Plan, node: Node | None, rows: int | None, expression: Express
 _NO_PATTERN = (
     "use a cheaper expression, such as a prefix or a part between separators instead of a pattern"
 )
+_PARSED_ONCE = "parse the document once: from_xml (Spark 4) with a schema of the wanted fields"
 _ONE_PART = "extract only the part that is needed, instead of building the whole value"
 
 
@@ -138,6 +150,19 @@ def _form(each: float | None, remedy: str) -> Cheaper:
         return Cheaper(*ACHIEVED, remedy)
     low, high = (1 - cost / each if each > cost else 0.0 for cost in CHEAPER_NS)
     return Cheaper(max(ACHIEVED[0], low), max(ACHIEVED[1], high), remedy)
+
+
+def _parses_again(node: Node, text: str) -> int:
+    """Count the calls of a node that parse the document which an expression takes a field of."""
+    mine = _PARSE_AGAIN.search(text)
+    if mine is None:
+        return 0
+    document = mine["new"] or mine["old"]
+    calls = {
+        one[0] for one in _PARSE_AGAIN.finditer(node.simple_string or "")
+        if document in (one["new"], one["old"])
+    }  # fmt: skip
+    return len(calls)
 
 
 def _for_one_part(node: Node, text: str) -> bool:

@@ -24,7 +24,9 @@ SCALAR = (
 """Operators that evaluate a function of columns: for a value, or (UDTF) for rows."""
 BATCHES = ("MapInPandas", "PythonMapInArrow", "MapInArrow")
 """Operators that call a function for batches of rows, which gives any number of rows."""
-_NAMED_IN_JVM = {OUTSIDE_SQL: (OUTSIDE_SQL, "Python")}
+_NO_NODE = "Python"
+"""What workers' code is called that runs in a query without a node for it."""
+_NAMED_IN_JVM = {OUTSIDE_SQL: (OUTSIDE_SQL, _NO_NODE)}
 """What the JVM's side is called of functions that no plan has: as code outside SQL, or, where a
 query is known that has no node for it, as the frames say."""
 MOST_OTHERS = 0.1
@@ -143,7 +145,7 @@ def work(facts: Facts) -> dict[int, Work]:
         number = facts.number(stage_id, attempt)
         if number is None:
             continue
-        name = operator or "Python"
+        name = operator or _NO_NODE
         one = found.setdefault(number, {}).setdefault((name, node_id), Work(name, sql_id, node_id))
         one.ns[kind] = one.ns.get(kind, 0.0) + ns
         one.samples_count += n
@@ -172,10 +174,15 @@ def maps_rows(facts: Facts, one: Work) -> bool:
 
 def maps_frame(facts: Facts, number: int, one: Work) -> bool:
     """Whether a function of an RDD takes the rows of a DataFrame, by code as in `maps_rows`."""
-    if one.operator != OUTSIDE_SQL or number not in _of_frames(facts):
+    if not is_of_rdd(one) or number not in _of_frames(facts):
         return False
-    of = "x.operator = $1 AND x.stage_id = $2"
-    return _is_plain(facts, of, OUTSIDE_SQL, facts.stages[number].stage_id)
+    of = "coalesce(x.operator, $3) = $1 AND x.stage_id = $2"
+    return _is_plain(facts, of, one.operator, facts.stages[number].stage_id, _NO_NODE)
+
+
+def is_of_rdd(one: Work) -> bool:
+    """Whether no node of a plan calls the function: an RDD does, which a query may read."""
+    return one.operator == OUTSIDE_SQL or (one.operator == _NO_NODE and one.node_id is None)
 
 
 def _is_plain(facts: Facts, of: str, *values: object) -> bool:
