@@ -94,7 +94,7 @@ def of_rows(
     sql_id: int | None = None,
     **work_ms: int,
 ) -> list[Finding]:
-    """Call a function of an RDD, the last of some of the stage; in a query that reads it, or none."""
+    """Call a function of an RDD, the last of some RDDs of the stage; a query may read it."""
     operator = "RDD Python" if sql_id is None else "Python"
     world = waiting_for_workers()
     for row in world.rows["samples"]:

@@ -32,8 +32,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
+from pyrometer.explain.evidence.cpus.waits_behind import can_tell, waits_behind
 from pyrometer.explain.evidence.saying import code, machine, page, place, shown_by
-from pyrometer.explain.evidence.waits_behind import can_tell, waits_behind
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
 from pyrometer.explain.what_if import Extent

@@ -42,7 +42,7 @@ from collections.abc import Iterator, Sequence
 
 from pyrometer.core import units
 from pyrometer.explain.change import Slots
-from pyrometer.explain.evidence.bound_cpus import bound
+from pyrometer.explain.evidence.cpus.bound_cpus import bound
 from pyrometer.explain.evidence.saying import factor, machine, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Rule, Suspect, table

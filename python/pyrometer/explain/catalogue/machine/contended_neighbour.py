@@ -36,9 +36,9 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.change import LessGap
+from pyrometer.explain.evidence.cpus.programs_beside import beside
 from pyrometer.explain.evidence.driver_time import nodes_of, stretches
 from pyrometer.explain.evidence.driver_work import works
-from pyrometer.explain.evidence.programs_beside import beside
 from pyrometer.explain.evidence.saying import code, factor, machine, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Need, Rule, Suspect

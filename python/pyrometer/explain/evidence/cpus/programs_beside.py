@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyrometer.accounts.cpu import OWN_PROCESS
-from pyrometer.explain.evidence.waits_behind import can_tell, waits_behind
+from pyrometer.explain.evidence.cpus.waits_behind import can_tell, waits_behind
 from pyrometer.explain.facts import Facts
 from pyrometer.window.counters import define_steps
 
