@@ -3,8 +3,8 @@
 What it is
     Spark keeps a decimal of up to 18 digits in a `long`. A wider one is a `java.math.BigDecimal`:
     each sum, product and comparison allocates objects and takes tens to hundreds of nanoseconds. A
-    type need not be declared so wide: a product has the digits of both sides, a sum ten more than
-    its rows.
+    type need not be declared so wide: a product has the digits of both factors and one more, a sum
+    ten more than what it adds.
 
 Mechanism
     The simulator removes the CPU samples of tasks below `BigDecimal` and `BigInteger`, but for what
@@ -24,8 +24,8 @@ When it is wrong
     step.
 
 Source
-    `org.apache.spark.sql.types.Decimal` (`MAX_LONG_DIGITS`) and `DecimalPrecision` of Spark. What
-    is left is assumed.
+    `org.apache.spark.sql.types.Decimal` (`MAX_LONG_DIGITS`) and Spark's page on data types,
+    "Decimal". How much of the CPU is left is assumed.
 """
 
 from __future__ import annotations
