@@ -12,7 +12,8 @@ Mechanism
 
 Evidence
     CPU samples of tasks with one of these classes in the stack; texts that are parsed to numbers
-    and the Python function's side are left out.
+    and the Python function's side are left out. The operator is the one whose text in the plan
+    makes decimals, else the one that most of the samples are of.
 
 Remedy
     Whole numbers of the smallest unit (cents, millionths) in a `BIGINT`; or types with as few
@@ -30,9 +31,12 @@ Source
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
+from pyrometer.accounts.plan_schema import Node
 from pyrometer.core import units
+from pyrometer.explain.evidence.plan_nodes import Plan, plans
 from pyrometer.explain.evidence.saying import code, page, place, shown_by
 from pyrometer.explain.evidence.stack_shares import through
 from pyrometer.explain.facts import Facts
@@ -43,6 +47,7 @@ PARSERS = (
     r"^(com\.fasterxml\.jackson|com\.univocity|org\.apache\.spark\.sql\.catalyst\.(csv|json|xml)\."
     r"|org\.apache\.spark\.api\.python\.)"
 )
+_MAKES = re.compile(r"\bas decimal\(|\bdecimal\(\d+,", re.IGNORECASE)
 ACHIEVED = (0.6, 0.97)
 """Of the CPU below these classes. Arithmetic of `long` takes a few nanoseconds; a value that has to
 be converted once takes as long as one operation of a decimal. Not measured; assumed."""
@@ -55,7 +60,9 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     parts = found.by_stage
     cost = {number: share * facts.cpu_ns.get(number, 0.0) for number, share in parts.items()}
     worst = max(cost, key=lambda number: cost[number])
-    where = place(facts, "sql", cost, operator=found.operators.get(worst))
+    node, sql_id = _makes_decimals(facts, worst)
+    where = place(facts, "sql", cost, sql_id=sql_id, node_id=node.node_id if node else None,
+                  operator=node.name if node else found.operators.get(worst))  # fmt: skip
     yield Suspect(
         place=where,
         mechanism=(
@@ -75,6 +82,23 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                  "sum(price_millionths * rate_millionths)"),
         ],
     )  # fmt: skip
+
+
+def _makes_decimals(facts: Facts, number: int) -> tuple[Node | None, int | None]:
+    """Give the node of a stage that says it makes decimals, the nearest to the result."""
+    for plan in plans(facts):
+        for node in plan.sql.nodes:
+            makes = _MAKES.search(node.simple_string or "") is not None
+            if makes and number in _stages(facts, plan, node):
+                return node, plan.sql.sql_id
+    return None, None
+
+
+def _stages(facts: Facts, plan: Plan, node: Node | None) -> list[int]:
+    """Give the stages of a node; of one without metrics, those of the node above it."""
+    while node is not None and not node.stage_ids:
+        node = plan.by_id.get(-1 if node.parent_node_id is None else node.parent_node_id)
+    return [] if node is None else facts.stages_of(node, plan.sql)
 
 
 RULE = Rule(
