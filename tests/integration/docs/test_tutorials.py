@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -52,12 +53,19 @@ def test_each_command_runs_and_prints_what_the_page_shows(page, tmp_path):
     for step in steps:
         code, output = runs(step.command, apps, env)
         assert code == 0, f"$ {step.command}\n{output}"
-        # A change that may be chance, as on a busy machine, may have no shares.
-        unsure = "which may be chance" in output
         for line in step.shown:
-            forms = [line, line.replace(" share ", " ")] if unsure else [line]
-            there = any(console.shows(output, form) for form in forms)
+            there = any(console.shows(output, form) for form in forms(line, output))
             assert there, f"$ {step.command}\nno {line!r} in\n{output}"
+
+
+def forms(line: str, output: str) -> list[str]:
+    """Give what a line of a page may read where the machine was busy, and the output says so."""
+    found = [line]
+    if "which may be chance" in output:
+        found.append(line.replace(" share ", " "))  # such a change may have no shares
+    if "(trials_disturbed)" in output:
+        found.append(re.sub(r"\b(faster|slower)$", "cannot tell:", line))
+    return found
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
