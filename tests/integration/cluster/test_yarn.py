@@ -58,7 +58,16 @@ def submit(cluster: Yarn, mode: str, folder: Path, out: str) -> None:
          str(folder / "app.py"), out],
         env=env, capture_output=True, text=True, timeout=200, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.returncode == 0, f"{done.stderr[-3000:]}\n{room(cluster)}"
+
+
+def room(cluster: Yarn) -> str:
+    """Say what room each host has where containers are localised."""
+    looked = [
+        host.run(["sh", "-c", "hostname; df -h /var/tmp; ls -la /var/tmp /var/tmp/yarn"],
+                 check=False) for host in cluster.network.hosts
+    ]  # fmt: skip
+    return "\n".join(one.stdout + one.stderr for one in looked)
 
 
 def test_tasks_of_an_application_here_run_on_a_node(cluster: Yarn, tmp_path: Path) -> None:
