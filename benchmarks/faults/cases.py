@@ -15,6 +15,7 @@ SHAPES = {
     "sixth": ("parcels", "plays", "claims"),
     "seventh": ("silos", "sky", "shelves"),
     "eighth": ("port", "bids", "wards"),
+    "ninth": ("trucks", "tills", "mails"),
 }
 """Shapes of data of each set."""
 LOCAL = "local[2]"

@@ -1,4 +1,4 @@
-"""The seventh and the eighth set of faults: ``spark-submit job.py STEP SHAPE on|off|data FOLDER``.
+"""The seventh to the ninth set of faults: ``spark-submit job.py STEP SHAPE on|off|data FOLDER``.
 
 A nightly job over one shape of data: a report that is the same in all runs, and one step, in one of
 two ways that give the same rows. With ``data`` it writes its inputs only.

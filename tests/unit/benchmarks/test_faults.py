@@ -15,8 +15,8 @@ from benchmarks.faults.third_cases import THIRD
 from benchmarks.faults.verdict import explained, line, outcomes
 
 AUTHORED = [authored(name) for name in ("fourth", "fifth", "sixth")]
-SEVENTH, EIGHTH = authored("seventh"), authored("eighth")
-STEPPED = [(of, shape) for of in (SEVENTH, EIGHTH) for shape in of.shapes]
+SEVENTH, EIGHTH, NINTH = authored("seventh"), authored("eighth"), authored("ninth")
+STEPPED = [(of, shape) for of in (SEVENTH, EIGHTH, NINTH) for shape in of.shapes]
 SPILL = Case(
     "spill", ("spill.a",), {"x": "1"}, {"x": "2"}, ({"operator": "Sort"},), "local[2,4]",
     {"events": Case("spill", on={"y": "3"}, places=({"operator": "Window"},))},
@@ -150,9 +150,11 @@ def test_names_and_command_lines_of_jobs_do_not_tell_what_is_planted(of: Set, sh
         assert [one for one in on if one not in off] == ["on"]
 
 
-@pytest.mark.parametrize("shape", EIGHTH.shapes)
-def test_the_eighth_set_has_as_many_causes_on_each_shape(shape: str) -> None:
-    planted = [bool(case.of(shape).codes) for case, each in EIGHTH.pairs() if each == shape]
+@pytest.mark.parametrize(
+    ("of", "shape"), [(of, shape) for of in (EIGHTH, NINTH) for shape in of.shapes]
+)
+def test_a_set_has_as_many_causes_on_each_shape(of: Set, shape: str) -> None:
+    planted = [bool(case.of(shape).codes) for case, each in of.pairs() if each == shape]
 
     assert (planted.count(True), planted.count(False)) == (12, 2)
 
@@ -169,6 +171,6 @@ def test_a_case_is_run_where_it_is_planted() -> None:
 
 
 def test_sets_have_applications() -> None:
-    for each in (DEVELOPMENT, LATER, THIRD, *AUTHORED, SEVENTH, EIGHTH):
+    for each in (DEVELOPMENT, LATER, THIRD, *AUTHORED, SEVENTH, EIGHTH, NINTH):
         assert each.app.exists()
         assert len({case.name for case in each.cases}) == len(each.cases)
