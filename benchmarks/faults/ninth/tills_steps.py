@@ -240,10 +240,7 @@ def stocktake(work: Work) -> DataFrame:
         "article_id", "till", "quantity", "minute", "basket_id",
         demand(F.col("cents"), 16).alias("demand"),
     )  # fmt: skip
-    if work.on:
-        sold = sold.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
-    else:
-        sold = sold.cache()
+    sold = sold.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY) if work.on else sold.cache()
     for name in ("article_id", "till", "quantity", "minute"):
         by = sold.groupBy(name).agg(F.sum("demand").alias("demand"), F.max("basket_id").alias("b"))
         work.publish(f"by-{name}", by)
