@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.faults.cases import Case
-from benchmarks.faults.places import operators
+from benchmarks.faults.places import expressions, operators
 from benchmarks.faults.seventh.places import DRIVER, HOST, LARGEST, writes
 
 CASES = (
@@ -19,8 +19,8 @@ CASES = (
          also=("scan.text-format",)),
     Case("vouchers-due", ("join.nested-loop",), places=operators("NestedLoop", "Cartesian")),
     Case("mailshot", ("join.broadcast-too-large",), places=operators("Broadcast")),
-    Case("stocktake", ("serialisation.java", "serialisation.closure", "expression.boxing"),
-         places=(*DRIVER, *operators("Scan", "Project", "Aggregate", "RDD"), *LARGEST)),
+    Case("dearest", ("serialisation.java", "serialisation.closure", "expression.boxing"),
+         places=(*expressions("array_?sort", "lambda", "best"), *operators("Project", "Generate"))),
     Case("margins", ("throttled.quota",), places=HOST),
     Case("rush-hours", ("contended.neighbour",), places=HOST),
     Case("net-prices"),
