@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from benchmarks.faults.seventh.work import SIZE, Work, columns, whole
+from benchmarks.faults.seventh.work import SIZE, Work, columns, curve
 
 DAYS = 180
 BOXES = 200_000 * SIZE
@@ -39,13 +39,7 @@ TABLES = {
     ),
 }  # fmt: skip
 
-
-def worked(value: Column, rounds: int) -> Column:
-    """Follow a curve of a value in rounds, to a whole number."""
-    curve = value / 40_000.0
-    for _ in range(rounds):
-        curve = F.log1p(F.cbrt(F.exp(-curve)))
-    return whole(curve * 1e6)
+worked = curve(40_000.0)
 
 
 def report(work: Work) -> DataFrame:

@@ -7,8 +7,8 @@ from collections import Counter
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from benchmarks.faults.eighth.limits import cpu_quota
 from benchmarks.faults.eighth.port import worked
+from benchmarks.faults.limits import cpu_quota, jvm_pid
 from benchmarks.faults.seventh.work import Step, Work, Writer
 
 BY_DAY = "move_id LONG, kind STRING, kg INT, seal STRING, turn INT, day DATE"
@@ -143,7 +143,7 @@ def draughts(work: Work) -> DataFrame:
         F.sum(deep).alias("deep"), F.max("kg").alias("kg")
     )  # fmt: skip
     path = work.result("deep")
-    with cpu_quota(work.spark, 1.1 if work.on else None):
+    with cpu_quota([jvm_pid(work.spark)], 1.1 if work.on else None, "port"):
         by_vessel.write.mode("overwrite").parquet(path)
     return work.spark.read.schema(by_vessel.schema).parquet(path)
 

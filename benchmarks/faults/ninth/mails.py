@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from benchmarks.faults.seventh.work import SIZE, Work, columns, whole
+from benchmarks.faults.seventh.work import SIZE, Work, columns, curve
 
 DAYS = 180
 RECIPIENTS = 300_000 * SIZE
@@ -46,13 +46,8 @@ TABLES = {
     ),
 }  # fmt: skip
 
-
-def interest(value: Column, rounds: int) -> Column:
-    """Let an interest fade in rounds, to a whole number."""
-    faded = value / 9_000.0
-    for _ in range(rounds):
-        faded = F.log1p(F.cbrt(F.exp(-faded)))
-    return whole(faded * 1e6)
+interest = curve(9_000.0)
+"""How interest fades."""
 
 
 def report(work: Work) -> DataFrame:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from shutil import copyfile
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from benchmarks.faults.eighth.limits import MOUNTS
+from benchmarks.faults.limits import cpu_quota, jvm_pid
 from benchmarks.faults.ninth.mails import LISTS, interest
 from benchmarks.faults.seventh.work import SIZE, Step, Work, Writer, columns
 
@@ -215,7 +214,13 @@ def scores(work: Work) -> DataFrame:
         F.sum(interest(F.col("bytes") + F.col("opens"), 24)).alias("score"),
         F.count_if(F.col("state") == "bounced").alias("bounced"),
     )  # fmt: skip
-    with _hours_of_sending(work):
+    with cpu_quota(
+        [jvm_pid(work.spark), os.getpid()],
+        0.9 if work.on else None,
+        "mails",
+        "scores",
+        period=250_000,
+    ):
         return _evaluated(work, scored)
 
 
@@ -233,57 +238,6 @@ def _evaluated(work: Work, frame: DataFrame) -> DataFrame:
     path = work.result("kept")
     frame.write.mode("overwrite").parquet(path)
     return work.spark.read.schema(frame.schema).parquet(path)
-
-
-@contextmanager
-def _hours_of_sending(work: Work) -> Iterator[None]:
-    """Share the CPUs with those who send, by the group of all nightly jobs and one of this job."""
-    if not work.on:
-        yield
-        return
-    jvm = work.spark.sparkContext._jvm
-    assert jvm is not None
-    processes = [jvm.java.lang.ProcessHandle.current().pid(), os.getpid()]
-    above = _group(processes[0])
-    nightly = above / f"mails-{processes[0]}"
-    job = nightly / "scores"
-
-    def leave() -> None:
-        if job.exists():
-            for each in (job / "cgroup.procs").read_text().split():
-                with suppress(ProcessLookupError):
-                    (above / "cgroup.procs").write_text(each)
-            job.rmdir()
-        if nightly.exists():
-            nightly.rmdir()
-
-    atexit.register(leave)
-    try:
-        job.mkdir(parents=True)
-        period, quota = 250_000, 225_000
-        if (nightly / "cpu.cfs_quota_us").exists():
-            (nightly / "cpu.cfs_period_us").write_text(str(period))
-            (nightly / "cpu.cfs_quota_us").write_text(str(quota))
-        else:
-            (nightly / "cpu.max").write_text(f"{quota} {period}")
-        for each in processes:
-            (job / "cgroup.procs").write_text(str(each))
-        yield
-    finally:
-        leave()
-        atexit.unregister(leave)
-
-
-def _group(pid: int) -> Path:
-    """Find the control group of a process that rules its CPUs, of either version."""
-    for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
-        _, controllers, path = line.split(":", 2)
-        for group in (Path(mount + path) for mount in MOUNTS):
-            if "cpu" in controllers.split(",") and (group / "tasks").exists():
-                return group
-            if not controllers and (group / "cgroup.subtree_control").exists():
-                return group
-    raise OSError(f"no control group rules the CPUs of process {pid}: mount one at {MOUNTS[0]}")
 
 
 INDEXER = """

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from benchmarks.faults.limits import cpu_quota, jvm_pid
 from benchmarks.faults.ninth.tills import LINES, demand
 from benchmarks.faults.seventh.work import Step, Work, Writer
 
@@ -26,7 +27,6 @@ COUNTS = [f"shop-{40 * n + 7:03}/day-{13 * n + 5:03}/counts.parquet" for n in ra
 LOG = "line_id LONG, article_id INT, till INT, quantity INT, cents INT, minute INT, mark STRING"
 CHECKED = ("net", "vat", "discount", "deposit", "bonus", "rounding")
 PACK = 'while kill -0 "$0" 2>/dev/null; do head -c 8M /dev/urandom | gzip -6 >/dev/null; done'
-GROUPS = ("/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup")
 
 
 def cash_book(work: Work) -> DataFrame:
@@ -265,49 +265,11 @@ def margins(work: Work) -> DataFrame:
         F.max("quantity").alias("quantity"),
     )  # fmt: skip
     path = work.result("by_article")
-    with _lent(work.spark, 40_000 if work.on else None):
+    with cpu_quota(
+        [jvm_pid(work.spark)], 0.8 if work.on else None, "tills", "night", period=50_000
+    ):
         by_article.write.mode("overwrite").parquet(path)
     return work.spark.read.schema(by_article.schema).parquet(path)
-
-
-@contextmanager
-def _lent(spark: SparkSession, micros: int | None) -> Iterator[None]:
-    """Keep the JVM in a group within one that has so much CPU time in each twentieth second."""
-    if micros is None:
-        yield
-        return
-    jvm: Any = spark.sparkContext._jvm
-    pid = jvm.java.lang.ProcessHandle.current().pid()
-    above = _group(pid)
-    outer = above / f"tills-{pid}"
-    inner = outer / "night"
-    try:
-        inner.mkdir(parents=True)
-        if (outer / "cpu.max").exists():
-            (outer / "cpu.max").write_text(f"{micros} 50000")
-        else:
-            (outer / "cpu.cfs_period_us").write_text("50000")
-            (outer / "cpu.cfs_quota_us").write_text(str(micros))
-        (inner / "cgroup.procs").write_text(str(pid))
-        yield
-    finally:
-        for group in filter(Path.exists, (inner, outer)):
-            for each in (group / "cgroup.procs").read_text().split():
-                (above / "cgroup.procs").write_text(each)
-            group.rmdir()
-
-
-def _group(pid: int) -> Path:
-    """Find the control group of a process that rules its CPUs, of either version."""
-    for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
-        _, controllers, path = line.split(":", 2)
-        if controllers and "cpu" not in controllers.split(","):
-            continue
-        ruled = "cpu.cfs_quota_us" if controllers else "cgroup.subtree_control"
-        for mount in GROUPS:
-            if Path(mount + path, ruled).exists():
-                return Path(mount + path)
-    raise OSError(f"no control group rules the CPUs of process {pid}")
 
 
 def rush_hours(work: Work) -> DataFrame:

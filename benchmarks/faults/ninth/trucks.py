@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from benchmarks.faults.seventh.work import SIZE, Work, columns, whole
+from benchmarks.faults.seventh.work import SIZE, Work, columns, curve
 
 DAYS = 180
 TRUCKS = 900
@@ -32,13 +32,7 @@ TABLES = {
     ),
 }  # fmt: skip
 
-
-def worked(value: Column, rounds: int) -> Column:
-    """Follow a curve of a value in rounds, to a whole number."""
-    curve = value / 30_000.0
-    for _ in range(rounds):
-        curve = F.log1p(F.cbrt(F.exp(-curve)))
-    return whole(curve * 1e6)
+worked = curve(30_000.0)
 
 
 def report(work: Work) -> DataFrame:

@@ -14,6 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from benchmarks.faults.limits import cpu_quota, jvm_pid
 from benchmarks.faults.ninth.trucks import ADDRESSES, TRUCKS, worked
 from benchmarks.faults.seventh.work import SIZE, Step, Work, Writer, columns
 
@@ -24,8 +25,6 @@ PLANS = 225
 WEEK = ("mon", "tue", "wed", "thu", "fri", "sat")
 WEIGHED = "depot INT, kg INT, waybill STRING"
 DERBY = "org.apache.derby.jdbc.EmbeddedDriver"
-PERIOD = 100_000
-CPU = ("/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup")
 ARCHIVE = """
 end=$(($(date +%s) + 120))
 while kill -0 "$1" && [ "$(date +%s)" -lt "$end" ]; do head -c 8000000 "$2" | gzip -9; done
@@ -37,10 +36,6 @@ def _jvm(work: Work) -> Any:
     jvm = work.spark.sparkContext._jvm
     assert jvm is not None
     return jvm
-
-
-def _pid(work: Work) -> int:
-    return int(_jvm(work).java.lang.ProcessHandle.current().pid())
 
 
 def card_payments(work: Work) -> DataFrame:
@@ -248,46 +243,8 @@ def emissions(work: Work) -> DataFrame:
     by_truck = work.table("stops").groupBy("truck_id").agg(
         F.sum(emitted).alias("emitted"), F.max("km").alias("km")
     )  # fmt: skip
-    with _place(work, 0.9 if work.on else None):
+    with cpu_quota([jvm_pid(work.spark)], 0.9 if work.on else None, "fleet", "job"):
         return _kept(work, by_truck)
-
-
-@contextmanager
-def _place(work: Work, cpus: float | None) -> Iterator[None]:
-    """Put the JVM into a group of the fleet's, which is in one for all its programs."""
-    if cpus is None:
-        yield
-        return
-    pid = _pid(work)
-    above = _group(pid)
-    fleet = above / f"fleet-{pid}"
-    job = fleet / "job"
-    try:
-        job.mkdir(parents=True)
-        if (fleet / "cpu.cfs_quota_us").exists():
-            (fleet / "cpu.cfs_period_us").write_text(str(PERIOD))
-            (fleet / "cpu.cfs_quota_us").write_text(str(int(cpus * PERIOD)))
-        else:
-            (fleet / "cpu.max").write_text(f"{int(cpus * PERIOD)} {PERIOD}")
-        (job / "cgroup.procs").write_text(str(pid))
-        yield
-    finally:
-        for group in filter(Path.exists, (job, fleet)):
-            for each in (group / "cgroup.procs").read_text().split():
-                with suppress(ProcessLookupError):
-                    (above / "cgroup.procs").write_text(each)
-            group.rmdir()
-
-
-def _group(pid: int) -> Path:
-    """Find the group that a process is in, of either version of control groups."""
-    for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
-        _, controllers, path = line.split(":", 2)
-        for group in (Path(mount + path) for mount in CPU):
-            first = "cpu" in controllers.split(",") and (group / "cpu.cfs_quota_us").exists()
-            if first or (not controllers and (group / "cgroup.subtree_control").exists()):
-                return group
-    raise OSError(f"no control group rules the CPUs of process {pid}: mount one at {CPU[0]}")
 
 
 def _kept(work: Work, frame: DataFrame) -> DataFrame:
@@ -311,7 +268,7 @@ def _archive(work: Work, times: int) -> Iterator[None]:
     """Let others pack their files on this machine: they belong to no program of the fleet."""
     start = 'setsid sh -c "$0" archive "$1" "$2" > /dev/null 2>&1 & echo $!'
     file = str(next(Path(work.path("stops")).glob("part-*.parquet")))
-    words = ["sh", "-c", start, ARCHIVE, str(_pid(work)), file]
+    words = ["sh", "-c", start, ARCHIVE, str(jvm_pid(work.spark)), file]
     others: list[int] = []
     try:
         for _ in range(times):

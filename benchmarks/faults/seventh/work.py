@@ -92,3 +92,21 @@ def columns(rows: int, *expressions: str) -> Writer:
 def whole(value: Column) -> Column:
     """Round to a whole number, whose sum does not depend on the order of rows."""
     return F.round(value).cast("long")
+
+
+def curve(scale: float) -> Callable[[Column, int], Column]:
+    """Make a function that follows a curve of a value in rounds, to a whole number: work for a CPU.
+
+    Parameters
+    ----------
+    scale : float
+        The value is divided by it first.
+    """
+
+    def followed(value: Column, rounds: int) -> Column:
+        at = value / scale
+        for _ in range(rounds):
+            at = F.log1p(F.cbrt(F.exp(-at)))
+        return whole(at * 1e6)
+
+    return followed
