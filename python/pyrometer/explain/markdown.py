@@ -248,13 +248,7 @@ def _muted(found: Sequence[Finding]) -> Iterator[str]:
 def _unjudged(found: Findings) -> Iterator[str]:
     if found.unjudged:
         yield "## Not judged"
-        count = len(found.unjudged)
-        lack, they = ("lacks the data it needs", "it looks") if count == 1 else (
-            "lack the data they need", "they look")  # fmt: skip
-        yield (
-            f"{count} of {found.rules_count} rules {lack}: the causes that {they} for may be there"
-            " all the same."
-        )
+        yield (f"{words.lacking(found)}: what they look for may be there all the same.")
         yield table(
             ("what is missing", "rules", "what would allow it"),
             [

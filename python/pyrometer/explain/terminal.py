@@ -218,9 +218,7 @@ def _muted(found: Findings) -> Iterator[RenderableType]:
 def _unjudged(found: Findings, everything: bool) -> Iterator[RenderableType]:
     if not found.unjudged:
         return
-    count = len(found.unjudged)
-    lack = "lacks the data it needs" if count == 1 else "lack the data they need"
-    yield heading(f"Not judged: {count} of {found.rules_count} rules {lack}")
+    yield heading(f"Not judged: {words.lacking(found)}")
     lacks = words.by_lack(found.unjudged)
     for (missing, remedy), codes in lacks if everything else lacks[:MOST_LACKS]:
         rules = f"{len(codes)} rule{'s' * (len(codes) != 1)}"

@@ -66,6 +66,19 @@ def where(place: Place) -> str:
     return named
 
 
+def lacking(found: Findings) -> str:
+    """Say how many rules could not be applied, for want of data.
+
+    Examples
+    --------
+    >>> lacking(Findings.model_construct(rules_count=6, unjudged=["a rule"]))
+    '1 of 6 rules lacks the data it needs'
+    """
+    count = len(found.unjudged)
+    lack = "lacks the data it needs" if count == 1 else "lack the data they need"
+    return f"{count} of {found.rules_count} rules {lack}"
+
+
 def options(remedy: Remedy) -> list[str]:
     """Give the words of a command line that try a remedy.
 
