@@ -30,15 +30,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pyrometer.core import units
-from pyrometer.explain.change import Less, LessGap
-from pyrometer.explain.evidence.driver_time import nodes_of
-from pyrometer.explain.evidence.memory.driver_pauses import between_jobs
-from pyrometer.explain.evidence.memory.pauses import NEEDS, is_explicit, met_by_tasks, total
-from pyrometer.explain.evidence.saying import factor, place, shown_by
+from pyrometer.explain.evidence.memory.pauses import NEEDS, is_explicit
+from pyrometer.explain.evidence.memory.stopped import stopped
+from pyrometer.explain.evidence.saying import factor, place
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
-from pyrometer.explain.what_if import Extent
 
 ACHIEVED = (0.8, 1.0)
 """Share of the pauses that goes: with the calls ignored, what they freed is freed by later, cheaper
@@ -46,33 +42,15 @@ collections. Not measured; assumed."""
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
-    lost, count = met_by_tasks(facts, is_explicit)
-    spans = between_jobs(facts, "%System.gc%")
-    if not lost and not spans:
+    found = stopped(facts, is_explicit, "%System.gc%")
+    if found is None:
         return
-    sum_ns, idle = total(lost), sum(last - first for first, last in spans)
-    stopped = [
-        *([f"tasks for {units.duration(sum_ns)}"] if lost else []),
-        *([f"the driver for {units.duration(idle)} between jobs"] if spans else []),
-    ]
     yield Suspect(
-        place=place(facts, "jvm", {number: float(one.sum()) for number, one in lost.items()},
-                    setting="-XX:+DisableExplicitGC"),
-        mechanism=(
-            "Full collections that code asked for with System.gc() stopped"
-            f" {' and '.join(stopped)}."
-        ),
-        change=(Less("gc", lost), LessGap(nodes_of(facts, spans), what="gc")),
-        extent=Extent(n=count + len(spans)).times(*ACHIEVED),
-        evidence=[
-            shown_by(what, value, "ns", "gc_pauses",
-                     "SELECT sum(duration_ns) FROM gc_pauses WHERE cause ILIKE '%System.gc%'",
-                     "/jvm", n)
-            for what, value, n in (
-                ("pauses that tasks met", sum_ns, count),
-                ("pauses of the driver between jobs", idle, len(spans)),
-            ) if value
-        ],
+        place=place(facts, "jvm", found.cost, setting="-XX:+DisableExplicitGC"),
+        mechanism=f"Full collections that code asked for with System.gc() stopped {found.words}.",
+        change=found.change(facts),
+        extent=found.extent.times(*ACHIEVED),
+        evidence=found.evidence,
         remedies=[
             factor("jvm.options", "-XX:+DisableExplicitGC",
                    "ignore the calls: -XX:+DisableExplicitGC"),

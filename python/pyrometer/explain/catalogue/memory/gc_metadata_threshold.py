@@ -28,15 +28,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pyrometer.core import units
-from pyrometer.explain.change import Less, LessGap
-from pyrometer.explain.evidence.driver_time import nodes_of
-from pyrometer.explain.evidence.memory.driver_pauses import between_jobs
-from pyrometer.explain.evidence.memory.pauses import NEEDS, is_metadata, met_by_tasks, total
-from pyrometer.explain.evidence.saying import factor, place, shown_by
+from pyrometer.explain.evidence.memory.pauses import NEEDS, is_metadata
+from pyrometer.explain.evidence.memory.stopped import stopped
+from pyrometer.explain.evidence.saying import factor, place
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
-from pyrometer.explain.what_if import Extent
 
 ACHIEVED = (0.9, 1.0)
 """Share of the pauses that goes: a metaspace that is large from the start never meets its
@@ -44,33 +40,18 @@ threshold; classes that are unloaded may still have to be, once. Not measured; a
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
-    lost, count = met_by_tasks(facts, is_metadata)
-    spans = between_jobs(facts, "%metadata%")
-    if not lost and not spans:
+    found = stopped(facts, is_metadata, "%metadata%")
+    if found is None:
         return
-    sum_ns, idle = total(lost), sum(last - first for first, last in spans)
-    stopped = [
-        *([f"tasks for {units.duration(sum_ns)}"] if lost else []),
-        *([f"the driver for {units.duration(idle)} between jobs"] if spans else []),
-    ]
     yield Suspect(
-        place=place(facts, "jvm", {number: float(one.sum()) for number, one in lost.items()},
-                    setting="-XX:MetaspaceSize"),
+        place=place(facts, "jvm", found.cost, setting="-XX:MetaspaceSize"),
         mechanism=(
-            "Full collections that only the growth of class metadata asked for stopped"
-            f" {' and '.join(stopped)}."
+            "Collections that only the growth of class metadata asked for stopped"
+            f" {found.words}."
         ),
-        change=(Less("gc", lost), LessGap(nodes_of(facts, spans), what="gc")),
-        extent=Extent(n=count + len(spans)).times(*ACHIEVED),
-        evidence=[
-            shown_by(what, value, "ns", "gc_pauses",
-                     "SELECT sum(duration_ns) FROM gc_pauses WHERE cause ILIKE '%metadata%'",
-                     "/jvm", n)
-            for what, value, n in (
-                ("pauses that tasks met", sum_ns, count),
-                ("pauses of the driver between jobs", idle, len(spans)),
-            ) if value
-        ],
+        change=found.change(facts),
+        extent=found.extent.times(*ACHIEVED),
+        evidence=found.evidence,
         remedies=[
             factor("jvm.options", "-XX:MetaspaceSize=512m",
                    "start with room for classes: -XX:MetaspaceSize=512m"),
