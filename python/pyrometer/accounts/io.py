@@ -24,6 +24,9 @@ from pyrometer.window.scope import Scope
 
 UNDERCOUNTED = "input_bytes_undercounted"
 """Code of the doubt about what Spark missed of the input."""
+FEWEST_BYTES_OF_A_ROW = 0.5
+"""Bytes of input for each row below which Spark's count is taken to miss what vectored reads fetch:
+the columns of a row have more, unless nearly all of their values are equal. Assumed."""
 PROCESSES = 8
 """Processes named with each histogram."""
 _Z95 = 1.959964
@@ -361,7 +364,7 @@ def _undercounted(
             f" and the scan's files hold {units.size(files)}"
         )
     records = totals.get("input_records_count") or 0
-    if not files or not records or spark >= 0.1 * files or spark / records > 0.5:
+    if not files or not records or spark >= 0.1 * files or spark / records > FEWEST_BYTES_OF_A_ROW:
         return None
     if not _vectored_reads(scope):
         return None

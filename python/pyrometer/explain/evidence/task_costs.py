@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from pyrometer.accounts.io import FEWEST_BYTES_OF_A_ROW
 from pyrometer.explain.change import Change, Even, Less, Recount
 from pyrometer.explain.facts import TaskColumns
 from pyrometer.explain.what_if import Extent
@@ -41,11 +42,14 @@ def read_rows(tasks: TaskColumns) -> Floats:
 def read_amount(tasks: TaskColumns) -> Floats:
     """Give how much each task read: bytes, or rows where no task counts bytes, as of JDBC.
 
+    So it is where far fewer bytes are counted than so many rows can have: vectored reads of files
+    are missed by Spark's counter, and what is left of it has nothing to do with the work.
+
     Where some tasks read rows of which no byte is counted, all are as one: a cache on the disks of
     executors, as Databricks has one, counts none, and who reads how much of it is not known.
     """
     size, rows = read_bytes(tasks), read_rows(tasks)
-    if not size.any():
+    if size.sum() < FEWEST_BYTES_OF_A_ROW * rows.sum() or not size.any():
         return rows
     if np.any((size == 0) & (rows > 0)):
         alike: Floats = (rows + size > 0).astype(np.float64)

@@ -128,6 +128,22 @@ def test_a_cache_that_counts_no_bytes_makes_no_task_an_empty_one(tmp_path: Path)
         assert one.saving.elapsed_ns.low < 0.1 * sum(rows) * MS / 4
 
 
+@pytest.mark.parametrize("rows", [2_000_000, 200])
+def test_bytes_that_vectored_reads_left_uncounted_say_nothing_of_the_work(
+    tmp_path: Path, rows: int
+) -> None:
+    # Time goes with rows; bytes have nothing to do with it.
+    job = Job()
+    job.stage(
+        [810 + 80 * (n % 3) for n in range(60)],
+        columns=lambda n: {"executor_run_time_ns": (800 + 80 * (n % 3)) * MS,
+                           "input_bytes": 5_000 + 300 * (n * 17 % 50),
+                           "input_records_count": rows + rows // 10 * (n % 3)},
+    )  # fmt: skip
+    found = job.found(tmp_path, RULE)
+    assert bool(found) == (rows == 200)
+
+
 def test_rows_say_what_tasks_read_where_no_bytes_are_counted(tmp_path: Path) -> None:
     job = Job()
     rows = [10 + n % 50 for n in range(400)]
