@@ -64,8 +64,8 @@ def submit(cluster: Yarn, mode: str, folder: Path, out: str) -> None:
 def room(cluster: Yarn) -> str:
     """Say what room each host has where containers are localised."""
     looked = [
-        host.run(["sh", "-c", "hostname; df -h /var/tmp; ls -la /var/tmp /var/tmp/yarn"],
-                 check=False) for host in cluster.network.hosts
+        host.run(["sh", "-c", f"hostname; df -h {yarn.WORK}; ls -la {yarn.WORK}"], check=False)
+        for host in cluster.network.hosts
     ]  # fmt: skip
     return "\n".join(one.stdout + one.stderr for one in looked)
 

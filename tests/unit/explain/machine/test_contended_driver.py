@@ -64,3 +64,14 @@ def test_near_miss_a_worker_of_tasks(tmp_path: Path) -> None:
 
 def test_healthy_a_driver_that_submits_jobs(tmp_path: Path) -> None:
     assert judged(asked_again(busy=0.15).write(tmp_path), RULE).findings == []
+
+
+def test_waits_on_several_hosts_are_not_judged(tmp_path: Path) -> None:
+    world = asked_again()
+    for number, (host, clock) in enumerate([(HOST, "axis"), ("elsewhere", "wall")]):
+        world.add("hosts", host=host, number=number, clock=clock)
+    found = judged(world.write(tmp_path), RULE)
+    assert not found.findings
+    (lacks,) = found.unjudged
+    assert "there are several" in lacks.missing
+    assert "on one host" in lacks.remedy

@@ -32,12 +32,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
-from pyrometer.explain.evidence.cpus.waits_behind import can_tell, waits_behind
+from pyrometer.explain.evidence.cpus.waits_behind import missing, queued, waits_behind
 from pyrometer.explain.evidence.saying import code, machine, page, place, shown_by
 from pyrometer.explain.facts import Facts
-from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
-from pyrometer.explain.what_if import Extent
+from pyrometer.explain.rule import Need, Rule, Suspect
 
+ON_ONE_HOST = (
+    "pyrometer run --profile full -- COMMAND, with the driver and all executors on one host"
+)
 ORDINARY = 0.2
 """CPUs that a driver needs for its jobs: not counted. Measured on six jobs of seconds without this
 cause (2 slots, Spark 4.3, one run each, 2026-11-27): 0.09 to 0.24 while stages ran."""
@@ -57,36 +59,31 @@ WHERE source = 'python' AND role = 'python' AND thread_name = 'Python worker'
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
-    offset, queue = facts.scope.offset_ns, facts.ledger_ns("task/run_queue")
-    if offset is None or not queue or not can_tell(facts) or not facts.has("os_series"):
-        return
+    offset = facts.scope.offset_ns
     first = facts.tables.scalar("SELECT min(launch_wall_ns) FROM tasks")
-    workers = _WORKERS if facts.has("samples") else "''"
-    holders = _HOLDERS.format(first=int(first or 0) - offset, workers=workers)
-    found = waits_behind(facts, holders, ORDINARY)
-    most = {n: waited * found.most.get(n, 0.0) for n, waited in queue.items()}
-    least = {n: waited * found.least.get(n, 0.0) for n, waited in queue.items()}
-    lost = {number: (most[number] + least[number]) / 2 for number in queue if most[number] > 0}
-    total = sum(lost.values())
-    if total <= 0:
+    if offset is None or first is None:
         return
-    low, high = sum(least.values()), sum(most.values())
-    where = place(facts, "driver", lost)
+    workers = _WORKERS if facts.has("samples") else "''"
+    holders = _HOLDERS.format(first=int(first) - offset, workers=workers)
+    behind = waits_behind(facts, holders, ORDINARY)
+    if not behind.lost:
+        return
+    where = place(facts, "driver", behind.lost)
     yield Suspect(
         place=where,
         mechanism=(
             "While tasks waited for a CPU, the driver's threads and its program used"
-            f" {units.duration(found.contended_ns)} of CPU beyond what jobs need of them; tasks"
-            f" waited {units.duration(low)} to {units.duration(high)} behind them."
+            f" {units.duration(behind.contended_ns)} of CPU beyond what jobs need of them; tasks"
+            f" waited {units.duration(behind.low_ns)} to {units.duration(behind.high_ns)} behind"
+            " them."
         ),
-        change=(facts.share_of_tasks("cpu_wait", lost),),
-        extent=Extent(1.0, low / total, high / total, found.pieces_count),
+        change=(facts.share_of_tasks("cpu_wait", behind.lost),),
+        extent=behind.extent,
         evidence=[
             shown_by("CPU time of the driver and its program while tasks waited",
-                     found.contended_ns, "ns", "thread_counters", "show --json: cpu.roles",
-                     "/timeline", found.pieces_count),
-            shown_by("waits of tasks for a CPU", sum(queue.values()), "ns", "thread_counters",
-                     "show --json: ledger, task/run_queue", page(where), len(queue)),
+                     behind.contended_ns, "ns", "thread_counters", "show --json: cpu.roles",
+                     "/timeline", behind.pieces_count),
+            queued(facts, page(where)),
         ],
         remedies=[
             code("do not ask for the progress of a job without a pause",
@@ -103,7 +100,7 @@ RULE = Rule(
     title="The driver takes CPUs that tasks wait for",
     cause="busy driver beside tasks",
     suspects=_suspects,
-    needs=(table("thread_counters", PROFILE, "no CPU time of threads"),),
+    needs=(Need(missing, ON_ONE_HOST),),
     refute="Run with the driver on a host of its own: if tasks still wait as long for a CPU, it was"
     " not the driver.",
 )

@@ -37,6 +37,7 @@ from collections.abc import Iterator
 from pyrometer.core import units
 from pyrometer.explain.change import LessGap
 from pyrometer.explain.evidence.cpus.programs_beside import beside
+from pyrometer.explain.evidence.cpus.waits_behind import queued
 from pyrometer.explain.evidence.driver_time import nodes_of, stretches
 from pyrometer.explain.evidence.driver_work import works
 from pyrometer.explain.evidence.saying import code, factor, machine, place, shown_by
@@ -60,32 +61,25 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
 
 
 def _own_programs(facts: Facts) -> Iterator[Suspect]:
-    found, queue = beside(facts), facts.ledger_ns("task/run_queue")
-    if found is None:
+    found = beside(facts)
+    if found is None or not found.behind.lost:
         return
-    most = {n: waited * found.most.get(n, 0.0) for n, waited in queue.items()}
-    least = {n: waited * found.least.get(n, 0.0) for n, waited in queue.items()}
-    lost = {number: (most[number] + least[number]) / 2 for number in queue if most[number] > 0}
-    total = sum(lost.values())
-    if total <= 0:
-        return
-    low, high = sum(least.values()), sum(most.values())
+    behind = found.behind
     names = ", ".join(f"{comm} ({units.duration(ns)})" for comm, ns in found.names)
     yield Suspect(
-        place=place(facts, "host", lost),
+        place=place(facts, "host", behind.lost),
         mechanism=(
             f"{units.counted(found.count, 'program')} that the application started beside Spark"
-            f" used {units.duration(found.held_ns)} of CPU: {names}; tasks waited"
-            f" {units.duration(low)} to {units.duration(high)} behind them."
+            f" used {units.duration(behind.held_ns)} of CPU: {names}; tasks waited"
+            f" {units.duration(behind.low_ns)} to {units.duration(behind.high_ns)} behind them."
         ),
-        change=(facts.share_of_tasks("cpu_wait", lost),),
-        extent=Extent(1.0, low / total, high / total, found.pieces_count),
+        change=(facts.share_of_tasks("cpu_wait", behind.lost),),
+        extent=behind.extent,
         evidence=[
-            shown_by("CPU time of programs beside Spark", found.held_ns, "ns", "thread_counters",
-                 "SELECT pid, comm, max(run_ns) FROM thread_counters GROUP BY ALL", "/timeline",
-                 found.pieces_count),
-            shown_by("waits of tasks for a CPU", sum(queue.values()), "ns", "thread_counters",
-                 "show --json: ledger, task/run_queue", "/ledger/task/run_queue", len(queue)),
+            shown_by("CPU time of programs beside Spark", behind.held_ns, "ns", "thread_counters",
+                     "SELECT pid, comm, max(run_ns) FROM thread_counters GROUP BY ALL", "/timeline",
+                     behind.pieces_count),
+            queued(facts, "/ledger/task/run_queue"),
         ],
         remedies=[
             code("start the programs when the queries are done, or on another host",

@@ -16,12 +16,12 @@ Evidence
     its operator: what takes a microsecond per row counts, whatever its name is. That it can cost
     less shows in the plan: it is a pattern, and not a cheap one; it builds a value (a map, an
     array) of which only a part is taken out; it parses one XML document for each of several
-    fields; it formats a value and parses it again, or converts
-    text that a file holds; it is a distance that is compared with a bound; rows are grouped by what
-    it formats; its columns are there in fewer rows below, before a join or `explode` multiplies
-    them; or the lambda of `exists` computes it for each of some constants with which it is
-    compared: for a filter that does nothing else, all its CPU counts. Where none of these is seen,
-    the interval begins at nothing, and the finding is shown with `--all` only.
+    fields; it formats a value and parses it again, or converts text that a file holds; it is a
+    distance that is compared with a bound; rows are grouped by what it formats; its columns are
+    there in fewer rows below, before a join or `explode` multiplies them; or the lambda of `exists`
+    computes it for each of some constants with which it is compared: for a filter that does nothing
+    else, all its CPU counts. Where none of these is seen, the interval begins at nothing, and the
+    finding is shown with `--all` only.
 
 Remedy
     Use a cheaper expression (a prefix instead of a pattern, a part instead of the whole), compute

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyrometer.accounts.cpu import OWN_PROCESS
-from pyrometer.explain.evidence.cpus.waits_behind import can_tell, waits_behind
+from pyrometer.explain.evidence.cpus.waits_behind import Behind, missing, waits_behind
 from pyrometer.explain.facts import Facts
 from pyrometer.window.counters import define_steps
 
@@ -55,29 +55,20 @@ class Beside:
         Programs that held CPUs longest, and for how long in nanoseconds.
     count : int
         Programs in all.
-    held_ns : float
-        CPU that they used in the window.
-    least, most : dict of int to float
-        Share of tasks' waits for a CPU that would not be without them, by number of the stage.
-    pieces_count : int
-        Pieces of the window in which they ran.
+    behind : Behind
+        The CPU that they held, and what tasks waited for it.
     """
 
     names: tuple[tuple[str, float], ...]
     count: int
-    held_ns: float
-    least: dict[int, float]
-    most: dict[int, float]
-    pieces_count: int
+    behind: Behind
 
 
 def beside(facts: Facts) -> Beside | None:
     """Look for programs beside Spark; where nothing is known of processes, there are none."""
     offset = facts.scope.offset_ns
-    if offset is None or not can_tell(facts) or not facts.has("os_series"):
-        return None
     first = facts.tables.scalar("SELECT min(launch_wall_ns) FROM tasks")
-    if first is None:
+    if offset is None or first is None or missing(facts) is not None:
         return None
     facts.tables.define("beside_pids", _PROGRAMS.format(first=int(first) - offset, own=OWN_PROCESS))
     count = int(facts.tables.scalar("SELECT count(*) FROM beside_pids") or 0)
@@ -87,4 +78,4 @@ def beside(facts: Facts) -> Beside | None:
     behind = waits_behind(facts, "pid IN (FROM beside_pids)")
     used = [(str(comm), float(ns)) for comm, ns in facts.tables.query(_NAMES) if ns]
     names = tuple(sorted(used, key=lambda one: -one[1])[:MOST_NAMED])
-    return Beside(names, count, behind.held_ns, behind.least, behind.most, behind.pieces_count)
+    return Beside(names, count, behind)

@@ -8,10 +8,15 @@ import numpy as np
 
 from pyrometer.accounts.contention import define_pieces
 from pyrometer.accounts.cpu import OWN_PROCESS
+from pyrometer.explain.evidence.saying import shown_by
 from pyrometer.explain.facts import Facts
+from pyrometer.explain.schema import Evidence
+from pyrometer.explain.what_if import Extent
 from pyrometer.simulation.measured import Floats
 from pyrometer.window.counters import define_steps
 
+NEEDED = ("thread_counters", "os_series", "spans", "processes")
+"""Tables without which nothing is known of threads beside tasks."""
 _BY_PIECE = """
 WITH cut AS (
   SELECT p.piece, s.pid, s.tid, sum(s.run * part.inside) AS run, sum(s.delay * part.inside) AS delay
@@ -30,7 +35,7 @@ FROM c_pieces p LEFT JOIN marked USING (piece) GROUP BY ALL ORDER BY 1
 
 @dataclass(frozen=True)
 class Behind:
-    """What tasks waited behind some threads.
+    """What tasks waited behind some threads; nanoseconds.
 
     Attributes
     ----------
@@ -38,23 +43,35 @@ class Behind:
         CPU that these used in the window, beyond what was allowed.
     contended_ns : float
         The part of it that they used while tasks waited for a CPU.
-    least, most : dict of int to float
-        Share of tasks' waits for a CPU that would not be without it, by number of the stage.
+    lost : dict of int to float
+        Waits of tasks that would not be without it, by number of the stage: the middle of both
+        ends.
+    low_ns, high_ns : float
+        Sum of these waits, at least and at most.
     pieces_count : int
         Pieces of the window in which they used more.
     """
 
     held_ns: float
     contended_ns: float
-    least: dict[int, float]
-    most: dict[int, float]
+    lost: dict[int, float]
+    low_ns: float
+    high_ns: float
     pieces_count: int
 
+    @property
+    def extent(self) -> Extent:
+        """How much of `lost` there is at least, and at most."""
+        whole = sum(self.lost.values())
+        return Extent(1.0, self.low_ns / whole, self.high_ns / whole, self.pieces_count)
 
-def can_tell(facts: Facts) -> bool:
-    """Whether CPU and waits of threads are known beside tasks, on one host."""
-    known = all(facts.has(name) for name in ("thread_counters", "spans", "processes"))
-    return known and not facts.tables.several_hosts and bool(facts.tasks.count)
+
+def missing(facts: Facts) -> str | None:
+    """Say why waits cannot be divided; None where they can."""
+    if facts.tables.several_hosts:
+        return "waits for CPUs are divided among threads on one host only, and there are several"
+    lacks = [name for name in NEEDED if not facts.has(name)]
+    return f"no {lacks[0].replace('_', ' ')}" if lacks else None
 
 
 def waits_behind(facts: Facts, holders: str, allowed: float = 0.0) -> Behind:
@@ -88,12 +105,29 @@ def waits_behind(facts: Facts, holders: str, allowed: float = 0.0) -> Behind:
         return found
 
     whole = within(tasks)
-    least, most = (
-        np.divide(within(behind), whole, out=np.zeros_like(whole), where=whole > 0)
+    queue = facts.ledger_ns("task/run_queue")
+    low, high = (
+        {number: waited * share[number] for number, waited in queue.items()}
         for behind in (np.minimum(tasks, held * part), np.minimum(tasks, held))
+        for share in [_shares(within(behind), whole)]
     )
-    shares = [dict(enumerate(np.clip(one, 0.0, 1.0).tolist())) for one in (least, most)]
     return Behind(
-        float(held.sum()), float(held[tasks > 0].sum()), shares[0], shares[1],
-        int((held > 0).sum()),
-    )  # fmt: skip
+        held_ns=float(held.sum()),
+        contended_ns=float(held[tasks > 0].sum()),
+        lost={number: (low[number] + high[number]) / 2 for number in queue if high[number] > 0},
+        low_ns=sum(low.values()),
+        high_ns=sum(high.values()),
+        pieces_count=int((held > 0).sum()),
+    )
+
+
+def _shares(part: Floats, whole: Floats) -> Floats:
+    found: Floats = np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)
+    return np.clip(found, 0.0, 1.0)
+
+
+def queued(facts: Facts, link: str) -> Evidence:
+    """Give the waits of all tasks for a CPU."""
+    queue = facts.ledger_ns("task/run_queue")
+    return shown_by("waits of tasks for a CPU", sum(queue.values()), "ns", "thread_counters",
+                    "show --json: ledger, task/run_queue", link, len(queue))  # fmt: skip
