@@ -1,6 +1,7 @@
 //! Beside one process, as the plugin starts it: recorded, shipped to the end, and nothing is left.
 
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -154,30 +155,115 @@ fn an_agent_that_is_asked_to_stop_leaves_the_folder_to_its_writer() {
     writer.wait().unwrap();
 }
 
+/// What the agent of a folder says of its recorder.
+fn told(folder: &Path) -> Option<Value> {
+    let text = fs::read_to_string(folder.join("raw/agent-h.report.json")).ok()?;
+    let told: Value = serde_json::from_str(&text).ok()?;
+    Some(told["recorder"].clone())
+}
+
+fn kill(mut process: Child) {
+    process.kill().unwrap();
+    process.wait().unwrap();
+}
+
 #[test]
-fn a_recorder_that_ended_is_started_again_unless_it_left_rows() {
-    for (left, restarts) in [("probe-h.report.json", 0), ("notes", 1)] {
+fn a_recorder_that_ended_is_started_again_and_replaces_no_rows() {
+    for (left, again) in [("probe-h-series.arrows", "--part 2"), ("notes", "")] {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path();
-        let mut writer = Command::new("sleep").arg("600").spawn().unwrap();
+        let writer = Command::new("sleep").arg("600").spawn().unwrap();
         let mut agent = agent(folder, &writer);
         let text = format!(
-            "#!/bin/sh\nfor word; do case $last in --raw-dir) raw=$word;; esac; last=$word; done\n\
-             if [ -e \"$raw/{left}\" ]; then exec sleep 600; fi\necho {{}} > \"$raw/{left}\"; exit 4\n"
+            "#!/bin/sh\nall=\"$*\"\n\
+             for word; do case $last in --raw-dir) raw=$word;; esac; last=$word; done\n\
+             if [ -e \"$raw/{left}\" ]; then echo \"$all\" > \"$raw/again\"; exec sleep 600; fi\n\
+             echo {{}} > \"$raw/{left}\"; exit 4\n"
         );
         fs::write(folder.join("probe"), text).unwrap();
         let mut agent = agent.spawn().unwrap();
-        let told = wait_until(|| {
-            let text = fs::read_to_string(folder.join("raw/agent-h.report.json")).ok()?;
-            let told: Value = serde_json::from_str(&text).ok()?;
-            let told = &told["recorder"];
-            (told["gaps_count"] == 1 && told["restarts_count"] == restarts).then(|| told.clone())
-        });
+        let told = wait_until(|| told(folder).filter(|told| told["restarts_count"] == 1));
+        assert_eq!(told["gaps_count"], 1);
         assert_eq!(told["gaps"][0]["reason"], "exit status: 4");
-        assert_eq!(told["gaps"][0]["until_wall_ns"].is_null(), restarts == 0);
-        writer.kill().unwrap();
-        writer.wait().unwrap();
+        assert!(told["gaps"][0]["until_wall_ns"].is_i64());
+        let given = wait_until(|| {
+            let given = fs::read_to_string(folder.join("raw/again")).ok();
+            given.filter(|words| words.ends_with('\n'))
+        });
+        assert_eq!(given.contains("--part"), !again.is_empty());
+        assert!(given.contains(again), "{given}");
+        kill(writer);
         assert!(agent.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn a_recorder_whose_file_was_removed_is_started_again() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let writer = Command::new("sleep").arg("600").spawn().unwrap();
+    let mut agent = agent(folder, &writer);
+    // It ends at once.
+    fs::copy("/bin/false", folder.join("probe")).unwrap();
+    let mut agent = agent.spawn().unwrap();
+    wait_until(|| told(folder));
+    fs::remove_file(folder.join("probe")).unwrap();
+    // The second time not before it had been left alone for half a second at least.
+    wait_until(|| told(folder).filter(|told| told["restarts_count"] == 2));
+    kill(writer);
+    assert!(agent.wait().unwrap().success());
+}
+
+#[test]
+fn where_an_agent_was_killed_the_next_goes_on_with_a_recorder_and_tells_the_gap() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let writer = Command::new("sleep").arg("600").spawn().unwrap();
+    let mut command = agent(folder, &writer);
+    let text = "#!/bin/sh\n\
+        for word; do case $last in\n\
+        --raw-dir) raw=$word;; --keeper-pid) keeper=$word;; --part) part=.$word;;\n\
+        esac; last=$word; done\n\
+        echo rows > \"$raw/probe-h-series$part.arrows\"\n\
+        while kill -0 $keeper 2>/dev/null; do sleep 0.05; done\n";
+    fs::write(folder.join("probe"), text).unwrap();
+    let parts = ["", ".2", ".3"].map(|part| format!("probe-h-series{part}.arrows"));
+    let mut log = fs::File::create(folder.join("raw/gc-7.log")).unwrap();
+    for (life, part) in parts.iter().take(2).enumerate() {
+        let killed = command.spawn().unwrap();
+        log.write_all(b"a line\n").unwrap();
+        wait_until(|| told(folder).filter(|told| told["restarts_count"] == life));
+        wait_until(|| folder.join("raw").join(part).exists().then_some(()));
+        kill(killed);
+    }
+    let mut last = command.spawn().unwrap();
+    log.write_all(b"a line\n").unwrap();
+    let told = wait_until(|| told(folder).filter(|told| told["restarts_count"] == 2));
+    assert_eq!(
+        (&told["state"], &told["gaps_count"]),
+        (&"running".into(), &2.into())
+    );
+    for gap in told["gaps"].as_array().unwrap() {
+        assert_eq!(gap["reason"], "its agent ended");
+        assert!(gap["until_wall_ns"].as_i64() >= gap["since_wall_ns"].as_i64());
+    }
+    kill(writer);
+    assert!(last.wait().unwrap().success());
+    let out = folder.join("out");
+    let joined = join_folder(&folder.join("store"), &out).unwrap();
+    assert!(
+        joined
+            .streams
+            .iter()
+            .all(|stream| stream.tally.repeated_bytes == 0)
+    );
+    let attempts: Vec<_> = fs::read_dir(out.join("app/1")).unwrap().collect();
+    assert_eq!(attempts.len(), 1);
+    let arrived = attempts[0].as_ref().unwrap().path().join("h");
+    let read = |name: &str| fs::read_to_string(arrived.join(name)).unwrap();
+    assert_eq!(read("gc-7.log"), "a line\n".repeat(3));
+    for part in parts {
+        assert_eq!(read(&part), "rows\n");
     }
 }
 

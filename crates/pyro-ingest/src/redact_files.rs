@@ -15,17 +15,21 @@ const BLOCK: usize = 1 << 20;
 /// A file with a longer line is left as it is: a line is redacted in memory.
 const LONGEST_LINE: usize = 64 << 20;
 
+/// How files begin that are not text whatever follows: recordings, and chunks that were shipped.
+const NO_TEXT: [&[u8]; 2] = [b"FLR\0", b"PYROCHNK"];
+
 /// Rights that a file keeps: what others wrote runs as nobody else.
 const RIGHTS: u32 = 0o777;
 
 /// Replaces each file that holds a secret by one without it, and returns those replaced.
 ///
-/// A file that is not text (it has zero bytes), is no regular file or grows meanwhile stays as it
-/// is. Time of change and lines stay the same; files without a secret are only read.
+/// A file that is not text or no regular file stays as it is. Time of change and lines stay the
+/// same; files without a secret are only read.
 ///
 /// # Errors
-/// If a file cannot be read, has a line of more than 64 MiB, or what stands in its place cannot be written: it then
-/// stays. The others are redacted all the same; the error is that of the first.
+/// If a file cannot be read, has a line of more than 64 MiB, is text with zero bytes and a secret in
+/// it, grows meanwhile, or what stands in its place cannot be written: it then stays. The others are
+/// redacted all the same; the error is that of the first.
 pub fn redact_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let (mut replaced, mut failed) = (Vec::new(), None);
     for path in paths {
@@ -48,16 +52,16 @@ fn redact_file(path: &Path) -> std::io::Result<bool> {
     let written = rewritten(&mut file, &temporary);
     let done = written.and_then(|out| {
         let Some(out) = out else { return Ok(false) };
-        let same = file.metadata()?.len() == before.len();
-        if same {
-            out.set_permissions(Permissions::from_mode(before.mode() & RIGHTS))?;
-            out.set_modified(before.modified()?)?;
-            out.sync_all()?;
-            // Its owner can still read it: the JVM of another user wrote it.
-            let _ = std::os::unix::fs::fchown(&out, Some(before.uid()), None);
-            std::fs::rename(&temporary, path)?;
+        if file.metadata()?.len() != before.len() {
+            return Err(left("it grew while secrets were struck out"));
         }
-        Ok(same)
+        out.set_permissions(Permissions::from_mode(before.mode() & RIGHTS))?;
+        out.set_modified(before.modified()?)?;
+        out.sync_all()?;
+        // Its owner can still read it: the JVM of another user wrote it.
+        let _ = std::os::unix::fs::fchown(&out, Some(before.uid()), None);
+        std::fs::rename(&temporary, path)?;
+        Ok(true)
     });
     if !matches!(done, Ok(true)) {
         let _ = std::fs::remove_file(&temporary);
@@ -70,21 +74,43 @@ fn temporary(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{name}.redacted"))
 }
 
+/// Why a file stays as it is.
+fn left(why: &str) -> std::io::Error {
+    std::io::Error::new(std::io::ErrorKind::InvalidData, why)
+}
+
+/// Whether bytes with a zero byte among them are text nevertheless: of a log that a crash cut, say.
+/// In what is compressed or encoded, one byte in nine is a control character, and it is no UTF-8.
+fn is_text(bytes: &[u8]) -> bool {
+    let controls = bytes
+        .iter()
+        .filter(|byte| matches!(byte, 0..=7 | 14..=26 | 28..=31));
+    let most = match std::str::from_utf8(bytes) {
+        Err(error) if error.error_len().is_some() => bytes.len() / 50,
+        // A letter may be cut at the end.
+        _ => bytes.len() / 10,
+    };
+    controls.count() <= most && !NO_TEXT.iter().any(|start| bytes.starts_with(start))
+}
+
 /// Copies `file` without its secrets; `None` where it has none or is not text.
 fn rewritten(file: &mut File, temporary: &Path) -> std::io::Result<Option<File>> {
     let redactor = redactor();
     let mut out: Option<BufWriter<File>> = None;
     let mut buffer = Vec::with_capacity(BLOCK);
     let mut offset = 0;
+    let mut zeros = false;
     loop {
         let wanted = BLOCK as u64;
         let ended = Read::by_ref(file).take(wanted).read_to_end(&mut buffer)? < BLOCK;
-        if memchr::memchr(0, &buffer).is_some() {
-            return Ok(None);
+        if !zeros && memchr::memchr(0, &buffer).is_some() {
+            if out.is_none() && !is_text(&buffer) {
+                return Ok(None);
+            }
+            zeros = true;
         }
         if buffer.len() > LONGEST_LINE {
-            let why = "a line is longer than 64 MiB";
-            return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, why));
+            return Err(left("a line is longer than 64 MiB"));
         }
         let whole = memchr::memrchr(b'\n', &buffer).map(|last| last + 1);
         let end = if ended {
@@ -93,6 +119,9 @@ fn rewritten(file: &mut File, temporary: &Path) -> std::io::Result<Option<File>>
             whole.unwrap_or(0)
         };
         let made = block(&redactor, &buffer[..end]);
+        if zeros && (out.is_some() || matches!(made, Cow::Owned(_))) {
+            return Err(left("it is text with zero bytes and a secret in it"));
+        }
         if matches!(made, Cow::Owned(_)) && out.is_none() {
             out = Some(begun(file, temporary, offset)?);
         }
@@ -167,6 +196,49 @@ mod tests {
     }
 
     #[test]
+    fn text_with_zero_bytes_is_left_and_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let long = "nothing to see here\n".repeat(120_000);
+        let told = [
+            "a\0 password=hunter2".to_owned(),
+            format!("password=hunter2\n{long}\0"),
+            format!("\0{long}password=hunter2 caf\u{e9}"),
+        ];
+        for (number, text) in told.iter().enumerate() {
+            let path = dir.path().join(number.to_string());
+            std::fs::write(&path, text).unwrap();
+            let error = redact_files(std::slice::from_ref(&path)).unwrap_err();
+            assert!(error.to_string().contains("zero bytes"), "{error}");
+            assert!(std::fs::read_to_string(&path).unwrap() == *text);
+        }
+        let harmless = dir.path().join("harmless");
+        std::fs::write(&harmless, "nothing\0 to see").unwrap();
+        assert_eq!(redact_files(&[harmless]).unwrap().len(), 0);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 4);
+    }
+
+    #[test]
+    fn what_grows_meanwhile_is_left_and_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        std::fs::write(&path, "password=hunter2\n".repeat(20_000)).unwrap();
+        let mut log = OpenOptions::new().append(true).open(&path).unwrap();
+        let ended = std::sync::atomic::AtomicBool::new(false);
+        let found = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !ended.load(std::sync::atomic::Ordering::Relaxed) {
+                    log.write_all(b"x\n").unwrap();
+                }
+            });
+            let found = redact_files(std::slice::from_ref(&path));
+            ended.store(true, std::sync::atomic::Ordering::Relaxed);
+            found
+        });
+        assert!(found.unwrap_err().to_string().contains("it grew"));
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
     fn a_file_that_is_replaced_does_not_run_as_its_owner() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log");
@@ -189,7 +261,8 @@ mod tests {
         let files = [
             write("log", secret.as_bytes()),
             write("plain", filler.as_bytes()),
-            write("binary", b"\0 password=hunter2"),
+            write("recording", b"FLR\0 password=hunter2"),
+            write("binary", b"\xfe\0\x01\0\0\x02\0 password=hunter2"),
             write("end", b"token: 'x'"),
             write("empty", b""),
         ];
@@ -197,15 +270,15 @@ mod tests {
         let time = files[0].metadata().unwrap().modified().unwrap();
         let all = [&files[..], &[dir.path().join("link")]].concat();
         let replaced = redact_files(&all).unwrap();
-        assert_eq!(replaced, [files[0].clone(), files[3].clone()]);
+        assert_eq!(replaced, [files[0].clone(), files[4].clone()]);
         let expected = secret.replace("hunter2", "*********(redacted)");
         assert!(std::fs::read_to_string(&files[0]).unwrap() == expected);
         assert_eq!(files[0].metadata().unwrap().modified().unwrap(), time);
         assert_eq!(
-            std::fs::read_to_string(&files[3]).unwrap(),
+            std::fs::read_to_string(&files[4]).unwrap(),
             "token: '*********(redacted)'"
         );
-        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 6);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 7);
         assert_eq!(redact_files(&all).unwrap(), Vec::<PathBuf>::new());
     }
 }

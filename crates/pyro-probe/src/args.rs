@@ -94,6 +94,10 @@ pub struct Options {
     /// Further process to follow; may be given several times
     #[arg(long = "also-pid", value_name = "PID", value_parser = pid())]
     pub also_pids: Vec<i32>,
+    /// Number in the names of the files, from 2 on: of another probe that goes on in FOLDER
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    #[arg(value_parser = value_parser!(u32).range(1..))]
+    pub part: u32,
     /// Process for which the probe records: it ends when that has
     #[arg(long, value_name = "PID", value_parser = pid())]
     pub keeper_pid: Option<i32>,
@@ -241,6 +245,9 @@ mod tests {
             (options.raw_dir.to_str(), options.host.as_str()),
             (Some("/r"), "h")
         );
+        assert_eq!(options.part, 1);
+        let again = parsed(&format!("{line} --part 2"));
+        assert!(matches!(again, Ok(Command::Record(options)) if options.part == 2));
     }
 
     #[test]

@@ -223,7 +223,8 @@ def observers_by_host(scope: Scope) -> dict[str, list[str]]:
         if entry.executor_id is not None:
             who = "executor"
         own = said.setdefault(host, {}).setdefault((who, entry.tier or "no tier"), [])
-        if entry.executor_id is not None:
+        # One probe may have gone on in another's place.
+        if entry.executor_id is not None and entry.executor_id not in own:
             own.append(entry.executor_id)
     return {
         host: [f"{_named(who, ids)} at {tier}" for (who, tier), ids in probes.items()]

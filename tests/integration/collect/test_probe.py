@@ -297,6 +297,35 @@ def test_the_probe_ends_when_its_folder_is_removed(
     assert sleeper.poll() is None
 
 
+def test_a_probe_whose_keeper_ended_leaves_what_another_goes_on_with(
+    paths: RunPaths, sleeper: subprocess.Popen[bytes]
+) -> None:
+    keeper = subprocess.Popen(SLEEPER)
+    slots = paths.raw / f"context-{sleeper.pid}"
+    slots.write_bytes(b"")
+    program = paths.root / "7"
+    program.symlink_to(_artifacts.probe_binary())
+    words = [program, "record", f"--root-pid={sleeper.pid}", f"--raw-dir={paths.raw}", "--host=h"]
+    first = subprocess.Popen([*words, f"--keeper-pid={keeper.pid}"])
+    wait_until((paths.raw / "probe-h.report.json").exists, "a report")
+    assert Path(f"/proc/{first.pid}/comm").read_text() == "pyro-probe\n"
+    keeper.kill()
+    keeper.wait()
+    assert first.wait() == 0
+    assert slots.exists()
+    second = subprocess.Popen([*words, "--part=2"])
+    wait_until((paths.raw / "probe-h.2.report.json").exists, "another report")
+    sleeper.kill()
+    sleeper.wait()
+    assert second.wait() == 0
+    assert not slots.exists()
+    names = {file.name for file in paths.probe_streams()}
+    assert names >= {"probe-h-threads.arrows", "probe-h-threads.2.arrows"}
+    assert ingest(paths)["doubts"] == []
+    passes = "SELECT count(*) FROM os_series WHERE name = 'passes_count' AND value = 1"
+    assert query(paths, passes) == [(2,)]
+
+
 def test_processes_named_by_plugin_files_are_followed(
     paths: RunPaths, sleeper: subprocess.Popen[bytes]
 ) -> None:

@@ -33,7 +33,8 @@ for _ in range(3):
 spark.stop()
 """
 
-# Kills executor 0 between two jobs, with no chance to say anything, and says when.
+# Kills executor 0 between two jobs, with no chance to say anything, and says when. With a word more
+# its agent is killed before it, and the executor works on until another one has shipped.
 KILLING = """
 import os, sys, time
 from pathlib import Path
@@ -58,10 +59,22 @@ def executor():
                 return int(process.name)
     return None
 
+def agent():
+    own = {b"ship", b"--app=" + app.encode(), b"--executor=0"}
+    found = [one for one in Path("/proc").glob("[0-9]*") if own <= {*words(one)}]
+    return int(found[0].name) if found else None
+
 work()
 while executor() is None:
     time.sleep(0.1)
 time.sleep(3)
+if sys.argv[2:]:
+    gone = agent()
+    os.kill(gone, 9)
+    while agent() in (None, gone):
+        time.sleep(0.1)
+    work()
+    time.sleep(7)
 pid = executor()
 killed = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
 os.kill(pid, 9)
@@ -112,8 +125,8 @@ def install(request: pytest.FixtureRequest) -> SparkInstall:
     return find_spark(needs.spark35() if request.param == "3.5" else None)
 
 
-@pytest.mark.slow
-def test_a_killed_executor_has_lost_seconds_at_most(install: SparkInstall, tmp_path: Path) -> None:
+def killed(install: SparkInstall, tmp_path: Path, *more: str) -> tuple[RunPaths, int, int]:
+    """Run the application that kills its executor; gives the run, who was killed and when."""
     jar = _artifacts.plugin_jar()
     paths = RunPaths(tmp_path / "run")
     paths.chunks.mkdir(parents=True)
@@ -129,17 +142,36 @@ def test_a_killed_executor_has_lost_seconds_at_most(install: SparkInstall, tmp_p
     submit = str(install.home / "bin" / "spark-submit")
     env = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": install.python}
     done = subprocess.run(
-        [submit, "--master", MASTER, *words, "app.py", "said"],
+        [submit, "--master", MASTER, *words, "app.py", "said", *more],
         cwd=tmp_path, env=env, capture_output=True, text=True, timeout=200, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
-    app, pid, killed = (tmp_path / "said").read_text().split()
+    app, pid, killed_ns = (tmp_path / "said").read_text().split()
     while left_behind(app):
         time.sleep(0.1)  # agents end after their executors
+    return paths, int(pid), int(killed_ns)
+
+
+def records_of(paths: RunPaths, pid: int) -> Path:
+    return next(file for file in paths.plugin_files() if file.name.endswith(f"-{pid}.ndjson"))
+
+
+def lost_ns(paths: RunPaths, pid: int, killed_ns: int) -> tuple[int, int]:
+    """How long before an executor's end the last records are, of the plugin and of the probe."""
+    mono_ns = [int(one["mono_ns"]) for one in records(records_of(paths, pid), "mx", "clock")]
+    with Run.open(paths.root) as run:
+        threads = run.tables.query(
+            "SELECT coalesce(max(t_mono_ns), 0) FROM thread_counters WHERE pid = ?", [pid]
+        )
+    return killed_ns - max(mono_ns), killed_ns - threads[0][0]
+
+
+@pytest.mark.slow
+def test_a_killed_executor_has_lost_seconds_at_most(install: SparkInstall, tmp_path: Path) -> None:
+    paths, pid, killed_ns = killed(install, tmp_path)
     report = ingest_run(paths.root)
-    file = next(file for file in paths.plugin_files() if file.name.endswith(f"-{pid}.ndjson"))
-    last = max(int(record["mono_ns"]) for record in records(file, "mx", "clock"))
-    assert int(killed) - last < MOST_LOST_NS
+    assert max(lost_ns(paths, pid, killed_ns)) < MOST_LOST_NS
+    file = records_of(paths, pid)
     assert not list(records(file, "bye")), "it could not say so"
     for line in file.read_text().splitlines()[:-1]:
         json.loads(line)
@@ -148,10 +180,19 @@ def test_a_killed_executor_has_lost_seconds_at_most(install: SparkInstall, tmp_p
     assert {agent["recorder"]["state"] for agent in agents} == {"ended"}
     assert report.tables["spans"] > 0
     with Run.open(paths.root) as run:
-        threads = run.tables.query(
-            "SELECT count(*), max(t_mono_ns) FROM thread_counters WHERE pid = ?", [int(pid)]
-        )
-        assert threads[0][0] > 0
-        assert int(killed) - threads[0][1] < MOST_LOST_NS
         executors = run.tables.query("SELECT executor_id FROM processes WHERE role = 'executor'")
         assert {"0", "1"} <= {name for (name,) in executors}
+
+
+@pytest.mark.slow
+def test_an_executor_whose_agent_was_killed_before_it_has_lost_no_more(tmp_path: Path) -> None:
+    paths, pid, killed_ns = killed(find_spark(), tmp_path, "its agent first")
+    ingest_run(paths.root)
+    assert max(lost_ns(paths, pid, killed_ns)) < MOST_LOST_NS
+    file = records_of(paths, pid)
+    assert [one["where"] for one in records(file, "error")] == ["agent_gone"]
+    (report,) = file.parent.glob("agent-*.report.json")
+    recorder = json.loads(report.read_text())["recorder"]
+    assert [gap["reason"] for gap in recorder["gaps"]] == ["its agent ended"]
+    assert recorder["unrecorded_ns"] < MOST_LOST_NS
+    assert len(list(file.parent.glob("probe-*-threads*.arrows"))) == 2

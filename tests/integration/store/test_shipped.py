@@ -302,6 +302,34 @@ def test_probes_beside_executors_are_read_whatever_their_host(place: Place, driv
         assert passes == [("h", "probe", 86), ("other", "probe", 100)]
 
 
+def test_a_probe_that_went_on_after_another_adds_what_came_later(place: Place) -> None:
+    of_host: dict[tuple[str, str], Counter] = {("host", "cpu_idle_ns"): lambda t: t}
+    for times, number in ((range(1_000, 1_500, 10), ""), (range(1_700, 2_000, 10), ".2")):
+        probe = ProbeOf(times, of_host, processes={7: lambda t: t})
+        probe.write(place.host, "h", number)
+        report = {"host": "h", "tier": "T2", "state": "finished", "hz": 20, "own_cpu_ns": 9,
+                  "dropped_rows_count": 0, "passes_count": len(times)}  # fmt: skip
+        (place.host / f"probe-h{number}.report.json").write_text(json.dumps(report))
+    place.ship()
+    place.describe()
+    ingest_run(place.paths.root)
+    with Run.open(place.paths.root) as run:
+        rows = run.tables.query(
+            "SELECT scope, count(*), count(DISTINCT t_mono_ns) FROM os_series"
+            " WHERE name IN ('cpu_ns', 'cpu_idle_ns') GROUP BY scope ORDER BY scope"
+        )
+        passes = run.tables.query(
+            "SELECT scope, max(value) FROM os_series WHERE name = 'passes_count'"
+            " GROUP BY scope ORDER BY scope"
+        )
+        entries = [] if run.manifest is None else run.manifest.probes
+    assert rows == [("host", 80, 80), ("process/7", 80, 80)]
+    assert passes == [("probe", 49), ("probe/1", 29)]
+    assert [(one.executor_id, one.got) for one in entries] == [
+        ("1", "no rows in 30 passes"), ("1", "no rows in 50 passes"),
+    ]  # fmt: skip
+
+
 def test_what_is_no_report_of_a_probe_is_nobodys(place: Place) -> None:
     for name, text in {"a": "[]", "b": "{", "c": '{"pace": {"asked_hz": "x"}}'}.items():
         (place.host / f"probe-{name}.report.json").write_text(text)

@@ -87,6 +87,22 @@ const WITH_VALUE: [&str; 9] = [
     "--add-reads",
 ];
 
+/// Options of `SparkSubmit` with which it runs no application.
+const ASKING: [&str; 6] = [
+    "--help",
+    "-h",
+    "--kill",
+    "--status",
+    "--usage-error",
+    "--version",
+];
+
+/// Its other options that are followed by no value.
+const SWITCHES: [&str; 4] = ["--load-spark-defaults", "--supervise", "--verbose", "-v"];
+
+/// The setting that `--deploy-mode` stands for, as `--conf` says it.
+const DEPLOY_MODE: &str = "spark.submit.deployMode=";
+
 /// Reads the words of a command line; `None`: no executor and no driver.
 pub fn claim(words: &[&str]) -> Option<Claim> {
     let (program, rest) = words.split_first()?;
@@ -146,12 +162,34 @@ fn number(options: &[&str], name: &str) -> Option<u32> {
     value(options, name)?.parse().ok()
 }
 
-/// Whether `SparkSubmit` only hands an application to a cluster, or asks after one.
+/// Whether `SparkSubmit` only hands an application to a cluster, or asks after one. Read as
+/// `SparkSubmit` does: what follows the application is its own, and an option wins over a setting.
 fn handed_over(options: &[&str]) -> bool {
-    let asks = ["--kill", "--status", "--version", "--help"];
-    let mode = options
-        .iter()
-        .find_map(|word| word.strip_prefix("--deploy-mode="));
-    mode.or(value(options, "--deploy-mode")) == Some("cluster")
-        || options.iter().any(|word| asks.contains(word))
+    let (mut mode, mut setting) = (None, None);
+    let mut words = options.iter().copied();
+    while let Some(word) = words.next() {
+        let (name, joined) = match word.split_once('=') {
+            Some((name, value)) if name.starts_with("--") && !value.is_empty() => {
+                (name, Some(value))
+            }
+            _ => (word, None),
+        };
+        if ASKING.contains(&name) {
+            return true;
+        }
+        if SWITCHES.contains(&name) {
+            continue;
+        }
+        if !name.starts_with('-') {
+            break;
+        }
+        // It refuses what it does not know: every other option has a value.
+        let value = joined.or_else(|| words.next()).unwrap_or_default();
+        match name {
+            "--deploy-mode" => mode = Some(value),
+            "--conf" | "-c" => setting = value.strip_prefix(DEPLOY_MODE).or(setting),
+            _ => {}
+        }
+    }
+    mode.or(setting) == Some("cluster")
 }

@@ -15,7 +15,7 @@ use crate::executors::{Executor, ProcTree, discover};
 use crate::ship::{Clock, LOCK, SystemClock, replace};
 use crate::stop::Stop;
 use crate::verbs::next::{Next, RENEWED, State, UNRECORDED};
-use crate::verbs::recorder::{Of, Recorder, has_written};
+use crate::verbs::recorder::{Of, Program, Recorder, has_written};
 use crate::verbs::reporter::Beside;
 use crate::verbs::restarts::Restarts;
 use crate::verbs::session::Session;
@@ -336,7 +336,8 @@ fn file_name(executor: &Executor) -> String {
 /// It follows us and our children, and whoever a file of the folder names.
 fn recorder(options: &HostOptions, raw: &Path) -> Recorder {
     let host = &options.shipping.host;
-    Recorder::start(&program(options), Of::Us, &options.pace, host, raw)
+    let program = Program::new(&program(options));
+    Recorder::start(&program, Of::Us, &options.pace, host, raw)
 }
 
 fn beside_us() -> Option<PathBuf> {

@@ -1,9 +1,13 @@
 //! The agent's account of itself, a file of the folder that it ships.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
+use std::io::Read as _;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use pyro_chunks::{Source, part};
+use rustix::fs::OFlags;
 use serde_json::{Value, json};
 
 use crate::own_use;
@@ -11,6 +15,9 @@ use crate::ship::{Clock, Report, SystemClock, replace};
 
 /// Without news the report is written so often.
 const AT_LEAST: Duration = Duration::from_secs(60);
+
+/// Longer reports are none of ours.
+const MAX_BYTES: u64 = 1 << 20;
 
 /// What there is to tell beside shipping.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -33,7 +40,7 @@ impl Reporter {
     pub fn new(folder: File, host: &str) -> Self {
         Self {
             folder,
-            name: format!("agent-{}.report.json", part(host)),
+            name: file_name(host),
             told: None,
         }
     }
@@ -84,4 +91,23 @@ impl Reporter {
             self.told = Some((Instant::now(), news));
         }
     }
+}
+
+/// What the agent before us said last of its recorder; null if the folder has no report of one.
+pub fn last_told(folder: &Path, host: &str) -> Value {
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32)
+        .open(folder.join(file_name(host)));
+    let mut text = String::new();
+    let read = opened.and_then(|file| file.take(MAX_BYTES).read_to_string(&mut text));
+    let report: Value = match read {
+        Ok(_) => serde_json::from_str(&text).unwrap_or_default(),
+        Err(_) => Value::Null,
+    };
+    report["recorder"].clone()
+}
+
+fn file_name(host: &str) -> String {
+    format!("agent-{}.report.json", part(host))
 }

@@ -11,8 +11,8 @@ use crate::args::ShipOptions;
 use crate::ship::{Clock, SystemClock};
 use crate::stop::Stop;
 use crate::verbs::detach::detached;
-use crate::verbs::recorder::{Of, Recorder, has_written};
-use crate::verbs::reporter::Beside;
+use crate::verbs::recorder::{Of, Program, Recorder, last_written_wall_ns};
+use crate::verbs::reporter::{Beside, last_told};
 use crate::verbs::restarts::Restarts;
 use crate::verbs::session::Session;
 
@@ -37,7 +37,8 @@ pub fn ship(options: &ShipOptions) -> Result<(), String> {
     let of = (options.app.as_str(), options.executor.as_str());
     let mut session = Session::begin(&options.raw_dir, of, &options.shipping, options.free)?;
     let writer = options.until_pid.map(Writer::new);
-    let mut recorder = Recording::begin(options);
+    let lives = writer.as_ref().is_some_and(Writer::is_there);
+    let mut recorder = Recording::begin(options, lives);
     let mut ended_since = None;
     let reason = loop {
         let reason = ended(writer.as_ref(), &session);
@@ -103,39 +104,65 @@ fn ends_too(writer: Option<&Writer>) -> bool {
 
 /// The recorder beside the writer, if one was asked for.
 struct Recording {
+    program: Option<Program>,
     recorder: Option<Recorder>,
     restarts: Restarts<SystemClock>,
+    /// An earlier agent had this folder recorded.
+    is_after: bool,
 }
 
 impl Recording {
-    fn begin(options: &ShipOptions) -> Self {
+    /// Starts it, in the place of that of an earlier agent if there was one. `lives`: the writer.
+    fn begin(options: &ShipOptions, lives: bool) -> Self {
         let clock = SystemClock::default();
-        let seed = clock.wall_ns() as u64 ^ u64::from(std::process::id());
-        Self {
-            recorder: recorder(options),
-            restarts: Restarts::new(clock, seed),
+        let now = clock.wall_ns();
+        let seed = now as u64 ^ u64::from(std::process::id());
+        let (raw, host) = (&options.raw_dir, &options.shipping.host);
+        let told = last_told(raw, host);
+        let is_after = told.is_object();
+        let restarts = if is_after {
+            let missed_since = lives.then(|| last_written_wall_ns(raw, host).unwrap_or(now));
+            Restarts::after(clock, seed, told, missed_since)
+        } else {
+            Restarts::new(clock, seed)
+        };
+        let mut recording = Self {
+            program: options.probe.as_deref().map(Program::new),
+            recorder: None,
+            restarts,
+            is_after,
+        };
+        if lives || !is_after {
+            recording.start(options);
+        }
+        recording
+    }
+
+    /// Starts it once more when it has ended.
+    fn keep(&mut self, options: &ShipOptions) {
+        let Some(recorder) = &mut self.recorder else {
+            return;
+        };
+        self.restarts.look(recorder.ended().as_deref());
+        if self.restarts.is_due() {
+            self.start(options);
         }
     }
 
-    /// Starts it once more when it has ended and left nothing: another would replace what is not shipped yet.
-    fn keep(&mut self, options: &ShipOptions) {
-        let Some(recorder_now) = &mut self.recorder else {
+    fn start(&mut self, options: &ShipOptions) {
+        let (Some(program), Some(pid)) = (&self.program, options.until_pid) else {
             return;
         };
-        self.restarts.look(recorder_now.ended().as_deref());
-        if self.restarts.is_due() && !has_written(&options.raw_dir) {
-            self.recorder = recorder(options);
-            let started = self
-                .recorder
-                .as_mut()
-                .is_some_and(|one| one.ended().is_none());
-            self.restarts.again(started);
-        }
+        let (host, raw) = (&options.shipping.host, &options.raw_dir);
+        let mut recorder = Recorder::start(program, Of::Process(pid), &options.pace, host, raw);
+        self.restarts.again(recorder.ended().is_none());
+        self.recorder = Some(recorder);
     }
 
     fn told(&mut self) -> Beside {
         let recorder = match &mut self.recorder {
             Some(recorder) => self.restarts.told(recorder.state()),
+            None if self.is_after => self.restarts.told(Recorder::gone()),
             None => Value::Null,
         };
         Beside {
@@ -149,14 +176,6 @@ impl Recording {
             recorder.stop();
         }
     }
-}
-
-fn recorder(options: &ShipOptions) -> Option<Recorder> {
-    let of = Of::Process(options.until_pid?);
-    let probe = options.probe.as_ref()?;
-    let host = &options.shipping.host;
-    let raw = &options.raw_dir;
-    Some(Recorder::start(probe, of, &options.pace, host, raw))
 }
 
 fn ended(writer: Option<&Writer>, session: &Session) -> Option<&'static str> {

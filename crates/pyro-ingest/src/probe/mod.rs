@@ -24,8 +24,9 @@ use pyro_model::{
     ThreadCountersBuilder, ThreadStatesBuilder, cores,
 };
 
-/// Reads the streams `probe-<host>-<name>.arrows` of any number of hosts and writes to `out` the
-/// table of every name that is there, several tables at once.
+/// Reads the streams `probe-<host>-<name>.arrows`, and `….2.arrows` of later probes of a folder,
+/// of any number of hosts and writes to `out` the table of every name that is there, several tables
+/// at once.
 ///
 /// # Errors
 /// If a file cannot be opened or read, or a table cannot be written.
@@ -40,8 +41,7 @@ fn ingest_on(threads: usize, paths: &[String], out: &str) -> Result<IngestReport
     let mut rest = paths.to_vec();
     let mut jobs = Vec::new();
     for (name, read) in TABLES {
-        let suffix = format!("-{name}.arrows");
-        let (its, others) = rest.into_iter().partition(|path| path.ends_with(&suffix));
+        let (its, others) = rest.into_iter().partition(|path| is_of(path, name));
         rest = others;
         let its: Vec<String> = its;
         if !its.is_empty() {
@@ -63,6 +63,15 @@ fn ingest_on(threads: usize, paths: &[String], out: &str) -> Result<IngestReport
     }
     report.stats.insert("bytes", bytes.into());
     Ok(report)
+}
+
+/// Whether a stream has this name; the number of a later probe may follow it.
+fn is_of(path: &str, name: &str) -> bool {
+    let stem = path.strip_suffix(".arrows").unwrap_or_default();
+    let unnumbered = stem.trim_end_matches(|digit: char| digit.is_ascii_digit());
+    let stem = unnumbered.strip_suffix('.').unwrap_or(stem);
+    stem.strip_suffix(name)
+        .is_some_and(|host| host.ends_with('-'))
 }
 
 fn bytes_of(path: &str) -> u64 {

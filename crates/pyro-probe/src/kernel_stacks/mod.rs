@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn the_same_stack_has_the_same_number_and_one_row() {
         let folder = tempfile::tempdir().unwrap();
-        let mut outputs = Outputs::create(folder.path(), "h").unwrap();
+        let mut outputs = Outputs::create(folder.path(), "h", 1).unwrap();
         let mut stacks = KernelStacks::default();
         let first = stacks.of_addresses([3, 2, 1].into_iter());
         assert_eq!(first, Some(0));

@@ -8,5 +8,5 @@ mod thread_counters;
 
 pub use report::{ClockPairs, no_more, replace};
 pub use series::Recorder;
-pub use streams::Outputs;
+pub use streams::{Outputs, numbered};
 pub use thread_counters::{Detail, Switches, ThreadRow};

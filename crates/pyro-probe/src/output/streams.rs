@@ -11,6 +11,15 @@ use serde_json::{Map, Value};
 
 use super::stream::Stream;
 
+/// What stands in the names of a probe's files before their endings: nothing for the first probe
+/// of a folder, `.2` and so on for those that went on after it.
+pub fn numbered(part: u32) -> String {
+    match part {
+        0 | 1 => String::new(),
+        part => format!(".{part}"),
+    }
+}
+
 /// One stream per table, in the files `probe-<host>-<name>.arrows`.
 pub struct Outputs {
     /// Name of this host, for the column of that name.
@@ -65,8 +74,9 @@ impl Outputs {
     ///
     /// # Errors
     /// If a file cannot be created.
-    pub fn create(folder: &Path, host: &str) -> io::Result<Self> {
-        let file = |name: &str| folder.join(format!("probe-{host}-{name}.arrows"));
+    pub fn create(folder: &Path, host: &str, part: u32) -> io::Result<Self> {
+        let number = numbered(part);
+        let file = |name: &str| folder.join(format!("probe-{host}-{name}{number}.arrows"));
         let at = |name: &'static str| {
             let path = file(name);
             move |error| io::Error::other(format!("{}: {error}", path.display()))
@@ -147,7 +157,7 @@ mod tests {
     #[test]
     fn files_come_with_their_first_rows_and_drops_are_added_up() {
         let folder = tempfile::tempdir().unwrap();
-        let mut outputs = Outputs::create(folder.path(), "a-b").unwrap();
+        let mut outputs = Outputs::create(folder.path(), "a-b", 1).unwrap();
         let there = || {
             let mut names: Vec<String> = std::fs::read_dir(folder.path())
                 .unwrap()
@@ -174,10 +184,17 @@ mod tests {
         assert_eq!((outputs.dropped(), outputs.error()), (0, None));
         outputs.finish();
         assert_eq!(there().len(), 3);
+        Outputs::create(folder.path(), "a-b", 2).unwrap();
+        assert_eq!(
+            (there().len(), outputs.dropped()),
+            (5, 0),
+            "another probe writes beside it"
+        );
+        assert_eq!(there()[1], "probe-a-b-series.2.arrows");
 
         let gone = folder.path().join("gone");
         std::fs::create_dir(&gone).unwrap();
-        let mut outputs = Outputs::create(&gone, "a-b").unwrap();
+        let mut outputs = Outputs::create(&gone, "a-b", 1).unwrap();
         std::fs::remove_dir_all(&gone).unwrap();
         stack(&mut outputs);
         outputs.flush();

@@ -160,16 +160,29 @@ impl Sysfs {
 pub mod tests_support {
     use super::Sysfs;
 
-    /// Lays out a recorded machine: lines `path: content`, comments after `#`.
+    use std::io::Write as _;
+
+    /// Lays out a recorded machine: lines `path: content`, comments after `#`. Paths are below
+    /// `/sys`, or, as `pyrometer doctor --bundle` writes them, below `/`.
     pub fn machine(text: &str) -> (tempfile::TempDir, Sysfs) {
         let folder = tempfile::tempdir().unwrap();
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             let Some((path, content)) = line.split_once(": ") else {
                 continue;
             };
-            let path = folder.path().join(path);
+            if path.starts_with("proc/") {
+                continue;
+            }
+            let path = folder
+                .path()
+                .join(path.strip_prefix("sys/").unwrap_or(path));
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, format!("{content}\n")).unwrap();
+            // A line of the text is a line of the file.
+            let file = std::fs::OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(path);
+            writeln!(file.unwrap(), "{content}").unwrap();
         }
         let sysfs = Sysfs::at(folder.path());
         (folder, sysfs)
@@ -199,6 +212,19 @@ mod tests {
         assert_eq!(xeon.cpus_of("uncore_imc_0"), [0, 4]);
         assert_eq!(xeon.event("uncore_imc_0", "no_such"), None);
         assert_eq!(xeon.core_device().as_deref(), Some("cpu"));
+    }
+
+    #[test]
+    fn a_bundle_is_a_recorded_machine() {
+        let bundle: String = XEON
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .map(|line| format!("sys/{line}\n"))
+            .chain(["proc/sys/kernel/osrelease: 6.1\n".to_owned()])
+            .collect();
+        let (_folder, xeon) = machine(&bundle);
+        assert_eq!(xeon.kind("uncore_imc_1"), Some(14));
+        assert_eq!(xeon.memory_scope(4), "node/1");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::annotate::Annotations;
 use crate::args::Options;
 use crate::events::Recording;
 use crate::host::{Host, Machine};
-use crate::output::{Outputs, Recorder, no_more, replace};
+use crate::output::{Outputs, Recorder, no_more, numbered, replace};
 use crate::perf::Perf;
 use crate::processes::{Cause, Depth, Named, Processes};
 use crate::rows::Rows;
@@ -25,6 +25,8 @@ const SLOW_EVERY: u64 = 5;
 const HOUSEKEEPING_NS: i64 = 1_000_000_000;
 /// How often all processes are looked at again, in rounds of housekeeping.
 const FULL_SCAN_EVERY: u64 = 10;
+/// Why it ends where its keeper has: another probe may go on in its place.
+const UNKEPT: &str = "nobody waits for it";
 
 pub(super) struct Probe {
     pub(super) options: Options,
@@ -55,7 +57,8 @@ impl Probe {
         let started_mono_ns = mono_ns();
         let allowed = sys::raise_descriptor_limit().saturating_sub(64);
         let descriptors = Descriptors::new(options.max_open.min(allowed));
-        let report_name = format!("probe-{}.report.json", options.host);
+        let (host, part) = (&options.host, options.part);
+        let report_name = format!("probe-{host}{}.report.json", numbered(part));
         let at = |path: &Path, error: io::Error| {
             io::Error::other(format!("{}: {error}", path.display()))
         };
@@ -82,7 +85,7 @@ impl Probe {
         for &pid in &options.also_pids {
             processes.follow(pid, Cause::Root, &mut recorder, &mut buffer);
         }
-        let mut rows = Rows::new(Outputs::create(&options.raw_dir, &options.host)?);
+        let mut rows = Rows::new(Outputs::create(&options.raw_dir, host, part)?);
         rows.perf = options
             .with_counters()
             .then(|| Perf::start(&descriptors, options.thread_counters));
@@ -125,7 +128,7 @@ impl Probe {
                     return "folder removed";
                 }
                 if self.keeper_is_gone() {
-                    return "nobody waits for it";
+                    return UNKEPT;
                 }
                 housekeeping_due = now + HOUSEKEEPING_NS;
                 self.housekeeping();
@@ -297,8 +300,10 @@ impl Probe {
         self.rows.series(&mut self.recorder);
         self.rows.stacks.write(&mut self.rows.outputs, true);
         self.rows.outputs.finish();
-        if let Some(slots) = &mut self.rows.slots {
-            slots.remove();
+        match &mut self.rows.slots {
+            Some(slots) if reason == UNKEPT => slots.remove_ended(),
+            Some(slots) => slots.remove(),
+            None => {}
         }
         if self.raw.still_there()
             && let Err(error) = replace(

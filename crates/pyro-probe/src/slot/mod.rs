@@ -133,9 +133,22 @@ impl Slots {
     /// Removes all files and what links to them: the run is over. A process that still runs may go on
     /// writing to what has no name any more; one that was killed could not remove its own.
     pub fn remove(&mut self) {
+        self.remove_of(|_| true);
+    }
+
+    /// The same of processes that have ended: the run goes on, and another may read the others.
+    pub fn remove_ended(&mut self) {
+        // One that has ended and was not waited for yet has no command line.
+        let words = |pid: i32| fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        self.remove_of(|pid| words(pid).is_empty());
+    }
+
+    fn remove_of(&mut self, whose: impl Fn(i32) -> bool) {
         let open = self.files.drain(..).map(|file| (file.pid, file.target));
-        let linked = open.collect::<Vec<_>>().into_iter();
-        let named = self.named();
+        let linked: Vec<_> = open.filter(|(pid, _)| whose(*pid)).collect();
+        let linked = linked.into_iter();
+        let mut named = self.named();
+        named.retain(|(pid, _)| whose(*pid));
         let more = named
             .iter()
             .filter_map(|(pid, path)| Some((*pid, fs::read_link(path).ok()?)));
@@ -157,16 +170,15 @@ impl Slots {
 
     /// Opens files that are new, and closes those of processes that ended.
     fn look(&mut self) {
-        let alive = |pid: i32| Path::new("/proc").join(pid.to_string()).exists();
         let overflow = &mut self.overflow;
         self.files.retain(|file| {
-            let alive = alive(file.pid);
+            let alive = is_alive(file.pid);
             *overflow += if alive { 0 } else { file.overflow as u64 };
             alive
         });
         self.refused = 0;
         for (pid, path) in self.named() {
-            if self.files.iter().any(|file| file.pid == pid) || !alive(pid) {
+            if self.files.iter().any(|file| file.pid == pid) || !is_alive(pid) {
                 continue;
             }
             match SlotFile::open(pid, &path) {
@@ -189,6 +201,10 @@ impl Slots {
             })
             .collect()
     }
+}
+
+fn is_alive(pid: i32) -> bool {
+    Path::new("/proc").join(pid.to_string()).exists()
 }
 
 fn remove(path: &Path) {

@@ -199,6 +199,20 @@ fn a_link_and_what_it_leads_to_are_removed() {
 }
 
 #[test]
+fn where_another_reader_may_come_the_files_of_living_processes_stay() {
+    let mut image = Image::new(alive(), 0, 4);
+    let (folder, mut slots) = slots(image.slot(0, 70, 1, 17, 5));
+    // Of a process that has ended.
+    let gone = folder.path().join(format!("{PREFIX}{}", i32::MAX));
+    std::fs::write(&gone, "").unwrap();
+    slots.remove_ended();
+    assert!(!gone.exists());
+    let mut other = Slots::new(folder.path());
+    other.refresh();
+    assert!(other.context(alive(), 70).is_some());
+}
+
+#[test]
 fn a_link_to_what_is_no_file_of_slots_is_all_that_is_removed() {
     let (other, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let victim = other.path().join("precious");

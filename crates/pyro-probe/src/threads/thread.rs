@@ -245,7 +245,7 @@ mod tests {
     /// What the rows of a thread say of one column, in the order in which they were written.
     fn column(name: &str, write: impl FnOnce(&mut Rows)) -> Vec<i64> {
         let folder = tempfile::tempdir().unwrap();
-        let mut rows = Rows::new(Outputs::create(folder.path(), "h").unwrap());
+        let mut rows = Rows::new(Outputs::create(folder.path(), "h", 1).unwrap());
         write(&mut rows);
         rows.outputs.finish();
         let file = std::fs::File::open(folder.path().join("probe-h-threads.arrows")).unwrap();

@@ -14,9 +14,11 @@ from pyrometer.store.services.machines import Machines, Service
 
 STREAM = re.compile(
     r"probe-(.+?)-"
-    r"(threads|series|states|kernel-stacks|off-cpu|io-latency|perf-counts|delays)\.arrows"
+    r"(threads|series|states|kernel-stacks|off-cpu|io-latency|perf-counts|delays)"
+    r"(\.[0-9]+|)\.arrows",
+    re.ASCII,
 )
-"""Names of streams: the host, and of which table."""
+"""Names of streams: the host, of which table, and which probe after the first of its folder."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class ProbeFiles:
         Its host, as the names of the streams have it.
     streams : tuple of Path
         The files.
+    number : str
+        What stands in their names, as ``.2``, where another probe wrote there before.
     service : Service or None
         The agent whose probe it is, if that runs as a service.
     """
@@ -38,13 +42,15 @@ class ProbeFiles:
     folder: Path
     host: str
     streams: tuple[Path, ...]
+    number: str = ""
     service: Service | None = None
 
     @property
     def groups(self) -> list[str]:
         """Folders of the control group that it read; none where its report does not say."""
         try:
-            found = parse_json((self.folder / f"probe-{self.host}.report.json").read_bytes())
+            report = self.folder / f"probe-{self.host}{self.number}.report.json"
+            found = parse_json(report.read_bytes())
             return sorted(map(str, found.get("cgroup_folders") or []))
         except (OSError, ValueError, AttributeError, TypeError):
             return []
@@ -62,17 +68,29 @@ def host_of_stream(file: Path) -> str | None:
     return found[1] if found else None
 
 
+def is_of_states(file: Path) -> bool:
+    """Whether a stream is of states of threads.
+
+    Examples
+    --------
+    >>> is_of_states(Path("probe-h-states.2.arrows")), is_of_states(Path("probe-h-series.arrows"))
+    (True, False)
+    """
+    found = STREAM.fullmatch(file.name)
+    return found is not None and found[2] == "states"
+
+
 def probes_of(streams: Iterable[Path], machines: Machines | None = None) -> list[ProbeFiles]:
     """Group streams by the probe that wrote them; names that are no stream's are left out."""
     services = {} if machines is None else machines.services
-    found: dict[tuple[Path, str], list[Path]] = defaultdict(list)
+    found: dict[tuple[Path, str, str], list[Path]] = defaultdict(list)
     for stream in streams:
-        host = host_of_stream(stream)
-        if host is not None:
-            found[stream.parent, host].append(stream)
+        name = STREAM.fullmatch(stream.name)
+        if name is not None:
+            found[stream.parent, name[1], name[3]].append(stream)
     return [
-        ProbeFiles(folder, host, tuple(files), services.get(folder))
-        for (folder, host), files in found.items()
+        ProbeFiles(folder, host, tuple(files), number, services.get(folder))
+        for (folder, host, number), files in found.items()
     ]
 
 

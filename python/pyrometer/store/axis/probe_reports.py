@@ -21,8 +21,8 @@ def shipped_entries(paths: RunPaths) -> list[ProbeEntry]:
     for path in paths.probe_reports():
         entry = None if path.parent == paths.raw else _entry(path, paths.is_of_a_service(path))
         if entry is not None:
-            # Of several lives of one agent the last one tells.
-            entries[(*_whose(entry), path.parent if entry.executor_id else None)] = entry
+            # Of several lives of an agent that runs as a service the last one tells.
+            entries[(*_whose(entry), path if entry.executor_id else None)] = entry
     return list(entries.values())
 
 

@@ -157,6 +157,28 @@ fn a_driver_is_who_runs_it() {
         ("--deploy-mode=cluster a.py", false),
         ("--kill driver-1", false),
         ("--status driver-1", false),
+        ("--version", false),
+        ("-v --help", false),
+        ("a.py --kill x --status y --version --help", true),
+        ("--name --version a.py", true),
+        ("-v --supervise a.jar --deploy-mode cluster", true),
+        ("--conf spark.submit.deployMode=cluster a.py", false),
+        ("--conf=spark.submit.deployMode=cluster a.py", false),
+        (
+            "-c spark.a=1 -c spark.submit.deployMode=cluster a.py",
+            false,
+        ),
+        (
+            "-c spark.submit.deployMode=cluster -c spark.submit.deployMode=client a.py",
+            true,
+        ),
+        (
+            "-c spark.submit.deployMode=cluster --deploy-mode client a.py",
+            true,
+        ),
+        ("a.py --conf spark.submit.deployMode=cluster", true),
+        ("--deploy-mode", true),
+        ("a=b.py --deploy-mode=cluster", true),
     ] {
         let line: &'static str = format!("{submit} {options}").leak();
         assert_eq!(driver(line), runs, "{options}");

@@ -14,6 +14,7 @@ import org.pyrometer.plugin.jvm.Bounded;
 import org.pyrometer.plugin.jvm.Jvm;
 import org.pyrometer.plugin.profiler.Profiler;
 import org.pyrometer.plugin.records.ProcessFacts;
+import org.pyrometer.plugin.ship.AgentWatch;
 import org.pyrometer.plugin.ship.Destination;
 import org.pyrometer.plugin.ship.HostAgent;
 import org.pyrometer.plugin.ship.PrivateFolder;
@@ -125,6 +126,7 @@ final class ExecutorComponent implements ExecutorPlugin {
     if (ships) {
       agent = new HostAgent(settings);
       startAgent(context, started);
+      started.recorder().everySecond(watch(started)::look);
     } else if (!folder.equals(wanted)) {
       stay(context, started, "cannot write to " + wanted);
     }
@@ -145,9 +147,26 @@ final class ExecutorComponent implements ExecutorPlugin {
     starter.start();
   }
 
+  /** Keeps an agent beside this JVM for as long as that runs. */
+  private AgentWatch watch(Jvm started) {
+    AgentWatch.Agent ours =
+        new AgentWatch.Agent() {
+          @Override
+          public boolean isGone() {
+            return agent.isGone();
+          }
+
+          @Override
+          public void startAgain() throws IOException, InterruptedException {
+            agent.startAgainIfGone(started.folder(), appId, id, true);
+          }
+        };
+    return new AgentWatch(ours, started.recorder()::error);
+  }
+
   /** What an agent that was killed has not shipped, another one does. */
   private void keepAgent() throws IOException, InterruptedException {
-    if (agent.startAgainIfGone(jvm.folder(), appId, id)) {
+    if (agent.startAgainIfGone(jvm.folder(), appId, id, false)) {
       jvm.recorder().error("agent_gone", "the agent had been killed; another one ships the rest");
     }
   }

@@ -1,5 +1,7 @@
 package org.pyrometer.plugin.host;
 
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -28,6 +30,17 @@ public final class Host {
       return Long.parseLong(Files.readSymbolicLink(THREAD_SELF).getFileName().toString());
     } catch (IOException | RuntimeException e) {
       return -1;
+    }
+  }
+
+  /** Whether a process has ended and stays, as nobody has waited for it. */
+  public static boolean isZombie(long pid) {
+    try {
+      String stat = Files.readString(Path.of("/proc/" + pid + "/stat"), ISO_8859_1);
+      // The name before the state may hold anything.
+      return stat.startsWith(" Z", stat.lastIndexOf(')') + 1);
+    } catch (IOException | RuntimeException e) {
+      return false;
     }
   }
 

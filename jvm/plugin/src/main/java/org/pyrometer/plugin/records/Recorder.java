@@ -44,6 +44,7 @@ public final class Recorder {
   private final AtomicReference<CountDownLatch> finishing = new AtomicReference<>();
   private volatile boolean dead;
   private volatile boolean paused;
+  private volatile Runnable look;
 
   // Only the writer's thread touches what follows.
   private final StringBuilder text = new StringBuilder(1 << 16);
@@ -85,6 +86,11 @@ public final class Recorder {
   /** Has the writer's thread look at something else; to be set before it is started. */
   public void watch(Watched source) {
     watched = source;
+  }
+
+  /** Has the writer's thread do something once a second, which is to take next to no time. */
+  public void everySecond(Runnable part) {
+    look = part;
   }
 
   /** Starts the writer's thread. */
@@ -193,6 +199,9 @@ public final class Recorder {
           if (now >= nextDrops) {
             nextDrops = now + RETRY_NS;
             drops();
+            if (look != null && !paused) {
+              attempt("look", look);
+            }
           }
           if (leaving != null) {
             if (watched != null) {

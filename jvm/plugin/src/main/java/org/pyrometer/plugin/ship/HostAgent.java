@@ -9,10 +9,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
 import java.util.function.Function;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.pyrometer.plugin.config.Settings;
 import org.pyrometer.plugin.host.Host;
@@ -50,6 +51,9 @@ public final class HostAgent {
   /** What ships; null until it does, or where it does not say. */
   private volatile ProcessHandle running;
 
+  /** Whether the first one had a recorder. */
+  private volatile boolean probed;
+
   /** The one in the jar. */
   public HostAgent(Settings settings) {
     this(settings, name -> HostAgent.class.getResourceAsStream(NATIVES + platform() + "/" + name));
@@ -76,32 +80,34 @@ public final class HostAgent {
     if (store != null && !Folders.takes(store)) {
       throw new IOException("cannot write to " + store + " from this host");
     }
-    boolean probed =
-        settings.isOn("ship.probe", true) && !Tree.holdsUs(settings.get(Tree.KEY, null));
+    probed = settings.isOn("ship.probe", true) && !Tree.holdsUs(settings.get(Tree.KEY, null));
     start(folder, application, executor, probed);
+  }
+
+  /** Whether it has begun to ship, and is no more. */
+  public boolean isGone() {
+    ProcessHandle before = running;
+    return before != null && (!before.isAlive() || Host.isZombie(before.pid()));
   }
 
   /**
    * Starts another one where it was killed, as when memory was short: it goes on where that ended.
-   * The recorder is not started again, as it would begin its files anew.
    *
    * @param folder the same as before
    * @param application the same
    * @param executor the same
+   * @param recorded whether what follows is recorded, where it was before
    * @return whether it was gone
    * @throws IOException if the other does not start
    * @throws InterruptedException if the thread is asked to end
    */
-  public boolean startAgainIfGone(Path folder, String application, String executor)
+  public synchronized boolean startAgainIfGone(
+      Path folder, String application, String executor, boolean recorded)
       throws IOException, InterruptedException {
-    ProcessHandle before = running;
-    if (before == null || before.isAlive()) {
+    if (!isGone()) {
       return false;
     }
-    for (Path report : reports(folder)) {
-      Files.deleteIfExists(report);
-    }
-    start(folder, application, executor, false);
+    start(folder, application, executor, recorded && probed);
     return true;
   }
 
@@ -126,7 +132,7 @@ public final class HostAgent {
       List<String> command = command(own, folder, application, executor, probed);
       begun(command, folder);
     } finally {
-      // What runs needs its file no more.
+      // What runs needs its file no more, and the agent has the probe's open.
       remove(own);
     }
   }
@@ -155,10 +161,11 @@ public final class HostAgent {
     builder.redirectInput(new File("/dev/null"));
     builder.redirectOutput(new File("/dev/null"));
     builder.redirectError(said.toFile());
+    String before = report(folder);
     Process process = spawned(builder);
     int code = process.waitFor();
     long begun = System.nanoTime();
-    while (code == 0 && reports(folder).isEmpty()) {
+    while (code == 0 && Objects.equals(report(folder), before)) {
       if (System.nanoTime() - begun > LONGEST_NS) {
         throw new IOException("the agent was started and ships nothing");
       }
@@ -171,12 +178,14 @@ public final class HostAgent {
     if (code != 0) {
       throw new IOException("the agent ended with code " + code + ": " + words(said));
     }
-    running = told(reports(folder).get(0));
+    ProcessHandle told = told(report(folder));
+    // One that is gone already leaves the one before it, which is gone as well.
+    running = told == null ? running : told;
   }
 
   /** The process that a report names; null if it names none, or that is gone. */
-  private static ProcessHandle told(Path report) throws IOException {
-    Matcher pid = PID.matcher(Files.readString(report));
+  private static ProcessHandle told(String report) {
+    Matcher pid = PID.matcher(report);
     return pid.find() ? ProcessHandle.of(Long.parseLong(pid.group(1))).orElse(null) : null;
   }
 
@@ -198,10 +207,11 @@ public final class HostAgent {
     }
   }
 
-  /** The agent's account of itself, which it writes in its first round. */
-  private static List<Path> reports(Path folder) throws IOException {
+  /** The agent's account of itself, which it writes in its first round; null until then. */
+  private static String report(Path folder) throws IOException {
     try (Stream<Path> files = Files.list(folder)) {
-      return files.filter(HostAgent::isReport).collect(Collectors.toList());
+      Optional<Path> report = files.filter(HostAgent::isReport).findFirst();
+      return report.isPresent() ? Files.readString(report.get()) : null;
     }
   }
 

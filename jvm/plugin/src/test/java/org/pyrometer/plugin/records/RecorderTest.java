@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.pyrometer.plugin.config.Settings;
@@ -70,6 +71,23 @@ class RecorderTest {
     Recorder recorder = new Recorder(sink, Settings.of(QUIET));
     recorder.start();
     return recorder;
+  }
+
+  @Test
+  void somethingElseIsDoneOnceASecondAndMayFail() {
+    AtomicInteger times = new AtomicInteger();
+    Recorder recorder = new Recorder(written::write, Settings.of(QUIET));
+    recorder.everySecond(
+        () -> {
+          times.incrementAndGet();
+          throw new IllegalStateException("gone");
+        });
+    recorder.start();
+    until(() -> times.get() >= 2);
+    assertTrue(recorder.offer(event(1)));
+    recorder.finish();
+    assertEquals(1, lines("task").size());
+    assertTrue(lines("error").get(0).contains("\"where\":\"look\""), lines("error").get(0));
   }
 
   @Test

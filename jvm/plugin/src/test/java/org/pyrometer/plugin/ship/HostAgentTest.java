@@ -3,6 +3,7 @@ package org.pyrometer.plugin.ship;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.ByteArrayInputStream;
@@ -12,6 +13,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.HashMap;
@@ -87,20 +89,52 @@ class HostAgentTest {
     assertFalse(Files.readString(folder.resolve("arguments")).contains("--thread-counters"));
   }
 
+  /** What an agent with this number says of itself; {@code $$} makes it unlike all others. */
+  private static String standIn(long pid) {
+    String report = "{\\\"agent_pid\\\":" + pid + ",\\\"recorder\\\":{\\\"pid\\\":$$}}";
+    String written = "echo \"" + report + "\" > \"$raw/.report\"; mv \"$raw/.report\"";
+    return STAND_IN.replace(": >", written);
+  }
+
   @Test
-  void whereItWasKilledAnotherGoesOnWithoutARecorder() throws Exception {
-    Process living = new ProcessBuilder("sleep", "600").start();
-    String report = "{\"agent_pid\":" + living.pid() + ",\"recorder\":{\"pid\":1}}";
-    String text = STAND_IN.replace(": >", "echo '" + report + "' >");
-    HostAgent agent = agent(Map.of(), always(text));
-    assertFalse(agent.startAgainIfGone(folder, "a", "1"), "it has not been started");
+  void whereItWasKilledAnotherGoesOnWithARecorderWhereThereWasOne() throws Exception {
+    for (boolean probed : List.of(true, false)) {
+      Process living = new ProcessBuilder("sleep", "600").start();
+      Map<String, String> asked = Map.of("ship.probe", probed ? "on" : "off");
+      HostAgent agent = agent(asked, always(standIn(living.pid())));
+      assertFalse(agent.startAgainIfGone(folder, "a", "1", true), "it has not been started");
+      agent.start(folder, "a", "1");
+      assertFalse(agent.startAgainIfGone(folder, "a", "1", true), "it is there");
+      living.destroyForcibly().waitFor();
+      assertTrue(agent.startAgainIfGone(folder, "a", "1", true));
+      String arguments = Files.readString(folder.resolve("arguments"));
+      assertTrue(arguments.contains("--executor=1\n"), arguments);
+      assertEquals(probed, arguments.contains("--probe"), arguments);
+      assertTrue(agent.startAgainIfGone(folder, "a", "1", false), "nothing of it runs");
+      arguments = Files.readString(folder.resolve("arguments"));
+      assertFalse(arguments.contains("--probe"), "there is little left to record");
+      assertEquals(0, programs(folder));
+      Files.delete(folder.resolve("agent-h.report.json"));
+    }
+  }
+
+  @Test
+  void oneThatNobodyWaitedForIsGone() throws Exception {
+    Process parent = new ProcessBuilder("sh", "-c", "sleep 600 & echo $!; exec sleep 600").start();
+    long pid = Long.parseLong(parent.inputReader().readLine());
+    HostAgent agent = agent(Map.of(), always(standIn(pid)));
     agent.start(folder, "a", "1");
-    assertTrue(Files.readString(folder.resolve("arguments")).contains("--probe"));
-    assertFalse(agent.startAgainIfGone(folder, "a", "1"), "it is there");
-    living.destroyForcibly().waitFor();
-    assertTrue(agent.startAgainIfGone(folder, "a", "1"));
-    String arguments = Files.readString(folder.resolve("arguments"));
-    assertTrue(arguments.contains("--executor=1\n") && !arguments.contains("--probe"), arguments);
+    assertFalse(agent.isGone());
+    ProcessHandle.of(pid).orElseThrow().destroyForcibly();
+    assertTimeoutPreemptively(
+        Duration.ofSeconds(20),
+        () -> {
+          while (!agent.isGone()) {
+            Thread.sleep(5);
+          }
+        });
+    assertTrue(ProcessHandle.of(pid).isPresent(), "as a zombie");
+    parent.destroyForcibly().waitFor();
   }
 
   @Test
