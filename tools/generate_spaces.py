@@ -34,12 +34,12 @@ def page() -> str:
         f"<!-- Generated from schema/conf.toml by `{COMMAND}`; do not edit. -->",
         "",
         "A knob is a [factor](factors.md) with the range that is safe. Its ends follow the machine"
-        " (`mem_total` in bytes, `cpus`) and the job, as far as a run of it is known (`heap` of a"
-        " JVM, `jvms`, `slots`, `input_bytes` of the stage that reads most, `shuffle_bytes` of the"
-        " largest shuffle): of several amounts the first whose facts are known. What the job says"
-        " now is the default, and always inside. A level in brackets is outside of the range, with"
-        " a meaning of its own. `all` has the knobs of all spaces. Files of spaces narrow and add:"
-        " [how](experiment-file.md#the-file-of-a-space). How trials are chosen:"
+        " (`mem_total` in bytes, `cpus`) and the job, as far as its settings or a run say (`heap`"
+        " of a JVM, `jvms`, `slots`, `input_bytes` of the stage that reads most, `shuffle_bytes` of"
+        " the largest shuffle): of several amounts the first whose facts are known. What the job"
+        " says now is the default, and always inside. A level in brackets is outside of the range,"
+        " with a meaning of its own. `all` has the knobs of all spaces. Files of spaces narrow and"
+        " add: [how](experiment-file.md#the-file-of-a-space). How trials are chosen:"
         " [tuning](../explanation/tuning.md).",
     ]
     for name in spaces():

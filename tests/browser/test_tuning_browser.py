@@ -16,7 +16,7 @@ from pyrometer.experiments.run.attempt import Attempt
 from pyrometer.tune.carry import confirm_winner, search
 from pyrometer.tune.judge.page import write_tuning
 from pyrometer.tune.judge.report import tuning_report
-from pyrometer.tune.judge.schema import Recommendation, TuningReport
+from pyrometer.tune.judge.schema import Recommendation, ScreenedReport, TuningReport
 from pyrometer.tune.trials.folder import begin
 from pyrometer.tune.trials.records import Similar
 
@@ -50,6 +50,8 @@ def _report(root: Path, machine: Simulated) -> TuningReport:
             levels={PARTITIONS: "8"}, saving_ratio=saving,
         )
     ]  # fmt: skip
+    found.elsewhere_reason = "not confirmed with a fifth more data"
+    found.screened = [ScreenedReport(factor="jvm.heap", level="4g", effect=saving, dropped=True)]
     found.similar = [
         Similar(of="/runs/other", job="other", distance=0.1, trials=9, differs=["the machine"])
     ]
@@ -99,6 +101,8 @@ def test_stand_ins_and_what_was_known_before_stand_apart(
     assert cells[0] == "scale: scale 100 instead of 1000"
     assert cells[2].startswith("0.90")
     assert str(one.trials) in cells
+    assert "jvm.heap=4g" in cells
+    assert "not confirmed with a fifth more data" in page.text("#confirmation")
     before = page.text("#before")
     assert f"{PARTITIONS}=8" in before
     assert (

@@ -16,6 +16,7 @@ from pyrometer.tune.known import known_before
 from pyrometer.tune.memory.recall import FEWEST
 from pyrometer.tune.memory.remembered import keep, remembered
 from pyrometer.tune.trials.folder import Tuning, read_tuning
+from pyrometer.tune.trials.measured import measured
 from pyrometer.tune.trials.records import KINDS
 from pyrometer.tune.trials.replay import History, history_of
 from pyrometer.tune.trials.search import QuietTuning, Search, TuneActions, TuneScreen
@@ -50,7 +51,8 @@ def search(
     WorkloadError
         If the job as it is does not finish.
     CapabilityError
-        If the journal cannot be written: what ended is kept.
+        If the journal cannot be written, or others have the memory that one configuration after
+        another needs: what ended is kept.
     KeyboardInterrupt
         If the user stopped it; what ended is kept.
     """
@@ -105,7 +107,7 @@ def remember(root: Path) -> Path | None:
     memory = read_tuning(root).memory
     if memory is None:
         return None
-    one = remembered(root)
+    one = remembered(root, measured)
     return None if one is None or len(one.trials) < FEWEST else keep(Path(memory), one)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +11,7 @@ from pydantic import ValidationError
 
 from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.core.json_text import parse_json
+from pyrometer.core.redaction import Redactor
 from pyrometer.experiments.folder import is_experiment, read_plan
 from pyrometer.experiments.journal import read_journal
 from pyrometer.explain.kept import findings_of
@@ -24,6 +26,8 @@ from pyrometer.tune.space.job import Job, job_of
 from pyrometer.tune.trials.folder import Earlier, Objective, Prior, Tuning, read_tuning
 from pyrometer.tune.trials.records import KINDS, Known
 from pyrometer.tune.trials.replay import history_of
+from pyrometer.workloads import registry
+from pyrometer.workloads.custom.yaml import YamlCommand
 
 NS = 1e9
 
@@ -39,8 +43,11 @@ def known_from(
 
     Parameters
     ----------
-    workload, scale : str
-        What is going to be tuned: times of anything else say nothing of it.
+    workload : str
+        What is going to be tuned: times of anything else say nothing of it. A name, the whole path
+        of a file, or the words of a command, secrets struck.
+    scale : str
+        Its scale.
     shared : mapping of str to str
         Levels of every trial: an experiment's baseline has them, too.
     objective : str
@@ -138,7 +145,8 @@ def _of_experiment(
     path: Path, workload: str, scale: str, shared: Mapping[str, str]
 ) -> list[Earlier]:
     plan, entries = read_plan(path), read_journal(path)
-    _check_same_job(path, (plan.workload, plan.scale), (workload, scale))
+    theirs = workload if _words_of(plan.workload) == workload else plan.workload
+    _check_same_job(path, (theirs, plan.scale), (workload, scale))
     levels = {one.name: one.levels for one in plan.treatments}
     made = []
     for one in entries.ended.values():
@@ -155,6 +163,21 @@ def _of_experiment(
             )
         )
     return made
+
+
+def _words_of(workload: str) -> str | None:
+    """Give the words of a workload that is a plain command, as plans of tunings have them."""
+    try:
+        found = registry.get(workload)
+        if not isinstance(found, YamlCommand):
+            return None
+        # Where its run directory goes is no difference.
+        command = found.command(registry.resolve(workload, {}), Path("{run}"))
+    except PyrometerError:
+        return None
+    if command.conf or command.env:
+        return None
+    return " ".join(Redactor.of(command.argv).words(command.argv))
 
 
 def _of_tuning(
@@ -182,7 +205,7 @@ def _of_tuning(
 
 
 def _check_same_job(path: Path, theirs: tuple[str, str], ours: tuple[str, str]) -> None:
-    if theirs != ours:
+    if (os.path.normpath(theirs[0]), theirs[1]) != (os.path.normpath(ours[0]), ours[1]):
         raise UsageError(
             f"--from {path}: it ran {theirs[0]} at scale {theirs[1]}, not {ours[0]} at scale"
             f" {ours[1]}",

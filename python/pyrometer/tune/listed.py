@@ -7,7 +7,7 @@ from pathlib import Path
 from pyrometer.experiments.folder import read_plan
 from pyrometer.experiments.history.listing import Entry, entry_of_trials
 from pyrometer.experiments.journal import Entries, read_journal
-from pyrometer.tune.confirm.run import folders_of, scales_of
+from pyrometer.tune.confirm.blocks import folders_of, scales_of
 from pyrometer.tune.place import is_tuning
 from pyrometer.tune.trials.folder import Tuning, read_tuning
 from pyrometer.tune.trials.records import KINDS, Decided

@@ -13,20 +13,23 @@ from typing import Any
 import yaml
 
 from pyrometer import __version__
+from pyrometer.collect.host.settings import unsettable
 from pyrometer.collect.launch.command import Command, understand
+from pyrometer.collect.launch.driver_place import check_driver_here
 from pyrometer.collect.launch.launch import factors_of_workload, is_workload_command
 from pyrometer.collect.probes.profile import parse_profile
 from pyrometer.core.errors import UsageError
 from pyrometer.core.redaction import Redactor
 from pyrometer.experiments.run.planned import digest_of, host_facts, this_machine
 from pyrometer.simulation.analysis import Prices
-from pyrometer.trial.factors import did_you_mean, parse_treatment
+from pyrometer.trial.factors import did_you_mean, factors, parse_treatment
 from pyrometer.trial.layout import is_layout
 from pyrometer.trial.trial import Trial
+from pyrometer.tune.as_it_is import settings_of_command, settings_of_levels, settings_of_workload
 from pyrometer.tune.engine import check_engine
 from pyrometer.tune.space.declared import spaces
 from pyrometer.tune.space.file import read_space
-from pyrometer.tune.space.job import Job
+from pyrometer.tune.space.job import Job, joined
 from pyrometer.tune.space.named import named_space
 from pyrometer.tune.space.space import Space
 from pyrometer.tune.stand_ins import AUTO, check, stand_ins
@@ -62,7 +65,7 @@ class Wanted:
     space : str
         A named space, several joined by ``+``, or a file.
     job : Job or None
-        What an earlier run of the job says of it.
+        What an earlier run of the job says of it; where it says nothing, the job's own settings do.
     fidelities : tuple of str
         Kinds of cheap stand-ins (:data:`pyrometer.tune.stand_ins.KINDS`), ``auto`` or ``none``.
     memory : Path or None
@@ -145,7 +148,7 @@ def started(wanted: Wanted, root: Path) -> Start:
         cheap = []
     else:
         assert wanted.workload is not None
-        workload = _absolute(wanted.workload)
+        workload = absolute(wanted.workload)
         parse_scale(registry.get(workload), wanted.scale)
         name = Trial(name=workload).label
         declared = factors_of_workload(workload)
@@ -153,10 +156,11 @@ def started(wanted: Wanted, root: Path) -> Start:
         now = {name: variant.default for name, variant in variants.items()}
         once = is_workload_command(workload) or wanted.online is not None
         cheap = _stand_ins(wanted, workload, once=once)
-    parse_treatment([f"{k}={v}" for k, v in wanted.shared.items()], declared)
+    shared = parse_treatment([f"{k}={v}" for k, v in wanted.shared.items()], declared)
+    check_driver_here(wanted.command, workload, shared)
     now |= wanted.shared
-    space = space_of(wanted.space, now, declared, _refused(wanted), wanted.job)
-    factors = {knob.factor for knob in space.knobs}
+    space = space_of(wanted.space, now, declared, _refused(wanted), _job(wanted, declared))
+    varied = {knob.factor for knob in space.knobs}
     tuning = Tuning(
         name=name,
         workload=workload,
@@ -183,7 +187,7 @@ def started(wanted: Wanted, root: Path) -> Start:
         cpus=cpus,
         prices=None if wanted.prices is None else wanted.prices.model_dump(),
         priors=list(wanted.priors),
-        earlier=[one for one in wanted.earlier if one.configuration.keys() <= factors],
+        earlier=[one for one in wanted.earlier if one.configuration.keys() <= varied],
         sources=list(wanted.sources),
         online=wanted.online,
         memory=None if wanted.memory is None else str(wanted.memory.absolute()),
@@ -192,6 +196,16 @@ def started(wanted: Wanted, root: Path) -> Start:
         pyrometer_version=__version__,
     )
     return Start(tuning, command_file)
+
+
+def _job(wanted: Wanted, declared: Mapping[str, Sequence[str]]) -> Job:
+    """Say what holds as it is: by a run of the job where there is one, else by its own settings."""
+    if wanted.command:
+        own = settings_of_command(wanted.command)
+    else:
+        assert wanted.workload is not None
+        own = settings_of_workload(wanted.workload, wanted.shared, wanted.scale)
+    return joined(wanted.job, own, settings_of_levels(wanted.shared, declared))
 
 
 def _stand_ins(wanted: Wanted, workload: str, *, once: bool) -> list[Fidelity]:
@@ -246,16 +260,16 @@ def space_of(
 
 
 def _refused(wanted: Wanted) -> dict[str, str]:
-    """Factors that a command decides itself, or that are the same for all trials."""
-    found = dict.fromkeys(wanted.shared, "it is the same for all trials (--set)")
+    """Factors that cannot be set here, are the same for all trials, or a command decides itself."""
+    switches = [one.name for one in factors() if one.scope == "os" and one.file is not None]
+    found = {name: why for name in switches if (why := unsettable(name)) is not None}
+    found |= dict.fromkeys(wanted.shared, "it is the same for all trials (--set)")
     if wanted.command:
         found |= _decided(understand(wanted.command))
     return found
 
 
 def _decided(known: Command) -> dict[str, str]:
-    from pyrometer.trial.factors import factors
-
     found: dict[str, str] = {}
     if known.driver_memory is not None:
         why = f"the command itself says a driver's memory of {known.driver_memory}"
@@ -284,7 +298,8 @@ def _command_file(name: str, command: Sequence[str]) -> str:
     return text
 
 
-def _absolute(workload: str) -> str:
+def absolute(workload: str) -> str:
+    """Name a workload as plans do, wherever one is: a file by its whole path."""
     return (
         str(Path(workload).absolute())
         if os.path.exists(workload)

@@ -50,6 +50,26 @@ def test_a_driver_elsewhere_is_told(argv: list[str]) -> None:
     assert unreachable(understand(argv)) is not None
 
 
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["spark-submit", "a.py", "--deploy-mode", "cluster", "--master=yarn"],
+        ["spark-submit", "-v", "--supervise", "a.jar", "--conf", "spark.submit.deployMode=cluster"],
+        ["spark-submit", "--name=x y", "--class", "A", "a=b.jar", "-c", "spark.master=yarn"],
+        ["run-example", "SparkPi", "--driver-memory", "3g", "--properties-file", "f"],
+    ],
+)
+def test_words_of_the_application_are_its_own(argv: list[str]) -> None:
+    command = understand(argv)
+    assert unreachable(command) is None
+    assert (command.master, command.driver_memory, command.properties_file) == (None, None, None)
+
+
+def test_a_shell_takes_options_behind_the_words_of_its_own() -> None:
+    assert understand(["spark-sql", "-f", "q.sql", "--master", "yarn"]).master == "yarn"
+    assert understand(["spark-shell", "mine", "--driver-memory", "3g"]).driver_memory == "3g"
+
+
 def test_client_mode_is_reachable() -> None:
     command = understand(["spark-submit", "--master", "local[2]", "--driver-memory", "3g", "a.py"])
     assert unreachable(command) is None

@@ -49,6 +49,16 @@ def now(host: Path, file: str) -> str:
     return present((host / file).read_text())
 
 
+def test_a_switch_that_cannot_be_set_says_what_would_allow_it(
+    host: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert settings.unsettable("os.thp", host) is None
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert "run as root outside of a container" in (settings.unsettable("os.thp", host) or "")
+    (host / THP).unlink()
+    assert "CONFIG_TRANSPARENT_HUGEPAGE" in (settings.unsettable("os.thp", host) or "")
+
+
 def test_all_switches_are_set_and_put_back(host: Path, records: Path) -> None:
     given = (
         "os.thp=never",

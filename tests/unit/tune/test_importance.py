@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from benchmarks.tune.surfaces import space
+from tests.support.tuning import PARTITIONS, tuning
 
 from pyrometer.tune.advise.adviser import FULL, Observation
 from pyrometer.tune.advise.history import History
@@ -17,8 +18,11 @@ from pyrometer.tune.importance.dependence import dependence
 from pyrometer.tune.importance.front import front
 from pyrometer.tune.importance.shortest import shortest
 from pyrometer.tune.importance.slices import grid
+from pyrometer.tune.judge.influence import influences
 from pyrometer.tune.space.cube import columns, draw, encode
 from pyrometer.tune.space.space import Space
+from pyrometer.tune.trials import replay
+from pyrometer.tune.trials.records import Asked, Told
 
 SPACE = space(4, 1)
 Effect = Callable[[np.ndarray], float]
@@ -128,6 +132,27 @@ def test_the_front_has_what_nothing_beats() -> None:
     assert levels["3"].sure
     assert not levels["4"].sure
     assert front(seen("1", 10, 8), "core_ns") == []
+
+
+@pytest.mark.parametrize(
+    ("objective", "metrics"),
+    [
+        ("elapsed", ["core_seconds", "peak_memory"]),
+        ("core-seconds", ["elapsed", "peak_memory"]),
+        ("memory", ["elapsed", "core_seconds"]),
+    ],
+)
+def test_no_front_is_of_the_objective_against_itself(objective: str, metrics: list[str]) -> None:
+    shown = {"elapsed": 1.0, "core_seconds": 2.0, "peak_memory": 3e9}
+    steps = [
+        replay.Step(
+            Asked(trial=at, configuration={PARTITIONS: str(at)}, fidelity=FULL, block=0, wall_ns=0),
+            told=Told(trial=at, value=1e9 * at, cost=1e9, metrics=shown, wall_ns=0),
+        )
+        for at in (1, 2)
+    ]
+    found = influences(tuning(objective=objective), replay.History(steps))
+    assert [one.metric for one in found.fronts] == metrics
 
 
 @pytest.mark.parametrize("change", [{"failed": "died"}, {"censored": True}])

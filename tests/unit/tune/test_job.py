@@ -81,7 +81,7 @@ def test_a_run_without_tables_says_what_spark_takes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("master", "jvms", "slots"),
-    [("local", 1.0, None), ("local[*]", 1.0, None), ("local[2,4]", 1.0, 2.0), ("yarn", None, None)],
+    [("local", 1.0, 1.0), ("local[*]", 1.0, None), ("local[2,4]", 1.0, 2.0), ("yarn", None, None)],
 )
 def test_masters(master: str, jvms: float | None, slots: float | None) -> None:
     found = job_from({}, master, None, {})

@@ -11,8 +11,9 @@ import pytest
 from tests.support.tuning import PARTITIONS, SPACE, Simulated, seconds_of, tuning
 
 from pyrometer.core.errors import CapabilityError
+from pyrometer.experiments.run.attempt import Attempt
 from pyrometer.tune.advise.engines import engine
-from pyrometer.tune.carry import remember, search
+from pyrometer.tune.carry import confirm_winner, remember, search
 from pyrometer.tune.judge.report import tuning_report
 from pyrometer.tune.memory.recall import FEWEST, NEAR, recalled
 from pyrometer.tune.memory.remembered import (
@@ -127,6 +128,28 @@ def test_a_tuning_is_kept_and_warms_the_next_with_the_doubt_named(tmp_path: Path
     assert any(kept.winner.items() <= one.items() for one in tried)
     # Whoever begins beside it needs no store.
     assert [one.folder for one in beside(tmp_path / "a/three")] == [kept.folder]
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_winner_that_its_confirmation_refuted_is_not_suggested(
+    tmp_path: Path, fails: bool
+) -> None:
+    store, root = tmp_path / "store", tmp_path / "a/one"
+    _tuned(root, store, JOIN)
+
+    def behaviour(levels: Any, count: int) -> Attempt | None:
+        return Attempt("failed", reason="exit code 1") if fails and levels else None
+
+    confirm_winner(root, actions=Simulated(behaviour).actions())
+    before = read(store).tunings[0]
+    remember(root)
+    (kept,) = read(store).tunings
+    assert (before.verdict, kept.verdict) == (None, "failed" if fails else "confirmed")
+    # Whichever copy knows the verdict counts.
+    for known in ([kept, before], [before, kept], beside(tmp_path / "a/two")):
+        found = recalled(JOIN, tuning(), SPACE, known)
+        assert (found.priors == ()) is fails
+        assert found.earlier
 
 
 def test_a_tuning_is_the_same_from_every_host_and_under_every_mount(

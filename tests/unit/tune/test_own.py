@@ -12,8 +12,9 @@ from benchmarks.tune.surfaces import CHEAP, Surface, space, surfaces
 
 from pyrometer.tune.advise.adviser import FULL, Adviser, Observation, Suggestion
 from pyrometer.tune.advise.engines import ENGINES, engine, only
+from pyrometer.tune.advise.history import History
 from pyrometer.tune.advise.own import FIRST_LIMIT, LIMIT, Own
-from pyrometer.tune.space.cube import encode, key
+from pyrometer.tune.space.cube import decode, encode, key
 from pyrometer.tune.space.feasible import infeasible
 from pyrometer.tune.space.named import named_space
 from pyrometer.tune.space.space import Space
@@ -23,6 +24,18 @@ SMALL = space(4, 1)
 
 def _effect(places: dict[str, float]) -> float:
     return 1.2 * (places["spark.number.1"] - 0.8) ** 2 - 0.1 * (places["spark.choice.0"] > 0.7)
+
+
+def test_what_was_not_launched_for_a_reason_that_passes_is_neither_slow_nor_tried() -> None:
+    levels = decode(SMALL, [0.9] * len(SMALL.knobs))
+    seen = [Observation({}, FULL, 0, 1e9, 1e9)]
+    seen.append(Observation(levels, FULL, 0, None, 0.0, failed="not launched", void=True))
+    history = History(seen)
+    assert (history.known(), history.failed()) == ({""}, set())
+    trials = history.trials(SMALL)
+    assert trials is not None
+    assert len(trials.values) == 1
+    assert history.asked() == {"", key(levels)}
 
 
 def _job(**changes: object) -> Surface:

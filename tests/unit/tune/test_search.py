@@ -9,22 +9,24 @@ from pathlib import Path
 import pytest
 from tests.support.tuning import COLLECTOR, PARTITIONS, SPACE, Drawn, Simulated, tuning
 
-from pyrometer.core.errors import UsageError, WorkloadError
+from pyrometer.core.errors import CapabilityError, UsageError, WorkloadError
 from pyrometer.experiments.folder import Surroundings, read_plan
 from pyrometer.experiments.journal import read_journal
 from pyrometer.experiments.run.attempt import Attempt, TrialFacts
 from pyrometer.tune.advise.adviser import Suggestion
+from pyrometer.tune.advise.engines import engine
 from pyrometer.tune.believe.verdict import FEWEST
 from pyrometer.tune.carry import confirm_winner, search
-from pyrometer.tune.confirm.run import folders_of
+from pyrometer.tune.confirm.blocks import folders_of
 from pyrometer.tune.judge.report import tuning_report
 from pyrometer.tune.judge.screen import TuningScreen
 from pyrometer.tune.space.space import Knob
 from pyrometer.tune.start import Wanted, started
 from pyrometer.tune.trials.budget import FEWEST_CONFIRMING
-from pyrometer.tune.trials.folder import SavedSpace, TuningPaths, begin, read_tuning
+from pyrometer.tune.trials.folder import Fidelity, SavedSpace, TuningPaths, begin, read_tuning
 from pyrometer.tune.trials.records import KINDS
 from pyrometer.tune.trials.replay import history_of
+from pyrometer.tune.trials.search import MOST_REFUSED
 
 
 def begun(root: Path, budget: str = "12", **keys):
@@ -49,7 +51,8 @@ class Listed(Drawn):
 
     def __init__(self, configurations, **keys):
         super().__init__(0, **keys)
-        self._wanted = [Suggestion({}), *(Suggestion(one) for one in configurations)]
+        wanted = [one if isinstance(one, Suggestion) else Suggestion(one) for one in configurations]
+        self._wanted = [Suggestion({}), *wanted]
 
     def ask(self):
         return self._wanted.pop(0) if self._wanted else None
@@ -173,6 +176,20 @@ def test_a_job_that_fails_as_it_is_ends_the_tuning_and_can_be_gone_on_with(tmp_p
     # A baseline of its own comes before what the engine had asked for next.
     assert [one.asked.own for one in found.steps][:3] == [False, True, False]
     assert found.settled is not None
+
+
+@pytest.mark.parametrize(("digest", "new"), [(None, False), ("0" * 64, True)])
+def test_a_workload_in_a_file_that_has_to_change_needs_a_new_tuning(
+    tmp_path, digest, new, monkeypatch
+):
+    """Going on with a changed one is refused."""
+    monkeypatch.setattr("pyrometer.tune.carry.check_same", lambda *of: None)
+    root = begun(tmp_path / "t", workload_sha256=digest)
+    broken = Simulated(lambda levels, count: Attempt("failed", reason="exit code 9"))
+    with pytest.raises(WorkloadError) as caught:
+        searched(root, broken)
+    assert f"pyrometer tune resume {root}" in caught.value.remedy
+    assert ("a new tuning" in caught.value.remedy) is new
 
 
 def test_a_trial_that_takes_too_long_is_given_up_and_counts_as_more(tmp_path):
@@ -304,6 +321,21 @@ def test_the_users_check_decides_whether_a_result_is_right(tmp_path):
     assert found.settled.configuration == {}
 
 
+def test_the_users_check_knows_the_job_itself_and_neither_stand_ins_nor_other_data(tmp_path):
+    def checks(command, run):
+        levels = machine.levels[run.name]
+        return "other rows" if "scale" in levels else None
+
+    machine, cheap = Simulated(checks=checks), Fidelity(name="scale", scale="17", iterations=1)
+    root = begun(tmp_path / "t", "20", check="diff a b", fidelities=[cheap])
+    few = {PARTITIONS: "100"}
+    found = searched(root, machine, lambda seed: Listed([few, Suggestion(few, "scale")]))
+    assert [one.told.failed for one in found.steps] == [None] * 3
+    confirm_winner(root, actions=machine.actions(), blocks=3, scale="1200")
+    (elsewhere,) = report_of(root, machine).elsewhere
+    assert (elsewhere.verdict.outcome, elsewhere.failures) == ("confirmed", [])
+
+
 def test_a_trial_that_would_not_fit_into_memory_is_never_launched(tmp_path):
     root = begun(tmp_path / "t")
     machine = Simulated(memory=(4e9, 8e9))
@@ -338,6 +370,52 @@ def test_memory_that_the_job_already_takes_counts_where_a_layout_multiplies_it(t
     assert found.steps[1].told.refused
     # Three heaps of the job's own size, and a driver's.
     assert "it may take 11.5 GiB" in found.steps[1].told.failed
+
+
+def test_a_change_that_takes_no_memory_is_launched_however_little_is_free(tmp_path):
+    root, machine = begun(tmp_path / "t"), Simulated(memory=(1e8, 8e9))
+    found = searched(root, machine, lambda seed: Listed([{PARTITIONS: "100"}, {COLLECTOR: "g1"}]))
+    assert [one.counts for one in found.steps] == [True] * 3
+
+
+def test_memory_that_others_have_for_now_bars_nothing(tmp_path):
+    root, heap = begun(tmp_path / "t"), {"jvm.heap": "4g"}
+    free = [1e9, 16e9]
+    actions = replace(Simulated().actions(), available=lambda: (free.pop(0), 16e9))
+    ideas = {"space": SPACE, "ideas": [heap]}
+    # The job as it is needs no memory that is looked for.
+    free.insert(0, 16e9)
+    found = search(root, lambda one: engine("rules", **ideas), actions=actions)
+    assert [one.asked.configuration for one in found.steps] == [{}, heap, heap]
+    refused, launched = found.steps[1:]
+    assert (refused.told.void, launched.counts) == (True, True)
+    assert report_of(root, Simulated()).discarded == []
+
+
+def test_a_search_of_which_nothing_can_be_launched_ends(tmp_path):
+    """Refusals take nothing of the budget, so that this would end nothing."""
+    root, machine = begun(tmp_path / "t"), Simulated(memory=(8e9, 8e9))
+    large = [{"jvm.heap": f"{9000 + at}m"} for at in range(2 * MOST_REFUSED)]
+    # What the job as it is takes, again and again, is no success of the search.
+    large.insert(3, {})
+    found = searched(root, machine, lambda seed: Listed(large))
+    assert len(machine.launched) == 2
+    assert len(found.steps) == MOST_REFUSED + 2
+    assert found.settled.why.startswith(
+        f"the last {MOST_REFUSED} configurations were not launched: it may take 9."
+    )
+
+
+def test_a_search_waits_for_memory_that_others_have_until_it_is_resumed(tmp_path):
+    root, short = begun(tmp_path / "t"), Simulated(memory=(1e9, 16e9))
+    heaps = [{"jvm.heap": f"{2000 + at}m"} for at in range(MOST_REFUSED + 3)]
+    with pytest.raises(CapabilityError, match="configurations were not launched") as caught:
+        searched(root, short, lambda seed: Listed(heaps))
+    assert f"pyrometer tune resume {root}" in caught.value.remedy
+    assert short.launched == ["0001-baseline"]
+    found = searched(root, Simulated(), lambda seed: Listed(heaps))
+    assert [one.counts for one in found.steps[-3:]] == [True] * 3
+    assert found.settled is not None
 
 
 def test_what_was_never_launched_does_not_matter(tmp_path):
@@ -390,6 +468,38 @@ def test_a_budget_of_time_counts_the_time_of_trials(tmp_path):
     assert 0 <= found.spent(read_tuning(root)) < 60
 
 
+@pytest.mark.parametrize(
+    ("budget", "searched_", "confirmed"),
+    [("1h", 2 * 110.0, 6 * 110.0), ("10 core-hours", 2 * 40.0, 6 * 40.0)],
+)
+def test_what_the_guard_waits_is_time_and_no_core_time(
+    tmp_path, monkeypatch, budget, searched_, confirmed
+):
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    actions = Simulated().actions()
+    run = actions.trials.run_trial
+
+    def waits(limits, say):
+        now[0] += 100.0
+        return Surroundings(waited_s=100.0)
+
+    def runs(trial, watch):
+        now[0] += 10.0
+        return run(trial, watch)
+
+    trials = replace(actions.trials, wait_for_calm=waits, run_trial=runs)
+    actions = replace(actions, trials=trials)
+    root = begun(tmp_path / "t", budget)
+    found = search(root, lambda one: Listed([{PARTITIONS: "100"}]), actions=actions)
+    assert [one.told.cost for one in found.steps] == [10.0 * 4 * 1e9] * 2
+    assert found.spent(read_tuning(root)) == pytest.approx(searched_)
+    confirm_winner(root, actions=actions, blocks=3)
+    report = report_of(root, Simulated()).budget
+    assert report.core_s == pytest.approx(8 * 40.0)
+    assert report.confirmed == pytest.approx(confirmed)
+
+
 def test_the_confirmation_is_of_fresh_blocks_and_says_what_they_show(tmp_path):
     root, machine = begun(tmp_path / "t", "20"), Simulated()
     searched(root, machine)
@@ -406,6 +516,36 @@ def test_the_confirmation_is_of_fresh_blocks_and_says_what_they_show(tmp_path):
     # Done is done.
     assert confirm_winner(root, actions=machine.actions())
     assert len(folders_of(root)) == 1
+
+
+def test_core_time_that_is_saved_earns_back_what_was_spent(tmp_path):
+    class Busy(Simulated):
+        def _measure(self, run_dir, ended, reserved, prices):
+            found = super()._measure(run_dir, ended, reserved, prices)
+            found.metrics["core_seconds"] = 2.5 * ended.seconds
+            return found
+
+    root, machine = begun(tmp_path / "t", "20", objective="core-seconds"), Busy()
+    searched(root, machine)
+    confirm_winner(root, actions=machine.actions())
+    report = report_of(root, machine)
+    change = report.confirmation.verdict.change.value
+    # A run of the job as it is takes 10 s.
+    assert report.earned_back.core_s_a_run.value == pytest.approx(-change * 25.0, rel=0.05)
+    assert report.earned_back.runs.value > 0
+
+
+def test_a_winner_that_no_other_data_confirmed_says_so_and_what_would(tmp_path):
+    root, machine = begun(tmp_path / "t", "20"), Simulated()
+    searched(root, machine)
+    assert report_of(root, machine).elsewhere_reason is None
+    confirm_winner(root, actions=machine.actions())
+    reason = report_of(root, machine).elsewhere_reason
+    front, _, scale = reason.rpartition(" --scale ")
+    assert front.endswith(f"pyrometer tune resume {root} --blocks 3")
+    confirm_winner(root, actions=machine.actions(), blocks=3, scale=scale)
+    report = report_of(root, machine)
+    assert (report.elsewhere[0].scale, report.elsewhere_reason) == (scale, None)
 
 
 def test_a_confirmation_that_is_under_way_tells_nothing_yet(tmp_path):
@@ -485,6 +625,33 @@ def test_a_winner_that_fails_when_it_is_confirmed_is_not_confirmed(tmp_path):
     assert "not confirmed" in report.told
     assert set(report.confirmation.failures) == {"failed: exit code 1"}
     assert report.earned_back.runs is None
+
+
+@pytest.mark.parametrize(
+    ("kills", "fault"),
+    [(("winner",), False), (("winner", "winner"), True), (("winner", "winner", "baseline"), True),
+     (("winner", "baseline", "winner", "baseline"), False)],
+)  # fmt: skip
+def test_a_kill_from_outside_condemns_a_winner_only_if_it_happens_to_it_alone_again(
+    tmp_path, kills, fault
+):
+    root, machine, left = begun(tmp_path / "t", "26"), Simulated(), list(kills)
+    searched(root, machine)
+
+    def killed(levels, count):
+        side = "winner" if PARTITIONS in levels else "baseline"
+        if side not in left:
+            return None
+        left.remove(side)
+        return Attempt("failed", reason="it ended", outside="ended by SIGTERM, sent from outside")
+
+    confirm_winner(root, actions=Simulated(killed).actions())
+    found = report_of(root, machine).confirmation
+    assert (found.verdict.outcome == "failed") is fault
+    # Blocks of which a trial was ended do not count.
+    assert found.blocks_planned - len(kills) <= found.verdict.change.n < found.blocks_planned
+    if fault:
+        assert found.failures == ["failed: it ended (ended by SIGTERM, sent from outside)"] * 2
 
 
 @pytest.mark.parametrize("right", [True, False])

@@ -9,19 +9,31 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.tuning import SPACE, Drawn, Simulated, seconds_of, tuning
+from tests.support.tuning import (
+    COLLECTOR,
+    PARTITIONS,
+    SPACE,
+    Drawn,
+    Simulated,
+    seconds_of,
+    tuning,
+)
 
+from pyrometer.cli.main import run_verb
 from pyrometer.core.errors import UsageError
 from pyrometer.experiments.journal import read_journal
 from pyrometer.tune.advise.adviser import Suggestion
 from pyrometer.tune.advise.engines import engine
 from pyrometer.tune.carry import search
+from pyrometer.tune.engine import adviser_of
+from pyrometer.tune.judge.influence import influences
 from pyrometer.tune.judge.report import tuning_report
 from pyrometer.tune.judge.terminal import stand_in_words
+from pyrometer.tune.space.space import Knob, Space
 from pyrometer.tune.stand_ins import stand_ins
-from pyrometer.tune.trials.folder import Fidelity, TuningPaths, begin, read_tuning
-from pyrometer.tune.trials.records import KINDS
-from pyrometer.tune.trials.replay import history_of
+from pyrometer.tune.trials.folder import Fidelity, SavedSpace, TuningPaths, begin, read_tuning
+from pyrometer.tune.trials.records import KINDS, Asked, Told
+from pyrometer.tune.trials.replay import History, Step, history_of
 from pyrometer.workloads import registry
 
 SCALE = Fidelity(name="scale", scale="100", iterations=1, summary="scale 100 instead of 1000")
@@ -163,6 +175,50 @@ def test_an_engine_that_has_no_use_for_stand_ins_gets_none(tmp_path: Path) -> No
     )
     assert history.offers == {}
     assert {one.asked.fidelity for one in history.steps} == {"full"}
+
+
+def test_what_a_screening_dropped_is_told_with_its_effect(tmp_path: Path, capsys: Any) -> None:
+    nothing = [f"spark.of.nothing.{at}" for at in range(4)]
+    idle = [Knob(name, "choice", levels=("a", "b"), default="a") for name in nothing]
+    space = SavedSpace.of(Space("mine", (*SPACE.knobs[:2], *idle)))
+    begin(tmp_path / "t", tuning("25", workload="tpch", fidelities=[SCALE], space=space))
+    machine = Simulated(seconds=_seconds)
+    search(tmp_path / "t", adviser_of, actions=machine.actions())
+    report = tuning_report(tmp_path / "t", causes=False, measure=machine.actions().measure)
+    found = {one.factor: one for one in report.screened}
+    assert found.keys() == {PARTITIONS, COLLECTOR, *nothing}
+    dropped = {name for name, one in found.items() if one.dropped}
+    assert dropped
+    assert dropped <= set(nothing)
+    effect = found[COLLECTOR].effect
+    assert (effect.low or 0) < -0.1 < (effect.high or 0)
+    assert run_verb(["tune", "show", str(tmp_path / "t")]) == 0
+    told = capsys.readouterr().out
+    assert f"Dropped by screening (effect of a level at a stand-in; {6 - len(dropped)} of" in told
+    assert all(f"  {name}=b: " in told for name in dropped)
+
+
+@pytest.mark.parametrize("misleads", [True, False])
+def test_what_a_dropped_stand_in_showed_says_nothing_of_what_matters(misleads: bool) -> None:
+    def steps(fidelity: str, first: int) -> list[Step]:
+        found = []
+        for at in range(10):
+            levels = {PARTITIONS: str(40 * at), COLLECTOR: ("g1", "parallel")[at % 2]} if at else {}
+            value = seconds_of(levels)
+            if fidelity != "full":
+                value = 20 - value if misleads else value / 10
+            asked = Asked(
+                trial=first + at, configuration=levels, fidelity=fidelity, block=0, wall_ns=0
+            )
+            told = Told(trial=first + at, value=value * 1e9, cost=1e9, wall_ns=0)
+            found.append(Step(asked, told=told))
+        return found
+
+    plan, full, cheap = tuning(fidelities=[SCALE]), steps("full", 1), steps("scale", 11)
+    alone = influences(plan, History(full))
+    both = influences(plan, History([*full, *cheap]))
+    assert alone.factors
+    assert (both.factors == alone.factors) is misleads
 
 
 def test_what_a_workload_allows() -> None:

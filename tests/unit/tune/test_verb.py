@@ -11,10 +11,15 @@ from tests.support.tuning import COLLECTOR, PARTITIONS, Drawn, Simulated, tuning
 
 from pyrometer.api import write_report
 from pyrometer.cli.main import run_verb
+from pyrometer.core.errors import UsageError
+from pyrometer.core.redaction import Redactor
 from pyrometer.experiments.run.attempt import Attempt
+from pyrometer.experiments.run.loop import begin as start_experiment
+from pyrometer.experiments.run.loop import carry_out
 from pyrometer.tune.carry import confirm_winner, search
+from pyrometer.tune.confirm.plan import plan_of
 from pyrometer.tune.judge.applied import deployed, difference, merged
-from pyrometer.tune.judge.page import write_tuning
+from pyrometer.tune.judge.page import links, unreported, write_tuning
 from pyrometer.tune.judge.report import tuning_report
 from pyrometer.tune.known import known_from
 from pyrometer.tune.online.report import online_report
@@ -109,6 +114,19 @@ def test_what_a_command_decides_itself_is_not_varied(tmp_path, monkeypatch, caps
     assert "1g" in found["space"]["left_out"]["jvm.heap"]
 
 
+def test_switches_that_this_user_may_not_set_are_left_out_and_named_once(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    why = "this user may not set it (run as root outside of a container)"
+    monkeypatch.setattr("pyrometer.tune.start.unsettable", lambda name: why)
+    assert run_verb(["tune", "sort-text", "--space", "os+jvm", "--dry-run"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"not varied: os.thp, os.swappiness, os.lru_gen: {why}" in told
+    assert run_verb(["tune", "sort-text", "--space", "os", "--dry-run"]) == 2
+    assert "nothing that can be varied here: os.thp: this user" in capsys.readouterr().err
+
+
 def test_a_tuning_is_read_as_it_was_written(tmp_path):
     whole = tuning("40min", conditions=["peak_memory < 3g"])
     begin(tmp_path / "t", whole)
@@ -117,6 +135,19 @@ def test_a_tuning_is_read_as_it_was_written(tmp_path):
     assert SavedSpace.of(space.read()) == space
     assert is_tuning(tmp_path / "t")
     assert not is_tuning(tmp_path)
+
+
+def test_a_file_of_the_users_own_is_never_replaced_by_a_commands(tmp_path):
+    root = tmp_path / "t"
+    root.mkdir()
+    (root / "command.yaml").write_text("mine\n")
+    for written in ("ours\n", None):
+        with pytest.raises(UsageError, match="is not an empty folder"):
+            begin(root, tuning(), written)
+    assert (root / "command.yaml").read_text() == "mine\n"
+    # What a kill before the plan had its name leaves: nothing had begun.
+    begin(root, tuning(), "mine\n")
+    assert is_tuning(root)
 
 
 def test_a_command_of_the_user_is_tuned_from_the_command_line(tmp_path, monkeypatch, capsys):
@@ -155,6 +186,20 @@ def test_show_and_the_page_have_the_verdict_and_every_trial(tmp_path, capsys):
     assert found["told"] in text
     assert all(f'"trial":{one["trial"]}' in text.replace(": ", ":") for one in found["trials"])
     assert run_verb(["report", str(root), "-o", str(tmp_path / "p.html")]) == 0
+
+
+def test_the_page_leads_to_the_run_of_each_trial_of_the_confirmation(tmp_path):
+    report = tuning_report(tuned(tmp_path / "t"), causes=False)
+    places = [Path(one) for pair in report.confirmation.runs for one in pair]
+    assert len(places) == 2 * report.confirmation.verdict.change.n
+    assert ["baseline" in one.name for one in places] == [True, False] * (len(places) // 2)
+    for one in places:
+        one.mkdir(parents=True, exist_ok=True)
+        (one / "manifest.json").write_text("{}")
+    assert set(places) <= set(unreported(report))
+    for one in places:
+        (one / "report.html").write_text("")
+    assert links(report, tmp_path / "t").keys() == set(map(str, places))
 
 
 def test_ls_has_tunings_and_how_far_they_are(tmp_path, capsys):
@@ -304,6 +349,29 @@ def test_what_was_not_confirmed_is_not_applied_unless_asked_for(tmp_path, capsys
     assert run_verb(["tune", "apply", str(root), "--unconfirmed"]) == 0
 
 
+def test_what_would_confirm_a_winner_is_a_command_that_does_something(tmp_path, capsys):
+    root, machine = tmp_path / "t", Simulated(noise=0.5)
+    begin(root, tuning("12"))
+
+    def said() -> str:
+        assert run_verb(["tune", "apply", str(root)]) == 1
+        return " ".join(capsys.readouterr().err.split())
+
+    search(root, lambda one: Drawn(one.seed), actions=machine.actions())
+    assert f"Confirm it: pyrometer tune resume {root} --blocks 3; or --unconfirmed" in said()
+    confirm_winner(root, actions=machine.actions())
+    more = tuning_report(root, causes=False).confirmation.verdict.more_blocks or 3
+    # All that was planned has run: without more blocks nothing would.
+    assert f"pyrometer tune resume {root} --blocks {more}" in said()
+    assert run_verb(["tune", "show", str(root)]) == 0
+    assert f"next: pyrometer tune resume {root} --blocks {more}" in capsys.readouterr().out
+    broken = Simulated(
+        lambda levels, count: Attempt("failed", reason="exit code 1") if levels else None
+    )
+    confirm_winner(root, actions=broken.actions(), blocks=1)
+    assert "More trials would not confirm it: tune again; or --unconfirmed" in said()
+
+
 def test_a_configuration_is_deployed_as_settings_and_what_is_none_is_named():
     found = deployed(
         {PARTITIONS: "8", "jvm.heap": "2g", "os.swappiness": "1", "data.codec": "zstd"},
@@ -322,6 +390,67 @@ def test_options_of_a_jvm_are_added_to_those_that_are_there():
     # Once is enough.
     assert merged(after, {name: "-XX:+UseParallelGC"}) == after
     assert f"+{name}  -Dmine=1 -XX:+UseParallelGC" in difference(before, after)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "both"),
+    [
+        ("-XX:+UseG1GC -Dmine=1", "-XX:+UseParallelGC", "-Dmine=1 -XX:+UseParallelGC"),
+        ("-XX:ParallelGCThreads=16", "-XX:ParallelGCThreads=1", "-XX:ParallelGCThreads=1"),
+        ("-XX:-UseStringDeduplication", "-XX:+UseStringDeduplication",
+         "-XX:+UseStringDeduplication"),
+        ("-Xmn1g -Xss4m", "-Xmn512m", "-Xss4m -Xmn512m"),
+        ('-Da="b c" --add-opens x=y', "-XX:+UseZGC", '"-Da=b c" --add-opens x=y -XX:+UseZGC'),
+    ],
+)  # fmt: skip
+def test_an_option_replaces_what_says_otherwise_and_no_jvm_gets_two_collectors(theirs, ours, both):
+    name = "spark.executor.extraJavaOptions"
+    after = merged(f"{name}  {theirs}\n", {name: ours})
+    assert after == f"{name}  {both}\n"
+    assert merged(after, {name: ours}) == after
+
+
+def test_a_workload_of_a_file_is_the_same_job_by_any_path(tmp_path, monkeypatch, capsys):
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "below")
+    Path("q.sql").write_text("SELECT 1;\n")
+    begin(Path("t"), tuning("20", workload=str(tmp_path / "below" / "q.sql")))
+    found = search(Path("t"), lambda one: Drawn(one.seed), actions=Simulated().actions())
+    words = ["--space", "spark-sql+jvm", "--scale", "test", "--from", "t", "--dry-run", "--json"]
+    for path in ("q.sql", "./q.sql", "../below/q.sql"):
+        assert run_verb(["tune", path, *words]) == 0
+        earlier = json.loads(capsys.readouterr().out.splitlines()[-1])["earlier"]
+        assert len(earlier) == len(found.steps)
+    Path("other.sql").write_text("SELECT 1;\n")
+    assert run_verb(["tune", "other.sql", *words]) == 2
+
+
+def test_a_command_is_the_same_job_by_its_words_though_secrets_are_struck(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    command = ["spark-submit", "--conf", "spark.my.password=plum", "a.py"]
+    struck = Redactor.of(command).words(command)
+    assert "plum" not in " ".join(struck)
+    begin(Path("t"), tuning("20", command=struck, folder=str(tmp_path), scale="default"))
+    found = search(Path("t"), lambda one: Drawn(one.seed), actions=Simulated().actions())
+    words = ["--space", "spark-sql+jvm", "--from", "t", "--dry-run", "--json", "--"]
+    assert run_verb(["tune", *words, *command]) == 0
+    earlier = json.loads(capsys.readouterr().out.splitlines()[-1])["earlier"]
+    assert len(earlier) == len(found.steps)
+    assert run_verb(["tune", *words, *command, "more"]) == 2
+
+
+def test_trials_of_an_experiment_with_a_command_are_of_that_command(tmp_path):
+    file, words = tmp_path / "workload.yaml", "python app.py --to {run}/out"
+    file.write_text(f"name: job\nsummary: Mine.\ncommand: {words.split()}\n")
+    plan = plan_of(tuning(workload=str(file)), {COLLECTOR: "parallel"}, 2, 0, "default")
+    start_experiment(tmp_path / "e", plan)
+    carry_out(tmp_path / "e", actions=Simulated().actions().trials)
+    _, earlier = known_from(tmp_path / "e", words, "default", {})
+    assert [one.configuration for one in earlier].count({COLLECTOR: "parallel"}) == 2
+    with pytest.raises(UsageError, match="it ran"):
+        known_from(tmp_path / "e", f"{words} more", "default", {})
 
 
 def test_trials_of_another_tuning_of_the_same_job_are_known(tmp_path):

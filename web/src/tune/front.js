@@ -1,4 +1,4 @@
-// Fronts: the objective against core time or memory, by configuration.
+// Fronts: the objective against time, core time or memory, by configuration.
 import { el, missing, section, svg } from "../ui/dom.js";
 import { gone, unit } from "../ui/format.js";
 import { within } from "../ui/estimates.js";
@@ -9,7 +9,7 @@ import { called, shown, ticks } from "./value.js";
 const WIDTH = 520;
 const HEIGHT = 260;
 const LEFT = 90;
-const NAMES = { core_seconds: "CPU time of an iteration", peak_memory: "peak memory" };
+const NAMES = { elapsed: "time of an iteration", core_seconds: "CPU time of an iteration", peak_memory: "peak memory" };
 
 export function fronts(report) {
   const text = "Each mark is a configuration, its trials' mean; those on the front (filled) are beaten by none in both. The line leads along the front.";

@@ -1,7 +1,7 @@
 // What was known before any trial, what was discarded, and why the winner is faster.
 import { bdi, el, missing, section } from "../ui/dom.js";
 import { range, seconds, within } from "../ui/estimates.js";
-import { gone, percent } from "../ui/format.js";
+import { gone, percent, signedPercent } from "../ui/format.js";
 import { intervalPlot } from "../ui/intervals.js";
 import { table } from "../ui/table.js";
 import { called } from "./value.js";
@@ -31,7 +31,16 @@ export function standIns(report) {
     { label: "Ran at both", value: (one) => one.correlation.n, number: true },
     { label: "Trials", value: (one) => one.trials, number: true },
     { label: "Not used", value: (one) => one.left_out, show: (one) => (one.left_out ? bdi(one.left_out) : null) },
-  ], report.stand_ins, { empty: "None was planned." }));
+  ], report.stand_ins, { empty: "None was planned." }), screened(report));
+}
+
+function screened({ screened: list = [] }) {
+  if (!list.length) return null;
+  return [el("h3", null, "Screening"), el("p", { class: "note" }, "What one level of each factor did at a stand-in, averaged over the levels of the others. A dropped factor stays at its default."), table([
+    { label: "Factor", value: (one) => one.factor, show: (one) => bdi(`${one.factor}=${one.level}`), class: "name" },
+    { label: "Effect", value: (one) => one.effect.value, show: (one) => within(one.effect, signedPercent), number: true },
+    { label: "Dropped", value: (one) => one.dropped, show: (one) => (one.dropped ? "yes" : null) },
+  ], list)];
 }
 
 export function discarded(report) {

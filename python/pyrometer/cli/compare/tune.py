@@ -106,7 +106,7 @@ def start(
         typer.Option(
             metavar="COMMAND",
             help="Judges the result of each trial by its exit code; PYROMETER_RUN_DIR, and {run}"
-            " in it, are the run directory.",
+            " in it, are the run directory. Ended after 600 s.",
         ),
     ] = None,
     setting: Annotated[
@@ -181,7 +181,8 @@ def start(
     configuration that fails, changes results, breaks a condition, or would not fit into memory is
     discarded and named.
 
-    Exit code: 1 if it was interrupted, or the job as it is does not finish.
+    Exit code: 1 if it was interrupted, or the job as it is does not finish; 3 if other programs
+    hold the memory that one configuration after another needs.
     """
     from pyrometer.tune.judge import terminal
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from pyrometer.core.errors import UsageError
+from pyrometer.core.redaction import Redactor
 from pyrometer.core.replacing import replacing
 from pyrometer.terminal.console import err
 
@@ -37,10 +38,11 @@ def made(
     from pyrometer.trial.trial import Trial
     from pyrometer.tune.known import job_from_run, known_from
     from pyrometer.tune.memory.remembered import folder_of
-    from pyrometer.tune.start import Wanted, started
+    from pyrometer.tune.start import Wanted, absolute, started
 
     workload = None if is_command else what[0]
     command = tuple(what) if is_command else ()
+    words = Redactor.of(command).words(command)
     shared = dict(read_setting(one) for one in asked["setting"])
     if workload is not None:
         from pyrometer.collect.launch.launch import factors_of_workload
@@ -49,7 +51,7 @@ def made(
     priors: list[Prior] = []
     earlier: list[Earlier] = []
     for source in asked["sources"]:
-        job = workload if workload is not None else " ".join(command)
+        job = absolute(workload) if workload is not None else " ".join(words)
         known = known_from(source, job, asked["scale"], shared, asked["objective"])
         priors += known[0]
         earlier += known[1]
@@ -98,15 +100,18 @@ def confirmed(folder: Path, report: TuningReport, *, unconfirmed: bool) -> dict[
     Exit
         With code 1, if nothing was confirmed and nobody asked for what was not.
     """
+    from pyrometer.tune.judge.terminal import to_confirm
+
     found = report.confirmation
     if report.best is None or not report.best.configuration:
         raise UsageError(f"{folder}: there is nothing to apply: {report.told}")
     sure = found is not None and found.verdict.outcome == "confirmed"
     if not sure and not unconfirmed:
         err().print(report.told, markup=False, soft_wrap=True)
+        more = to_confirm(report, folder)
+        what = f"Confirm it: {more}" if more else "More trials would not confirm it: tune again"
         err().print(
-            f"not applied: nothing was confirmed. Confirm it: pyrometer tune resume {folder}; or"
-            f" --unconfirmed",
+            f"not applied: nothing was confirmed. {what}; or --unconfirmed",
             markup=False, soft_wrap=True,
         )  # fmt: skip
         raise typer.Exit(1)

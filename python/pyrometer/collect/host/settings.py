@@ -87,6 +87,26 @@ def switches(treatment: Mapping[str, Level], root: Path = ROOT) -> tuple[Switch,
     return tuple(chosen)
 
 
+def unsettable(name: str, root: Path = ROOT) -> str | None:
+    """Say why a switch stays as it is here, and what would allow to set it; ``None``: it can be.
+
+    Parameters
+    ----------
+    name : str
+        Its factor.
+    """
+    factor = find_factor(name)
+    assert factor.file is not None
+    file = root / factor.file.lstrip("/")
+    try:
+        file.read_text(encoding="ascii")
+    except OSError as error:
+        return f"{factor.file} cannot be read: {error.strerror} ({factor.needs})"
+    if not os.access(file, os.W_OK):
+        return "this user may not set it (run as root outside of a container)"
+    return None
+
+
 def _require(switch: Switch, factor: Factor) -> None:
     asked = f"{switch.factor}={switch.level}"
     try:

@@ -7,7 +7,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -17,7 +17,26 @@ Kind = Literal["submit", "python", "java", "other"]
 
 # All of these end in Spark's launcher, which reads SPARK_SUBMIT_OPTS.
 SPARK_SCRIPTS = ("spark-submit", "spark-shell", "spark-sql", "pyspark", "sparkR", "run-example")
+# Their options may stand behind the application's words, which end those of all others.
+_MIXED = ("spark-shell", "spark-sql")
+_SWITCHES = frozenset(
+    ("--help", "-h", "--load-spark-defaults", "--supervise", "--usage-error", "--verbose", "-v",
+     "--version")
+)  # fmt: skip
+_JOINED = re.compile(r"--[^=]+=.+", re.DOTALL)
 _PYTHON = re.compile(r"(python|pypy)[0-9.]*|ipython[0-9.]*")
+_HEAP = re.compile(r"(?:-Xmx|-XX:MaxHeapSize=)(\w+)")
+_PROPERTY = re.compile(r"-D(spark\.[^=]+)=(.*)")
+
+SETTING_OF = {
+    "--master": "spark.master",
+    "--deploy-mode": "spark.submit.deployMode",
+    "--driver-memory": "spark.driver.memory",
+    "--executor-memory": "spark.executor.memory",
+    "--executor-cores": "spark.executor.cores",
+    "--num-executors": "spark.executor.instances",
+}
+"""Options of Spark's scripts that say a setting, and win over ``--conf`` with the same one."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +56,8 @@ class Command:
         ``--driver-memory`` or ``spark.driver.memory`` on the command line.
     properties_file : str or None
         ``--properties-file`` of a Spark script.
+    settings : mapping of str to str
+        Spark settings that its words say; the heap of ``java`` counts as the driver's memory.
     """
 
     argv: tuple[str, ...]
@@ -45,6 +66,7 @@ class Command:
     deploy_mode: str | None = None
     driver_memory: str | None = None
     properties_file: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 def understand(argv: Sequence[str]) -> Command:
@@ -59,17 +81,22 @@ def understand(argv: Sequence[str]) -> Command:
     """
     name = Path(argv[0]).name
     if name in SPARK_SCRIPTS:
-        conf = dict(_confs(argv[1:]))
+        own = argv[1:] if name in _MIXED else _before_application(argv[1:])
+        settings = dict(_confs(own))
+        for option, setting in SETTING_OF.items():
+            if value := _option(own, option):
+                settings[setting] = value
         return Command(
             tuple(argv),
             "submit",
-            master=_option(argv, "--master") or conf.get("spark.master"),
-            deploy_mode=_option(argv, "--deploy-mode") or conf.get("spark.submit.deployMode"),
-            driver_memory=_option(argv, "--driver-memory") or conf.get("spark.driver.memory"),
-            properties_file=_option(argv, "--properties-file"),
+            master=settings.get("spark.master"),
+            deploy_mode=settings.get("spark.submit.deployMode"),
+            driver_memory=settings.get("spark.driver.memory"),
+            properties_file=_option(own, "--properties-file"),
+            settings=settings,
         )
     if name == "java":
-        return Command(tuple(argv), "java")
+        return Command(tuple(argv), "java", settings=_of_java(argv[1:]))
     return Command(tuple(argv), "python" if _PYTHON.fullmatch(name) else "other")
 
 
@@ -193,6 +220,14 @@ def _quoted(option: str) -> str:
     return '"' + option.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
+def _before_application(words: Sequence[str]) -> Sequence[str]:
+    """Words that spark-submit reads as its own: up to the first that is no option and no value."""
+    at = 0
+    while at < len(words) and words[at].startswith("-"):
+        at += 1 if words[at] in _SWITCHES or _JOINED.fullmatch(words[at]) else 2
+    return words[:at]
+
+
 def _option(argv: Sequence[str], name: str) -> str | None:
     found = None
     for position, word in enumerate(argv):
@@ -200,6 +235,16 @@ def _option(argv: Sequence[str], name: str) -> str | None:
             found = argv[position + 1]
         elif word.startswith(name + "="):
             found = word[len(name) + 1 :]
+    return found
+
+
+def _of_java(argv: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for word in argv:
+        if heap := _HEAP.fullmatch(word):
+            found["spark.driver.memory"] = heap[1]
+        elif own := _PROPERTY.fullmatch(word):
+            found[own[1]] = own[2]
     return found
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -97,6 +97,7 @@ SERVER_BYTES = 1792 * MIB
 _COLLECTOR = re.compile(
     r"-XX:\+Use(G1|Parallel|ParallelOld|Serial|Z|Shenandoah|Epsilon|ConcMarkSweep)GC\b"
 )
+_SETS = re.compile(r"-XX:[-+]?(\w+)|(-X(?:mn|ms|ss))|(-D[^=]+)")
 _COUNTS = {
     "gc": re.compile(r"-XX:(ParallelGCThreads|ConcGCThreads)="),
     "jit": re.compile(r"-XX:CICompilerCount=|-Xint\b|-XX:[-+]TieredCompilation|TieredStopAtLevel"),
@@ -265,6 +266,34 @@ def options_of(
         if factor in treatment
     ]
     return options + _further(str(treatment.get("jvm.options", ""))), partial
+
+
+def replaced(theirs: Sequence[str], ours: Sequence[str]) -> list[str]:
+    """Put options of ours behind those that are there, which lose what ours say otherwise.
+
+    A JVM with two collectors does not start.
+
+    Examples
+    --------
+    >>> replaced(["-XX:+UseG1GC", "-Dmine=1"], ["-XX:+UseParallelGC"])
+    ['-Dmine=1', '-XX:+UseParallelGC']
+    >>> replaced(["-XX:ParallelGCThreads=16"], ["-XX:ParallelGCThreads=1"])
+    ['-XX:ParallelGCThreads=1']
+    """
+    if not ours or list(theirs[-len(ours) :]) == list(ours):
+        return list(theirs)
+    said = {_flag(one) for one in ours} - {None}
+    chosen = any(map(_COLLECTOR.match, ours))
+    kept = [
+        one for one in theirs if _flag(one) not in said and not (chosen and _COLLECTOR.match(one))
+    ]
+    return [*kept, *ours]
+
+
+def _flag(option: str) -> str | None:
+    """Name what an option sets, to whatever; ``None``: nothing that another one sets, too."""
+    found = _SETS.match(option)
+    return None if found is None else next(filter(None, found.groups()))
 
 
 _PAGES = {

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
+from typing import IO
 
 from pyrometer.collect.launch.environment import INSIDE
 
 LONGEST_S = 600.0
+"""A check that takes longer is ended, with all that it started: then nobody knows the result."""
 _SHOWN = 300
 
 
@@ -28,18 +33,34 @@ def run_check(command: str, run_dir: Path, longest_s: float = LONGEST_S) -> str 
     log = place / "check.txt"
     try:
         with log.open("wb") as out:
-            ended = subprocess.run(
-                ["/bin/sh", "-c", command.replace("{run}", '"$run"')],
-                stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, env=env,
-                timeout=longest_s, check=False,
-            )  # fmt: skip
+            argv = ["/bin/sh", "-c", command.replace("{run}", '"$run"')]
+            code = _ended(argv, env, out, longest_s)
     except subprocess.TimeoutExpired:
         return f"the check did not end within {longest_s:.0f} s"
     except OSError as error:
         return f"the check could not be run: {error.strerror}"
-    if ended.returncode == 0:
+    if code == 0:
         return None
     said = log.read_text(encoding="utf-8", errors="replace").strip().rpartition("\n")[2]
-    return f"the check ended with exit code {ended.returncode}" + (
-        f": {said[:_SHOWN]}" if said else ""
-    )
+    return f"the check ended with exit code {code}" + (f": {said[:_SHOWN]}" if said else "")
+
+
+def _ended(argv: list[str], env: Mapping[str, str], out: IO[bytes], longest_s: float) -> int:
+    """Run a command in a session of its own, and end all of it where it does not end itself.
+
+    Raises
+    ------
+    TimeoutExpired, OSError
+        If it does not end in time, or cannot be started.
+    """
+    process = subprocess.Popen(
+        argv, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, env=env,
+        start_new_session=True,
+    )  # fmt: skip
+    try:
+        return process.wait(longest_s)
+    except BaseException:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise

@@ -51,6 +51,9 @@ class Observation:
     failed : str or None
         Why it counts for nothing: it died, its results differed, a condition (``--subject-to``)
         did not hold.
+    void : bool
+        It was not launched for a reason that passes: nothing is known of it, and it may be asked
+        for again.
     cost : float
         Core-ns that the trial took, whatever became of it.
     canary : float or None
@@ -66,6 +69,7 @@ class Observation:
     cost: float
     censored: bool = False
     failed: str | None = None
+    void: bool = False
     canary: float | None = None
     metrics: Mapping[str, float] = field(default_factory=dict)
 

@@ -37,7 +37,7 @@ class History:
 
     @property
     def _own(self) -> list[Observation]:
-        return [one for one in self.seen if one.block >= 0]
+        return [one for one in self.seen if one.block >= 0 and not one.void]
 
     def without(self, fidelities: Collection[str]) -> History:
         """Leave out what was seen at some fidelities of this tuning."""
@@ -66,6 +66,10 @@ class History:
         """Give the keys of everything that was tried in this tuning, at a fidelity or at any."""
         return {key(one.configuration) for one in self._own if fidelity in (None, one.fidelity)}
 
+    def asked(self) -> set[str]:
+        """Give the keys of everything that was asked for, launched or not."""
+        return {key(one.configuration) for one in self.seen if one.block >= 0}
+
     def promising(self) -> list[tuple[dict[str, str], str]]:
         """Give configurations that finished at a cheap fidelity, and which, and never in full."""
         bad, full = self.failed(), self.known(FULL)
@@ -87,7 +91,9 @@ class History:
 
     def failed(self) -> set[str]:
         """Give the keys of what came to nothing at least once."""
-        return {key(one.configuration) for one in self.seen if one.failed is not None}
+        return {
+            key(one.configuration) for one in self.seen if one.failed is not None and not one.void
+        }
 
     def finished(self, fidelity: str = FULL) -> dict[str, dict[str, str]]:
         """Give configurations by key that finished, and never came to nothing."""
@@ -142,7 +148,7 @@ class History:
         baseline = self.typical({})
         rows, configurations, numbers = [], [], {FULL: 0}
         for one in self.seen:
-            if not fits(space, one.configuration):
+            if one.void or not fits(space, one.configuration):
                 continue
             value, censored = one.value, one.censored
             if one.failed is not None:

@@ -153,6 +153,11 @@ class Own:
         """Give what the screening showed, the largest effect first; empty before it has ended."""
         return self._screened(self._history)
 
+    def dropped(self) -> list[str]:
+        """Name the factors that the screening leaves as they are: they did next to nothing."""
+        active = self._active(self._history)
+        return [one.factor for one in self.screened() if one.factor not in active]
+
     def fidelities(self) -> list[FidelityRank]:
         """Give how well each cheap fidelity ranks what also ran in full."""
         return self._stand_ins.ranks(self._history)

@@ -23,7 +23,7 @@ class RandomSearch(Simple):
 
     def propose(self) -> tuple[Mapping[str, str], str] | None:
         """Draw one that was not tried."""
-        known = self.history.known() | {""}
+        known = self.history.asked() | {""}
         rng = np.random.default_rng([self._seed, len(self.history.seen)])
         for _ in range(TRIES):
             found = draw(self.space, rng)

@@ -34,11 +34,11 @@ class Rules(Simple):
                 self._ideas.append(known)
 
     def propose(self) -> tuple[Mapping[str, str], str] | None:
-        """Give the next one that was not tried."""
-        known = self.history.known() | {""}
-        for one, why in self._rules():
-            if key(one) not in known and infeasible(self.space, one) is None:
-                return one, why
+        """Give the next one that was not tried; at the end what could not be launched before."""
+        for known in (self.history.asked(), self.history.known()):
+            for one, why in self._rules():
+                if key(one) not in known | {""} and infeasible(self.space, one) is None:
+                    return one, why
         return None
 
     def _rules(self) -> Iterator[tuple[dict[str, str], str]]:

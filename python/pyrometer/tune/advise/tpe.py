@@ -85,7 +85,7 @@ class Tpe(Simple):
         )
 
     def _known(self, seen: Observation) -> bool:
-        return seen.configuration.keys() <= self._kinds.keys()
+        return not seen.void and seen.configuration.keys() <= self._kinds.keys()
 
 
 def _seed(seed: int, told: int, attempt: int) -> int:

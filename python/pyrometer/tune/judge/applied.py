@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import difflib
-import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pyrometer.collect.launch.command import join_options, split_options
+from pyrometer.collect.launch.jvm_options import replaced
+from pyrometer.collect.launch.said_settings import PROPERTY
 from pyrometer.collect.launch.treatment import apply_treatment
 from pyrometer.core.redaction import REDACTED, Redactor
 from pyrometer.trial.factors import parse_treatment
 from pyrometer.trial.layout import resolve_layout
 
 OPTIONS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
-"""Settings whose values add up: those of a file stay, ours stand behind them."""
-
-_LINE = re.compile(r"^\s*(spark\.[^\s=:]+)(?:\s*[=:]\s*|\s+)(.*?)\s*$")
+"""Settings whose values add up: what a file says stays, ours stand behind it."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def deployed(
         strict=True,
     ):
         if more:
-            settings[name] = " ".join(more)
+            settings[name] = join_options(more)
     said = {name for name in rest if name.startswith(("spark.", "jvm.", "layout."))}
     otherwise = {name: level for name, level in configuration.items() if name not in said}
     if layout.standalone:
@@ -97,7 +97,7 @@ def deployed(
 def merged(text: str, settings: Mapping[str, str]) -> str:
     r"""Write settings into a ``spark-defaults.conf``: they win, and all else in it stays.
 
-    Options of JVMs are kept, and ours stand behind them.
+    Options of JVMs are kept, and ours stand behind them; those that say otherwise are dropped.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def merged(text: str, settings: Mapping[str, str]) -> str:
     left = dict(settings)
     lines = []
     for line in text.splitlines():
-        found = _LINE.match(line)
+        found = PROPERTY.match(line)
         if found is None or found[1] not in settings:
             lines.append(line)
             continue
@@ -120,7 +120,8 @@ def merged(text: str, settings: Mapping[str, str]) -> str:
             continue  # Said twice: the first place has the new value.
         value = left.pop(name)
         if name in OPTIONS:
-            value = found[2] if value in found[2] else f"{found[2]} {value}"
+            words = replaced(split_options(found[2]), split_options(value))
+            value = join_options(words)
         lines.append(f"{name}  {value}")
     lines += [f"{name}  {value}" for name, value in left.items()]
     return "".join(f"{line}\n" for line in lines)
@@ -153,7 +154,7 @@ def difference(before: str, after: str, name: str = "spark-defaults.conf") -> st
 def _shown(text: str) -> list[str]:
     redactor, lines = Redactor(), []
     for line in text.splitlines():
-        found = _LINE.match(line)
+        found = PROPERTY.match(line)
         if found is not None and redactor.secret(found[1]):
             line = f"{line[: found.start(2)]}{REDACTED}"
         lines.append(redactor.text(line))

@@ -18,13 +18,15 @@ from pyrometer.tune.judge.schema import (
     Influence,
     Shortened,
 )
+from pyrometer.tune.judge.stand_ins import misled
 from pyrometer.tune.space.cube import columns
 from pyrometer.tune.trials.folder import Tuning
+from pyrometer.tune.trials.measured import OF_OBJECTIVE
 from pyrometer.tune.trials.planned import named
 from pyrometer.tune.trials.replay import History
 
-FRONTS = ("core_seconds", "peak_memory")
-"""Metrics that are shown against the objective."""
+FRONTS = ("elapsed", "core_seconds", "peak_memory")
+"""Metrics that are shown against the objective, if they are not its own."""
 LEAST_SHARE = 0.005
 """Share of the variance below which a factor is not listed."""
 FEW = "too few trials have finished to know"
@@ -42,7 +44,7 @@ class Influences:
 
 
 def influences(tuning: Tuning, history: History) -> Influences:
-    """Ask a surrogate of all trials what mattered."""
+    """Ask a surrogate what mattered, of all trials but those at stand-ins that were dropped."""
     space = tuning.space.read()
     # An engine takes what came to nothing for slow, so as to keep off it; nobody measured that.
     seen = [
@@ -53,9 +55,9 @@ def influences(tuning: Tuning, history: History) -> Influences:
     fronts = [
         FrontReport(metric=metric, points=points)
         for metric in FRONTS
-        if len(points := front(seen, metric)) > 1
+        if metric != OF_OBJECTIVE[tuning.objective] and len(points := front(seen, metric)) > 1
     ]
-    observed = Observed(seen)
+    observed = Observed(seen).without(misled(tuning, history))
     trials = observed.trials(space)
     if trials is None:
         return Influences(fronts=fronts, reason=FEW)
@@ -86,7 +88,7 @@ def influences(tuning: Tuning, history: History) -> Influences:
             factor=one.factor,
             points=[DependencePoint(level=at.level, change=at.average) for at in one.points],
         )
-        for one in dependence(space, model, winner, seen)
+        for one in dependence(space, model, winner, observed.seen)
     ]
     return Influences(factors, curves, _shortest(tuning, model, winner), fronts)
 

@@ -98,15 +98,20 @@ def figure(
 
 def links(report: TuningReport, page_folder: Path) -> dict[str, str]:
     """Links to the reports of runs that have one, relative to the page, by run directory."""
-    why = report.why
     places = [one.folder for one in report.trials if one.folder]
-    places += [*why.baseline_runs, *why.winner_runs] if why else []
+    places += _of_confirmation(report)
     return {one: link for one in places if (link := report_link(Path(one), page_folder))}
 
 
 def unreported(report: TuningReport) -> list[Path]:
     """Run directories of trials that finished, of the confirmation too, without a report yet."""
-    why = report.why
     places = [one.folder for one in report.trials if one.folder and one.status == "finished"]
-    places += [*why.baseline_runs, *why.winner_runs] if why else []
-    return without_report(map(Path, places))
+    return without_report(map(Path, [*places, *_of_confirmation(report)]))
+
+
+def _of_confirmation(report: TuningReport) -> list[str]:
+    """Run directories of all blocks, and of those of which it is said why the winner is faster."""
+    why = report.why
+    parts = [one for one in (report.confirmation, *report.elsewhere) if one is not None]
+    places = [place for part in parts for pair in part.runs for place in pair]
+    return [*places, *why.baseline_runs, *why.winner_runs] if why else places

@@ -16,7 +16,9 @@ from pyrometer.experiments.folder import ExperimentPaths
 from pyrometer.experiments.journal import read_journal
 from pyrometer.experiments.judge.analysis import disturbances_of, doubts_of_machines
 from pyrometer.statistics.two import mean_of
-from pyrometer.tune.confirm.run import Pairs, pairs_of, scales_of, shows_result
+from pyrometer.tune.believe.verdict import FEWEST
+from pyrometer.tune.confirm.blocks import Pairs, pairs_of, scales_of, shows_result
+from pyrometer.tune.confirm.run import scale_with_more
 from pyrometer.tune.confirm.verdict import words_of
 from pyrometer.tune.judge.before import recommendations
 from pyrometer.tune.judge.influence import influences
@@ -32,11 +34,12 @@ from pyrometer.tune.judge.schema import (
     TrialStatus,
     TuningReport,
 )
+from pyrometer.tune.judge.screening import screened
 from pyrometer.tune.judge.stand_ins import stand_ins
 from pyrometer.tune.judge.why import why_faster
 from pyrometer.tune.trials.folder import Tuning, read_tuning
 from pyrometer.tune.trials.judged import Judge, Measure
-from pyrometer.tune.trials.measured import NS, OF_OBJECTIVE, measured
+from pyrometer.tune.trials.measured import NS, measured
 from pyrometer.tune.trials.planned import BASELINE, in_brief, named
 from pyrometer.tune.trials.records import KINDS
 from pyrometer.tune.trials.replay import History, Step, history_of
@@ -100,6 +103,7 @@ def tuning_report(root: Path, *, causes: bool = True, measure: Measure = measure
         priors=[*tuning.priors, *(history.known.priors if history.known else [])],
         trials=_trials(root, history, baseline.value if baseline else None),
         stand_ins=stand_ins(tuning, history),
+        screened=screened(tuning, history),
         baseline=baseline,
         best=_best(history),
         discarded=_discarded(history),
@@ -115,6 +119,8 @@ def tuning_report(root: Path, *, causes: bool = True, measure: Measure = measure
         fronts=found.fronts,
         doubts=_doubts(tuning, history, [main, *others], confirmation),
     )
+    if confirmation and confirmation.verdict.outcome == "confirmed" and not report.elsewhere:
+        report.elsewhere_reason = _not_elsewhere(root, tuning)
     report.earned_back = earning(report, tuning, history, confirmation)
     if causes and confirmation is not None:
         report.why = why_faster(main.folders, FULL_COMPARISON)
@@ -132,9 +138,10 @@ def _state(history: History, main: Pairs) -> State:
 
 def _budget(tuning: Tuning, history: History, confirmed: Sequence[Pairs]) -> BudgetReport:
     spent_s = sum(one.spent_s for one in confirmed)
+    passed_s = spent_s + sum(one.waited_s for one in confirmed)
     runs = 2.0 * sum(len(one.pairs) for one in confirmed)
     unit = tuning.budget.unit
-    of_unit = {"runs": runs, "seconds": spent_s, "core-seconds": spent_s * tuning.cpus}
+    of_unit = {"runs": runs, "seconds": passed_s, "core-seconds": spent_s * tuning.cpus}
     searched_core_s = sum(one.told.cost for one in history.steps if one.told) / NS
     return BudgetReport(
         text=tuning.budget.text, unit=unit, amount=tuning.budget.amount,
@@ -217,13 +224,14 @@ def _best(history: History) -> BestReport | None:
 def _discarded(history: History) -> list[Discarded]:
     found: dict[tuple[str, str], Discarded] = {}
     for step in history.steps:
-        if step.told is not None and step.told.failed is not None and step.asked.configuration:
-            key = named(step.asked.configuration), step.told.failed
+        told = step.told
+        if told is not None and told.refused and told.void:
+            continue  # It may be tried later.
+        if told is not None and told.failed is not None and step.asked.configuration:
+            key = named(step.asked.configuration), told.failed
             one = found.setdefault(
                 key,
-                Discarded(
-                    configuration=step.asked.configuration, reason=step.told.failed, trials=[]
-                ),
+                Discarded(configuration=step.asked.configuration, reason=told.failed, trials=[]),
             )
             one.trials.append(step.asked.trial)
     return list(found.values())
@@ -243,9 +251,21 @@ def _confirmed(found: Pairs, tuning: Tuning) -> Confirmed | None:
         told=words_of(verdict, tuning.objective),
         verdict=verdict,
         pairs=list(found.pairs),
+        runs=[(str(baseline), str(winner)) for baseline, winner in found.places],
         blocks_planned=found.planned,
         failures=list(found.failures),
         folders=[str(one) for one in found.folders],
+    )
+
+
+def _not_elsewhere(root: Path, tuning: Tuning) -> str | None:
+    """Say why there is no confirmation with more data; ``None`` where the job has no scales."""
+    scale = scale_with_more(tuning)
+    if scale is None:
+        return None
+    return (
+        "not confirmed with a fifth more data, for which the budget had no room:"
+        f" pyrometer tune resume {root} --blocks {FEWEST} --scale {scale}"
     )
 
 
@@ -258,17 +278,29 @@ def earning(
     """
     if confirmed is None or confirmed.verdict.outcome != "confirmed":
         return Earning(reason="no gain was confirmed")
-    seconds = [one.told.seconds for one in history.baselines if one.told and one.told.seconds]
-    if OF_OBJECTIVE[tuning.objective] != "elapsed" or not seconds:
-        return Earning(reason="what is saved is not the time of a run")
+    cores = [core_s for one in history.baselines if (core_s := _core_s(tuning, one))]
+    if not cores:
+        return Earning(reason="what is saved is neither the time nor the core time of a run")
     change = confirmed.verdict.change
-    each = tuning.cpus * math.exp(sum(map(math.log, seconds)) / len(seconds))
+    each = math.exp(sum(map(math.log, cores)) / len(cores))
     ends = [None if end is None else -end * each for end in (change.value, change.high, change.low)]
     saved = change.model_copy(update=dict(zip(("value", "low", "high"), ends, strict=True)))
     spent = report.budget.core_s
     over = [None if not end else spent / end for end in (ends[0], ends[2], ends[1])]
     runs = change.model_copy(update=dict(zip(("value", "low", "high"), over, strict=True)))
     return Earning(core_s_a_run=saved, runs=runs)
+
+
+def _core_s(tuning: Tuning, step: Step) -> float | None:
+    """Core time of a run, by what the objective is of; ``None`` where it is of something else."""
+    told = step.told
+    if told is None:
+        return None
+    if tuning.objective == "core-seconds":
+        return None if told.value is None else told.value / NS
+    if tuning.objective != "elapsed" or told.seconds is None:
+        return None
+    return tuning.cpus * told.seconds
 
 
 def told(report: TuningReport) -> str:

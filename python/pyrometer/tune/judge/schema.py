@@ -110,6 +110,23 @@ class StandInReport(BaseModel):
     left_out: str | None = None
 
 
+class ScreenedReport(BaseModel):
+    """What a factor did between its default and another level, in a screening at a stand-in.
+
+    Attributes
+    ----------
+    effect : Estimate
+        Ratio of the objective at the level to that at the default, less one.
+    dropped : bool
+        Whether the search left it at its default from then on.
+    """
+
+    factor: str
+    level: str
+    effect: Estimate
+    dropped: bool
+
+
 class Discarded(BaseModel):
     """A configuration that counts for nothing, and why."""
 
@@ -161,6 +178,8 @@ class Confirmed(BaseModel):
         The verdict in words.
     pairs : list of (float, float)
         The objective of baseline and winner, a block each, times in ns.
+    runs : list of (str, str)
+        Their run directories.
     failures : list of str
         Why trials of the winner came to nothing.
     folders : list of str
@@ -171,6 +190,7 @@ class Confirmed(BaseModel):
     told: str
     verdict: Verdict
     pairs: list[tuple[float, float]] = Field(default_factory=list)
+    runs: list[tuple[str, str]] = Field(default_factory=list)
     blocks_planned: int = 0
     failures: list[str] = Field(default_factory=list)
     folders: list[str] = Field(default_factory=list)
@@ -241,7 +261,13 @@ class Shortened(BaseModel):
 
 
 class FrontReport(BaseModel):
-    """Configurations by the objective and by another metric: those that nothing beats in both."""
+    """Configurations by the objective and by another metric: those that nothing beats in both.
+
+    Attributes
+    ----------
+    metric : str
+        ``elapsed``, ``core_seconds`` (both in s) or ``peak_memory`` (bytes); never the objective's.
+    """
 
     metric: str
     points: list[Both]
@@ -271,6 +297,10 @@ class TuningReport(BaseModel):
         Earlier tunings that the start was warmed with, and what differs.
     stand_ins : list of StandInReport
         Cheap stand-ins for a run, and how well each ranks.
+    screened : list of ScreenedReport
+        What a screening showed of each factor; those that it dropped are marked.
+    elsewhere_reason : str or None
+        Why a winner that was confirmed was not at another scale, and what would do it.
     before : list of Recommendation
         What could be recommended before any trial; `before_reason` says why there is nothing.
     influence : list of Influence
@@ -280,7 +310,7 @@ class TuningReport(BaseModel):
     shortest : Shortened or None
         What of the winner could be left out without losing more than a little.
     fronts : list of FrontReport
-        The objective against core time and memory.
+        The objective against time, core time and memory.
     """
 
     model_config = ConfigDict(populate_by_name=True)
@@ -307,6 +337,7 @@ class TuningReport(BaseModel):
     priors: list[Prior] = Field(default_factory=list)
     trials: list[TrialReport]
     stand_ins: list[StandInReport] = Field(default_factory=list)
+    screened: list[ScreenedReport] = Field(default_factory=list)
     baseline: Estimate | None = None
     best: BestReport | None = None
     discarded: list[Discarded] = Field(default_factory=list)
@@ -315,6 +346,7 @@ class TuningReport(BaseModel):
     similar: list[Similar] = Field(default_factory=list)
     confirmation: Confirmed | None = None
     elsewhere: list[Confirmed] = Field(default_factory=list)
+    elsewhere_reason: str | None = None
     earned_back: Earning = Field(default_factory=Earning)
     influence: list[Influence] = Field(default_factory=list)
     influence_reason: str | None = None

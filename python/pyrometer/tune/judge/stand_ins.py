@@ -11,11 +11,21 @@ from pyrometer.tune.trials.offers import typical_share
 from pyrometer.tune.trials.replay import History
 
 
-def stand_ins(tuning: Tuning, history: History) -> list[StandInReport]:
-    """Report on every stand-in that was planned."""
-    seen = Observed(
+def _seen(history: History) -> Observed:
+    return Observed(
         one.told.observation(one.asked) for one in history.steps if one.told is not None
     )
+
+
+def misled(tuning: Tuning, history: History) -> set[str]:
+    """Name the stand-ins that an engine drops, with all that they showed."""
+    seen = _seen(history)
+    return {one.name for one in tuning.fidelities if misleading(spearman(*ranks(seen, one.name)))}
+
+
+def stand_ins(tuning: Tuning, history: History) -> list[StandInReport]:
+    """Report on every stand-in that was planned."""
+    seen = _seen(history)
     found = []
     for planned in tuning.fidelities:
         offer = history.offers.get(planned.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from pyrometer.compare.terminal import percent, show_doubts
 from pyrometer.core import units
 from pyrometer.core.estimate import Estimate
 from pyrometer.core.units import digits
+from pyrometer.tune.believe.verdict import FEWEST
 from pyrometer.tune.judge.schema import (
     Confirmed,
     Recommendation,
@@ -54,6 +56,8 @@ def planned(console: Any, tuning: Tuning, *, brief: bool = False) -> None:
         text = f"before any trial: {named(prior.levels)}{saves} ({prior.source})"
         console.print(text, markup=False, soft_wrap=True)
     if brief:
+        switches = {k: why for k, why in tuning.space.left_out.items() if k.startswith("os.")}
+        _not_varied(console, switches)
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("factor", "from", "to", "today", "may break"):
@@ -67,10 +71,16 @@ def planned(console: Any, tuning: Tuning, *, brief: bool = False) -> None:
     console.print(table)
     if len(tuning.space.knobs) > MOST_KNOBS:
         console.print(f"… and {len(tuning.space.knobs) - MOST_KNOBS} more", style="dim")
-    for factor, why in tuning.space.left_out.items():
-        console.print(f"[dim]not varied: {escape(factor)}: {escape(why)}[/]", soft_wrap=True)
+    _not_varied(console, tuning.space.left_out)
     for cheap in tuning.fidelities:
         console.print(f"may stand in: {cheap.summary}", markup=False, soft_wrap=True)
+
+
+def _not_varied(console: Any, left_out: Mapping[str, str]) -> None:
+    """Name what stays as it is, once for each reason."""
+    for why in dict.fromkeys(left_out.values()):
+        names = ", ".join(factor for factor, other in left_out.items() if other == why)
+        console.print(f"[dim]not varied: {escape(names)}: {escape(why)}[/]", soft_wrap=True)
 
 
 def _ends(knob: Any) -> tuple[str, str]:
@@ -95,6 +105,7 @@ def report(console: Any, found: TuningReport, folder: Path) -> None:
     _confirmed(console, found)
     _trials(console, found)
     _stand_ins(console, found)
+    _dropped(console, found)
     _discarded(console, found)
     _influence(console, found)
     _shortest(console, found)
@@ -148,6 +159,8 @@ def _confirmed(console: Any, found: TuningReport) -> None:
         for reason in part.failures:
             console.print(f"    {reason}", markup=False, soft_wrap=True)
     _spread(console, one)
+    if found.elsewhere_reason is not None:
+        console.print(f"  {found.elsewhere_reason}", markup=False, soft_wrap=True)
 
 
 def _spread(console: Any, one: Confirmed) -> None:
@@ -195,6 +208,25 @@ def _stand_ins(console: Any, found: TuningReport) -> None:
     console.print("\n[bold]Stand-ins[/] [dim](rank correlation with the full run)[/]")
     for one in found.stand_ins:
         console.print(f"  {stand_in_words(one)}", markup=False, soft_wrap=True)
+
+
+def _dropped(console: Any, found: TuningReport) -> None:
+    dropped = [one for one in found.screened if one.dropped]
+    if not dropped:
+        return
+    kept = len(found.screened) - len(dropped)
+    console.print(
+        f"\n[bold]Dropped by screening[/] [dim](effect of a level at a stand-in; {kept} of"
+        f" {units.counted(len(found.screened), 'factor')} kept)[/]",
+        soft_wrap=True,
+    )
+    for one in dropped:
+        low, value, high = (
+            units.percent(end, True) for end in (one.effect.low, one.effect.value, one.effect.high)
+        )
+        console.print(
+            f"  {one.factor}={one.level}: {value} [{low}, {high}]", markup=False, soft_wrap=True
+        )
 
 
 def stand_in_words(one: StandInReport) -> str:
@@ -269,14 +301,25 @@ def _cost(console: Any, found: TuningReport) -> None:
 
 def next_steps(found: TuningReport, folder: Path) -> list[str]:
     """Say what to type next."""
+    to_do = to_confirm(found, folder)
     if found.state != "done":
-        blocks = " --blocks 3" if found.state == "confirming" and found.confirmation is None else ""
-        return [f"\nnext: pyrometer tune resume {folder}{blocks}"]
+        return [f"\nnext: {to_do or f'pyrometer tune resume {folder}'}"]
     one = found.confirmation
     if one is not None and one.verdict.outcome == "confirmed":
         return [f"\nnext: pyrometer tune apply {folder}", f"page: pyrometer report {folder}"]
-    lines = [f"\npage: pyrometer report {folder}"]
-    if one is not None and one.verdict.outcome == "cannot tell":
-        more = one.verdict.more_blocks or 3
-        lines.insert(0, f"\nnext: pyrometer tune resume {folder} --blocks {more}")
-    return lines
+    page = f"page: pyrometer report {folder}"
+    return [f"\n{page}"] if to_do is None else [f"\nnext: {to_do}", page]
+
+
+def to_confirm(found: TuningReport, folder: Path) -> str | None:
+    """Give the command that may confirm the winner; ``None``: more trials would not."""
+    resume, one = f"pyrometer tune resume {folder}", found.confirmation
+    if found.state == "searching":
+        return resume
+    if one is None:
+        return f"{resume} --blocks {FEWEST}" if found.best and found.best.configuration else None
+    if one.verdict.outcome != "cannot tell":
+        return None
+    # What was planned comes first; then blocks beyond the budget.
+    more = f" --blocks {one.verdict.more_blocks or FEWEST}" if found.state == "done" else ""
+    return f"{resume}{more}"

@@ -19,6 +19,8 @@ MOST = 3
 """Tunings that a start is warmed with."""
 FEWEST = 4
 """Trials of fewer say nothing of a space."""
+REFUTED = frozenset({"slower", "no difference", "failed"})
+"""Verdicts on winners that are not suggested again; their trials are known all the same."""
 OTHER_SIZE = 2.0
 """Ratio of inputs from which on data are said to differ."""
 
@@ -40,10 +42,10 @@ def recalled(
     Parameters
     ----------
     tunings : sequence of Remembered
-        Each counts once, by its id: as what has most of its trials.
+        Each counts once, by its id: as what has most of its trials, and a verdict.
     """
     near = []
-    whole = sorted(tunings, key=lambda each: len(each.trials))
+    whole = sorted(tunings, key=lambda each: (len(each.trials), each.verdict is not None))
     for one in {each.id: each for each in whole}.values():
         trials = _usable(one, space)
         apart = distance(mine, one.portrait)
@@ -59,7 +61,7 @@ def recalled(
                 differs=_differences(mine, tuning, one),
             )
         )  # fmt: skip
-        if winner := fitting(space, one.winner):
+        if one.verdict not in REFUTED and (winner := fitting(space, one.winner)):
             priors.append(Prior(source=f"winner of {one.folder}", levels=winner))
         earlier += [
             Earlier(

@@ -18,11 +18,14 @@ from pyrometer.core.replacing import replacing
 from pyrometer.experiments.journal import read_journal
 from pyrometer.store.private import FILE_MODE, make_private
 from pyrometer.tune.advise.adviser import FULL
+from pyrometer.tune.confirm.blocks import pairs_of
 from pyrometer.tune.place import is_tuning
 from pyrometer.tune.portrait import Portrait
-from pyrometer.tune.trials.folder import read_tuning
+from pyrometer.tune.trials.folder import Tuning, read_tuning
+from pyrometer.tune.trials.judged import Judge, Measure
+from pyrometer.tune.trials.measured import measured
 from pyrometer.tune.trials.records import KINDS
-from pyrometer.tune.trials.replay import history_of
+from pyrometer.tune.trials.replay import History, history_of
 
 VARIABLE = "PYROMETER_TUNINGS"
 NOWHERE = "none"
@@ -47,6 +50,9 @@ class Remembered(BaseModel):
         The same wherever its folder lies, and whichever host reads it (:func:`identity`).
     winner : dict of str to str
         What the search ended with; empty where nothing better was found.
+    verdict : str or None
+        What its confirmation says (:data:`pyrometer.tune.believe.verdict.Outcome`); ``None`` where
+        there was none, or nobody looked.
     """
 
     model_config = ConfigDict(populate_by_name=True, extra="allow")
@@ -63,6 +69,7 @@ class Remembered(BaseModel):
     portrait: Portrait
     trials: list[RememberedTrial]
     winner: dict[str, str] = Field(default_factory=dict)
+    verdict: str | None = None
     folder: str
     wall_ns: int
     pyrometer_version: str | None = None
@@ -92,8 +99,14 @@ def folder_of(asked: str | None, environment: Mapping[str, str] = os.environ) ->
     return Path(named) if named else Path.home() / ".local/share/pyrometer/tunings"
 
 
-def remembered(root: Path) -> Remembered | None:
+def remembered(root: Path, measure: Measure | None = None) -> Remembered | None:
     """Read a tuning as it is remembered; ``None`` where nobody knows what its job does.
+
+    Parameters
+    ----------
+    measure : callable, optional
+        Reads the metrics of a run, for the verdict of objectives other than elapsed time; without
+        it only what the journal knows is judged.
 
     Raises
     ------
@@ -116,8 +129,17 @@ def remembered(root: Path) -> Remembered | None:
         objective=tuning.objective, shared=tuning.shared, machine=tuning.machine,
         portrait=known.portrait, trials=trials,
         winner=history.settled.configuration if history.settled else {},
+        verdict=_verdict(root, tuning, history, measure),
         folder=place, wall_ns=known.wall_ns, pyrometer_version=tuning.pyrometer_version,
     )  # fmt: skip
+
+
+def _verdict(root: Path, tuning: Tuning, history: History, measure: Measure | None) -> str | None:
+    if measure is None and (tuning.objective != "elapsed" or tuning.conditions):
+        return None
+    read = Judge(root, tuning, measure or measured, check=lambda command, run: None)
+    verdict = pairs_of(root, tuning, read, stopped=history.stopped).verdict(tuning.margin)
+    return None if verdict is None else verdict.outcome
 
 
 def identity(wall_ns: int, scale: str, objective: str, trials: Sequence[RememberedTrial]) -> str:

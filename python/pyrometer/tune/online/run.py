@@ -222,13 +222,12 @@ class _Online:
         return self._finish(one)
 
     def _finish(self, one: Step) -> tuple[Told, list[Decision]]:
-        asked, memory = one.asked, self.actions.available()
-        if (why := self._refused(asked, memory)) is not None:
+        asked = one.asked
+        if (why := self._refused(asked)) is not None:
             # What others take tonight says nothing of a configuration that fits the machine.
-            whole = None if memory is None else (memory[1], memory[1])
             told = Told(
-                trial=asked.trial, cost=0.0, failed=f"not launched: {why}", refused=True,
-                void=self._refused(asked, whole) is None, wall_ns=time.time_ns(),
+                trial=asked.trial, cost=0.0, failed=f"not launched: {why.reason}", refused=True,
+                void=why.passing, wall_ns=time.time_ns(),
             )  # fmt: skip
             return told, self._tell(one, told)
         ended = launched(
@@ -238,10 +237,10 @@ class _Online:
         told = self._judged(one, ended)
         return told, self._tell(one, told)
 
-    def _refused(self, asked: Asked, memory: tuple[float, float] | None) -> str | None:
+    def _refused(self, asked: Asked) -> refused.Refusal | None:
         return refused.why_not(
             asked.configuration, self.tuning.shared, self.tuning.space.read(),
-            self.tuning.workload, self.root, memory, self.actions.honour,
+            self.tuning.workload, self.root, self.actions.available(), self.actions.honour,
         )  # fmt: skip
 
     def _judged(self, one: Step, ended: Ended) -> Told:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyrometer.core.json_text import parse_json
 from pyrometer.experiments.plan.constraints import number_or_text
 from pyrometer.store.tables import Tables
 from pyrometer.tune.space.declared import knobs
+from pyrometer.tune.space.levels import with_unit
 from pyrometer.tune.space.memory import SPARKS_HEAP
 
 _LOCAL = re.compile(r"local(?:\[(\d+|\*)(?:,\d+)?\])?")
@@ -23,15 +24,22 @@ class Job:
     Attributes
     ----------
     facts : mapping of str to float
-        ``heap`` and ``off_heap`` of a JVM in bytes, ``jvms``, ``slots``, ``input_bytes`` of the
-        stage that read most, ``shuffle_bytes`` of the largest shuffle; those that are known.
+        ``heap`` and ``off_heap`` of a JVM in bytes, ``driver_heap`` and ``executor_heap`` of the
+        other side, ``jvms``, ``slots``, ``input_bytes`` of the stage that read most,
+        ``shuffle_bytes`` of the largest shuffle; those that are known.
     now : mapping of str to str
         Levels that hold, by factor.
+    settings : mapping of str to str
+        Spark settings that both follow from.
+    measured : mapping of str to float
+        Facts that a run has measured.
     """
 
     facts: Mapping[str, float]
     now: Mapping[str, str]
     spark_version: str | None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    measured: Mapping[str, float] = field(default_factory=dict)
 
 
 def job_of(tables: Tables, app_index: int = 0) -> Job:
@@ -65,27 +73,63 @@ def job_from(
     (2.0, 4.0, {'jvm.heap': '2g', 'layout.tasks': '4'})
     """
     master = master or settings.get("spark.master", "")
-    facts = dict(measured)
+    settings = {name: with_unit(name, one) for name, one in settings.items()}
     now = _set(settings)
     cluster, local = _LOCAL_CLUSTER.fullmatch(master), _LOCAL.fullmatch(master)
-    side = "driver" if local else "executor"
-    heap = settings.get(f"spark.{side}.memory")
-    size = _number(heap) if heap else None
-    facts["heap"] = SPARKS_HEAP if size is None else size
-    if heap and size is not None:
+    heap = settings.get(f"spark.{'driver' if local else 'executor'}.memory")
+    if heap and _number(heap) is not None:
         now["jvm.heap"] = heap
-    off_heap = _number(settings.get("spark.memory.offHeap.size", ""))
-    if settings.get("spark.memory.offHeap.enabled") == "true" and off_heap is not None:
-        facts["off_heap"] = off_heap
+    facts = {**measured, **_heaps(settings, in_driver=local is not None)}
     if cluster:
         facts["jvms"], facts["slots"] = float(cluster[1]), float(cluster[1]) * float(cluster[2])
         now["layout.executors"], now["layout.cores_per_executor"] = cluster[1], cluster[2]
     elif local:
         facts["jvms"] = 1.0
-        if local[1] not in (None, "*"):
-            facts["slots"] = float(local[1])
-            now["layout.tasks"] = local[1]
-    return Job(facts, now, spark_version)
+        if (slots := "1" if master == "local" else local[1]) != "*":
+            facts["slots"] = float(slots)
+            now["layout.tasks"] = slots
+    said = {**settings, "spark.master": master} if master else settings
+    return Job(facts, now, spark_version, said, measured)
+
+
+def joined(job: Job | None, before: Mapping[str, str], after: Mapping[str, str]) -> Job:
+    """Join what a run says with what is known without one.
+
+    Parameters
+    ----------
+    job : Job or None
+        Of a run; ``None``: there is none.
+    before, after : mapping of str to str
+        Settings that it wins over, and that win over it.
+
+    Examples
+    --------
+    >>> run = job_from({"spark.driver.memory": "2g"}, "local[4]", "4.0.1", {})
+    >>> found = joined(run, {"spark.driver.memory": "1g"}, {"spark.master": "local[2]"})
+    >>> dict(found.now)
+    {'jvm.heap': '2g', 'layout.tasks': '2'}
+    """
+    run = job or Job({}, {}, None)
+    known = {**run.facts, **run.measured}
+    return job_from({**before, **run.settings, **after}, None, run.spark_version, known)
+
+
+def _heaps(settings: Mapping[str, str], *, in_driver: bool) -> dict[str, float]:
+    """Give the memory of JVMs that settings say; `in_driver`: the driver runs the tasks."""
+    driver, executor, off_heap = (
+        _number(settings.get(name, ""))
+        for name in ("spark.driver.memory", "spark.executor.memory", "spark.memory.offHeap.size")
+    )
+    mine = driver if in_driver else executor
+    found = {"heap": SPARKS_HEAP if mine is None else mine}
+    if driver is not None:
+        found["driver_heap"] = driver
+    if in_driver:
+        # What executors have that a layout adds.
+        found["executor_heap"] = SPARKS_HEAP if executor is None else executor
+    if settings.get("spark.memory.offHeap.enabled") == "true" and off_heap is not None:
+        found["off_heap"] = off_heap
+    return found
 
 
 def _set(settings: Mapping[str, str]) -> dict[str, str]:

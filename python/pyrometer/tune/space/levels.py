@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from pyrometer.core.errors import UsageError
+from pyrometer.core.schema import spark_unit
 from pyrometer.experiments.plan.constraints import number_or_text
 from pyrometer.tune.space.space import Knob
 
@@ -43,6 +44,17 @@ def read_level(knob: Knob, text: str) -> float | None:
     if knob.kind == "int" and value != int(value):
         raise UsageError(f"{knob.factor}={text}: not a whole number")
     return value
+
+
+def with_unit(factor: str, text: str) -> str:
+    """Write the unit that Spark takes for a number alone in a setting that is a size.
+
+    Examples
+    --------
+    >>> with_unit("spark.executor.memory", "4096"), with_unit("spark.sql.shuffle.partitions", "8")
+    ('4096m', '8')
+    """
+    return f"{text}{spark_unit(factor)}" if text.isdigit() else text
 
 
 def write_level(knob: Knob, value: float) -> str:

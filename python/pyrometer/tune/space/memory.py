@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pyrometer.core.units import size as binary
 from pyrometer.experiments.plan.constraints import number_or_text
+from pyrometer.tune.space.levels import with_unit
 from pyrometer.tune.space.space import Configuration
 
 MOST = 0.9
@@ -63,7 +64,8 @@ def memory_of(configuration: Configuration, facts: Mapping[str, float]) -> Memor
     configuration : mapping of str to str
         Levels.
     facts : mapping of str to float
-        ``heap``, ``off_heap`` in bytes and ``jvms`` of the job as it is, where they are known.
+        ``heap``, ``off_heap`` in bytes and ``jvms`` of the job as it is, ``driver_heap`` and
+        ``executor_heap`` for where these are apart, as far as they are known.
 
     Examples
     --------
@@ -71,7 +73,7 @@ def memory_of(configuration: Configuration, facts: Mapping[str, float]) -> Memor
     >>> found.jvms, round(found.total / (1 << 30), 2)
     (3, 9.5)
     """
-    given = {name: number_or_text(text) for name, text in configuration.items()}
+    given = {name: number_or_text(with_unit(name, text)) for name, text in configuration.items()}
 
     def size(name: str) -> float | None:
         value = given.get(name)
@@ -83,6 +85,7 @@ def memory_of(configuration: Configuration, facts: Mapping[str, float]) -> Memor
     heap = _first(
         size("jvm.heap"),
         size("spark.executor.memory") if apart else size("spark.driver.memory"),
+        facts.get("executor_heap") if apart else None,
         facts.get("heap"),
         SPARKS_HEAP,
     )
@@ -92,7 +95,9 @@ def memory_of(configuration: Configuration, facts: Mapping[str, float]) -> Memor
         off_heap = _first(size("spark.memory.offHeap.size"), off_heap)
     driver = 0.0
     if apart:
-        own = _first(size("spark.driver.memory"), size("jvm.heap"), SPARKS_HEAP)
+        own = _first(
+            size("spark.driver.memory"), size("jvm.heap"), facts.get("driver_heap"), SPARKS_HEAP
+        )
         driver = own + _beside(own)
     return Memory(jvms, heap, off_heap, _beside(heap), driver)
 

@@ -18,6 +18,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from pyrometer.core.errors import UsageError
+from pyrometer.core.model import in_json
 from pyrometer.core.replacing import replacing
 from pyrometer.experiments.folder import CanaryPlace, ExperimentPaths, sync_folder
 from pyrometer.experiments.plan.constraints import parse_constraint
@@ -275,7 +276,7 @@ def begin(root: Path, tuning: Tuning, command_file: str | None = None) -> None:
     """
     paths = TuningPaths(root)
     try:
-        if root.exists() and (not root.is_dir() or not _free(root)):
+        if root.exists() and (not root.is_dir() or not _free(root, command_file)):
             there = paths.plan.is_file()
             raise UsageError(
                 f"{root} holds a tuning" if there else f"{root} is not an empty folder",
@@ -284,18 +285,25 @@ def begin(root: Path, tuning: Tuning, command_file: str | None = None) -> None:
         make_private(root)
         if command_file is not None:
             _write(paths.command, command_file)
-        _write(paths.plan, tuning.model_dump_json(by_alias=True, indent=1) + "\n")
+        _write(paths.plan, in_json(tuning, indent=1) + "\n")
         sync_folder(root)
     except OSError as error:
         raise UsageError(f"{root} cannot be written: {error.strerror}") from error
 
 
-def _free(root: Path) -> bool:
+def _free(root: Path, command_file: str | None) -> bool:
     # A kill before the plan had its name leaves these: nothing had begun.
     return all(
-        one.name == "command.yaml" or one.name.startswith((".tuning.json.", ".command.yaml."))
+        _is_command(one, command_file) or one.name.startswith((".tuning.json.", ".command.yaml."))
         for one in root.iterdir()
     )
+
+
+def _is_command(path: Path, command_file: str | None) -> bool:
+    """Whether a file is the command's that would be written: any other is somebody's own."""
+    if path.name != "command.yaml" or command_file is None or not path.is_file():
+        return False
+    return path.read_bytes() == command_file.encode()
 
 
 def _write(target: Path, text: str) -> None:

@@ -19,6 +19,7 @@ from pyrometer.tune.advise.adviser import FULL
 from pyrometer.tune.space.memory import memory_of
 from pyrometer.tune.trials.folder import Tuning
 from pyrometer.tune.trials.measured import NS, Measured, broken, conditions_of, value_of
+from pyrometer.tune.trials.planned import waited_s, worked_s
 from pyrometer.tune.trials.records import Told
 from pyrometer.tune.trials.replay import History, Step
 
@@ -27,6 +28,9 @@ Measure = Callable[[Path, Ended, tuple[int, float], Prices | None], Measured]
 
 Lasted = Callable[[Path, Ended], float | None]
 """Gives how long a run took, without making its data, in s: :func:`lasted`, or a simulation."""
+
+Check = Callable[[str, Path], str | None]
+"""The user's own check of a run: why its result is wrong, or ``None``."""
 
 LAST_RESULTS = 2
 """Last results of a recurring job as it is that have to agree for others to be compared with them.
@@ -51,7 +55,7 @@ class Judge:
     root: Path
     tuning: Tuning
     measure: Measure
-    check: Callable[[str, Path], str | None]
+    check: Check
     length: Lasted | None = None
 
     def __post_init__(self) -> None:
@@ -71,6 +75,7 @@ class Judge:
             canary=_canary(ended, history),
             seconds=ended.seconds,
             length_s=(self.length or lasted)(run_dir, ended),
+            waited_s=sum(map(waited_s, step.attempts)),
             wall_ns=time.time_ns(),
         )
         if asked.fidelity != FULL and told.length_s is not None and (full := history.length_s()):
@@ -83,15 +88,15 @@ class Judge:
             else:
                 told.failed = f"given up after {ended.censored_s or 0.0:.0f} s"
         elif ended.status != "finished":
-            how = ended.status.replace("_", " ")
-            told.failed = f"{how}: {ended.reason or 'no reason is known'}"
+            told.failed = how_it_ended(ended)
             if ended.outside is not None:
                 told.void = True
                 told.failed += f" ({ended.outside})"
         else:
             found = self.metrics(ended, asked.configuration)
             told.metrics, told.missing = found.metrics, found.missing
-            told.failed = self._unchecked(run_dir)
+            # The user's check knows the results of the job itself, not those of a stand-in.
+            told.failed = self._unchecked(run_dir) if asked.fidelity == FULL else None
             if told.failed is None:
                 told.failed = self._other_result(step, history)
                 told.differs = told.failed is not None
@@ -162,18 +167,23 @@ class Judge:
 
     def _cost(self, step: Step, run_dir: Path) -> float:
         """Core time of all attempts at a trial: its length times the CPUs that it occupied."""
-        lengths = [one.duration_s for one in step.attempts if one.duration_s is not None]
+        lengths = [length for one in step.attempts if (length := worked_s(one)) is not None]
         if len(lengths) < len(step.attempts) and (run_dir / "manifest.json").is_file():
             # One that was adopted after a kill.
             lengths.append(length_of(read_manifest(run_dir)) or 0.0)
         return sum(lengths) * self.tuning.cpus * NS
 
 
+def how_it_ended(ended: Ended) -> str:
+    """Say how a trial ended that did not finish, and why."""
+    return f"{ended.status.replace('_', ' ')}: {ended.reason or 'no reason is known'}"
+
+
 def lasted(run_dir: Path, ended: Ended) -> float | None:
     """Give how long a run took from launch to tables, without making its data, in s."""
     if (run_dir / "manifest.json").is_file():
         return length_of(read_manifest(run_dir))
-    return ended.duration_s
+    return worked_s(ended)
 
 
 def _canary(ended: Ended, history: History) -> float | None:

@@ -82,6 +82,16 @@ def plan_of(tuning: Tuning, asked: Asked) -> Plan:
     )  # fmt: skip
 
 
+def waited_s(ended: Ended) -> float:
+    """Say how long the guard waited for a calm machine before an attempt."""
+    return ended.before.waited_s if ended.before else 0.0
+
+
+def worked_s(ended: Ended) -> float | None:
+    """Say how long an attempt took, without that; ``None`` where it is not known."""
+    return None if ended.duration_s is None else max(0.0, ended.duration_s - waited_s(ended))
+
+
 @dataclass(frozen=True)
 class Length:
     """How long a baseline trial took, and what of it goes with the work.
@@ -105,8 +115,8 @@ class Length:
         """Read it from the end of a trial that finished."""
         seconds = ended.seconds or 0.0
         work = sum(ended.series_s) or seconds
-        waited = ended.before.waited_s if ended.before else 0.0
-        whole = work if ended.duration_s is None else ended.duration_s - waited
+        length = worked_s(ended)
+        whole = work if length is None else length
         return cls(seconds, work, max(0.0, whole - work) if ended.series_s else 0.0)
 
     def timeout(self, limit_s: float, most_s: float = math.inf) -> tuple[float, float]:

@@ -55,9 +55,8 @@ class Told(Part):
     refused : bool
         It was never launched.
     void : bool
-        Something outside ended it (a signal, a host that went down, a kernel short of memory), or,
-        of a job that recurs, had the memory that it needs. It failed, and says nothing of its
-        configuration.
+        Something outside ended it (a signal, a host that went down, a kernel short of memory), or
+        had the memory that it needs. It failed, and says nothing of its configuration.
     differs : bool
         It failed because its result is not that of the baseline.
     missing : dict of str to str
@@ -66,6 +65,8 @@ class Told(Part):
         Time of an iteration, where it finished.
     length_s : float or None
         From its launch to its tables, without making data; of all attempts.
+    waited_s : float
+        What the guard waited for a calm machine: no core time, but time.
     runs : float or None
         That over the same of a full run as it is: what it took of a budget of runs.
     """
@@ -82,6 +83,7 @@ class Told(Part):
     canary: float | None = None
     seconds: float | None = None
     length_s: float | None = None
+    waited_s: float = 0.0
     runs: float | None = None
     metrics: dict[str, float] = Field(default_factory=dict)
     missing: dict[str, str] = Field(default_factory=dict)
@@ -92,7 +94,7 @@ class Told(Part):
         return Observation(
             configuration=asked.configuration, fidelity=asked.fidelity, block=asked.block,
             value=self.value, cost=self.cost, censored=self.censored, failed=self.failed,
-            canary=self.canary, metrics=self.metrics,
+            void=self.refused and self.void, canary=self.canary, metrics=self.metrics,
         )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from pyrometer.collect.host.facts import parse_meminfo
@@ -13,7 +14,7 @@ from pyrometer.experiments.plan.treatments import Treatment, Treatments
 from pyrometer.experiments.run.planned import honoured
 from pyrometer.trial.factors import parse_treatment
 from pyrometer.tune.space.feasible import infeasible
-from pyrometer.tune.space.memory import memory_of
+from pyrometer.tune.space.memory import TAKES, memory_of
 from pyrometer.tune.space.space import Space
 
 KEPT = 0.05
@@ -21,6 +22,20 @@ KEPT = 0.05
 
 Honour = Callable[[Treatments, str, Path], Treatments]
 """Leaves out treatments that a host cannot honour, each with the reason."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a configuration is not launched.
+
+    Attributes
+    ----------
+    passing : bool
+        It fits into the machine, and others have the memory that it needs: it may be tried later.
+    """
+
+    reason: str
+    passing: bool = False
 
 
 def available() -> tuple[float, float] | None:
@@ -42,8 +57,10 @@ def why_not(
     folder: Path,
     memory: tuple[float, float] | None,
     honour: Honour = honoured,
-) -> str | None:
+) -> Refusal | None:
     """Say why a configuration must not be launched; ``None`` if it may.
+
+    What changes no memory takes what the job takes, which runs.
 
     Parameters
     ----------
@@ -63,15 +80,22 @@ def why_not(
     try:
         parsed = parse_treatment([f"{name}={level}" for name, level in written.items()], declared)
         if broken := infeasible(space, configuration):
-            return broken
+            return Refusal(broken)
         needed = memory_of(written, space.facts or {}).total
     except PyrometerError as error:
-        return f"{error.message} ({error.remedy})" if error.remedy else error.message
-    if memory is not None and needed > memory[0] - KEPT * memory[1]:
-        return (
-            f"it may take {units.size(needed)}, and {units.size(memory[0])} of"
-            f" {units.size(memory[1])} are available"
-        )
+        return Refusal(f"{error.message} ({error.remedy})" if error.remedy else error.message)
+    if short := _short(needed, memory) if TAKES & configuration.keys() else None:
+        return short
     one = Treatment("trial", written, parsed, dict(configuration))
     left_out = honour(Treatments({"trial": one}), workload, folder).left_out
-    return left_out[0].reason if left_out else None
+    return Refusal(left_out[0].reason) if left_out else None
+
+
+def _short(needed: float, memory: tuple[float, float] | None) -> Refusal | None:
+    if memory is None or needed <= memory[0] - KEPT * memory[1]:
+        return None
+    return Refusal(
+        f"it may take {units.size(needed)}, and {units.size(memory[0])} of"
+        f" {units.size(memory[1])} are available",
+        passing=needed <= (1 - KEPT) * memory[1],
+    )

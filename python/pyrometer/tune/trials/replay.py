@@ -167,7 +167,9 @@ def cost_of(tuning: Tuning, step: Step) -> float:
             return told.runs
         return fidelity_of(tuning, step.asked.fidelity).cost_ratio
     core_s = told.cost / 1e9
-    return core_s if tuning.budget.unit == "core-seconds" else core_s / tuning.cpus
+    if tuning.budget.unit == "core-seconds":
+        return core_s
+    return core_s / tuning.cpus + told.waited_s
 
 
 def history_of(entries: Entries) -> History:
@@ -247,6 +249,19 @@ def replay(
         inform(adviser, record)
         held = None
     return held
+
+
+def retell(adviser: Adviser, tuning: Tuning, history: History) -> None:
+    """Tell an engine all that it was told, and ask it nothing: for what it says of it."""
+    tell_earlier(adviser, tuning.earlier)
+    said = list(history.said)
+    for at, step in enumerate(history.steps):
+        while said and said[0][0] <= at:
+            inform(adviser, said.pop(0)[1])
+        if step.told is not None:
+            adviser.tell(step.told.observation(step.asked))
+    for _, record in said:
+        inform(adviser, record)
 
 
 def tell_earlier(adviser: Adviser, earlier: Sequence[Earlier]) -> None:

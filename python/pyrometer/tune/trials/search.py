@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from pyrometer.core import units
-from pyrometer.core.errors import WorkloadError
+from pyrometer.core.errors import CapabilityError, WorkloadError
 from pyrometer.core.redaction import redacted
 from pyrometer.experiments.folder import Ended, ExperimentPaths
 from pyrometer.experiments.journal import Entries, Journal
@@ -30,12 +30,15 @@ from pyrometer.tune.advise.adviser import (
 )
 from pyrometer.tune.trials import offers, refused
 from pyrometer.tune.trials.folder import Fidelity, Tuning
-from pyrometer.tune.trials.judged import Judge, Lasted, Measure, lasted
+from pyrometer.tune.trials.judged import Check, Judge, Lasted, Measure, lasted
 from pyrometer.tune.trials.launching import launched
 from pyrometer.tune.trials.measured import NS, measured, parts_of
 from pyrometer.tune.trials.planned import TIMES_BEST, Length, plan_of
 from pyrometer.tune.trials.records import Asked, Known, Offered, Settled, Told
 from pyrometer.tune.trials.replay import History, Step, history_of, inform, replay
+
+MOST_REFUSED = 20
+"""Configurations in a row that are not launched, after which a search ends."""
 
 
 class TuneScreen(Screen, Protocol):
@@ -102,7 +105,7 @@ class TuneActions:
 
     trials: Actions = field(default_factory=Actions)
     measure: Measure = measured
-    check: Callable[[str, Path], str | None] = run_check
+    check: Check = run_check
     available: Callable[[], tuple[float, float] | None] = refused.available
     honour: refused.Honour = honoured
     length: Lasted = lasted
@@ -134,6 +137,7 @@ class Search:
         actions = self.actions
         self._judge = Judge(self.root, self.tuning, actions.measure, actions.check, actions.length)
         self._held: Suggestion | None = None
+        self._refused: list[Told] = []
 
     def carry_out(self) -> History:
         """Search until the budget's part for it is spent, or the engine has no more to ask.
@@ -143,7 +147,8 @@ class Search:
         WorkloadError
             If the job as it is does not finish: there is nothing to compare with.
         CapabilityError
-            If the journal cannot be written; what ended is kept.
+            If the journal cannot be written, or others have the memory that one configuration
+            after another needs; what ended is kept.
         KeyboardInterrupt
             If the user stopped it; what ended is kept.
         """
@@ -170,6 +175,8 @@ class Search:
         while True:
             if not self._affordable():
                 return "the budget's part for the search is spent"
+            if why := self._all_refused():
+                return why
             self._choose_queries()
             wanted, self._held = self._held or self.adviser.ask(), None
             if not self.history.baselines and not (wanted and _is_baseline(wanted)):
@@ -248,10 +255,30 @@ class Search:
                     "start a new one with a longer --timeout, or a larger --budget of time",
                 )
             where = ExperimentPaths(self.root).trials / (step.ended.folder if step.ended else "")
+            then = f"pyrometer tune resume {self.root}"
+            if self.tuning.workload_sha256 is not None:
+                then += f"; or, where {self.tuning.workload} has to change, a new tuning with -o"
             raise WorkloadError(
                 f"the job as it is does not finish: {why or 'no time is known'}",
-                f"pyrometer show {where}; then: pyrometer tune resume {self.root}",
+                f"pyrometer show {where}; then: {then}",
             )
+
+    def _all_refused(self) -> str | None:
+        """Say why the search ends, where one configuration after another is not launched.
+
+        Raises
+        ------
+        CapabilityError
+            If that may pass: then the search goes on another time.
+        """
+        if len(self._refused) < MOST_REFUSED:
+            return None
+        why = f"the last {MOST_REFUSED} configurations were {self._refused[-1].failed}"
+        if any(one.void for one in self._refused):
+            raise CapabilityError(
+                why, f"end what else takes memory; then: pyrometer tune resume {self.root}"
+            )
+        return why
 
     def _affordable(self) -> bool:
         """Whether another full trial fits into the part of the budget that is for the search."""
@@ -300,8 +327,8 @@ class Search:
                 )  # fmt: skip
             if why is not None:
                 told = Told(
-                    trial=number, value=None, cost=0.0, failed=f"not launched: {why}",
-                    refused=True, wall_ns=time.time_ns(),
+                    trial=number, value=None, cost=0.0, failed=f"not launched: {why.reason}",
+                    refused=True, void=why.passing, wall_ns=time.time_ns(),
                 )  # fmt: skip
                 return self._tell(step, told)
             self._launch(asked)
@@ -325,6 +352,11 @@ class Search:
             told.failed = redacted(told.failed)
         self.journal.append(told)
         step.told = told
+        if told.refused:
+            self._refused.append(told)
+        elif step.asked.configuration:
+            # The job as it is runs anyway, in each block again.
+            self._refused.clear()
         return told
 
     def _limits(self, wanted: Suggestion) -> tuple[float | None, float | None]:

@@ -1,0 +1,99 @@
+"""What holds in a job as it is before any run: by its command, its workload, and shared levels."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pyrometer.collect.launch.command import understand
+from pyrometer.collect.launch.said_settings import settings_said
+from pyrometer.core.errors import PyrometerError
+from pyrometer.trial.factors import parse_treatment
+from pyrometer.trial.layout import mib, resolve_layout
+from pyrometer.workloads import registry
+from pyrometer.workloads.custom.yaml import YamlCommand
+from pyrometer.workloads.launch import DEFAULT_CONF
+
+ANYWHERE = "local[*]"
+"""Master of a command that names none."""
+
+
+def settings_of_command(
+    command: Sequence[str], environment: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Give the settings that hold for a user's own command.
+
+    Parameters
+    ----------
+    environment : mapping of str to str, optional
+        Its environment; by default that of this process.
+
+    Examples
+    --------
+    >>> settings_of_command(["spark-submit", "--executor-memory", "8g", "a.py"], {"PATH": ""})
+    {'spark.master': 'local[*]', 'spark.executor.memory': '8g'}
+    """
+    env = os.environ if environment is None else environment
+    return {"spark.master": ANYWHERE, **settings_said(understand(command), env)}
+
+
+def settings_of_workload(workload: str, levels: Mapping[str, str], scale: str) -> dict[str, str]:
+    """Give the settings with which a workload runs where nobody says otherwise.
+
+    Parameters
+    ----------
+    levels : mapping of str to str
+        Levels that all trials share; those of the workload's own variants count here.
+
+    Raises
+    ------
+    UsageError
+        If there is no such workload, level or scale.
+    """
+    found = registry.get(workload)
+    if found.engine == "process":
+        return {}
+    own = {name: level for name, level in levels.items() if name in found.variants}
+    spec = registry.resolve(workload, own, scale)
+    if not isinstance(found, YamlCommand):
+        return {**DEFAULT_CONF, **found.spark_conf(spec)}
+    try:
+        command = found.command(spec, Path())
+    except PyrometerError:
+        return {}  # Its data may come later; until then its words are not known.
+    said = settings_of_command(command.argv, {**os.environ, **command.env})
+    return {**said, **command.conf}
+
+
+def settings_of_levels(
+    levels: Mapping[str, str], declared: Mapping[str, Sequence[str]]
+) -> dict[str, str]:
+    """Give the settings that levels of all trials stand for.
+
+    Parameters
+    ----------
+    declared : mapping
+        Factors that the workload declares, with their levels: they stand for none.
+
+    Raises
+    ------
+    UsageError
+        If the levels contradict each other.
+
+    Examples
+    --------
+    >>> settings_of_levels({"jvm.heap": "2g", "layout.tasks": "3"}, {})["spark.master"]
+    'local[3]'
+    """
+    parsed = parse_treatment([f"{name}={level}" for name, level in levels.items()], declared)
+    layout = resolve_layout(parsed)
+    found = {}
+    if layout.heap_bytes is not None:
+        heap = f"{mib(layout.heap_bytes)}m"
+        found = {"spark.driver.memory": heap, "spark.executor.memory": heap}
+    if master := replace(layout, cluster="local-cluster").master:
+        found["spark.master"] = master
+    said = {name: one for name, one in levels.items() if name.startswith("spark.")}
+    return {**found, **{name: one for name, one in said.items() if name not in declared}}
