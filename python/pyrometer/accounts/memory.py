@@ -10,6 +10,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from pyrometer.accounts.cpu import NO_CLOCK, NO_PROBE, OWN_PROCESS
+from pyrometer.accounts.numa import NumaMemory, numa_memory
 from pyrometer.core.estimate import Estimate
 from pyrometer.core.model import Model
 from pyrometer.statistics.shares import LEVEL, Z, part_of
@@ -82,6 +83,7 @@ class Memory(Model):
     native: SampledBytes = Field(default_factory=SampledBytes)
     faults: Faults = Field(default_factory=Faults)
     swap: Swap = Field(default_factory=Swap)
+    numa: NumaMemory | None = None
 
 
 class CodeKind(Model):
@@ -188,6 +190,7 @@ def memory(scope: Scope) -> Memory:
         native=native_memory(scope),
         faults=_faults(scope),
         swap=_swap(scope),
+        numa=numa_memory(scope),
     )
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pyrometer.accounts.annotations import Account, Annotated, Session
     from pyrometer.accounts.machine_schema import Io
     from pyrometer.accounts.memory import Code, Memory, SampledBytes
+    from pyrometer.accounts.numa import NumaMemory
 
 
 MOST_PROCESSES = 8
@@ -180,8 +181,30 @@ def thread_io_lines(io: Io) -> Iterator[str]:
         yield line
 
 
+def _by_node(numa: NumaMemory | None) -> Iterator[str]:
+    """Say on which NUMA nodes memory lay."""
+    if numa is None:
+        return
+    own = [f"node {one.node} {units.size(one.executors_bytes)}" for one in numa.nodes]
+    known = any(one.executors_bytes for one in numa.nodes)
+    line = f"memory of executors: {', '.join(own)}" if known else "memory of executors by node"
+    if numa.bound_ratio is not None:
+        share = units.percent(numa.bound_ratio)
+        yield f"{line}; {share} of the executor with the least on the nodes that it is bound to"
+    else:
+        yield f"{line} ({safe(numa.reason or 'not known', 200)})"
+    given = [
+        f"node {one.node} {units.count(one.given_pages_count)}"
+        f" ({units.count(one.other_node_pages_count)} to programs on another)"
+        for one in numa.nodes
+        if one.given_pages_count is not None
+    ]
+    if given:
+        yield f"pages that nodes gave out: {', '.join(given)}"
+
+
 def memory_lines(memory: Memory) -> Iterator[RenderableType]:
-    """Draw what tasks allocated, page faults and swap, as far as they are known."""
+    """Draw what tasks allocated, page faults, swap and nodes, as far as they are known."""
     lines = []
     allocation, faults, swap = memory.allocation, memory.faults, memory.swap
     if allocation.allocated_bytes is not None:
@@ -200,6 +223,7 @@ def memory_lines(memory: Memory) -> Iterator[RenderableType]:
     if swap.host_read_bytes or swap.host_written_bytes:
         read, written = units.size(swap.host_read_bytes), units.size(swap.host_written_bytes)
         lines.append(f"the whole host read {read} from swap and wrote {written}")
+    lines += _by_node(memory.numa)
     if not lines:
         return
     yield heading("Memory")

@@ -30,6 +30,7 @@ from pyrometer.experiments.run.planned import (
     this_machine,
 )
 from pyrometer.experiments.run.trials import shares
+from pyrometer.guests.machine import is_machine
 from pyrometer.trial.factors import parse_cpus, parse_treatment, write_numbers
 from pyrometer.workloads import registry
 from pyrometer.workloads.contract import parse_scale
@@ -50,12 +51,14 @@ def corun_plan(parties: Sequence[Party], experiment: Experiment, folder: Path) -
     Raises
     ------
     UsageError
-        Unknown workload, scale, factor or level; a workload without iterations; CPUs in two places.
+        Unknown workload, scale, factor or level; a workload without iterations; CPUs in two places;
+        machines of their own for what is to run together.
     CapabilityError
         No two of them can run together on this host.
     """
     workloads = list(dict.fromkeys(one.workload for party in parties for one in party.members))
     _check(workloads, experiment)
+    _check_machines(parties)
     by_party: dict[str, list[tuple[PlannedTreatment, str | None]]] = {}
     left_out = []
     for party in parties:
@@ -105,6 +108,15 @@ def _check(workloads: Sequence[str], experiment: Experiment) -> None:
         parse_scale(registry.get(one), experiment.scale)
         if is_workload_command(one):
             raise UsageError(f"{one} is a command: it has no iterations that could be repeated")
+
+
+def _check_machines(parties: Sequence[Party]) -> None:
+    together = [one for party in parties if len(party.members) > 1 for one in party.members]
+    for factor in filter(is_machine, (name for one in together for name in one.levels)):
+        raise UsageError(
+            f"{factor}: workloads that run together would each have a virtual machine of its own",
+            "leave it out, or run one workload beside --neighbour, which is in its machine",
+        )
 
 
 def _treatments(party: Party, folder: Path) -> list[tuple[PlannedTreatment, str | None]]:

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from pyrometer.core.errors import UsageError
+from pyrometer.core.model import in_json
 from pyrometer.core.replacing import replacing
 from pyrometer.store import versioned
 from pyrometer.store.private import FILE_MODE
@@ -334,7 +335,7 @@ def write_plan(root: Path, plan: Plan) -> None:
     """Write the plan through a temporary name."""
     target = ExperimentPaths(root).plan
     with replacing(target, FILE_MODE) as out:
-        out.write(f"{plan.model_dump_json(by_alias=True, indent=1)}\n".encode())
+        out.write(f"{in_json(plan, indent=1)}\n".encode())
         out.flush()
         os.fsync(out.fileno())
     sync_folder(root)

@@ -49,8 +49,9 @@ def limits(text: str) -> Limits:
         name, _, level = part.partition("=")
         if name == "latency":
             raise CapabilityError(
-                f"{FACTOR}={text}: QEMU has no latency for a disk",
-                "bound it by requests: with one request at a time iops=500 is 2 ms for each",
+                f"{FACTOR}={text}: QEMU cannot delay requests of a disk; read, write and iops are"
+                " what it limits",
+                "bound requests: with one at a time iops=500 is 2 ms for each",
             )
         if name in found:
             raise UsageError(f"{FACTOR}={text}: {name} is given twice", "give it once")

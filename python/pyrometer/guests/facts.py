@@ -80,6 +80,18 @@ def read(root: Path = Path("/")) -> dict[str, Any]:
     }
 
 
+def oom_kills(root: Path = Path("/")) -> int | None:
+    """Count the processes that this kernel has killed since its boot, for want of memory."""
+    found = re.search(r"^oom_kill (\d+)$", _text(root / "proc/vmstat"), re.MULTILINE)
+    return int(found[1]) if found else None
+
+
+def oom_kills_since(before: int | None) -> int | None:
+    """Count those since `before`; ``None`` where the kernel does not count."""
+    now = oom_kills()
+    return None if before is None or now is None else now - before
+
+
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="ascii", errors="replace").strip()

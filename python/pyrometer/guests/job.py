@@ -14,6 +14,9 @@ from pyrometer.trial.trial import Trial
 
 SCHEMA = "pyrometer/guest-job/1"
 
+FILE = Path("/pyrometer/job.json")
+"""Where a machine has its trial."""
+
 PASSED_ON = (
     "JAVA_HOME", "SPARK_HOME", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "PYTHONPATH", "LANG",
     "LC_ALL", "TZ", "HOME", "PATH", "PYROMETER_CACHE", "XDG_CACHE_HOME", "PYROMETER_CORPUS",
@@ -47,6 +50,17 @@ def inside(trial: Trial, root: Path) -> Trial:
             "compare them one after the other (kind: randomized-blocks), or set co.run",
         )
     return replace(trial, treatment=split(trial.treatment)[1], run_dir=root, captured=True)
+
+
+def in_machine(file: Path = FILE) -> bool:
+    """Whether we run in a machine that was made for a trial.
+
+    Examples
+    --------
+    >>> in_machine(Path("/nonexistent"))
+    False
+    """
+    return file.is_file()
 
 
 def write(trial: Trial) -> bytes:

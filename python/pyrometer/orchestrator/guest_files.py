@@ -15,7 +15,7 @@ from pathlib import Path
 import pyrometer
 from pyrometer.collect.launch.environment import pip_spark
 from pyrometer.collect.launch.java import require_java
-from pyrometer.collect.launch.launch import factors_of_workload
+from pyrometer.collect.launch.launch import factors_of_workload, is_workload_command
 from pyrometer.collect.launch.observe import Watch
 from pyrometer.core import units
 from pyrometer.core.errors import UsageError
@@ -28,6 +28,12 @@ from pyrometer.guests.parts.closure import Listing
 from pyrometer.guests.parts.kernels import Kernel
 from pyrometer.guests.qemu import Accelerator, Boot, Disk
 from pyrometer.guests.tsc import tsc_khz
+from pyrometer.orchestrator.command_files import (
+    CommandFiles,
+    files_of_command,
+    pythons_of,
+    roots_of,
+)
 from pyrometer.trial.trial import Trial
 from pyrometer.workloads import registry
 from pyrometer.workloads.custom.yaml import YamlCommand
@@ -149,12 +155,13 @@ def guest_files(machine: Machine, trial: Trial, watch: Watch) -> GuestFiles:
     UsageError, CapabilityError
         If something is missing here, or the trial needs what cannot be given to it.
     """
+    command_files = _command_files(trial)
     cache = cache_root()
     shell = initrd.busybox().read_bytes()
     kernel = kernels.find(machine.kernel, cache / "kernels")
     modules = kernel.loading_order()
     java = require_java(_java_environment(trial), needed=_needs_java(trial))
-    listings = _listings(trial, java, watch)
+    listings = _listings(trial, java, command_files, watch)
     watch.phase("disks")
     made = {name: images.image_of(one, cache / "images") for name, one in listings.items()}
     environment = job.environment(os.environ, programs.java_home(java) if java else None)
@@ -171,6 +178,25 @@ def guest_files(machine: Machine, trial: Trial, watch: Watch) -> GuestFiles:
     return GuestFiles(kernel, made, archive, machine.swap_bytes, cache)
 
 
+def _command_files(trial: Trial) -> CommandFiles:
+    """Find what of a trial's command goes along; of a workload of ours, Pythons that it is told."""
+    home = trial.treatment.get("spark.home")
+    environment = dict(os.environ)
+    if home is not None:
+        environment["SPARK_HOME"] = str(find_spark(str(home)).home)
+    if trial.name is None:
+        return files_of_command(trial.command, environment, trial.treatment)
+    workload = registry.get(trial.name)
+    if isinstance(workload, YamlCommand):
+        assert trial.run_dir is not None
+        levels = {n: str(v) for n, v in trial.treatment.items() if n in workload.variants}
+        command = workload.command(registry.resolve(trial.name, levels), trial.run_dir)
+        environment |= command.env
+        return files_of_command(command.argv, environment, trial.treatment)
+    pythons = [] if workload.engine == "process" else pythons_of(environment)
+    return CommandFiles(programs=tuple(roots_of(pythons, environment)))
+
+
 def _java_environment(trial: Trial) -> dict[str, str]:
     home = trial.treatment.get("jvm.home")
     return {**os.environ, **({"JAVA_HOME": str(home)} if home is not None else {})}
@@ -180,11 +206,14 @@ def _needs_java(trial: Trial) -> bool:
     return trial.name is not None and registry.get(trial.name).engine != "process"
 
 
-def _listings(trial: Trial, java: str | None, watch: Watch) -> dict[str, Listing]:
+def _listings(
+    trial: Trial, java: str | None, command: CommandFiles, watch: Watch
+) -> dict[str, Listing]:
     """List what lies on which disk, from the lowest up."""
     libraries = closure.libraries_here()
     found = programs.python(sys.executable)
-    roots, own = programs.parted(found.roots, str(Path(pyrometer.__file__).parent))
+    package = str(Path(pyrometer.__file__).parent)
+    roots, own = programs.parted([*found.roots, *command.programs], package)
     roots += [*programs.SYSTEM, *_spark_roots(trial)]
     roots += [libraries[name] for name in programs.OPENED_LATER if name in libraries]
     if java is not None:
@@ -196,7 +225,7 @@ def _listings(trial: Trial, java: str | None, watch: Watch) -> dict[str, Listing
         # In a checkout what is bundled otherwise lies beside the sources.
         own.append(str(schema_folder()))
         listings["own"] = closure.collect(own, libraries, listings["base"])
-    wanted = [*_data_roots(trial, watch), *_settings()]
+    wanted = [*command.data, *_data_roots(trial, watch), *_settings()]
     data = closure.collect(wanted, libraries, listings["base"])
     if data.missing:
         raise UsageError(f"{data.missing[0]} is not there", "give files that are there")
@@ -207,7 +236,7 @@ def _listings(trial: Trial, java: str | None, watch: Watch) -> dict[str, Listing
             f"the trial would take {units.size(data.size)} of files into its virtual machine",
             "name files, or a smaller folder",
         )
-    if data.files or data.folders:
+    if data.files or data.folders or data.links:
         listings["data"] = data
     return listings
 
@@ -234,18 +263,14 @@ def _spark_roots(trial: Trial) -> list[str]:
 def _data_roots(trial: Trial, watch: Watch) -> list[str]:
     """Files and folders that a trial reads: its data, made here if need be, and its own files."""
     if trial.name is None:
-        return _of_command(trial.command)
+        return []
     roots = []
     path = Path(trial.name)
     if path.exists():
         roots.append(str(path.parent if path.name == "workload.yaml" else path))
     declared = factors_of_workload(trial.name)
-    workload = registry.get(trial.name)
-    if isinstance(workload, YamlCommand):
-        levels = {n: str(v) for n, v in trial.treatment.items() if n in declared}
-        assert trial.run_dir is not None
-        command = workload.command(registry.resolve(trial.name, levels), trial.run_dir)
-        return [*roots, *_of_command(command.argv)]
+    if is_workload_command(trial.name):
+        return roots
     with tempfile.TemporaryDirectory(prefix="pyrometer-guest-") as raw:
         launch_spec(
             trial.name,
@@ -267,11 +292,3 @@ def _data_roots(trial: Trial, watch: Watch) -> list[str]:
 
 def _text(level: object) -> str | None:
     return None if level is None else str(level)
-
-
-def _of_command(command: Sequence[str]) -> list[str]:
-    """Give what of a command is a file or folder here; a program on PATH goes along, too."""
-    found = [word for word in command if "/" in word or Path(word).suffix]
-    program = shutil.which(command[0])
-    here = [os.path.abspath(word) for word in found if os.path.exists(word)]
-    return [*here, *([program] if program else [])]

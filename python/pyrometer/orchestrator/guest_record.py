@@ -11,7 +11,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pyrometer.collect.launch.process import Ending
 from pyrometer.collect.launch.record import Record
-from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
+from pyrometer.core.errors import (
+    CapabilityError,
+    CommandNotExecutableError,
+    CommandNotFoundError,
+    PyrometerError,
+    UsageError,
+    WorkloadError,
+)
 from pyrometer.guests import facts, pings
 from pyrometer.guests.conversation import CONSOLE, CPUS, Heard
 from pyrometer.guests.facts import Seen
@@ -26,6 +33,13 @@ GUEST_MANIFEST = "machine-manifest.json"
 LARGEST_MANIFEST = 64 << 20
 OURS = ("run_id", "created_wall_ns", "pyrometer_version", "launcher", "treatment", "machine")
 """Fields that the host's manifest keeps whatever the machine's says."""
+REFUSALS: dict[str, type[PyrometerError]] = {
+    one.kind: one
+    for one in (
+        UsageError, CommandNotFoundError, CommandNotExecutableError, CapabilityError, WorkloadError
+    )
+}  # fmt: skip
+"""Errors that mean the same in a machine as here, by their kinds."""
 UNKNOWN = "What the machine had is not known: what it reported about itself is not valid"
 TAIL = 600
 """Characters of a console that a message shows."""
@@ -82,6 +96,7 @@ class _LastWord(BaseModel):
     interrupted_by: str | None = Field(default=None, max_length=32)
     mono_ns: int = Field(ge=0, lt=1 << 62)
     wall_ns: int = Field(ge=0, lt=1 << 63)
+    oom_kills_count: int | None = Field(default=None, ge=0, lt=1 << 32)
 
 
 def begin(record: Record, trial: Trial, kernel: str) -> None:
@@ -99,7 +114,7 @@ def complete(record: Record, trial: Trial, machine: Machine, guest: Guest) -> En
 
     Raises
     ------
-    UsageError, CapabilityError
+    UsageError, CapabilityError, WorkloadError
         If nothing was launched: the machine did not come up, or the trial was refused in it.
     PyrometerError
         If Pyrometer failed in it.
@@ -148,8 +163,7 @@ def _refused(guest: Guest, raw: Path) -> None:
     if guest.interrupted_by and (refused or broken or heard.said("machine") is None):
         raise KeyboardInterrupt
     if refused is not None:
-        kinds = {"usage": UsageError, "capability": CapabilityError}
-        kind = kinds.get(str(refused.get("kind")), PyrometerError)
+        kind = REFUSALS.get(str(refused.get("kind")), PyrometerError)
         remedy = refused.get("remedy")
         raise kind(
             f"in the virtual machine: {str(refused.get('message'))[:2000]}",
@@ -183,17 +197,19 @@ def _seen(heard: Heard) -> Seen | None:
         return None
 
 
-def _ending(guest: Guest) -> Ending | None:
-    said = guest.heard.said("finished")
-    if said is None:
-        return None
+def _last_word(heard: Heard) -> _LastWord | None:
     try:
-        found = _LastWord.model_validate(said)
+        return _LastWord.model_validate(heard.said("finished") or {})
     except ValidationError:
         return None
-    if found.code is None and found.signal is None:
+
+
+def _ending(guest: Guest) -> Ending | None:
+    found = _last_word(guest.heard)
+    if found is None or (found.code is None and found.signal is None):
         return None
-    ending = Ending(**{**found.model_dump(), "interrupted_by": _asked(found, guest)})
+    said = found.model_dump(exclude={"oom_kills_count"})
+    ending = Ending(**{**said, "interrupted_by": _asked(found, guest)})
     try:
         known = ending.exit_code <= 255
     except (KeyError, ValueError):
@@ -253,6 +269,7 @@ def _block(
     raw: Path, levels: dict[str, Any], guest: Guest, seen: Seen | None, differs: list[str]
 ) -> dict[str, Any]:
     heard = guest.heard
+    last = _last_word(heard)
     return {
         "asked": levels,
         "kernel": guest.kernel,
@@ -274,6 +291,7 @@ def _block(
             "ended_mono_ns": guest.ended_mono_ns,
             **_cpus(raw / CPUS),
         },
+        "oom_kills_count": None if last is None else last.oom_kills_count,
         "received_bytes": guest.sent_bytes,
     }
 

@@ -16,19 +16,17 @@ from pyrometer.core.errors import PyrometerError
 from pyrometer.guests import facts, job
 from pyrometer.guests.talk import PORT, Talk
 
-JOB = Path("/pyrometer/job.json")
-
 
 def main() -> int:
     """Run the trial that lies in the machine."""
-    trial = job.read(JOB.read_bytes())
+    trial = job.read(job.FILE.read_bytes())
     assert trial.run_dir is not None
     with Talk(Path(os.environ.pop(PORT)), trial.run_dir) as talk:
         talk.say("machine", **facts.read())
         # Imported here: the host knows that we are here, and what we have, before it waits.
         from pyrometer.orchestrator.measure import measure
 
-        before = crash_logs(Path.cwd())
+        before, killed = crash_logs(Path.cwd()), facts.oom_kills()
         try:
             record, ending = measure(trial, _Telling(talk))
             for log in crash_logs(Path.cwd()) - before:
@@ -42,7 +40,8 @@ def main() -> int:
             return 1
         else:
             record.save()
-            talk.finish("finished", asdict(ending))
+            kills = {"oom_kills_count": facts.oom_kills_since(killed)}
+            talk.finish("finished", asdict(ending) | kills)
     return 0
 
 

@@ -11,6 +11,7 @@ from tests.support.tables import MS, OFFSET, write_tables
 
 from pyrometer.accounts.ledger.slot_view import only_view
 from pyrometer.accounts.ledger.sums import Only
+from pyrometer.accounts.ledger.unseen import why_unknown
 from pyrometer.accounts.waits.extended_stacks import doubts, extended_stacks
 from pyrometer.accounts.waits.schema import SleepLength
 from pyrometer.accounts.waits.waits import waits
@@ -108,6 +109,8 @@ def test_the_ledger_splits_task_time_by_states(scope: Scope) -> None:
         assert row.low_ns < row.value_ns < row.high_ns
         assert row.value_ns == pytest.approx(ms * MS, abs=0.02 * whole)
         assert "sleeps that the probe saw" in row.source
+    # The probe would have seen it.
+    assert why_unknown(view.rows, "task/waiting/reclaim") is None
     asleep = sum(ASLEEP.values()) * MS
     assert rows["task/waiting"].value_ns == pytest.approx(asleep, abs=0.02 * whole)
 

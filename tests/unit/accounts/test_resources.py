@@ -10,10 +10,15 @@ import pytest
 from rich.console import Console
 from tests.support.tables import HOST, PID, StageSpec, World, mono
 
+from pyrometer.accounts.terminal import memory_lines
+from pyrometer.collect.host.card import this_host
+from pyrometer.collect.launch.record import new_manifest
 from pyrometer.store import Run
+from pyrometer.store.manifest import write_manifest
 from pyrometer.summary import terminal
 from pyrometer.summary.schema import Summary
 from pyrometer.summary.summary import summary
+from pyrometer.trial.trial import Trial
 
 MIB = 1 << 20
 CHILD, PROBE = PID + 1, PID + 2
@@ -73,6 +78,37 @@ def test_swap_is_the_most_at_once(world, tmp_path):
     # The child, and what it had in swap, is gone by the second iteration.
     later = shown(world, tmp_path / "later", "iteration/1").memory.swap
     assert later.peak_bytes == 30
+
+
+def test_memory_is_told_by_node_where_the_run_was_about_nodes(world, tmp_path):
+    root = world.write(tmp_path)
+    manifest = new_manifest(Trial(name="x"), this_host(with_card=False), [], [])
+    manifest.numa = {
+        "nodes": [
+            {"node": 0, "numa_hit_pages_count": 900, "numa_miss_pages_count": 100,
+             "other_node_pages_count": 7, "interleave_hit_pages_count": 1},
+            {"node": 1, "numa_hit_pages_count": None},
+        ],
+        "executors": [
+            {"pid": 7, "bytes_by_node": {"0": 3 * MIB, "1": MIB}, "bound_ratio": 0.75},
+            {"pid": 8, "bytes_by_node": {"0": MIB}, "bound_ratio": None},
+        ],
+        "bound_ratio": 0.75, "reason": None,
+    }  # fmt: skip
+    write_manifest(root, manifest)
+    with Run.open(root) as run:
+        found = summary(run)
+    assert found.memory.numa is not None
+    near, far = found.memory.numa.nodes
+    assert (near.executors_bytes, far.executors_bytes) == (4 * MIB, MIB)
+    assert (near.given_pages_count, near.other_node_pages_count) == (1000, 7)
+    assert far.given_pages_count is None
+    console = Console(file=io.StringIO(), width=200)
+    for line in memory_lines(found.memory):
+        console.print(line)
+    text = console.file.getvalue()
+    assert "node 0 4.00 MiB, node 1 1.00 MiB; 75.0 % of the executor with the least" in text
+    assert "node 0 1 000 (7 to programs on another)" in text
 
 
 def test_what_was_not_read_has_a_reason(world, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyrometer.collect.host.numa_watch import (
+    FIRST_GAP_S,
     GAP_S,
     NumaWatch,
     about_nodes,
@@ -74,13 +76,41 @@ def test_the_fullest_look_counts_and_none_is_taken_too_soon(tmp_path: Path) -> N
     watch, now = watching(tmp_path, [7])
     watch.look()
     full = watch.reached()["executors"]
-    (tmp_path / "proc/7/numa_maps").write_text("c0 bind:0 anon=1 N0=1 kernelpagesize_kB=4\n")
-    now[0] = GAP_S / 2
+    (tmp_path / "proc/7/numa_maps").write_text(MAPS + MAPS)
+    now[0] = FIRST_GAP_S / 2
     watch.look()
     assert watch.reached()["executors"] == full
+    (tmp_path / "proc/7/numa_maps").write_text("c0 bind:0 anon=1 N0=1 kernelpagesize_kB=4\n")
     now[0] = GAP_S * 2
     watch.look()
     assert watch.reached()["executors"] == full
+
+
+def test_an_executor_that_comes_later_is_seen_at_once_and_again_soon(tmp_path: Path) -> None:
+    host(tmp_path, {})
+    watch, now = watching(tmp_path, [7])
+    watch.look()
+    now[0] = 0.5
+    host(tmp_path, {7: (EXECUTOR, "c0 bind:1 anon=1 N1=1 kernelpagesize_kB=4\n")})
+    watch.look()
+    host(tmp_path, {7: (EXECUTOR, MAPS)})
+    now[0] = 0.5 + FIRST_GAP_S
+    watch.look()
+    (executor,) = watch.reached()["executors"]
+    assert executor["bytes_by_node"]["1"] == 299 * 4096 + (2 << 20)
+
+
+def test_looks_at_a_long_run_are_seldom(tmp_path: Path) -> None:
+    host(tmp_path, {7: (EXECUTOR, MAPS)})
+    looks: list[float] = []
+    now = [0.0]
+    watch = NumaWatch(True, lambda: looks.append(now[0]) or [7], tmp_path, lambda: now[0])
+    for half in range(400):
+        now[0] = half / 2
+        watch.look()
+    gaps = [later - at for at, later in itertools.pairwise(looks)]
+    assert gaps[0] == FIRST_GAP_S
+    assert set(gaps[6:]) == {GAP_S}
 
 
 @pytest.mark.parametrize(
@@ -110,6 +140,8 @@ def test_runs_that_are_not_about_nodes_are_left_alone(tmp_path: Path) -> None:
     assert not about_nodes({"numa.bind": "bind"}, nodes=1)
     assert not about_nodes({"jvm.heap": 1}, nodes=2)
     assert about_nodes({"os.numa_balancing": 1}, nodes=2)
+    assert about_nodes({"jvm.heap": 1}, nodes=2, in_machine=True)
+    assert not about_nodes({"jvm.heap": 1}, nodes=1, in_machine=True)
     watch = NumaWatch(False, lambda: pytest.fail("not to be asked"), tmp_path)
     watch.begin()
     watch.look()

@@ -132,8 +132,12 @@ def test_what_there_are_too_few_cpus_for_is_left_out(tmp_path, cpus):
         (["parquet-scan", "pagerank"], {"settings": ["codec=none"]}, "codec"),
         (["parquet-scan", "pagerank"], {"offsets": ["pagerank:x"]}, "not of the form WORKLOAD:SEC"),
         (["parquet-scan", "pagerank"], {"neighbours": ["gpu"]}, "co.run has no level 'gpu'"),
+        (
+            ["parquet-scan", "pagerank"], {"settings": ["pagerank:machine.memory=2g"]},
+            "machine.memory: workloads that run together would each have a virtual machine",
+        ),
     ],
-)
+)  # fmt: skip
 def test_mistakes_are_refused(tmp_path, cpus, workloads, options, message):
     cpus(2)
     with pytest.raises(UsageError, match=message):

@@ -9,6 +9,7 @@ from tests.support.tables import HOST, StageSpec, World, mono
 
 from pyrometer.collect.host.card import this_host
 from pyrometer.collect.launch.record import new_manifest
+from pyrometer.experiments.judge.schema import Measures
 from pyrometer.experiments.studies.evidence import read_trial
 from pyrometer.store.manifest import read_manifest, write_manifest
 from pyrometer.trial.trial import Trial
@@ -34,7 +35,7 @@ def test_series_are_what_they_grew_by_in_the_window_and_gauges_their_largest(roo
     paths = [
         "series.host.refaulted_file_pages_count", "series.host.scanned_kswapd_pages_count",
         "series.kernel/kswapd.cpu_ns", "series.host.procs_blocked_count",
-        "series.host.psi_memory_some_ns", "ledger.task/on_cpu", "ledger.task/waiting/reclaim",
+        "series.host.psi_memory_some_ns", "ledger.task/on_cpu", "ledger.task/waiting/reclame",
         "manifest.memory.swapped_ratio", "manifest.numa.bound_ratio",
     ]  # fmt: skip
     if not (root / "manifest.json").is_file():
@@ -59,9 +60,32 @@ def test_series_are_what_they_grew_by_in_the_window_and_gauges_their_largest(roo
     assert found.missing["series.host.psi_memory_some_ns"] == (
         "the kernel shows no psi_memory_some_ns of host"
     )
-    assert "no row task/waiting/reclaim" in found.missing["ledger.task/waiting/reclaim"]
+    assert "no row task/waiting/reclame" in found.missing["ledger.task/waiting/reclame"]
     assert "manifest.numa.bound_ratio" in found.missing
     assert set(values) | set(found.missing) == set(paths)
+
+
+def evidence(world: World, folder: Path, *rows: str) -> Measures:
+    root = world.write(folder)
+    if not (root / "manifest.json").is_file():
+        write_manifest(root, new_manifest(Trial(name="x"), this_host(with_card=False), [], []))
+    return read_trial(root, [f"ledger.task/waiting/{name}" for name in rows])
+
+
+def test_a_wait_that_was_looked_for_and_not_seen_took_no_time(tmp_path: Path) -> None:
+    world = World([StageSpec([40, 30], iteration=0), StageSpec([40, 40], iteration=1)])
+    found = evidence(world, tmp_path, "block_io", "lock", "reclaim")
+    assert found.measures["ledger.task/waiting/block_io"] > 0
+    assert found.measures["ledger.task/waiting/lock"] == 0
+    assert "do not show reclaim" in found.missing["ledger.task/waiting/reclaim"]
+
+
+def test_a_wait_that_nobody_looked_for_is_unknown(tmp_path: Path) -> None:
+    world = World([StageSpec([40, 30], iteration=0), StageSpec([40, 40], iteration=1)])
+    world.rows["samples"] = [one for one in world.rows["samples"] if one["event"] != "wall"]
+    found = evidence(world, tmp_path, "lock")
+    assert not found.measures
+    assert "was not observed" in found.missing["ledger.task/waiting/lock"]
 
 
 def test_a_run_without_a_probe_says_so(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.hosts.two_hosts import ELSEWHERE, WEST, TwoHosts
-from tests.support.tables import HOST, MS, StageSpec, wall, write_tables
+from tests.support.hosts.two_hosts import ELSEWHERE, WEST, TwoHosts, one_machine
+from tests.support.tables import HOST, MS, StageSpec, mono, wall, write_tables
 
 from pyrometer.experiments.folder import HostSeen, Surroundings
 from pyrometer.experiments.plan.file import Guard
@@ -113,6 +113,30 @@ def test_what_others_took_of_each_host_is_by_the_probe_there(tmp_path: Path) -> 
         assert one.canary is not None
         assert one.canary.alu_ns is None
         assert one.canary.reason is not None
+
+
+def test_what_probes_use_themselves_is_not_what_others_took(tmp_path: Path) -> None:
+    two = TwoHosts([StageSpec([400, 300, 500, 200, 350, 450])])
+    whole = two.cpus * two.world.end_ms * MS
+    own = whole // 4
+    for row in two.rows["os_series"]:
+        if row["t_mono_ns"] == mono(two.world.end_ms):
+            row["value"] += {"cpu_user_ns": own, "cpu_idle_ns": -own, "own_cpu_ns": own}.get(
+                row["name"], 0
+            )
+    with Run.open(two.write(tmp_path)) as run:
+        hosts = on_a_cluster(run).hosts
+    assert [one.host for one in hosts] == [HOST, WEST]
+    for one in hosts:
+        assert one.busy_ratio == pytest.approx(ELSEWHERE / whole, abs=0.01)
+
+
+def test_of_hosts_that_are_one_machine_nobody_says_what_others_took(tmp_path: Path) -> None:
+    with Run.open(one_machine([StageSpec([400, 300, 500])]).write(tmp_path)) as run:
+        hosts = on_a_cluster(run).hosts
+    assert [(one.host, one.busy_ratio, one.steal_ratio) for one in hosts] == [
+        (HOST, None, 0), (WEST, None, 0),
+    ]  # fmt: skip
 
 
 def test_hosts_beyond_the_guards_limits_disturb_a_trial() -> None:

@@ -7,11 +7,18 @@ from pathlib import Path
 import pytest
 from tests.support import experiments
 
+from pyrometer.collect.host.card import this_host
+from pyrometer.collect.launch.record import new_manifest
 from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.core.schema import doubt
+from pyrometer.experiments.history.stored_runs import Wanted, stored_runs
 from pyrometer.experiments.judge.analysis import experiment_report
+from pyrometer.experiments.run import attempt
 from pyrometer.experiments.run.loop import begin, carry_out
 from pyrometer.experiments.run.planned import plan_of
 from pyrometer.experiments.run.trials import trials_of, whole_plot
+from pyrometer.store.manifest import write_manifest
+from pyrometer.trial.trial import Trial
 
 MATRIX = "matrix: {machine.lru_gen: ['on', 'off'], os.swappiness: [0, 100]}\nblocks: 2\n"
 
@@ -93,3 +100,50 @@ def test_times_of_emulated_machines_are_doubted_in_the_verdict(tmp_path: Path) -
     found = {one.code: one.message for one in experiment_report(plan, entries).doubts}
     assert found["emulated"].startswith("3 of 6 trials ran in an emulated machine")
     assert found["machine_differs"].startswith("1 of 6 trials had another machine")
+
+
+def ran(folder: Path, code: str, message: str) -> Path:
+    """A run that finished, with a doubt."""
+    run = folder / "runs" / code
+    manifest = new_manifest(Trial(command=("sort",)), this_host(with_card=False), [], [])
+    manifest.state, manifest.exit.code = "finished", 0
+    manifest.started_mono_ns, manifest.ended_mono_ns = 10**9, 3 * 10**9
+    manifest.doubts = [doubt(code, message)]
+    (run / "raw").mkdir(parents=True)
+    write_manifest(run, manifest)
+    return run
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "why"),
+    [
+        ("machine_differs", "machine.cpus=2, but it has 1.", "another virtual machine"),
+        ("machine_clock", "In a second of the host it gained 35 s.", "did not keep time"),
+    ],
+)
+def test_a_trial_in_another_machine_is_no_measurement(
+    code: str, message: str, why: str, tmp_path: Path
+) -> None:
+    made = attempt.read(ran(tmp_path, code, message))
+    assert (made.status, made.seconds) == ("failed", None)
+    assert why in (made.reason or "")
+    # That a host was too busy is no property of the treatment.
+    assert (made.outside is None) is (code == "machine_differs")
+    assert stored_runs([tmp_path / "runs"], Wanted()).runs == []
+
+
+@pytest.mark.parametrize("code", ["emulated", "memory_condition_missed"])
+def test_a_doubt_that_leaves_a_time_goes_with_the_trial(code: str, tmp_path: Path) -> None:
+    made = attempt.read(ran(tmp_path, code, "It was so."))
+    assert (made.status, made.seconds) == ("finished", 2.0)
+    assert made.facts is not None
+    assert made.facts.doubted == (code,)
+
+
+def test_a_condition_that_trials_missed_is_doubted_in_the_verdict(tmp_path: Path) -> None:
+    plan = experiments.plan(["a", "b"], 3, 1)
+    begin(tmp_path, plan)
+    entries = carry_out(tmp_path, actions=experiments.Machine(1, 24).actions())
+    next(iter(entries.ended.values())).doubted = ["memory_condition_missed"]
+    found = {one.code: one.message for one in experiment_report(plan, entries).doubts}
+    assert found["memory_condition_missed"].startswith("1 of 6 trials missed the condition")

@@ -343,6 +343,21 @@ def test_a_trial_that_ran_out_of_memory_or_was_ended_is_told_from_one_that_faile
     assert (killed.outside is None) is (status == "out_of_memory")
 
 
+@pytest.mark.parametrize(("kills", "status"), [(1, "out_of_memory"), (0, "failed")])
+def test_a_trial_in_a_machine_ran_out_of_that_machine_s_memory(tmp_path, kills, status):
+    manifest = new_manifest(Trial(name="parquet-scan"), this_host(), [], [])
+    manifest.state, manifest.exit.code = "failed", 1
+    manifest.started_mono_ns, manifest.ended_mono_ns = 10**9, 3 * 10**9
+    manifest.machine = {"asked": {"machine.memory": 1 << 30}, "oom_kills_count": kills}
+    write_manifest(tmp_path, manifest)
+    # What this host's kernel killed meanwhile was none of the machine's processes.
+    for killed_here in (False, True):
+        made = attempt.read(tmp_path, killed_here)
+        assert made.status == status
+        assert made.censored_s == (2.0 if kills else None)
+        assert made.outside is None
+
+
 def test_of_many_pairs_those_with_a_verdict_are_listed(tmp_path, capsys):
     names = [f"jvm.heap={size}m, data.codec=snappy" for size in range(200, 1000, 100)]
     plan = experiments.plan(names, 12, 5)

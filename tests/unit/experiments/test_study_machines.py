@@ -17,6 +17,7 @@ from pyrometer.core.errors import UsageError
 from pyrometer.experiments.folder import Surroundings
 from pyrometer.experiments.journal import read_journal
 from pyrometer.experiments.judge.schema import Measures
+from pyrometer.experiments.plan.source import read_source
 from pyrometer.experiments.plan.treatments import facts_in
 from pyrometer.experiments.run.attempt import Attempt, TrialFacts
 from pyrometer.experiments.run.calibrate import Knob, Tried
@@ -24,6 +25,7 @@ from pyrometer.experiments.run.environment import Actions
 from pyrometer.experiments.run.guard import Look
 from pyrometer.experiments.run.planned import checked
 from pyrometer.experiments.studies.experiments import (
+    calibrated_file,
     conditions_of,
     planned_experiments,
     run_experiments,
@@ -188,6 +190,28 @@ def test_a_condition_that_pilots_do_not_reach_runs_no_trial_and_says_so(study: P
     assert not made.asked
     reason = experiments.facts[0].reason
     assert "over of memory.condition was not reached: 1.0 % instead of 10.0 %; too few" in reason
+
+
+def test_knobs_of_data_of_another_scale_are_found_again(study: Path, tmp_path: Path) -> None:
+    asked: list[str | None] = []
+
+    def find(file: Path, folder: Path) -> list[Knob]:
+        asked.append(read_source(file).experiment.scale)
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        return knobs(file, folder)
+
+    def made(scale: str | None) -> Path:
+        return calibrated_file(tmp_path / "sort.yaml", tmp_path / "out", "sort", scale, find)
+
+    made("default")
+    assert made("default").is_file()
+    with pytest.raises(KeyboardInterrupt):
+        made(None)
+    # What was found for the first scale is not taken for that of the second.
+    made(None)
+    assert read_source(made(None)).experiment.scale == "test"
+    assert asked == ["default", "test", "test"]
 
 
 def test_a_trial_that_missed_its_condition_is_counted_apart(study: Path, tmp_path: Path) -> None:

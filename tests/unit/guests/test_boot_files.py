@@ -184,6 +184,40 @@ def test_what_is_no_kernel_is_refused(level: str, why: str, tmp_path: Path) -> N
     assert not list((tmp_path / "cache").glob("*"))
 
 
+def packed(folder: Path, name: str, *files: Path) -> Path:
+    """A package of files, which lie below `folder`."""
+    root = folder / f"{name}.root"
+    (root / "DEBIAN").mkdir(parents=True)
+    control = f"Package: {name}\nVersion: 1\nArchitecture: amd64\nMaintainer: x\nDescription: x\n"
+    (root / "DEBIAN/control").write_text(control)
+    for file in files:
+        place = root / file.relative_to(folder)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, place)
+    made = folder / f"{name}_1_amd64.deb"
+    subprocess.run(["dpkg-deb", "-b", str(root), str(made)], check=True, capture_output=True)
+    return made
+
+
+@pytest.mark.parametrize("kind", ["", "unsigned-"])
+def test_a_package_of_modules_beside_that_of_the_image_is_unpacked_with_it(
+    kind: str, tmp_path: Path
+) -> None:
+    needs.tool("dpkg-deb")
+    release = "6.8.0-9999-generic"
+    vmlinuz = installed(tmp_path, release) / f"vmlinuz-{release}"
+    builtin = tmp_path / "lib/modules" / release / "modules.builtin"
+    deb = packed(tmp_path, f"linux-image-{kind}{release}", vmlinuz)
+    with pytest.raises(CapabilityError, match=r"modules of .* are not there") as caught:
+        kernels.find(str(deb), tmp_path / "cache")
+    assert f"linux-modules-{release}_" in (caught.value.remedy or "")
+    packed(tmp_path, f"linux-modules-{release}", builtin)
+    found = kernels.find(str(deb), tmp_path / "cache")
+    assert found.release == release
+    assert found.modules.is_relative_to(tmp_path / "cache")
+    assert (found.modules / "modules.builtin").read_text() == builtin.read_text()
+
+
 def test_the_start_script_quotes_what_it_is_given() -> None:
     script = start_script({"A": "$(reboot)", "B": "a b"}, "/x y", ["echo", "a;b"])
     shown = script.replace("exec /pyrometer/busybox env -i", "printf '%s\\n'")

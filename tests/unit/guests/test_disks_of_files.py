@@ -18,6 +18,7 @@ from pyrometer.guests.cache import staging
 from pyrometer.guests.parts import images
 from pyrometer.guests.parts.closure import Listing, collect, libraries_here
 from pyrometer.guests.parts.images import image_of, key_of
+from pyrometer.guests.parts.nameless import nameless
 from pyrometer.guests.parts.programs import python
 
 NOBODY = 65534
@@ -188,6 +189,12 @@ def test_what_a_killed_process_left_is_removed_and_what_another_makes_is_not(
             assert (first / "file").read_text() == "x"
             assert second != first
     assert list(tmp_path.iterdir()) == []
+
+
+def test_where_files_need_a_name_the_cache_is_to_be_elsewhere(tmp_path: Path) -> None:
+    with pytest.raises(CapabilityError, match="no files without a name") as caught:
+        nameless(tmp_path / "none")
+    assert "PYROMETER_CACHE" in (caught.value.remedy or "")
 
 
 def test_a_cache_that_cannot_be_written_is_one_message(tmp_path: Path) -> None:

@@ -102,6 +102,13 @@ def test_a_kernel_without_lru_gen_shows_nothing(tmp_path: Path) -> None:
     assert differences(wanted, seen.release, seen) == []
 
 
+def test_kills_for_want_of_memory_are_counted(tmp_path: Path) -> None:
+    assert facts.oom_kills(tmp_path) is None
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/vmstat").write_text("nr_free_pages 9\noom_kill 3\noom_kill_x 7\n")
+    assert facts.oom_kills(tmp_path) == 3
+
+
 def test_this_host_can_be_read_as_if_it_were_a_machine() -> None:
     seen = Seen.model_validate(facts.read())
     assert seen.cpus_count >= 1

@@ -54,9 +54,21 @@ def test_nodes_written_out_say_cpus_and_memory_themselves() -> None:
     assert found.topology.distances == ((10, 15, 15), (15, 10, 15), (15, 15, 10))
 
 
+def test_a_number_of_nodes_may_have_a_table_of_distances() -> None:
+    found = machine("numa=3@10,21,30/21,10,21/30,21,10", "cpus=3", "memory=3g")
+    assert found.topology is not None
+    assert found.topology.distances == ((10, 21, 30), (21, 10, 21), (30, 21, 10))
+
+
+def test_the_factor_of_disks_promises_no_more_than_there_is() -> None:
+    assert "latency" not in find_factor("machine.disk").doc
+    assert "each request" not in find_factor("machine.disk").doc
+
+
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
+        (["numa=2@10,21/21", "cpus=2"], "not a table of 2 rows of 2"),
         (["numa=0:1g+1:1g", "memory=3g"], "2048 MiB in all, but machine.memory=3072m"),
         (["numa=0:1g+1:1g", "cpus=4"], "2 CPUs, but machine.cpus=4"),
         (["numa=0:1g+0:1g"], "its CPUs are"),
@@ -101,7 +113,8 @@ def test_the_range_of_a_size_is_said_in_sizes() -> None:
 
 
 def test_latency_says_what_there_is_instead() -> None:
-    with pytest.raises(CapabilityError, match="no latency") as caught:
+    why = "cannot delay requests of a disk; read, write and iops"
+    with pytest.raises(CapabilityError, match=why) as caught:
         machine("disk=latency=2ms")
     assert "iops=500" in (caught.value.remedy or "")
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pyrometer.collect.launch.record import Record, new_manifest
-from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
+from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError, WorkloadError
 from pyrometer.guests.conversation import Heard, Milestone
 from pyrometer.guests.hearing import TIME_OUT
 from pyrometer.guests.machine import machine_of
@@ -101,6 +101,16 @@ def test_with_kvm_no_time_is_doubted(record: Record) -> None:
     assert record.manifest.doubts == []
 
 
+@pytest.mark.parametrize(("said", "kept"), [({"oom_kills_count": 2}, 2), ({}, None)])
+def test_what_the_machine_s_kernel_killed_is_kept(
+    said: dict[str, int], kept: int | None, record: Record
+) -> None:
+    send_manifest(record)
+    finish(record, guest(SEEN, {**FINISHED, **said}))
+    assert record.manifest.machine is not None
+    assert record.manifest.machine["oom_kills_count"] == kept
+
+
 def test_a_machine_that_is_another_is_doubted(record: Record) -> None:
     send_manifest(record)
     finish(record, guest({**SEEN, "memory_bytes": 100 << 20}, FINISHED))
@@ -175,15 +185,23 @@ def test_a_manifest_that_is_none_breaks_nothing(text: str, record: Record) -> No
 
 
 @pytest.mark.parametrize(
-    ("kind", "error"), [("usage", UsageError), ("capability", CapabilityError), (7, PyrometerError)]
+    ("kind", "error", "code"),
+    [
+        ("usage", UsageError, 2),
+        ("capability", CapabilityError, 3),
+        ("command-not-found", UsageError, 127),
+        ("command-not-executable", UsageError, 126),
+        ("workload", WorkloadError, 1),
+        (7, PyrometerError, 4),
+    ],
 )
 def test_what_is_refused_in_a_machine_is_refused_here(
-    kind: object, error: type[PyrometerError], record: Record
+    kind: object, error: type[PyrometerError], code: int, record: Record
 ) -> None:
     said = {"event": "refused", "kind": kind, "message": "os.thp: no such file", "remedy": "boot"}
     with pytest.raises(error, match=r"in the virtual machine: os\.thp") as caught:
         finish(record, guest(SEEN, said))
-    assert caught.value.remedy == "boot"
+    assert (caught.value.remedy, caught.value.exit_code) == ("boot", code)
     assert not record.launched
 
 

@@ -13,6 +13,7 @@ from tests.support.tables import HOST, StageSpec, World, mono
 from tests.unit.collect.test_placing import HOSTS, simulated
 
 from pyrometer.cli.main import run_verb
+from pyrometer.collect.doctor.bundle import lay_out, write
 from pyrometer.collect.host.facts import Machine, read
 from pyrometer.collect.host.placement import placement
 from pyrometer.core.estimate import Estimate
@@ -30,17 +31,19 @@ from pyrometer.trial.layout import resolve_layout
 TREES = Path(__file__).parents[2] / "fixtures/topology"
 
 
-def recorded(root: Path, name: str) -> Machine:
+def recorded(root: Path, name: str, trees: Path = TREES) -> Machine:
     """Lay a recorded machine out below a folder, and read it."""
     if name in HOSTS:
         return simulated(root, HOSTS[name])
-    for line in (TREES / f"{name}.tree").read_text().splitlines():
-        if not line.startswith("#"):
-            path, _, text = line.partition(": ")
-            file = root / "sys" / path.rstrip(":")
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(f"{text}\n")
+    lay_out((trees / f"{name}.tree").read_text(), root)
     return read(root)
+
+
+@pytest.mark.parametrize("name", ["xeon-2-nodes", "power8"])
+def test_a_bundle_is_a_recorded_machine_as_it_is(tmp_path, name):
+    machine = recorded(tmp_path / "there", name)
+    write(tmp_path / "theirs.tree", tmp_path / "there")
+    assert recorded(tmp_path / "here", "theirs", tmp_path) == machine
 
 
 def host_of(machine: Machine) -> Host:

@@ -2,7 +2,7 @@
 import { barPanel, cpuBar } from "../ui/bars.js";
 import { KIND_COLOURS, NEUTRAL } from "../ui/colours.js";
 import { el, missing, section } from "../ui/dom.js";
-import { bytes, count, unit } from "../ui/format.js";
+import { bytes, count, percent, unit } from "../ui/format.js";
 import { help } from "../ui/tip.js";
 
 const TEXT = "How the tasks used memory, and how the JVM executed their code, within the window.";
@@ -20,8 +20,17 @@ function codeKinds(code) {
     list.map((kind) => cpuBar(KINDS[kind.kind] ?? kind.kind, kind.on_cpu_ns, kind.share, most, kind.estimate, KIND_COLOURS[kind.kind] ?? NEUTRAL)), code?.reason ?? MISSING);
 }
 
+/** Rows about NUMA nodes; none of a run that was not about them. */
+export function nodes(numa) {
+  if (!numa) return [];
+  return [
+    ...numa.nodes.map((one) => [`Executors on node ${one.node}`, bytes(one.executors_bytes), null, `The node gave out ${count(one.given_pages_count)} pages in the run, ${count(one.other_node_pages_count)} of them to programs on another node.`]),
+    ["On the node it is bound to", percent(numa.bound_ratio), numa.reason, "Share of an executor's memory, of the executor with the least."],
+  ];
+}
+
 function memoryFacts(memory) {
-  const { allocation, faults, swap } = memory ?? {};
+  const { allocation, faults, swap, numa } = memory ?? {};
   const rows = [
     ["Allocated by tasks", bytes(allocation?.allocated_bytes), allocation?.reason, "Bytes of Java objects that task threads allocated, counted by the JVM."],
     ["… per second", unit(allocation?.bytes_per_s, "bytes/s"), allocation?.reason, "The same, divided by the length of the window."],
@@ -30,6 +39,7 @@ function memoryFacts(memory) {
     ["Swapped out, peak", bytes(swap?.peak_bytes), swap?.reason, "Largest amount of the application's memory that was in swap at one time."],
     ["Read from swap by the host", bytes(swap?.host_read_bytes), swap?.reason, "By all processes of the host."],
     ["Written to swap by the host", bytes(swap?.host_written_bytes), swap?.reason, "By all processes of the host."],
+    ...nodes(numa),
   ];
   return el("div", { class: "panel" }, el("h3", null, "Memory"),
     memory ? el("table", { class: "resources" }, el("tbody", null, rows.map(([label, value, reason, text]) => el("tr", null,

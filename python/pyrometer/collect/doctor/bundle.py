@@ -1,7 +1,7 @@
 """What is needed to add a machine: its topology, counters and limits as the kernel shows them.
 
 One text file that can be read before it is sent: a line is a path below ``/`` and a line of that
-file. Tests lay it out as a folder and run what reads a host on it (``tests/fixtures/machines``).
+file. Tests lay it out as a folder and run what reads a host on it (``tests/fixtures/topology``).
 Only files of a fixed list are read, and of some only fixed fields: none names the machine, its
 owner, a serial number, an address, or a program.
 """

@@ -3,7 +3,8 @@
 ``numastat`` of each node counts pages that were given out, from the beginning of the run to its
 end; ``/proc/PID/numa_maps`` shows on which nodes a process's pages lie now. Reading the latter
 makes the kernel walk the process's page tables, during which it cannot map memory: only runs whose
-treatment is about nodes are looked at, at most once in :data:`GAP_S`.
+treatment is about nodes are looked at, seldom: soon after an executor was seen, when it has little
+memory, then ever later, up to :data:`GAP_S` apart.
 """
 
 from __future__ import annotations
@@ -20,18 +21,19 @@ from typing import Any
 from pyrometer.collect.host.facts import descendants
 from pyrometer.trial.factors import Level, parse_numbers, write_numbers
 
+FIRST_GAP_S = 1.0
 GAP_S = 20.0
 EXECUTOR = b"CoarseGrainedExecutorBackend"
-ABOUT_NODES = ("numa.nodes", "numa.bind", "os.numa_balancing", "machine.numa")
-"""Factors that make a run one about nodes."""
+ABOUT_NODES = ("numa.nodes", "numa.bind", "os.numa_balancing")
+"""Factors that make a run one about nodes; so does a machine that was given several."""
 _ON_NODE = re.compile(r"N([0-9]{1,4})=([0-9]{1,18})")
 _PAGE = re.compile(r"kernelpagesize_kB=([0-9]{1,9})")
 LARGEST_BYTES = 64 << 20
 
 
-def about_nodes(treatment: Mapping[str, Level], nodes: int) -> bool:
-    """Whether a treatment is about nodes of the host that it applies to."""
-    return nodes > 1 and any(name in treatment for name in ABOUT_NODES)
+def about_nodes(treatment: Mapping[str, Level], nodes: int, *, in_machine: bool = False) -> bool:
+    """Whether a treatment is about nodes of the host, or of the machine, that it applies to."""
+    return nodes > 1 and (in_machine or any(name in treatment for name in ABOUT_NODES))
 
 
 def parse_numastat(text: str) -> dict[str, int]:
@@ -110,7 +112,8 @@ class NumaWatch:
     clock: Callable[[], float] = time.monotonic
     _before: dict[int, dict[str, int]] = field(default_factory=dict)
     _seen: dict[int, Maps] = field(default_factory=dict)
-    _last: float | None = None
+    _next: float | None = None
+    _gap: float = FIRST_GAP_S
     _refused: str | None = None
 
     def begin(self) -> None:
@@ -120,24 +123,32 @@ class NumaWatch:
 
     def look(self) -> None:
         """Look once at the executors, unless that was done a moment ago."""
-        if not self.wanted or (self._last is not None and self.clock() - self._last < GAP_S):
+        if not self.wanted or (self._next is not None and self.clock() < self._next):
             return
-        self._last = self.clock()
-        for one in self.processes():
-            place = self.root / "proc" / str(one)
-            with contextlib.suppress(OSError):
-                if EXECUTOR not in (place / "cmdline").read_bytes():
-                    continue
-                try:
-                    with (place / "numa_maps").open("rb") as file:
-                        text = file.read(LARGEST_BYTES).decode("ascii", "replace")
-                except OSError as error:
-                    self._refused = f"{place}/numa_maps: {error.strerror}"
-                    continue
-                found = parse_numa_maps(text)
-                # At its end a process has given its memory back: the fullest look counts.
-                if one not in self._seen or found.total >= self._seen[one].total:
-                    self._seen[one] = found
+        looked = [self._look_at(one) for one in self.processes()]
+        if any(looked):
+            self._next = self.clock() + self._gap
+            self._gap = min(2 * self._gap, GAP_S)
+
+    def _look_at(self, pid: int) -> bool:
+        """Look at a process; gives whether it is an executor."""
+        place = self.root / "proc" / str(pid)
+        try:
+            if EXECUTOR not in (place / "cmdline").read_bytes():
+                return False
+        except OSError:
+            return False
+        try:
+            with (place / "numa_maps").open("rb") as file:
+                text = file.read(LARGEST_BYTES).decode("ascii", "replace")
+        except OSError as error:
+            self._refused = f"{place}/numa_maps: {error.strerror}"
+            return True
+        found = parse_numa_maps(text)
+        # At its end a process has given its memory back: the fullest look counts.
+        if pid not in self._seen or found.total >= self._seen[pid].total:
+            self._seen[pid] = found
+        return True
 
     def reached(self) -> dict[str, Any] | None:
         """Give, for the manifest, what was seen; ``None`` where nothing was to be looked at."""

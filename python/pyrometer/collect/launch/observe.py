@@ -30,6 +30,7 @@ from pyrometer.collect.launch.record import Record, iteration_lines
 from pyrometer.collect.probes.base import Probe
 from pyrometer.core.errors import CapabilityError
 from pyrometer.core.patience import patient
+from pyrometer.guests.job import in_machine
 from pyrometer.store.manifest import Workload, clock_pair
 
 
@@ -153,7 +154,9 @@ def observe(launch: Launch, probes: Sequence[Probe], record: Record, watch: Watc
         watch.phase("run")
         memory = MemoryWatch(launch.host.group.folders, launch.host.memory)
         memory.look()
-        nodes = NumaWatch(about_nodes(record.manifest.treatment, len(facts.read().nodes)))
+        count = len(facts.read().nodes)
+        about = about_nodes(record.manifest.treatment, count, in_machine=in_machine())
+        nodes = NumaWatch(about)
         nodes.begin()
         accompany(launch, record, companions)
         others = process_table()

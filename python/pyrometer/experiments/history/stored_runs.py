@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pyrometer.collect.launch.driver_place import not_measured
 from pyrometer.collect.launch.record import HOME, iteration_lines
 from pyrometer.core import units
 from pyrometer.core.errors import PyrometerError, UsageError
@@ -17,6 +18,7 @@ from pyrometer.experiments.folder import ExperimentPaths, Plan, is_experiment, r
 from pyrometer.experiments.history.history import StoredRun, Subject
 from pyrometer.experiments.journal import read_journal
 from pyrometer.experiments.judge.forecast import Past, past_trials
+from pyrometer.experiments.run.other_machine import other_machine
 from pyrometer.store.manifest import Manifest, read_manifest
 from pyrometer.store.paths import RunPaths
 
@@ -81,7 +83,7 @@ def _of_experiment(path: Path, plan: Plan) -> list[Past]:
 def _of_run(path: Path, plan: Plan) -> list[Past]:
     manifest = read_manifest(path)
     same = (manifest.workload.name, str(manifest.workload.scale)) == (plan.workload, plan.scale)
-    if not same or manifest.state != "finished":
+    if not same or manifest.state != "finished" or not_measured(manifest.doubts):
         return []
     times = iterations_of(path)
     ran = length_of(manifest)
@@ -205,6 +207,8 @@ def _read(place: Path, wanted: Wanted) -> StoredRun | None:
         or begun < (wanted.since_wall_ns or 0)
     ):
         return None
+    if why := not_measured(manifest.doubts) or other_machine(manifest.doubts):
+        raise UsageError(why)
     seconds = _seconds(place, manifest)
     return None if seconds is None else StoredRun(
         subject, begun, seconds, str(place), _facts(manifest)

@@ -46,6 +46,7 @@ MACHINES = {
     "emulated": "ran in an emulated machine: their times mean nothing in absolute terms",
     "machine_differs": "had another machine than was asked for",
     "machine_clock": "had a machine whose clock did not keep time",
+    "memory_condition_missed": "missed the condition of memory that was asked for",
 }
 """What doubts about machines mean for trials."""
 

@@ -13,12 +13,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from pyrometer.collect.launch.driver_place import not_measured
 from pyrometer.collect.launch.observe import Watch
 from pyrometer.collect.launch.process import TIMEOUT
 from pyrometer.core.errors import PyrometerError
 from pyrometer.experiments.folder import HostSeen, Status
 from pyrometer.experiments.run.hosts import on_a_cluster
+from pyrometer.experiments.run.other_machine import CLOCK, other_machine
 from pyrometer.experiments.run.outside import ended_from_outside
+from pyrometer.guests.facts import oom_kills, oom_kills_since
 from pyrometer.orchestrator import run as orchestrator
 from pyrometer.statistics.warmup import Shape, counting
 from pyrometer.store import Run
@@ -26,8 +29,8 @@ from pyrometer.store.manifest import Manifest, Result, read_manifest
 from pyrometer.store.paths import RunPaths
 from pyrometer.trial.trial import Trial
 
-OF_MACHINES = ("emulated", "machine_differs", "machine_clock")
-"""Doubts about the virtual machine of a trial, which its time bears in an experiment, too."""
+BORNE = ("emulated", "memory_condition_missed")
+"""Doubts about the machine of a trial, which its time bears in an experiment, too."""
 
 _ITERATIONS = """
     SELECT iteration, warmup, (end_mono_ns - start_mono_ns) / 1e9,
@@ -143,7 +146,7 @@ def trial_facts(
 
 def _doubted(manifest: Manifest | None) -> tuple[str, ...]:
     found = {one.code for one in manifest.doubts} if manifest else set()
-    return tuple(code for code in OF_MACHINES if code in found)
+    return tuple(code for code in BORNE if code in found)
 
 
 def _canaries(results: Sequence[Result], counted: Collection[int]) -> dict[str, float | str]:
@@ -212,12 +215,12 @@ Place = tuple[Path, Collection[int]]
 
 def run_trial(trial: Trial, watch: Watch) -> Attempt:
     """Launch a trial in fresh processes, measured as ``pyrometer run`` measures it."""
-    killed = _kernel_kills()
+    killed = oom_kills()
     try:
         outcome = orchestrator.run(trial, watch, report=False)
     except PyrometerError as error:
         return Attempt("failed", reason=error.message)
-    kills = None if killed is None else (_kernel_kills() or 0) - killed
+    kills = oom_kills_since(killed)
     by_us = outcome.ending.interrupted_by
     found = read(outcome.record.paths.root, bool(kills), detected=trial.warmup == "auto")
     if by_us == TIMEOUT:
@@ -268,7 +271,8 @@ def read(
     Parameters
     ----------
     kernel_killed : bool
-        Whether the kernel killed processes meanwhile, out of memory.
+        Whether this host's kernel killed processes meanwhile, out of memory. Of a trial in a
+        virtual machine it says nothing: that has its own kernel, and memory of its own.
     detected, only, start
         Which iterations count: see :func:`pyrometer.experiments.run.attempt.trial_facts`.
     """
@@ -276,6 +280,11 @@ def read(
     if manifest.state == "interrupted":
         return Attempt("interrupted", reason=manifest.exit.reason)
     if manifest.state == "finished":
+        if why := not_measured(manifest.doubts):
+            return Attempt("failed", reason=why)
+        if why := other_machine(manifest.doubts):
+            late = any(one.code == CLOCK for one in manifest.doubts)
+            return Attempt("failed", reason=why, outside=why if late else None)
         try:
             with Run.open(root) as opened:
                 facts = trial_facts(opened, detected=detected, only=only, start=start)
@@ -287,7 +296,7 @@ def read(
     if any(one.status == "wrong_result" for one in manifest.results):
         return Attempt("wrong_result", reason=manifest.exit.reason)
     own = _short_of_memory(root, manifest)
-    if kernel_killed or own:
+    if own or (kernel_killed and manifest.machine is None):
         outside = None if own else "the kernel ran out of memory, for this or for something else"
         return Attempt(
             "out_of_memory", censored_s=_ran(manifest), reason=manifest.why, outside=outside
@@ -311,7 +320,7 @@ def _ran(manifest: Manifest) -> float | None:
 
 
 def _short_of_memory(root: Path, manifest: Manifest) -> bool:
-    if (manifest.cgroup or {}).get("oom_kills_count"):
+    if any((one or {}).get("oom_kills_count") for one in (manifest.cgroup, manifest.machine)):
         return True
     texts = [(one.error or "").encode() for one in manifest.results]
     texts.append((manifest.exit.reason or "").encode())
@@ -327,12 +336,3 @@ def _tail(path: Path) -> bytes:
             return file.read()
     except OSError:
         return b""
-
-
-def _kernel_kills() -> int | None:
-    """Count the processes that the kernel has killed since boot, out of memory."""
-    try:
-        text = Path("/proc/vmstat").read_text()
-    except OSError:
-        return None
-    return next((int(w[9:]) for w in text.splitlines() if w.startswith("oom_kill ")), None)

@@ -16,6 +16,7 @@ from pyrometer.core.units import percent
 from pyrometer.experiments.folder import HostCanary, HostSeen
 from pyrometer.experiments.plan.file import Guard
 from pyrometer.store import Run
+from pyrometer.store.axis.one_machine import of_one_machine
 from pyrometer.store.services.canaries import NOT_OBSERVED, CanaryBefore, canaries_before
 from pyrometer.window.counters import BUSY
 
@@ -43,7 +44,7 @@ _USED = f"""
 SELECT host,
   sum(growth) FILTER (scope = 'host' AND name IN ({", ".join(f"'{name}'" for name in BUSY)})),
   sum(growth) FILTER (name = 'cpu_ns' AND (scope LIKE 'process/%' OR scope LIKE 'kernel/%')
-    OR scope LIKE 'probe%' AND name = 'own_cpu_ns'),
+    OR name = 'own_cpu_ns' AND scope LIKE 'probe%'),
   sum(growth) FILTER (scope = 'host' AND name = 'cpu_steal_ns')
 FROM w_series GROUP BY host ORDER BY host
 """
@@ -114,14 +115,15 @@ def _others(run: Run) -> dict[str, dict[str, float]]:
     """Give the shares of their CPUs that others and the hypervisor took of hosts."""
     scope = open_scope(run, None)
     cpus = cpus_by_host(scope)
+    # Each probe there takes the run's other executors for others.
+    shared = {name for names in of_one_machine(scope.tables, list(cpus)) for name in names}
     found = {}
     for host, busy, ours, stolen in scope.tables.query(_USED):
         capacity = (cpus.get(host) or 0) * scope.window.length_ns
         if capacity and busy is not None:
-            found[host] = {
-                "busy_ratio": max(0.0, float(busy - (ours or 0))) / capacity,
-                "steal_ratio": float(stolen or 0) / capacity,
-            }
+            found[host] = {"steal_ratio": float(stolen or 0) / capacity}
+            if host not in shared:
+                found[host]["busy_ratio"] = max(0.0, float(busy - (ours or 0))) / capacity
     return found
 
 

@@ -21,7 +21,7 @@ POLITE_S = 10.0
 
 def of_run(root: Path) -> list[int]:
     """Pids of processes that were started in a run directory below `root`."""
-    mark = f"{INSIDE}={root.absolute()}".encode()
+    mark = os.fsencode(f"{INSIDE}={root.absolute()}")
     found = []
     for entry in os.listdir("/proc"):
         if not entry.isdigit() or int(entry) == os.getpid():

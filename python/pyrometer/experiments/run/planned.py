@@ -15,6 +15,12 @@ from pyrometer import __version__
 from pyrometer.collect.host.card import this_host
 from pyrometer.collect.host.facts import parse_meminfo
 from pyrometer.collect.host.placement import placed_here
+from pyrometer.collect.launch.driver_place import (
+    DEPLOY_MODE,
+    INSTEAD,
+    NO_TIME,
+    driver_of_workload_away,
+)
 from pyrometer.collect.launch.java import refused, require_java
 from pyrometer.collect.launch.launch import factors_of_workload, is_workload_command, without_spark
 from pyrometer.collect.launch.treatment import apply_treatment, plan_host
@@ -88,6 +94,8 @@ def _why_not(treatment: Treatment, workload: str, folder: Path) -> str | None:
             without_spark(workload, levels)
         variant = {name: str(level) for name, level in levels.items() if name in found.variants}
         spec = registry.resolve(workload, variant)
+        if away := driver_of_workload_away(found, spec, levels):
+            return f"{away}: {NO_TIME} ({INSTEAD})"
         machine, inside = split(levels)
         layout = resolve_layout(inside)
         if machine:
@@ -142,7 +150,28 @@ def checked(path: Path) -> tuple[Source, Treatments]:
         parse_profile(experiment.profile)
     except UsageError as error:
         raise UsageError(f"{where(('profile',))}: {error.message}", error.remedy) from error
-    return source, combinations(source, factors_of_workload(experiment.workload), host_facts())
+    found = combinations(source, factors_of_workload(experiment.workload), host_facts())
+    _check_drivers(source, found)
+    return source, found
+
+
+def _check_drivers(source: Source, treatments: Treatments) -> None:
+    """Refuse treatments that run on the cluster: they would win by what is not measured."""
+    name = source.experiment.workload
+    workload = registry.get(name)
+    seen = set()
+    for said, one in treatments.run.items():
+        variant = {k: str(level) for k, level in one.parsed.items() if k in workload.variants}
+        rest = [one.parsed.get(factor) for factor in (DEPLOY_MODE, "spark.home")]
+        deciding = (*sorted(variant.items()), *rest)
+        if deciding in seen:
+            continue
+        seen.add(deciding)
+        spec = registry.resolve(name, variant)
+        if away := driver_of_workload_away(workload, spec, one.parsed):
+            where = source.document.where(("workload",))
+            which = f"{said}: " if said else ""
+            raise UsageError(f"{where}: {which}{away}: {NO_TIME}", INSTEAD)
 
 
 def plan_of(

@@ -16,6 +16,7 @@ import numpy as np
 from pydantic import BaseModel, Field
 
 from pyrometer.accounts.ledger.slot_view import slot_view
+from pyrometer.accounts.ledger.unseen import why_unknown
 from pyrometer.accounts.window import open_scope
 from pyrometer.core.errors import PyrometerError
 from pyrometer.core.estimate import Estimate
@@ -152,7 +153,8 @@ def read_trial(root: Path, paths: Sequence[str]) -> Measures:
     """Read quantities of a run: ``series.SCOPE.NAME``, ``ledger.ROW``, ``manifest.FIELD…``.
 
     A cumulative series is what it grew by in the measured iterations, straight between readings; a
-    gauge its largest reading. A row of the ledger is its time, null if nothing was of its kind.
+    gauge its largest reading. A row of the ledger is its time: of a wait class that was looked for
+    and not seen 0, null where nobody looked.
     """
     measures: dict[str, float] = {}
     missing: dict[str, str] = {}
@@ -191,8 +193,11 @@ def _of_ledger(scope: Scope, path: str) -> float | str:
     view = slot_view(scope)
     if not view.rows:
         return f"no ledger: {view.reason}"
-    found = {row.path: row.value_ns for row in view.rows}.get(path)
-    return f"ledger: no row {path} of this run" if found is None else float(found)
+    row = next((one for one in view.rows if one.path == path), None)
+    if row is not None:
+        return row.source if row.value_ns is None else float(row.value_ns)
+    why = why_unknown(view.rows, path)
+    return 0.0 if why is None else why
 
 
 @lru_cache(maxsize=1)

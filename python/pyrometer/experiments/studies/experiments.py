@@ -149,7 +149,9 @@ def run_experiments(
 def calibrated_file(
     file: Path, folder: Path, name: str, scale: str | None, find_knobs: Calibrate
 ) -> Path:
-    """Write, into the folder of a study, the experiment with its knobs; keep one that is there.
+    """Write, into the folder of a study, the experiment with its knobs.
+
+    One that is there is kept, unless its pilots had data of another scale.
 
     Raises
     ------
@@ -157,10 +159,12 @@ def calibrated_file(
         If a condition cannot be brought about here.
     """
     target = folder / f"{name}-calibrated.yaml"
-    if target.is_file():
+    scaled = folder / f"{name}-pilot.yaml"
+    if target.is_file() and _scale_in(scaled) == scale:
         return target
     folder.mkdir(parents=True, exist_ok=True)
-    scaled = folder / f"{name}-pilot.yaml"
+    # Before the file that says the scale: they would not be told apart once this is interrupted.
+    target.unlink(missing_ok=True)
     # Pilots have the data of the trials: knobs of other data would be wrong.
     asked = {"extends": str(file.resolve()), **({"scale": scale} if scale else {})}
     scaled.write_text(yaml.safe_dump(asked, sort_keys=False), encoding="utf-8")
@@ -178,6 +182,15 @@ def calibrated_file(
     temporary.write_text(text, encoding="utf-8")
     temporary.replace(target)
     return target
+
+
+def _scale_in(pilot: Path) -> str | None:
+    """Scale that the file of pilots asks for; ``None``: that of the experiment."""
+    try:
+        found = yaml.safe_load(pilot.read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError):
+        return None
+    return found.get("scale") if isinstance(found, dict) else None
 
 
 def free_folder(first: Path) -> Path:

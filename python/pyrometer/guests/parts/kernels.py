@@ -18,6 +18,8 @@ DEFAULT_PACKAGE = "linux-image-cloud-amd64"
 BOOT = Path("/boot")
 _PACKAGE = re.compile(r"([a-z0-9][a-z0-9.+-]+)(?:=([A-Za-z0-9.+:~-]+))?")
 _DEPENDS = re.compile(r"\b(linux-image-[a-z0-9.+-]+)(?: \(= ([^)]+)\))?")
+_MODULES = re.compile(r"\blinux-modules-[a-z0-9.+-]+")
+_FILE = re.compile(r"linux-image-(?:unsigned-)?(?P<release>[^_]+)_(?P<rest>[^/]+)\.deb")
 _TIMEOUT_S = 300
 
 
@@ -165,7 +167,7 @@ def _of_path(path: Path, cache: Path) -> Kernel:
     return _unpacked(path, cache) if path.suffix == ".deb" else _of_image(path)
 
 
-def _of_image(image: Path) -> Kernel:
+def _of_image(image: Path, *, packed: bool = False) -> Kernel:
     try:
         with image.open("rb") as file:
             release = release_of(file.read(1 << 16))
@@ -185,7 +187,9 @@ def _of_image(image: Path) -> Kernel:
             return Kernel(release, image.absolute(), place, str(image))
     raise CapabilityError(
         f"machine.kernel={image}: modules of {release} are not there: {places[0]}",
-        "give the .deb of the kernel instead",
+        f"put the package that has them, linux-modules-{release}_….deb, beside it"
+        if packed
+        else "give the .deb of the kernel instead",
     )
 
 
@@ -210,9 +214,12 @@ def _package(name: str, version: str | None, cache: Path) -> Kernel:
         found = next(iter(folder.glob("*.deb")), None)
         if found is None:
             raise CapabilityError(f"machine.kernel={whole}: apt-get downloaded nothing", _UPDATE)
+        depends = _run(["dpkg-deb", "-f", str(found), "Depends"], whole)
+        for other in dict.fromkeys(_MODULES.findall(depends)):
+            _run(["apt-get", "download", "-q", other], other, folder)
         kernel = _unpacked(found, cache)
     (cache / f"{_file_name(whole)}.name").write_text(
-        kernel.modules.relative_to(cache).parts[0] + "\n"
+        kernel.image.relative_to(cache.absolute()).parts[0] + "\n"
     )
     return kernel
 
@@ -254,24 +261,40 @@ def _unpacked(package: Path, cache: Path) -> Kernel:
         raise CapabilityError(
             f"{package} cannot be unpacked: there is no dpkg-deb", "apt install dpkg"
         )
-    with package.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()[:16]
-    target = cache / digest
+    packages = [package, *_modules_beside(package)]
+    target = cache / "-".join(map(_digest, packages))
     if not target.is_dir():
         with staging(cache) as folder:
             part = folder / "whole"
-            done = subprocess.run(
-                ["dpkg-deb", "-x", str(package), str(part)], capture_output=True, text=True,
-                check=False, stdin=subprocess.DEVNULL,
-            )  # fmt: skip
-            if done.returncode:
-                raise UsageError(
-                    f"machine.kernel={package}: not a package: {done.stderr.strip()[:200]}",
-                    "give a .deb of a kernel",
-                )
+            for one in packages:
+                _unpack(one, part)
             if not target.is_dir():
                 os.rename(part, target)
     return _in_folder(target, package.name)
+
+
+def _modules_beside(package: Path) -> list[Path]:
+    """Find the package with the modules of an image's package, where a distribution parts them."""
+    match = _FILE.fullmatch(package.name)
+    names = [] if match is None else [f"linux-modules-{match['release']}_{match['rest']}.deb"]
+    return [package.with_name(name) for name in names if package.with_name(name).is_file()]
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()[:16]
+
+
+def _unpack(package: Path, folder: Path) -> None:
+    done = subprocess.run(
+        ["dpkg-deb", "-x", str(package), str(folder)], capture_output=True, text=True,
+        check=False, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    if done.returncode:
+        raise UsageError(
+            f"machine.kernel={package}: not a package: {done.stderr.strip()[:200]}",
+            "give a .deb of a kernel",
+        )
 
 
 def _in_folder(folder: Path, origin: str) -> Kernel:
@@ -281,5 +304,5 @@ def _in_folder(folder: Path, origin: str) -> Kernel:
             f"machine.kernel={origin}: the package holds no kernel",
             "give a package whose name begins with linux-image- and a version",
         )
-    found = _of_image(images[0])
+    found = _of_image(images[0], packed=True)
     return Kernel(found.release, found.image, found.modules, origin)

@@ -22,7 +22,8 @@ def nameless(folder: Path, size: int = 0) -> int:
     except OSError as error:
         raise CapabilityError(
             f"{folder}: its file system has no files without a name: {error.strerror}",
-            "TMPDIR=/var/tmp pyrometer run …, or another folder on ext4, xfs, btrfs or tmpfs",
+            "PYROMETER_CACHE=/var/tmp/pyrometer pyrometer run …, or another folder on ext4, xfs,"
+            " btrfs or tmpfs",
         ) from error
     os.truncate(descriptor, size)
     return descriptor
