@@ -21,6 +21,7 @@ from pyrometer.accounts.plan_schema import Node, Sql
 from pyrometer.attribution.samples import CATEGORY, attribution
 from pyrometer.core.errors import UsageError
 from pyrometer.core.estimate import Estimate
+from pyrometer.core.schema import spark_unit
 from pyrometer.explain.change import Less
 from pyrometer.explain.task_columns import StageSums, task_columns, together
 from pyrometer.explain.task_columns import TaskColumns as TaskColumns
@@ -121,6 +122,11 @@ class Facts:
         """Give a setting as the application had it, or Spark's default where that is known."""
         values = self.measured.settings.values if self.measured else {}
         return values.get(name, default)
+
+    def size(self, name: str, default: str) -> str:
+        """Give a setting that is a size as the application had it, with its unit."""
+        text = (self.setting(name) or default).strip()
+        return f"{text}{spark_unit(name) or 'b'}" if text.isdigit() else text
 
     @property
     def heap_setting(self) -> str:

@@ -14,7 +14,7 @@ from pyrometer.explain.every_rule import every_rule
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.judge import Judged, add_up, together, weigh
 from pyrometer.explain.noise import Redrawn, has_iterations, noise_of
-from pyrometer.explain.repeated import once
+from pyrometer.explain.repeated import once, queries_of
 from pyrometer.explain.rule import Remark, Rule, Suspect
 from pyrometer.explain.schema import (
     Baseline,
@@ -34,9 +34,6 @@ from pyrometer.store import Run
 from pyrometer.summary.schema import Summary
 from pyrometer.summary.summary import summarise
 from pyrometer.window.scope import Scope
-
-FEWEST_TRIED = 3
-"""Trials of a rule from which on its error widens its intervals."""
 
 
 def explain(
@@ -111,15 +108,19 @@ def explained(
         suspects, remarks, result.unjudged = ask(facts, asked)
     result.notes = [_note(facts, rule, remark, muted or {}) for rule, remark in remarks]
     if len(scope.window.iterations) > 1:
-        suspects = once(suspects)
+        suspects = once(suspects, queries_of(facts))
     records = records or {}
     result.noise = noise_of(facts, redrawn)
     facts.let_tasks_go()
     result.noise_ratio = result.noise.ratio
     leading, result.hidden_count = weigh(
         what_if,
-        [(rule, suspect, _error(records.get(rule.code))) for rule, suspect in suspects],
+        [
+            (rule, suspect, records.get(rule.code, Record()).counted_ratio)
+            for rule, suspect in suspects
+        ],
         result.noise_ratio,
+        muted or {},
     )
     result.baseline.simulated_ns = round(what_if.simulated_ns)
     result.baseline.core_ns = round(what_if.core_ns)
@@ -288,9 +289,3 @@ def _ratio(one: Estimate, whole_ns: int) -> Estimate:
     return one.model_copy(
         update={"value": share(one.value), "low": share(one.low), "high": share(one.high)}
     )
-
-
-def _error(record: Record | None) -> float | None:
-    if record is None or record.tried_count < FEWEST_TRIED:
-        return None
-    return record.error_ratio

@@ -31,4 +31,5 @@ def _saves(one: Finding) -> str:
 
 def _what(one: Finding) -> str:
     place = one.place.words
-    return one.title if place == "application" else f"{one.title}: {place}"
+    title = f"{one.title} ({words.verdict(one.proof)})" if one.proof else one.title
+    return title if place == "application" else f"{title}: {place}"

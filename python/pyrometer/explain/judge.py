@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from pyrometer.core.estimate import Estimate
@@ -23,12 +23,13 @@ SAME = 0.8
 
 @dataclass
 class Judged:
-    """A suspect with its saving."""
+    """A suspect with its saving; `muted` where the project knows the cause, and wants no advice."""
 
     rule: Rule
     suspect: Suspect
     ratio: float
     error_ratio: float | None = None
+    muted: bool = False
     elapsed_ns: Estimate | None = None
     core_ns: Estimate | None = None
     added_ratio: float = 0.0
@@ -54,6 +55,7 @@ def weigh(
     what_if: WhatIf,
     suspects: Sequence[tuple[Rule, Suspect, float | None]],
     noise_ratio: float = 0.0,
+    muted: Collection[str] = (),
 ) -> tuple[list[Judged], int]:
     """Give the suspects that save anything, merged and with intervals, and how many were left out.
 
@@ -61,6 +63,8 @@ def weigh(
     ----------
     noise_ratio : float
         Noise of the run, of its elapsed time.
+    muted : collection of str
+        Codes of rules that the project mutes.
 
     Returns
     -------
@@ -75,7 +79,7 @@ def weigh(
             continue  # it cannot save as much
         ratio = what_if.saved_ratio(asked)
         if ratio >= LEAST_RATIO:
-            found.append(Judged(rule, suspect, ratio, error))
+            found.append(Judged(rule, suspect, ratio, error, rule.code in muted))
     found.sort(key=lambda one: (-one.ratio, one.rule.code, one.suspect.mechanism))
     kept, rest = found[:MOST_JUDGED], found[MOST_JUDGED:]
     what_if.foresee(
@@ -92,7 +96,7 @@ def merge(what_if: WhatIf, found: Sequence[Judged], noise_ratio: float) -> list[
 
     A finding is a symptom of another that concerns the same stages, where its rule says that it
     explains it and their savings overlap; or where they overlap almost wholly, under the larger.
-    What is sure stays beside a cause that is not.
+    What is sure stays beside a cause that is not, and what is not muted beside one that is.
     """
     sure = {id(one): one.is_above(noise_ratio, what_if.measured_ns) for one in found}
     leading: list[Judged] = []
@@ -106,7 +110,10 @@ def merge(what_if: WhatIf, found: Sequence[Judged], noise_ratio: float) -> list[
         found, key=lambda one: (not one.rule.explains, explained[one.rule.code], -one.ratio)
     )
     for one in order:
-        possible = [other for other in leading if sure[id(other)] >= sure[id(one)]]
+        possible = [
+            other for other in leading
+            if sure[id(other)] >= sure[id(one)] and other.muted <= one.muted
+        ]  # fmt: skip
         cause = _cause_of(what_if, one, possible)
         if cause is None:
             leading.append(one)

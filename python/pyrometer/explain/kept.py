@@ -1,23 +1,27 @@
-"""Findings stored next to the tables, so that they need not be computed again."""
+"""Findings stored next to the tables, so that they need not be computed again.
+
+Earlier trials, and what the project mutes, change them. Those of several folders of verdicts and of
+several projects stand beside each other, the last first. A verdict on a rule that found nothing in
+the run changes none.
+"""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from pyrometer.core import units
 from pyrometer.core.errors import UsageError
+from pyrometer.core.model import Model, in_json
 from pyrometer.explain.schema import Findings, Record
 from pyrometer.store.locate import Located, locate
 from pyrometer.store.tables_folder import findings_file
-from pyrometer.summary.kept import in_json, kept_summary, put_beside, state_of
 from pyrometer.summary.kept import keep as keep_summary
+from pyrometer.summary.kept import kept_summary, put_beside, state_of
 
 if TYPE_CHECKING:
     from pyrometer.summary.schema import Summary
@@ -26,10 +30,44 @@ if TYPE_CHECKING:
 MOST_TASKS = 50_000
 """Tasks up to which screens and reports compute findings that are not kept: of 100 000 that takes
 2.8 s of CPU and 247 MiB, where they have less (2026-11-26)."""
+MOST_KEPT = 4
+"""Findings of a window that are kept beside each other."""
 
 
-def check_size(summary: Summary) -> None:
+class _Grounds(Model):
+    """What findings depend on beside the run.
+
+    Attributes
+    ----------
+    errors : dict of str to float
+        How far predictions of their rules were off, by code, where it widens their intervals.
+    muted : list of str
+        Those of their codes that the project mutes.
+    """
+
+    errors: dict[str, float] = Field(default_factory=dict)
+    muted: list[str] = Field(default_factory=list)
+
+
+class _Kept(Model):
+    grounds: _Grounds
+    findings: Findings
+
+
+class _File(Model):
+    """The file of kept findings; `of` is the state of the run."""
+
+    of: str
+    kept: list[_Kept] = Field(default_factory=list)
+
+
+def check_size(summary: Summary, window: str | None = None) -> None:
     """Refuse to compute findings where nobody asked for them and they take long.
+
+    Parameters
+    ----------
+    window : str, optional
+        The window that was asked for.
 
     Raises
     ------
@@ -40,7 +78,7 @@ def check_size(summary: Summary) -> None:
     if count > MOST_TASKS:
         raise UsageError(
             f"findings of {units.count(count)} tasks are not computed here",
-            "pyrometer explain RUN, once, keeps them",
+            f"pyrometer explain RUN{f' --window {window}' if window else ''}, once, keeps them",
         )
 
 
@@ -99,9 +137,10 @@ def keep_findings(
 ) -> None:
     """Store findings next to the tables; if that fails, they are computed each time."""
     with suppress(OSError):
-        of = json.dumps(_mark(found, records or {}, muted or {}))
-        text = f'{{"of": {of}, "findings": {in_json(findings)}}}'
-        put_beside(findings_file(found.paths.tables, window), [text])
+        mine = _Kept(grounds=_grounds(findings, records or {}, muted or {}), findings=findings)
+        others = [one for one in _read(found, window) if one.grounds != mine.grounds]
+        file = _File(of=state_of(found), kept=[mine, *others][:MOST_KEPT])
+        put_beside(findings_file(found.paths.tables, window), [in_json(file)])
 
 
 def kept_findings(
@@ -112,17 +151,42 @@ def kept_findings(
     muted: Mapping[str, str] | None = None,
 ) -> Findings | None:
     """Give the stored findings of a run, or ``None`` if there are none of its present state."""
+    records, muted = records or {}, muted or {}
+    for one in _read(found, window):
+        if one.grounds == _grounds(one.findings, records, muted):
+            return _told(one.findings, records, muted)
+    return None
+
+
+def _read(found: Located, window: str | None) -> list[_Kept]:
+    """Read what is kept of the run's present state."""
     try:
-        data = json.loads(findings_file(found.paths.tables, window).read_bytes())
-        if data["of"] != _mark(found, records or {}, muted or {}):
-            return None
-        return Findings.model_validate(data["findings"])
-    except (OSError, ValueError, LookupError, TypeError, RecursionError, ValidationError):
-        return None
+        data = findings_file(found.paths.tables, window).read_bytes()
+        file = _File.model_validate_json(data)
+        return file.kept if file.of == state_of(found) else []
+    except (OSError, ValueError, RecursionError, ValidationError):
+        return []
 
 
-def _mark(found: Located, records: Mapping[str, Record], muted: Mapping[str, str]) -> str:
-    """Hash what findings depend on: the state of the run, earlier trials, and what is muted."""
-    known = {code: one.model_dump(mode="json") for code, one in sorted(records.items())}
-    parts = [state_of(found), json.dumps(known), json.dumps(dict(sorted(muted.items())))]
-    return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+def _grounds(found: Findings, records: Mapping[str, Record], muted: Mapping[str, str]) -> _Grounds:
+    """Give what findings depend on, of all that was tried, and is muted.
+
+    Errors of causes and symptoms decide which is which, and so does what is muted.
+    """
+    codes = {one.code for one in found.findings}
+    judged = codes | {each.code for one in found.findings for each in one.symptoms}
+    errors = {code: records[code].counted_ratio for code in sorted(judged & records.keys())}
+    return _Grounds(
+        errors={code: error for code, error in errors.items() if error is not None},
+        muted=sorted(judged & muted.keys()),
+    )
+
+
+def _told(found: Findings, records: Mapping[str, Record], muted: Mapping[str, str]) -> Findings:
+    """Set what is told with findings and decides nothing: it may be newer than they are."""
+    for one in found.findings:
+        one.record, one.muted = records.get(one.code, Record()), muted.get(one.code)
+        one.proof = None
+    for note in found.notes:
+        note.muted = muted.get(note.code)
+    return found

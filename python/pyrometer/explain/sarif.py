@@ -1,7 +1,8 @@
 """Findings as SARIF 2.1.0, for tools of code review.
 
-A result has the line of code where the place names one (``count at Main.scala:12``), and the names
-of stage, operator and so on as logical locations. Its level says how much of the elapsed time it
+A result has the line of code where the place names one (``count at Main.scala:12``), else what ran,
+as tools want a file of each; and the names of stage, operator and so on as logical locations. Its
+level says how much of the elapsed time it
 saves; its fingerprint is the same for the same cause in a later run. What saves no time and is
 worth knowing is of level note. What the project mutes is suppressed, with the reason.
 """
@@ -26,6 +27,7 @@ from pyrometer.explain.manual import manual_of
 from pyrometer.explain.rule import Rule
 from pyrometer.explain.schema import Finding, Findings, Note, Place
 from pyrometer.terminal.harmless import harmless
+from pyrometer.window.windows import RunFacts
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -41,6 +43,10 @@ _CALL_SITE = re.compile(
     r":(?P<line>[1-9]\d{0,6})\s*"
 )
 _NUMBERS = re.compile(r"#\d+L?|\b\d+\b")
+_PROGRAM = re.compile(r"[^\s,:=*?\"<>|]+\.(py|jar|ipynb|sql|scala|sh|r)", re.IGNORECASE)
+_NEEDED = ("--jars", "--py-files", "--files", "--archives", "--packages", "--driver-class-path",
+           "--properties-file")  # fmt: skip
+"""Options of ``spark-submit`` that name files beside the program."""
 
 
 def document(
@@ -65,11 +71,13 @@ def document(
     codes = sorted({one.code for one in said} | {one.code for one in found.unjudged})
     index = {code: at for at, code in enumerate(codes)}
     seen: Counter[str] = Counter()
+    ran = program(found.run, root)
     results = []
     for one in said:
         mark = fingerprint(one)
         seen[mark] += 1
-        result = _common(one, index[one.code], f"{mark}:{seen[mark]}", root)
+        where = _location(one.place, root, ran)
+        result = _common(one, index[one.code], f"{mark}:{seen[mark]}", where)
         results.append(result | (_noted(one) if isinstance(one, Note) else _saving(found, one)))
     return {
         "$schema": SCHEMA,
@@ -159,6 +167,26 @@ def artifact(file: str, root: str | None = None) -> dict[str, str]:
     return {"uri": quote(str(path)), "uriBaseId": "%SRCROOT%"}
 
 
+def program(run: RunFacts, root: str | None = None) -> dict[str, str]:
+    """Name what ran: the script or jar of the command, else the run's manifest, or the event log.
+
+    Examples
+    --------
+    >>> command = ["spark-submit", "--jars", "lib/a.jar", "jobs/nightly.py", "in.csv"]
+    >>> program(RunFacts(run_dir="run", state="finished", command=command))["uri"]
+    'jobs/nightly.py'
+    >>> program(RunFacts(run_dir="/w/run", state="finished"), "/w")["uri"]
+    'run/manifest.json'
+    """
+    for before, word in zip(["", *run.command], run.command, strict=False):
+        if before not in _NEEDED and not word.startswith("-") and _PROGRAM.fullmatch(word):
+            return artifact(_clean(word), root)
+    file = run.run_dir if run.state is None else f"{run.run_dir.rstrip('/')}/manifest.json"
+    if "://" in file:
+        return {"uri": quote(_clean(file), safe="/:")}
+    return artifact(_clean(file), root)
+
+
 def fingerprint(one: Finding | Note) -> str:
     """Name a finding so that the same cause has the same name in a later run.
 
@@ -177,12 +205,12 @@ def fingerprint(one: Finding | Note) -> str:
     return hashlib.sha256(stable.encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def _common(one: Finding | Note, index: int, mark: str, root: str | None) -> dict[str, Any]:
+def _common(one: Finding | Note, index: int, mark: str, location: dict[str, Any]) -> dict[str, Any]:
     muted = [] if one.muted is None else [one.muted]
     return {
         "ruleId": one.code,
         "ruleIndex": index,
-        "locations": [_location(one.place, root)],
+        "locations": [location],
         "partialFingerprints": {FINGERPRINT: mark},
         # Of all results or of none, as the standard wants it: an empty list is not suppressed.
         "suppressions": [
@@ -247,18 +275,15 @@ def _backed(one: Finding | Note) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _location(place: Place, root: str | None) -> dict[str, Any]:
-    location: dict[str, Any] = {
+def _location(place: Place, root: str | None, ran: dict[str, str]) -> dict[str, Any]:
+    """Say where: GitHub refuses a log in which a result has no file, or no line."""
+    site = call_site(place.source)
+    file, line = (ran, 1) if site is None else (artifact(_clean(site[0]), root), site[1])
+    return {
         "message": _message(words.where(place)),
         "logicalLocations": _logical(place),
+        "physicalLocation": {"artifactLocation": file, "region": {"startLine": line}},
     }
-    site = call_site(place.source)
-    if site is not None:
-        location["physicalLocation"] = {
-            "artifactLocation": artifact(_clean(site[0]), root),
-            "region": {"startLine": site[1]},
-        }
-    return location
 
 
 def _logical(place: Place) -> list[dict[str, str]]:

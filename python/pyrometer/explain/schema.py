@@ -16,6 +16,8 @@ Layer = Literal[
 ]
 RemedyKind = Literal["factor", "code", "data", "machine"]
 Judgement = Literal["proven", "refuted", "no_difference", "not_testable"]
+FEWEST_TRIED = 3
+"""Trials of a rule from which on its error widens its intervals."""
 
 
 class Place(Model):
@@ -141,11 +143,22 @@ class Proof(Model):
 
 
 class Record(Model):
-    """How often findings of a rule were tried before, and how far its predictions were off."""
+    """How often findings of a rule were tried before, and how far its predictions were off.
+
+    Attributes
+    ----------
+    error_ratio : float or None
+        Of what was predicted: nine of ten predictions are off by no more; of few, none is.
+    """
 
     tried_count: int = 0
     proven_count: int = 0
     error_ratio: float | None = None
+
+    @property
+    def counted_ratio(self) -> float | None:
+        """The error by which intervals are widened: of enough trials."""
+        return self.error_ratio if self.tried_count >= FEWEST_TRIED else None
 
 
 class Finding(Model):

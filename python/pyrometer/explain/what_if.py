@@ -9,7 +9,8 @@ Its interval (90 %) adds in quadrature, each side for itself,
 - the simulator's error: the spread of the saving over 19 replicates in which each stage's tasks are
   off by the error of another stage (`pyrometer.simulation.intervals`), or, with too few stages to
   judge by, its error for the whole application, at least `LEAST_ERROR`;
-- how far predictions of the rule were off when they were tried (`pyrometer.explain.record`).
+- how far predictions of the rule were off when they were tried (`pyrometer.verification.record`).
+  That error holds the other two as well, so the interval is rather too wide than too narrow.
 """
 
 from __future__ import annotations

@@ -114,12 +114,16 @@ def source_of(one: Evidence) -> str:
     return one.query or one.table
 
 
+def verdict(proof: Proof) -> str:
+    """Name a verdict."""
+    return proof.verdict.replace("_", " ")
+
+
 def tried(proof: Proof) -> str:
     """Say how an experiment judged a finding."""
-    verdict = proof.verdict.replace("_", " ")
     measured = "" if proof.measured is None else f": {bounds(proof.measured, 'ns')} measured"
     reason = f" ({proof.reason})" if proof.reason else ""
-    return f"{verdict}{measured}{reason}"
+    return f"{verdict(proof)}{measured}{reason}"
 
 
 def earlier(record: Record) -> str:
@@ -128,13 +132,13 @@ def earlier(record: Record) -> str:
     Examples
     --------
     >>> earlier(Record(tried_count=5, proven_count=4, error_ratio=0.12)), earlier(Record())
-    ('proven 4 of 5 times, predictions off by 12.0 %', '')
+    ('proven 4 of 5 times, predictions off by up to 12.0 %', '')
     """
     if not record.tried_count:
         return ""
     off = (
         "" if record.error_ratio is None
-        else f", predictions off by {units.percent(record.error_ratio)}"
+        else f", predictions off by up to {units.percent(record.error_ratio)}"
     )  # fmt: skip
     times = "time" if record.tried_count == 1 else "times"
     return f"proven {record.proven_count} of {record.tried_count} {times}{off}"

@@ -21,6 +21,7 @@ from pyrometer.accounts.stage_names import stage_name
 from pyrometer.core.errors import UsageError
 from pyrometer.core.json_text import parse_json
 from pyrometer.simulation.attempts import attempts
+from pyrometer.simulation.executor_memory import HEAP, overhead_bytes, size_in
 from pyrometer.simulation.queries import (
     CUT,
     DESCRIPTIONS,
@@ -36,11 +37,8 @@ from pyrometer.store.lives import define_lives
 from pyrometer.window.windows import Interval, Window
 
 _TIMES = {"us": 1e3, "ms": 1e6, "s": 1e9, "m": 60e9, "min": 60e9, "h": 3600e9, "d": 86400e9}
-_SIZES = {"": 0, "b": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
-# Spark's defaults: docs/configuration.md of Spark, "Memory Management" and "Scheduling".
+# Spark's default: docs/configuration.md of Spark, "Scheduling".
 _LOCALITY_WAIT = "3s"
-_MEMORY = "1g"
-_OVERHEAD_RATIO, _LEAST_OVERHEAD_BYTES = 0.1, 384 << 20
 
 
 @dataclass(frozen=True)
@@ -59,6 +57,8 @@ class Settings:
         Whether concurrent jobs share the slots (FAIR).
     memory_bytes : int
         Memory of an executor, including overhead and off-heap; of the driver in local mode.
+    overhead_bytes : int
+        Memory that an executor has beside its heap, as set or by Spark's default.
     """
 
     values: Mapping[str, str]
@@ -67,6 +67,7 @@ class Settings:
     dynamic: bool
     fair: bool
     memory_bytes: int
+    overhead_bytes: int
 
     def slots(self, cores: int) -> int:
         """Tasks that an executor with a number of cores runs at once."""
@@ -91,17 +92,16 @@ def settings_of(spark_conf: str | None, master: str | None, spark_version: str |
     read = parse_json(spark_conf or "{}")
     # A log may hold anything; a setting is text.
     values: dict[str, str] = {key: text for key, text in read.items() if isinstance(text, str)}
+    master = master or values.get("spark.master", "")
+    overhead = overhead_bytes(values, master)
     # local-cluster[N,…] has separate executors.
-    alone = re.match(r"local(\[|$)", master or values.get("spark.master", ""))
-    side = "driver" if alone else "executor"
-    heap = _size(values.get(f"spark.{side}.memory"), _MEMORY)
-    overhead = values.get(f"spark.{side}.memoryOverhead")
-    # A memory overhead without a unit is in MiB.
-    outside_heap = _size(f"{overhead}m" if overhead and overhead.isdigit() else overhead, "0")
-    if side == "executor" and not outside_heap:
-        outside_heap = max(_LEAST_OVERHEAD_BYTES, int(heap * _OVERHEAD_RATIO))
+    if re.match(r"local(\[|$)", master):
+        memory = size_in(values, "spark.driver.memory", HEAP)
+        memory += size_in(values, "spark.driver.memoryOverhead", "0")
+    else:
+        memory = size_in(values, "spark.executor.memory", HEAP) + overhead
     if _is_true(values.get("spark.memory.offHeap.enabled")):
-        outside_heap += _size(values.get("spark.memory.offHeap.size"), "0")
+        memory += size_in(values, "spark.memory.offHeap.size", "0")
     return Settings(
         values=values,
         locality_wait_ns=_time(values.get("spark.locality.wait"), _LOCALITY_WAIT),
@@ -109,7 +109,8 @@ def settings_of(spark_conf: str | None, master: str | None, spark_version: str |
         or _is_true(values.get("spark.locality.wait.legacyResetOnTaskLaunch")),
         dynamic=_is_true(values.get("spark.dynamicAllocation.enabled")),
         fair=values.get("spark.scheduler.mode", "").strip().upper() == "FAIR",
-        memory_bytes=heap + outside_heap,
+        memory_bytes=memory,
+        overhead_bytes=overhead,
     )
 
 
@@ -127,11 +128,6 @@ def _time(text: str | None, default: str) -> float:
     if found is None or (found[2] or "ms") not in _TIMES:
         return _time(None, default)
     return int(found[1]) * _TIMES[found[2] or "ms"]
-
-
-def _size(text: str | None, default: str) -> int:
-    found = re.fullmatch(r"(\d+)\s*([bkmgtp]?)b?", (text or default).strip().lower())
-    return int(found[1]) << _SIZES[found[2]] if found else _size(None, default)
 
 
 Floats = NDArray[np.float64]
@@ -154,6 +150,8 @@ class Stage:
         Hosts on which its tasks ran near their data.
     fetch_ns : int
         How long the driver still fetched results after the last task had given its slot back.
+    app_index : int
+        Its application: numbers of stages begin in each.
     """
 
     number: int
@@ -169,6 +167,7 @@ class Stage:
     hosts: tuple[str, ...]
     called: str | None = None
     fetch_ns: int = 0
+    app_index: int = 0
 
     @property
     def ran_ns(self) -> int:
@@ -283,6 +282,7 @@ def measured_of(run: Run, window: Window, app_index: int | None = None) -> Measu
         Stage(
             **{**row, **{k: tuple(row[k] or ()) for k in ("parent_ids", "hosts")}},
             called=stage_name(row["name"], described.get(row["stage_id"])),
+            app_index=index,
         )
         for row in tables.records("SELECT * FROM sim_stages ORDER BY number")
     ]

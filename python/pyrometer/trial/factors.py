@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from pyrometer.core.errors import CapabilityError, UsageError
-from pyrometer.core.schema import schema_folder
+from pyrometer.core.schema import schema_folder, spark_unit
 
 Level = str | int | float
 
@@ -206,12 +206,12 @@ def _number(factor: Factor, name: str, text: str) -> int | float:
 
 
 def size_of(name: str, text: str) -> int:
-    """Read a size in bytes.
+    """Read a size in bytes; a number alone has the unit that Spark gives it in that setting.
 
     Examples
     --------
-    >>> size_of("jvm.heap", "2g")
-    2147483648
+    >>> size_of("jvm.heap", "2g"), size_of("spark.executor.memory", "2048")
+    (2147483648, 2147483648)
 
     Raises
     ------
@@ -221,7 +221,8 @@ def size_of(name: str, text: str) -> int:
     match = _SIZE.fullmatch(text)
     if match is None:
         raise UsageError(f"{name}={text}: not a size", f"for example --set {name}=2g")
-    return int(match[1]) * _UNITS[match[2].lower()]
+    unit = spark_unit(name) if text.isdigit() else match[2].lower()
+    return int(match[1]) * _UNITS[unit]
 
 
 def _in_range(factor: Factor, name: str, value: int | float, text: str) -> int | float:

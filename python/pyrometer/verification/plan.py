@@ -327,6 +327,15 @@ def _work_s(ran: Ran, iterations: int) -> float:
     return min(ran.length_s, statistics.fmean(ran.iterations_s) * (iterations + warmup))
 
 
+def with_less(whole: Proposal, ran: Ran, scale: str, why: str = "") -> Proposal:
+    """Give the same experiment on less data than the run had."""
+    share = int(scale) / ran.size if ran.size and scale.isdecimal() else 1.0
+    return replace(
+        whole, scale=scale, trial_s=_trial_s(ran, whole.iterations, share),
+        smaller=f"at scale {scale} instead of {ran.size}{f': {why}' if why else ''}",
+    )  # fmt: skip
+
+
 def _within(whole: Proposal, ran: Ran, finding: Finding) -> Proposal | Refusal:
     """Fit an experiment into its budget, with less data if need be."""
     left_s = TRIALS_SHARE * whole.budget_s / (2 * whole.blocks)
@@ -338,10 +347,6 @@ def _within(whole: Proposal, ran: Ran, finding: Finding) -> Proposal | Refusal:
     work_s = _work_s(ran, whole.iterations)
     share = (left_s - (whole.trial_s - work_s)) / work_s if work_s else 0.0
     if ran.size and ran.least_size and ran.least_size <= share * ran.size:
-        size = int(share * ran.size)
-        return replace(
-            whole, scale=str(size), trial_s=_trial_s(ran, whole.iterations, size / ran.size),
-            smaller=f"at scale {size} instead of {ran.size}: {long}",
-        )  # fmt: skip
+        return with_less(whole, ran, str(int(share * ran.size)), long)
     minutes = math.ceil(whole.total_s / TRIALS_SHARE / 60)
     return Refusal(long, f"pyrometer explain RUN {finding.key} --verify --budget {minutes}")

@@ -1,12 +1,15 @@
 """Hands the experiment on a finding to the runner of experiments, and reads what came of it.
 
 Nothing is started where the plan is refused. What was run is kept: the same question goes on where
-it stopped, and is not run again once it is answered.
+it stopped, whatever the budget, and is not run again once it is answered. Only where less data than
+the run's left it open, and the budget now suffices for all of it, are there further trials.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
+import math
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -38,6 +41,7 @@ from pyrometer.verification.plan import (
     Refusal,
     by_hand,
     propose,
+    with_less,
 )
 from pyrometer.verification.record import Verdict
 from pyrometer.verification.trial_files import command_file, experiment_file, named
@@ -137,12 +141,14 @@ def prepare(
     policy: Policy = "wait",
     home: Path = HOME,
 ) -> Verification | Outcome:
-    """Plan an experiment on a finding, or say why there is none.
+    """Plan an experiment on a finding, or say why there is none; go on with one that was begun.
 
     Parameters
     ----------
     run_id : str
         Of the run that was explained.
+    budget_s : float
+        Longest time of its trials. Of one that was begun the plan stays, whatever the budget is.
     home : Path
         Where its folder goes: `home`/verify-…
 
@@ -151,30 +157,69 @@ def prepare(
     Verification or Outcome
         The latter (``not_testable``) where the plan is refused: nothing is left of it then.
     """
-    proposal = propose(finding, ran, budget_s, noise_ratio, changed, policy)
-    if isinstance(proposal, Refusal):
-        return Outcome("not_testable", reason=proposal.reason, by_hand=proposal.by_hand)
-    own = None if proposal.workload else command_file(proposal)
-    text = experiment_file(proposal, proposal.workload or "command")
-    digest = hashlib.sha256(f"{run_id}\n{finding.key}\n{own}\n{text}".encode()).hexdigest()[:8]
-    root = home / f"verify-{_word(finding.code)}-{digest}"
-    prediction = Prediction(finding.saving.elapsed_ns, ran.whole_ns, proposal.smaller)
-    if is_experiment(root):
-        return Verification(finding, proposal, prediction, read_plan(root), root)
-    planned = _planned(proposal, own, root)
+    whole, fitting = (
+        propose(finding, ran, limit_s, noise_ratio, changed, policy)
+        for limit_s in (math.inf, budget_s)
+    )
+    if isinstance(whole, Refusal):
+        return _refused(whole)
+    root = home / f"verify-{_word(finding.code)}-{_question(finding, whole, run_id)}"
+    less = root.with_name(f"{root.name}-less-data")
+    begun = _begun(finding, ran, replace(whole, budget_s=budget_s), root, less)
+    enough = isinstance(fitting, Proposal) and fitting.smaller is None
+    if begun is not None and not (enough and begun.root == less and _is_open(begun)):
+        return begun
+    if isinstance(fitting, Refusal):
+        return _refused(fitting)
+    root = less if fitting.smaller else root
+    planned = _planned(fitting, root)
     if isinstance(planned, str):
         return Outcome("not_testable", reason=planned, by_hand=by_hand(finding, ran))
-    return Verification(finding, proposal, prediction, planned, root)
+    return Verification(finding, fitting, _prediction(finding, ran, fitting), planned, root)
 
 
-def _planned(proposal: Proposal, own: str | None, root: Path) -> Plan | str:
+def _refused(found: Refusal) -> Outcome:
+    return Outcome("not_testable", reason=found.reason, by_hand=found.by_hand)
+
+
+def _prediction(finding: Finding, ran: Ran, proposal: Proposal) -> Prediction:
+    return Prediction(finding.saving.elapsed_ns, ran.whole_ns, proposal.smaller)
+
+
+def _question(finding: Finding, whole: Proposal, run_id: str) -> str:
+    """Digest what is asked: nothing that follows from the budget, or from earlier trials."""
+    asked = [run_id, finding.code, finding.place.words, whole.changed, dict(whole.remedy),
+             whole.policy]  # fmt: skip
+    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:8]
+
+
+def _begun(
+    finding: Finding, ran: Ran, whole: Proposal, root: Path, less: Path
+) -> Verification | None:
+    """Read the experiment that was begun, as it was planned: on the run's data, or on less."""
+    place = next((one for one in (root, less) if is_experiment(one)), None)
+    if place is None:
+        return None
+    plan = read_plan(place)
+    proposal = replace(whole, blocks=plan.blocks, iterations=plan.iterations, margin=plan.margin)
+    if place == less:
+        proposal = with_less(proposal, ran, plan.scale)
+    return Verification(finding, proposal, _prediction(finding, ran, proposal), plan, place)
+
+
+def _is_open(test: Verification) -> bool:
+    """Whether all trials have ended and left the question open."""
+    ended = test.done_count >= len(test.plan.trials)
+    return ended and outcome_of(test).verdict == "not_testable"
+
+
+def _planned(proposal: Proposal, root: Path) -> Plan | str:
     file = root.with_name(f"{root.name}.yaml")
     command = root.with_name(f"{root.name}-command.yaml")
     workload = proposal.workload
-    if own is not None:
-        _write(command, own)
+    if workload is None:
+        _write(command, command_file(proposal))
         workload = str(command.absolute())
-    assert workload is not None
     _write(file, experiment_file(proposal, workload))
     found: Plan | str
     try:

@@ -1,10 +1,13 @@
-"""The pages that tell how to add a workload, a probe, a rule: one file each, and it works."""
+"""The pages that tell how to add a workload, a probe, a rule: their files work as they are."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,12 +23,15 @@ FILE = re.compile(r"<!-- file: (\S+) -->\n```python\n(.*?)```\n", re.DOTALL)
 
 def write_file(page: str, folder: Path) -> Path:
     """Write the one file of a page."""
-    files = FILE.findall((HOW_TO / page).read_text(encoding="utf-8"))
-    assert len(files) == 1, f"{page} adds one file"
-    name, text = files[0]
+    ((name, text),) = files_of(page).items()
     path = folder / name
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def files_of(page: str) -> dict[str, str]:
+    """Give the files of a page by their names."""
+    return dict(FILE.findall((HOW_TO / page).read_text(encoding="utf-8")))
 
 
 @pytest.fixture
@@ -53,6 +59,25 @@ def test_a_rule_is_one_file(checkout: Path, tmp_path: Path) -> None:
     assert doubts["window_short"]["message"].startswith("window application lasts ")
     without = pyrometer("show", log, "--json", cwd=tmp_path).json["doubts"]
     assert [one for one in with_rule.json["doubts"] if one["code"] != "window_short"] == without
+
+
+def test_a_rule_of_explain_is_one_file_and_passes_its_test(checkout: Path, tmp_path: Path) -> None:
+    files = files_of("add-a-finding.md")
+    rule, test = "serialisation_results.py", "test_serialisation_results.py"
+    assert files.keys() == {rule, test}
+    (checkout / "explain" / "catalogue" / "cpu" / rule).write_text(files[rule], encoding="utf-8")
+    (tmp_path / test).write_text(files[test], encoding="utf-8")
+    env = environment(PYTHONPATH=os.pathsep.join([str(checkout.parent), str(ROOT)]))
+    words = [sys.executable, "-m", "pytest", "-q", "-c", os.devnull, "--rootdir", ".", test]
+    done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout
+    assert "3 passed" in done.stdout
+    shown = pyrometer("rules", "serialisation.results", "--json", cwd=tmp_path, env=env)
+    assert shown.code == 0, shown.stderr
+    assert shown.json["rules"][0]["cause"] == "result serialisation"
+    explained = pyrometer("explain", LOGS / "whole.zstd.log", "--json", cwd=tmp_path, env=env)
+    assert explained.code == 0, explained.stderr
+    assert "serialisation.results" not in {one["code"] for one in explained.json["unjudged"]}
 
 
 def test_a_probe_is_one_file(checkout: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.explain.tried_findings import S, estimate
 
-from pyrometer.verification.record import Verdict, keep, read, records
+from pyrometer.verification.record import Verdict, keep, read, records, upper
 
 SECONDS = st.floats(0.001, 1e6)
 
@@ -68,14 +68,22 @@ def test_counts_and_errors_are_possible(given_):
         assert one.error_ratio is None or one.error_ratio >= 0
 
 
+@given(st.lists(st.floats(0, 100), min_size=2, max_size=60))
+def test_one_error_in_ten_lies_beyond_what_the_others_give(errors):
+    beyond = sum(one > upper(errors[:at] + errors[at + 1 :]) for at, one in enumerate(errors))
+    assert beyond <= max(1, len(errors) // 10)
+
+
 @given(SECONDS, SECONDS)
-def test_the_error_is_of_what_was_measured(predicted, measured):
+def test_the_error_is_of_what_was_predicted(predicted, measured):
     one = Verdict(
         id="1", code="c.x", place="p", run_id="r", workload="w", verdict="proven",
         predicted_ns=estimate(predicted), measured_ns=estimate(measured), experiment="/x",
         wall_ns=1, pyrometer_version="0",
     )  # fmt: skip
-    assert one.error_ratio == abs(predicted - measured) / measured
+    assert one.error_ratio == abs(predicted - measured) / predicted
     for how in ("refuted", "no_difference"):
-        assert one.model_copy(update={"verdict": how}).error_ratio == 1
+        other = one.model_copy(update={"verdict": how})
+        assert other.error_ratio == one.error_ratio
+        assert other.model_copy(update={"measured_ns": None}).error_ratio == 1
     assert one.model_copy(update={"verdict": "not_testable"}).error_ratio is None

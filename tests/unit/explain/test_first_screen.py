@@ -10,6 +10,7 @@ from tests.support.explain.findings import a_finding, invented, invented_log, so
 from pyrometer.cli.shared.finding import Finder
 from pyrometer.explain.first_screen import MOST, first_lines
 from pyrometer.explain.kept import findings_of
+from pyrometer.explain.schema import Proof
 from pyrometer.summary.kept import summary_of
 
 
@@ -44,6 +45,12 @@ def test_where_nothing_could_be_judged_nothing_is_said() -> None:
     assert first_lines(found) == []
 
 
+def test_what_was_tried_is_told_with_its_verdict() -> None:
+    one = a_finding(proof=Proof(verdict="no_difference"))
+    _, (_, what) = first_lines(some_findings(one))
+    assert what == "Title (no difference): stage 1"
+
+
 def test_what_is_muted_is_left_out() -> None:
     found = some_findings(a_finding(muted="known"), conclusion="Nothing else.")
     assert first_lines(found) == [("", "Nothing else.")]
@@ -63,5 +70,7 @@ def test_of_very_many_tasks_those_that_are_kept_are_shown(
     run = invented_log(tmp_path / "run")
     ((_, line),) = Finder().lines_of_run(run, None, summary_of(run))
     assert line.endswith("tasks are not computed here: pyrometer explain RUN, once, keeps them")
+    ((_, line),) = Finder().lines_of_run(run, "application", summary_of(run, "application"))
+    assert line.endswith(": pyrometer explain RUN --window application, once, keeps them")
     findings_of(run)
     assert len(Finder().lines_of_run(run, None, summary_of(run))) > 1

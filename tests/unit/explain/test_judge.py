@@ -12,7 +12,7 @@ from pyrometer.explain.change import Change, Even, Less, LessGap, Recount
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.findings import explain
 from pyrometer.explain.rule import Need, Rule, Suspect
-from pyrometer.explain.schema import Findings, Place, Remedy
+from pyrometer.explain.schema import Findings, Place, Record, Remedy
 from pyrometer.explain.what_if import Asked, Extent, WhatIf
 from pyrometer.explain.words import other_options
 from pyrometer.store import Run
@@ -218,6 +218,33 @@ def test_a_muted_rule_is_not_in_the_sum(run: Path) -> None:
     assert result.joint_saving.elapsed_ns.value == pytest.approx(2e9)
 
 
+def test_a_muted_cause_takes_nothing_with_it_that_is_not_muted(run: Path) -> None:
+    cause = rule("skew.bytes", (Even([0]),), explains=("gc.",))
+    symptom = rule("gc.pauses", (Less("gc", {0: 0.5}),))
+    result = found(run, cause, symptom, muted={"skew.bytes": "known"})
+    assert [(one.code, one.shown, one.muted) for one in result.findings] == [
+        ("gc.pauses", True, None), ("skew.bytes", True, "known"),
+    ]  # fmt: skip
+    assert result.joint_saving is not None
+    assert result.joint_saving.elapsed_ns.value == result.findings[0].saving.elapsed_ns.value
+
+
+def test_of_two_names_of_the_same_saving_the_one_that_is_not_muted_stays(run: Path) -> None:
+    larger = rule("gc.a", (Less("gc", {1: 0.5}),))
+    smaller = rule("gc.b", (Less("gc", {1: 0.45}),))
+    result = found(run, larger, smaller, muted={"gc.a": "known"})
+    assert [(one.code, one.muted) for one in result.findings] == [
+        ("gc.b", None), ("gc.a", "known"),
+    ]  # fmt: skip
+
+
+def test_a_muted_cause_keeps_symptoms_that_are_muted_too(run: Path) -> None:
+    cause = rule("skew.bytes", (Even([0]),), explains=("gc.",))
+    symptom = rule("gc.pauses", (Less("gc", {0: 0.5}),))
+    result = found(run, cause, symptom, muted={"skew.bytes": "known", "gc.pauses": "known"})
+    assert [[one.code for one in each.symptoms] for each in result.findings] == [["gc.pauses"]]
+
+
 def test_a_rule_that_breaks_is_named_and_the_others_look(run: Path) -> None:
     def broken(facts: Facts) -> Iterable[Suspect]:
         raise ZeroDivisionError("1 / 0")
@@ -242,8 +269,6 @@ def test_what_a_rule_lacks_is_said_with_what_would_allow_it(run: Path) -> None:
 
 
 def test_earlier_errors_of_a_rule_widen_its_interval(run: Path) -> None:
-    from pyrometer.explain.schema import Record
-
     skew = rule("skew.a", (Even([0]),))
     plain = found(run, skew).findings[0].saving.elapsed_ns
     wide = found(
@@ -252,3 +277,14 @@ def test_earlier_errors_of_a_rule_widen_its_interval(run: Path) -> None:
     tried = wide.findings[0].saving.elapsed_ns
     assert tried.value == plain.value
     assert (tried.low or 0) < (plain.low or 0)
+
+
+def test_an_error_of_all_that_was_predicted_reaches_twice_the_saving(run: Path) -> None:
+    skew = rule("skew.a", (Even([0]),))
+    far = Record(tried_count=3, proven_count=3, error_ratio=1.0)
+    saving = found(run, skew, records={"skew.a": far}).findings[0].saving.elapsed_ns
+    assert saving.value is not None
+    assert saving.high is not None
+    assert saving.high >= 2 * saving.value
+    two = found(run, skew, records={"skew.a": far.model_copy(update={"tried_count": 2})})
+    assert two.findings[0].saving == found(run, skew).findings[0].saving

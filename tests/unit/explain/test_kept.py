@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.support.explain.findings import invented_log
+from tests.support.explain.findings import RECORDS, invented, invented_log
 
-from pyrometer.explain.kept import findings_of, kept_findings
+from pyrometer.explain.kept import findings_of, keep_findings, kept_findings
 from pyrometer.explain.schema import Record
 from pyrometer.store.locate import locate
 from pyrometer.store.tables_folder import findings_file, replaced_tables, summary_file
@@ -32,13 +33,48 @@ def test_they_are_computed_once(run: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert summary_file(tables(run), None).exists()
 
 
+FAR = Record(tried_count=3, proven_count=1, error_ratio=0.5)
+
+
 def test_of_other_trials_or_another_project_they_are_not_those(run: Path) -> None:
-    findings_of(run)
+    code = findings_of(run).findings[0].code
     found = locate(run)
     assert kept_findings(found) is not None
-    assert kept_findings(found, muted={"gc.full": "known"}) is None
-    assert kept_findings(found, records={"gc.full": Record(tried_count=3)}) is None
+    assert kept_findings(found, muted={code: "known"}) is None
+    assert kept_findings(found, records={code: FAR}) is None
     assert kept_findings(found, "application") is None
+
+
+def test_what_concerns_no_finding_leaves_them_as_they_are(run: Path) -> None:
+    first = findings_of(run)
+    assert kept_findings(locate(run), records={"no.x": FAR}, muted={"no.x": "known"}) == first
+
+
+def test_a_symptom_that_is_muted_changes_what_stands_where(tmp_path: Path) -> None:
+    findings = invented(tmp_path / "run")
+    assert ["spill.sort"] in [[each.code for each in one.symptoms] for one in findings.findings]
+    found = locate(tmp_path / "run")
+    keep_findings(found, findings, records=RECORDS)
+    assert kept_findings(found, records=RECORDS) is not None
+    assert kept_findings(found, records=RECORDS, muted={"spill.sort": "known"}) is None
+
+
+def test_too_few_trials_to_widen_an_interval_are_told_with_what_is_kept(run: Path) -> None:
+    code = findings_of(run).findings[0].code
+    once = FAR.model_copy(update={"tried_count": 1})
+    known = kept_findings(locate(run), records={code: once})
+    assert known is not None
+    assert {one.code: one.record for one in known.findings}[code] == once
+
+
+def test_those_of_several_records_and_projects_stand_beside_each_other(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = findings_of(run).findings[0].code
+    asked: list[dict[str, Any]] = [{}, {"muted": {code: "known"}}, {"records": {code: FAR}}]
+    first = [findings_of(run, **one) for one in asked]
+    monkeypatch.setattr("pyrometer.explain.findings.explained", None)
+    assert [findings_of(run, **one) for one in asked] == first
 
 
 def test_of_other_tables_they_are_not_those(run: Path) -> None:
@@ -55,7 +91,7 @@ def test_a_damaged_file_counts_as_none(run: Path, damage: bytes) -> None:
     file.write_bytes(damage)
     assert kept_findings(locate(run)) is None
     findings_of(run)
-    assert json.loads(file.read_bytes())["findings"]["schema"] == "pyrometer/findings/1"
+    assert json.loads(file.read_bytes())["kept"][0]["findings"]["schema"] == "pyrometer/findings/1"
 
 
 def test_making_tables_again_takes_them_away(run: Path) -> None:

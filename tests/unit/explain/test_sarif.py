@@ -18,6 +18,7 @@ from tests.support.explain.findings import (
 
 from pyrometer.explain import sarif
 from pyrometer.explain.schema import Note, Place
+from pyrometer.window.windows import RunFacts
 
 
 def of(required: str, **properties: Any) -> dict[str, Any]:
@@ -40,10 +41,11 @@ DESCRIPTOR = of("id", id=STRING, name=STRING, shortDescription=TEXT, fullDescrip
                 help=TEXT, properties=BAG)  # fmt: skip
 ARTIFACT = of("uri", uri={"type": "string", "format": "uri-reference"}, uriBaseId=STRING)
 LOCATION = of(
-    "", message=MESSAGE,
+    "physicalLocation", message=MESSAGE,
     logicalLocations=each(of("", name={"type": "string", "minLength": 1}, kind=STRING)),
-    physicalLocation=of("artifactLocation", artifactLocation=ARTIFACT,
-                        region=of("", startLine={"type": "integer", "minimum": 1})),
+    # The standard wants no file of a result, nor a line: GitHub does.
+    physicalLocation=of("artifactLocation region", artifactLocation=ARTIFACT,
+                        region=of("startLine", startLine={"type": "integer", "minimum": 1})),
 )  # fmt: skip
 SUPPRESSION = of("kind", kind={"enum": ["inSource", "external"]}, justification=STRING,
                  status={"enum": ["accepted", "underReview", "rejected"]})  # fmt: skip
@@ -173,24 +175,46 @@ def test_a_muted_finding_is_suppressed_with_the_reason() -> None:
         ("collect at /src/jobs/nightly.py:7", "jobs/nightly.py", 7),
         ("collect at /elsewhere/nightly.py:7", "file:///elsewhere/nightly.py", 7),
         ("run at ThreadPoolExecutor.java:1136", "ThreadPoolExecutor.java", 1136),
-        ("count at <console>:23", None, None),
-        ("select * from t where a:1", None, None),
-        ("wait for 10:30", None, None),
-        (None, None, None),
+        ("count at <console>:23", "RUN", 1),
+        ("select * from t where a:1", "RUN", 1),
+        ("wait for 10:30", "RUN", 1),
+        (None, "RUN", 1),
     ],
 )
-def test_a_line_of_code_is_a_physical_location(
-    source: str | None, uri: str | None, line: int | None
-) -> None:
+def test_a_line_of_code_is_a_physical_location(source: str | None, uri: str, line: int) -> None:
     found = some_findings(a_finding(place=Place(layer="stage", stage_id=1, source=source)))
     (location,) = run_of(found, root="/src")["results"][0]["locations"]
-    physical = location.get("physicalLocation")
-    if uri is None:
-        assert physical is None
-        return
+    physical = location["physicalLocation"]
     assert physical["artifactLocation"]["uri"] == uri
     assert physical["region"] == {"startLine": line}
     assert ("uriBaseId" in physical["artifactLocation"]) == (not uri.startswith("file:"))
+
+
+@pytest.mark.parametrize(
+    ("command", "uri"),
+    [
+        ("spark-submit --jars lib/a.jar --conf spark.x=b.jar jobs/nightly.py in.py",
+         "jobs/nightly.py"),
+        ("spark-submit --py-files=a.py --class Main /src/target/app.jar", "target/app.jar"),
+        ("python3.11 /elsewhere/job.py", "file:///elsewhere/job.py"),
+        ("spark-submit s3a://bucket/app.jar", "RUN/manifest.json"),
+        ("", "RUN/manifest.json"),
+    ],
+)  # fmt: skip
+def test_a_finding_without_a_line_is_placed_in_what_ran(command: str, uri: str) -> None:
+    ran = RunFacts(run_dir="RUN", state="finished", command=command.split())
+    found = some_findings(a_finding(), notes=[a_note()], run=ran)
+    for result in run_of(found, root="/src")["results"]:
+        (location,) = result["locations"]
+        physical = location["physicalLocation"]
+        assert physical["artifactLocation"]["uri"] == uri
+        assert physical["region"] == {"startLine": 1}
+        assert location["logicalLocations"]
+
+
+def test_what_ran_elsewhere_has_its_address() -> None:
+    ran = RunFacts(run_dir="s3://bucket/run", state="finished")
+    assert sarif.program(ran) == {"uri": "s3://bucket/run/manifest.json"}
 
 
 def test_a_place_without_a_name_has_its_layer() -> None:

@@ -379,6 +379,34 @@ def test_settings_that_decide_on_slots_and_waits() -> None:
 
 
 @pytest.mark.parametrize(
+    ("conf", "master", "mib"),
+    [
+        ({}, "yarn", 384),
+        ({"spark.executor.memory": "16384"}, "yarn", 1638),
+        ({"spark.executor.memory": "16g", "spark.executor.memoryOverheadFactor": "0.5"}, "yarn",
+         8192),
+        ({"spark.executor.minMemoryOverhead": "1g"}, "yarn", 1024),
+        # Spark says so for programs in Python, and heeds it on Kubernetes alone.
+        ({"spark.executor.memory": "10g", "spark.kubernetes.memoryOverheadFactor": "0.4"},
+         "k8s://https://a", 4096),
+        ({"spark.executor.memory": "10g", "spark.kubernetes.memoryOverheadFactor": "0.4"}, "yarn",
+         1024),
+        ({"spark.executor.memoryOverhead": "512"}, "yarn", 512),
+    ],
+)  # fmt: skip
+def test_what_an_executor_has_beside_its_heap(conf: dict[str, str], master: str, mib: int) -> None:
+    assert settings_of(json.dumps(conf), master, None).overhead_bytes >> 20 == mib
+
+
+def test_a_number_alone_is_in_the_unit_of_its_setting() -> None:
+    conf = {"spark.executor.memory": "2048", "spark.executor.memoryOverhead": "1024",
+            "spark.memory.offHeap.enabled": "true",
+            "spark.memory.offHeap.size": "1048576"}  # fmt: skip
+    assert settings_of(json.dumps(conf), "yarn", None).memory_bytes >> 20 == 2048 + 1024 + 1
+    assert settings_of('{"spark.driver.memory": "512"}', "local[2]", None).memory_bytes >> 20 == 512
+
+
+@pytest.mark.parametrize(
     ("text", "what"),
     [("core_hour = -1", "core_hour"), ("core_hours = 1", "core_hours"), ("x = ", "TOML")],
 )

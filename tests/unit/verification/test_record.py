@@ -8,10 +8,19 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.support.explain.findings import some_findings
 from tests.support.explain.tried_findings import S, estimate, finding
 
 from pyrometer.core.errors import CapabilityError
-from pyrometer.verification.record import Verdict, folder_of, keep, proof_of, read, records
+from pyrometer.verification.record import (
+    Verdict,
+    folder_of,
+    keep,
+    proof_of,
+    prove,
+    read,
+    records,
+)
 
 
 def verdict(number=1, how="proven", predicted_s=2.0, measured_s=1.6, **more):
@@ -102,18 +111,34 @@ def test_writers_at_the_same_time_lose_and_repeat_nothing(tmp_path):
 
 def test_a_record_counts_what_was_tried():
     tried = [
-        verdict(1, measured_s=1.6),  # off by a quarter of what was measured
+        verdict(1, measured_s=1.6),  # off by a fifth of what was predicted
         verdict(2, measured_s=2.0),
-        verdict(3, measured_s=4.0),  # by a half
+        verdict(3, measured_s=4.0),  # by all of it
         verdict(4, "refuted", measured_s=-1.0),
         verdict(5, "no_difference", measured_s=0.01),
         verdict(6, "not_testable", measured_s=2.0),
     ]
     found = records(tried)["gc.heap-too-small"]
     assert (found.tried_count, found.proven_count) == (5, 3)
-    assert found.error_ratio == pytest.approx(0.5)
-    assert records(tried[:3])["gc.heap-too-small"].error_ratio == pytest.approx(0.25)
+    assert found.error_ratio == pytest.approx(1.5)
+    assert records(tried[:2])["gc.heap-too-small"].error_ratio == pytest.approx(0.2)
     assert not records(tried[5:])
+
+
+def test_a_rule_that_saved_twice_what_it_predicted_is_off_by_all_that_it_predicts():
+    tried = [verdict(number, predicted_s=10.0, measured_s=20.0) for number in range(3)]
+    assert records(tried)["gc.heap-too-small"].error_ratio == 1.0
+
+
+def test_the_error_of_few_trials_is_the_largest_and_of_many_that_of_nine_in_ten():
+    tried = [verdict(number, predicted_s=10.0, measured_s=10.0 + number) for number in range(19)]
+    assert records(tried[:9])["gc.heap-too-small"].error_ratio == pytest.approx(0.8)
+    assert records(tried)["gc.heap-too-small"].error_ratio == pytest.approx(1.7)
+
+
+def test_what_could_not_be_measured_is_off_by_all_that_was_predicted():
+    lost = verdict(1, "refuted", measured_s=None)
+    assert records([lost])["gc.heap-too-small"].error_ratio == 1.0
 
 
 def test_trials_of_less_data_say_nothing_of_the_error():
@@ -129,6 +154,15 @@ def test_the_latest_verdict_on_the_same_place_of_the_same_run_is_its_proof():
     assert proof_of(finding(), None, [verdict()]) is None
     elsewhere = verdict().model_copy(update={"place": "stage 7"})
     assert proof_of(finding(), "run", [elsewhere]) is None
+
+
+def test_findings_that_were_not_tried_lose_a_verdict_that_they_had():
+    found = some_findings(finding(), finding())
+    found.findings[1].place = found.findings[1].place.model_copy(update={"setting": "x"})
+    prove(found, "run", [verdict()])
+    assert [one.proof and one.proof.verdict for one in found.findings] == ["proven", None]
+    prove(found, "run", [])
+    assert [one.proof for one in found.findings] == [None, None]
 
 
 def test_the_folder_is_asked_for_or_named_or_the_users_own(tmp_path):

@@ -13,6 +13,8 @@ from tests.support.explain.tried_findings import COMMAND, WORKLOAD, finding, ran
 from tests.support.simulation.simulated import Log
 from tests.support.tables import MS
 
+from pyrometer.accounts.window import open_scope
+from pyrometer.cli.shared.finding import Finder
 from pyrometer.collect.host.card import this_host
 from pyrometer.collect.launch.record import new_manifest
 from pyrometer.experiments.folder import Canaries, Surroundings, is_experiment, read_plan
@@ -21,8 +23,10 @@ from pyrometer.experiments.run.attempt import Attempt, TrialFacts
 from pyrometer.experiments.run.environment import Actions
 from pyrometer.experiments.run.guard import Look
 from pyrometer.explain.findings import explain
+from pyrometer.report.findings import findings_data
 from pyrometer.store import Run
 from pyrometer.store.manifest import Phase, write_manifest
+from pyrometer.summary.summary import summarise
 from pyrometer.trial.trial import Trial
 from pyrometer.verification.plan import AS_IT_WAS
 from pyrometer.verification.record import read
@@ -113,6 +117,61 @@ def test_no_trial_begins_after_the_budget_and_the_next_time_goes_on(tmp_path, mo
     assert carry(prepared(tmp_path), actions=actions)
     assert len(launched) == 6
     assert outcome_of(test).verdict == "proven"
+
+
+def test_a_larger_budget_goes_on_with_what_was_begun(tmp_path, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("pyrometer.verification.run.time.monotonic", lambda: now[0])
+
+    def slow(treatment):
+        now[0] += 100.0
+        return faster(treatment)
+
+    launched, actions = simulated(slow)
+    assert not carry(prepared(tmp_path, budget_s=240.0), actions=actions)
+    assert len(launched) == 3
+    more = prepared(tmp_path, budget_s=3600.0)
+    assert more.done_count == 3
+    assert carry(more, actions=actions)
+    assert len(launched) == 6
+    assert outcome_of(more).verdict == "proven"
+
+
+def test_what_was_tried_on_less_data_is_not_run_again_whatever_time_is_left(tmp_path):
+    test = prepared(tmp_path, budget_s=150.0)
+    assert test.proposal.smaller
+    launched, actions = simulated(faster)
+    assert carry(test, actions=actions)
+    for budget_s in (30.0, 160.0, 3600.0):
+        again = prepared(tmp_path, budget_s=budget_s)
+        assert again.root == test.root
+        assert again.proposal.budget_s == budget_s
+        assert again.proposal.smaller.startswith(f"at scale {test.plan.scale} instead of 1000")
+        assert carry(again, actions=actions)
+    assert len(launched) == 6
+
+
+def test_all_data_are_tried_once_less_left_it_open_and_the_budget_suffices(tmp_path):
+    less = prepared(tmp_path, budget_s=150.0)
+    _, actions = simulated(lambda levels: 10.0)
+    assert carry(less, actions=actions)
+    assert outcome_of(less).verdict == "not_testable"
+    assert prepared(tmp_path, budget_s=160.0).root == less.root
+    whole = prepared(tmp_path)
+    assert whole.root != less.root
+    assert (whole.done_count, whole.proposal.smaller) == (0, None)
+
+
+def test_another_place_and_another_guard_are_other_questions(tmp_path):
+    one = finding()
+    elsewhere = one.model_copy(update={"place": one.place.model_copy(update={"stage_id": 7})})
+    asked = {"run_id": "run", "noise_ratio": 0.02, "budget_s": 3600.0, "home": tmp_path / "runs"}
+    tests = [
+        prepare(one, WORKLOAD, **asked),
+        prepare(elsewhere, WORKLOAD, **asked),
+        prepare(one, WORKLOAD, **asked, policy="flag"),
+    ]
+    assert len({test.root for test in tests}) == 3
 
 
 def test_another_question_has_another_folder(tmp_path):
@@ -237,6 +296,13 @@ def test_the_command_line_tries_a_changed_command_and_keeps_the_verdict(
     shown = cli.inside(capsys, "explain", "run", "--verdicts", "team")
     assert "tried: proven" in shown.stdout
     assert len(read(tmp_path / "team").verdicts) == 1
+    monkeypatch.setenv("PYROMETER_VERDICTS", str(tmp_path / "team"))
+    assert f"{found['title']} (proven)" in cli.inside(capsys, "show", "run").stdout
+    for find in (Finder().of_report(tmp_path / "run"), Finder().find):
+        with Run.open(tmp_path / "run") as opened:
+            scope = open_scope(opened, None)
+            (card,) = findings_data(scope, summarise(scope), find)["findings"]
+        assert card["tried"].startswith("proven: ")
 
 
 def test_the_command_line_says_what_cannot_be_tried(tmp_path, capsys, monkeypatch):
@@ -262,12 +328,13 @@ def test_the_command_line_says_what_cannot_be_tried(tmp_path, capsys, monkeypatc
         assert why in refused.stderr
 
 
-def test_a_damaged_record_is_told_and_does_no_harm(tmp_path, capsys, monkeypatch):
+@pytest.mark.parametrize("words", [("explain", "run"), ("rules",)])
+def test_a_damaged_record_is_told_and_does_no_harm(tmp_path, capsys, monkeypatch, words):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "run").mkdir()
     (tmp_path / "team").mkdir()
     log_of(tmp_path / "run")
     (tmp_path / "team" / "x.ndjson").write_text(json.dumps({"schema": "pyrometer/verdict/9"}))
-    done = cli.inside(capsys, "explain", "run", "--verdicts", "team")
+    done = cli.inside(capsys, *words, "--verdicts", "team")
     assert done.code == 0
     assert "a newer Pyrometer wrote it" in done.stderr

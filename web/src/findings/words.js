@@ -39,7 +39,7 @@ export function remedyText(remedy) {
 // How findings of the rule fared when they were tried.
 export function record(one) {
   if (!one?.tried_count) return null;
-  const off = gone(one.error_ratio) ? "" : `, predictions off by ${percent(one.error_ratio)}`;
+  const off = gone(one.error_ratio) ? "" : `, predictions off by up to ${percent(one.error_ratio)}`;
   return `proven ${one.proven_count} of ${one.tried_count} ${one.tried_count === 1 ? "time" : "times"}${off}`;
 }
 

@@ -35,7 +35,7 @@ test("a remedy is what one types", () => {
 });
 
 test("how a rule fared", () => {
-  assert.equal(record({ tried_count: 5, proven_count: 4, error_ratio: 0.12 }), "proven 4 of 5 times, predictions off by 12.0 %");
+  assert.equal(record({ tried_count: 5, proven_count: 4, error_ratio: 0.12 }), "proven 4 of 5 times, predictions off by up to 12.0 %");
   assert.equal(record({ tried_count: 0 }), null);
 });
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from pyrometer.cli.shared.verifying import VerdictsOption
+from pyrometer.cli.shared.verifying import VerdictsOption, kept_in
 from pyrometer.terminal.console import JsonOption, emit_json, human
 
 app = typer.Typer()
@@ -33,9 +33,10 @@ def rules(
     from pyrometer.explain import rule_terminal
     from pyrometer.explain.every_rule import every_rule
     from pyrometer.explain.rule_list import rule_list
-    from pyrometer.verification.record import folder_of, read, records
+    from pyrometer.verification.record import records
 
-    found = rule_list(every_rule(), records(read(folder_of(verdicts)).verdicts), code)
+    _, kept = kept_in(verdicts)
+    found = rule_list(every_rule(), records(kept.verdicts), code)
     one = next((rule for rule in found.rules if rule.code == code), None)
     if one is not None:
         rule_terminal.show_manual(human(as_json), one)

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pyrometer.explain.schema import Findings, Record
+    from pyrometer.store.manifest import Manifest
     from pyrometer.summary.schema import Summary
+    from pyrometer.verification.record import Verdict
     from pyrometer.window.scope import Scope
 
 Lines = list[tuple[str, str]]
@@ -29,11 +31,18 @@ class Finder:
     found: Findings | None = None
 
     @cached_property
+    def verdicts(self) -> Sequence[Verdict]:
+        """What was tried here; `explain` and `rules` name what cannot be read of it."""
+        from pyrometer.verification.record import folder_of, read
+
+        return read(folder_of(None)).verdicts
+
+    @cached_property
     def records(self) -> dict[str, Record]:
         """How findings of each rule fared when they were tried here."""
-        from pyrometer.verification.record import folder_of, read, records
+        from pyrometer.verification.record import records
 
-        return records(read(folder_of(None)).verdicts)
+        return records(self.verdicts)
 
     @cached_property
     def muted(self) -> dict[str, str]:
@@ -54,11 +63,13 @@ class Finder:
 
         def find() -> Findings:
             from pyrometer.explain.kept import check_size, findings_of
+            from pyrometer.store.locate import locate
 
             known = self._kept(path, window)
             if known is None:
-                check_size(summary)
+                check_size(summary, window)
                 known = findings_of(path, window, records=self.records, muted=self.muted)
+                known = self._proven(known, locate(path).manifest)
             return known
 
         return self._lines(find) if summary.apps else []
@@ -83,7 +94,8 @@ class Finder:
         from pyrometer.explain.kept import check_size
 
         check_size(summary)
-        return explained(scope, summary, records=self.records, muted=self.muted)
+        found = explained(scope, summary, records=self.records, muted=self.muted)
+        return self._proven(found, scope.run.manifest)
 
     def keep(self, path: Path) -> None:
         """Keep what was given, if it is of the run's last state; else it is computed again."""
@@ -104,7 +116,14 @@ class Finder:
         from pyrometer.explain.kept import kept_findings
         from pyrometer.store.locate import locate
 
-        return kept_findings(locate(path), window, records=self.records, muted=self.muted)
+        place = locate(path)
+        found = kept_findings(place, window, records=self.records, muted=self.muted)
+        return None if found is None else self._proven(found, place.manifest)
+
+    def _proven(self, found: Findings, manifest: Manifest | None) -> Findings:
+        from pyrometer.verification.record import prove
+
+        return prove(found, None if manifest is None else manifest.run_id, self.verdicts)
 
     def _lines(self, find: Callable[[], Findings]) -> Lines:
         from pyrometer.core.errors import UsageError

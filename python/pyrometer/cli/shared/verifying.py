@@ -123,11 +123,10 @@ class Wanted:
 
     def prove(self, found: Findings, run: Run) -> None:
         """Set the latest verdict of each finding, and read what is needed to run it again."""
-        from pyrometer.verification.record import proof_of
+        from pyrometer.verification.record import prove
 
         self.run_id = run.manifest.run_id if run.manifest else ""
-        for one in found.findings:
-            one.proof = proof_of(one, self.run_id, self.kept.verdicts)
+        prove(found, self.run_id, self.kept.verdicts)
         if self.asked:
             from pyrometer.verification.run import ran_of
 
@@ -155,24 +154,30 @@ def wanted(
     guard: Policy,
     folder: Path | None,
 ) -> Wanted:
-    """Read what is asked for; earlier verdicts that cannot be read are named, and do no harm.
+    """Read what is asked for, and earlier verdicts.
 
     Raises
     ------
     UsageError
         If options do not fit together.
     """
-    from pyrometer.verification.record import folder_of, read
-
     findings, command = asked_of(words, arguments or (), verify=verify, changed=changed)
     if verify and window is not None:
         raise UsageError("--verify compares whole iterations", "leave out --window")
+    place, kept = kept_in(folder)
+    return Wanted(verify, findings, command, budget_s, guard, place, kept)
+
+
+def kept_in(folder: Path | None) -> tuple[Path, Kept]:
+    """Read the verdicts of a folder, or of the default; what cannot be read is named."""
+    from pyrometer.verification.record import folder_of, read
+
     place = folder_of(folder)
     kept = read(place)
     if kept.unread:
         more = f", and {len(kept.unread) - 1} more" if len(kept.unread) > 1 else ""
         err().print(f"verdict skipped: {kept.unread[0]}{more}", markup=False, soft_wrap=True)
-    return Wanted(verify, findings, command, budget_s, guard, place, kept)
+    return place, kept
 
 
 def chosen(found: Findings, asked: Sequence[str]) -> list[Finding]:

@@ -23,40 +23,65 @@ def growth(facts: Facts, where: str, name: str) -> dict[int, float]:
     dict of int to float
         By number of the stage, where it is more than nothing.
     """
+    found = np.zeros(len(facts.stages))
+    for grown in _grown(facts, where, name).values():
+        found += grown
+    return {number: float(value) for number, value in enumerate(found) if value > 0}
+
+
+def growth_of_each(facts: Facts, where: str, name: str) -> dict[tuple[str, str], float]:
+    """Give what each cumulative series grew by while stages ran, by host and scope.
+
+    Parameters
+    ----------
+    where : str
+        Scopes of the series, as a pattern of LIKE.
+    """
+    return {
+        series: float(np.maximum(grown, 0.0).sum())
+        for series, grown in _grown(facts, where, name).items()
+    }
+
+
+def _grown(facts: Facts, where: str, name: str) -> dict[tuple[str, str], Floats]:
+    """Give what each series grew by while each stage ran, straight between readings."""
     if not facts.stages or facts.scope.offset_ns is None or not facts.has("os_series"):
         return {}
     begin = np.array([stage.submit_ns for stage in facts.stages], dtype=np.float64)
     end = np.array([stage.complete_ns for stage in facts.stages], dtype=np.float64)
-    found = np.zeros(begin.size)
-    for times, values in _readings(facts, where, name):
+    found = {}
+    for series, (times, values) in _readings(facts, where, name).items():
         wall = times + facts.scope.offset_ns
-        found += np.interp(end, wall, values) - np.interp(begin, wall, values)
-    return {number: float(value) for number, value in enumerate(found) if value > 0}
+        found[series] = np.interp(end, wall, values) - np.interp(begin, wall, values)
+    return found
 
 
 def total(facts: Facts, where: str, name: str) -> float:
     """Give what a cumulative series grew by from its first reading to its last."""
-    return float(
-        sum(max(0.0, values[-1] - values[0]) for _, values in _readings(facts, where, name))
-    )
+    readings = _readings(facts, where, name).values()
+    return float(sum(max(0.0, values[-1] - values[0]) for _, values in readings))
 
 
 def level(facts: Facts, where: str, name: str) -> float | None:
     """Give the least reading of a gauge, such as a limit."""
-    lows = [values.min() for _, values in _readings(facts, where, name)]
+    lows = [values.min() for _, values in _readings(facts, where, name).values()]
     return float(min(lows)) if lows else None
 
 
-def _readings(facts: Facts, where: str, name: str) -> list[tuple[Floats, Floats]]:
+def _readings(facts: Facts, where: str, name: str) -> dict[tuple[str, str], tuple[Floats, Floats]]:
+    """Give times and values of each series, by host and scope."""
     found = facts.tables.columns(
-        "SELECT host || ' ' || scope AS series, t_mono_ns::DOUBLE AS t, value::DOUBLE AS value"
-        f" FROM os_series WHERE scope LIKE '{where}' AND name = '{name}' ORDER BY 1, 2"
+        "SELECT host, scope, t_mono_ns::DOUBLE AS t, value::DOUBLE AS value FROM os_series"
+        f" WHERE scope LIKE '{where}' AND name = '{name}' AND t_mono_ns IS NOT NULL"
+        " ORDER BY host, scope, t"
     )
-    by_series: dict[str, list[int]] = defaultdict(list)
-    for place, series in enumerate(found["series"].tolist()):
+    by_series: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for place, series in enumerate(
+        zip(found["host"].tolist(), found["scope"].tolist(), strict=True)
+    ):
         by_series[series].append(place)
     times, values = np.asarray(found["t"]), np.asarray(found["value"])
-    return [(times[places], values[places]) for places in by_series.values()]
+    return {series: (times[places], values[places]) for series, places in by_series.items()}
 
 
 _ROLES = """

@@ -56,9 +56,55 @@ def slots_at(facts: Facts, stage: Stage) -> int:
     )
 
 
-def where(stage: Stage) -> str:
-    """Give the SQL condition that selects the tasks of a stage."""
-    return f"stage_id = {stage.stage_id} AND stage_attempt = {stage.attempt}"
+def where(of: Stage | Facts) -> str:
+    """Give the SQL condition that selects the tasks of a stage, or those of the window."""
+    if isinstance(of, Stage):
+        return (
+            f"app_index = {of.app_index} AND stage_id = {of.stage_id}"
+            f" AND stage_attempt = {of.attempt}"
+        )
+    app = 0 if of.measured is None else of.measured.app_index
+    return " AND ".join(filter(None, (f"app_index = {app}", in_window(of))))
+
+
+def in_window(facts: Facts) -> str:
+    """Give the SQL condition on ``stage_id`` and ``stage_attempt`` of the window's stages.
+
+    Of those that select the same, the shortest: empty where all stages are in the window.
+    """
+    known: str | None = facts.kept.get("in_window")
+    if known is None:
+        known = facts.kept["in_window"] = _in_window(facts)
+    return known
+
+
+def _in_window(facts: Facts) -> str:
+    measured = facts.measured
+    if measured is None:
+        return ""
+    ran = sum(stage.tasks_count > 0 for stage in measured.stages)
+    times = [(one.start_wall_ns, one.end_wall_ns) for one in measured.intervals]
+    for part in (times[:0], [(times[0][0], times[-1][1])]):
+        text = _within(measured.app_index, part)
+        count = facts.tables.scalar(
+            "SELECT count(*) FROM (SELECT DISTINCT stage_id, stage_attempt FROM tasks"
+            f" WHERE app_index = {measured.app_index} AND {text or 'true'})"
+        )
+        if count == ran:
+            return text
+    return _within(measured.app_index, times)
+
+
+def _within(app_index: int, times: Sequence[tuple[int, int]]) -> str:
+    if not times:
+        return ""
+    ran = " OR ".join(
+        f"submit_wall_ns >= {start} AND complete_wall_ns <= {end}" for start, end in times
+    )
+    return (
+        "(stage_id, stage_attempt) IN (SELECT (stage_id, stage_attempt) FROM stages"
+        f" WHERE app_index = {app_index} AND ({ran}))"
+    )
 
 
 def link(stage: Stage) -> str:
@@ -67,17 +113,16 @@ def link(stage: Stage) -> str:
 
 
 def of_tasks(
-    what: str, value: float, unit: str, expression: str, stage: Stage | None, n: int
+    what: str, value: float, unit: str, expression: str, of: Stage | Facts, n: int
 ) -> Evidence:
-    """Give a number counted over the tasks of a stage, or of all."""
-    condition = "" if stage is None else f" WHERE {where(stage)}"
+    """Give a number counted over the tasks of a stage, or of the window."""
     return Evidence(
         what=what,
         estimate=exactly(value, n),
         unit=unit,
         table="tasks",
-        query=f"SELECT {expression} FROM tasks{condition}",
-        link="/timeline" if stage is None else link(stage),
+        query=f"SELECT {expression} FROM tasks WHERE {where(of)}",
+        link=link(of) if isinstance(of, Stage) else "/timeline",
     )
 
 

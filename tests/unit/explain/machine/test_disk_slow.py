@@ -2,10 +2,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.explain.planted import holds, job, judged, only, series, sleeping
-from tests.support.tables import World
+import pytest
+from tests.support.explain.planted import S, holds, job, judged, only, series, sleeping
+from tests.support.hosts.two_hosts import WEST, TwoHosts, WestClock
+from tests.support.tables import HOST, StageSpec, World, mono, wall
 
 from pyrometer.explain.catalogue.machine.disk_slow import RULE
+
+EAST = "east"
 
 
 def disk(request_ns: int) -> World:
@@ -15,11 +19,41 @@ def disk(request_ns: int) -> World:
     return world
 
 
+def three_hosts(west_ns: int) -> TwoHosts:
+    """Give a job whose long tasks are on one of three hosts; the disks of the others are fast."""
+    two = TwoHosts([StageSpec([400, 400, 1600, 1600])], WestClock(2 * S))
+    for host, reads, request_ns in ((HOST, 10_000, 50_000), (EAST, 10_000, 50_000),
+                                    (WEST, 1000, west_ns)):  # fmt: skip
+        for at in (0, two.world.end_ms):
+            shown = two.west(mono(at)) if host == WEST else mono(at)
+            for name, value in (("reads_count", reads), ("read_time_ns", reads * request_ns)):
+                two.add("os_series", host=host, t_mono_ns=shown, scope="disk/sda", name=name,
+                        value=value if at else 0)  # fmt: skip
+            if host == EAST:
+                two.add("clock_pairs", host=host, source="plugin", mono_ns=shown, wall_ns=wall(at))
+    return two
+
+
 def test_ten_milliseconds_for_a_request(tmp_path: Path) -> None:
     found = only(disk(10_000_000).write(tmp_path), RULE)
     # A fifth of 4 s is waiting for the disk; one of 0.1 to 1 ms saves nearly all.
     assert holds(found, 4 * 0.2 * 0.945)
-    assert (found.place.host, found.place.stage_id) == ("sda", 0)
+    assert (found.place.host, found.place.stage_id) == (HOST, 0)
+    assert "sda needed 10.0 ms for a request" in found.mechanism
+
+
+def test_one_slow_host_of_three_is_judged_by_its_own_disk(tmp_path: Path) -> None:
+    found = only(three_hosts(10_000_000).write(tmp_path), RULE)
+    # Its long tasks decide when the stage ends; tasks elsewhere wait for what is no slow disk.
+    assert holds(found, 1.6 * 0.2 * 0.945)
+    assert (found.place.host, found.place.stage_id) == (WEST, 0)
+    assert found.evidence[0].estimate.value == pytest.approx(0.2 * 3.2 * S, rel=0.02)
+    assert f"Tasks on {WEST} waited" in found.mechanism
+    assert f"sda on {WEST} needed 10.0 ms for a request" in found.mechanism
+
+
+def test_hosts_whose_disks_are_all_fast(tmp_path: Path) -> None:
+    assert judged(three_hosts(50_000).write(tmp_path), RULE).findings == []
 
 
 def test_requests_are_quick(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.explain.causes import asked, holds, pause, paused, shown
+from tests.support.explain.planted import settings
 from tests.support.tables import MS, StageSpec, World, wall
 
 from pyrometer.explain.catalogue.memory.gc_explicit import RULE as EXPLICIT
@@ -110,3 +111,10 @@ def test_full_collections_of_a_heap_that_grows_want_a_start_with_all_of_it(tmp_p
     assert found["jvm.options"].remedies[0].level == "-Xms1g"
     assert holds(found["spark.driver.memory"], 0.59)
     assert found["spark.driver.memory"].remedies[0].level == "2g"
+
+
+def test_a_start_with_all_of_a_heap_that_has_no_unit(tmp_path: Path) -> None:
+    world = paused("full", "Allocation Failure", heap_total_bytes=500 << 20)
+    settings(world, spark__driver__memory="1024")
+    (finding,) = shown(world.write(tmp_path), FULL)
+    assert finding.remedies[0].level == "-Xms1024m"

@@ -104,6 +104,15 @@ def test_a_heap_that_was_never_half_used_need_not_grow(tmp_path: Path) -> None:
     assert without_log(tmp_path, peak_metrics=peak(1.9)) == []
 
 
+@pytest.mark.parametrize(("used", "levels"), [(3.8, ["8192m"]), (1.9, [])])
+def test_a_heap_without_a_unit_is_in_mib(tmp_path: Path, used: float, levels: list[str]) -> None:
+    tasks = [{"ms": 1000, "jvm_gc_time_ns": 500 * MS} for _ in range(8)]
+    made = log(tasks, **{"spark.executor.memory": "4096"})
+    made.rows["executors"][0].update(peak_metrics=peak(used))
+    found = asked(made.write(tmp_path), HEAP).findings
+    assert [one.remedies[0].level for one in found] == levels
+
+
 def test_without_log_and_peak_nothing_is_sure(tmp_path: Path) -> None:
     (finding,) = without_log(tmp_path)
     assert not finding.shown

@@ -80,6 +80,24 @@ def test_nothing_failed(tmp_path: Path, rule: Rule, error: str, setting: str) ->
 
 
 @pytest.mark.parametrize(
+    ("conf", "level"),
+    [
+        ({"spark.executor.memory": "16g"}, "3276m"),  # 10 % of the heap
+        ({"spark.executor.memory": "1g"}, "768m"),  # 384 MiB at least
+        ({"spark.executor.memoryOverhead": "1024"}, "2048m"),
+        ({"spark.executor.memoryOverhead": "2g"}, "4g"),
+    ],
+)
+def test_the_overhead_that_was_in_effect_is_doubled(
+    tmp_path: Path, conf: dict[str, str], level: str
+) -> None:
+    lost = {"ms": 2000, "status": "failed", "error": "Container marked as failed. Exit status: 137"}
+    tasks = [dict(lost), dict(lost), *({"ms": 1000} for _ in range(8))]
+    (finding,) = shown(log(tasks, **conf).write(tmp_path), CONTAINER)
+    assert finding.remedies[0].level == level
+
+
+@pytest.mark.parametrize(
     ("node", "kind"),
     [("Exchange hashpartitioning(k#1, 8), REPARTITION_BY_NUM", "code"),
      ("Exchange hashpartitioning(k#1, 200), ENSURE_REQUIREMENTS", "factor")],

@@ -6,11 +6,12 @@ What it is
 
 Mechanism
     The simulator removes the tasks' wait for block devices, less what a usual solid-state disk (1
-    ms, low end) or a fast local one (0.1 ms, high end) would take for the same requests.
+    ms, low end) or a fast local one (0.1 ms, high end) would take for the same requests. In runs on
+    several hosts each is judged by its own devices, and only waits of tasks there are removed.
 
 Evidence
-    Waits of tasks for block devices, by kernel stacks or states; the device's mean time of a
-    request, by the kernel's counters.
+    Waits of tasks for block devices, by kernel stacks or states; the mean time of a request of the
+    device that took most time beyond a fast one's, by the kernel's counters.
 
 Remedy
     A faster disk for `spark.local.dir` or the data; more disks; compression where CPUs are idle;
@@ -25,66 +26,163 @@ Source
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
+import numpy as np
+
+from pyrometer.accounts.ledger.parts import stage_times
+from pyrometer.accounts.window import on_host
 from pyrometer.core import units
-from pyrometer.explain.evidence.host_series import growth
+from pyrometer.explain.change import Less
+from pyrometer.explain.evidence.host_series import growth_of_each
 from pyrometer.explain.evidence.saying import factor, machine, page, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
 from pyrometer.explain.what_if import Extent
+from pyrometer.simulation.measured import Floats
 
 USUAL_NS, FAST_NS = 1e6, 1e5
 """Time of a request on a solid-state disk behind a network or a bus, and on a fast local one."""
 WAITS = "task/waiting/block_io"
+MOST_HOSTS = 8
+"""Hosts that are looked at, those whose disks took most time beyond a fast one's."""
 
 
-def request(facts: Facts) -> tuple[str | None, float, int]:
-    """Give the device with the most time in requests, their mean time, and their number."""
-    devices = facts.tables.query(
-        "SELECT DISTINCT scope FROM os_series WHERE scope LIKE 'disk/%' ORDER BY 1"
-    )
-    found: tuple[str | None, float, int] = (None, 0.0, 0)
-    most = 0.0
-    for (scope,) in devices:
-        spent, count = 0.0, 0.0
-        for kind in ("read", "write"):
-            spent += sum(growth(facts, scope, f"{kind}_time_ns").values())
-            count += sum(growth(facts, scope, f"{kind}s_count").values())
-        if count and spent > most:
-            most, found = spent, (scope.removeprefix("disk/"), spent / count, round(count))
-    return found
+@dataclass(frozen=True)
+class Disk:
+    """What a device of a host did while stages ran: time in requests, and their number."""
+
+    host: str
+    name: str
+    spent_ns: float
+    count: float
+
+    @property
+    def mean_ns(self) -> float:
+        """Mean time of a request."""
+        return self.spent_ns / self.count
+
+    @property
+    def beyond_ns(self) -> float:
+        """Time that a fast one would not have taken."""
+        return self.spent_ns - FAST_NS * self.count
+
+
+@dataclass(frozen=True)
+class HostWaits:
+    """Waits of tasks on a host whose disk is slow, by number of the stage."""
+
+    disk: Disk
+    ns: dict[int, float]
+
+    @property
+    def total_ns(self) -> float:
+        """All of them."""
+        return sum(self.ns.values())
+
+    def spared_ns(self, request_ns: float) -> float:
+        """Give what would be left out if requests took no longer than that."""
+        return self.total_ns * max(0.0, 1 - request_ns / self.disk.mean_ns)
+
+
+def slow_disks(facts: Facts) -> list[Disk]:
+    """Give the slowest device of each host, by its time beyond a fast one's, the worst first."""
+    spent: dict[tuple[str, str], float] = defaultdict(float)
+    count: dict[tuple[str, str], float] = defaultdict(float)
+    for kind in ("read", "write"):
+        for sums, name in ((spent, f"{kind}_time_ns"), (count, f"{kind}s_count")):
+            for series, grown in growth_of_each(facts, "disk/%", name).items():
+                sums[series] += grown
+    disks = [
+        Disk(host, scope.removeprefix("disk/"), spent[host, scope], requests)
+        for (host, scope), requests in count.items()
+        if requests
+    ]
+    worst: dict[str, Disk] = {}
+    for disk in sorted(disks, key=lambda one: (-one.beyond_ns, str(one.host), one.name)):
+        if disk.beyond_ns > 0:
+            worst.setdefault(disk.host, disk)
+    return list(worst.values())[: MOST_HOSTS if facts.tables.several_hosts else 1]
+
+
+def _waits(facts: Facts, disk: Disk) -> HostWaits:
+    if not facts.tables.several_hosts:
+        return HostWaits(disk, facts.ledger_ns(WAITS))
+    found = {}
+    with on_host(facts.scope, disk.host) as own:
+        for stage_id, attempt, times in stage_times(own, max(1, len(facts.stages))):
+            number, waited = facts.number(stage_id, attempt), float(times.get(WAITS, 0))
+            if number is not None and waited > 0:
+                found[number] = waited
+    return HostWaits(disk, found)
+
+
+def _less(facts: Facts, known: Sequence[HostWaits]) -> Less:
+    """Take the waits from the tasks of their hosts, in proportion to the time of these."""
+    if not facts.tables.several_hosts:
+        return facts.share_of_tasks("io_wait", known[0].ns)
+    where = np.asarray(facts.more_of_tasks("any_value(t.host) AS host")["host"])
+    found: dict[int, Floats | float] = {}
+    for one in known:
+        for number, waited in one.ns.items():
+            tasks = facts.tasks_of(number)
+            mine = np.where(where[facts.place_of(number)] == one.disk.host, tasks.duration_ns, 0.0)
+            if mine.sum() > 0:
+                before = found.get(number, np.zeros(mine.size))
+                found[number] = before + mine * min(1.0, waited / mine.sum())
+    return Less("io_wait", found)
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
-    lost = facts.ledger_ns(WAITS)
-    total = sum(lost.values())
-    if total <= 0:
+    if not facts.ledger_ns(WAITS):
         return
-    device, mean, count = request(facts)
-    if not count:
+    known = [_waits(facts, disk) for disk in slow_disks(facts)]
+    known = sorted((one for one in known if one.ns), key=lambda one: -one.spared_ns(FAST_NS))
+    if not known:
         return
-    low, high = (max(0.0, 1 - limit / mean) for limit in (USUAL_NS, FAST_NS))
-    where = place(facts, "host", lost, host=device)
+    worst = known[0]
+    disk, total = worst.disk, sum(one.total_ns for one in known)
+    low, high = (sum(one.spared_ns(ns) for one in known) / total for ns in (USUAL_NS, FAST_NS))
+    where = place(facts, "host", worst.ns, host=disk.host)
+    count = round(disk.count)
     yield Suspect(
         place=where,
         mechanism=(
-            f"Tasks waited {units.duration(total)} for block devices; {device} needed"
-            f" {units.duration(mean)} for a request, over {units.count(count)} requests."
+            f"Tasks{_on(facts, known)} waited {units.duration(total)} for block devices;"
+            f" {disk.name}{_on(facts, known[:1])} needed {units.duration(disk.mean_ns)} for a"
+            f" request, over {units.count(count)} requests."
         ),
-        change=(facts.share_of_tasks("io_wait", lost),),
+        change=(_less(facts, known),),
         extent=Extent((low + high) / 2, low, high, count),
         evidence=[
             shown_by("waits of tasks for block devices", total, "ns", "thread_states",
-                 "show --json: ledger, task/waiting/block_io", page(where), len(lost)),
-            shown_by("mean time of a request", mean, "ns", "os_series",
-                 "show --json: io_latency", "/ledger/task/waiting/block_io", count),
+                     _query(facts, known), page(where), sum(len(one.ns) for one in known)),
+            shown_by("mean time of a request", disk.mean_ns, "ns", "os_series",
+                     "show --json: io_latency", "/ledger/task/waiting/block_io", count),
         ],
         remedies=[
             factor("cache.state", "warm", "see what it takes with the data in the page cache"),
             machine("put spark.local.dir and the data on a faster disk, or on several"),
         ],
     )  # fmt: skip
+
+
+def _on(facts: Facts, known: Sequence[HostWaits]) -> str:
+    """Name the hosts of a run on several."""
+    if not facts.tables.several_hosts:
+        return ""
+    names = [one.disk.host for one in known]
+    more = f" and {units.counted(len(names) - 3, 'more host')}" if len(names) > 3 else ""
+    return f" on {', '.join(names[:3])}{more}"
+
+
+def _query(facts: Facts, known: Sequence[HostWaits]) -> str:
+    if not facts.tables.several_hosts:
+        return "show --json: ledger, task/waiting/block_io"
+    hosts = ", ".join(one.disk.host for one in known)
+    return f"ledger --json: hosts[].slot_view of {hosts}, task/waiting/block_io"
 
 
 RULE = Rule(

@@ -99,7 +99,7 @@ def _suspect(facts: Facts, found: Eviction) -> Suspect:
             f"{units.counted(tasks, 'task')} of {units.count(len(costs))} later"
             f" {'stage' if len(costs) == 1 else 'stages'} computed cached blocks{size} again"
             f"{before}: it took {units.duration(found.ns)} of their time, with"
-            f" {name}={facts.setting(name, '1g')}."
+            f" {name}={facts.size(name, '1g')}."
         ),
         change=found.change,
         extent=found.extent if known else found.extent.times(*ACHIEVED),
@@ -123,7 +123,7 @@ def _levels() -> list[Remedy]:
 def _needed(facts: Facts, found: Eviction) -> tuple[str, bool]:
     """Give the heap in which all blocks have room, and whether that is known."""
     name = facts.heap_setting
-    now = facts.setting(name, "1g") or "1g"
+    now = facts.size(name, "1g")
     twice = larger(now)
     if not found.block_bytes or facts.measured is None:
         return twice, False

@@ -35,7 +35,14 @@ from collections.abc import Iterator
 from pyrometer.core import units
 from pyrometer.explain.change import Less
 from pyrometer.explain.evidence.memory.allocations import QUERY, has_allocations, sites
-from pyrometer.explain.evidence.memory.pauses import NEEDS, is_young, met_by_tasks, total, worst
+from pyrometer.explain.evidence.memory.pauses import (
+    NEEDS,
+    YOUNG,
+    met_by_tasks,
+    met_query,
+    total,
+    worst,
+)
 from pyrometer.explain.evidence.saying import code, flame, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Need, Rule, Suspect
@@ -47,7 +54,7 @@ MOST_SITES = 3
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
-    lost, count = met_by_tasks(facts, is_young)
+    lost, count = met_by_tasks(facts, YOUNG)
     if not lost:
         return
     stage = facts.stages[worst(lost)]
@@ -72,8 +79,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                 shown_by("share of the sampled bytes", site.share, "ratio", "samples", QUERY,
                          flame(event="alloc", find=site.name)),
                 shown_by("young pauses that tasks met", total(lost), "ns", "gc_pauses",
-                         "SELECT sum(duration_ns) FROM gc_pauses WHERE kind ILIKE '%young%'",
-                         "/jvm", count),
+                         met_query(facts, YOUNG), "/jvm", count),
             ],
             remedies=[code(f"make fewer objects in {site.name}")],
         )  # fmt: skip

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pyrometer.explain.evidence.memory.pauses import NEEDS, is_explicit
+from pyrometer.explain.evidence.memory.pauses import EXPLICIT, NEEDS
 from pyrometer.explain.evidence.memory.stopped import stopped
 from pyrometer.explain.evidence.saying import factor, place
 from pyrometer.explain.facts import Facts
@@ -42,7 +42,7 @@ collections. Not measured; assumed."""
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
-    found = stopped(facts, is_explicit, "%System.gc%")
+    found = stopped(facts, EXPLICIT)
     if found is None:
         return
     yield Suspect(

@@ -33,9 +33,10 @@ from pyrometer.core.errors import UsageError
 from pyrometer.explain.catalogue.memory.gc_heap_too_small import larger
 from pyrometer.explain.change import Less
 from pyrometer.explain.evidence.memory.pauses import (
+    FULL,
     NEEDS,
-    is_full,
     met_by_tasks,
+    met_query,
     total,
     used_collector,
     worst,
@@ -62,31 +63,30 @@ _GROWING = "SELECT max(heap_total_bytes) FROM gc_pauses WHERE heap_total_bytes <
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
     name = facts.heap_setting
-    now = facts.setting(name, "1g") or "1g"
     try:
-        limit = GROWN * size_of(name, now)
+        limit = GROWN * size_of(name, facts.size(name, "1g"))
     except UsageError:
         limit = 0.0
     growing = f"coalesce(heap_total_bytes < {limit:.0f}, false)"
-    for grows, where in ((True, growing), (False, f"NOT {growing}")):
-        lost, count = met_by_tasks(facts, is_full, where)
+    for grows, which in ((True, f"{FULL} AND {growing}"), (False, f"{FULL} AND NOT {growing}")):
+        lost, count = met_by_tasks(facts, which)
         if lost:
-            yield _suspect(facts, lost, count, grows, where, limit)
+            yield _suspect(facts, lost, count, grows, which, limit)
 
 
 def _suspect(
-    facts: Facts, lost: dict[int, Floats], count: int, grows: bool, where: str, limit: float
+    facts: Facts, lost: dict[int, Floats], count: int, grows: bool, which: str, limit: float
 ) -> Suspect:
     stage = facts.stages[worst(lost)]
     sum_ns = total(lost)
     name = facts.heap_setting
-    now = facts.setting(name, "1g") or "1g"
+    now = facts.size(name, "1g")
     collector = used_collector(facts) or "the collector"
     if grows:
         heap = facts.tables.query(_GROWING.format(limit=limit))[0][0]
         why = f"while the heap was at most {units.size(heap)} of the {now} that it may take"
         setting = "jvm.options"
-        remedy = Remedy(kind="factor", factor=setting, level=f"-Xms{now}",
+        remedy = Remedy(kind="factor", factor=setting, level=f"-Xms{now.lower().rstrip('b')}",
                         text=f"start with the whole heap, {now}")  # fmt: skip
     else:
         why, setting = f"with all of {name}={now} taken and the old generation full", name
@@ -104,8 +104,7 @@ def _suspect(
         evidence=[
             Evidence(what="pauses that tasks met", estimate=exactly(sum_ns, count), unit="ns",
                      table="gc_pauses", link="/jvm",
-                     query="SELECT sum(duration_ns) FROM gc_pauses WHERE kind"
-                     f" ILIKE '%full%' AND cause NOT ILIKE '%metadata%' AND {where}"),
+                     query=met_query(facts, which)),
         ],
         remedies=[
             remedy,

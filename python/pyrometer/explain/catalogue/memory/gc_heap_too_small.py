@@ -52,7 +52,16 @@ from pyrometer.explain.evidence.host_series import cpu_by_role
 from pyrometer.explain.evidence.memory.allocations import evidence_of
 from pyrometer.explain.evidence.memory.evictions import unkept_ns
 from pyrometer.explain.evidence.memory.heap_use import HeapUse, heap_use
-from pyrometer.explain.evidence.memory.pauses import is_other, is_young, met_by_tasks
+from pyrometer.explain.evidence.memory.pauses import (
+    OTHER,
+    YOUNG,
+    began_in_window,
+    met_by_tasks,
+    met_query,
+    total,
+)
+from pyrometer.explain.evidence.places import where
+from pyrometer.explain.evidence.saying import shown_by
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Evidence, Place, Remedy
@@ -87,21 +96,28 @@ def achieved(live_ratio: float, stored_ratio: float = 0.0) -> tuple[float, float
     return 1 - left, 1 - left / 2
 
 
-def _live_ratio(facts: Facts) -> tuple[float | None, int]:
-    rows = facts.tables.query(
-        "SELECT sum(heap_after_bytes / heap_total_bytes * duration_ns) / sum(duration_ns), count(*)"
-        " FROM gc_pauses g WHERE heap_total_bytes > 0 AND heap_after_bytes IS NOT NULL"
-        " AND duration_ns > 0 AND EXISTS (SELECT * FROM w"
-        "  WHERE g.start_mono_ns >= w.start_mono_ns AND g.start_mono_ns < w.end_mono_ns)"
+def _live_ratio(facts: Facts) -> Evidence | None:
+    """Give the share of the heap in use after collections, by the time of their pauses."""
+    if not facts.has("gc_pauses"):
+        return None
+    sized = (
+        "FROM gc_pauses WHERE heap_total_bytes > 0 AND heap_after_bytes IS NOT NULL"
+        f" AND duration_ns > 0 AND {began_in_window(facts)}"
     )
-    value, n = rows[0]
-    return (None if value is None else float(value)), int(n)
+    query = (
+        f"SELECT sum(heap_after_bytes / heap_total_bytes * duration_ns) / sum(duration_ns) {sized}"
+    )
+    value, n = facts.tables.scalar(query), facts.tables.scalar(f"SELECT count(*) {sized}")
+    if value is None:
+        return None
+    return shown_by("heap in use after a collection, by time of pauses", float(value), "ratio",
+                    "gc_pauses", query, "/jvm", int(n))  # fmt: skip
 
 
-def _of_other_causes(facts: Facts) -> dict[int, Floats]:
+def _of_other_causes(facts: Facts) -> tuple[dict[int, Floats], int]:
     if not (facts.has("gc_pauses") and facts.has("spans")):
-        return {}
-    return met_by_tasks(facts, is_other)[0]
+        return {}, 0
+    return met_by_tasks(facts, OTHER)
 
 
 def _without_a_log(use: HeapUse | None) -> tuple[float, float]:
@@ -117,20 +133,33 @@ def _without_a_log(use: HeapUse | None) -> tuple[float, float]:
     return low, 1.0 if use.peak is None else achieved(use.peak / use.given)[1]
 
 
-def _pauses(facts: Facts, live: float | None) -> dict[int, Floats]:
-    """Give the pauses that tasks met and that are the heap's, by number of the stage."""
+def _pauses(facts: Facts, live: float | None) -> tuple[dict[int, Floats], list[Evidence]]:
+    """Give the heap's pauses that tasks met, by number of the stage, and evidence of them."""
     lost = facts.spent_ns("jvm_gc_time_ns")
     if fits(facts, GROWTH):
         if not facts.has("spans") or (live or 0.0) < MARKS_FROM:
-            return {}
-        some = met_by_tasks(facts, lambda *one: not (is_young(*one) or is_other(*one)))[0]
-        return {number: some.get(number, 0.0 * one) for number, one in lost.items()}
+            return {}, []
+        which = f"NOT ({YOUNG} OR {OTHER})"
+        some, count = met_by_tasks(facts, which)
+        evidence = _from_log(facts, "pauses that tasks met", some, which, count)
+        return {number: some.get(number, 0.0 * one) for number, one in lost.items()}, [evidence]
     # What has a cause of its own is not the heap's: where the log tells it, it is left out.
-    others = _of_other_causes(facts)
+    others, count = _of_other_causes(facts)
+    counted = [
+        shown_by("JVM GC Time of tasks", facts.tasks.total("jvm_gc_time_ns"), "ns", "tasks",
+                 f"SELECT sum(jvm_gc_time_ns) FROM tasks WHERE {where(facts)}", "/jvm",
+                 facts.tasks.count),
+        *([_from_log(facts, "pauses of other causes among them", others, OTHER, count)]
+          if others else []),
+    ]  # fmt: skip
     return {
         number: np.maximum(one - others[number], 0.0) if number in others else one
         for number, one in lost.items()
-    }
+    }, counted
+
+
+def _from_log(facts: Facts, what: str, met: dict[int, Floats], which: str, count: int) -> Evidence:
+    return shown_by(what, total(met), "ns", "gc_pauses", met_query(facts, which), "/jvm", count)
 
 
 @dataclass(frozen=True)
@@ -179,10 +208,11 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     tasks = facts.tasks
     if not tasks.known("jvm_gc_time_ns"):
         return
-    live, n = _live_ratio(facts) if facts.has("gc_pauses") else (None, 0)
-    lost = _pauses(facts, live)
-    total = float(sum(one.sum() for one in lost.values()))
-    if total <= 0:
+    used = _live_ratio(facts)
+    live = None if used is None else used.estimate.value
+    lost, evidence = _pauses(facts, live)
+    sum_ns = total(lost)
+    if sum_ns <= 0:
         return
     beside = _beside(facts)
     use = heap_use(facts)
@@ -195,32 +225,22 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         low = 0.0 if live is None else achieved(live, stored)[0]
     worst = max(facts.stages, key=lambda stage: float(np.sum(lost[stage.number])))
     name = facts.heap_setting
-    now = facts.setting(name, "1g") or "1g"
-    share = total / float(tasks.duration_ns.sum())
+    now = facts.size(name, "1g")
+    share = sum_ns / float(tasks.duration_ns.sum())
     free = "" if live is None else f"; {units.percent(live)} of the heap is in use after them"
-    evidence = [
-        Evidence(what="pauses that tasks met", estimate=exactly(total, tasks.count), unit="ns",
-                 table="tasks", query="SELECT sum(jvm_gc_time_ns) FROM tasks", link="/jvm"),
-    ]  # fmt: skip
-    if live is not None:
-        evidence.append(
-            Evidence(what="heap in use after a collection, by time of pauses", unit="ratio",
-                     table="gc_pauses",
-                     estimate=exactly(live, n), link="/jvm",
-                     query="SELECT sum(heap_after_bytes / heap_total_bytes * duration_ns)"
-                     " / sum(duration_ns) FROM gc_pauses")
-        )  # fmt: skip
+    evidence += [] if used is None else [used]
     evidence += evidence_of(facts)
     if beside.ns:
         evidence.append(
             Evidence(what="CPU of the collector's threads beside tasks", unit="ns",
                      table="thread_counters", estimate=exactly(beside.cpu_ns, len(beside.behind)),
-                     link="/jvm", query="SELECT comm, run_ns FROM w_threads WHERE " + _BESIDE)
+                     link="/jvm", query="show --json: cpu.roles")
         )  # fmt: skip
-    whole = total + beside.ns
+    whole = sum_ns + beside.ns
     middle = Extent(
-        (low + high) / 2, low * total / whole, high * (total + beside.most_ns) / whole, tasks.count
-    )
+        (low + high) / 2, low * sum_ns / whole, high * (sum_ns + beside.most_ns) / whole,
+        tasks.count,
+    )  # fmt: skip
     waits = (
         f" Its threads beside tasks used {units.duration(beside.cpu_ns)} of CPU, and tasks waited"
         f" about {units.duration(beside.ns)} for CPUs that they held."
@@ -232,7 +252,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                     stage_attempt=worst.attempt,
                     stages_count=sum(bool(np.any(one > 0)) for one in lost.values())),
         mechanism=(
-            f"The collector stopped tasks for {units.duration(total)}, {units.percent(share)} of"
+            f"The collector stopped tasks for {units.duration(sum_ns)}, {units.percent(share)} of"
             f" their time, with {name}={now}{free}{kept}.{waits}"
         ),
         change=(Less("gc", lost), facts.share_of_tasks("cpu_wait", beside.behind)),
@@ -254,8 +274,7 @@ def larger(size: str, times: float = GROWTH) -> str:
     ('2g', '3072m', '1350m')
     """
     digits = size.rstrip("bBkKmMgGtT")
-    unit = size[len(digits) :] or "b"
-    return f"{round(float(digits) * times)}{unit}"
+    return f"{round(float(digits) * times)}{size[len(digits) :]}"
 
 
 RULE = Rule(

@@ -28,7 +28,14 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less
-from pyrometer.explain.evidence.memory.pauses import NEEDS, is_humongous, met_by_tasks, total, worst
+from pyrometer.explain.evidence.memory.pauses import (
+    HUMONGOUS,
+    NEEDS,
+    met_by_tasks,
+    met_query,
+    total,
+    worst,
+)
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Evidence, Place, Remedy
@@ -42,7 +49,7 @@ LARGEST_REGION = "32m"
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
-    lost, count = met_by_tasks(facts, is_humongous)
+    lost, count = met_by_tasks(facts, HUMONGOUS)
     if not lost:
         return
     stage = facts.stages[worst(lost)]
@@ -59,8 +66,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         evidence=[
             Evidence(what="pauses that tasks met", estimate=exactly(sum_ns, count), unit="ns",
                      table="gc_pauses", link="/jvm",
-                     query="SELECT sum(duration_ns) FROM gc_pauses WHERE"
-                     " cause ILIKE '%Humongous%'"),
+                     query=met_query(facts, HUMONGOUS)),
         ],
         remedies=[
             Remedy(kind="factor", factor="jvm.options",

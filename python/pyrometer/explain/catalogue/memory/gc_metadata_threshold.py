@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pyrometer.explain.evidence.memory.pauses import NEEDS, is_metadata
+from pyrometer.explain.evidence.memory.pauses import METADATA, NEEDS
 from pyrometer.explain.evidence.memory.stopped import stopped
 from pyrometer.explain.evidence.saying import factor, place
 from pyrometer.explain.facts import Facts
@@ -40,7 +40,7 @@ threshold; classes that are unloaded may still have to be, once. Not measured; a
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
-    found = stopped(facts, is_metadata, "%metadata%")
+    found = stopped(facts, METADATA)
     if found is None:
         return
     yield Suspect(

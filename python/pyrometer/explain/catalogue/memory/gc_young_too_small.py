@@ -36,18 +36,28 @@ from collections.abc import Iterator
 from pyrometer.core import units
 from pyrometer.explain.change import Less
 from pyrometer.explain.evidence.memory.allocations import evidence_of
-from pyrometer.explain.evidence.memory.pauses import NEEDS, is_young, met_by_tasks, total, worst
+from pyrometer.explain.evidence.memory.pauses import (
+    NEEDS,
+    YOUNG,
+    met_by_tasks,
+    met_query,
+    total,
+    worst,
+)
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Evidence, Place, Remedy
 from pyrometer.explain.what_if import Extent
 
-_SIZES = """
-SELECT sum(young_before_bytes * duration_ns::DOUBLE) / sum(duration_ns),
-  quantile_cont(old_after_bytes, 0.9), max(heap_total_bytes), count(*)
-FROM gc_pauses WHERE young_before_bytes > 0 AND heap_total_bytes > 0 AND old_after_bytes IS NOT NULL
-  AND duration_ns > 0
-"""
+_BEFORE = "sum(young_before_bytes * duration_ns::DOUBLE) / sum(duration_ns)"
+_SIZED = (
+    "FROM gc_pauses WHERE young_before_bytes > 0 AND heap_total_bytes > 0"
+    " AND old_after_bytes IS NOT NULL AND duration_ns > 0"
+)
+_SIZES = (
+    f"SELECT {_BEFORE}, quantile_cont(old_after_bytes, 0.9), max(heap_total_bytes), count(*)"
+    f" {_SIZED}"
+)
 LEFT_FREE = 1.5
 """Room of the old generation, over what it keeps: what each collection promotes needs some."""
 
@@ -76,7 +86,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     if sizes is None or sizes[1] <= sizes[0]:
         return
     now, possible = sizes
-    lost, count = met_by_tasks(facts, is_young)
+    lost, count = met_by_tasks(facts, YOUNG)
     if not lost:
         return
     rarer = 1 - now / possible
@@ -96,11 +106,10 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         evidence=[
             Evidence(what="young pauses that tasks met", estimate=exactly(total(lost), count),
                      unit="ns", table="gc_pauses", link="/jvm",
-                     query="SELECT sum(duration_ns) FROM gc_pauses WHERE kind ILIKE '%young%'"),
+                     query=met_query(facts, YOUNG)),
             Evidence(what="young generation before a collection, by time of pauses", link="/jvm",
                      estimate=exactly(now, count), unit="bytes", table="gc_pauses",
-                     query="SELECT sum(young_before_bytes * duration_ns) / sum(duration_ns) FROM"
-                     " gc_pauses WHERE young_before_bytes > 0"),
+                     query=f"SELECT {_BEFORE} {_SIZED}"),
             *evidence_of(facts),
         ],
         remedies=[

@@ -11,7 +11,9 @@ Evidence
     Attempts whose error names the limit, OOMKilled, or exit code 137.
 
 Remedy
-    `spark.executor.memoryOverhead` (or a smaller heap within the same limit).
+    Twice the `spark.executor.memoryOverhead` that is in effect (or a smaller heap within the same
+    limit). Where it is not set, Spark takes `spark.executor.memoryOverheadFactor` of the heap, 10 %
+    unless set (40 % for Python on Kubernetes), and at least 384 MiB.
 
 When it is wrong
     Exit code 137 is any SIGKILL: look at the cluster manager's log. Shuffle output that was lost
@@ -29,13 +31,13 @@ from pyrometer.explain.catalogue.memory.retries_out_of_memory import CONTAINER, 
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
 
-LEAST_OVERHEAD = "384m"
-"""Spark's `spark.executor.minMemoryOverhead`."""
-
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
-    name = "spark.executor.memoryOverhead"
-    found = suspected(facts, CONTAINER, name, LEAST_OVERHEAD, "the container's limit of memory")
+    now = facts.measured.settings.overhead_bytes if facts.measured else 0
+    found = suspected(
+        facts, CONTAINER, "spark.executor.memoryOverhead", f"{now >> 20}m",
+        "the container's limit of memory",
+    )  # fmt: skip
     if found is not None:
         yield found
 

@@ -61,8 +61,7 @@ def waiting(
         extent=Extent(n=len(lost)).times(*bounds),
         evidence=[
             Evidence(what=path, estimate=exactly(total, len(lost), "sampled"), unit="ns",
-                     table="ledger_slot", link=f"/ledger/{path}",
-                     query=f"SELECT value_ns FROM ledger_slot WHERE path = '{path}'"),
+                     table="samples", link=f"/ledger/{path}", query=f"show --json: ledger, {path}"),
         ],
         remedies=remedies,
     )  # fmt: skip

@@ -33,6 +33,7 @@ import numpy as np
 from pyrometer.core import units
 from pyrometer.explain.catalogue.memory.gc_heap_too_small import larger
 from pyrometer.explain.change import Less
+from pyrometer.explain.evidence.places import where
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Evidence, Place, Remedy
@@ -51,10 +52,8 @@ def suspected(facts: Facts, pattern: str, setting: str, default: str, what: str)
     """Suspect a limit of memory that attempts ran into, by what their errors say."""
     if not bool(np.any(facts.tasks["wasted"].astype(bool))):
         return None
-    where = WHERE.format(pattern)
-    known = {
-        row[0] for row in facts.tables.query(f"SELECT task_attempt_id FROM tasks WHERE {where}")
-    }
+    lost_there = f"FROM tasks WHERE {where(facts)} AND {WHERE.format(pattern)}"
+    known = {row[0] for row in facts.tables.query(f"SELECT task_attempt_id {lost_there}")}
     if not known:
         return None
     mine = np.isin(facts.tasks["task_attempt_id"].astype(np.int64), np.array(sorted(known)))
@@ -69,7 +68,7 @@ def suspected(facts: Facts, pattern: str, setting: str, default: str, what: str)
         return None
     stage = facts.stages[max(lost, key=lambda number: float(np.sum(lost[number])))]
     sum_ns, count = float(sum(np.sum(one) for one in lost.values())), int(mine.sum())
-    now = facts.setting(setting, default) or default
+    now = facts.size(setting, default)
     return Suspect(
         place=Place(layer="setting", setting=setting, stage_id=stage.stage_id,
                     stage_attempt=stage.attempt, stages_count=len(lost)),
@@ -82,7 +81,7 @@ def suspected(facts: Facts, pattern: str, setting: str, default: str, what: str)
         evidence=[
             Evidence(what="time of the lost attempts", estimate=exactly(sum_ns, count), unit="ns",
                      table="tasks", link=f"/stage/{stage.stage_id}/{stage.attempt}",
-                     query=f"SELECT sum(finish_wall_ns - launch_wall_ns) FROM tasks WHERE {where}"),
+                     query=f"SELECT sum(finish_wall_ns - launch_wall_ns) {lost_there}"),
         ],
         remedies=[
             Remedy(kind="factor", factor=setting, level=larger(now),

@@ -36,6 +36,7 @@ import numpy as np
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less
+from pyrometer.explain.evidence.places import where
 from pyrometer.explain.evidence.saying import flame, shown_by
 from pyrometer.explain.evidence.stack_shares import through
 from pyrometer.explain.evidence.task_costs import read_bytes
@@ -113,7 +114,7 @@ def _by_samples(facts: Facts) -> Suspect | None:
                      found.found),
             Evidence(what="spilled to disk", estimate=exactly(disk, facts.tasks.count),
                      unit="bytes", table="tasks", link=f"/stage/{stage.stage_id}/{stage.attempt}",
-                     query="SELECT sum(disk_spilled_bytes) FROM tasks"),
+                     query=f"SELECT sum(disk_spilled_bytes) FROM tasks WHERE {where(facts)}"),
         ],
         remedies=[
             _more_partitions(facts, own.count),
@@ -161,8 +162,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                 Evidence(what="spilled to disk", estimate=exactly(bytes_of[number], count),
                          unit="bytes", table="tasks",
                          link=f"/stage/{stage.stage_id}/{stage.attempt}",
-                         query="SELECT sum(disk_spilled_bytes) FROM tasks WHERE stage_id ="
-                         f" {stage.stage_id} AND stage_attempt = {stage.attempt}"),
+                         query=f"SELECT sum(disk_spilled_bytes) FROM tasks WHERE {where(stage)}"),
             ],
             remedies=[
                 _more_partitions(facts, tasks.count),

@@ -80,7 +80,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         evidence=[
             of_tasks("scheduler delay", float(delay.sum()), "ns", "sum(finish_wall_ns -"
                      " launch_wall_ns - executor_run_time_ns - executor_deserialize_time_ns"
-                     " - result_serialization_time_ns)", None, n),
+                     " - result_serialization_time_ns)", facts, n),
         ],
         remedies=[
             partitions(facts, worst, PER_SLOT * facts.slots, "fewer, larger tasks"),

@@ -84,7 +84,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         extent=Extent(n=n),
         evidence=[
             of_tasks("time of attempts lost", total, "ns", "sum(finish_wall_ns - launch_wall_ns)"
-                     " FILTER (reason IN ('ExecutorLostFailure', 'Resubmitted'))", None, n),
+                     " FILTER (reason IN ('ExecutorLostFailure', 'Resubmitted'))", facts, n),
             Evidence(what="executors lost", estimate=exactly(float(len(lost))), unit="count",
                      table="executors", link="/timeline",
                      query="SELECT executor_id, remove_reason FROM executors WHERE remove_reason"

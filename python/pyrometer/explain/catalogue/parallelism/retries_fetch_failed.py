@@ -90,7 +90,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         extent=Extent(n=n),
         evidence=[
             of_tasks("time of later attempts", total, "ns", "sum(finish_wall_ns - launch_wall_ns)"
-                     " FILTER (stage_attempt > 0)", None, n),
+                     " FILTER (stage_attempt > 0)", facts, n),
         ],
         remedies=[
             Remedy(kind="factor", factor="spark.shuffle.service.enabled", level="true",

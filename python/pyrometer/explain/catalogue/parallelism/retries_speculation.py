@@ -66,7 +66,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         extent=Extent(n=n).times(n / (n + won), 1.0),
         evidence=[
             of_tasks("time of copies in vain", total, "ns", "sum(finish_wall_ns - launch_wall_ns)"
-                     " FILTER (speculative AND status <> 'success')", None, n),
+                     " FILTER (speculative AND status <> 'success')", facts, n),
         ],
         remedies=[
             Remedy(kind="factor", factor="spark.speculation.multiplier", level="5",

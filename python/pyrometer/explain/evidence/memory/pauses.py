@@ -2,56 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
+from pyrometer.explain.evidence.places import in_window
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import GC_LOG, PROFILE, table
 from pyrometer.simulation.measured import Floats
 
 NEEDS = (GC_LOG, table("spans", PROFILE, "no times of tasks on the clock of the collector's log"))
-Which = Callable[[str, str], bool]
-"""Whether pauses of a kind and a cause, both in lower case, are meant."""
 
 
-def is_metadata(kind: str, cause: str) -> bool:
-    """Whether class metadata asked for it."""
-    return "metadata" in cause or "metaspace" in cause
+def _asked_by(words: str) -> str:
+    return f"regexp_matches(coalesce(cause, ''), '{words}', 'i')"
 
 
-def is_explicit(kind: str, cause: str) -> bool:
-    """Whether code asked for it."""
-    return "system.gc" in cause
+# Which pauses are meant: conditions in SQL on columns of ``gc_pauses``.
+METADATA = _asked_by("metadata|metaspace")
+"""Class metadata asked for it."""
+EXPLICIT = _asked_by(r"system\.gc")
+"""Code asked for it."""
+HUMONGOUS = _asked_by("humongous")
+"""A humongous object asked for it."""
+OTHER = _asked_by(r"metadata|metaspace|system\.gc|humongous")
+"""It has a cause with a remedy of its own, which the size of a heap is not."""
+FULL = f"kind ILIKE '%full%' AND NOT {OTHER}"
+"""A full collection for want of room."""
+YOUNG = f"(kind ILIKE '%young%' OR kind ILIKE 'normal') AND NOT {OTHER}"
+"""A young collection because eden was full."""
 
 
-def is_humongous(kind: str, cause: str) -> bool:
-    """Whether a humongous object asked for it."""
-    return "humongous" in cause
-
-
-def is_other(kind: str, cause: str) -> bool:
-    """Whether it has a cause with a remedy of its own, which the size of a heap is not."""
-    return is_metadata(kind, cause) or is_explicit(kind, cause) or is_humongous(kind, cause)
-
-
-def is_full(kind: str, cause: str) -> bool:
-    """Whether it is a full collection for want of room."""
-    return "full" in kind and not is_other(kind, cause)
-
-
-def is_young(kind: str, cause: str) -> bool:
-    """Whether it is a young collection because eden was full."""
-    return ("young" in kind or kind == "normal") and not is_other(kind, cause)
-
-
-def met_by_tasks(facts: Facts, which: Which, where: str = "true") -> tuple[dict[int, Floats], int]:
+def met_by_tasks(facts: Facts, which: str) -> tuple[dict[int, Floats], int]:
     """Lay pauses on the tasks during which they were.
 
     Parameters
     ----------
-    where : str
-        Further condition, in SQL on columns of ``gc_pauses``.
+    which : str
+        Pauses that are meant, as a condition on columns of ``gc_pauses``.
 
     Returns
     -------
@@ -59,26 +45,21 @@ def met_by_tasks(facts: Facts, which: Which, where: str = "true") -> tuple[dict[
         Nanoseconds of each task by number of the stage, where any has some; pauses counted.
     """
     pauses = facts.tables.columns(
-        "SELECT pid, start_mono_ns, duration_ns, lower(kind::VARCHAR) AS kind,"
-        " lower(coalesce(cause::VARCHAR, '')) AS cause FROM gc_pauses"
+        "SELECT pid, start_mono_ns, duration_ns FROM gc_pauses"
         " WHERE start_mono_ns IS NOT NULL AND pid IS NOT NULL AND duration_ns > 0"
-        f" AND ({where})"
-        " ORDER BY start_mono_ns"
+        f" AND {which} ORDER BY start_mono_ns"
     )
-    kept = np.array(
-        [which(k, c) for k, c in zip(pauses["kind"], pauses["cause"], strict=True)], dtype=bool
-    )
-    if not kept.any():
+    if not pauses["pid"].size:
         return {}, 0
     spans = facts.tables.columns(
         "SELECT pid, task_attempt_id AS task, start_mono_ns AS first, end_mono_ns AS last"
         " FROM spans WHERE task_attempt_id IS NOT NULL AND end_mono_ns IS NOT NULL"
-        " AND pid IS NOT NULL ORDER BY task_attempt_id"
+        f" AND pid IS NOT NULL AND {of_application(facts, 'pid')} ORDER BY task_attempt_id"
     )
     met = np.zeros(spans["task"].size)
     count = 0
-    for pid in np.unique(pauses["pid"][kept]):
-        mine, own = kept & (pauses["pid"] == pid), spans["pid"] == pid
+    for pid in np.unique(pauses["pid"]):
+        mine, own = pauses["pid"] == pid, spans["pid"] == pid
         start = pauses["start_mono_ns"][mine].astype(np.int64)
         length = pauses["duration_ns"][mine].astype(np.float64)
         first, last = (spans[name][own].astype(np.int64) for name in ("first", "last"))
@@ -86,6 +67,37 @@ def met_by_tasks(facts: Facts, which: Which, where: str = "true") -> tuple[dict[
         met[own] += found
         count += int(mine.sum()) if found.any() else 0
     return _by_stage(facts, spans["task"], met), count
+
+
+def met_query(facts: Facts, which: str) -> str:
+    """Give SQL for the time for which pauses stopped tasks of the window, of all together."""
+    conditions = (which, in_window(facts), of_application(facts, "s.pid"))
+    return (
+        "SELECT sum(least(s.end_mono_ns, g.start_mono_ns + g.duration_ns)"
+        " - greatest(s.start_mono_ns, g.start_mono_ns)) FROM gc_pauses g JOIN spans s"
+        " ON s.pid = g.pid AND s.start_mono_ns < g.start_mono_ns + g.duration_ns"
+        " AND s.end_mono_ns > g.start_mono_ns WHERE"
+        f" {' AND '.join(one for one in conditions if one not in ('', 'true'))}"
+    )
+
+
+def of_application(facts: Facts, pid: str) -> str:
+    """Give the condition that a JVM is the application's, or nobody's that is known."""
+    if facts.measured is None or len(facts.summary.apps) < 2:
+        return "true"
+    known = "SELECT p.pid FROM processes p JOIN apps a USING (app_id)"
+    mine = f"{known} WHERE a.app_index = {facts.measured.app_index}"
+    return f"({pid} IN ({mine}) OR {pid} NOT IN ({known}))"
+
+
+def began_in_window(facts: Facts) -> str:
+    """Give the condition that a pause began in the window, in a JVM of the application."""
+    times = [
+        f"start_mono_ns >= {one.start_mono_ns} AND start_mono_ns < {one.end_mono_ns}"
+        for one in facts.scope.window.intervals
+        if one.start_mono_ns is not None
+    ]
+    return f"({' OR '.join(times) or 'false'}) AND {of_application(facts, 'pid')}"
 
 
 def _before(t: Floats, start: Floats, length: Floats) -> Floats:
