@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 
@@ -30,8 +32,13 @@ _MOST_PARTS = 50
 _ROUNDING = 1e-9
 _CPU = COLUMNS.index("cpu")
 
+_T = TypeVar("_T")
 Key = tuple[str, str]
 """Cause and place."""
+Pair = tuple[int, int]
+"""Positions of two runs, or iterations, in their groups."""
+Weights = dict[Pair, float]
+"""Of each pair its part of the mean; in sum 1."""
 
 
 @dataclass
@@ -49,6 +56,50 @@ class _Found:
     half: dict[Key, float] = field(default_factory=dict)
 
 
+@dataclass
+class _Compared:
+    """What was found of each pair of two groups, and the part that it has in their mean."""
+
+    found: dict[Pair, _Found]
+    weights: Weights
+
+    def mean(self) -> _Found:
+        """Give the mean over pairs."""
+        whole = _Found()
+        for pair, one in reversed(self.found.items()):
+            for key, seconds in one.seconds.items():
+                whole.seconds[key] += seconds * self.weights[pair]
+            whole.places |= one.places
+            for key, half in one.half.items():
+                part = half / math.sqrt(len(self.found))
+                whole.half[key] = max(whole.half.get(key, 0.0), part)
+        return whole
+
+    def interval(self, seconds: Callable[[_Found], float]) -> tuple[float, float] | None:
+        """Give the interval of the mean from the spread of the means of each member's pairs."""
+        from scipy import stats
+
+        values = {pair: seconds(one) for pair, one in self.found.items()}
+        total, squares = 0.0, 0.0
+        for side in (0, 1):
+            means: dict[int, float] = defaultdict(float)
+            for pair, value in values.items():
+                means[pair[side]] += value * self.weights[pair]
+            if len(means) < 2:
+                return None
+            # The weights of a member add up to one part of as many as there are.
+            spread = np.array(list(means.values())) * len(means)
+            error = float(spread.var(ddof=1)) / spread.size
+            total += error
+            squares += error**2 / (spread.size - 1)
+        middle = math.fsum(value * self.weights[pair] for pair, value in values.items())
+        if total <= 0:
+            return middle, middle
+        freedom = total**2 / squares
+        half = float(stats.t.ppf((1 + LEVEL) / 2, freedom)) * math.sqrt(total)
+        return middle - half, middle + half
+
+
 def explain(a: Sequence[Sequence[Unit]], b: Sequence[Sequence[Unit]]) -> Explanation:
     """Say why B's elapsed time is not A's.
 
@@ -60,24 +111,22 @@ def explain(a: Sequence[Sequence[Unit]], b: Sequence[Sequence[Unit]]) -> Explana
     a, b = [run for run in a if run], [run for run in b if run]
     if not a or not b:
         return Explanation(cannot_tell=["no Spark application was seen on one of the sides"])
-    pairs = {(x, y): _runs(a[x], b[y]) for x, y in _pairs(len(a), len(b))}
+    inside = _compared(a[0], b[0], _unit, _pairs) if len(a) == len(b) == 1 else None
+    runs = _compared(a, b, _runs, _pairs) if inside is None else _Compared(
+        {(0, 0): inside.mean()}, {(0, 0): 1.0}
+    )  # fmt: skip
     means = [float(np.mean([np.mean([u.total for u in run]) for run in side])) for side in (a, b)]
     found = Explanation(a_s=means[0], b_s=means[1], seconds=means[1] - means[0])
-    first = pairs[min(pairs)]
-    one_each = len(a) == len(b) == 1
-    inside = {
-        (x, y): _unit(a[0][x], b[0][y])
-        for x, y in _pairs(len(a[0]), len(b[0]))
-    } if one_each and min(len(a[0]), len(b[0])) > 1 else {}  # fmt: skip
-    judged, method = (inside, "iterations") if inside else (pairs, "runs")
-    keys = sorted({key for one in pairs.values() for key in one.seconds})
-    whole = _interval({pair: sum(one.seconds.values()) for pair, one in judged.items()})
+    first = runs.found[min(runs.found)]
+    judged, method = (runs, "runs") if inside is None else (inside, "iterations")
+    mean = runs.mean()
+    whole = judged.interval(lambda one: sum(one.seconds.values()))
     if whole:
         found.low, found.high = whole
     parts: dict[str, list[tuple[Key, Part]]] = defaultdict(list)
-    for key in keys:
-        place = _place(key[1], first, pairs)
-        value = float(np.mean([one.seconds.get(key, 0.0) for one in pairs.values()]))
+    for key in sorted(mean.seconds):
+        place = _place(key[1], first, runs)
+        value = mean.seconds[key]
         if abs(value) <= _ROUNDING:
             continue
         part = Part(
@@ -87,7 +136,7 @@ def explain(a: Sequence[Sequence[Unit]], b: Sequence[Sequence[Unit]]) -> Explana
             hosts=_hosts(place, value) if key[0] == "slow_host" else [],
             evidence=evidence_of(key[0], place.a, place.b),
         )  # fmt: skip
-        low_high = _interval({p: one.seconds.get(key, 0.0) for p, one in judged.items()})
+        low_high = judged.interval(lambda one, key=key: one.seconds.get(key, 0.0))  # type: ignore[misc]
         if low_high:
             part.low, part.high, part.method = *low_high, method
         elif key in first.half:
@@ -104,7 +153,7 @@ def _cause(
     name: str,
     own: Sequence[tuple[Key, Part]],
     whole: Explanation,
-    judged: Mapping[tuple[int, int], _Found],
+    judged: _Compared,
     method: str,
     first: _Found,
 ) -> Cause:
@@ -116,9 +165,7 @@ def _cause(
     if abs(whole.seconds) > _ROUNDING:
         found.share = seconds / whole.seconds
     keys = [key for key, _ in own]
-    low_high = _interval(
-        {p: sum(one.seconds.get(key, 0.0) for key in keys) for p, one in judged.items()}
-    )
+    low_high = judged.interval(lambda one: sum(one.seconds.get(key, 0.0) for key in keys))
     if low_high:
         found.low, found.high, found.method = *low_high, method
     elif any(key in first.half for key in keys):
@@ -132,8 +179,8 @@ def _cause(
     return found
 
 
-def _place(name: str, first: _Found, pairs: Mapping[tuple[int, int], _Found]) -> _Place:
-    for one in (first, *pairs.values()):
+def _place(name: str, first: _Found, runs: _Compared) -> _Place:
+    for one in (first, *runs.found.values()):
         if name in one.places:
             return one.places[name]
     return _Place()
@@ -145,54 +192,47 @@ def _hosts(place: _Place, change: float) -> list[str]:
     return sorted(side.slow_hosts) if side else []
 
 
-def _pairs(n: int, m: int) -> list[tuple[int, int]]:
-    """Pair members of two groups so that each of a group is in as many pairs.
+def _pairs(n: int, m: int) -> Weights:
+    """Pair members of two groups: all with all, or of many as `_side_by_side` does.
 
     Examples
     --------
-    >>> _pairs(2, 1), len(_pairs(10, 10)), len(_pairs(3, 4))
-    ([(0, 0), (1, 0)], 10, 12)
+    >>> _pairs(2, 1), len(_pairs(10, 10)), len(_pairs(3, 4)), len(_pairs(30, 31))
+    ({(0, 0): 0.5, (1, 0): 0.5}, 10, 12, 60)
     """
     if n * m <= _MOST_PAIRS:
-        return [(x, y) for x in range(n) for y in range(m)]
-    return [(k % n, k % m) for k in range(math.lcm(n, m))]
+        return {(x, y): 1 / (n * m) for x in range(n) for y in range(m)}
+    return _side_by_side(n, m)
 
 
-def _interval(values: Mapping[tuple[int, int], float]) -> tuple[float, float] | None:
-    """Give the interval of a mean over pairs from the spread of the means of each run's pairs."""
-    from scipy import stats
+def _side_by_side(n: int, m: int) -> Weights:
+    """Pair members of two groups in their order, weighted so that all of a group count alike.
 
-    total, squares = 0.0, 0.0
-    for side in (0, 1):
-        by_run: dict[int, list[float]] = defaultdict(list)
-        for pair, value in values.items():
-            by_run[pair[side]].append(value)
-        if len(by_run) < 2:
-            return None
-        means = np.array([np.mean(own) for own in by_run.values()])
-        error = float(means.var(ddof=1)) / means.size
-        total += error
-        squares += error**2 / (means.size - 1)
-    middle = float(np.mean(list(values.values())))
-    if total <= 0:
-        return middle, middle
-    freedom = total**2 / squares
-    half = float(stats.t.ppf((1 + LEVEL) / 2, freedom)) * math.sqrt(total)
-    return middle - half, middle + half
+    Both groups are laid along one line of the same length; a pair is where two members overlap.
+    There are fewer pairs than members of both.
+
+    Examples
+    --------
+    >>> _side_by_side(2, 2), _side_by_side(1, 2)
+    ({(0, 0): 0.5, (1, 1): 0.5}, {(0, 0): 0.5, (0, 1): 0.5})
+    >>> {pair: round(weight, 2) for pair, weight in _side_by_side(2, 3).items()}
+    {(0, 0): 0.33, (0, 1): 0.17, (1, 1): 0.17, (1, 2): 0.33}
+    """
+    edges = sorted({*range(0, n * m + 1, m), *range(0, n * m + 1, n)})
+    return {(at // m, at // n): (end - at) / (n * m) for at, end in pairwise(edges)}
+
+
+def _compared(
+    a: Sequence[_T], b: Sequence[_T], each: Callable[[_T, _T], _Found],
+    pairs: Callable[[int, int], Weights],
+) -> _Compared:  # fmt: skip
+    weights = pairs(len(a), len(b))
+    return _Compared({(x, y): each(a[x], b[y]) for x, y in weights}, weights)
 
 
 def _runs(a: Sequence[Unit], b: Sequence[Unit]) -> _Found:
     """Compare two runs: the mean over pairs of their iterations."""
-    pairs = [(k % len(a), k % len(b)) for k in range(math.lcm(len(a), len(b)))]
-    each = [_unit(a[x], b[y]) for x, y in pairs]
-    found = _Found()
-    for one in reversed(each):
-        for key, seconds in one.seconds.items():
-            found.seconds[key] += seconds / len(each)
-        found.places |= one.places
-        for key, half in one.half.items():
-            found.half[key] = max(found.half.get(key, 0.0), half / math.sqrt(len(each)))
-    return found
+    return _compared(a, b, _unit, _side_by_side).mean()
 
 
 def _unit(a: Unit, b: Unit) -> _Found:

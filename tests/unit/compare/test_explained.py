@@ -143,6 +143,21 @@ def test_groups_of_runs_have_intervals_over_runs(tmp_path: Path) -> None:
     assert explain(a[:1], b[:1]).causes[0].low is None
 
 
+@pytest.mark.parametrize("inside", [False, True], ids=["runs", "iterations"])
+def test_causes_of_many_runs_add_up_whatever_their_numbers(inside: bool, tmp_path: Path) -> None:
+    kinds = [one(at_stage(1, rows=1_000_000 * n)(BASE), tmp_path / f"{n}")[0] for n in range(1, 6)]
+    sides = [[kinds[n % 3] for n in range(7)], [kinds[2 + n % 3] for n in range(8)]]
+    a, b = ([side] if inside else [[unit] for unit in side] for side in sides)
+    found = explain(a, b)
+    first, second = (sum(unit.total for unit in side) / len(side) for side in sides)
+    assert found.seconds == pytest.approx(second - first, abs=1e-9)
+    assert sum(each.seconds for each in found.causes) == pytest.approx(found.seconds, abs=1e-6)
+    for each in found.causes:
+        assert each.low is not None
+        assert each.high is not None
+        assert each.low <= each.seconds <= each.high
+
+
 def test_a_task_with_most_of_the_rows_makes_no_host_slow(tmp_path: Path) -> None:
     """It is the input's; what hosts differ by in these logs costs next to nothing."""
     found = explained(BASE, at_stage(1, skew=12.0)(BASE), tmp_path)
