@@ -1,10 +1,11 @@
 """Fuzz targets by turns, for so many executions each, and keep what came of it.
 
 `make fuzz` (targets in `fuzz/fuzz_targets`; needs a nightly Rust, whose sanitizer coverage they
-use, and nothing else). The corpus of a target is kept in `fuzz/corpora/<target>.tar.xz`: it is
-unpacked, grown, minimised (inputs that reach nothing new are left out) and packed again. Each
-campaign is a line of `fuzz/campaigns.csv`: executions, seconds, coverage, findings. Inputs that
-failed stay in `fuzz/artifacts/<target>/`.
+use, and nothing else), and `documents`, whose readers are Python's (needs atheris in Pyrometer's
+own environment; without it that target is left out). The corpus of a target is kept in
+`fuzz/corpora/<target>.tar.xz`: it is unpacked, grown, minimised (inputs that reach nothing new are
+left out) and packed again. Each campaign is a line of `fuzz/campaigns.csv`: executions, seconds,
+coverage, findings. Inputs that failed stay in `fuzz/artifacts/<target>/`.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ COVERAGE = [
     "-Cdebug-assertions",
 ]
 # Longer inputs reach little more and take as much longer; recordings and objects have tables.
-LONG = {"jfr": 65536, "btf": 16384, "probe": 16384, "eventlog": 8192}
+LONG = {"jfr": 65536, "btf": 16384, "probe": 16384, "documents": 16384, "eventlog": 8192}
 LENGTH = 4096
 # Where to begin: files of the tests, and raw streams of a run (`--run`).
 FIXTURES = {
@@ -67,6 +68,8 @@ RAW = {
     "probe": ["probe-*.arrows"],
 }
 TIMEOUT_S = 20
+DOCUMENTS = "documents"
+NO_ATHERIS = "documents: left out without atheris. Install: .venv/bin/python -m pip install atheris"
 
 
 @dataclass(frozen=True)
@@ -85,9 +88,23 @@ class Campaign:
 
 
 def targets() -> list[str]:
-    """Names of all targets, as the manifest lists them."""
+    """Names of all targets: as the manifest lists them, and the documents."""
     manifest = tomllib.loads((FUZZ / "Cargo.toml").read_text(encoding="utf-8"))
-    return [str(one["name"]) for one in manifest["bin"]]
+    return [*(str(one["name"]) for one in manifest["bin"]), DOCUMENTS]
+
+
+def program(name: str, folder: Path) -> list[str]:
+    """Give the words that start a target; compiled ones lie in `folder`."""
+    if name != DOCUMENTS:
+        return [str(folder / name)]
+    own = FUZZ.parent / ".venv" / "bin" / "python"
+    return [str(own if own.is_file() else sys.executable), str(FUZZ / "python" / "documents.py")]
+
+
+def has_atheris() -> bool:
+    """Whether the Python that runs the documents has atheris."""
+    python = program(DOCUMENTS, FUZZ)[0]
+    return subprocess.run([python, "-c", "import atheris"], capture_output=True).returncode == 0
 
 
 def build(names: list[str], sanitizer: str) -> Path:
@@ -179,7 +196,8 @@ def fuzzed(name: str, folder: Path, given: argparse.Namespace) -> Campaign:
         env = {**os.environ, "TMPDIR": str(temporary)}
         common = [f"-max_len={length}", f"-timeout={TIMEOUT_S}", "-rss_limit_mb=2048"]
         runs = [f"-runs={given.executions}", f"-max_total_time={round(given.minutes * 60)}"]
-        command = [str(folder / name), *common, *runs, "-print_final_stats=1", "-reload=0"]
+        started = program(name, folder)
+        command = [*started, *common, *runs, "-print_final_stats=1", "-reload=0"]
         command += [f"-artifact_prefix={failed}/", str(corpus)]
         done = subprocess.run(command, env=env, capture_output=True, text=True, errors="replace")
         seconds = round(time.monotonic() - began)
@@ -187,7 +205,7 @@ def fuzzed(name: str, folder: Path, given: argparse.Namespace) -> Campaign:
         if done.returncode != 0:
             print(f"{name}: failed; its input is in {failed}", file=sys.stderr)
             print("\n".join(said.splitlines()[-25:]), file=sys.stderr)
-        merge = [str(folder / name), *common, "-merge=1", str(small), str(corpus)]
+        merge = [*started, *common, "-merge=1", str(small), str(corpus)]
         merged = subprocess.run(merge, env=env, capture_output=True, text=True, errors="replace")
         if merged.returncode != 0:
             print(f"{name}: its corpus could not be minimised, all of it is kept", file=sys.stderr)
@@ -195,7 +213,7 @@ def fuzzed(name: str, folder: Path, given: argparse.Namespace) -> Campaign:
     return Campaign(
         day=time.strftime("%Y-%m-%d", time.gmtime()),
         target=name,
-        sanitizer=given.sanitizer,
+        sanitizer="none" if name == DOCUMENTS else given.sanitizer,
         executions_count=last(r"stat::number_of_executed_units:\s*(\d+)", said),
         seconds=seconds,
         edges_count=last(r"^#\d+\s.* cov: (\d+) ft: ", said),
@@ -266,7 +284,13 @@ def main() -> int:
     if unknown:
         parser.error(f"unknown target {unknown[0]}: one of {', '.join(targets())}")
     names = given.targets or targets()
-    folder = build(names, given.sanitizer)
+    if DOCUMENTS in names and not has_atheris():
+        print(NO_ATHERIS, file=sys.stderr)
+        names = [name for name in names if name != DOCUMENTS]
+        if not names:
+            return 3
+    compiled = [name for name in names if name != DOCUMENTS]
+    folder = build(compiled, given.sanitizer) if compiled else FUZZ
     failed = 0
     with ThreadPoolExecutor(given.jobs) as pool:
         for done in as_completed([pool.submit(fuzzed, name, folder, given) for name in names]):

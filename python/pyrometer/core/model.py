@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any, get_args
 
 from pydantic import BaseModel, ConfigDict
+from pydantic_core import PydanticSerializationError
 
 
 class Model(BaseModel):
@@ -16,6 +18,41 @@ class Model(BaseModel):
     """
 
     model_config = ConfigDict(defer_build=True)
+
+
+def in_json(
+    model: BaseModel,
+    *,
+    exclude: set[str] | None = None,
+    exclude_none: bool = False,
+    indent: int | None = None,
+) -> str:
+    r"""Write a model as JSON that UTF-8 can hold.
+
+    Bytes of an argument or of a file's name that are not UTF-8 are half surrogate pairs in Python:
+    where there is one, all letters beyond ASCII are escaped.
+
+    Parameters
+    ----------
+    exclude, exclude_none, indent
+        As of ``model_dump_json``.
+
+    Examples
+    --------
+    >>> class Named(Model):
+    ...     name: str
+    >>> in_json(Named(name="caf\udce9"))
+    '{"name": "caf\\udce9"}'
+    """
+    try:
+        return model.model_dump_json(
+            by_alias=True, exclude=exclude, exclude_none=exclude_none, indent=indent
+        )
+    except PydanticSerializationError:
+        data = model.model_dump(
+            mode="json", by_alias=True, exclude=exclude, exclude_none=exclude_none
+        )
+        return json.dumps(data, indent=indent)
 
 
 def make_ready(model: type[BaseModel]) -> None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from pathlib import Path
 from typing import Any, Final
 
 from pyrometer.core.schema import schema_folder
@@ -19,6 +20,9 @@ from pyrometer.core.schema import schema_folder
 REDACTED: Final = "*********(redacted)"
 """Spark's word for it (``org.apache.spark.util.Utils.REDACTION_REPLACEMENT_TEXT``)."""
 
+_CONF = "--conf="
+# How fields of our own data are called: settings have dots, variables capital letters.
+_FIELD = re.compile(r"[a-z][a-z0-9_]*")
 # What Rust needs no bounds for: its time grows with the text alone.
 _WORD = r"[\w.$-]{0,200}"
 _START = r"(?<![\w.$-])"
@@ -87,7 +91,7 @@ class Redactor:
         """
         found: dict[str, re.Pattern[str]] = {}
         for word in words:
-            name, equals, pattern = word.removeprefix("--conf=").partition("=")
+            name, equals, pattern = word.removeprefix(_CONF).partition("=")
             if equals and name in ("spark.redaction.regex", "spark.redaction.string.regex"):
                 try:
                     found[name] = re.compile(pattern)
@@ -106,11 +110,18 @@ class Redactor:
         from pyrometer._core import learn_secrets
 
         patterns = (one and one.pattern for one in (self.names, self.texts))
-        return learn_secrets(*patterns)
+        try:
+            return learn_secrets(*patterns)
+        except UnicodeEncodeError:
+            # No argument that is not UTF-8 is a pattern of Java's.
+            return False
 
     def secret(self, name: str) -> bool:
         """Whether the value of a setting of this name is secret."""
-        return bool(_rules().names.search(name) or (self.names and self.names.search(name)))
+        return bool(_rules().names.search(name) or self._of_user(name))
+
+    def _of_user(self, name: str) -> bool:
+        return self.names is not None and self.names.search(name) is not None
 
     def setting(self, name: str, value: str) -> str:
         """Give the value of a setting as it may be written."""
@@ -148,16 +159,25 @@ class Redactor:
         """
         redacted: list[str] = []
         for at, word in enumerate(words):
-            before = words[at - 1] if at else ""
-            if _rules().option.fullmatch(before) and not word.startswith("-"):
+            if at and not word.startswith("-") and self._announces(words[at - 1]):
                 redacted.append(REDACTED)
                 continue
-            name, equals, value = word.partition("=")
+            option = _CONF if word.startswith(_CONF) else ""
+            name, equals, value = word.removeprefix(option).partition("=")
             if equals and _plain_name(name):
-                redacted.append(f"{name}={self.setting(name.removeprefix('-D'), value)}")
+                value = self.setting(name.removeprefix("-D"), value)
+                redacted.append(f"{option}{name}={value}")
             else:
                 redacted.append(self.text(word))
         return redacted
+
+    def _announces(self, word: str) -> bool:
+        """Whether a word is an option whose value, the next word, is secret."""
+        if _rules().option.fullmatch(word):
+            return True
+        # What follows --conf has a name of its own.
+        named = word.startswith("-") and word not in ("-c", "--conf") and _plain_name(word)
+        return named and self._of_user(word)
 
     def data(self, value: Any, name: str = "") -> Any:
         """Redact plain data (of JSON): values by the names that they stand under, texts, words."""
@@ -195,6 +215,60 @@ def redacted(text: str) -> str:
         return Redactor().text(text)
     # Half a surrogate pair, as other programs cut texts, stays one.
     return redact(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+
+
+def redacted_data(value: Any, name: str = "") -> Any:
+    """Strike secrets out of plain data (of JSON), by all patterns that are learnt by now.
+
+    Names of settings are keys, and stand in texts; keys and numbers stay as they are.
+
+    Examples
+    --------
+    >>> redacted_data({"levels": {"my.token": "x1"}, "count": 5, "said": ["a.password=y"]})
+    {'levels': {'my.token': '*********(redacted)'}, 'count': 5, 'said': \
+['a.password=*********(redacted)']}
+    """
+    if isinstance(value, str):
+        return REDACTED if value and _known_secret(name) else redacted(value)
+    if isinstance(value, Mapping):
+        made = {key: redacted_data(one, str(key)) for key, one in value.items()}
+        # A setting as a record: {"key": …, "value": …}.
+        setting, found = value.get("key"), value.get("value")
+        if isinstance(setting, str) and isinstance(found, str):
+            made["value"] = redacted_data(found, setting)
+        return made
+    if isinstance(value, (list, tuple)):
+        return [redacted_data(one) for one in value]
+    return value
+
+
+def redact_each(files: Iterable[Path]) -> Iterator[str]:
+    """Strike secrets out of files of text; gives why one keeps what is secret in it.
+
+    Parameters
+    ----------
+    files : iterable of Path
+        The files. Other than regular ones, and what is not text, are passed over.
+
+    Yields
+    ------
+    str
+        A file that could not be read or replaced, and the reason.
+    """
+    from pyrometer.core.native import native
+
+    for file in files:
+        try:
+            native().redact_files([str(file)])
+        except Exception as error:
+            yield str(error) if str(file) in str(error) else f"{file}: {error}"
+
+
+def _known_secret(name: str) -> bool:
+    """Whether the value of a setting of this name is secret, by all that is learnt by now."""
+    if not name or _FIELD.fullmatch(name) or name.startswith("spark.redaction."):
+        return False
+    return redacted(f"{name}=x1") != f"{name}=x1"
 
 
 _OPENING = re.compile(r"\\{0,15}[\"']")

@@ -164,6 +164,17 @@ def spark_default(name: str, spark_version: str | None) -> str | None:
     return None if found is None else str(found)
 
 
+def spark_unit(name: str) -> str:
+    """Give the unit of a number alone where a setting of Spark is a size; empty for bytes.
+
+    Examples
+    --------
+    >>> spark_unit("spark.executor.memory"), spark_unit("spark.memory.offHeap.size")
+    ('m', '')
+    """
+    return str(_load("spark_defaults")["units"].get(name, ""))
+
+
 def _release(version: str | None) -> tuple[int, ...]:
     """Major and minor number; of an unknown version one that comes before all."""
     found = re.match(r"(\d+)\.(\d+)", version or "")
@@ -237,6 +248,14 @@ def generated_prefixes() -> tuple[tuple[re.Pattern[str], str], ...]:
         (re.compile("|".join(rule["match"])), rule["operator"])
         for rule in _load("operators")["codegen"]["prefix"]
     )
+
+
+@cache
+def wait_classes() -> dict[str, bool]:
+    """Give the wait classes, and of each whether a stack of the profiler alone can show it."""
+    found = _load("wait_classes")
+    by_frames = {rule["class"] for rule in found["frames"]} | {"unclassified"}
+    return {rule["name"]: rule["name"] in by_frames for rule in found["class"]}
 
 
 @cache

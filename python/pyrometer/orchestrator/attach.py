@@ -137,7 +137,7 @@ def attach(
             java=properties.get("java.version"), jvm=properties.get("java.vm.version")
         )
         reason = observe_running(record, probes, [pid], seconds, tick)
-    logs = copy_event_logs(record, part, properties, log)
+    logs = copy_event_logs(record, part, properties, log, jvm.user)
     for polled in (probe for probe in probes if isinstance(probe, PolledTasks)):
         write_tasks(record, pid, part, properties, polled, logs)
     record.doubt("attached", _attached(properties))

@@ -55,7 +55,7 @@ def derive(record: Record, watch: Watch, report: bool) -> Summary | None:
         record.doubt("analysis_failed", f"Step {name}: {type(error).__name__}: {error}")
         watch.note(f"{name} failed: {error}")
     finally:
-        _redact(record)
+        redact_raw(record)
         record.save()
         if summary is not None:
             _keep(record, summary)
@@ -129,16 +129,12 @@ def _keep(record: Record, summary: Summary) -> None:
             keep(found, summary)
 
 
-def _redact(record: Record) -> None:
+def redact_raw(record: Record) -> None:
     """Strike secrets out of the raw files, when nothing needs them as they were."""
-    from pyrometer.store.ingest import native
+    from pyrometer.core.redaction import redact_each
 
-    files = [str(one) for one in sorted(record.paths.raw.rglob("*")) if one.is_file()]
-    for file in files:
-        try:
-            native().redact_files([file])
-        except Exception as error:
-            record.doubt("secrets_kept", f"{file}: {error}")
+    for said in redact_each(sorted(record.paths.raw.rglob("*"))):
+        record.doubt("secrets_kept", said)
 
 
 @contextmanager

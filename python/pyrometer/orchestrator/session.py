@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Any, Self
 from pyrometer.collect.attach.session import SessionProbes, classic_context
 from pyrometer.collect.launch.record import new_record
 from pyrometer.core.errors import WorkloadError
+from pyrometer.orchestrator.derive import redact_raw
 from pyrometer.store.manifest import Exit, clock_pair
+from pyrometer.store.private import keep_private
 from pyrometer.trial.trial import ProbeBudget, Trial
 from pyrometer.trial.trial import probe_budget as resolved
 from pyrometer.workloads.iterations import IterationLog
@@ -90,7 +92,9 @@ class Measurement:
             manifest.state = "failed" if failed else "finished"
             manifest.exit = Exit(code=None, reason=failed)
             self._probes.stop(self._record)
+            redact_raw(self._record)
             self._record.save()
+            keep_private(self.run_dir)
 
     @contextlib.contextmanager
     def iteration(self, number: int, *, warmup: bool = False) -> Iterator[dict[str, Any]]:
@@ -119,23 +123,25 @@ class Measurement:
 
         if self._summary is None:
             ingest_run(self.run_dir)
+            keep_private(self.run_dir)
             with Run.open(self.run_dir) as opened:
                 self._summary = summary(opened)
         return self._summary
 
     def show(self) -> None:
         """Print the summary, as ``pyrometer show`` does."""
-        from rich.console import Console
-
         from pyrometer.summary import screen
+        from pyrometer.terminal import console
 
-        screen.show(Console(highlight=False), self.summary)
+        screen.show(console.out(), self.summary)
 
     def report(self) -> Path:
         """Write ``report.html`` into the run directory and return its path."""
         from pyrometer.report.page import write_run_report
 
-        return write_run_report(self.run_dir)
+        written = write_run_report(self.run_dir)
+        keep_private(self.run_dir)
+        return written
 
 
 def measure(
@@ -157,7 +163,7 @@ def measure(
         Whether the OS probe runs as well (CPU, run queue and I/O of the session's processes).
     probe_budget : float, "auto" or None
         Share of a CPU that its passes may cost before they become rarer; ``None``: any;
-        ``"auto"``: 1 %.
+        ``"auto"``: 0.5 %.
 
     Returns
     -------
@@ -221,7 +227,7 @@ def repeat(
         Whether the OS probe runs as well.
     probe_budget : float, "auto" or None
         Share of a CPU that its passes may cost before they become rarer; ``None``: any;
-        ``"auto"``: 1 %.
+        ``"auto"``: 0.5 %.
 
     Raises
     ------

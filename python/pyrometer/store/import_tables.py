@@ -13,7 +13,7 @@ import duckdb
 
 from pyrometer.core.errors import UsageError
 from pyrometer.store.manifest import ImportedFile
-from pyrometer.store.sql.text import file_literal, literal
+from pyrometer.store.sql.text import from_parquet, literal
 from pyrometer.store.tables import MOST_MEMORY
 
 _TABLES = ("samples", "stacks", "frames", "jit")
@@ -97,8 +97,8 @@ def _join(parts: Sequence[Path], out: Path) -> dict[str, int]:
 def _sizes(connection: duckdb.DuckDBPyConnection, part: Path) -> tuple[int, int]:
     found = connection.execute(
         "SELECT (SELECT coalesce(max(stack_id) + 1, 0)"
-        f" FROM {file_literal(part / 'stacks.parquet')}),"
-        f" (SELECT coalesce(max(frame_id) + 1, 0) FROM {file_literal(part / 'frames.parquet')})"
+        f" FROM {from_parquet(part / 'stacks.parquet')}),"
+        f" (SELECT coalesce(max(frame_id) + 1, 0) FROM {from_parquet(part / 'frames.parquet')})"
     ).fetchone()
     return (int(found[0]), int(found[1])) if found else (0, 0)
 
@@ -111,7 +111,7 @@ def _select(part: Path, table: str, stacks: int, frames: int) -> str:
         "frames": f"(frame_id + {frames})::INTEGER AS frame_id",
     }.get(table)
     replaced = f" REPLACE ({changed})" if changed else ""
-    return f"SELECT *{replaced} FROM {file_literal(part / f'{table}.parquet')}"
+    return f"SELECT *{replaced} FROM {from_parquet(part / f'{table}.parquet')}"
 
 
 def _inside(raw: Path, name: str) -> Path:

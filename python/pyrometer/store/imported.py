@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import shutil
 import time
 import uuid
 import zlib
@@ -21,7 +20,8 @@ from pyrometer.core.errors import UsageError
 from pyrometer.store import ingest
 from pyrometer.store.manifest import Host, ImportedFile, Manifest, Workload, write_manifest
 from pyrometer.store.paths import RunPaths
-from pyrometer.store.private import make_private
+from pyrometer.store.private import keep_private
+from pyrometer.store.run_folder import new_run_folder
 
 FORMATS = ("folded", "perf-script", "jfr", "pprof", "speedscope")
 """Formats that can be imported."""
@@ -158,35 +158,21 @@ def import_profiles(
     if kind is not None and kind not in FORMATS:
         raise UsageError(f"unknown format {kind!r}", f"choose one of {', '.join(FORMATS)}")
     formats = [kind or detect(source) for source in sources]
-    root = Path(run_dir)
-    if root.exists() and (not root.is_dir() or any(root.iterdir())):
-        raise UsageError(f"{root}: exists and is not empty", "give a new directory with -o")
-    existed = root.is_dir()
-    try:
-        return _make(root, sources, formats, {"event": event, "unit": unit})
-    except BaseException:
-        shutil.rmtree(root, ignore_errors=True)
-        if existed:
-            root.mkdir(exist_ok=True)
-        raise
+    with new_run_folder(Path(run_dir)) as paths:
+        report = _make(paths, sources, formats, {"event": event, "unit": unit})
+        keep_private(paths.root)
+    return report
 
 
 def _make(
-    root: Path, sources: list[Path], formats: list[str], folded: dict[str, str | None]
+    paths: RunPaths, sources: list[Path], formats: list[str], folded: dict[str, str | None]
 ) -> ingest.IngestReport:
-    paths = RunPaths(root)
-    folder = paths.raw / "imported"
-    try:
-        make_private(root)
-        folder.mkdir(parents=True)
-        kept = [
-            _keep(source, kind, folder, number)
-            for number, (source, kind) in enumerate(zip(sources, formats, strict=True))
-        ]
-    except OSError as error:
-        raise UsageError(
-            f"{error.filename or root}: {error.strerror}", "give a directory with room for copies"
-        ) from error
+    root, folder = paths.root, paths.raw / "imported"
+    folder.mkdir(parents=True)
+    kept = [
+        _keep(source, kind, folder, number)
+        for number, (source, kind) in enumerate(zip(sources, formats, strict=True))
+    ]
     now = time.time_ns()
     manifest = Manifest(
         run_id=str(uuid.uuid4()),

@@ -20,6 +20,7 @@ from pyrometer.core.native import native as native
 from pyrometer.core.redaction import Redactor, redacted
 from pyrometer.store import manifest as manifests
 from pyrometer.store.axis.files import FileHosts
+from pyrometer.store.axis.probe_files import is_of_states
 from pyrometer.store.axis.probe_reports import doubts_of, shipped_entries
 from pyrometer.store.axis.probes import read_probes
 from pyrometer.store.axis.times import write_times
@@ -158,7 +159,8 @@ def ingest_run(run_dir: str | Path, agents: str | None = None) -> IngestReport:
                 report.note("file_of_several_hosts", text, file=str(file))
             _put_on_one_axis(report, building, paths, hosts, machines)
         if shipped:
-            _redact_shipped(report, paths)
+            for said in redact_shipped(paths):
+                report.note("secrets_kept", said)
         raw_bytes += _bytes(paths.shipped)
         _seal(report, building, started_wall_ns, raw_bytes, len(raw_states(paths.raw)))
     return report
@@ -190,14 +192,6 @@ def _join_shipped(report: IngestReport, paths: RunPaths, as_of_ns: int) -> bool:
     except (PyrometerError, OSError) as error:
         report.note("chunks_unjoined", f"{paths.chunks}: {error}")
     return paths.shipped.is_dir()
-
-
-def _redact_shipped(report: IngestReport, paths: RunPaths) -> None:
-    """Strike secrets out of these files, now that they are read."""
-    try:
-        redact_shipped(paths)
-    except Exception as error:
-        report.note("secrets_kept", f"{paths.shipped}: {error}")
 
 
 def _put_on_one_axis(
@@ -285,7 +279,7 @@ def _sources(paths: RunPaths, building: Path, hosts: FileHosts, machines: Machin
     python = paths.python_files()
     source("python", python, lambda: ingest_python(python, building, hosts.of(python)))
     # After both: a sleeping thread's state and its Java stack come from different sources.
-    states = [stream for stream in streams if stream.name.endswith("-states.arrows")]
+    states = [stream for stream in streams if is_of_states(stream)]
     source("extended stacks", states, lambda: join_states(building, core))
     imported = _imported(paths)
     copies = [paths.raw / file.file for file in imported]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from pathlib import Path
@@ -12,9 +11,9 @@ from pydantic import ConfigDict, Field
 
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import UsageError
-from pyrometer.core.json_text import parse_json
+from pyrometer.core.json_text import json_bytes, parse_json
 from pyrometer.core.model import Model
-from pyrometer.core.redaction import Redactor
+from pyrometer.core.redaction import Redactor, redacted_data
 from pyrometer.core.replacing import replacing
 from pyrometer.store import versioned
 from pyrometer.store.launcher import Launcher, keeper_alive
@@ -316,11 +315,13 @@ def write_manifest(run_dir: str | Path, manifest: Manifest) -> None:
         If the disk is full or read-only; the former manifest then still stands.
     """
     target = RunPaths(Path(run_dir)).manifest
-    redactor = Redactor.of(manifest.workload.command)
+    levels = (f"{name}={level}" for name, level in manifest.treatment.items())
+    redactor = Redactor.of([*manifest.workload.command, *levels])
     data = redactor.data(manifest.model_dump(mode="json", by_alias=True))
-    text = json.dumps(data, ensure_ascii=False, indent=1)
+    # The event log may know more of the user's patterns than the command.
+    text = json_bytes(redacted_data(data), indent=1)
     with replacing(target, FILE_MODE) as out:
-        out.write(f"{text}\n".encode())
+        out.write(text + b"\n")
         out.flush()
         os.fsync(out.fileno())
 

@@ -129,7 +129,7 @@ class RunPaths:
         return self._streams("python-*.ndjson")
 
     def probe_streams(self) -> list[Path]:
-        """Arrow IPC streams ``probe-<host>-<name>.arrows``, a table each."""
+        """Arrow IPC streams ``probe-<host>-<name>[.<number>].arrows``, a table each."""
         return self._streams("probe-*.arrows")
 
     def probe_reports(self) -> list[Path]:

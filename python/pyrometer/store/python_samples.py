@@ -17,7 +17,7 @@ from pathlib import Path
 
 from pyrometer.core.doubt import Severity
 from pyrometer.store.sql.host_views import HostRows, as_recorded
-from pyrometer.store.sql.text import literal
+from pyrometer.store.sql.text import NO_PARTITIONS, file_literal, literal
 from pyrometer.store.tables import Tables
 from pyrometer.store.write_tables import write_part
 
@@ -266,8 +266,9 @@ def _raw(tables: Tables, files: Sequence[str], hosts: Sequence[str | None]) -> s
     )
     return (
         "SELECT x.* EXCLUDE (filename) REPLACE (x.pid + f.key AS pid, x.jvm + f.key AS jvm), f.host"
-        f" FROM read_ndjson([{', '.join(map(literal, files))}], columns={{{columns}}},"
-        f" filename=true, ignore_errors=true, maximum_object_size={_LONGEST_LINE}) x"
+        f" FROM read_ndjson([{', '.join(map(file_literal, files))}], columns={{{columns}}},"
+        f" {NO_PARTITIONS}, filename=true, ignore_errors=true,"
+        f" maximum_object_size={_LONGEST_LINE}) x"
         f" JOIN (VALUES {places}) f(file, host, key) ON f.file = x.filename"
     )
 

@@ -12,11 +12,13 @@ import shutil
 import tempfile
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+Used = Callable[[Path], bool]
 
 # Until it is locked, a folder that was just created looks like a leftover.
 _NEW_S = 60
@@ -25,12 +27,16 @@ _NEW_S = 60
 class Scratch:
     """A private folder (mode 0700) that is removed when it is closed or its maker ends.
 
+    One that others still use then is left to whoever needs such a folder next.
+
     Parameters
     ----------
     prefix : str
         How its name begins. Leftover folders of this prefix are removed.
     parent : Path, optional
         Where it is created. Default: the system's folder for temporary files.
+    used : callable
+        Whether others use such a folder. Default: nobody does.
 
     Attributes
     ----------
@@ -43,14 +49,16 @@ class Scratch:
         If it cannot be created.
     """
 
-    def __init__(self, prefix: str, parent: Path | None = None) -> None:
+    def __init__(
+        self, prefix: str, parent: Path | None = None, used: Used = lambda _: False
+    ) -> None:
         where = Path(tempfile.gettempdir()) if parent is None else parent
-        _sweep(where, prefix)
+        _sweep(where, prefix, used)
         self.path = Path(tempfile.mkdtemp(prefix=prefix, dir=where))
         lock = _opened(self.path)
         if lock is not None:
             _locked(lock)
-        self._finish = weakref.finalize(self, _remove, self.path, lock, os.getpid())
+        self._finish = weakref.finalize(self, _remove, self.path, lock, os.getpid(), used)
 
     def close(self) -> None:
         """Remove the folder with all that is in it."""
@@ -68,21 +76,21 @@ class Scratch:
         self.close()
 
 
-def _remove(path: Path, lock: int | None, maker: int) -> None:
+def _remove(path: Path, lock: int | None, maker: int, used: Used) -> None:
     # A fork of the maker has the same object, but the folder belongs to the maker.
-    if os.getpid() == maker:
+    if os.getpid() == maker and not used(path):
         shutil.rmtree(path, ignore_errors=True)
     if lock is not None:
         os.close(lock)
 
 
-def _sweep(parent: Path, prefix: str) -> None:
+def _sweep(parent: Path, prefix: str, used: Used) -> None:
     for path in _leftovers(parent, prefix):
         lock = _opened(path)
         if lock is None:
             continue
         try:
-            if _locked(lock):
+            if _locked(lock) and not used(path):
                 shutil.rmtree(path, ignore_errors=True)
         finally:
             os.close(lock)

@@ -12,7 +12,7 @@ from pathlib import Path
 from pyrometer.core import schema
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import PyrometerError
-from pyrometer.core.native import native
+from pyrometer.core.redaction import redact_each
 from pyrometer.store import manifest as manifests
 from pyrometer.store.chunks import Stream, join_chunks
 from pyrometer.store.manifest import Shipped
@@ -182,16 +182,9 @@ def join_shipped(paths: RunPaths, as_of_ns: int) -> list[Doubt]:
     return doubts
 
 
-def redact_shipped(paths: RunPaths) -> None:
-    """Strike secrets out of the files that were made of chunks.
-
-    Raises
-    ------
-    ValueError, OSError
-        If a file cannot be read or replaced.
-    """
-    files = [str(one) for one in sorted(paths.shipped.rglob("*")) if one.is_file()]
-    native().redact_files(files)
+def redact_shipped(paths: RunPaths) -> Iterator[str]:
+    """Strike secrets out of the files that were made of chunks; gives why one keeps them."""
+    return redact_each(sorted(paths.shipped.rglob("*")))
 
 
 def _remove(stream: Path, store: Path) -> None:

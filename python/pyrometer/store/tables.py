@@ -20,7 +20,7 @@ from pyrometer.store.sql import host_views
 from pyrometer.store.sql.heads import Head, read_heads
 from pyrometer.store.sql.host_times import AXIS, on_axis, timed
 from pyrometer.store.sql.host_views import HostRows
-from pyrometer.store.sql.text import file_literal, literal, with_parameters
+from pyrometer.store.sql.text import from_parquet, literal, with_parameters
 from pyrometer.store.table_files import files_of
 
 MEMORY_LIMIT = "320MB"
@@ -194,8 +194,7 @@ class Tables:
                 f"CREATE VIEW {where}.{table.name} AS SELECT {columns} WHERE false"
             )
             return
-        names = ", ".join(file_literal(place) for place, _ in files)
-        source = f"read_parquet([{names}], union_by_name=true)"
+        source = from_parquet(*(place for place, _ in files), more="union_by_name=true")
         try:
             head = self._head([place for place, _ in files], source)
         except duckdb.Error as error:

@@ -16,7 +16,9 @@ from pyrometer.core import schema
 from pyrometer.core.errors import UsageError
 from pyrometer.core.json_text import parse_json
 from pyrometer.core.replacing import new_file
+from pyrometer.store.private import keep_private, make_private
 from pyrometer.store.scratch import Scratch
+from pyrometer.store.sql.text import check_utf8
 
 STAMP = "tables.json"
 """Written last: the tables next to it are whole."""
@@ -33,7 +35,7 @@ def replaced_tables(folder: Path, known: bool = False) -> Iterator[Path]:
     Parameters
     ----------
     folder : Path
-        Where the tables belong. It is created if it is missing.
+        Where the tables belong. It is created, private, if it is missing, as is the one above.
     known : bool
         Whether a folder that carries no mark of ours is known to be ours nevertheless.
 
@@ -41,11 +43,12 @@ def replaced_tables(folder: Path, known: bool = False) -> Iterator[Path]:
     ------
     UsageError
         If it is a link, or holds files of others and nothing says that we wrote there: their files
-        could bear a table's name. If it cannot be written.
+        could bear a table's name. If it cannot be written, or its path is not UTF-8.
     """
     with _writable(folder):
         _check(folder, known)
-        folder.mkdir(parents=True, exist_ok=True)
+        for made in (folder.parent, folder):
+            make_private(made)
         # One who is killed meanwhile leaves a folder that is known as ours.
         with new_file(folder / STARTED) as mark:
             mark.write(str(time.time_ns()).encode())
@@ -53,6 +56,7 @@ def replaced_tables(folder: Path, known: bool = False) -> Iterator[Path]:
     try:
         yield building.path
         with _writable(folder):
+            keep_private(building.path)
             _put(building.path, folder)
     finally:
         building.close()
@@ -70,6 +74,7 @@ def _writable(folder: Path) -> Iterator[None]:
 
 
 def _check(folder: Path, known: bool) -> None:
+    check_utf8(folder)
     if folder.is_symlink():
         raise UsageError(
             f"{folder} is a symbolic link: what it leads to would be deleted",

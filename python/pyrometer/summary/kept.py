@@ -11,11 +11,10 @@ from functools import cache
 from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import PydanticSerializationError
 
 import pyrometer
 from pyrometer.accounts.plan_schema import share_texts
-from pyrometer.core.model import Model
+from pyrometer.core.model import Model, in_json
 from pyrometer.core.redaction import redacted
 from pyrometer.core.replacing import replacing
 from pyrometer.store.locate import Located, locate
@@ -71,15 +70,6 @@ def _written(state: str, summary: Summary) -> Iterator[str]:
     yield f"{in_json(summary, exclude=set(lists))[1:]}}}"
 
 
-def in_json(model: BaseModel, exclude: set[str] | None = None) -> str:
-    """Write a model as JSON."""
-    try:
-        return model.model_dump_json(by_alias=True, exclude=exclude)
-    except PydanticSerializationError:
-        # Half a surrogate pair, as of a file whose name is no UTF-8, has to be escaped.
-        return json.dumps(model.model_dump(mode="json", by_alias=True, exclude=exclude))
-
-
 def put_beside(target: Path, content: Iterable[str]) -> None:
     """Write a file of JSON next to the tables, whole or not at all; secrets are struck out.
 
@@ -127,8 +117,8 @@ def _of(state: str) -> str:
 
 def state_of(found: Located) -> str:
     """Hash what a summary depends on: tables, manifest, and the code of the analysis."""
-    manifest = found.manifest.model_dump_json() if found.manifest else ""
-    doubts = [doubt.model_dump_json() for doubt in found.doubts]
+    manifest = in_json(found.manifest) if found.manifest else ""
+    doubts = [in_json(doubt) for doubt in found.doubts]
     parts = [_analysis(), str(found.paths.root.absolute()), manifest, *doubts]
     stamp = (found.paths.tables / STAMP).stat()
     parts += files_of(found.paths.tables).marks()

@@ -16,7 +16,8 @@ def harmless(text: str) -> str:
 
     Line feeds and tabs stay. Controls are Unicode's category Cc (ESC, and C1's one-byte CSI, among
     them); those of direction are bidirectional embeddings, overrides and isolates, which let a text
-    read other than it is (CVE-2021-42574).
+    read other than it is (CVE-2021-42574). Bytes of names and arguments that are not UTF-8 (Cs)
+    are replaced too: they cannot be printed.
 
     Examples
     --------
@@ -32,7 +33,7 @@ def _orders(one: str) -> bool:
     if one in "\n\t":
         return False
     return (
-        unicodedata.category(one) == "Cc"
+        unicodedata.category(one) in ("Cc", "Cs")
         or "\u202a" <= one <= "\u202e"
         or ("\u2066" <= one <= "\u2069")
     )

@@ -143,5 +143,20 @@ def test_the_verb_refuses_stores_that_its_agent_does_not_know(
 ) -> None:
     done = inside(capsys, "agent", "--to", "s3://bucket/x", "-o", tmp_path / "a")
     assert done.code == 2
-    assert "writes to folders only" in done.stderr
+    assert "the agent in the package writes to folders only" in done.stderr
+    assert "--programs target/release" in done.stderr
     assert not (tmp_path / "a").exists()
+
+
+def test_the_verb_asks_an_agent_of_ones_own(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = folder / "agent"
+    for words in (["--to", "s3://bucket/x"], ["--to", "/mnt/shared/x"]):
+        done = inside(capsys, "agent", *words, "--programs", own, "-o", tmp_path / "a")
+        refused = words[1].startswith("s3:")
+        assert done.code == (2 if refused else 0), done.stderr
+        said = " ".join(done.stderr.split())
+        assert (f"the agent in {own} writes to folders only" in said) is refused
+    written = (tmp_path / "a" / "pyro-agent").read_bytes()
+    assert written == (own / "pyro-agent").read_bytes()

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from tests.support import needs
 
-from pyrometer.collect.attach.as_user import User, marked
+from pyrometer.collect.attach.as_user import User, marked, put_for_all
+from pyrometer.core.foreign_files import copy_files
 
 NOBODY = User(65534, 65534)
 NAME = ".attach_pid7"
@@ -63,6 +64,40 @@ def test_nothing_is_made_where_the_user_could_not(theirs: Path, tmp_path: Path) 
         pytest.fail("it was made")
     assert list(ours.iterdir()) == []
     assert (theirs / NAME).stat().st_uid == 0
+
+
+def test_nothing_is_copied_that_the_user_could_not_read(theirs: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("root's")
+    secret.chmod(0o600)
+    # The same file by a name of theirs.
+    os.link(secret, theirs / "app-1")
+    with pytest.raises(PermissionError):
+        copy_files(theirs / "app-1", tmp_path / "copy", NOBODY.does)
+    assert not (tmp_path / "copy").exists()
+    (theirs / "app-2").write_text("theirs")
+    copy_files(theirs / "app-2", tmp_path / "copy", NOBODY.does)
+    assert (tmp_path / "copy").read_text() == "theirs"
+
+
+def test_the_profilers_library_is_the_users_own(theirs: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("root's")
+    (theirs / "x.so").symlink_to(secret)
+    folder = os.open(theirs, os.O_PATH | os.O_DIRECTORY)
+    try:
+        NOBODY.does(lambda: put_for_all(folder, "x.so", b"library", NOBODY.uid))
+        made = (theirs / "x.so").lstat()
+        NOBODY.does(lambda: put_for_all(folder, "x.so", b"library", NOBODY.uid))
+        assert (theirs / "x.so").lstat().st_ino == made.st_ino
+        os.chown(theirs, 0, 0)
+        with pytest.raises(PermissionError):
+            NOBODY.does(lambda: put_for_all(folder, "y.so", b"library", NOBODY.uid))
+    finally:
+        os.close(folder)
+    assert stat.S_ISREG(made.st_mode)
+    assert (made.st_uid, stat.S_IMODE(made.st_mode)) == (NOBODY.uid, 0o755)
+    assert secret.read_text() == "root's"
 
 
 def test_other_threads_keep_their_rights(theirs: Path, tmp_path: Path) -> None:

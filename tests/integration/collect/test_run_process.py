@@ -74,6 +74,35 @@ def test_the_environment_carries_the_agent_behind_the_users_own_options(tmp_path
     assert done.stdout.rstrip().endswith("/run/raw/agent.properties")
 
 
+def test_words_and_variables_that_are_not_utf8_reach_the_command(tmp_path: Path) -> None:
+    word = os.fsdecode(b"caf\xe9")
+    writes = 'printf "%s %s" "$1" "$ODD" > seen; exit 7'
+    done = pyrometer(
+        "run", "--profile", "off", "-o", "run", "--json", "--", "sh", "-c", writes, "sh", word,
+        cwd=tmp_path, env=environment(ODD=word),
+    )  # fmt: skip
+    assert (done.code, done.json["failure"]) == (7, None), done.stderr
+    assert (tmp_path / "seen").read_bytes() == b"caf\xe9 caf\xe9"
+    assert opened(tmp_path / "run").workload.command[-1] == word
+    for words in (["show", "run"], ["show", "run", "--json"], ["explain", "run"]):
+        shown = pyrometer(*words, cwd=tmp_path)
+        assert shown.code == 0, shown.stderr
+
+
+def test_a_command_runs_where_the_run_directory_is_not_utf8(tmp_path: Path) -> None:
+    folder = os.fsdecode(b"caf\xe9")
+    done = pyrometer(
+        "run", "--profile", "off", "-o", folder, "--json", "--", "sh", "-c", "exit 7",
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert (done.code, done.json["failure"]["kind"]) == (7, "analysis"), done.stderr
+    assert opened(tmp_path / folder).exit.code == 7
+    refused = pyrometer("show", folder, cwd=tmp_path)
+    assert (refused.code, "rename the folder" in refused.stderr) == (2, True)
+    (tmp_path / folder).rename(tmp_path / "run")
+    assert pyrometer("show", "run", cwd=tmp_path).code == 0
+
+
 def test_a_signal_that_ends_the_application_is_told(tmp_path: Path) -> None:
     done = pyrometer(*OFF, "--json", "--", "sh", "-c", "kill -KILL $$", cwd=tmp_path)
     assert (done.code, done.json["exit_code"], done.json["failure"]) == (137, 137, None)
@@ -377,6 +406,20 @@ def test_mistakes_are_told_before_anything_is_launched(
     assert "Traceback" not in done.stderr
     assert sorted(os.listdir(tmp_path)) in (["here"], ["here", "pyrometer-runs"])
     assert not list(tmp_path.glob("pyrometer-runs/*"))
+
+
+@pytest.mark.parametrize("folder", [".", "out"])
+def test_a_folder_that_was_there_stays_where_nothing_is_launched(
+    tmp_path: Path, folder: str
+) -> None:
+    cwd = tmp_path / "here"
+    (cwd / folder).mkdir(mode=0o751, parents=True)
+    before = (cwd / folder).stat()
+    done = pyrometer("run", "-o", folder, "--", "no-such-program", cwd=cwd)
+    assert done.code == 127
+    after = (cwd / folder).stat()
+    assert (after.st_ino, after.st_mode) == (before.st_ino, before.st_mode)
+    assert os.listdir(cwd / folder) == []
 
 
 def test_a_missing_java_is_told(tmp_path: Path) -> None:

@@ -161,11 +161,12 @@ def test_patterns_of_the_users_own_hold_in_tables_and_raw_files(tmp_path: Path) 
     script = "cp log run/raw/eventlog/local-1; cp said run/raw/gc-7.log"
     done = pyrometer(
         "run", "--profile", "light", "-o", "run", "--", "sh", "-c", script, "job",
-        "--conf", "spark.redaction.string.regex=card [0-9]+", cwd=tmp_path,
+        "--conf", "spark.redaction.string.regex=card [0-9]+", "--conf=my.plum=fr8it",
+        "--conf", "other.plum=b3rry", cwd=tmp_path,
     )  # fmt: skip
     assert done.code == 0, done.stderr
     kept = plaintext(tmp_path / "run")
-    for secret in ("fr8it", "gr33n", "card 4711"):
+    for secret in ("fr8it", "b3rry", "gr33n", "card 4711"):
         assert [where for where, one in kept.items() if secret in one] == [], secret
     assert f"plum={REDACTED} and {REDACTED}" in kept["raw/gc-7.log"]
     assert "card [0-9]+" in kept["manifest.json"]

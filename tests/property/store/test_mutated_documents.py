@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import random
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,8 @@ import pytest
 
 from pyrometer.core.errors import PyrometerError
 
-FUZZ = Path(__file__).parents[3] / "fuzz" / "python"
+ROOT = Path(__file__).parents[3]
+FUZZ = ROOT / "fuzz" / "python"
 NAMES = [
     "canary", "chunk", "constraint", "elf", "executor", "exit", "experiment", "guest", "iterations",
     "journal", "json", "manifest", "pings", "plan", "space", "study", "tuning", "tuning-journal",
@@ -31,6 +33,14 @@ def fuzz() -> Iterator[Any]:
     made = readers.Readers()
     yield made.by_name, readers.seeds(), mutate.mutated
     made.close()
+
+
+def test_documents_are_a_target_of_every_campaign(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    campaign = importlib.import_module("fuzz_campaign")
+    assert "documents" in campaign.targets()
+    assert Path(campaign.program("documents", ROOT)[-1]) == FUZZ / "documents.py"
+    assert (campaign.CORPORA / "documents.tar.xz").is_file()
 
 
 def test_every_reader_is_tried(fuzz: Any) -> None:

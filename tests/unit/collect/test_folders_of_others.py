@@ -12,6 +12,8 @@ from typing import Any, NoReturn
 import pytest
 
 from pyrometer.collect.attach import profiler
+from pyrometer.collect.attach.as_user import User
+from pyrometer.collect.attach.spark_jvm import SparkJvm, copy_event_logs
 from pyrometer.collect.host import neighbour
 from pyrometer.collect.launch import record
 from pyrometer.collect.launch.record import make_run_dir
@@ -19,6 +21,8 @@ from pyrometer.collect.probes import os as os_probe
 from pyrometer.store.manifest import Overlay
 from pyrometer.store.paths import RunPaths
 from pyrometer.trial.trial import Trial
+
+DRIVER = SparkJvm("driver", "driver", "app-1")
 
 
 @pytest.fixture
@@ -51,13 +55,18 @@ def test_the_profilers_library_gets_its_rights_by_no_name(
         raise AssertionError("a link may stand there by now")
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    user = User(os.geteuid(), os.getegid())
+    jvm: Any = SimpleNamespace(pid=os.getpid(), uid=user.uid, user=user)
     for changing in ("chmod", "chown", "lchown"):
         monkeypatch.setattr(os, changing, by_name)
     before = os.umask(0o077)
     try:
-        made = profiler.library(SimpleNamespace(pid=os.getpid()))  # type: ignore[arg-type]
+        made = profiler.library(jvm)
     finally:
         os.umask(before)
+    written = made.stat()
+    assert profiler.library(jvm) == made
+    assert made.stat().st_ino == written.st_ino
     assert stat.S_IMODE(made.stat().st_mode) == 0o755
     assert [path.name for path in tmp_path.iterdir()] == [made.name]
 
@@ -72,6 +81,28 @@ def test_a_neighbour_of_the_disk_writes_to_a_file_without_a_name(
     assert set(tmp_path.iterdir()) == {link, victim}
     work.close()
     assert victim.read_text() == "precious"
+
+
+@pytest.mark.parametrize("rolling", [False, True])
+def test_no_link_among_event_logs_is_followed(tmp_path: Path, victim: Path, rolling: bool) -> None:
+    said: list[str] = []
+    made: Any = SimpleNamespace(
+        paths=make_run_dir(Trial(command=("true",), run_dir=tmp_path / "run")),
+        doubt=lambda code, text: said.append(text),
+    )
+    logs = tmp_path / "logs"
+    log = logs / "eventlog_v2_app-1" if rolling else logs / "app-1"
+    (log if rolling else logs).mkdir(parents=True)
+    link = log / "events_1_app-1" if rolling else log
+    link.symlink_to(victim)
+    if rolling:
+        (log / "events_2_app-1").write_text("theirs")
+    copy_event_logs(made, DRIVER, {}, log, User(os.geteuid(), os.getegid()))
+    kept = Overlay(key="spark.eventLog.dir", value=str(logs), how="kept_user", reason=None)
+    record.copy_eventlogs(made, [kept], ["app-1"])
+    files = [path for path in made.paths.eventlog.rglob("*") if not path.is_dir()]
+    assert [path.read_text() for path in files] == (["theirs"] if rolling else [])
+    assert bool(said) != rolling
 
 
 def test_raw_streams_are_private_from_the_beginning(tmp_path: Path) -> None:

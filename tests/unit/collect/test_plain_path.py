@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -72,6 +73,37 @@ def test_links_end_with_the_process(tmp_path: Path) -> None:
     assert is_plain(link)
     assert link.parent.name.startswith("pyrometer-")
     assert not link.parent.exists()
+
+
+def test_links_stay_while_a_process_lives_that_was_told_them(tmp_path: Path) -> None:
+    program = (
+        "from pathlib import Path; import subprocess, sys\n"
+        "from pyrometer.collect.probes.plain_path import plain\n"
+        "link = plain(Path(sys.argv[1]))\n"
+        "sleeps = subprocess.Popen(['sleep', '600'], env={'LINK': str(link)},\n"
+        "    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) if sys.argv[2:] else None\n"
+        "print(link, sleeps and sleeps.pid)"
+    )
+
+    def told(*more: str) -> list[str]:
+        done = subprocess.run(
+            [sys.executable, "-c", program, str(tmp_path / "a b"), *more],
+            env={**os.environ, "TMPDIR": str(tmp_path)}, capture_output=True, text=True,
+            check=True,
+        )  # fmt: skip
+        return done.stdout.split()
+
+    link, pid = told("starts")
+    folder = Path(link).parent
+    os.utime(folder, (0, 0))
+    try:
+        assert Path(link).is_symlink()
+        told()
+        assert Path(link).is_symlink()
+    finally:
+        os.kill(int(pid), signal.SIGKILL)
+    told()
+    assert not folder.exists()
 
 
 @pytest.mark.parametrize("mode", ["file", "folder", None])

@@ -221,6 +221,11 @@ def test_java_reads_back_the_properties_we_write(value: str) -> None:
     assert unescape(text[:-1].removeprefix("force.spark.x=")) == value
 
 
+def test_a_setting_that_is_not_utf8_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"^spark\.y: its value is not UTF-8"):
+        environment.properties_text({"force.spark.x": "é\nx", "force.spark.y": "caf\udce9"})
+
+
 @pytest.mark.parametrize(
     ("version", "fits"), [("1.8.0_392", False), ("11.0.2", True), ("25", True)]
 )

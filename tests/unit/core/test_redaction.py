@@ -82,6 +82,9 @@ def test_lines_keep_their_numbers() -> None:
 def test_patterns_of_the_user_count_too() -> None:
     command = ["spark-submit", "--conf", "spark.redaction.regex=(?i)plum", "--conf", "my.plum=x1"]
     assert Redactor.of(command).words(command)[-1] == f"my.plum={REDACTED}"
+    words = ["--conf=spark.redaction.regex=plum", "--conf=my.plum=x1", "--my-plum", "x1"]
+    kept = [words[0], f"--conf=my.plum={REDACTED}", "--my-plum", REDACTED]
+    assert Redactor.of(words).words(words) == kept
     texts = Redactor.of(["spark.redaction.string.regex=card [0-9]+"])
     assert texts.text("paid with card 4711") == f"paid with {REDACTED}"
     assert Redactor.of(["spark.redaction.regex=(("]) == Redactor()

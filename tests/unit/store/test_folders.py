@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ from tests.support.eventlogs import recorded
 
 from pyrometer.core.errors import UsageError
 from pyrometer.store import Run, Tables, ingest, ingest_eventlogs, ingest_run, write_rows
-from pyrometer.store.locate import is_current
+from pyrometer.store.locate import is_current, locate
 from pyrometer.store.tables_folder import STAMP, STARTED, replaced_tables
 
 LOG = next(log for log in recorded() if log.is_file())
@@ -37,6 +39,28 @@ def test_a_path_is_read_by_the_letter(tmp_path: Path, name: str, others: list[st
         assert tables.rows_count("gc_pauses") == 3
     finally:
         tables.close()
+
+
+@pytest.mark.parametrize("name", ["pid=7", "sweep/host=a", "collector=x/duration_ns=1"])
+def test_a_folder_that_is_called_like_a_column_is_none(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / name
+    folder.mkdir(parents=True)
+    row = {"host": "lab", "pid": 1, "collector": "G1", "duration_ns": 5}
+    write_rows(folder, "gc_pauses", [row])
+    with Tables(folder) as tables:
+        found = tables.records("SELECT host, pid, collector, duration_ns FROM gc_pauses")
+    assert found == [row]
+
+
+def test_a_path_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "run" / "raw").mkdir(parents=True)
+    (tmp_path / "run" / "tables").mkdir()
+    write_rows(tmp_path / "run" / "tables", "gc_pauses", [{}])
+    folder = (tmp_path / "run").rename(tmp_path / os.fsdecode(b"caf\xe9"))
+    for refusing in (lambda: Tables(folder / "tables"), lambda: ingest_run(folder)):
+        with pytest.raises(UsageError, match="not UTF-8") as refused:
+            refusing()
+        assert refused.value.remedy == "rename the folder"
 
 
 def test_a_path_that_no_pattern_stands_for_is_refused(tmp_path: Path) -> None:
@@ -105,6 +129,21 @@ def test_our_own_are_made_again_and_what_lies_beside_them_stays(tmp_path: Path, 
     assert not (tables / "tasks.parquet.tmp").exists()
     with Run.open(tmp_path) as run:
         assert run.tables.rows_count("apps") == 1
+
+
+def test_tables_of_event_logs_are_their_makers_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    before = os.umask(0)
+    try:
+        ingest_eventlogs([LOG], tmp_path / "out")
+        cached = locate(LOG).paths.root
+    finally:
+        os.umask(before)
+    for root in (tmp_path / "out", cached):
+        modes = {stat.S_IMODE(path.stat().st_mode) for path in (root, *root.rglob("*"))}
+        assert modes == {0o700, 0o600}
 
 
 def test_an_ingest_that_fails_leaves_nothing_of_its_own(tmp_path: Path) -> None:

@@ -87,6 +87,7 @@ def test_a_recording_becomes_a_run(tmp_path: Path) -> None:
     assert source.source == str(JFR)
     assert source.sha256 == hashlib.sha256(JFR.read_bytes()).hexdigest()
     assert (tmp_path / "run" / "raw" / source.file).read_bytes() == JFR.read_bytes()
+    assert (tmp_path / "run" / "raw" / source.file).stat().st_mode & 0o077 == 0
     (tmp_path / "direct").mkdir()
     direct = json.loads(_core.ingest_jfr([str(JFR)], [], str(tmp_path / "direct"), "h"))
     with Run.open(tmp_path / "run") as run:
@@ -167,6 +168,12 @@ def test_a_bad_file_is_named_and_nothing_stays(
     assert str(tmp_path / name) in error.value.message
     assert error.value.remedy
     assert not (tmp_path / "run").exists()
+    (tmp_path / "there").mkdir()
+    before = (tmp_path / "there").stat().st_ino
+    with pytest.raises(UsageError):
+        import_profiles([tmp_path / name], tmp_path / "there", kind)
+    assert (tmp_path / "there").stat().st_ino == before
+    assert list((tmp_path / "there").iterdir()) == []
 
 
 def test_the_verb(tmp_path: Path) -> None:

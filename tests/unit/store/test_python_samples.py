@@ -135,6 +135,12 @@ def test_cpu_of_workers_goes_to_the_node_that_drove_them(tmp_path: Path) -> None
     assert sampler.cpu_ns == 2 * MS
 
 
+@pytest.mark.parametrize("name", ["g[1]", "q?x", "pid=5"])
+def test_samples_are_read_by_the_letter_of_their_path(tmp_path: Path, name: str) -> None:
+    found = placed(tmp_path / name, world(), worker(77, ROWS))
+    assert found == placed(tmp_path / "plain", world(), worker(77, ROWS)) != {}
+
+
 def test_operators_and_kinds_of_work_are_shares_of_one_base(tmp_path: Path) -> None:
     one = world()
     node(one, 5, "BatchEvalPython", "BatchEvalPython [slow(id#0L)#2], [pythonUDF0#5]")

@@ -45,6 +45,13 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["manifest.json"]
 
 
+def test_what_is_not_utf8_is_read_as_it_was_written(tmp_path: Path) -> None:
+    made = manifest(state="finished", workload=Workload(command=["cat", "caf\udce9", "é"]))
+    write_manifest(tmp_path, made)
+    assert read_manifest(tmp_path) == made
+    (tmp_path / "manifest.json").read_text("utf-8")
+
+
 def test_a_run_that_goes_on_is_running(tmp_path: Path) -> None:
     write_manifest(tmp_path, manifest())
     assert read_manifest(tmp_path).state == "running"

@@ -49,12 +49,19 @@ def test_a_path_with_an_escape_is_named_without_it(
     assert "\x1b" not in capsys.readouterr().err
 
 
+def test_a_name_that_is_not_utf8_is_printed_without_those_bytes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    console.out().print("caf\udce9", markup=False)
+    assert capsys.readouterr().out == "caf\ufffd\n"
+
+
 @given(st.text())
 def test_all_else_stays(text: str) -> None:
     made = harmless(text)
     assert len(made) == len(text)
     assert harmless(made) == made
     assert all(
-        new == old or unicodedata.category(old) == "Cc" or unicodedata.category(old) == "Cf"
+        new == old or unicodedata.category(old) in ("Cc", "Cf", "Cs")
         for new, old in zip(made, text, strict=True)
     )

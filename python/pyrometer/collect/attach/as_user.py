@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import os
 import platform
+import stat
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -73,6 +74,50 @@ class User:
             # Both return the previous value; -1 is nobody, and changes nothing.
             if change(-1) != wanted:
                 raise PermissionError(f"not allowed to make files as user {self.uid}")
+
+
+def put_for_all(folder: int, name: str, content: bytes, uid: int) -> None:
+    """Have a file of `uid` in a folder that everybody can read and execute, as that user does it.
+
+    Parameters
+    ----------
+    folder : int
+        Descriptor of the folder.
+    name : str
+        The file. What bears the name and is not that file is replaced.
+    content : bytes
+        What it holds.
+    uid : int
+        Who acts: `User.does` this.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+    if _holds(folder, name, content, uid):
+        return
+    temporary = f"{name}.{os.getpid()}"
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(temporary, dir_fd=folder)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(temporary, flags, 0o755, dir_fd=folder), "wb") as out:
+        out.write(content)
+        # Not by its name: somebody else may put a link there.
+        os.fchmod(out.fileno(), 0o755)
+    os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def _holds(folder: int, name: str, content: bytes, uid: int) -> bool:
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        opened = os.open(name, flags, dir_fd=folder)
+    except OSError:
+        return False
+    with open(opened, "rb") as file:
+        about = os.fstat(opened)
+        mine = stat.S_ISREG(about.st_mode) and about.st_uid == uid
+        return mine and about.st_size == len(content) and file.read(len(content)) == content
 
 
 @contextlib.contextmanager

@@ -12,11 +12,11 @@ import zipfile
 from pathlib import Path
 
 from pyrometer import _artifacts
+from pyrometer.collect.attach.as_user import put_for_all
 from pyrometer.collect.attach.hotspot import Jvm
 from pyrometer.collect.probes.base import Detached, Probe, complaint
 from pyrometer.collect.probes.stacks import StacksProbe
 from pyrometer.core.errors import CapabilityError
-from pyrometer.core.replacing import new_file
 from pyrometer.store.manifest import ProbeEntry
 from pyrometer.store.paths import RunPaths
 
@@ -186,23 +186,19 @@ def library(jvm: Jvm) -> Path:
             raise CapabilityError(f"there is no async-profiler for {platform.machine()} in {jar}")
         content = opened.read(name)
     digest = hashlib.sha256(content).hexdigest()[:16]
-    # /tmp as the JVM sees it: it may run in a container.
-    outside = Path(f"/proc/{jvm.pid}/root")
-    inside = Path(tempfile.gettempdir()) / f"pyrometer-{os.geteuid()}-{digest}.so"
-    seen = outside / inside.relative_to("/")
+    inside = Path(tempfile.gettempdir()) / f"pyrometer-{jvm.uid}-{digest}.so"
+    # As the JVM sees it: it may run in a container.
+    outside = Path(f"/proc/{jvm.pid}/root") / inside.parent.relative_to("/")
     try:
-        if seen.is_symlink() or not seen.exists() or seen.stat().st_uid != os.geteuid():
-            seen.unlink(missing_ok=True)
-        if not seen.exists() or seen.read_bytes() != content:
-            temporary = seen.with_name(f"{seen.name}.{os.getpid()}")
-            with new_file(temporary, 0o755) as out:
-                out.write(content)
-                # Not by its name: the JVM's user may own the folder, and put a link there.
-                os.fchmod(out.fileno(), 0o755)
-            temporary.replace(seen)
+        folder = os.open(outside, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            jvm.user.does(lambda: put_for_all(folder, inside.name, content, jvm.uid))
+        finally:
+            os.close(folder)
     except OSError as error:
         raise CapabilityError(
-            f"{error.filename}: {error.strerror}", "make the folder for temporary files writable"
+            f"{outside / inside.name}: user {jvm.uid} cannot write it: {error.strerror or error}",
+            "make the folder for temporary files writable for the JVM's user",
         ) from error
     return inside
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from typing import Any
@@ -26,8 +27,8 @@ def standing_events(context: Any) -> list[dict[str, Any]]:
     """Describe a session by Spark's events: those that were sent before the listener was added."""
     scala = context._jsc.sc()
     now = int(time.time() * 1000)
+    redactor = _redactor(context)
     settings = context.getConf().getAll()
-    redactor = Redactor.of(f"{key}={value}" for key, value in settings)
     properties = {key: redactor.setting(key, value) for key, value in settings}
     events: list[dict[str, Any]] = [
         {"Event": "SparkListenerLogStart", "Spark Version": context.version},
@@ -64,6 +65,11 @@ def standing_events(context: Any) -> list[dict[str, Any]]:
                 }
             )
     return events
+
+
+def _redactor(context: Any) -> Redactor:
+    """Give a redactor that knows a session's own patterns."""
+    return Redactor.of(f"{key}={value}" for key, value in context.getConf().getAll())
 
 
 def classic_context(spark: Any) -> Any:
@@ -114,6 +120,9 @@ class SessionProbes:
     def start(self, record: Record) -> None:
         """Add the listener, and start the OS probe."""
         self._add_listener(record)
+        # For its log, and for the manifest; without the native module neither is read.
+        with contextlib.suppress(ImportError):
+            _redactor(self._context).teach()
         if self.os is not None:
             for problem in self.os.check():
                 record.doubt("probe_missing", f"Probe {problem.probe}: {problem.reason}.")

@@ -6,16 +6,17 @@ import contextlib
 import glob
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
+from pyrometer.collect.attach.as_user import User
 from pyrometer.collect.attach.polled_tasks import PolledTasks, write_spans
 from pyrometer.collect.launch.record import Record
 from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.core.foreign_files import copy_files
 
 _EXECUTOR = "CoarseGrainedExecutorBackend"
 _LOG_NAME = re.compile(r"(local-\d+|app-\d{14}-\d{4}|application_\d+_\d+|spark-[0-9a-f]{32})")
@@ -128,9 +129,11 @@ def _after(words: Sequence[str], name: str) -> str | None:
 
 
 def copy_event_logs(
-    record: Record, part: SparkJvm, properties: Mapping[str, str], log: Path | None
+    record: Record, part: SparkJvm, properties: Mapping[str, str], log: Path | None, user: User
 ) -> list[Path]:
     """Copy the application's event log, as far as it is written, into a run directory.
+
+    The JVM's user rules where it lies: nothing is copied that this user could not read.
 
     Parameters
     ----------
@@ -142,6 +145,8 @@ def copy_event_logs(
         Its system properties.
     log : Path or None
         The log that it has open.
+    user : User
+        Who the JVM is.
     """
     if part.role == "java":
         return []
@@ -162,13 +167,10 @@ def copy_event_logs(
     for source in found:
         target = record.paths.eventlog / closed_name(source).name
         try:
-            if source.is_dir():
-                shutil.copytree(source, target, ignore=shutil.ignore_patterns(".*"))
-            else:
-                shutil.copyfile(source, target)
+            copy_files(source, target, user.does)
             copies.append(target)
-        except (OSError, shutil.Error) as error:
-            record.doubt("eventlog_elsewhere", f"{source}: {error}")
+        except OSError as error:
+            record.doubt("eventlog_elsewhere", f"{source}: {error.strerror or error}")
     if not copies:
         record.doubt("eventlog_elsewhere", f"No log of {part.app_id} was found.")
     return copies

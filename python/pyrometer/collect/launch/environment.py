@@ -163,6 +163,11 @@ def store_of_agents(asked: str, said: str) -> str:
 def properties_text(keys: Mapping[str, str]) -> str:
     r"""Write ``agent.properties``.
 
+    Raises
+    ------
+    UsageError
+        If a value is not UTF-8.
+
     Examples
     --------
     >>> properties_text({"raw.dir": "/a\\b", "x": " y\n"})
@@ -172,7 +177,16 @@ def properties_text(keys: Mapping[str, str]) -> str:
     for key, value in keys.items():
         text = value.translate(_ESCAPES)
         lines.append(f"{key}={chr(92) + text if text.startswith(' ') else text}\n")
-    return "".join(lines)
+    whole = "".join(lines)
+    try:
+        whole.encode()
+    except UnicodeEncodeError as error:
+        line = whole[: error.start].count("\n")
+        raise UsageError(
+            f"{lines[line].partition('=')[0].removeprefix('force.')}: its value is not UTF-8",
+            "Java has no other settings: give it in UTF-8",
+        ) from error
+    return whole
 
 
 def pip_spark() -> list[Path]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import glob
 import re
-import shutil
 import time
 import uuid
 from collections.abc import Iterator, Sequence
@@ -23,6 +22,7 @@ from pyrometer.collect.probes.plugin import records
 from pyrometer.core import schema
 from pyrometer.core.doubt import Doubt, Severity
 from pyrometer.core.errors import PyrometerError, UsageError
+from pyrometer.core.foreign_files import copy_files
 from pyrometer.core.json_text import parse_json
 from pyrometer.store.axis.probe_reports import doubts_of
 from pyrometer.store.launcher import this_launcher
@@ -38,6 +38,7 @@ from pyrometer.store.manifest import (
 )
 from pyrometer.store.paths import RunPaths
 from pyrometer.store.private import make_private
+from pyrometer.store.run_folder import take_back
 from pyrometer.trial.trial import Trial
 
 
@@ -206,21 +207,15 @@ def copy_eventlogs(record: Record, decisions: list[Overlay], app_ids: list[str])
         folder = Path(unquote(where.path) or "/tmp/spark-events")  # noqa: S108
         found = [log for app in app_ids for log in sorted(folder.glob(f"*{glob.escape(app)}*"))]
         for log in found:
+            target = record.paths.eventlog / log.name
             try:
-                _copy(log, record.paths.eventlog / log.name)
+                if not target.exists():
+                    # Where others may write, a link may lead to any file of root's.
+                    copy_files(log, target)
             except OSError as error:
                 record.doubt("eventlog_elsewhere", f"{log}: {error.strerror or error}")
         if app_ids and not found:
             record.doubt("eventlog_elsewhere", f"No log of {', '.join(app_ids)} in {folder}.")
-
-
-def _copy(source: Path, target: Path) -> None:
-    if target.exists():
-        return
-    if source.is_dir():
-        shutil.copytree(source, target)
-    else:
-        shutil.copyfile(source, target)
 
 
 HOME = Path("pyrometer-runs")
@@ -240,19 +235,20 @@ def new_record(trial: Trial, probes: Sequence[Probe], notes: list[Doubt]) -> Rec
 
 @contextlib.contextmanager
 def opened(trial: Trial, probes: Sequence[Probe], notes: list[Doubt]) -> Iterator[Record]:
-    """Make a record; its directory goes away again if nothing could be measured in it.
+    """Make a record; what was made of its directory goes away if nothing could be measured in it.
 
     Raises
     ------
     UsageError
         If the directory exists and is not empty, or cannot be written.
     """
+    existed = trial.run_dir is not None and trial.run_dir.is_dir()
     record = new_record(trial, probes, notes)
     try:
         yield record
     except (PyrometerError, KeyboardInterrupt):
         if not record.launched:
-            shutil.rmtree(record.paths.root, ignore_errors=True)
+            take_back(record.paths, existed)
         raise
 
 

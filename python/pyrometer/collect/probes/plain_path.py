@@ -7,14 +7,16 @@ path holds such a character, JVMs are given a link to it instead.
 
 from __future__ import annotations
 
-import atexit
 import os
 import re
 import shutil
 import stat
 import tempfile
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
+
+from pyrometer.store.scratch import Scratch
 
 _PLAIN = re.compile(r"[A-Za-z0-9/._+-]+")
 
@@ -32,7 +34,9 @@ def is_plain(path: Path) -> bool:
 
 @cache
 def plain(path: Path) -> Path:
-    """Give the absolute path itself, or a link to it that lives as long as this process.
+    """Give the absolute path itself, or a link to it.
+
+    The link lives as long as this process, and any that was started with its name.
 
     Parameters
     ----------
@@ -51,37 +55,50 @@ def plain_for_all(path: Path) -> Path:
     JVM that cannot read its agent does not start.
     """
     path = path.absolute()
-    folder = _folder() if os.geteuid() == 0 and not _open_to_all(path) else None
-    if folder is None:
+    made = _folder() if os.geteuid() == 0 and not _open_to_all(path) else None
+    if made is None:
         return plain(path)
-    copy = Path(shutil.copyfile(path, folder / f"{len(os.listdir(folder))}-{path.name}"))
+    copy = Path(shutil.copyfile(path, made.path / f"{len(os.listdir(made.path))}-{path.name}"))
     copy.chmod(0o644)
     return copy
 
 
 def _linked(path: Path) -> Path:
-    folder = _folder()
-    if folder is None:
+    made = _folder()
+    if made is None:
         return path
-    link = folder / str(len(os.listdir(folder)))
+    link = made.path / str(len(os.listdir(made.path)))
     link.symlink_to(path)
     return link
 
 
 @cache
-def _folder() -> Path | None:
+def _folder() -> Scratch | None:
     """Make a folder with a plain name that every user may enter; ``None`` if there is no place."""
     for place in (tempfile.gettempdir(), "/tmp", "/var/tmp"):  # noqa: S108
         if not is_plain(Path(place)):
             continue
         try:
-            folder = Path(tempfile.mkdtemp(prefix="pyrometer-", dir=place))
+            made = Scratch("pyrometer-links-", Path(place), _named)
         except OSError:
             continue
-        folder.chmod(0o755)
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        return folder
+        made.path.chmod(0o755)
+        return made
     return None
+
+
+def _named(folder: Path) -> bool:
+    """Whether a process was started with the name of a folder, as an application was that lives.
+
+    What it starts later, a JVM with our agent, needs the folder.
+    """
+    name = os.fsencode(folder)
+    for pid in os.listdir("/proc"):
+        for file in ("environ", "cmdline") if pid.isdigit() else ():
+            with suppress(OSError):
+                if name in Path("/proc", pid, file).read_bytes():
+                    return True
+    return False
 
 
 def _open_to_all(path: Path) -> bool:

@@ -21,7 +21,7 @@ from pyrometer.store.axis.picked import PICKED, fresh_rows
 from pyrometer.store.axis.probe_files import ProbeFiles, read_streams
 from pyrometer.store.services.machines import Service
 from pyrometer.store.services.rows import OF_HOST, keep_own
-from pyrometer.store.sql.text import file_literal, literal
+from pyrometer.store.sql.text import from_parquet, literal
 from pyrometer.store.tables import MOST_MEMORY
 
 _OF_HOST = "scope NOT LIKE 'process/%' AND scope NOT LIKE 'probe%'"
@@ -57,7 +57,7 @@ class _Read:
         file = self.folder / f"{table}.parquet"
         if not file.is_file():
             return None
-        source = f"read_parquet({file_literal(file)})"
+        source = from_parquet(file)
         return source if self.host is None else f"(FROM {source} WHERE host = {literal(self.host)})"
 
 
@@ -137,7 +137,7 @@ class OneHost:
         if "_" not in name or not series.is_file():
             return name
         found = connection.execute(
-            f"SELECT any_value(host) FROM read_parquet({file_literal(series)})"
+            f"SELECT any_value(host) FROM {from_parquet(series)}"
             f" WHERE replace(host, '/', '_') = {literal(name)}"
         ).fetchone()
         return str(found[0]) if found and found[0] else name
@@ -270,7 +270,7 @@ class OneHost:
                 f"COPY (SELECT {columns} FROM ({query})) TO {literal(str(target))}"
                 " (FORMAT parquet, COMPRESSION zstd)"
             )
-            count = f"SELECT count(*) FROM read_parquet({file_literal(target)})"
+            count = f"SELECT count(*) FROM {from_parquet(target)}"
             written[name] = int((connection.execute(count).fetchone() or (0,))[0])
         series = one.rows("os_series")
         if series is not None:
@@ -300,7 +300,7 @@ def _begin_of(connection: duckdb.DuckDBPyConnection, folder: Path) -> float:
     if not series.is_file():
         return math.inf
     first = connection.execute(
-        f"SELECT min(t_mono_ns) FROM read_parquet({file_literal(series)}) WHERE {_OF_HOST}"
+        f"SELECT min(t_mono_ns) FROM {from_parquet(series)} WHERE {_OF_HOST}"
     ).fetchone()
     return math.inf if first is None or first[0] is None else float(first[0])
 

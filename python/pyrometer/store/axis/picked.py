@@ -8,7 +8,7 @@ from pathlib import Path
 
 import duckdb
 
-from pyrometer.store.sql.text import file_literal, literal
+from pyrometer.store.sql.text import from_parquet, literal
 from pyrometer.store.tables import MOST_MEMORY
 
 _STACKS = 1 << 16
@@ -80,10 +80,9 @@ def join_parts(building: Path) -> None:
         if len(parts) < 2:
             continue
         target = building / f".{name}-beside.tmp"
-        places = ", ".join(map(file_literal, parts))
         with duckdb.connect(config={"threads": 1, "memory_limit": MOST_MEMORY}) as connection:
             connection.execute(
-                f"COPY (FROM read_parquet([{places}])) TO {literal(str(target))}"
+                f"COPY (FROM {from_parquet(*parts)}) TO {literal(str(target))}"
                 " (FORMAT parquet, COMPRESSION zstd)"
             )
         for part in parts:

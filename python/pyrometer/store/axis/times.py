@@ -12,7 +12,7 @@ from pyrometer.core import schema
 from pyrometer.store.sql.host_groups import host_groups
 from pyrometer.store.sql.host_times import timed, with_times
 from pyrometer.store.sql.host_views import AXIS_HOSTS, HostRows
-from pyrometer.store.sql.text import file_literal, literal
+from pyrometer.store.sql.text import from_parquet, literal
 from pyrometer.store.tables import Tables
 
 MOST_ROWS = 100_000
@@ -44,7 +44,7 @@ def write_times(folder: Path) -> None:
 
 
 def _write(tables: Tables, table: schema.Table, file: Path, scratch: Path) -> None:
-    source = f"read_parquet({file_literal(file)})"
+    source = from_parquet(file)
     found = {name for name, *_ in tables.query(f"DESCRIBE FROM {source}")}
     columns = ", ".join(
         f'"{c.name}"' if c.name in found else f'NULL::{c.sql_type} AS "{c.name}"'
@@ -65,6 +65,6 @@ def _write(tables: Tables, table: schema.Table, file: Path, scratch: Path) -> No
         lines = f"FROM lines WHERE host IN ({names})"
         parts.append(scratch / f"{file.stem}-{len(parts)}.parquet")
         tables.write(with_times(table, f"{rows} WHERE host {of_group}", lines), parts[-1], "snappy")
-    tables.write(f"FROM read_parquet([{', '.join(map(file_literal, parts))}])", file)
+    tables.write(f"FROM {from_parquet(*parts)}", file)
     for part in parts:
         part.unlink()

@@ -15,6 +15,7 @@ from pyrometer.hosts.host_clocks import HostClocks
 from pyrometer.hosts.lines import Lines, lines
 from pyrometer.hosts.seen import Seen
 from pyrometer.hosts.wall import WallClock
+from pyrometer.store.axis.one_machine import doubts_of_machines, of_one_machine
 from pyrometer.store.axis.seen import on_their_hosts, seen
 from pyrometer.store.services.machines import Machines
 from pyrometer.store.sql.host_views import HostRows
@@ -59,7 +60,7 @@ def write_axis(
     Returns
     -------
     list of Doubt
-        What is not known of which clock.
+        What is not known of which clock, and which hosts are one machine.
     """
     with Tables(folder, HostRows.AS_RECORDED) as tables:
         found = seen(tables, plugin_files)
@@ -77,6 +78,7 @@ def write_axis(
                 known = extent.get(host, (int(first), int(last)))
                 extent[host] = min(known[0], int(first)), max(known[1], int(last))
         cpus = _cpus(tables, host_of)
+        doubts = [*clocks.doubts, *doubts_of_machines(of_one_machine(tables, found.hosts))]
     order = [axis, *(host for host in found.hosts if host != axis)]
     laid = {host: lines(clocks, host) for host in order}
     write_rows(
@@ -102,7 +104,7 @@ def write_axis(
     if lined:
         knots = (row for host, one in lined.items() for row in _knots(host, one))
         write_rows(folder, "host_clocks", knots)
-    return clocks.doubts
+    return doubts
 
 
 def _other_axis(found: Seen, launch_host: str | None) -> str:

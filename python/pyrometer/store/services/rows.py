@@ -12,7 +12,7 @@ import duckdb
 
 from pyrometer.core import schema
 from pyrometer.store.services.machines import Service
-from pyrometer.store.sql.text import file_literal, literal
+from pyrometer.store.sql.text import from_parquet, literal
 
 OF_HOST = {"perf_counts": "r.pid IS NULL", "io_latency": "r.kind <> 'read'"}
 """Rows of tables that are of the host, and of no process that a probe follows."""
@@ -101,7 +101,7 @@ def keep_own(
         connection.execute(f"INSERT INTO roots VALUES {values}")
     connection.execute("CREATE OR REPLACE TEMP TABLE ours (pid BIGINT, since BIGINT, until BIGINT)")
     if series.is_file() and roots:
-        source = f"read_parquet({file_literal(series)})"
+        source = from_parquet(series)
         connection.execute(f"INSERT INTO ours {_OURS.format(series=source)}")
     for name in (*_TIMES, "kernel_stacks"):
         file = folder / f"{name}.parquet"
@@ -121,7 +121,7 @@ def _rewrite(
         for c in schema.tables()[name].columns
     )
     temporary = file.with_suffix(".own")
-    rows = f"read_parquet({file_literal(file)})"
+    rows = from_parquet(file)
     whose = _whose(name)
     kept = f"SELECT * FROM {rows} r WHERE {whose}"
     if window is not None and name in _TIMES:

@@ -27,7 +27,7 @@ from pyrometer.store.sql.host_times import (
     on_wall,
     timed,
 )
-from pyrometer.store.sql.text import file_literal, literal
+from pyrometer.store.sql.text import from_parquet, literal
 
 Execute = Callable[[str], duckdb.DuckDBPyConnection]
 
@@ -100,7 +100,7 @@ def recorded_hosts(
 
 def _hosts_in(connection: duckdb.DuckDBPyConnection, files: Sequence[str]) -> set[str] | None:
     """Give the hosts of rows in files; `None` if one of them cannot be read."""
-    parts = [f"SELECT host FROM read_parquet({file_literal(place)})" for place in files]
+    parts = [f"SELECT host FROM {from_parquet(place)}" for place in files]
     if not parts:
         return set()
     sql = f"SELECT DISTINCT host FROM ({' UNION ALL '.join(parts)}) WHERE host <> ''"

@@ -8,6 +8,9 @@ from pathlib import Path
 
 from pyrometer.core.errors import UsageError
 
+NO_PARTITIONS = "hive_partitioning=false"
+"""Of whatever reads files: otherwise a folder ``a=b`` above them gives each row its own ``a``."""
+
 # Texts and names in quotes and comments, where a question mark is no parameter.
 _PARTS = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\?|\$[0-9]+)""")
 
@@ -71,8 +74,50 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def from_parquet(*files: str | Path, more: str = "") -> str:
+    """Write the reading of Parquet files.
+
+    A folder on the way that is called ``a=b`` is no column ``a`` of theirs.
+
+    Parameters
+    ----------
+    *files : str or Path
+        Where they are.
+    more : str
+        Further arguments of ``read_parquet``.
+
+    Examples
+    --------
+    >>> from_parquet("x/a=1/tasks.parquet")
+    "read_parquet(['x/a=1/tasks.parquet'], hive_partitioning=false)"
+
+    Raises
+    ------
+    UsageError
+        If no pattern stands for one of the paths alone, or it is not UTF-8.
+    """
+    names = ", ".join(map(file_literal, files))
+    return f"read_parquet([{names}], {NO_PARTITIONS}{more and f', {more}'})"
+
+
+def check_utf8(path: str | Path) -> None:
+    """Refuse a path that DuckDB cannot be told.
+
+    Raises
+    ------
+    UsageError
+        If it is not UTF-8.
+    """
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(
+            f"{path}: a path that is not UTF-8 cannot be read", "rename the folder"
+        ) from error
+
+
 def file_literal(path: str | Path) -> str:
-    """Quote the path of one file for ``read_parquet`` and ``FROM``, which take it for a pattern.
+    """Quote the path of one file for ``read_parquet`` and the like, which take it for a pattern.
 
     Examples
     --------
@@ -82,8 +127,9 @@ def file_literal(path: str | Path) -> str:
     Raises
     ------
     UsageError
-        If no pattern stands for that path alone.
+        If no pattern stands for that path alone, or it is not UTF-8.
     """
+    check_utf8(path)
     text = str(path)
     special = set(text) & set("*?[")
     if special and "\\" in text:

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from pyrometer.store.sql.host_views import HostRows, as_recorded
-from pyrometer.store.sql.text import file_literal
+from pyrometer.store.sql.text import NO_PARTITIONS, file_literal, from_parquet
 from pyrometer.store.states.placed import place_states
 from pyrometer.store.tables import Tables
 from pyrometer.store.write_tables import write_part
@@ -139,7 +139,7 @@ def join_states(folder: Path, core: Any) -> str:
 
 
 def _rows_of(files: Sequence[Path]) -> str:
-    return f"FROM read_parquet([{', '.join(map(file_literal, files))}])"
+    return f"FROM {from_parquet(*files)}"
 
 
 def _define_words(tables: Tables, folder: Path, core: Any) -> int:
@@ -185,7 +185,8 @@ def _classify(tables: Tables, folder: Path, core: Any) -> int:
         tables.define(
             "classed",
             f"SELECT m.*, c.class FROM moments m JOIN read_csv({file_literal(classes)},"
-            " header=true, columns={'id': 'BIGINT', 'class': 'VARCHAR'}) c USING (id)",
+            f" {NO_PARTITIONS}, header=true, columns={{'id': 'BIGINT', 'class': 'VARCHAR'}}) c"
+            " USING (id)",
         )
     finally:
         moments.unlink(missing_ok=True)

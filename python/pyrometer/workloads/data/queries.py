@@ -13,7 +13,7 @@ from typing import Any
 import duckdb
 
 from pyrometer.core.errors import CapabilityError
-from pyrometer.store.sql.text import file_literal
+from pyrometer.store.sql.text import from_parquet
 from pyrometer.workloads.answers import QUERIES_FILE
 from pyrometer.workloads.values import Progress
 
@@ -79,8 +79,8 @@ def write_answers(folder: Path, progress: Progress, suite: str, tables: Sequence
     settings = {"threads": 1, "default_null_order": "nulls_first_on_asc_last_on_desc"}
     with duckdb.connect(config=settings) as connection:
         for table in tables:
-            files = ", ".join(map(file_literal, sorted((folder / table).glob("*.parquet"))))
-            connection.execute(f"CREATE VIEW {table} AS SELECT * FROM read_parquet([{files}])")
+            files = sorted((folder / table).glob("*.parquet"))
+            connection.execute(f"CREATE VIEW {table} AS SELECT * FROM {from_parquet(*files)}")
         for done, (name, text) in enumerate(queries.items()):
             progress("computing answers (queries)", done, len(queries))
             answers[name] = {"sql": to_spark(text), **answer(connection, text)}

@@ -122,7 +122,8 @@ public final class Overlay {
     if (user == null) {
       record(key, value, "set", "needed to measure");
     } else {
-      record(key, value, "forced", "nothing can be measured with the user's value, " + user);
+      String old = Secrets.redacted(key, user);
+      record(key, value, "forced", "nothing can be measured with the user's value, " + old);
     }
   }
 
@@ -146,7 +147,8 @@ public final class Overlay {
       record(key, value, "kept_user", "the user's value is the same");
     } else {
       conf.set(key, value);
-      record(key, value, "forced", "the user's event log was off, with the value " + user);
+      String old = Secrets.redacted(key, user);
+      record(key, value, "forced", "the user's event log was off, with the value " + old);
     }
   }
 
@@ -156,7 +158,8 @@ public final class Overlay {
       conf.set(key, value);
       record(key, value, "set", "not set by the user");
     } else {
-      record(key, user, "kept_user", user.equals(value) ? "the same" : "instead of " + value);
+      String ours = Secrets.redacted(key, value);
+      record(key, user, "kept_user", user.equals(value) ? "the same" : "instead of " + ours);
     }
   }
 
@@ -243,7 +246,7 @@ public final class Overlay {
                 .put("key", key)
                 .put("value", Secrets.redacted(key, value))
                 .put("how", how)
-                .put("reason", reason)
+                .put("reason", Secrets.text(reason))
                 .close();
           }
         });

@@ -15,7 +15,8 @@ public final class Secrets {
 
   private static final String NAMES =
       "(?:secret|passw(?:or)?d|pass[_-]?word|passphrase|token|pwd|credential|signature"
-          + "|(?:access|api|account|private|encryption)[._-]?key|auth[._-]?header)";
+          + "|(?:access|api|account|private|encryption)[._-]?key|auth[._-]?header"
+          + "|(?<![a-z])sas(?![a-z]))";
   private static final String CHARACTERS = "[\\w.$-]{0,200}+";
   private static final Pattern NAME = Pattern.compile("(?i)" + NAMES);
   private static final Pattern ASSIGNED =
@@ -43,7 +44,7 @@ public final class Secrets {
   }
 
   /** A text without what is secret in it. */
-  static String text(String text) {
+  public static String text(String text) {
     String kept = USER_INFO.matcher(text).replaceAll("$1" + "\\*".repeat(9) + "(redacted)");
     return ASSIGNED.matcher(kept).replaceAll("$1" + "\\*".repeat(9) + "(redacted)");
   }

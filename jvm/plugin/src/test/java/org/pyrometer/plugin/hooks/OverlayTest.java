@@ -1,6 +1,7 @@
 package org.pyrometer.plugin.hooks;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -84,6 +85,18 @@ class OverlayTest {
     assertEquals(Map.of("spark.a", "kept_user", "spark.b", "set"), decisions);
     assertEquals("1", conf.get("spark.a"));
     assertEquals("3", conf.get("spark.b"));
+  }
+
+  @Test
+  void noReasonTellsASecretOfTheUsers() {
+    for (String how : List.of("force.", "conf.")) {
+      conf.put("spark.my.password", "hunter2");
+      apply(Map.of("plugin", "off", how + "spark.my.password", "hunter22"));
+      assertFalse(last.contains("hunter2"), last);
+    }
+    conf.put("spark.executor.extraJavaOptions", "-Dmy.token=mine");
+    apply(Map.of("plugin", "off", "append.spark.executor.extraJavaOptions", "-Dmy.token=hunter2"));
+    assertFalse(last.contains("hunter2"), last);
   }
 
   @Test

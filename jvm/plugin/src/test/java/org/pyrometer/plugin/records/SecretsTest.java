@@ -20,11 +20,14 @@ class SecretsTest {
             "spark.hadoop.fs.s3a.access.key",
             "a.apiKey",
             "fs.azure.account.key.x.blob",
+            "fs.azure.sas.box",
+            "SAS",
             "db.passwd",
             "es.auth.pwd")) {
       assertEquals(GONE, Secrets.redacted(name, "hunter22"), name);
     }
     assertEquals("200", Secrets.redacted("spark.sql.shuffle.partitions", "200"));
+    assertEquals("9", Secrets.redacted("spark.kansas.sassafras", "9"));
     assertEquals("(?i)token", Secrets.redacted("spark.redaction.regex", "(?i)token"));
     assertNull(Secrets.redacted("spark.my.token", null));
   }
@@ -38,6 +41,7 @@ class SecretsTest {
         "jdbc:postgresql://bob:" + GONE + "@db/x?password=" + GONE + "&ssl=true",
         Secrets.redacted(
             "my.url", "jdbc:postgresql://bob:hunter22@db/x?password=hunter22&ssl=true"));
+    assertEquals("fs.sas: " + GONE, Secrets.redacted("my.text", "fs.sas: hunter22"));
     String harmless = "hdfs://namenode:8020/data/tokens.parquet";
     assertEquals(harmless, Secrets.redacted("my.path", harmless));
   }
