@@ -23,6 +23,8 @@ PIDS = 100_000
 """Numbers of processes and threads of two executors on one host are so far apart."""
 TASKS = 1_000_000
 """And those of the tasks of two copies."""
+IDLE_NS = 3600 * 10**9
+"""And the idle times of two hosts since they began."""
 
 _PIDS = ("pid", "tid", "waker_pid", "waker_tid")
 _LINKED = (".log", ".jfr")
@@ -46,6 +48,8 @@ class Copied:
         Its host.
     place : int
         Which executor of its host it is, from 0.
+    host_number : int
+        Which host it is, from 0.
     """
 
     source: Path
@@ -54,6 +58,7 @@ class Copied:
     executor: str
     host: str
     place: int
+    host_number: int
 
     def pid(self, number: Any) -> Any:
         """Give a number of a process or thread of the copy; 0 and nothing stay what they are."""
@@ -114,6 +119,7 @@ def _copies(sources: list[Path], executors: int, per_host: int) -> Iterator[Copi
             executor=str(number),
             host=f"host-{number // per_host:04d}",
             place=number % per_host,
+            host_number=number // per_host,
         )
 
 
@@ -174,6 +180,10 @@ def _batch(batch: pa.RecordBatch, copy: Copied) -> pa.RecordBatch:
         parents = pc.equal(columns["name"].cast(pa.string()), "parent_pid")
         moved = _moved(columns["value"], copy.place * PIDS)
         columns["value"] = pc.if_else(parents, moved, columns["value"])
+        # By the same idle time hosts with one clock would be one machine.
+        idle = pc.equal(columns["name"].cast(pa.string()), "cpu_idle_ns")
+        own = pc.add(columns["value"], pa.scalar(copy.host_number * IDLE_NS, moved.type))
+        columns["value"] = pc.if_else(idle, own, columns["value"])
     return pa.RecordBatch.from_arrays(list(columns.values()), schema=batch.schema)
 
 

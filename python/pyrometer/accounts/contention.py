@@ -27,6 +27,9 @@ PIECE_NS = 500_000_000
 MOST_PIECES = 2000
 MOST_HOSTS = 8
 """Hosts that are looked at, those on which others took most by their ledgers."""
+ONE_MACHINE = (
+    "hosts of the run are one machine: its executors there are among each other's other processes"
+)
 _METHOD = (
     "by others' share of busy CPU time; bounds: as long as others ran, and what the"
     " application's own threads cannot have held"
@@ -51,7 +54,10 @@ def contention(scope: Scope, ledger: Ledger) -> HostContention:
     if not ledger.hosts or not scope.tables.several_hosts:
         return _of_one(scope, ledger.core_view, ledger.slot_view)
     found = []
-    apart = [one for one in ledger.hosts if one.observed and not one.together]
+    observed = [one for one in ledger.hosts if one.observed and not one.together]
+    apart = [one for one in observed if not one.same_machine]
+    if observed and not apart:
+        return HostContention(reason=ONE_MACHINE)
     apart.sort(key=lambda one: -(_share(one.core_view, "other_processes") or 0))
     for one in apart[:MOST_HOSTS]:
         with on_host(scope, one.host) as own:

@@ -243,8 +243,9 @@ def _keep_traceback(error: BaseException, arguments: list[str]) -> str | None:
 
     try:
         with tempfile.NamedTemporaryFile(
-            "w", prefix="pyrometer-error-", suffix=".txt", delete=False
-        ) as kept:
+            "w", encoding="utf-8", errors="backslashreplace", prefix="pyrometer-error-",
+            suffix=".txt", delete=False,
+        ) as kept:  # fmt: skip
             redactor = Redactor.of(arguments)
             words = redactor.words(arguments)
             kept.write(f"pyrometer {__version__}, Python {sys.version}\n{words}\n\n")

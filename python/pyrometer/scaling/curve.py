@@ -29,7 +29,7 @@ from pyrometer.experiments.judge.analysis import experiment_report
 from pyrometer.experiments.judge.schema import Measures, TrialsReport, in_none
 from pyrometer.guests.machine import is_machine, machine_of
 from pyrometer.scaling.analysis import Question, analyse
-from pyrometer.scaling.plan import INSTANCES, SLOTS, WORKERS, level_number
+from pyrometer.scaling.plan import OF_CLUSTERS, SLOTS, WORKERS, level_number
 from pyrometer.scaling.schema import FitReport
 from pyrometer.scaling.simulated import simulated, sized
 from pyrometer.simulation.intervals import Sized
@@ -320,7 +320,7 @@ def _question(
     best = next((its.attainable for _, its in trials if its.attainable is not None), None)
     counted = any("memory_bytes_per_s" in its.measures for _, its in trials)
     # Executors of a cluster are not on the CPUs of this host.
-    cpus = None if factor == INSTANCES else processors(plan)[0]
+    cpus = None if factor in OF_CLUSTERS else processors(plan)[0]
     spread = 0.0
     if best is not None and best.low is not None and best.high is not None:
         spread = (best.high - best.low) / 4

@@ -14,9 +14,14 @@ SLOTS = (TASKS, EXECUTORS)
 """Factors whose level is a number of task slots (of executors: times the slots of each)."""
 
 INSTANCES = "spark.executor.instances"
-"""Executors that a cluster is asked for: how many it has is not known here."""
+"""Executors that a cluster is asked for."""
+CORES_MAX = "spark.cores.max"
+"""Cores of all executors together, which a standalone master goes by instead."""
 
-WORKERS = (*SLOTS, "host.cpus", "cpu.quota", "machine.cpus", INSTANCES)
+OF_CLUSTERS = (INSTANCES, CORES_MAX)
+"""What a cluster is asked for: :mod:`pyrometer.scaling.cluster_levels` knows how much it has."""
+
+WORKERS = (*SLOTS, "host.cpus", "cpu.quota", "machine.cpus", *OF_CLUSTERS)
 """Factors whose level is a number of workers: laws of scaling apply to them."""
 
 SPACED = 10
@@ -49,7 +54,7 @@ def default_levels(factor: str, cpus: int, *, dense: bool = False) -> list[str]:
     """
     if factor == "cpu.quota":
         return [f"{cpus * part / QUOTAS:g}" for part in range(1, QUOTAS + 1)]
-    if factor == INSTANCES:
+    if factor in OF_CLUSTERS:
         raise UsageError(f"{factor}: how many has the cluster?", "--levels 1,2,4,8,16")
     if factor not in WORKERS:
         find_factor(factor)

@@ -220,7 +220,7 @@ def test_a_run_names_executors_whose_files_stayed_in_their_pods(
     said = job.ended()
     assert said.total == kube.TOTAL
     doubts = json.dumps(kube.shown(run)["doubts"])
-    assert "2 executor(s) could not write to the raw folder" in doubts
+    assert "2 executor(s) kept their records on their hosts" in doubts
     assert "no probe saw 2 of 2 executors that ran tasks" in doubts
     for name in said.executors:
         # A container takes the name of its pod for that of its host.

@@ -56,13 +56,16 @@ class ProbeOf:
     processes: Mapping[int, Counter] = field(default_factory=dict)
     more: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
-    def write(self, folder: Path, host: str = HOST) -> list[Path]:
-        """Write its streams; gives their paths."""
+    def write(self, folder: Path, host: str = HOST, number: str = "") -> list[Path]:
+        """Write its streams, of a later probe of the folder with a number; gives their paths."""
         rows = self._series(host)
-        files = {"series": rows, **self.more}
-        for name, content in files.items():
-            write_stream(folder / f"probe-{host}-{name}.arrows", STREAMS[name], content)
-        return [folder / f"probe-{host}-{name}.arrows" for name in files]
+        files = {
+            folder / f"probe-{host}-{name}{number}.arrows": (STREAMS[name], content)
+            for name, content in {"series": rows, **self.more}.items()
+        }
+        for file, (table, content) in files.items():
+            write_stream(file, table, content)
+        return list(files)
 
     def _series(self, host: str) -> list[dict[str, Any]]:
         first = self.times[0]

@@ -194,3 +194,14 @@ class TwoHosts:
 
 BOUND = S // 1000
 """No time of the other host is further off."""
+
+
+def one_machine(stages: list[StageSpec]) -> TwoHosts:
+    """Give two pods on one node: one clock, and the same CPUs, which both of them read."""
+    two = TwoHosts(stages)
+    for host in (HOST, WEST):
+        for cpu in range(two.cpus):
+            for at in (0, two.world.end_ms):
+                two.add("os_series", host=host, scope=f"cpu/{cpu}", name="cpu_idle_ns",
+                        value=at * MS // 2, t_mono_ns=mono(at))  # fmt: skip
+    return two

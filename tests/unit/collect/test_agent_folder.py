@@ -16,6 +16,7 @@ from tests.support import needs
 
 from pyrometer.collect.agent.access import LEVELS, Level
 from pyrometer.collect.agent.folder import checked, write, written
+from pyrometer.collect.agent.own_programs import MACHINES, refuses, with_own
 from pyrometer.collect.agent.programs import programs
 from pyrometer.core.errors import CapabilityError, UsageError
 
@@ -92,6 +93,13 @@ def test_a_bucket_needs_no_volume() -> None:
     assert [one["name"] for one in spec["volumes"]] == ["work"]
     values = yaml.safe_load(texts("all", "s3://bucket/pyrometer")["chart/values.yaml"])
     assert (values["to"], values["store"]) == ("s3://bucket/pyrometer", None)
+
+
+def test_an_image_trusts_authorities_only_where_it_speaks_to_a_store_over_the_network() -> None:
+    assert "certificates" not in texts("all")["Dockerfile"]
+    made = texts("all", "s3://bucket/pyrometer")["Dockerfile"].splitlines()
+    assert [line for line in made if line.startswith("FROM")][-1] == "FROM scratch"
+    assert any(line.endswith("ca-certificates.crt /etc/ssl/certs/") for line in made)
 
 
 @pytest.mark.parametrize("level", get_args(Level))
@@ -189,3 +197,39 @@ def test_no_credentials_get_into_the_files(to: str) -> None:
         checked(to, "spark", "image:1")
     assert "plum" not in refused.value.message
     checked("abfss://box@account.dfs.core.windows.net/x", "spark", "image:1")
+
+
+def elf(machine: str, text: str) -> bytes:
+    """Write the head of a program for a machine, and something by which it is known."""
+    return b"\x7fELF".ljust(18, b"\0") + MACHINES[machine].to_bytes(2, "little") + text.encode()
+
+
+def test_programs_of_ones_own_take_the_place_of_the_packages(tmp_path: Path) -> None:
+    agent = elf("linux-x64", "mine")
+    (tmp_path / "pyro-agent").write_bytes(agent)
+    assert with_own(tmp_path, "linux-x64", BINARIES) == {**BINARIES, "pyro-agent": agent}
+    with pytest.raises(UsageError, match="pyro-agent is no program for linux-arm64"):
+        with_own(tmp_path, "linux-arm64", BINARIES)
+    with pytest.raises(UsageError, match="pyro-probe: No such file"):
+        with_own(tmp_path, "linux-x64", {})
+    (tmp_path / "pyro-probe").write_text("#!/bin/sh\n")
+    with pytest.raises(UsageError, match="pyro-probe is no program"):
+        with_own(tmp_path, "linux-x64", BINARIES)
+    with pytest.raises(UsageError, match="pyro-agent: No such file"):
+        with_own(tmp_path / "none", "linux-x64", BINARIES)
+
+
+def agent_that_says(text: str) -> bytes:
+    """Give a program that ends with an error, unless it is asked for something else."""
+    return f'#!/bin/sh\n[ "$1 $2" = "ship --to=s3://b/x" ] && echo "{text}" >&2\nexit 1\n'.encode()
+
+
+def test_an_agent_is_asked_which_stores_it_knows() -> None:
+    unknown = "no store of this kind is known to this agent"
+    assert refuses(agent_that_says(f"pyro-agent: {unknown}"), "s3://b/x") == unknown
+    missing = agent_that_says("pyro-agent: /tmp/x/missing: No such file or directory")
+    assert refuses(missing, "s3://b/x") is None
+    with pytest.raises(UsageError, match="no agent of Pyrometer's"):
+        refuses(agent_that_says("usage: other"), "s3://b/x")
+    with pytest.raises(UsageError, match="cannot be asked whether it writes to s3://b/x"):
+        refuses(elf("linux-arm64", "x"), "s3://b/x")

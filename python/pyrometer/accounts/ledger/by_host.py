@@ -2,14 +2,14 @@
 
 What a probe did not see is never spread over other hosts: a host without one is a row of its own,
 without a value. Its CPUs count in the total where their number is known, so that the account stays
-open by them; where it is not known, no closure is said.
+open by them; where it is not known, no closure is said. Hosts that are one machine count once.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyrometer.accounts.cpu import NO_CLOCK, NO_PROBE, observers_by_host, tiers_by_host
 from pyrometer.accounts.ledger.core_view import (
@@ -27,6 +27,7 @@ from pyrometer.accounts.window import on_host
 from pyrometer.core import schema
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.units import counted, duration
+from pyrometer.store.axis.one_machine import of_one_machine
 from pyrometer.window.scope import Scope
 
 NOT_OBSERVED = "not_observed"
@@ -59,12 +60,17 @@ GROUP BY host
 
 @dataclass(frozen=True)
 class Host:
-    """A host of a run; ``clock`` is ``None`` where no stream is from it."""
+    """A host of a run; ``clock`` is ``None`` where no stream is from it.
+
+    ``machine`` has the names of all hosts that are the same machine, where there are others. Only
+    the first of them is observed: what its probe read is of all of it.
+    """
 
     name: str
     observed: bool
     cpus_count: int | None
     clock: str | None
+    machine: tuple[str, ...] = ()
 
 
 def core_of_hosts(scope: Scope) -> tuple[View, list[HostLedger]]:
@@ -96,7 +102,11 @@ def core_of_hosts(scope: Scope) -> tuple[View, list[HostLedger]]:
         ledger.observed_by = observers.get(group[0], []) if len(group) == 1 else []
         ledger.pods = [pod for name in group for pod in pods.get(name, [])]
         ledgers.append(ledger)
-    ledgers += [_ledger(scope, [one], bounds, None) for one in hosts if not one.observed]
+    again = [one.name for one in hosts if not one.observed and one.machine]
+    for group in groups(scope, again, cpus_by_host(scope), tiers) if again else []:
+        ledgers.append(_ledger(scope, [named[name] for name in group], bounds, None))
+    unseen = [one for one in hosts if not one.observed and not one.machine]
+    ledgers += [_ledger(scope, [one], bounds, None) for one in unseen]
     return total(scope, ledgers), ledgers
 
 
@@ -112,6 +122,7 @@ def hosts_of_run(scope: Scope) -> list[Host]:
             Host(name, name in watched and clock != "unknown", cpus.get(name), clock)
             for name, clock in rows
         ]
+        found = _once(scope, found)
     else:
         # Tables that an older version made may hold rows of several, on clocks nobody compared.
         cpus_known = cpus_count(scope)
@@ -119,6 +130,17 @@ def hosts_of_run(scope: Scope) -> list[Host]:
     known = {host.name for host in found} | watched
     elsewhere = _elsewhere(scope, known)
     return [*found, *(Host(name, False, None, None) for name in elsewhere)]
+
+
+def _once(scope: Scope, hosts: Sequence[Host]) -> list[Host]:
+    """Let the first of the hosts that are one machine stand for it."""
+    found = {one.name: one for one in hosts}
+    for names in of_one_machine(scope.tables, [one.name for one in hosts if one.observed]):
+        for name in names:
+            found[name] = replace(found[name], machine=tuple(names))
+        for name in names[1:]:
+            found[name] = replace(found[name], observed=False, cpus_count=None)
+    return list(found.values())
 
 
 def _elsewhere(scope: Scope, known: set[str]) -> list[str]:
@@ -156,6 +178,7 @@ def _ledger(
         else sum(one.cpus_count or 0 for one in hosts),
         clock=host.clock if len(clocks) == 1 else "mixed",
         bound_ns=None if None in bounds else max(bound or 0 for bound in bounds),
+        same_machine=sorted({name for one in hosts for name in one.machine} - {host.name}),
         core_view=View(window=name, reason=_why(host)),
         slot_view=View(window=name, reason="its executors are in the slot view of all hosts"),
     )
@@ -180,6 +203,8 @@ def _slots(own: Scope) -> View:
 
 
 def _why(host: Host) -> str:
+    if host.machine:
+        return f"it is the machine of {host.machine[0]}, whose account has all of its CPUs"
     if host.clock is None:
         return f"{NO_PROBE}: nothing was recorded there"
     return NO_CLOCK if host.clock == "unknown" else NO_PROBE
@@ -234,12 +259,21 @@ def _open(missing: Sequence[HostLedger]) -> str | None:
     """Say which hosts keep the account open."""
     if not missing:
         return None
-    names = ", ".join(one.host for one in missing)
-    unknown = [one.host for one in missing if not one.cpus_count]
-    text = f"not observed: {names}; what ran there is in no other row"
+    again = [one.host for one in missing if _counts_elsewhere(one)]
+    unseen = [one for one in missing if not _counts_elsewhere(one)]
+    parts = []
+    if unseen:
+        names = ", ".join(one.host for one in unseen)
+        parts.append(f"not observed: {names}; what ran there is in no other row")
+    unknown = [one.host for one in unseen if not one.cpus_count]
     if unknown:
-        text += f", and the number of CPUs of {', '.join(unknown)} is not known"
-    return text
+        parts[-1] += f", and the number of CPUs of {', '.join(unknown)} is not known"
+    if again:
+        parts.append(
+            f"not observed apart: {', '.join(again)}, on machines that other hosts stand for; what"
+            " ran there is among the other processes of these"
+        )
+    return "; ".join(parts)
 
 
 def _missing(missing: Sequence[HostLedger], length_ns: int) -> list[Row]:
@@ -249,12 +283,14 @@ def _missing(missing: Sequence[HostLedger], length_ns: int) -> list[Row]:
         Row(
             path=NOT_OBSERVED,
             method="unavailable",
-            source=f"{counted(len(missing), 'host')} that no probe saw",
+            source=_unaccounted(missing),
         )
     ]
     for one in missing:
         cpus = "of which the number of CPUs is not known"
-        if one.cpus_count:
+        if _counts_elsewhere(one):
+            cpus = "its executors are among the other processes there"
+        elif one.cpus_count:
             cpus = f"{counted(one.cpus_count, 'CPU')}, {duration(one.cpus_count * length_ns)}"
         rows.append(
             Row(
@@ -265,6 +301,19 @@ def _missing(missing: Sequence[HostLedger], length_ns: int) -> list[Row]:
             )
         )
     return rows
+
+
+def _counts_elsewhere(one: HostLedger) -> bool:
+    """Whether another host of the run is the same machine, and stands for it."""
+    return bool(one.same_machine) and not one.observed
+
+
+def _unaccounted(missing: Sequence[HostLedger]) -> str:
+    again = sum(map(_counts_elsewhere, missing))
+    unseen = len(missing) - again
+    parts = [f"{counted(unseen, 'host')} that no probe saw"] if unseen else []
+    parts += [f"{counted(again, 'name')} of machines that count once"] if again else []
+    return ", ".join(parts)
 
 
 def _added(hosts: Sequence[Sequence[Row]]) -> list[Row]:

@@ -86,6 +86,9 @@ class HostLedger(Model):
         Whose probes observed it, and at which tier each.
     pods : list of str
         Pods and containers on it whose streams bear other names than its own.
+    same_machine : list of str
+        Other hosts of the run that are the same machine, such as pods that no agent saw: one of
+        them has its account.
     cpus_count : int or None
         Its CPUs.
     clock : str or None
@@ -105,6 +108,7 @@ class HostLedger(Model):
     tier: str | None = None
     observed_by: list[str] = Field(default_factory=list)
     pods: list[str] = Field(default_factory=list)
+    same_machine: list[str] = Field(default_factory=list)
     cpus_count: int | None = None
     clock: str | None = None
     bound_ns: int | None = None

@@ -38,7 +38,7 @@ def host_lines(hosts: Sequence[HostLedger], look: Look) -> Iterator[RenderableTy
             _clock(one),
             units.MISSING if one.cpus_count is None else str(one.cpus_count),
             *(units.percent(share_of(one.core_view, of)) for of in (("task",), ("idle", "iowait"))),
-            _closure(one.core_view) if one.observed else "no probe",
+            _closure(one.core_view) if one.observed else _unobserved(one),
             units.percent(share_of(one.slot_view, ("idle",))),
             _closure(one.slot_view),
         ]
@@ -57,12 +57,14 @@ def _probes(hosts: Sequence[HostLedger]) -> str:
     for one in hosts:
         tier = f"at tier {one.tier}" if one.tier else ""
         whom = f"by {safe(', '.join(one.observed_by), 200)}" if one.observed_by else tier
-        by_whom.setdefault(whom if one.observed else "not", []).append(safe(one.host, 60))
-    unseen = by_whom.pop("not", [])
+        kind = whom if one.observed else "again" if one.same_machine else "not"
+        by_whom.setdefault(kind, []).append(safe(one.host, 60))
+    unseen, again = by_whom.pop("not", []), by_whom.pop("again", [])
     said = [f"{_some(names)} {whom}" for whom, names in sorted(by_whom.items()) if whom]
     shown = said if len(said) <= _MOST_WAYS else [*said[:_MOST_WAYS], "others in other ways"]
     parts = [f"observed: {', '.join(shown)}"] if said else []
     parts += [f"not observed: {_some(unseen)}"] if unseen else []
+    parts += [f"on a machine that another host stands for: {_some(again)}"] if again else []
     pods = [
         f"{_some([safe(pod, 60) for pod in one.pods])} on {safe(one.host, 60)}"
         for one in hosts
@@ -73,6 +75,10 @@ def _probes(hosts: Sequence[HostLedger]) -> str:
 
 def _some(names: Sequence[str]) -> str:
     return ", ".join(names) if len(names) <= 3 else f"{len(names)} hosts"
+
+
+def _unobserved(one: HostLedger) -> str:
+    return "one machine" if one.same_machine else "no probe"
 
 
 def _closure(view: View) -> str:

@@ -37,6 +37,7 @@ EXAMPLES = """\b
 Examples:
   pyrometer agent --to file:///mnt/shared/pyrometer -o agent
   pyrometer agent --to file:///mnt/shared/pyrometer --access own --user spark -o agent
+  pyrometer agent --to s3://bucket/pyrometer --programs target/release -o agent
   pyrometer agent prune /mnt/shared/pyrometer --older-than 14d
   pyrometer agent prune s3://bucket/pyrometer --older-than 14d --remove
 """
@@ -93,6 +94,16 @@ def write(
     machine: Annotated[
         Machine, typer.Option("--machine", help="Machine of the hosts.")
     ] = Machine.x64,
+    own: Annotated[
+        Path | None,
+        typer.Option(
+            "--programs",
+            metavar="FOLDER",
+            help="Folder with a pyro-agent of your own, such as one that was built for object"
+            " stores, and a pyro-probe. Default, also of what it lacks: those of the package.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write the agent for hosts of a cluster, and what installs it.
@@ -101,28 +112,13 @@ def write(
     starts bring their own. Exit code: 0, 2 for a mistake in the options, 3 if this installation
     has no agent for those machines.
     """
-    from pyrometer._artifacts import plugin_jar
     from pyrometer.collect.agent import folder
     from pyrometer.collect.agent.access import LEVELS
-    from pyrometer.collect.agent.programs import programs
 
     if to.startswith("/"):
         to = f"file://{to}"
     folder.checked(to, user, image)
-    if to.startswith(("s3:", "gs:", "abfss:")):
-        raise UsageError(
-            f"--to {to}: the agent in the package writes to folders only",
-            "build one with cargo build --release -p pyro-agent --features objects,"
-            " or give a folder that all hosts share: --to file:///mnt/shared/pyrometer",
-        )
-    found = programs(plugin_jar())
-    binaries = found.get(machine.value)
-    if binaries is None:
-        here = ", ".join(sorted(found)) or "none"
-        raise CapabilityError(
-            f"no agent for {machine.value} in this installation (for: {here})",
-            "run it where Pyrometer is installed on such a machine" if found else reinstall(),
-        )
+    binaries = _binaries(machine.value, own, to)
     rights = LEVELS[access.value]
     texts = folder.written(to, rights, user, image, canary)
     folder.write(output, binaries, texts)
@@ -223,6 +219,32 @@ def prune(
                 ],
             }
         )
+
+
+def _binaries(machine: str, own: Path | None, to: str) -> dict[str, bytes]:
+    """Read the programs to be written, which can write to the store."""
+    from pyrometer._artifacts import plugin_jar
+    from pyrometer.collect.agent.own_programs import AGENT, refuses, with_own
+    from pyrometer.collect.agent.programs import programs
+
+    found = programs(plugin_jar())
+    binaries = found.get(machine, {})
+    if own is not None:
+        binaries = with_own(own, machine, binaries)
+    if not binaries:
+        here = ", ".join(sorted(found)) or "none"
+        raise CapabilityError(
+            f"no agent for {machine} in this installation (for: {here})",
+            "run it where Pyrometer is installed on such a machine" if found else reinstall(),
+        )
+    if not to.startswith("file:") and refuses(binaries[AGENT], to):
+        raise UsageError(
+            f"--to {to}: the agent in {own or 'the package'} writes to folders only",
+            "build one in a checkout of Pyrometer (cargo build --locked --release -p pyro-agent"
+            " --features objects) and give it: --programs target/release; or give a folder that"
+            " all hosts share: --to file:///mnt/shared/pyrometer",
+        )
+    return binaries
 
 
 def _told(one: Batch) -> dict[str, Any]:

@@ -17,6 +17,7 @@ app = typer.Typer()
 
 @app.command()
 def ingest(
+    context: typer.Context,
     logs: Annotated[
         list[Path],
         typer.Argument(
@@ -34,7 +35,11 @@ def ingest(
     agents: AgentsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Turn Spark event logs into tables, which `pyrometer show` then reads."""
+    """Turn Spark event logs into tables, which `pyrometer show` then reads.
+
+    With --agents and -o, event logs become a run directory that has what executors of their
+    applications, and agents that saw them, shipped to that store.
+    """
     from pyrometer.core.errors import UsageError
     from pyrometer.store import ingest_eventlogs, ingest_run
     from pyrometer.store.locate import cache_folder
@@ -47,9 +52,25 @@ def ingest(
         if (mirror := mirror_of(folder)) is not None:
             mirror.bring_raw()
         report = ingest_run(folder, agents=checked(agents))
+    elif agents is not None and _typed(context, "agents"):
+        from pyrometer.store.eventlog_run import ingest_shipped
+
+        if out is None:
+            raise UsageError(
+                "--agents makes a run directory of event logs, and needs a folder for it",
+                "pyrometer ingest EVENTLOG --agents STORE -o DIR",
+            )
+        folder = out
+        report = ingest_shipped(logs, folder, checked(agents) or agents)
     else:
         if out is None and len(logs) > 1:
             raise UsageError("several event logs need a folder", "pyrometer ingest LOG… -o DIR")
         folder = out or cache_folder(logs[0])
         report = ingest_eventlogs(logs, folder)
     print_ingested(report, "pyrometer/ingest/1", folder, "show", as_json)
+
+
+def _typed(context: typer.Context, option: str) -> bool:
+    """Whether an option was given on the command line: the environment's is for runs."""
+    source = context.get_parameter_source(option)
+    return source is not None and source.name == "COMMANDLINE"

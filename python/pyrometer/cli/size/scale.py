@@ -35,6 +35,7 @@ Examples:
   pyrometer scale tpch --levels 1,2,4,6 --blocks 5 --predict 12,24
   pyrometer scale my_job.sql --over cpu.quota --set jvm.heap=4g
   pyrometer scale parquet-scan --over jvm.heap --levels 512m,1g,2g,4g
+  pyrometer scale job/workload.yaml --over spark.executor.instances
   pyrometer scale pyrometer-runs/scale-parquet-scan      # report it again
 """
 
@@ -55,7 +56,9 @@ def scale(
     levels: Annotated[
         str | None,
         typer.Option(
-            metavar="LEVEL,…", help="Levels of the factor. Default: spaced to fit the scaling laws."
+            metavar="LEVEL,…",
+            help="Levels of the factor. Default: spaced to fit the scaling laws; of executors, up"
+            " to what the cluster has free.",
         ),
     ] = None,
     dense: Annotated[bool, typer.Option("--dense", help="All levels.")] = False,
@@ -116,7 +119,7 @@ def _begin(
 ) -> None:
     """Write the experiment's file next to its folder, and plan it."""
     from pyrometer.cli.shared.experiment_file import begin_written, check_new, machine_in, setting
-    from pyrometer.scaling.plan import default_levels, level_number, scaling_file
+    from pyrometer.scaling.plan import OF_CLUSTERS, default_levels, level_number, scaling_file
 
     check_new(root, "scale")
     shared = dict(setting(one) for one in settings)
@@ -125,12 +128,24 @@ def _begin(
     machine = machine_in(settings)
     cpus = machine.cpus_count if machine else len(os.sched_getaffinity(0))
     named = [one.strip() for one in levels.split(",")] if levels else None
-    chosen = named or default_levels(over, cpus, dense=dense)
+    chosen = named or []
+    if over in OF_CLUSTERS:
+        chosen = _of_cluster(over, workload, shared, chosen)
+    chosen = chosen or default_levels(over, cpus, dense=dense)
     if len({level_number(over, one) for one in chosen}) < 2:
         raise UsageError(
             f"{over}: {', '.join(chosen)}: a curve needs at least two levels", "--levels 1,2,4"
         )
     begin_written(root, scaling_file(workload, over, chosen, shared, **keys))
+
+
+def _of_cluster(over: str, workload: str, shared: dict[str, str], chosen: list[str]) -> list[str]:
+    """Give the levels that were chosen, else those that a cluster has room for."""
+    from pyrometer.scaling.cluster_levels import check_factor, levels_of_cluster, settings_of
+
+    settings = settings_of(workload, shared)
+    check_factor(over, settings)
+    return chosen or levels_of_cluster(over, settings)
 
 
 def _report(root: Path, predict: list[float]) -> CurveReport:

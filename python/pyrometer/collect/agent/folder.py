@@ -30,6 +30,11 @@ CANARY_MIB = 384
 """What a canary takes more, for a moment: three arrays of 32 MiB for each of four threads."""
 _URL = re.compile(r"(file:///|(s3|gs|abfss)://)[^\s\"'\\{}$%]+")
 _CREDENTIALS = re.compile(r"://[^/@]*:[^/@]*@|\A(?:s3|gs)://[^/]*@|[?#]")
+_CERTIFICATES = "FROM alpine:3 AS certificates\n"
+_TRUSTED = (
+    "# Object stores are spoken to over TLS: whose certificates are trusted.\n"
+    "COPY --from=certificates /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/\n"
+)
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
 _IMAGE = re.compile(r"[\w][\w.:/@-]{0,254}", re.ASCII)
 
@@ -88,6 +93,8 @@ def written(
         "memory_mib": str(_memory_mib(canary_s)),
         "version": __version__,
         "chart_to": json.dumps(of_pod),
+        "certificates": "" if volume else _CERTIFICATES,
+        "trusted": "" if volume else _TRUSTED,
         "image": json.dumps(image),
         "store": json.dumps(volume),
         "access": access.level,

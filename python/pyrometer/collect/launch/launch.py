@@ -16,6 +16,8 @@ from pyrometer.collect.host.placement import placed_here
 from pyrometer.collect.launch import command as commands
 from pyrometer.collect.launch.cluster import Cluster, clustered
 from pyrometer.collect.launch.command import Command
+from pyrometer.collect.launch.driver_place import CODE as DRIVER_AWAY
+from pyrometer.collect.launch.driver_place import driver_away
 from pyrometer.collect.launch.environment import (
     add_needs,
     add_submit_options,
@@ -135,7 +137,7 @@ def launch_command(trial: Trial, needs: Needs, paths: RunPaths) -> Launch:
     applied, doubts = applied_here(trial.treatment, layout, command, placement, paths.raw, env)
     env.update(applied.env)
     add_needs(env, needs)
-    program = _program(command, env, trial.treatment)
+    program = program_of(command, env, trial.treatment)
     applied, cluster = clustered(applied, layout, env.get("SPARK_HOME"))
     options = _jvm_options(needs, applied)
     argv = [program, *command.argv[1:]]
@@ -148,9 +150,9 @@ def launch_command(trial: Trial, needs: Needs, paths: RunPaths) -> Launch:
             argv = commands.with_options(argv, applied.submit_options)
         elif applied.submit_options:
             prepend_pyspark_arguments(env, applied.submit_options)
-    away = commands.unreachable(command)
+    away = driver_away(command, trial.treatment, env)
     if away:
-        doubts.append(schema.doubt("driver_unreachable", f"Nothing of the driver: {away}."))
+        doubts.append(schema.doubt(DRIVER_AWAY, f"Nothing of the driver: {away}."))
     return Launch(
         argv=tuple(argv),
         env=env,
@@ -280,7 +282,14 @@ def factors_of_workload(name: str) -> dict[str, list[str]]:
     return {factor: list(v.levels) for factor, v in registry.get(name).variants.items()}
 
 
-def _program(command: Command, env: dict[str, str], treatment: Mapping[str, Level]) -> str:
+def program_of(command: Command, env: dict[str, str], treatment: Mapping[str, Level]) -> str:
+    """Find the program of a command; `env` is told of our own Spark where that is it.
+
+    Raises
+    ------
+    UsageError, CapabilityError
+        If it is not here, or cannot be executed.
+    """
     name = command.argv[0]
     home = env.get("SPARK_HOME")
     if command.kind == "java" and "jvm.home" in treatment and os.sep not in name:
