@@ -63,5 +63,14 @@ def test_near_miss_numbers_of_a_text(tmp_path: Path, parser: str) -> None:
     assert judged(world.write(tmp_path), RULE).findings == []
 
 
+@pytest.mark.parametrize("kind", ["Double", "Float"])
+def test_near_miss_a_short_decimal_is_cast_to_floating_point(tmp_path: Path, kind: str) -> None:
+    world = job()
+    cast = f"org.apache.spark.sql.types.Decimal.to{kind}"
+    number = stack(world, "a.Task.run", cast, "scala.math.BigDecimal$.apply")
+    samples(world, 0.5, java_stack=number)
+    assert judged(world.write(tmp_path), RULE).findings == []
+
+
 def test_healthy_twin(tmp_path: Path) -> None:
     assert judged(job().write(tmp_path), RULE).findings == []

@@ -11,9 +11,10 @@ Mechanism
     plain arithmetic still costs.
 
 Evidence
-    CPU samples of tasks with one of these classes in the stack; texts that are parsed to numbers
-    and the Python function's side are left out. The operator is the one whose text in the plan
-    makes decimals, else the one that most of the samples are of.
+    CPU samples of tasks with one of these classes in the stack; texts that are parsed to numbers,
+    the Python function's side, and casts to floating point, for which Spark makes an object of a
+    decimal of any width (`expression.per-row` has these), are left out. The operator is the one
+    whose text in the plan makes decimals, else the one that most of the samples are of.
 
 Remedy
     Whole numbers of the smallest unit (cents, millionths) in a `BIGINT`; or types with as few
@@ -43,8 +44,9 @@ from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SAMPLES, Rule, Suspect
 
 FRAMES = r"^(java\.math\.(Big|MutableBig|SignedMutableBig)|scala\.math\.Big)"
-PARSERS = (
-    r"^(com\.fasterxml\.jackson|com\.univocity|org\.apache\.spark\.sql\.catalyst\.(csv|json|xml)\."
+OTHERS = (
+    r"^(org\.apache\.spark\.sql\.types\.Decimal\.to(Double|Float)$|com\.fasterxml\.jackson"
+    r"|com\.univocity|org\.apache\.spark\.sql\.catalyst\.(csv|json|xml)\."
     r"|org\.apache\.spark\.api\.python\.)"
 )
 _MAKES = re.compile(r"\bas decimal\(|\bdecimal\(\d+,", re.IGNORECASE)
@@ -54,7 +56,7 @@ be converted once takes as long as one operation of a decimal. Not measured; ass
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
-    found = through(facts, FRAMES, without=PARSERS)
+    found = through(facts, FRAMES, without=OTHERS)
     if not found.found:
         return
     parts = found.by_stage
