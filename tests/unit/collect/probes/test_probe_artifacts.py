@@ -11,7 +11,7 @@ from pyrometer import _artifacts
 from pyrometer.collect.probes.os import OsProbe, capabilities
 from pyrometer.core.errors import CapabilityError
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 @pytest.fixture
