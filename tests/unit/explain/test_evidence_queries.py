@@ -40,7 +40,7 @@ def busy() -> World:
         [StageSpec([500] * 8, gap_ms=ms, iteration=number, sql_id=None) for number, ms in gaps]
     )
     for stage in world.rows["stages"]:
-        stage["planned_tasks_count"] = 6  # two attempts of each did not succeed
+        stage["planned_tasks_count"] = 4  # half of the attempts of each did not succeed
         world.add("jobs", app_index=0, job_id=stage["stage_id"], status="succeeded",
                   submit_wall_ns=stage["submit_wall_ns"], end_wall_ns=stage["complete_wall_ns"],
                   stage_ids=[stage["stage_id"]], iteration=stage["iteration"])  # fmt: skip
@@ -49,9 +49,9 @@ def busy() -> World:
             jvm_gc_time_ns=100 * MS, disk_spilled_bytes=50 * MIB, memory_spilled_bytes=200 * MIB,
             shuffle_written_bytes=20 * MIB, shuffle_write_time_ns=20 * MS,
         )  # fmt: skip
-        if task["task_index"] == 0:
+        if task["task_index"] in (0, 1):
             task.update(status="failed", error="java.lang.OutOfMemoryError: Java heap space")
-        if task["task_index"] == 1:
+        if task["task_index"] in (2, 3):
             task.update(status="killed", speculative=True)
     for number in range(120):
         kind, cause = PAUSES[number % len(PAUSES)]

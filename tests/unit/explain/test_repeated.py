@@ -70,6 +70,7 @@ def queries(folder: Path, *of_iteration: tuple[str, str]) -> Path:
     world.rows["sql_executions"] = []
     for sql, (_, description, plan) in enumerate(each):
         stage = world.rows["stages"][sql]
+        stage["parent_ids"] = [sql - 1] if sql else []
         world.add("sql_executions", app_index=0, sql_id=sql, description=description,
                   start_wall_ns=stage["submit_wall_ns"] - 5 * MS,
                   end_wall_ns=stage["complete_wall_ns"], plan_versions_count=1)  # fmt: skip

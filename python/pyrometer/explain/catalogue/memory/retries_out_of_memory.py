@@ -43,7 +43,7 @@ from pyrometer.simulation.measured import Floats
 ACHIEVED = (0.8, 1.0)
 """Share of the lost attempts that more memory avoids; what a larger heap does not hold dies
 again. Not measured; assumed."""
-CONTAINER = "memory limits|OOMKilled|exit code:? 137|exit status:? 137|exitCode:? 137"
+CONTAINER = "(?i)memory limits|OOMKilled|exit code:? 137|exit status:? 137|exitCode:? 137"
 HEAP = "OutOfMemoryError|GC overhead limit exceeded"
 WHERE = "status <> 'success' AND regexp_matches(coalesce(error, '') || coalesce(reason, ''), '{}')"
 
