@@ -82,6 +82,7 @@ def test_a_run_of_a_hundred_thousand_tasks_is_shown(
     assert peak_bytes(verb[0], run, *given) < LIMIT_BYTES
 
 
+@pytest.mark.slow
 def test_two_runs_of_a_hundred_thousand_tasks_are_compared(many_tasks: tuple[Path, int]) -> None:
     run, _ = many_tasks
     assert peak_bytes("compare", run, run) < WITH_DUCKDB_BYTES
@@ -99,6 +100,7 @@ def many_samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("verb", "name"),
     [
@@ -126,6 +128,7 @@ def test_a_large_recording_is_read(tmp_path: Path) -> None:
     assert stamp["tables"]["samples"] > 100_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("states", [False, True])
 def test_streams_of_a_probe_are_read(tmp_path: Path, states: bool) -> None:
     """A hundred threads, for eight minutes; with their states and kernel stacks for a tenth."""
