@@ -4,53 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 from pyrometer.collect.launch.cluster_room import Room, free_rooms
-from pyrometer.collect.launch.command import understand
-from pyrometer.collect.launch.said_settings import settings_said
-from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
+from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.scaling.plan import CORES_MAX, INSTANCES
 from pyrometer.simulation.executor_memory import HEAP, overhead_bytes, size_in
-from pyrometer.workloads import registry
-from pyrometer.workloads.custom.yaml import YamlCommand
 
 REMEDY = "--levels 1,2,4,8,16"
 _AM_OVERHEAD = 384 << 20
-
-
-def settings_of(
-    workload: str, shared: Mapping[str, str], environment: Mapping[str, str] | None = None
-) -> dict[str, str]:
-    """Give the Spark settings of all trials of a workload, as far as they are said beforehand.
-
-    Parameters
-    ----------
-    shared : mapping of str to str
-        Levels that all trials share.
-    environment : mapping of str to str, optional
-        By default that of this process.
-
-    Raises
-    ------
-    UsageError
-        If there is no such workload or level.
-    """
-    env = os.environ if environment is None else environment
-    found = registry.get(workload)
-    own = {name: level for name, level in shared.items() if name in found.variants}
-    asked = {name: level for name, level in shared.items() if name.startswith("spark.")}
-    spec = registry.resolve(workload, own)
-    if not isinstance(found, YamlCommand):
-        return {**found.spark_conf(spec), **asked}
-    try:
-        command = found.command(spec, Path())
-    except PyrometerError:
-        return asked  # Its data may come later: its words are not known until then.
-    known = understand(command.argv)
-    # Spark reads levels before the command's own words, which win.
-    said = settings_said(known, {**env, **command.env})
-    return {**said, **command.conf, **asked, **known.settings}
 
 
 def check_factor(factor: str, settings: Mapping[str, str]) -> None:

@@ -17,6 +17,11 @@ from pyrometer.collect.host.settings import unsettable
 from pyrometer.collect.launch.command import Command, understand
 from pyrometer.collect.launch.driver_place import check_driver_here
 from pyrometer.collect.launch.launch import factors_of_workload, is_workload_command
+from pyrometer.collect.launch.settings_before import (
+    settings_of_command,
+    settings_of_levels,
+    settings_of_workload,
+)
 from pyrometer.collect.probes.profile import parse_profile
 from pyrometer.core.errors import UsageError
 from pyrometer.core.redaction import Redactor
@@ -25,7 +30,6 @@ from pyrometer.simulation.analysis import Prices
 from pyrometer.trial.factors import did_you_mean, factors, parse_treatment
 from pyrometer.trial.layout import is_layout
 from pyrometer.trial.trial import Trial
-from pyrometer.tune.as_it_is import settings_of_command, settings_of_levels, settings_of_workload
 from pyrometer.tune.engine import check_engine
 from pyrometer.tune.space.declared import spaces
 from pyrometer.tune.space.file import read_space

@@ -15,12 +15,7 @@ import pytest
 from pyrometer.collect.launch import cluster_room
 from pyrometer.collect.launch.cluster_room import Room, free_rooms, resource_managers
 from pyrometer.core.errors import CapabilityError, UsageError
-from pyrometer.scaling.cluster_levels import (
-    check_factor,
-    executors_in,
-    levels_of_cluster,
-    settings_of,
-)
+from pyrometer.scaling.cluster_levels import check_factor, executors_in, levels_of_cluster
 from pyrometer.scaling.plan import CORES_MAX, INSTANCES
 
 MASTER: dict[str, Any] = {
@@ -201,20 +196,3 @@ def test_a_standalone_master_has_no_curve_over_instances() -> None:
     assert caught.value.remedy == "--over spark.cores.max"
     check_factor(CORES_MAX, standalone)
     check_factor(INSTANCES, {"spark.master": "yarn"})
-
-
-def test_settings_are_those_of_the_command_its_level_and_all_trials(tmp_path: Path) -> None:
-    path = tmp_path / "job.yaml"
-    path.write_text(
-        "name: job\nsummary: A job.\ncommand: [spark-submit, --master, yarn, '{size}', app.py]\n"
-        "variants:\n  size:\n    doc: Of executors.\n    default: small\n    levels:\n"
-        "      small: {doc: Small., argv: [--executor-cores, '2']}\n"
-        "      large: {doc: Large., conf: {spark.executor.memory: 8g}}\n"
-    )
-    env = {"PATH": ""}
-    small = settings_of(str(path), {"spark.executor.memory": "4g"}, env)
-    assert (small["spark.master"], small["spark.executor.cores"]) == ("yarn", "2")
-    assert small["spark.executor.memory"] == "4g"
-    large = settings_of(str(path), {"workload.size": "large"}, env)
-    assert large["spark.executor.memory"] == "8g"
-    assert "spark.executor.cores" not in large

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from pyrometer.collect.launch.settings_before import settings_of_workload
 from pyrometer.tune import start
-from pyrometer.tune.as_it_is import settings_of_workload
 from pyrometer.tune.space.cube import encode, plain
 from pyrometer.tune.space.feasible import infeasible
 from pyrometer.tune.space.job import job_from

@@ -92,8 +92,8 @@ def scale(
     if not is_experiment(root):
         root = output or Path("pyrometer-runs") / f"scale-{Path(workload).stem}"
         _begin(
-            root, workload, over, levels, settings, dense,
-            {"scale": scale, "profile": profile, "blocks": blocks,
+            root, workload, over, levels, settings, dense, scale,
+            {"profile": profile, "blocks": blocks,
              "iterations": iterations, "seed": seed, "guard": {"policy": guard}},
         )  # fmt: skip
         carry(root, retry=False)
@@ -115,6 +115,7 @@ def _begin(
     levels: str | None,
     settings: list[str],
     dense: bool,
+    scale: str,
     keys: dict[str, object],
 ) -> None:
     """Write the experiment's file next to its folder, and plan it."""
@@ -130,20 +131,27 @@ def _begin(
     named = [one.strip() for one in levels.split(",")] if levels else None
     chosen = named or []
     if over in OF_CLUSTERS:
-        chosen = _of_cluster(over, workload, shared, chosen)
+        chosen = _of_cluster(over, workload, scale, shared, chosen)
     chosen = chosen or default_levels(over, cpus, dense=dense)
     if len({level_number(over, one) for one in chosen}) < 2:
         raise UsageError(
             f"{over}: {', '.join(chosen)}: a curve needs at least two levels", "--levels 1,2,4"
         )
-    begin_written(root, scaling_file(workload, over, chosen, shared, **keys))
+    begin_written(root, scaling_file(workload, over, chosen, shared, scale=scale, **keys))
 
 
-def _of_cluster(over: str, workload: str, shared: dict[str, str], chosen: list[str]) -> list[str]:
+def _of_cluster(
+    over: str, workload: str, scale: str, shared: dict[str, str], chosen: list[str]
+) -> list[str]:
     """Give the levels that were chosen, else those that a cluster has room for."""
-    from pyrometer.scaling.cluster_levels import check_factor, levels_of_cluster, settings_of
+    from pyrometer.collect.launch.launch import factors_of_workload
+    from pyrometer.collect.launch.settings_before import settings_of_levels, settings_of_workload
+    from pyrometer.scaling.cluster_levels import check_factor, levels_of_cluster
 
-    settings = settings_of(workload, shared)
+    settings = {
+        **settings_of_workload(workload, shared, scale),
+        **settings_of_levels(shared, factors_of_workload(workload)),
+    }
     check_factor(over, settings)
     return chosen or levels_of_cluster(over, settings)
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from pyrometer.collect.launch.command import Command, understand, unreachable
 from pyrometer.collect.launch.said_settings import settings_said
 from pyrometer.core.doubt import Doubt
-from pyrometer.core.errors import PyrometerError, UsageError
+from pyrometer.core.errors import UsageError
 from pyrometer.trial.factors import Level
 from pyrometer.workloads import registry
 from pyrometer.workloads.contract import Workload
@@ -62,9 +61,8 @@ def driver_of_workload_away(
     if not isinstance(workload, YamlCommand):
         mode = str(rest.get(DEPLOY_MODE, "client"))
         return unreachable(Command((), "other", deploy_mode=mode))
-    try:
-        command = workload.command(spec, Path())
-    except PyrometerError:
+    command = workload.known_command(spec)
+    if command is None:
         return None
     home = {"SPARK_HOME": str(rest["spark.home"])} if "spark.home" in rest else {}
     env = {**os.environ, **home, **command.env}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pyrometer.core.errors import UsageError
+from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.workloads.contract import Workload
 from pyrometer.workloads.custom.sql_file import SqlFile, parameters, with_values
 from pyrometer.workloads.results import checksum
@@ -245,6 +245,13 @@ class YamlCommand(Workload):
     ) -> Mismatch | None:
         """Compare the output with what the file says of it."""
         return self.command(spec, Path()).mismatch(result)
+
+    def known_command(self, spec: WorkloadSpec) -> OwnCommand | None:
+        """Resolve its command as if run here; ``None`` while its data are missing."""
+        try:
+            return self.command(spec, Path())
+        except PyrometerError:
+            return None
 
     def command(self, spec: WorkloadSpec, run_dir: Path) -> OwnCommand:
         """Resolve every argument of the command.

@@ -1,15 +1,16 @@
-"""What holds in a job as it is before any run: by its command, its workload, and shared levels."""
+"""Spark settings of a job before any run: by its command, its workload, and levels of all trials.
+
+Levels win over all else: they are forced on the application.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from pyrometer.collect.launch.command import understand
 from pyrometer.collect.launch.said_settings import settings_said
-from pyrometer.core.errors import PyrometerError
 from pyrometer.trial.factors import parse_treatment
 from pyrometer.trial.layout import mib, resolve_layout
 from pyrometer.workloads import registry
@@ -59,10 +60,9 @@ def settings_of_workload(workload: str, levels: Mapping[str, str], scale: str) -
     spec = registry.resolve(workload, own, scale)
     if not isinstance(found, YamlCommand):
         return {**DEFAULT_CONF, **found.spark_conf(spec)}
-    try:
-        command = found.command(spec, Path())
-    except PyrometerError:
-        return {}  # Its data may come later; until then its words are not known.
+    command = found.known_command(spec)
+    if command is None:
+        return {}
     said = settings_of_command(command.argv, {**os.environ, **command.env})
     return {**said, **command.conf}
 
