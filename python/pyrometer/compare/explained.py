@@ -95,9 +95,26 @@ class _Compared:
         middle = math.fsum(value * self.weights[pair] for pair, value in values.items())
         if total <= 0:
             return middle, middle
-        freedom = total**2 / squares
-        half = float(stats.t.ppf((1 + LEVEL) / 2, freedom)) * math.sqrt(total)
+        twice = self._counted()
+        freedom = total**2 / squares / twice
+        half = float(stats.t.ppf((1 + LEVEL) / 2, freedom)) * math.sqrt(total / twice)
         return middle - half, middle + half
+
+    def _counted(self) -> float:
+        """Say how often the spread of either group is in the sum of both spreads, at least.
+
+        Once where all are paired with all, as each mean is then over all of the other group; twice
+        where each is paired with one. With `n` and `m` members whose values have variances `u` and
+        `v`, the means of the first vary by u + kv, k the sum of (n w - 1/m)^2 over all pairs,
+        divided by n - 1; those of the second likewise.
+        """
+        share = np.zeros(np.max(list(self.weights), axis=0) + 1)
+        for pair, weight in self.weights.items():
+            share[pair] = weight
+        n, m = share.shape
+        of_second = float(((n * share - 1 / m) ** 2).sum()) / (n - 1)
+        of_first = float(((m * share - 1 / n) ** 2).sum()) / (m - 1)
+        return 1 + min(of_first * n / m, of_second * m / n)
 
 
 def explain(a: Sequence[Sequence[Unit]], b: Sequence[Sequence[Unit]]) -> Explanation:

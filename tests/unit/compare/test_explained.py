@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy import stats
 from tests.support.compared import Job, Planned
 
 from pyrometer.compare.cause_schema import Explanation
@@ -156,6 +158,45 @@ def test_causes_of_many_runs_add_up_whatever_their_numbers(inside: bool, tmp_pat
         assert each.low is not None
         assert each.high is not None
         assert each.low <= each.seconds <= each.high
+
+
+def paused(pauses: Sequence[float], folder: Path) -> list[list[Unit]]:
+    """Give runs of a job that pauses for so many seconds."""
+    return [
+        one(replace(BASE, pause_ms=round(1000 * pause)), folder / str(number))
+        for number, pause in enumerate(pauses)
+    ]
+
+
+@pytest.mark.parametrize("count", [6, 10])
+def test_as_many_runs_on_both_sides_are_as_sure_as_a_test_of_means(
+    count: int, tmp_path: Path
+) -> None:
+    draw = np.random.default_rng(7)
+    a = paused(draw.normal(2, 0.3, count), tmp_path / "a")
+    b = paused(draw.normal(3, 0.5, count), tmp_path / "b")
+    found = explain(a, b)
+    totals = [[unit.total for (unit,) in side] for side in (b, a)]
+    # Up to six of a side are paired all with all, more one by one.
+    plain = stats.ttest_ind(*totals, equal_var=False) if count == 6 else stats.ttest_rel(*totals)
+    assert (found.low, found.high) == pytest.approx(plain.confidence_interval(0.95), rel=1e-6)
+
+
+def test_more_runs_on_one_side_are_as_sure(tmp_path: Path) -> None:
+    draw = np.random.default_rng(8)
+    pauses = draw.normal(2, 0.3, 9), draw.normal(3, 0.3, 10)
+    widths = []
+    a, b = (paused(side, tmp_path / name) for side, name in zip(pauses, "ab", strict=True))
+    totals = [[unit.total for (unit,) in side] for side in (b, a)]
+    plain = stats.ttest_ind(*totals, equal_var=False).confidence_interval(0.95)
+    for seed in range(8):
+        # Which is paired with which is chance.
+        order = np.random.default_rng(seed).permutation(10)
+        found = explain(a, [b[at] for at in order])
+        assert found.low is not None
+        assert found.high is not None
+        widths.append((found.high - found.low) / (plain.high - plain.low))
+    assert 0.9 < np.mean(widths) < 1.15
 
 
 def test_a_task_with_most_of_the_rows_makes_no_host_slow(tmp_path: Path) -> None:
