@@ -70,7 +70,7 @@ def numa_memory(scope: Scope) -> NumaMemory | None:
         seen = _Seen.model_validate(manifest.numa)
     except ValidationError:
         # A virtual machine may have written it.
-        return None
+        return NumaMemory(reason="the manifest's record of nodes is damaged")
     found = {one.node: _node(one) for one in seen.nodes}
     for executor in seen.executors:
         for node, size in executor.bytes_by_node.items():

@@ -248,7 +248,7 @@ def _muted(found: Sequence[Finding]) -> Iterator[str]:
 def _unjudged(found: Findings) -> Iterator[str]:
     if found.unjudged:
         yield "## Not judged"
-        yield (f"{words.lacking(found)}: what they look for may be there all the same.")
+        yield f"{words.lacking(found)}: what they look for may be there all the same."
         yield table(
             ("what is missing", "rules", "what would allow it"),
             [

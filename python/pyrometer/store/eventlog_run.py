@@ -14,7 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pyrometer import __version__
+from pyrometer.core import schema
 from pyrometer.core.errors import UsageError
+from pyrometer.core.redaction import redact_each
 from pyrometer.store.ingest import IngestReport, ingest_eventlogs, ingest_run
 from pyrometer.store.manifest import Host, Manifest, Shipped, Workload, write_manifest
 from pyrometer.store.private import keep_private
@@ -33,7 +35,7 @@ FROM apps WHERE app_id IS NOT NULL GROUP BY app_id ORDER BY 2, 1
 def ingest_shipped(logs: Sequence[str | Path], run_dir: str | Path, store: str) -> IngestReport:
     """Make a run directory of event logs and of what a store has of their applications.
 
-    The logs are copied to ``raw/eventlog``, and the store is kept in the manifest, so that a later
+    The logs are copied to ``raw/eventlog``, secrets struck, and the store is kept in the manifest, so that a later
     :func:`pyrometer.store.ingest_run` adds what arrives afterwards.
 
     Parameters
@@ -58,7 +60,10 @@ def ingest_shipped(logs: Sequence[str | Path], run_dir: str | Path, store: str) 
         with Tables(paths.tables) as tables:
             applications = tables.query(_APPLICATIONS)
         _copy(sources, paths.eventlog)
-        write_manifest(paths.root, _manifest(applications, store))
+        manifest = _manifest(applications, store)
+        for said in redact_each(sorted(paths.eventlog.rglob("*"))):
+            manifest.doubts.append(schema.doubt("secrets_kept", said))
+        write_manifest(paths.root, manifest)
         report = ingest_run(paths.root)
         if not any(file.is_file() for file in paths.shipped.rglob("*")):
             raise UsageError(_nothing(applications, store, report), "pyrometer show EVENTLOG")

@@ -61,6 +61,20 @@ def test_what_executors_shipped_is_joined_with_their_log_also_later(
     assert "not empty" in again.stderr
 
 
+def test_copies_of_logs_keep_no_secrets(place: Place) -> None:
+    place.executor("h1", "1", 62, probe(times(0, 2000), 62))
+    log = log_of(place)
+    settings = {"spark.redaction.regex": "(?i)pin", "my.pin": "plum", "my.url": "db://u:pear@h/d"}
+    event = {"Event": "SparkListenerEnvironmentUpdate", "Spark Properties": settings}
+    log.write_text(log.read_text() + json.dumps(event, separators=(",", ":")) + "\n")
+    ingest_shipped([log], place.folder / "nightly", str(place.store))
+    copied = (place.folder / "nightly/raw/eventlog" / log.name).read_text()
+    assert "plum" in log.read_text()
+    assert "my.pin" in copied
+    assert "plum" not in copied
+    assert "pear" not in copied
+
+
 def test_agents_that_run_as_services_are_read_from_the_same_store(place: Place) -> None:
     place.service("node", probe(times(0, 2000), 62), [found(APP, "1", 62)])
     ingest_shipped([log_of(place)], place.folder / "nightly", str(place.store))

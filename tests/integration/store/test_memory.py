@@ -107,10 +107,10 @@ def many_samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("flame", "flame.html"),
         ("export", "stacks.folded"),
         ("export", "threads.firefox.json"),
-        *(
-            pytest.param("export", name, marks=pytest.mark.slow)
-            for name in ("stacks.svg", "stacks.pb.gz", "stacks.speedscope.json", "stacks.otlp.pb")
-        ),
+        ("export", "stacks.svg"),
+        ("export", "stacks.pb.gz"),
+        ("export", "stacks.speedscope.json"),
+        ("export", "stacks.otlp.pb"),
     ],
 )
 def test_stacks_of_half_a_million_samples_are_written(

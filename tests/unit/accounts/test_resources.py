@@ -111,6 +111,19 @@ def test_memory_is_told_by_node_where_the_run_was_about_nodes(world, tmp_path):
     assert "node 0 1 000 (7 to programs on another)" in text
 
 
+def test_a_damaged_record_of_nodes_is_said(world, tmp_path):
+    root = world.write(tmp_path)
+    manifest = new_manifest(Trial(name="x"), this_host(with_card=False), [], [])
+    manifest.numa = {"nodes": "two"}
+    write_manifest(root, manifest)
+    with Run.open(root) as run:
+        found = summary(run)
+    console = Console(file=io.StringIO(), width=200)
+    for line in memory_lines(found.memory):
+        console.print(line)
+    assert "the manifest's record of nodes is damaged" in console.file.getvalue()
+
+
 def test_what_was_not_read_has_a_reason(world, tmp_path):
     found = shown(world, tmp_path / "unread")
     assert found.memory.allocation.reason == "no task of this window reported what it allocated"
