@@ -35,8 +35,8 @@ FROM apps WHERE app_id IS NOT NULL GROUP BY app_id ORDER BY 2, 1
 def ingest_shipped(logs: Sequence[str | Path], run_dir: str | Path, store: str) -> IngestReport:
     """Make a run directory of event logs and of what a store has of their applications.
 
-    The logs are copied to ``raw/eventlog``, secrets struck, and the store is kept in the manifest, so that a later
-    :func:`pyrometer.store.ingest_run` adds what arrives afterwards.
+    The logs are copied to ``raw/eventlog``, secrets struck, and the store is kept in the manifest,
+    so that a later :func:`pyrometer.store.ingest_run` adds what arrives afterwards.
 
     Parameters
     ----------
