@@ -114,7 +114,7 @@ class _Compared:
         n, m = share.shape
         of_second = float(((n * share - 1 / m) ** 2).sum()) / (n - 1)
         of_first = float(((m * share - 1 / n) ** 2).sum()) / (m - 1)
-        return 1 + min(of_first * n / m, of_second * m / n)
+        return 1 + float(min(of_first * n / m, of_second * m / n))
 
 
 def explain(a: Sequence[Sequence[Unit]], b: Sequence[Sequence[Unit]]) -> Explanation:
