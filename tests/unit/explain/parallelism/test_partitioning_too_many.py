@@ -1,6 +1,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.support.explain.explained import Job, saves
 from tests.support.explain.planted import only, samples, stack
@@ -40,6 +41,23 @@ def test_near_miss_a_job_that_lists_files_has_a_task_for_each_path(tmp_path: Pat
 def test_few_tasks_are_started_as_slowly(tmp_path: Path) -> None:
     job = Job()
     job.stage([2_000] * 12, columns=lambda n: _run(1_000))
+    assert not job.found(tmp_path, RULE)
+
+
+@pytest.mark.parametrize("seed", range(4, 8))
+def test_near_miss_a_few_tasks_of_almost_one_size_seldom_cost_much_each(
+    seed: int, tmp_path: Path
+) -> None:
+    # All of a task's time is for its rows, but a line through so little spread may end anywhere.
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(1e6, 2e4, 20).astype(int).tolist()
+    run = [int(690 * n / 1e6 + noise) for n, noise in zip(rows, rng.normal(0, 25, 20), strict=True)]
+    job = Job()
+    job.stage(
+        [ms + 10 for ms in run],
+        columns=lambda n: {"executor_run_time_ns": run[n] * MS,
+                           "shuffle_read_records_count": rows[n]},
+    )  # fmt: skip
     assert not job.found(tmp_path, RULE)
 
 
