@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from pyrometer.accounts.stage_names import at_file
 from pyrometer.core import units
 from pyrometer.core.estimate import Estimate
 from pyrometer.explain.schema import (
@@ -59,10 +60,10 @@ def bounds(one: Estimate, unit: str) -> str:
 
 
 def where(place: Place) -> str:
-    """Name a place, and the line or the text that it is from."""
+    """Name a place, and the line, without its folders, or the text that it is from."""
     named = place.words
     if place.source and place.source not in named:
-        return f"{named} · {place.source}"
+        return f"{named} · {at_file(place.source)}"
     return named
 
 
