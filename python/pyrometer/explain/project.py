@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pyrometer.core.errors import UsageError
+from pyrometer.core.user_files import user_text
 
 NAME = ".pyrometer.toml"
 NOT_NEEDED = "correct it, or go on without it: --no-mute"
@@ -38,11 +39,7 @@ def muted_in(start: Path, codes: Collection[str]) -> dict[str, str]:
     path = project_file(start)
     if path is None:
         return {}
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}", NOT_NEEDED) from error
-    return muted_by(text, codes, str(path))
+    return muted_by(user_text(path, NOT_NEEDED), codes, str(path))
 
 
 def muted_by(text: str, codes: Collection[str], name: str = NAME) -> dict[str, str]:

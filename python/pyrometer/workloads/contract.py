@@ -10,8 +10,10 @@ Workloads whose data are one generated dataset, which determines the right answe
 from __future__ import annotations
 
 import abc
+import ast
 import importlib
 import importlib.util
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -229,11 +231,17 @@ def in_file(path: Path) -> Workload:
     Raises
     ------
     UsageError
-        If the file cannot be imported, or defines none or several.
+        If the file cannot be imported, or defines none or several. What has no class at all, as
+        most programs, is not executed.
     """
     name = str(path.absolute())
+    program = f"to run it as a program: pyrometer run -- spark-submit {shlex.quote(str(path))}"
     try:
+        if not any(isinstance(one, ast.ClassDef) for one in ast.walk(ast.parse(path.read_bytes()))):
+            raise UsageError(f"{path} defines no workload", program)
         module = _module(name)
+    except UsageError:
+        raise
     except Exception as error:
         raise UsageError(
             f"{path} cannot be imported: {type(error).__name__}: {error}",
@@ -244,10 +252,12 @@ def in_file(path: Path) -> Workload:
         for key, one in vars(module).items()
         if isinstance(one, type) and issubclass(one, Workload) and one.__module__ == name
     ]
-    if len(found) != 1:
+    if not found:
+        raise UsageError(f"{path} defines no workload", program)
+    if len(found) > 1:
         raise UsageError(
-            f"{path} defines {len(found)} workloads: {', '.join(found) or 'none'}",
-            "define one class, derived from pyrometer.workloads.contract.Workload",
+            f"{path} defines {len(found)} workloads: {', '.join(found)}",
+            "define one class that is derived from pyrometer.workloads.contract.Workload",
         )
     return load(f"{name}:{found[0]}")
 

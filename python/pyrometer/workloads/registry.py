@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os.path
+import shlex
 from collections.abc import Iterable, Mapping
 from importlib import metadata
 
@@ -78,8 +80,19 @@ def get(name: str) -> Workload:
     if name not in known:
         if found := custom.workload(name):
             return found
-        raise UsageError(f"unknown workload {name!r}{_hint(name, known)}", "pyrometer workloads")
+        raise _unknown(name, known)
     return load(known[name])
+
+
+def _unknown(name: str, known: Iterable[str]) -> UsageError:
+    if "/" not in name and not name.endswith((custom.PYTHON_SUFFIX, ".jar")):
+        return UsageError(f"unknown workload {name!r}{_hint(name, known)}", "pyrometer workloads")
+    if os.path.isfile(name):
+        run = f"to run it as a program: pyrometer run -- spark-submit {shlex.quote(name)}"
+        return UsageError(f"{name} is no workload", run)
+    if os.path.isdir(name):
+        return UsageError(f"{name} holds no workload.yaml", "pyrometer workloads new NAME")
+    return UsageError(f"{name}: no such file", "give its path, or a name: pyrometer workloads")
 
 
 def resolve(name: str, levels: Mapping[str, str], scale: str = "default") -> WorkloadSpec:

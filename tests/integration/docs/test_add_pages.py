@@ -124,4 +124,12 @@ def test_a_file_without_a_workload_says_so(tmp_path: Path) -> None:
     (tmp_path / "empty.py").write_text("x = 1\n")
     done = pyrometer("run", "empty.py", cwd=tmp_path)
     assert done.code == 2
-    assert "empty.py defines 0 workloads: none" in done.stderr
+    assert "empty.py defines no workload" in done.stderr
+
+
+def test_a_program_is_not_run_unmeasured_by_mistake(tmp_path: Path) -> None:
+    (tmp_path / "my job.py").write_text("open('ran', 'w')\n")
+    done = pyrometer("run", "my job.py", cwd=tmp_path)
+    assert done.code == 2
+    assert "pyrometer run -- spark-submit 'my job.py'" in " ".join(done.stderr.split())
+    assert not (tmp_path / "ran").exists()

@@ -41,6 +41,22 @@ def test_a_word_of_two_letters_is_near_to_nothing():
     assert "did you mean" not in caught.value.message
 
 
+def test_a_file_or_folder_that_is_no_workload_says_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.jar").touch()
+    (tmp_path / "below").mkdir()
+    said = {}
+    for name in ("a.jar", "none.jar", "none.py", "./below", "below/none"):
+        with pytest.raises(UsageError) as caught:
+            resolve(name, {})
+        said[name] = caught.value.message, caught.value.remedy
+    assert said["a.jar"][1] == "to run it as a program: pyrometer run -- spark-submit a.jar"
+    assert "no workload.yaml" in said["./below"][0]
+    assert {said[name][0] for name in said if "none" in name} == {
+        f"{name}: no such file" for name in said if "none" in name
+    }
+
+
 @pytest.mark.parametrize(
     ("arguments", "message", "remedy"),
     [

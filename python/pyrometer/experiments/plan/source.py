@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 
 from pyrometer.core.errors import UsageError
+from pyrometer.core.user_files import user_text
 from pyrometer.experiments.plan.file import Experiment
 from pyrometer.trial import yaml_file
 from pyrometer.trial.yaml_file import Document
@@ -90,13 +91,7 @@ def _read(path: Path, chain: tuple[Path, ...], files: list[Path]) -> Merged:
     if real in chain:
         names = " → ".join(one.name for one in (*chain[chain.index(real) :], real))
         raise UsageError(f"{path} extends itself: {names}")
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else f"byte {error.start} is not UTF-8"
-        raise UsageError(
-            f"{path} cannot be read: {why}", "pyrometer experiment new NAME makes one"
-        ) from error
+    text = user_text(path, "pyrometer experiment new NAME makes one")
     document = yaml_file.parse(text, str(path))
     if not isinstance(document.value, dict):
         raise UsageError(f"{path}:1:1: not a mapping of keys", "pyrometer experiment new NAME")

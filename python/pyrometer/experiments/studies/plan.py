@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, model_validat
 
 from pyrometer.core.errors import UsageError
 from pyrometer.core.schema import schema_folder
+from pyrometer.core.user_files import user_text
 from pyrometer.trial.factors import did_you_mean
 from pyrometer.trial.yaml_file import Document, Text, parse, validate
 
@@ -234,11 +235,7 @@ def read_study(name: str) -> Study:
     if path.suffix not in (".yaml", ".yml"):
         remedy = did_you_mean(name, known) or f"use one of: {', '.join(known)}; or a file"
         raise UsageError(f"unknown study {name!r}", remedy)
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}", "pyrometer study list") from error
-    document = parse(text, str(path))
+    document = parse(user_text(path, "pyrometer study list"), str(path))
     study = validate(Study, document)
     _check(study, document)
     return study

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from pyrometer.core.errors import UsageError
+from pyrometer.core.user_files import user_text
 from pyrometer.experiments.plan.constraints import (
     Constraint,
     Value,
@@ -80,14 +81,7 @@ def read_space(
     UsageError
         If it cannot be read or is not valid: with file, line and column.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else f"byte {error.start} is not UTF-8"
-        raise UsageError(
-            f"{path} cannot be read: {why}",
-            f"correct that, or use a named space: {', '.join(spaces())}",
-        ) from error
+    text = user_text(path, f"correct that, or use a named space: {', '.join(spaces())}")
     return parse_space(
         text, str(path), facts, now=now, declared=declared, refused=refused,
         spark_version=spark_version,

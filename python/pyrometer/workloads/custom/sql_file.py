@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyrometer.core.errors import UsageError
+from pyrometer.core.user_files import user_text
 from pyrometer.workloads.contract import Workload
 from pyrometer.workloads.results import checksum
 from pyrometer.workloads.values import (
@@ -243,13 +244,7 @@ def read(path: str) -> list[Statement]:
     UsageError
         If it cannot be read, or a quote or comment does not end.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            f"{path} cannot be read: {error}", "give the path of a SQL file in UTF-8"
-        ) from error
-    return statements(text, path)
+    return statements(user_text(Path(path), "give the path of a SQL file in UTF-8"), path)
 
 
 def argument(text: str) -> int | str:

@@ -16,6 +16,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from pyrometer.core.errors import UsageError
+from pyrometer.core.user_files import user_text
 from pyrometer.trial.yaml_file import Document, Text, empty_is_default, parse, validate
 from pyrometer.workloads.custom.paths import yaml_path
 from pyrometer.workloads.values import DataFile, Prepared, Variant
@@ -120,12 +121,7 @@ def read(name: str) -> WorkloadFile:
         If it cannot be read or is not valid; the message has line and column.
     """
     path = yaml_path(name) or Path(name)
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            f"{path} cannot be read: {error}", "pyrometer workloads new NAME --kind yaml makes one"
-        ) from error
+    text = user_text(path, "pyrometer workloads new NAME --kind yaml makes one")
     document = parse(text, str(path))
     parsed = validate(WorkloadFile, document)
     _check(parsed, document)
