@@ -301,6 +301,17 @@ class Manifest(_Part):
         return known
 
     @property
+    def lasted_ns(self) -> int | None:
+        """Time from start to end in ns: by the wall clock where all was recorded elsewhere."""
+        for begun, ended in (
+            (self.started_mono_ns, self.ended_mono_ns),
+            (self.started_wall_ns, self.ended_wall_ns),
+        ):
+            if begun is not None and ended is not None:
+                return ended - begun
+        return None
+
+    @property
     def ending(self) -> str:
         """What became of the run, and why."""
         return f"{self.state}: {self.why}" if self.why else self.state

@@ -10,6 +10,9 @@ from pathlib import Path
 
 from pyrometer.store.remote.opened import address
 
+DRIVER = "driver"
+"""What stands for the executor in the names of streams of a driver that ships what it records."""
+
 OF_THE_HOST = ("host", "host")
 """What stands for application and executor in the names of streams of a whole host."""
 
@@ -97,8 +100,12 @@ class RunPaths:
         return self.raw / "stderr"
 
     def eventlogs(self) -> list[Path]:
-        """Event logs: files and rolling directories directly under ``raw/eventlog``."""
-        return _visible(self.eventlog, "*")
+        """Give event logs: those in ``raw/eventlog``, and what drivers elsewhere shipped of theirs.
+
+        Each is a file or a rolling directory.
+        """
+        shipped = _visible(self.shipped, f"*/{DRIVER}/*/*/{self.eventlog.name}/*")
+        return [*_visible(self.eventlog, "*"), *shipped]
 
     def gc_logs(self) -> list[Path]:
         """Unified-logging files ``gc-<role><executor>-<pid>.log``; older ones have no role."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from tests.cluster.yarn import Yarn
 from tests.support import needs
 
 from pyrometer.core.errors import CapabilityError
+from pyrometer.store import Run
 from pyrometer.workloads.spark import find_spark
 
 ROOT = Path(__file__).parents[3]
@@ -46,13 +48,15 @@ def cluster() -> Iterator[Yarn]:
     assert hosts.leftovers("ityarn") == []
 
 
-def submit(cluster: Yarn, mode: str, folder: Path, out: str) -> None:
+def submit(
+    cluster: Yarn, mode: str, folder: Path, out: str, before: tuple[str, ...] = (), **more: str
+) -> None:
     (folder / "app.py").write_text(APPLICATION)
-    env = {**os.environ, **cluster.submit_environment()}
+    env = {**os.environ, **cluster.submit_environment(), **more}
     if mode == "cluster":
         del env["SPARK_LOCAL_IP"]
     done = subprocess.run(
-        [str(cluster.spark.home / "bin" / "spark-submit"), *cluster.submit_options(),
+        [*before, str(cluster.spark.home / "bin" / "spark-submit"), *cluster.submit_options(),
          "--deploy-mode", mode, "--num-executors", "1", "--executor-memory", "600m",
          "--driver-memory", "600m", "--conf", "spark.ui.enabled=false",
          str(folder / "app.py"), out],
@@ -84,3 +88,38 @@ def test_a_driver_runs_on_a_node(cluster: Yarn, tmp_path: Path) -> None:
     (text,) = [file.read_text() for file in files if file.exists()]
     assert text.split(" ")[0] in ("ityarn-2", "ityarn-3")
     assert text.endswith(" 20540")
+
+
+def test_a_run_has_what_a_driver_on_a_node_and_its_executor_recorded(
+    cluster: Yarn, tmp_path: Path
+) -> None:
+    # The folder of the bed is on every host.
+    store = cluster.network.bed.folder / "shipped"
+    store.mkdir()
+    store.chmod(0o1777)
+    run_dir = tmp_path / "run"
+    submit(
+        cluster, "cluster", tmp_path, "/var/tmp/out-of-run",
+        before=(sys.executable, "-m", "pyrometer", "run", "-o", str(run_dir), "--"),
+        PYROMETER_SHIP_TO=str(store),
+    )  # fmt: skip
+    with Run.open(run_dir) as run:
+        assert run.manifest is not None
+        doubts = {doubt.code: doubt.message for doubt in run.manifest.doubts}
+        assert "driver_unreachable" not in doubts, doubts
+        assert "Probe python" in doubts["probe_left_out"]
+        roles = run.tables.query(
+            "SELECT role, count(DISTINCT pid) FROM processes WHERE app_id IS NOT NULL"
+            " AND role IN ('driver', 'executor') GROUP BY 1 ORDER BY 1"
+        )
+        assert roles == [("driver", 1), ("executor", 1)]
+        counted = run.tables.query(
+            "SELECT (SELECT count(*) FROM tasks), (SELECT count(*) FROM spans),"
+            " (SELECT count(*) FROM apps WHERE end_wall_ns IS NOT NULL)"
+        )
+        assert counted == [(8, 8, 1)]
+    for verb in ("show", "ledger", "explain"):
+        subprocess.run(
+            [sys.executable, "-m", "pyrometer", verb, "--json", str(run_dir)],
+            check=True, capture_output=True,
+        )  # fmt: skip

@@ -102,6 +102,8 @@ def _described(scope: Scope) -> list[Row]:
 TICKS = "/proc/stat, in ticks of 10 ms"
 TICK_NS = 10_000_000
 """What the core view resolves, but of short windows: CPU times of a host are counted in ticks."""
+LATE_NS = 1_000_000_000
+"""Longest time without a probe on the only host that is no row: series go on as they were."""
 
 
 @dataclass(frozen=True)
@@ -321,7 +323,7 @@ def _kernel_threads(scope: Scope) -> list[Row]:
 
 
 def _watched(scope: Scope, cpus: int) -> tuple[str, list[Row]]:
-    """Account for the time without a probe on one of several hosts.
+    """Account for the time without a probe on one of several hosts, or on a driver's elsewhere.
 
     Returns
     -------
@@ -330,7 +332,7 @@ def _watched(scope: Scope, cpus: int) -> tuple[str, list[Row]]:
     list of Row
         What is not known of the time when there was none.
     """
-    if not scope.tables.several_hosts:
+    if not scope.tables.several_hosts and _unread_ns(scope) < LATE_NS:
         return "w_series", []
     lengths = define_watched_series(scope)
     if max(lengths.values(), default=0) < TICK_NS:
@@ -349,6 +351,18 @@ def _watched(scope: Scope, cpus: int) -> tuple[str, list[Row]]:
             source=f"CPUs × {spans} − what followed processes had used before their first reading",
         )
     ]
+
+
+def _unread_ns(scope: Scope) -> int:
+    """Give the time of the window before the first reading of its only host, and after its last."""
+    ((since, until),) = scope.tables.query(
+        "SELECT min(t_mono_ns), max(t_mono_ns) FROM os_series"
+        " WHERE scope = 'host' AND name = 'cpu_idle_ns'"
+    )
+    ((start, end),) = scope.tables.query("SELECT min(start_mono_ns), max(end_mono_ns) FROM w")
+    if since is None or start is None:
+        return 0
+    return max(0, int(since - start)) + max(0, int(end - until))
 
 
 def _others(

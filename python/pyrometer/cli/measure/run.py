@@ -300,9 +300,9 @@ def parse_warmup(text: str) -> int | Literal["auto"]:
 def show_ending(manifest: Manifest) -> None:
     """Print how the application ended, after how long, and what was measured."""
     console = common.err()
-    seconds = ((manifest.ended_mono_ns or 0) - (manifest.started_mono_ns or 0)) / 1e9
+    lasted_ns = manifest.lasted_ns or 0
     code = "" if manifest.exit.code is None else f", exit code {manifest.exit.code}"
-    console.print(f"[bold]{manifest.state}[/] after {units.duration(seconds * 1e9)}{code}")
+    console.print(f"[bold]{manifest.state}[/] after {units.duration(lasted_ns)}{code}")
     if manifest.exit.reason:
         console.print(f"  {manifest.exit.reason}", markup=False)
     if manifest.machine is not None:
@@ -317,7 +317,8 @@ def show_ending(manifest: Manifest) -> None:
         for p in manifest.probes
         if p.name != "launcher" and p.executor_id is None and not p.service
     )
-    console.print(f"profile {manifest.profile}: {asked}", style="dim", markup=False)
+    where = asked or "beside driver and executors, on their hosts"
+    console.print(f"profile {manifest.profile}: {where}", style="dim", markup=False)
 
 
 def summarise(outcome: Outcome, *, shown: bool) -> None:

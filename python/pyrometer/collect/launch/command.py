@@ -35,6 +35,7 @@ SETTING_OF = {
     "--executor-memory": "spark.executor.memory",
     "--executor-cores": "spark.executor.cores",
     "--num-executors": "spark.executor.instances",
+    "--jars": "spark.jars",
 }
 """Options of Spark's scripts that say a setting, and win over ``--conf`` with the same one."""
 
@@ -115,6 +116,18 @@ def with_java_options(argv: Sequence[str], options: Iterable[str]) -> list[str]:
 def with_options(argv: Sequence[str], options: Iterable[str]) -> list[str]:
     """Put Spark options right after a Spark script's name."""
     return [argv[0], *options, *argv[1:]]
+
+
+def with_last_options(argv: Sequence[str], options: Iterable[str]) -> list[str]:
+    """Put Spark options behind those that a Spark script has, so that they win.
+
+    Examples
+    --------
+    >>> with_last_options(["spark-submit", "-c", "spark.a=1", "a.py", "-c"], ["-c", "spark.a=2"])
+    ['spark-submit', '-c', 'spark.a=1', '-c', 'spark.a=2', 'a.py', '-c']
+    """
+    at = 1 + len(_before_application(argv[1:]))
+    return [*argv[:at], *options, *argv[at:]]
 
 
 def join_options(options: Iterable[str]) -> str:

@@ -6,6 +6,7 @@ A command that a ``workload.yaml`` names: how it is launched, and whether its re
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +17,12 @@ from pyrometer.collect.host.placement import placed_here
 from pyrometer.collect.launch import command as commands
 from pyrometer.collect.launch.cluster import Cluster, clustered
 from pyrometer.collect.launch.command import Command
+from pyrometer.collect.launch.driver_elsewhere import (
+    DriverElsewhere,
+    options_for,
+    sends_to,
+    why_silent,
+)
 from pyrometer.collect.launch.driver_place import CODE as DRIVER_AWAY
 from pyrometer.collect.launch.driver_place import driver_away
 from pyrometer.collect.launch.environment import (
@@ -29,6 +36,7 @@ from pyrometer.collect.launch.environment import (
     use_own_spark,
 )
 from pyrometer.collect.launch.java import java_of, new_enough, require_java
+from pyrometer.collect.launch.said_settings import settings_said
 from pyrometer.collect.launch.treatment import Applied, HostPlan, applied_here, plan_host
 from pyrometer.collect.probes.base import Needs
 from pyrometer.core import schema
@@ -82,6 +90,8 @@ class Launch:
         Longest time of the application, in seconds.
     layout : Layout
         The JVMs in which tasks run, as far as the treatment decides.
+    driver : DriverElsewhere or None
+        That runs on the cluster and sends what it records: nothing on this machine does.
     """
 
     argv: tuple[str, ...]
@@ -99,6 +109,7 @@ class Launch:
     workload_command: OwnCommand | None = None
     timeout_s: float | None = None
     layout: Layout = field(default_factory=Layout)
+    driver: DriverElsewhere | None = None
 
     @property
     def success_code(self) -> int:
@@ -136,12 +147,27 @@ def launch_command(trial: Trial, needs: Needs, paths: RunPaths) -> Launch:
     host = plan_host(trial.treatment, placement, paths.root)
     applied, doubts = applied_here(trial.treatment, layout, command, placement, paths.raw, env)
     env.update(applied.env)
-    add_needs(env, needs)
     program = program_of(command, env, trial.treatment)
     applied, cluster = clustered(applied, layout, env.get("SPARK_HOME"))
     options = _jvm_options(needs, applied)
     argv = [program, *command.argv[1:]]
-    if command.kind == "java":
+    away = driver_away(command, trial.treatment, env)
+    driver = None
+    if away:
+        said = {**settings_said(command, env), **applied.force}
+        silent = why_silent(needs, said, env)
+        if silent:
+            doubts.append(schema.doubt(DRIVER_AWAY, f"Nothing of the driver: {away}; {silent}."))
+        else:
+            driver = DriverElsewhere(sends_to(needs, paths, said, env), str(uuid.uuid4()))
+            last = options_for(driver, said, needs, applied, env)
+            argv = commands.with_options(argv, applied.submit_options)
+            argv = commands.with_last_options(argv, last)
+    if driver is None:
+        add_needs(env, needs)
+    if driver is not None:
+        java_of(command, env)
+    elif command.kind == "java":
         argv = commands.with_java_options(argv, options)
     else:
         java_of(command, env, needed=command.kind != "other")
@@ -150,9 +176,6 @@ def launch_command(trial: Trial, needs: Needs, paths: RunPaths) -> Launch:
             argv = commands.with_options(argv, applied.submit_options)
         elif applied.submit_options:
             prepend_pyspark_arguments(env, applied.submit_options)
-    away = driver_away(command, trial.treatment, env)
-    if away:
-        doubts.append(schema.doubt(DRIVER_AWAY, f"Nothing of the driver: {away}."))
     return Launch(
         argv=tuple(argv),
         env=env,
@@ -166,6 +189,7 @@ def launch_command(trial: Trial, needs: Needs, paths: RunPaths) -> Launch:
         doubts=(*doubts, *_group_doubts(host)),
         timeout_s=trial.timeout_s,
         layout=layout,
+        driver=driver,
     )
 
 

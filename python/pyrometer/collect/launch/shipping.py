@@ -1,4 +1,7 @@
-"""What executors on other hosts recorded: waited for, within bounds, and taken into the run."""
+"""What executors on other hosts recorded: waited for, within bounds, and taken into the run.
+
+So is what a driver on the cluster recorded, whose application is looked for in the store.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +10,27 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 
+from pyrometer.collect.launch.driver_elsewhere import DriverElsewhere, nothing_came
+from pyrometer.collect.launch.driver_place import CODE as DRIVER_AWAY
 from pyrometer.collect.launch.environment import asked_agents
 from pyrometer.collect.launch.launch import Launch
 from pyrometer.collect.launch.record import Record, processes
 from pyrometer.core.errors import PyrometerError
 from pyrometer.core.patience import patient
-from pyrometer.store.manifest import Shipped
+from pyrometer.store.manifest import Host, Shipped
 from pyrometer.store.private import make_private
 from pyrometer.store.services.chunk_files import folder_of, part
+from pyrometer.store.services.chunk_store import Refusals, why
+from pyrometer.store.services.drivers import applications_sent, life_in
 from pyrometer.store.services.stores import give_up, open_store, services_of
 from pyrometer.store.services.take import Life
 from pyrometer.store.shipped import has_open, join_shipped, open_streams
 
 WAIT_S = 10.0
 """Longest time for the last chunks: agents that are alive need a round, and no agent needs two."""
+
+CLOCKS_APART_NS = 600 * 10**9
+"""What began so much earlier, by another host's clock, is none of the run's."""
 
 _GLANCE_S = 0.25
 _GLANCE_ELSEWHERE_S = 2.0
@@ -34,13 +44,25 @@ def prepare(launch: Launch, record: Record) -> None:
         make_private(record.paths.chunks)
 
 
-def take(record: Record, clock: Callable[[], float] = time.monotonic) -> None:
+def take(
+    record: Record,
+    driver: DriverElsewhere | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> None:
     """Wait for the last chunks of this run's executors, and make raw files of all that came.
 
     What comes later is joined by the next ingest. What is missing is doubted there, too.
+
+    Parameters
+    ----------
+    driver : DriverElsewhere, optional
+        That sends what it records, as well: then nothing was recorded here.
     """
     ended_ns = time.time_ns()
-    record.manifest.shipped = _shipped(record)
+    if driver is None:
+        record.manifest.shipped = _shipped(record)
+    else:
+        record.manifest.shipped = _sent_by(driver, record, clock)
     if not record.manifest.shipped and not record.manifest.agents:
         with contextlib.suppress(OSError):
             record.paths.chunks.rmdir()
@@ -54,6 +76,43 @@ def take(record: Record, clock: Callable[[], float] = time.monotonic) -> None:
         join_shipped(record.paths, time.time_ns())
     except (PyrometerError, OSError) as error:
         record.doubt("chunks_unjoined", f"{record.paths.chunks}: {error}")
+    if driver is not None:
+        _lived_elsewhere(record)
+
+
+def _sent_by(driver: DriverElsewhere, record: Record, clock: Callable[[], float]) -> list[Shipped]:
+    """Look for the application of a driver elsewhere, for as long as it may take to arrive."""
+    since_ns = record.manifest.created_wall_ns - CLOCKS_APART_NS
+    deadline = clock() + patient(WAIT_S)
+    glance_s = _GLANCE_S if folder_of(driver.store) else _GLANCE_ELSEWHERE_S
+    refused: Refusals = []
+    while True:
+        refused.clear()
+        try:
+            store = open_store(driver.store)
+            found = applications_sent(store, driver.run_id, since_ns, refused)
+        except PyrometerError as error:
+            found, refused = [], [give_up(driver.store, error)]
+        if found or clock() >= deadline:
+            break
+        time.sleep(glance_s)
+    if not found:
+        unread = f" {why(refused[0])}." if refused else ""
+        record.doubt(DRIVER_AWAY, f"{nothing_came(driver)}{unread}")
+    return [Shipped(app_id=app, to=driver.store) for app in found]
+
+
+def _lived_elsewhere(record: Record) -> None:
+    """Have the run begin and end as its application did: nothing was recorded by the clock here."""
+    manifest = record.manifest
+    if not manifest.shipped:
+        return
+    manifest.host = Host()
+    manifest.clock_pairs = []
+    manifest.started_mono_ns = manifest.ended_mono_ns = None
+    began, ended = life_in(record.paths.eventlogs())
+    manifest.started_wall_ns = began or manifest.started_wall_ns
+    manifest.ended_wall_ns = ended or manifest.ended_wall_ns
 
 
 def _shipped(record: Record) -> list[Shipped]:

@@ -88,6 +88,9 @@ class ChunkStore(Protocol):
     def lives(self, since_ns: int | None, until_ns: int | None, refused: Refusals) -> Iterator[str]:
         """Give the folders of agents of hosts that may have shipped something of a time."""
 
+    def drivers(self, since_ns: int, refused: Refusals) -> Iterator[str]:
+        """Give the folders of drivers that began to ship since a time, by their own clocks."""
+
     def files(self, folder: str) -> Sequence[Stream]:
         """Give the streams right in a folder, in order."""
 

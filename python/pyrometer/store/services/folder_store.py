@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pyrometer.store.paths import OF_THE_HOST
+from pyrometer.store.paths import DRIVER, OF_THE_HOST
 from pyrometer.store.services.chunk_files import copy_chunk, header_of, listed, streams_below
 from pyrometer.store.services.chunk_store import Chunk, Refusals, Stream
 
@@ -55,6 +55,15 @@ class FolderStore:
                     continue
                 if not is_over:
                     yield str(host.relative_to(self.root))
+
+    def drivers(self, since_ns: int, refused: Refusals) -> Iterator[str]:
+        """Give the folders of drivers that began to ship since a time, by their own clocks."""
+        for application in self._folders(self.root, refused):
+            driver = application / DRIVER
+            for attempt in self._folders(driver, refused) if driver.is_dir() else ():
+                if (begun(attempt.name) or 0) >= since_ns:
+                    for host in self._folders(attempt, refused):
+                        yield str(host.relative_to(self.root))
 
     def files(self, folder: str) -> Sequence[Stream]:
         """Give the streams right in a folder, in order; their chunks are listed when asked for."""

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from pyrometer.core.errors import UsageError
 from pyrometer.core.replacing import replacing
-from pyrometer.store.paths import OF_THE_HOST
+from pyrometer.store.paths import DRIVER, OF_THE_HOST
 from pyrometer.store.private import FILE_MODE
 from pyrometer.store.remote.address import checked, shown
 from pyrometer.store.remote.kept import Kept
@@ -95,6 +95,14 @@ class ObjectStore:
                 if _is_over(streams, since_ns)
             }
             yield from (life for life in lives if life not in over)
+
+    def drivers(self, since_ns: int, refused: Refusals) -> Iterator[str]:
+        """Give the folders of drivers that began to ship since a time, by their own clocks."""
+        applications = self._objects.top()[1]
+        for some in _at_once([f"{application}/{DRIVER}" for application in applications]):
+            attempts = [one for found in self._folders(some) for one in found]
+            late = [one for one in attempts if (begun(one.rpartition("/")[2]) or 0) >= since_ns]
+            yield from (host for hosts in self._folders(late) for host in hosts)
 
     def files(self, folder: str) -> Sequence[Stream]:
         """Give the streams right in a folder, in order."""

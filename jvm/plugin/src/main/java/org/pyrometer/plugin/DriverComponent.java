@@ -13,15 +13,33 @@ import org.apache.spark.api.plugin.PluginContext;
 import org.pyrometer.plugin.config.Settings;
 import org.pyrometer.plugin.hooks.OverlayHook;
 import org.pyrometer.plugin.host.Tree;
+import org.pyrometer.plugin.jvm.Bounded;
 import org.pyrometer.plugin.jvm.Jvm;
+import org.pyrometer.plugin.profiler.Profiler;
 import org.pyrometer.plugin.records.ProcessFacts;
+import org.pyrometer.plugin.ship.AgentBeside;
 import org.pyrometer.plugin.ship.Destination;
+import org.pyrometer.plugin.ship.PrivateFolder;
 import scala.Tuple2;
 
 /** The driver's half of the plugin. */
 final class DriverComponent implements DriverPlugin {
+  private static final String DRIVER = "driver";
+
+  /** Key of a driver that ships what it records, as executors do. */
+  private static final String SHIPS = "ship.driver";
+
+  /** Key of the name by which a launcher finds what was shipped; the same in records. */
+  private static final String RUN = "run_id";
+
   private final Map<String, String> application = new HashMap<>();
   private Jvm jvm;
+
+  /** Whether a launcher on another host waits for what is recorded here. */
+  private volatile boolean ships;
+
+  private volatile ShippedEventLog log;
+  private AgentBeside agent;
 
   @Override
   public Map<String, String> init(SparkContext context, PluginContext pluginContext) {
@@ -42,8 +60,12 @@ final class DriverComponent implements DriverPlugin {
       if (jvm.settings().isOn(Tree.KEY, false)) {
         extra.put(Tree.KEY, String.valueOf(Tree.name()));
       }
+      application.put(RUN, jvm.settings().get(RUN, null));
       jvm.recorder().resume();
       jvm.recorder().offer(facts());
+      if (ships) {
+        startLog(context);
+      }
       if (context.isLocal()) {
         // The executor is this JVM, and knows it all.
         return Collections.emptyMap();
@@ -64,6 +86,10 @@ final class DriverComponent implements DriverPlugin {
         application.put("app_id", appId);
         jvm.codegen().running();
         jvm.recorder().offer(facts());
+        if (ships && agent == null) {
+          agent = new AgentBeside(jvm, appId, DRIVER, failure -> note("driver_agent", failure));
+          agent.start();
+        }
       }
     } catch (Throwable e) {
       note("driver_register", e);
@@ -89,6 +115,14 @@ final class DriverComponent implements DriverPlugin {
   @Override
   public void shutdown() {
     try {
+      if (log != null) {
+        Bounded.run("pyrometer-eventlog", log::stop, failure -> note("driver_eventlog", failure));
+      }
+      if (agent != null) {
+        Profiler profiler = jvm.profiler();
+        Bounded.run("pyrometer-stop", profiler::stop, failure -> note("profiler_stop", failure));
+        agent.end();
+      }
       if (jvm != null) {
         jvm.recorder().finish();
       }
@@ -97,22 +131,41 @@ final class DriverComponent implements DriverPlugin {
     }
   }
 
-  private static void begin(SparkConf conf) throws IOException {
-    Settings settings;
+  private void begin(SparkConf conf) throws IOException {
     String file = System.getenv(Settings.ENVIRONMENT);
     if (file != null && !file.isEmpty()) {
-      settings = Settings.load(Path.of(file));
-    } else {
-      settings = Settings.of(below(conf));
+      Settings settings = Settings.load(Path.of(file));
+      start(settings, settings.rawDir());
+      return;
     }
-    Path folder = settings.rawDir();
-    if (Jvm.isWritable(folder)) {
-      Jvm.start(settings, "driver", "driver", folder);
+    Map<String, String> given = below(conf);
+    Settings settings = Settings.of(given);
+    if (settings.isOn(SHIPS, false) && !settings.get(Destination.KEY, "").isEmpty()) {
+      Path own = PrivateFolder.create(DRIVER, "records");
+      given.put("raw.dir", own.toString());
+      start(Settings.of(given), own);
+      ships = true;
+    } else {
+      start(settings, settings.rawDir());
     }
   }
 
+  private static void start(Settings settings, Path folder) throws IOException {
+    if (Jvm.isWritable(folder)) {
+      Jvm.start(settings, DRIVER, DRIVER, folder);
+    }
+  }
+
+  /** Its failure leaves the rest to be shipped. */
+  private void startLog(SparkContext context) {
+    Bounded.run(
+        "pyrometer-eventlog",
+        () -> log = ShippedEventLog.start(context, jvm),
+        failure -> note("driver_eventlog", failure));
+  }
+
   private ProcessFacts facts() {
-    return new ProcessFacts("driver", "driver", new HashMap<>(application));
+    return new ProcessFacts(DRIVER, DRIVER, new HashMap<>(application));
   }
 
   private static Map<String, String> below(SparkConf conf) {

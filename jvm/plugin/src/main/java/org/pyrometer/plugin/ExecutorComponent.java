@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.function.Consumer;
 import org.apache.spark.TaskFailedReason;
 import org.apache.spark.api.plugin.ExecutorPlugin;
 import org.apache.spark.api.plugin.PluginContext;
@@ -14,9 +15,8 @@ import org.pyrometer.plugin.jvm.Bounded;
 import org.pyrometer.plugin.jvm.Jvm;
 import org.pyrometer.plugin.profiler.Profiler;
 import org.pyrometer.plugin.records.ProcessFacts;
-import org.pyrometer.plugin.ship.AgentWatch;
+import org.pyrometer.plugin.ship.AgentBeside;
 import org.pyrometer.plugin.ship.Destination;
-import org.pyrometer.plugin.ship.HostAgent;
 import org.pyrometer.plugin.ship.PrivateFolder;
 import org.pyrometer.plugin.tasks.TaskTracker;
 
@@ -28,9 +28,7 @@ final class ExecutorComponent implements ExecutorPlugin {
   private boolean local;
   private TaskTracker tracker;
   private RoundTrips trips;
-  private HostAgent agent;
-  private String appId;
-  private String id;
+  private AgentBeside agent;
 
   @Override
   public void init(PluginContext context, Map<String, String> extraConf) {
@@ -96,7 +94,7 @@ final class ExecutorComponent implements ExecutorPlugin {
         Profiler profiler = jvm.profiler();
         Bounded.run("pyrometer-stop", profiler::stop, failure -> note("profiler_stop", failure));
         if (agent != null) {
-          Bounded.run("pyrometer-agent", this::keepAgent, failure -> note("agent_gone", failure));
+          agent.end();
         }
         jvm.recorder().finish();
       }
@@ -107,8 +105,8 @@ final class ExecutorComponent implements ExecutorPlugin {
 
   private Jvm startExecutor(PluginContext context, Map<String, String> given) throws IOException {
     Settings settings = Settings.of(given);
-    id = context.executorID();
-    appId = context.conf().get("spark.app.id", "unknown");
+    String id = context.executorID();
+    String appId = context.conf().get("spark.app.id", "unknown");
     Path wanted = settings.rawDir();
     boolean ships = !settings.get(Destination.KEY, "").isEmpty();
     Jvm started =
@@ -124,51 +122,13 @@ final class ExecutorComponent implements ExecutorPlugin {
     started.codegen().running();
     started.recorder().offer(new ProcessFacts("executor", id, application));
     if (ships) {
-      agent = new HostAgent(settings);
-      startAgent(context, started);
-      started.recorder().everySecond(watch(started)::look);
+      Consumer<Throwable> stays = failure -> stay(context, started, "has no agent: " + why(failure));
+      agent = new AgentBeside(started, appId, id, stays);
+      agent.start();
     } else if (!folder.equals(wanted)) {
       stay(context, started, "cannot write to " + wanted);
     }
     return started;
-  }
-
-  /** Starts the agent on a thread of its own: nothing waits for it. */
-  private void startAgent(PluginContext context, Jvm started) {
-    Thread starter =
-        new Thread(
-            () ->
-                Bounded.run(
-                    "pyrometer-agent",
-                    () -> agent.start(started.folder(), appId, id),
-                    failure -> stay(context, started, "has no agent: " + why(failure))),
-            "pyrometer-agent-start");
-    starter.setDaemon(true);
-    starter.start();
-  }
-
-  /** Keeps an agent beside this JVM for as long as that runs. */
-  private AgentWatch watch(Jvm started) {
-    AgentWatch.Agent ours =
-        new AgentWatch.Agent() {
-          @Override
-          public boolean isGone() {
-            return agent.isGone();
-          }
-
-          @Override
-          public void startAgain() throws IOException, InterruptedException {
-            agent.startAgainIfGone(started.folder(), appId, id, true);
-          }
-        };
-    return new AgentWatch(ours, started.recorder()::error);
-  }
-
-  /** What an agent that was killed has not shipped, another one does. */
-  private void keepAgent() throws IOException, InterruptedException {
-    if (agent.startAgainIfGone(jvm.folder(), appId, id, false)) {
-      jvm.recorder().error("agent_gone", "the agent had been killed; another one ships the rest");
-    }
   }
 
   private static String why(Throwable failure) {

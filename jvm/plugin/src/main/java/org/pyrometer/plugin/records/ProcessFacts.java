@@ -23,7 +23,7 @@ public final class ProcessFacts implements Event {
    * @param role {@code "driver"}, or {@code "executor"}
    * @param executorId Spark's id of the executor, {@code driver} for the driver
    * @param application {@code app_id}, {@code app_name}, {@code spark_version}, {@code master},
-   *     {@code ship_to}; what is not known yet is absent
+   *     {@code ship_to}, {@code run_id}; what is not known yet is absent
    */
   public ProcessFacts(String role, String executorId, Map<String, String> application) {
     this.role = role;
@@ -68,6 +68,7 @@ public final class ProcessFacts implements Event {
         .put("memory_policy", Host.memoryPolicy())
         .put("master", application.get("master"))
         .put("ship_to", application.get("ship_to"))
+        .put("run_id", application.get("run_id"))
         .close();
   }
 }

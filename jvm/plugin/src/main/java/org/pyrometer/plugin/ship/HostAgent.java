@@ -26,6 +26,7 @@ import org.pyrometer.plugin.jvm.Folders;
  */
 public final class HostAgent {
   private static final String NATIVES = "/org/pyrometer/natives/";
+  private static final String DRIVER = "driver";
   private static final String AGENT = "pyro-agent";
   private static final String PROBE = "pyro-probe";
 
@@ -148,6 +149,10 @@ public final class HostAgent {
     command.add("--host=" + Host.name());
     command.add("--raw-dir=" + folder);
     command.add("--until-pid=" + ProcessHandle.current().pid());
+    if (executor.equals(DRIVER)) {
+      // A pod may end with it, and nothing can be shipped after that.
+      command.add("--every=1");
+    }
     if (probed) {
       command.add("--probe=" + own.resolve(PROBE));
       command.add("--thread-counters=" + settings.get(COUNTERS, "none"));

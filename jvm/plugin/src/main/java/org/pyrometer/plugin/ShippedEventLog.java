@@ -1,0 +1,88 @@
+package org.pyrometer.plugin;
+
+import java.io.IOException;
+import java.lang.reflect.Constructor;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.apache.spark.SparkConf;
+import org.apache.spark.SparkContext;
+import org.apache.spark.scheduler.EventLoggingListener;
+import org.pyrometer.plugin.jvm.Jvm;
+import scala.Option;
+
+/**
+ * Spark's event log among what a driver ships, whatever log the application has itself: that may be
+ * off, or where nobody else can read it.
+ *
+ * <p>Spark's own writer writes it, from a queue of its own, as a plain file. Spark renames that at
+ * the end, which would be another stream: what is shipped is a second name of it.
+ */
+final class ShippedEventLog {
+  private static final String PREFIX = "spark.eventLog.";
+  private static final String QUEUE = "pyrometer";
+  private static final String NAME = "driver";
+  private static final int CONSTRUCTOR_PARAMETERS = 5;
+
+  private final EventLoggingListener writer;
+
+  private ShippedEventLog(EventLoggingListener writer) {
+    this.writer = writer;
+  }
+
+  /**
+   * Starts one, before any event was sent.
+   *
+   * @param context of the application, which is being made
+   * @param jvm whose folder is shipped; its settings say what else the log is to have
+   * @throws Exception if it cannot be written, or this Spark has no such writer
+   */
+  static ShippedEventLog start(SparkContext context, Jvm jvm) throws Exception {
+    Path folder = jvm.folder();
+    // With a dot in front, it is not shipped.
+    Path own = Files.createDirectory(folder.resolve(".eventlog"));
+    SparkConf conf = context.getConf();
+    jvm.settings().withPrefix("conf." + PREFIX).forEach((key, said) -> conf.set(PREFIX + key, said));
+    conf.set(PREFIX + "compress", "false");
+    conf.set(PREFIX + "rolling.enabled", "false");
+    // By reflection: Hadoop's configuration is not on the path that this is compiled with.
+    Object hadoop = SparkContext.class.getMethod("hadoopConfiguration").invoke(context);
+    EventLoggingListener writer =
+        (EventLoggingListener)
+            constructor().newInstance(NAME, Option.empty(), own.toUri(), conf, hadoop);
+    writer.start();
+    Path shipped = Files.createDirectory(folder.resolve("eventlog")).resolve(NAME);
+    Files.createLink(shipped, only(own));
+    context.listenerBus().addToQueue(writer, QUEUE);
+    return new ShippedEventLog(writer);
+  }
+
+  /** Writes what is left, once all events have come. */
+  void stop() {
+    writer.stop();
+  }
+
+  private static Constructor<?> constructor() throws NoSuchMethodException {
+    for (Constructor<?> found : EventLoggingListener.class.getConstructors()) {
+      if (found.getParameterCount() == CONSTRUCTOR_PARAMETERS) {
+        return found;
+      }
+    }
+    throw new NoSuchMethodException("EventLoggingListener of this Spark");
+  }
+
+  private static Path only(Path folder) throws IOException {
+    try (Stream<Path> files = Files.list(folder)) {
+      List<Path> found =
+          files
+              .filter(file -> !file.getFileName().toString().startsWith("."))
+              .collect(Collectors.toList());
+      if (found.size() != 1) {
+        throw new IOException("Spark's event log is not one file: " + found);
+      }
+      return found.get(0);
+    }
+  }
+}

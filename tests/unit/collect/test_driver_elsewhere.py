@@ -1,0 +1,158 @@
+"""What spark-submit is given for a driver on the cluster, and how its application is found."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from tests.support.cli import pyrometer
+from tests.support.hosts.agent import unpacked
+from tests.support.hosts.shipping import Place
+
+from pyrometer import _artifacts
+from pyrometer.collect.launch.command import understand
+from pyrometer.collect.launch.driver_elsewhere import (
+    DriverElsewhere,
+    options_for,
+    sends_to,
+    why_silent,
+)
+from pyrometer.collect.launch.treatment import Applied
+from pyrometer.collect.probes.base import Needs
+from pyrometer.core.errors import UsageError
+from pyrometer.store.paths import RunPaths
+from pyrometer.store.services.drivers import applications_sent, life_in
+from pyrometer.store.services.folder_store import FolderStore
+
+NEEDS = Needs(
+    executor_options=("-XX:+DebugNonSafepoints",),
+    agent={
+        "plugin": "on", "raw.dir": "/here", "probe.tree": "on", "asprof.command": "start,event=cpu",
+        "force.spark.eventLog.enabled": "true", "conf.spark.eventLog.dir": "file:///here",
+        "conf.spark.eventLog.logStageExecutorMetrics": "true",
+        "conf.spark.sql.codegen.comments": "true",
+    },
+)  # fmt: skip
+APPLIED = Applied((), (), (), {"spark.sql.shuffle.partitions": "7"}, {})
+DRIVER = DriverElsewhere("/mnt/shared", "one")
+YARN = {"spark.master": "yarn"}
+
+
+def given(said: dict[str, str], env: dict[str, str] | None = None) -> dict[str, str]:
+    """Settings that hold for a command which says these, once ours stand behind its words."""
+    words = options_for(DRIVER, said, NEEDS, APPLIED, env or {})
+    return dict(understand(["spark-submit", *words, "a.py"]).settings)
+
+
+def test_settings_and_the_jar_are_all_that_reaches_the_driver() -> None:
+    found = given(YARN)
+    ours = {name.removeprefix("spark.pyrometer."): value for name, value in found.items()}
+    assert ours["ship.to"] == "/mnt/shared"
+    assert (ours["ship.driver"], ours["run_id"]) == ("on", "one")
+    assert ours["asprof.command"] == "start,event=cpu"
+    assert ours["conf.spark.eventLog.logStageExecutorMetrics"] == "true"
+    assert found["spark.jars"] == _artifacts.plugin_jar().as_uri()
+    assert found["spark.sql.codegen.comments"] == "true"
+    assert found["spark.sql.shuffle.partitions"] == "7", "the treatment"
+    assert not {"raw.dir", "probe.tree", "conf.spark.eventLog.dir"} & set(ours)
+    assert "spark.eventLog.enabled" not in found, "the user's own log stays as it is"
+
+
+def test_lists_of_the_command_are_added_to_and_its_values_stay() -> None:
+    found = given(
+        {**YARN, "spark.jars": "a.jar,b.jar", "spark.plugins": "their.Plugin",
+         "spark.executor.extraJavaOptions": "-Dmine=1", "spark.sql.codegen.comments": "false"}
+    )  # fmt: skip
+    assert found["spark.jars"] == f"a.jar,b.jar,{_artifacts.plugin_jar().as_uri()}"
+    assert found["spark.plugins"] == "their.Plugin,org.pyrometer.plugin.PyrometerPlugin"
+    assert found["spark.executor.extraJavaOptions"] == "-Dmine=1 -XX:+DebugNonSafepoints"
+    assert "spark.sql.codegen.comments" not in found
+    again = given({**YARN, "spark.plugins": found["spark.plugins"]})
+    assert again["spark.plugins"] == found["spark.plugins"]
+
+
+def test_only_a_standalone_master_is_asked_to_wait() -> None:
+    waits = "spark.standalone.submit.waitAppCompletion"
+    assert given({"spark.master": "spark://m:7077"})[waits] == "true"
+    assert waits not in given({"spark.master": "spark://m:7077", waits: "false"})
+    assert waits not in given(YARN)
+
+
+@pytest.mark.parametrize(
+    ("said", "env", "why"),
+    [
+        (YARN, {}, None),
+        ({"spark.master": "spark://m:7077"}, {}, "a standalone master brings no jars"),
+        ({"spark.master": "spark://m:7077"}, {"PYROMETER_PLUGIN_JAR": "local:///p.jar"}, None),
+        ({"spark.master": "k8s://https://m"}, {}, "spark.kubernetes.file.upload.path"),
+        (
+            {"spark.master": "k8s://https://m", "spark.kubernetes.file.upload.path": "s3a://b"},
+            {},
+            None,
+        ),
+        ({"spark.master": "k8s://https://m"}, {"PYROMETER_PLUGIN_JAR": "local:///p.jar"}, None),
+    ],
+)
+def test_a_plugin_is_asked_for_only_where_its_jar_surely_comes(
+    said: dict[str, str], env: dict[str, str], why: str | None
+) -> None:
+    found = why_silent(NEEDS, said, env)
+    assert found is None if why is None else why in (found or "")
+    assert "off" in (why_silent(Needs(agent={"plugin": "off"}), said, env) or "")
+
+
+def test_it_ships_to_where_executors_do() -> None:
+    paths = RunPaths(Path("/runs/one"))
+    assert sends_to(NEEDS, paths, {}, {}) == "/runs/one/raw/chunks"
+    assert sends_to(NEEDS, paths, {}, {"PYROMETER_SHIP_TO": "s3://b/p"}) == "s3://b/p"
+    said = {"spark.pyrometer.ship.to": "/mnt/other"}
+    assert sends_to(NEEDS, paths, said, {"PYROMETER_SHIP_TO": "/mnt/shared"}) == "/mnt/other"
+    with pytest.raises(UsageError, match="PYROMETER_SHIP_TO=chunks"):
+        sends_to(NEEDS, paths, said, {"PYROMETER_SHIP_TO": "chunks"})
+
+
+def test_the_application_is_found_by_the_runs_name(tmp_path: Path) -> None:
+    place = Place(tmp_path, unpacked(tmp_path))
+    for app, run_id in (("app-1", "one"), ("app-2", "two"), ("app-3", None)):
+        begin = {"k": "process", "role": "driver", "pid": 7, "host": "h", "app_id": None}
+        lines = [begin, {**begin, "app_id": app, "run_id": run_id}]
+        text = "".join(json.dumps(one, separators=(",", ":")) + "\n" for one in lines)
+        folder = place.raw("h", **{"plugin-driver-driver-7.ndjson": text})
+        place.ship(folder, app, "driver", "h")
+    place.ship(place.raw("h"), "app-4", "1", "h")
+    store = FolderStore(place.store)
+    since = time.time_ns() - 60 * 10**9
+    assert applications_sent(store, "one", since, []) == ["app-1"]
+    assert applications_sent(store, "three", since, []) == []
+    assert applications_sent(store, "one", time.time_ns() + 60 * 10**9, []) == []
+
+
+def test_an_application_lived_as_its_log_says(tmp_path: Path) -> None:
+    log = tmp_path / "driver"
+    lines = [
+        {"Event": "SparkListenerApplicationStart", "Timestamp": 1_000},
+        {"Event": "SparkListenerJobStart", "Submission Time": 1_500},
+        {"Event": "SparkListenerApplicationEnd", "Timestamp": 2_000},
+    ]
+    log.write_text("".join(json.dumps(one, separators=(",", ":")) + "\n" for one in lines))
+    assert life_in([log]) == (1_000_000_000, 2_000_000_000)
+    log.write_text("\n".join(json.dumps(lines[0], separators=(",", ":")) for _ in range(1)))
+    assert life_in([log, tmp_path / "none"]) == (1_000_000_000, None)
+    log.write_bytes(b'{"Event":"SparkListenerApplicationStart","Timestamp":"x"}\n\xff\n')
+    assert life_in([log]) == (None, None)
+
+
+def test_without_the_jar_the_application_starts_as_it_would(tmp_path: Path) -> None:
+    (tmp_path / "spark-submit").write_text("#!/bin/sh\nprintf '%s\\n' \"$@\" > said\n")
+    (tmp_path / "spark-submit").chmod(0o755)
+    words = ["--master", "spark://m:7077", "--deploy-mode", "cluster", "app.jar"]
+    done = pyrometer(
+        "run", "--no-report", "-o", "run", "--", "./spark-submit", *words, cwd=tmp_path
+    )
+    assert done.code == 0, done.stderr
+    assert (tmp_path / "said").read_text().split() == words
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    (said,) = [one["message"] for one in manifest["doubts"] if one["code"] == "driver_unreachable"]
+    assert "PYROMETER_PLUGIN_JAR=local:///PATH" in said
