@@ -10,6 +10,7 @@ import pytest
 from tests.support.cli import pyrometer
 from tests.support.hosts.agent import unpacked
 from tests.support.hosts.shipping import Place
+from tests.support.stores.planned_store import URL, Store, own_cache, use
 
 from pyrometer import _artifacts
 from pyrometer.collect.launch.command import understand
@@ -25,6 +26,7 @@ from pyrometer.core.errors import UsageError
 from pyrometer.store.paths import RunPaths
 from pyrometer.store.services.drivers import applications_sent, life_in
 from pyrometer.store.services.folder_store import FolderStore
+from pyrometer.store.services.stores import open_store
 
 NEEDS = Needs(
     executor_options=("-XX:+DebugNonSafepoints",),
@@ -113,7 +115,9 @@ def test_it_ships_to_where_executors_do() -> None:
         sends_to(NEEDS, paths, said, {"PYROMETER_SHIP_TO": "chunks"})
 
 
-def test_the_application_is_found_by_the_runs_name(tmp_path: Path) -> None:
+def test_the_application_is_found_by_the_runs_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     place = Place(tmp_path, unpacked(tmp_path))
     for app, run_id in (("app-1", "one"), ("app-2", "two"), ("app-3", None)):
         begin = {"k": "process", "role": "driver", "pid": 7, "host": "h", "app_id": None}
@@ -122,11 +126,13 @@ def test_the_application_is_found_by_the_runs_name(tmp_path: Path) -> None:
         folder = place.raw("h", **{"plugin-driver-driver-7.ndjson": text})
         place.ship(folder, app, "driver", "h")
     place.ship(place.raw("h"), "app-4", "1", "h")
-    store = FolderStore(place.store)
+    own_cache(tmp_path, monkeypatch)
+    use(Store()).copy(place.store)
     since = time.time_ns() - 60 * 10**9
-    assert applications_sent(store, "one", since, []) == ["app-1"]
-    assert applications_sent(store, "three", since, []) == []
-    assert applications_sent(store, "one", time.time_ns() + 60 * 10**9, []) == []
+    for store in (FolderStore(place.store), open_store(URL)):
+        assert applications_sent(store, "one", since, []) == ["app-1"]
+        assert applications_sent(store, "three", since, []) == []
+        assert applications_sent(store, "one", time.time_ns() + 60 * 10**9, []) == []
 
 
 def test_an_application_lived_as_its_log_says(tmp_path: Path) -> None:
