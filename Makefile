@@ -19,8 +19,8 @@ jvm_sources = $(shell find jvm/$(1) -type f -not -path '*/target/*' 2>/dev/null)
 JVM_MODULES := plugin workloads
 JARS := $(JVM_MODULES:%=$(BUNDLED)/pyrometer-%.jar)
 WEB_TESTS := $(shell find web/test -name '*.test.mjs' 2>/dev/null)
-# Two at a time: most of a Spark test is one thread that starts a JVM. A module or class stays together.
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadscope --durations=15 --durations-min=1
+# Three on two CPUs: tests that start processes wait for them. A module or class stays together.
+PYTEST := $(BIN)/python -m pytest -n 3 --dist loadscope --durations=15 --durations-min=1
 # Tests that start no process of ours: every room's, in minutes.
 FAST := tests/unit tests/property tests/golden python
 # Maven that uses nothing whose hash is not in jvm/maven.lock.
@@ -109,7 +109,7 @@ demo: setup ## Generate the data, run parquet-scan, print the summary and the pa
 	@$(BIN)/pyrometer run parquet-scan
 
 # Cargo and Maven each wait for one thread at times, so they run side by side; what each prints comes when it ends.
-test: setup-test ## Set everything up and run the tests (some 20 minutes on two cores)
+test: setup-test ## Set everything up and run the tests (some 20 minutes on two cores, half of them for building)
 	@$(MAKE) --no-print-directory -j 2 -O test-rust test-jvm test-web
 	@$(MAKE) --no-print-directory test-python
 
@@ -127,7 +127,7 @@ TOOLLESS := property golden $(addprefix unit/,accounts api attribution benchmark
 test-bare: setup-test ## The tests without Spark on a PATH that hides every optional tool: they pass, or say what is missing
 	sh tools/hide_optional_tools.sh $(PYTEST) -m "not slow and not spark" $(TOOLLESS:%=--ignore=tests/%)
 
-test-all: setup-test test-rust test-jvm test-web ## The tests and the slow ones, with twice as many examples of properties
+test-all: setup-test test-rust test-jvm test-web ## The tests and the slow ones, with many more examples of properties
 	PYROMETER_THOROUGH=1 $(PYTEST)
 
 test-rust:

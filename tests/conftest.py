@@ -20,7 +20,7 @@ from pyrometer.verification.record import VARIABLE as VERDICTS
 from tests.support import needs
 
 # A stall of the machine is no defect of what is tested: only the whole test has a limit of time.
-settings.register_profile("pyrometer", deadline=None, max_examples=40)
+settings.register_profile("pyrometer", deadline=None, max_examples=15)
 settings.register_profile("thorough", deadline=None, max_examples=100)
 settings.load_profile("thorough" if os.environ.get("PYROMETER_THOROUGH") else "pyrometer")
 

@@ -186,6 +186,7 @@ def test_weak_muted_and_noted_are_folded(browser: Browser) -> None:
     assert page.js("return document.querySelectorAll('#findings > .findings > li').length") == 1
 
 
+@pytest.mark.slow
 def test_what_may_be_worth_it_stands_below_what_is_sure_with_its_interval(
     browser: Browser,
 ) -> None:

@@ -72,6 +72,7 @@ def phone(browser: Browser) -> Iterator[Browser]:
     browser.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["report", "event log", "flame", "difference", "experiment", "corun", "history"]
 )

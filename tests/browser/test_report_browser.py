@@ -162,6 +162,7 @@ def characterisation(*names: str) -> dict[str, Any]:
     return made.model_dump(mode="json", by_alias=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", NASTY)
 def test_a_suite_is_shown_query_by_query(browser: Browser, tables: Tables, kind: str) -> None:
     name = NASTY[kind]

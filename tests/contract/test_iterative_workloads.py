@@ -93,6 +93,7 @@ class TestKMeans(IterativeContract):
         }
 
 
+@pytest.mark.slow
 class TestLogisticRegression(IterativeContract):
     workload = LogisticRegression
     places: ClassVar = {"coefficients and intercept, column 21"}
@@ -125,11 +126,13 @@ class TestSvm(IterativeContract):
         assert "rightly" in str(said)
 
 
+@pytest.mark.slow
 class TestPageRank(IterativeContract):
     workload = PageRank
     places: ClassVar = {"sum of ranks, column 1", "place 10, column 2"}
 
 
+@pytest.mark.slow
 class TestSvdPlusPlus(IterativeContract):
     workload = SvdPlusPlus
     places: ClassVar = {"mean rating, column 1", "squares of the factors of items, column 1"}

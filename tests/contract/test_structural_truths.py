@@ -49,42 +49,52 @@ class TestSkewedKey(WorkloadContract):
         assert [row["part"] for row in found.collect()] == list(range(8))
 
 
+@pytest.mark.slow
 class TestStraggler(WorkloadContract):
     workload = tasks.Straggler
 
 
+@pytest.mark.slow
 class TestTinyTasks(WorkloadContract):
     workload = tasks.TinyTasks
 
 
+@pytest.mark.slow
 class TestTooFewTasks(WorkloadContract):
     workload = tasks.TooFewTasks
 
 
+@pytest.mark.slow
 class TestBroadcastTooBig(WorkloadContract):
     workload = joins.BroadcastTooBig
 
 
+@pytest.mark.slow
 class TestCartesianProduct(WorkloadContract):
     workload = joins.CartesianProduct
 
 
+@pytest.mark.slow
 class TestDriverOnly(WorkloadContract):
     workload = driver.DriverOnly
 
 
+@pytest.mark.slow
 class TestLargeResult(WorkloadContract):
     workload = driver.LargeResult
 
 
+@pytest.mark.slow
 class TestShuffleBlocks(WorkloadContract):
     workload = shuffles.ShuffleBlocks
 
 
+@pytest.mark.slow
 class TestRecomputation(WorkloadContract):
     workload = shuffles.Recomputation
 
 
+@pytest.mark.slow
 class TestSmallFiles(WorkloadContract):
     workload = small_files.SmallFiles
 
@@ -93,6 +103,7 @@ class TestPythonUdf(WorkloadContract):
     workload = engine.PythonUdf
 
 
+@pytest.mark.slow
 class TestPandasUdf(WorkloadContract):
     workload = engine.PandasUdf
 

@@ -23,30 +23,37 @@ class Small(WorkloadContract):
         return [replace(spec, size=4) for spec in super().specifications()]
 
 
+@pytest.mark.slow
 class TestSerialisation(Small):
     workload = calibrated.Serialisation
 
 
+@pytest.mark.slow
 class TestLock(Small):
     workload = contention.Lock
 
 
+@pytest.mark.slow
 class TestRunQueue(Small):
     workload = contention.RunQueue
 
 
+@pytest.mark.slow
 class TestGc(Small):
     workload = memory.Gc
 
 
+@pytest.mark.slow
 class TestAllocation(Small):
     workload = memory.Allocation
 
 
+@pytest.mark.slow
 class TestPageFaults(Small):
     workload = memory.PageFaults
 
 
+@pytest.mark.slow
 class TestSpill(WorkloadContract):
     workload = engine.Spill
 
@@ -69,10 +76,12 @@ class TestHugeMethod(WorkloadContract):
         assert (largest > 8000) is too_large
 
 
+@pytest.mark.slow
 class TestSlowDisk(WorkloadContract):
     workload = host.SlowDisk
 
 
+@pytest.mark.slow
 class TestSwap(Small):
     workload = host.Swap
 

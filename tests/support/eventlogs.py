@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+from _pytest.mark import ParameterSet
+
 RECORDED = Path(__file__).parents[1] / "fixtures" / "eventlog" / "recorded"
 CORPUS = os.environ.get("PYROMETER_CORPUS")
 
@@ -22,6 +25,14 @@ def others() -> list[Path]:
 def every_log() -> list[Path]:
     """All of them."""
     return [*recorded(), *others()]
+
+
+def each_log() -> list[ParameterSet]:
+    """All of them as parameters: ours in every run of the tests, the others' with the slow ones."""
+    return [
+        *(pytest.param(log, id=name_of(log)) for log in recorded()),
+        *(pytest.param(log, id=name_of(log), marks=pytest.mark.slow) for log in others()),
+    ]
 
 
 def name_of(log: Path) -> str:

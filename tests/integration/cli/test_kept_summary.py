@@ -129,6 +129,7 @@ def nonsense(run: Path) -> None:
     kept.write_text(json.dumps(data))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", [edit_manifest, touch_table, cut, nonsense])
 def test_it_is_made_again_after(what, run: Path, shown: Shown) -> None:  # type: ignore[no-untyped-def]
     first = shown("run")

@@ -116,6 +116,7 @@ def test_it_ends_with_the_process_and_tells_what_could_not_be_read(tmp_path):
     assert "no_such_symbol" in doubt.message
 
 
+@pytest.mark.slow
 def test_stacks_of_a_running_java_program(jvm, tmp_path):
     made = attach.attach(jvm.pid, seconds=1.5, run_dir=tmp_path / "r", report=False)
     assert jvm.poll() is None

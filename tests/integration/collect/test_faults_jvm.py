@@ -93,6 +93,7 @@ def agent(folder: Path, raw: Path | str | None = None, **keys: str) -> str:
     return f"-javaagent:{_artifacts.plugin_jar()}={file}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("java", javas())
 def test_each_java_starts_and_is_measured(java: str, classes: Path, tmp_path: Path) -> None:
     option = agent(tmp_path)
@@ -144,6 +145,7 @@ def test_options_of_the_application_stay_what_they_are(
     assert ended(classes, agent(tmp_path), *OPTIONS[case]) == expected
 
 
+@pytest.mark.slow
 def test_the_jdks_own_recorder_stays(classes: Path, tmp_path: Path) -> None:
     option = f"-XX:StartFlightRecording=filename={tmp_path}/own.jfr"
     out, _, code = ended(classes, option, agent(tmp_path))
@@ -182,16 +184,19 @@ NONSENSE: dict[str, dict[str, str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", NONSENSE)
 def test_settings_that_make_no_sense_harm_nothing(case: str, classes: Path, tmp_path: Path) -> None:
     assert ended(classes, agent(tmp_path, **NONSENSE[case])) == ended(classes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("raw", ["/proc", "/dev/null", "", "relative/folder", "/no\\u0000where"])
 def test_a_folder_that_is_none_harms_nothing(raw: str, classes: Path, tmp_path: Path) -> None:
     assert ended(classes, agent(tmp_path, raw)) == ended(classes)
 
 
+@pytest.mark.slow
 def test_properties_that_never_come_hold_a_program_up_for_seconds_only(
     classes: Path, tmp_path: Path
 ) -> None:
@@ -203,6 +208,7 @@ def test_properties_that_never_come_hold_a_program_up_for_seconds_only(
     assert time.monotonic() - before < 30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "limit"),
     [
@@ -282,6 +288,7 @@ def test_whatever_the_run_directory_is_called_all_is_measured(
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
+@pytest.mark.slow
 def test_a_posix_locale_has_no_umlaut_and_measures_all_the_same(
     classes: Path, tmp_path: Path
 ) -> None:
@@ -301,6 +308,7 @@ def public(classes: Path) -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [0o700, ALL_MAY])
 def test_another_users_jvm_starts_where_it_may_not_write(mode: int, public: Path) -> None:
     if os.geteuid() != 0:
@@ -331,6 +339,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_too_small_harms_nothing(small_disk: Path, classes: Path) -> None:
     assert launched(classes, small_disk / "run") == (OUT, 7)
 

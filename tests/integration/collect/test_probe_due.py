@@ -48,6 +48,7 @@ SELECT (SELECT max(run_ns) - min(run_ns) FROM thread_counters WHERE tid = $1),
 """
 
 
+@pytest.mark.slow
 def test_a_server_is_seen_asleep_as_long_as_it_sleeps(tmp_path: Path) -> None:
     paths = RunPaths(tmp_path)
     paths.raw.mkdir()

@@ -222,6 +222,7 @@ def test_threads_and_processes_that_live_five_milliseconds_are_seen(
     assert statistics.median(ns for _, ns in slept) >= 4_000_000
 
 
+@pytest.mark.slow
 def test_no_interval_is_missing(events: None, tmp_path: Path) -> None:
     # Where the kernel keeps switches from tracers, a few in ten thousand: many are needed.
     script = """

@@ -65,6 +65,7 @@ def test_a_process_that_was_there_before_is_not_waited_for(tmp_path: Path) -> No
     assert "processes_left" not in {doubt.code for doubt in outcome.record.manifest.doubts}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reads", [0, 1])
 @pytest.mark.parametrize("what", [["--", "sh", "-c", "exit 7"], ["./workload.yaml"]])
 def test_a_run_is_kept_where_nobody_reads_what_is_said_of_it(

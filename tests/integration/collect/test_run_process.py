@@ -74,6 +74,7 @@ def test_the_environment_carries_the_agent_behind_the_users_own_options(tmp_path
     assert done.stdout.rstrip().endswith("/run/raw/agent.properties")
 
 
+@pytest.mark.slow
 def test_words_and_variables_that_are_not_utf8_reach_the_command(tmp_path: Path) -> None:
     word = os.fsdecode(b"caf\xe9")
     writes = 'printf "%s %s" "$1" "$ODD" > seen; exit 7'
@@ -89,6 +90,7 @@ def test_words_and_variables_that_are_not_utf8_reach_the_command(tmp_path: Path)
         assert shown.code == 0, shown.stderr
 
 
+@pytest.mark.slow
 def test_a_command_runs_where_the_run_directory_is_not_utf8(tmp_path: Path) -> None:
     folder = os.fsdecode(b"caf\xe9")
     done = pyrometer(
@@ -134,6 +136,7 @@ def test_a_signals_number_is_added_to_128(tmp_path: Path, number: int) -> None:
     assert opened(tmp_path / "run").exit.signal == signal_name(number)
 
 
+@pytest.mark.slow
 def test_what_fails_after_the_command_changes_nothing_of_its_exit_code(tmp_path: Path) -> None:
     broken = "mkdir run/report.html; exit 6"
     done = pyrometer(
@@ -163,6 +166,7 @@ def test_an_internal_error_after_the_command_keeps_its_exit_code(
     assert told["run_dir"] == str(tmp_path / "run")
 
 
+@pytest.mark.slow
 def test_ours_is_told_from_the_commands_in_json(tmp_path: Path) -> None:
     env = environment(PATH=str(tmp_path), JAVA_HOME=None)
     (tmp_path / "script").write_text("exit 0\n")
@@ -186,6 +190,7 @@ def test_ours_is_told_from_the_commands_in_json(tmp_path: Path) -> None:
         assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_what_the_application_leaves_behind_is_waited_for(tmp_path: Path) -> None:
     late = "(sleep 1.5; echo late > late) & exit 0"
     done = pyrometer(*OFF, "--", "sh", "-c", late, cwd=tmp_path)
@@ -194,6 +199,7 @@ def test_what_the_application_leaves_behind_is_waited_for(tmp_path: Path) -> Non
     assert "processes_left" not in codes(tmp_path / "run")
 
 
+@pytest.mark.slow
 def test_cpus_are_those_that_were_asked_for(tmp_path: Path) -> None:
     done = pyrometer(*OFF, "--set", "host.cpus=1", "--", "nproc", cwd=tmp_path)
     assert done.stdout == "1\n"
@@ -245,6 +251,7 @@ def test_a_signal_to_us_ends_the_application_and_keeps_the_run(
     assert "interrupted after" in error
 
 
+@pytest.mark.slow
 def test_an_application_that_does_not_listen_is_killed(tmp_path: Path) -> None:
     deaf = "trap '' INT TERM; touch ready; while :; do sleep 0.1; done"
     process = start(
@@ -314,6 +321,7 @@ sys.meta_path.insert(0, Finder())
 """
 
 
+@pytest.mark.slow
 def test_a_signal_after_the_applications_end_keeps_the_run_and_ends_us(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(IMPORTS_UNTIL_JOINED)
     leaves_one = "sleep 12 & echo $! > left; exit 0"
@@ -333,6 +341,7 @@ def test_a_signal_after_the_applications_end_keeps_the_run_and_ends_us(tmp_path:
     assert (manifest.state, manifest.exit.code) == ("finished", 0)
 
 
+@pytest.mark.slow
 def test_ctrl_c_on_a_terminal_reaches_the_application_once(tmp_path: Path) -> None:
     pid, terminal = pty.fork()
     if pid == 0:
@@ -422,6 +431,7 @@ def test_a_folder_that_was_there_stays_where_nothing_is_launched(
     assert os.listdir(cwd / folder) == []
 
 
+@pytest.mark.slow
 def test_a_missing_java_is_told(tmp_path: Path) -> None:
     env = environment(JAVA_HOME=None, PATH=str(tmp_path))
     done = pyrometer(*OFF, "--", sys.executable, "app.py", cwd=tmp_path, env=env)
@@ -466,6 +476,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(folder)], check=True)
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_up_does_not_touch_the_application(small_disk: Path) -> None:
     fill = "dd if=/dev/zero of=run/raw/fill bs=64k 2>/dev/null; echo went on; exit 0"
     done = pyrometer(*OFF, "--json", "--", "sh", "-c", fill, cwd=small_disk)
@@ -488,6 +499,7 @@ def test_a_full_disk_is_told_before_the_launch(small_disk: Path) -> None:
     assert not (small_disk / "launched").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["sh", "python"])
 def test_what_nohup_protects_stays_protected(tmp_path: Path, command: str) -> None:
     # As nohup has it: the hang-up reaches the whole session, and nobody dies of it.

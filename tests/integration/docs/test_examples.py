@@ -50,6 +50,7 @@ def contents(folder: Path) -> dict[Path, bytes]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", OPENED, ids=" ".join)
 def test_a_command_of_today_reads_it_and_leaves_it_as_it_is(words, tmp_path):
     copied = tmp_path / "examples"

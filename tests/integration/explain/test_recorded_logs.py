@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.support.eventlogs import every_log, name_of
+from tests.support.eventlogs import each_log
 
 from pyrometer.explain.findings import explain
 from pyrometer.explain.schema import Findings
@@ -36,12 +36,13 @@ def check(found: Findings) -> None:
         assert added == pytest.approx(found.joint_ratio.value, abs=1e-6)
 
 
-@pytest.mark.parametrize("log", every_log(), ids=name_of)
+@pytest.mark.parametrize("log", each_log())
 def test_a_log_of_somebody_else(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     check(judged(log))
 
 
+@pytest.mark.slow
 def test_a_measured_run() -> None:
     found = judged(MEASURED)
     check(found)

@@ -7,11 +7,13 @@ import signal
 import time
 from pathlib import Path
 
+import pytest
 from tests.support.cli import environment, pyrometer, start
 from tests.support.growing_run import CHUNK, chunk, growing_run
 from tests.support.pyroscope import fake_pyroscope
 
 
+@pytest.mark.slow
 def test_push_and_its_failures(tmp_path: Path) -> None:
     run = growing_run(tmp_path / "run")
     run.executor(101)
@@ -40,6 +42,7 @@ def test_push_and_its_failures(tmp_path: Path) -> None:
     assert "is not a run directory" in nowhere.stderr
 
 
+@pytest.mark.slow
 def test_follow_ends_when_told_even_by_a_parent_that_holds_signals_back(tmp_path: Path) -> None:
     run = growing_run(tmp_path / "run")
     run.executor(os.getpid())

@@ -257,6 +257,7 @@ def test_the_stored_recording(java: Path, tmp_path: Path) -> None:
     assert found == {"cpu": 259, "wall": 204, "alloc": 137, "lock": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("java", JAVAS, ids=lambda path: path.parts[-3])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p[0])
 def test_a_recording_of_async_profiler(java: Path, program: list[str], tmp_path: Path) -> None:
@@ -272,6 +273,7 @@ def test_a_recording_of_async_profiler(java: Path, program: list[str], tmp_path:
     assert set(found) >= {"cpu", "wall", "alloc"} | only_memory
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("java", JAVAS, ids=lambda path: path.parts[-3])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p[0])
 def test_a_recording_of_the_jdk(java: Path, program: list[str], tmp_path: Path) -> None:

@@ -49,6 +49,7 @@ def ingest(recording: Path, out: Path) -> tuple[dict[str, Any], dict[str, int]]:
     return report, dict(duckdb.sql(CPU_PER_METHOD.format(out=out)).fetchall())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("java", JAVAS, ids=lambda path: path.parts[-3])
 def test_async_profiler_accounts_for_the_cpu_time(java: Path, tmp_path: Path) -> None:
     library = "linux-x64/libasyncProfiler.so"
@@ -66,6 +67,7 @@ def test_async_profiler_accounts_for_the_cpu_time(java: Path, tmp_path: Path) ->
         assert found[key] == pytest.approx(ns, rel=0.2, abs=80e6), key
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("java", JAVAS, ids=lambda path: path.parts[-3])
 def test_the_jdk_own_recorder_is_read(java: Path, tmp_path: Path) -> None:
     recording = tmp_path / "mine.jfr"

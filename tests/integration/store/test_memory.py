@@ -65,10 +65,12 @@ def many_tasks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
     return folder / "run", peak
 
 
+@pytest.mark.slow
 def test_an_event_log_of_a_hundred_thousand_tasks_is_read(many_tasks: tuple[Path, int]) -> None:
     assert many_tasks[1] < LIMIT_BYTES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "verb",
     [("show",), ("show", "--json"), ("ledger",), ("report", "-o", "page.html"), ("explain",)],

@@ -62,6 +62,7 @@ def test_show_report_and_compare_are_those_of_the_run_here(
         assert file.is_dir() or SECRET.encode() not in file.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_small_part_is_fetched_and_once(
     env: dict[str, str], runs: dict[str, Path], tmp_path: Path
 ) -> None:
@@ -77,6 +78,7 @@ def test_a_small_part_is_fetched_and_once(
     assert again == 0
 
 
+@pytest.mark.slow
 def test_what_cannot_be_read_is_one_message(env: dict[str, str], tmp_path: Path) -> None:
     for url, words in (
         ("s3://nobody/runs/one", "no such file, folder or bucket"),
@@ -89,6 +91,7 @@ def test_what_cannot_be_read_is_one_message(env: dict[str, str], tmp_path: Path)
         assert done.stderr.count("error:") == 1
 
 
+@pytest.mark.slow
 def test_a_store_that_is_away_is_one_message(env: dict[str, str], tmp_path: Path) -> None:
     away = env | {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_MAX_ATTEMPTS": "1"}
     done = said(away, tmp_path, "show", "s3://lab/runs/one")

@@ -96,6 +96,7 @@ def test_none_of_an_event_log(tmp_path: Path, name: str) -> None:
     assert any("report.html" in where and REDACTED in text for where, text in kept.items())
 
 
+@pytest.mark.slow
 def test_none_of_a_profile_of_another_tool(tmp_path: Path) -> None:
     frames = [" ".join(one.words).replace(";", ",").replace("\n", " ") for one in PLANTED]
     kinds = tuple(one for one, frame in zip(PLANTED, frames, strict=True) if one.secret in frame)

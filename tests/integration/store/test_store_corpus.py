@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.support.eventlog_count import plain_lines
-from tests.support.eventlogs import RECORDED, every_log, name_of, parts_of
+from tests.support.eventlogs import RECORDED, each_log, parts_of
 
 from pyrometer.store import Run, ingest_eventlogs
 from pyrometer.summary.summary import summary
@@ -65,7 +65,7 @@ SLOTS_UNKNOWN = (
 """Logs with tasks of executors that they do not know."""
 
 
-@pytest.mark.parametrize("log", every_log(), ids=name_of)
+@pytest.mark.parametrize("log", each_log())
 def test_totals_equal_a_naive_count(log: Path, tmp_path: Path) -> None:
     ingest_eventlogs([log], tmp_path)
     with Run.open(tmp_path) as run:

@@ -282,6 +282,7 @@ def test_a_store_that_is_away_is_asked_once_and_the_rest_is_read(run: Place, sto
     assert not list(run.paths.shipped.glob("*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("served_count", [2, 7, 12, 17])
 def test_a_store_that_goes_away_leaves_a_beginning_which_the_next_ingest_completes(
     tmp_path: Path, shipped: Place, run: Place, store: Store, monkeypatch: pytest.MonkeyPatch,

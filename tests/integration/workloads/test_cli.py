@@ -87,6 +87,7 @@ def test_show_tells_the_parameters_of_a_sql_file(call, tmp_path):
     assert "q.sql, line 1: the quote ' does not end" in done.stderr
 
 
+@pytest.mark.slow
 def test_prepare_makes_data_once_and_repairs_it(call):
     words = ("prepare", "interval-join", "--scale", "500", "--json")
     first = call(*words).json

@@ -52,6 +52,7 @@ def ran(tmp_path, times, *options):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_all_iterations_before_the_steady_ones_are_warm_up_and_the_reason_is_told(tmp_path):
     done = ran(tmp_path, SETTLES)
     assert done.json["warmup"] == {
@@ -70,6 +71,7 @@ def test_all_iterations_before_the_steady_ones_are_warm_up_and_the_reason_is_tol
     assert [one["warmup"] for one in shown["iterations"]] == [True] * 3 + [False] * 6
 
 
+@pytest.mark.slow
 def test_what_never_settles_ends_after_the_iterations_asked_for_with_a_doubt(tmp_path):
     done = ran(tmp_path, FALLS)
     assert (done.json["warmup"]["taken"], done.json["warmup"]["shape"]) == (1, "not steady")
@@ -77,6 +79,7 @@ def test_what_never_settles_ends_after_the_iterations_asked_for_with_a_doubt(tmp
     assert "not_settled" in {one["code"] for one in done.json["doubts"]}
 
 
+@pytest.mark.slow
 def test_a_number_is_taken_as_it_is(tmp_path):
     done = ran(tmp_path, "0.5, 0.3, 0.3, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1", "--warmup", "1")
     assert done.json["warmup"] is None

@@ -106,6 +106,7 @@ def test_many_values_in_event_logs(
     survived(text, what, tmp_path, capsys)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [2**63 - 1, -(2**63) + 1, 2**62, -(2**62)])
 def test_the_same_extreme_in_every_task(
     events: list[Any], tmp_path: Path, value: int, capsys: pytest.CaptureFixture[str]

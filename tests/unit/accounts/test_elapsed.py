@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.support.eventlogs import every_log, name_of
+from tests.support.eventlogs import each_log
 from tests.support.tables import MS, StageSpec, World, wall
 
 from pyrometer.accounts.ledger.elapsed.critical_path import StageTimes, critical_path
@@ -127,7 +127,7 @@ def test_a_run_without_an_application_says_why(tmp_path: Path) -> None:
     assert view.reason == found.reason
 
 
-@pytest.mark.parametrize("log", every_log(), ids=name_of)
+@pytest.mark.parametrize("log", each_log())
 def test_every_recorded_log_closes(log: Path) -> None:
     with Run.open(log) as run:
         scope = open_scope(run, None)

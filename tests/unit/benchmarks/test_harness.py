@@ -123,6 +123,7 @@ def test_a_process_is_charged_with_its_children() -> None:
     assert metrics == {}
 
 
+@pytest.mark.slow
 def test_a_function_runs_in_a_fresh_process_and_its_numbers_come_back() -> None:
     finished, metrics = execute(Arm.of_function("burn", burn, 0.1))
     assert finished.exit_code == 0, finished.stderr_tail

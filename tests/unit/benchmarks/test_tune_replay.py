@@ -142,6 +142,7 @@ def test_our_engine_beats_drawing_at_equal_cost() -> None:
     assert float(np.mean(ours)) > float(np.mean(drawn))
 
 
+@pytest.mark.slow
 def test_trials_of_a_similar_job_warm_the_start(table: Path) -> None:
     known = read_table(table, SMALL).seen
     warm, cold = (
@@ -170,6 +171,7 @@ def test_tunings_of_what_does_nothing_confirm_nothing() -> None:
     assert confirmed <= 5
 
 
+@pytest.mark.slow
 def test_neither_does_our_engine() -> None:
     null = surfaces()["null"]
     outcomes = []

@@ -145,6 +145,7 @@ def test_groups_of_runs_have_intervals_over_runs(tmp_path: Path) -> None:
     assert explain(a[:1], b[:1]).causes[0].low is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inside", [False, True], ids=["runs", "iterations"])
 def test_causes_of_many_runs_add_up_whatever_their_numbers(inside: bool, tmp_path: Path) -> None:
     kinds = [one(at_stage(1, rows=1_000_000 * n)(BASE), tmp_path / f"{n}")[0] for n in range(1, 6)]
@@ -168,6 +169,7 @@ def paused(pauses: Sequence[float], folder: Path) -> list[list[Unit]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [6, 10])
 def test_as_many_runs_on_both_sides_are_as_sure_as_a_test_of_means(
     count: int, tmp_path: Path
@@ -182,6 +184,7 @@ def test_as_many_runs_on_both_sides_are_as_sure_as_a_test_of_means(
     assert (found.low, found.high) == pytest.approx(plain.confidence_interval(0.95), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_more_runs_on_one_side_are_as_sure(tmp_path: Path) -> None:
     draw = np.random.default_rng(8)
     pauses = draw.normal(2, 0.3, 9), draw.normal(3, 0.3, 10)

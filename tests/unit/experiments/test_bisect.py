@@ -106,6 +106,7 @@ def test_the_first_slower_version_is_found_and_said_in_plain_words(tmp_path, cap
     assert (entry.kind, entry.state) == ("experiment", "finished")
 
 
+@pytest.mark.slow
 def test_it_goes_on_where_it_was_interrupted_and_chooses_the_same(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()

@@ -103,6 +103,7 @@ def test_an_experiment_naps_shows_and_is_not_run_twice(tmp_path, capsys):
     assert forecast["total_s"] == pytest.approx(6 * forecast["trial_s"]["value"])
 
 
+@pytest.mark.slow
 def test_time_that_is_up_censors_and_the_treatment_is_not_compared(tmp_path, capsys):
     (tmp_path / "w").mkdir()
     text = HEAD + CALM + "matrix: {workload.time: [short, long]}\nblocks: 1\ntimeout: 3s\n"
@@ -358,6 +359,7 @@ def test_a_trial_in_a_machine_ran_out_of_that_machine_s_memory(tmp_path, kills, 
         assert made.outside is None
 
 
+@pytest.mark.slow
 def test_of_many_pairs_those_with_a_verdict_are_listed(tmp_path, capsys):
     names = [f"jvm.heap={size}m, data.codec=snappy" for size in range(200, 1000, 100)]
     plan = experiments.plan(names, 12, 5)

@@ -295,6 +295,7 @@ def test_the_example_in_the_docs_is_a_study(tmp_path):
     assert [order.trial is not None for order in made] == [True, True]
 
 
+@pytest.mark.slow
 def test_an_experiment_of_a_study_is_run_resumed_and_set_beside(tmp_path, capsys):
     (tmp_path / "naps").mkdir()
     matrix = "matrix: {workload.time: [short, long], host.cpus: [1, 0-999]}\nblocks: 2\n"

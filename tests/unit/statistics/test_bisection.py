@@ -36,6 +36,7 @@ def right(first, **more):
     return search.decided(belief) and belief.best.levels == ((first,) if first else ()), len(seen)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drift", [0.0, 0.3])
 def test_of_sixteen_levels_the_first_slower_one_is_found_in_few_trials(drift):
     found = [right(1 + seed % 15, drift=drift, seed=seed) for seed in range(20)]

@@ -26,6 +26,7 @@ def times(mean, cv, n):
     return list(mean * np.exp(DRAW.normal(0, cv, n)))
 
 
+@pytest.mark.slow
 def test_an_interval_of_95_per_cent_covers_so_often():
     covered = wrong = 0
     for _ in range(300):

@@ -117,6 +117,7 @@ def test_pages_that_no_verb_writes_lie_here_too(store: Store, tmp_path: Path, ca
     assert not list(cache.rglob("*.html"))
 
 
+@pytest.mark.slow
 def test_two_runs_elsewhere_are_compared_as_here(
     capsys: pytest.CaptureFixture[str], run: Path, store: Store, tmp_path: Path
 ) -> None:

@@ -111,6 +111,7 @@ def _tuned(root: Path, store: Path, portrait: Portrait, **more: Any) -> Any:
     return history, tuning_report(root, causes=False, measure=machine.actions().measure)
 
 
+@pytest.mark.slow
 def test_a_tuning_is_kept_and_warms_the_next_with_the_doubt_named(tmp_path: Path) -> None:
     store = tmp_path / "store"
     first, report = _tuned(tmp_path / "a/one", store, JOIN)
@@ -175,6 +176,7 @@ def test_a_tuning_is_the_same_from_every_host_and_under_every_mount(
     assert {one.id for one in read(tmp_path / "other").tunings}.isdisjoint({kept.id})
 
 
+@pytest.mark.slow
 def test_earlier_work_that_misleads_is_overcome(tmp_path: Path) -> None:
     """The other job likes many partitions, this one few; all else of them is alike."""
 

@@ -186,6 +186,7 @@ def test_ctrl_c_and_a_host_that_went_down_are_no_fault_of_a_step_unless_they_rep
     assert (after.move.configuration == decided[0].configuration) is (stops == 1)
 
 
+@pytest.mark.slow
 def test_a_replay_takes_as_long_again_for_as_many_runs_again() -> None:
     """Calls are counted, since times are not the same twice."""
     plan = tuning("30", online=OnlineTerms(risk=0.2, runs=30, limit=1.5, first=5, control=8))

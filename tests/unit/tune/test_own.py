@@ -225,6 +225,7 @@ class Misleading(Surface):
         return Shown(value, value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Surface, Misleading])
 def test_a_stand_in_that_misleads_is_dropped_and_does_no_harm(kind: type[Surface]) -> None:
     job = kind("cheap", SMALL, _effect, outliers=0.0, fidelities={"part": 0.1}, correlation=0.98)
@@ -316,6 +317,7 @@ def test_suggestions_that_are_wrong_are_overcome() -> None:
     assert math.log(base / truth) > 0.75 * math.log(base / job.best_known())
 
 
+@pytest.mark.slow
 def test_what_a_stand_in_found_good_runs_in_full() -> None:
     job = surfaces()["sparse-cheap"]
     adviser = Own(job.space, seed=18, budget=25, fidelities=CHEAP)
@@ -352,6 +354,7 @@ def test_earlier_work_warms_the_start() -> None:
     assert _warm(True) <= _warm(False)
 
 
+@pytest.mark.slow
 def test_whatever_it_is_told_it_asks_for_nothing_unsafe() -> None:
     host = {"mem_total": float(6 << 30), "cpus": 4.0}
     real = named_space("all", host, spark_version="4.0")

@@ -142,6 +142,7 @@ def test_a_stand_in_that_is_not_cheap_fails_or_has_no_room_is_left_out(tmp_path:
     assert history.offers["queries"].left_out == "times of its queries are not known"
 
 
+@pytest.mark.slow
 def test_kills_between_any_two_records_lose_no_offer(tmp_path: Path) -> None:
     whole = _begun(tmp_path / "whole", SCALE, QUERIES)
     machine = Simulated(seconds=_seconds, parts=_parts)

@@ -22,6 +22,7 @@ def _rate(found: list[Verdict], outcome: str) -> float:
     return sum(one.outcome == outcome for one in found) / len(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blocks", [3, 5, 10])
 def test_what_does_nothing_is_rarely_confirmed(blocks: int) -> None:
     rng = np.random.default_rng(1)
@@ -30,6 +31,7 @@ def test_what_does_nothing_is_rarely_confirmed(blocks: int) -> None:
     assert _rate(found, "confirmed") <= 0.025 + 3 * (0.025 * 0.975 / 200) ** 0.5
 
 
+@pytest.mark.slow
 def test_adding_blocks_until_it_is_confirmed_does_not_make_gains() -> None:
     rng = np.random.default_rng(2)
     confirmed = 0

@@ -96,6 +96,7 @@ for number in range(20):
 """
 
 
+@pytest.mark.slow
 def test_writers_at_the_same_time_lose_and_repeat_nothing(tmp_path):
     root = str(Path(__file__).parents[3])
     writers = [

@@ -122,7 +122,8 @@ final class ExecutorComponent implements ExecutorPlugin {
     started.codegen().running();
     started.recorder().offer(new ProcessFacts("executor", id, application));
     if (ships) {
-      Consumer<Throwable> stays = failure -> stay(context, started, "has no agent: " + why(failure));
+      Consumer<Throwable> stays =
+          failure -> stay(context, started, "has no agent: " + why(failure));
       agent = new AgentBeside(started, appId, id, stays);
       agent.start();
     } else if (!folder.equals(wanted)) {

@@ -44,7 +44,9 @@ final class ShippedEventLog {
     // With a dot in front, it is not shipped.
     Path own = Files.createDirectory(folder.resolve(".eventlog"));
     SparkConf conf = context.getConf();
-    jvm.settings().withPrefix("conf." + PREFIX).forEach((key, said) -> conf.set(PREFIX + key, said));
+    jvm.settings()
+        .withPrefix("conf." + PREFIX)
+        .forEach((key, said) -> conf.set(PREFIX + key, said));
     conf.set(PREFIX + "compress", "false");
     conf.set(PREFIX + "rolling.enabled", "false");
     // By reflection: Hadoop's configuration is not on the path that this is compiled with.
