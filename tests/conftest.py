@@ -11,6 +11,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,6 +37,25 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGQUIT) is signal.SIG_IGN:
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+
+
+MANY_VARIANTS = ("unit/explain", "unit/store", "unit/compare", "unit/accounts", "property/store",
+                 "integration/collect", "browser")  # fmt: skip
+"""Folders in which of a test's variants the first two run each time, the others with the slow ones:
+they start programs or make runs, and differ in a value."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the further variants of tests in such folders as slow."""
+    seen: dict[str, int] = {}
+    folders = tuple(f"{Path(__file__).parent / folder}{os.sep}" for folder in MANY_VARIANTS)
+    for item in items:
+        name, _, variant = item.nodeid.partition("[")
+        if variant and str(item.path).startswith(folders):
+            seen[name] = seen.get(name, 0) + 1
+            if seen[name] > 2:
+                item.add_marker(pytest.mark.slow)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -71,6 +71,7 @@ def test_evidence_opens_its_operator_in_the_plan(browser: Browser, found: Report
     assert page.js("return document.activeElement.closest('#plans') !== null")
 
 
+@pytest.mark.slow
 def test_evidence_opens_the_tasks_of_its_stage(browser: Browser) -> None:
     one = a_finding("skew.time")
     one.evidence = [
@@ -97,6 +98,7 @@ def piece(link: str) -> Evidence:
     return Evidence(what="this", estimate=exactly(1.0), unit="ns", table="t", link=link)
 
 
+@pytest.mark.slow
 def test_evidence_opens_its_range_of_the_timeline(browser: Browser) -> None:
     whole = browser.open(page_of(some_findings())).text("#timeline-range")
     page = follow(browser, "timeline", piece("/timeline"), stage_id=1, stage_attempt=0)
@@ -113,6 +115,7 @@ def test_evidence_opens_its_row_of_the_ledger(browser: Browser) -> None:
     assert page.js(row) == "task/run_queue"
 
 
+@pytest.mark.slow
 def test_evidence_opens_its_subtree_of_the_flame_graph(browser: Browser) -> None:
     page = follow(browser, "flame", piece("/flame?event=alloc&find=UTF8String"),
                   stage_id=1, stages_count=1)  # fmt: skip
@@ -123,6 +126,7 @@ def test_evidence_opens_its_subtree_of_the_flame_graph(browser: Browser) -> None
         .endswith("1")  # fmt: skip
 
 
+@pytest.mark.slow
 def test_evidence_lights_its_kind_of_work(browser: Browser) -> None:
     page = follow(browser, "flame", piece("/flame?what=decompression"))
     pressed = "return document.querySelector('#flame .legend [aria-pressed=true]')?.textContent"
@@ -130,6 +134,7 @@ def test_evidence_lights_its_kind_of_work(browser: Browser) -> None:
     assert "highlighted" in page.text("#flame-share")
 
 
+@pytest.mark.slow
 def test_of_several_applications_evidence_opens_its_own(browser: Browser) -> None:
     one = a_finding("gc.a")
     one.evidence = [piece("/sql/0/13")]
@@ -158,6 +163,7 @@ def test_a_remedy_is_copied(browser: Browser) -> None:
     assert page.js("return window.copied") == "--conf spark.driver.memory=2g"
 
 
+@pytest.mark.slow
 def test_nothing_to_gain_is_an_answer(browser: Browser) -> None:
     nothing = some_findings(
         unjudged=("gc.full", "gc.young"), rules_count=9,
@@ -168,6 +174,7 @@ def test_nothing_to_gain_is_an_answer(browser: Browser) -> None:
     assert "2 of 9 rules could not judge this run" in page.text("#findings")
 
 
+@pytest.mark.slow
 def test_weak_muted_and_noted_are_folded(browser: Browser) -> None:
     note = Note(code="config.no-effect", title="Settings without effect",
                 place=Place(layer="setting"), mechanism="No shuffle.",
@@ -232,6 +239,7 @@ def test_a_phone_scrolls_downwards_alone(browser: Browser, found: ReportData) ->
     assert width <= 0
 
 
+@pytest.mark.slow
 def test_rules_that_break_leave_the_page_and_say_so(
     browser: Browser,
 ) -> None:

@@ -289,6 +289,7 @@ def test_click_zooms_back_and_reset_return(full: Browser) -> None:
     assert full.js("return document.getElementById('flame-reset').disabled")
 
 
+@pytest.mark.slow
 def test_events_and_filters_change_the_picture(full: Browser) -> None:
     texts = set()
     for event in ("cpu", "wall", "alloc"):
@@ -301,6 +302,7 @@ def test_events_and_filters_change_the_picture(full: Browser) -> None:
     assert full.text("#flame-status") not in texts
 
 
+@pytest.mark.slow
 def test_stacks_are_ordered_as_asked(full: Browser) -> None:
     def choose(name: str, text: str) -> None:
         path = f"//select[@data-name='{name}']/option[contains(text(), '{text}')]"
@@ -325,6 +327,7 @@ def test_stacks_are_ordered_as_asked(full: Browser) -> None:
     assert whole() == before
 
 
+@pytest.mark.slow
 def test_a_link_brings_back_the_view(full: Browser) -> None:
     def choose(name: str, text: str) -> None:
         path = f"//select[@data-name='{name}']/option[contains(text(), '{text}')]"
@@ -377,6 +380,7 @@ def test_the_flame_graph_works_by_keyboard(full: Browser) -> None:
     assert full.js("return document.activeElement.id") == "flame-search"
 
 
+@pytest.mark.slow
 def test_the_timeline_zooms_by_brush_button_and_key(full: Browser) -> None:
     def shown() -> str:
         return full.text("#timeline-range")
@@ -407,6 +411,7 @@ def test_hover_tells_the_task_and_the_values(full: Browser) -> None:
     assert 0.5 < float(value) < 2
 
 
+@pytest.mark.slow
 def test_a_track_shows_its_numbers_as_a_table(full: Browser) -> None:
     assert full.js("return document.getElementById('timeline-table').hidden")
     press(full, "#timeline-as-table")
@@ -563,6 +568,7 @@ def test_a_plan_without_samples_is_coloured_and_marks_what_explodes(browser: Bro
     assert page.complaints() == []
 
 
+@pytest.mark.slow
 def test_disputed_numbers_are_marked_where_they_stand(browser: Browser, tables: Tables) -> None:
     source = summary()
     first = source["stages"][0]

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
+import pytest
+
 from pyrometer.testing.workloads import WorkloadContract
 from pyrometer.workloads.answers import QUERIES_FILE
 from pyrometer.workloads.catalogue.tpc import Tpcds, Tpch
@@ -35,6 +37,7 @@ class SuiteContract(WorkloadContract):
         assert all(a["count"] == len(a["rows"]) for a in answers.values() if not a["tied"])
 
 
+@pytest.mark.slow
 class TestTpch(SuiteContract):
     workload = Tpch
     one = "q03"
@@ -56,6 +59,7 @@ class TestTpch(SuiteContract):
         assert len(texts) == 1
 
 
+@pytest.mark.slow
 class TestTpcds(SuiteContract):
     workload = Tpcds
     one = "q15"

@@ -58,6 +58,7 @@ class TestSpill(WorkloadContract):
     workload = engine.Spill
 
 
+@pytest.mark.slow
 class TestHugeMethod(WorkloadContract):
     workload = engine.HugeMethod
 

@@ -137,6 +137,7 @@ class TestIntervalJoin(WorkloadContract):
         assert len(checksums) == 1
 
 
+@pytest.mark.slow
 class TestBucketJoin(WorkloadContract):
     workload = BucketJoin
 
@@ -168,6 +169,7 @@ class TestBucketJoin(WorkloadContract):
         assert "sort-merge" in mismatch.what
 
 
+@pytest.mark.slow
 class TestSortText(WorkloadContract):
     workload = SortText
 

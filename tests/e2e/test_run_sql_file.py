@@ -9,7 +9,7 @@ import pytest
 from tests.support import needs
 from tests.support.cli import opened, pyrometer
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 CONTENT = re.compile(r'<script type="application/json" id="content">(.*?)</script>', re.DOTALL)
 

@@ -89,6 +89,7 @@ def left_behind(app: str) -> list[Path]:
     return sorted(Path(tempfile.gettempdir()).glob(f"pyrometer-{app}-*"))
 
 
+@pytest.mark.slow
 def test_a_run_reads_what_its_executors_shipped(tmp_path: Path) -> None:
     store, run_dir = tmp_path / "store", tmp_path / "run"
     store.mkdir()

@@ -74,10 +74,22 @@ def take(
         while waiting.is_worth_it() and clock() < deadline:
             time.sleep(_GLANCE_ELSEWHERE_S if waiting.elsewhere else _GLANCE_S)
         join_shipped(record.paths, time.time_ns())
+        if driver is not None and _has_more(driver, record):
+            join_shipped(record.paths, time.time_ns())
     except (PyrometerError, OSError) as error:
         record.doubt("chunks_unjoined", f"{record.paths.chunks}: {error}")
     if driver is not None:
         _lived_elsewhere(record)
+
+
+def _has_more(driver: DriverElsewhere, record: Record) -> bool:
+    """Add applications that a driver had after its first: its own records name them."""
+    known = {one.app_id for one in record.manifest.shipped}
+    named = {str(jvm["app_id"]) for jvm in processes(record.paths) if jvm.get("app_id")}
+    more = sorted(named - known)
+    record.manifest.shipped += [Shipped(app_id=app, to=driver.store) for app in more]
+    record.save()
+    return bool(more)
 
 
 def _sent_by(driver: DriverElsewhere, record: Record, clock: Callable[[], float]) -> list[Shipped]:

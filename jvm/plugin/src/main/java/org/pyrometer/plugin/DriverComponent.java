@@ -32,14 +32,16 @@ final class DriverComponent implements DriverPlugin {
   /** Key of the name by which a launcher finds what was shipped; the same in records. */
   private static final String RUN = "run_id";
 
+  /** Ships for all applications of this JVM. */
+  private static AgentBeside agent;
+
   private final Map<String, String> application = new HashMap<>();
   private Jvm jvm;
 
   /** Whether a launcher on another host waits for what is recorded here. */
-  private volatile boolean ships;
+  private boolean ships;
 
   private volatile ShippedEventLog log;
-  private AgentBeside agent;
 
   @Override
   public Map<String, String> init(SparkContext context, PluginContext pluginContext) {
@@ -61,6 +63,7 @@ final class DriverComponent implements DriverPlugin {
         extra.put(Tree.KEY, String.valueOf(Tree.name()));
       }
       application.put(RUN, jvm.settings().get(RUN, null));
+      ships = ships(jvm.settings()) && System.getenv(Settings.ENVIRONMENT) == null;
       jvm.recorder().resume();
       jvm.recorder().offer(facts());
       if (ships) {
@@ -86,9 +89,8 @@ final class DriverComponent implements DriverPlugin {
         application.put("app_id", appId);
         jvm.codegen().running();
         jvm.recorder().offer(facts());
-        if (ships && agent == null) {
-          agent = new AgentBeside(jvm, appId, DRIVER, failure -> note("driver_agent", failure));
-          agent.start();
+        if (ships) {
+          startAgent(appId);
         }
       }
     } catch (Throwable e) {
@@ -118,10 +120,11 @@ final class DriverComponent implements DriverPlugin {
       if (log != null) {
         Bounded.run("pyrometer-eventlog", log::stop, failure -> note("driver_eventlog", failure));
       }
-      if (agent != null) {
+      if (ships) {
+        // The host may take the driver, and the agent with it, at once.
         Profiler profiler = jvm.profiler();
         Bounded.run("pyrometer-stop", profiler::stop, failure -> note("profiler_stop", failure));
-        agent.end();
+        endAgent();
       }
       if (jvm != null) {
         jvm.recorder().finish();
@@ -140,13 +143,35 @@ final class DriverComponent implements DriverPlugin {
     }
     Map<String, String> given = below(conf);
     Settings settings = Settings.of(given);
-    if (settings.isOn(SHIPS, false) && !settings.get(Destination.KEY, "").isEmpty()) {
+    if (ships(settings)) {
       Path own = PrivateFolder.create(DRIVER, "records");
       given.put("raw.dir", own.toString());
       start(Settings.of(given), own);
-      ships = true;
     } else {
       start(settings, settings.rawDir());
+    }
+  }
+
+  private static boolean ships(Settings settings) {
+    return settings.isOn(SHIPS, false) && !settings.get(Destination.KEY, "").isEmpty();
+  }
+
+  private void startAgent(String appId) {
+    synchronized (DriverComponent.class) {
+      if (agent == null) {
+        agent = new AgentBeside(jvm, appId, DRIVER, failure -> note("driver_agent", failure));
+        agent.start();
+      }
+    }
+  }
+
+  private static void endAgent() {
+    AgentBeside running;
+    synchronized (DriverComponent.class) {
+      running = agent;
+    }
+    if (running != null) {
+      running.end();
     }
   }
 

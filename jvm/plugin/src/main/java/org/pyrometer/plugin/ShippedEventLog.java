@@ -5,6 +5,7 @@ import java.lang.reflect.Constructor;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.spark.SparkConf;
@@ -23,7 +24,10 @@ import scala.Option;
 final class ShippedEventLog {
   private static final String PREFIX = "spark.eventLog.";
   private static final String QUEUE = "pyrometer";
-  private static final String NAME = "driver";
+
+  /** A driver may have one application after another. */
+  private static final AtomicInteger NUMBER = new AtomicInteger();
+
   private static final int CONSTRUCTOR_PARAMETERS = 5;
 
   private final EventLoggingListener writer;
@@ -42,7 +46,8 @@ final class ShippedEventLog {
   static ShippedEventLog start(SparkContext context, Jvm jvm) throws Exception {
     Path folder = jvm.folder();
     // With a dot in front, it is not shipped.
-    Path own = Files.createDirectory(folder.resolve(".eventlog"));
+    String name = "driver-" + NUMBER.incrementAndGet();
+    Path own = Files.createDirectory(folder.resolve(".eventlog-" + name));
     SparkConf conf = context.getConf();
     jvm.settings()
         .withPrefix("conf." + PREFIX)
@@ -53,9 +58,9 @@ final class ShippedEventLog {
     Object hadoop = SparkContext.class.getMethod("hadoopConfiguration").invoke(context);
     EventLoggingListener writer =
         (EventLoggingListener)
-            constructor().newInstance(NAME, Option.empty(), own.toUri(), conf, hadoop);
+            constructor().newInstance(name, Option.empty(), own.toUri(), conf, hadoop);
     writer.start();
-    Path shipped = Files.createDirectory(folder.resolve("eventlog")).resolve(NAME);
+    Path shipped = Files.createDirectories(folder.resolve("eventlog")).resolve(name);
     Files.createLink(shipped, only(own));
     context.listenerBus().addToQueue(writer, QUEUE);
     return new ShippedEventLog(writer);

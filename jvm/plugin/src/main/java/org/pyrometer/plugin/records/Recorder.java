@@ -5,7 +5,6 @@ import java.lang.management.ThreadMXBean;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -19,7 +18,7 @@ import org.pyrometer.plugin.host.Patience;
 /**
  * The records of one JVM: a bounded queue and one daemon thread that writes them.
  *
- * <p>A caller never waits: what does not fit into the queue, and what cannot be written, is dropped
+ * <p>A caller takes no lock and never waits: what does not fit into the queue, and what cannot be written, is dropped
  * and counted by kind. Nothing here throws into the caller.
  */
 public final class Recorder {
@@ -27,11 +26,15 @@ public final class Recorder {
   public static final String THREAD_NAME = "pyrometer-writer";
 
   private static final int BATCH = 1024;
+
+  /** A number that somebody mistyped is not to fill the heap. */
+  private static final long MOST_QUEUED = 1 << 20;
+
   private static final long FINISH_TIMEOUT_MS = Patience.patient(2_000);
   private static final long RETRY_NS = 1_000_000_000L;
 
   private final LineFile file;
-  private final ArrayBlockingQueue<Event> queue;
+  private final Ring<Event> queue;
   private final long tickNs;
   private final long seriesNs;
   private final long clockNs;
@@ -66,7 +69,8 @@ public final class Recorder {
    */
   public Recorder(Sink sink, Settings settings) {
     this.file = new LineFile(sink, failure -> error("write", failure));
-    this.queue = new ArrayBlockingQueue<>((int) settings.number("queue.capacity", 65_536, 16));
+    long capacity = settings.number("queue.capacity", 65_536, 16);
+    this.queue = new Ring<>((int) Math.min(capacity, MOST_QUEUED));
     // Without the plugin only the overlay's decisions are written.
     boolean measuring = settings.isOn("plugin", true);
     this.seriesNs = measuring ? interval(settings, "mx.interval.ms", 500, 0) : 0;
