@@ -18,8 +18,8 @@ import org.pyrometer.plugin.host.Patience;
 /**
  * The records of one JVM: a bounded queue and one daemon thread that writes them.
  *
- * <p>A caller takes no lock and never waits: what does not fit into the queue, and what cannot be written, is dropped
- * and counted by kind. Nothing here throws into the caller.
+ * <p>A caller takes no lock and never waits: what does not fit into the queue, and what cannot be
+ * written, is dropped and counted by kind. Nothing here throws into the caller.
  */
 public final class Recorder {
   /** Name of the writer's thread; accounted as ours. */
