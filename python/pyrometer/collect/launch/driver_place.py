@@ -1,8 +1,8 @@
 """Whether the driver of a command runs on this machine, known before it is started.
 
 With deploy mode cluster it runs on the cluster: some managers let the command return at once, and
-what it records, its event log among it, is not here. How long such a command takes is no
-measurement of its application.
+the others' queues are part of its time. How long such a command takes is no measurement of its
+application.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ CODE = "driver_unreachable"
 """Doubt of a run whose driver was not here."""
 NO_TIME = "how long the command takes says nothing of its application"
 INSTEAD = (
-    "use --deploy-mode client; or run it in cluster mode without Pyrometer, and compare event"
-    " logs: pyrometer compare BEFORE AFTER"
+    "use --deploy-mode client; or measure each with pyrometer run, and compare them:"
+    " pyrometer compare BEFORE AFTER"
 )
 
 
