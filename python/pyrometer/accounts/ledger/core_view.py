@@ -323,7 +323,7 @@ def _kernel_threads(scope: Scope) -> list[Row]:
 
 
 def _watched(scope: Scope, cpus: int) -> tuple[str, list[Row]]:
-    """Account for the time without a probe on one of several hosts, or on a driver's elsewhere.
+    """Account for the time without a probe on one of several hosts, or long on the only one.
 
     Returns
     -------

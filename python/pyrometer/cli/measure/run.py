@@ -317,8 +317,9 @@ def show_ending(manifest: Manifest) -> None:
         for p in manifest.probes
         if p.name != "launcher" and p.executor_id is None and not p.service
     )
-    where = asked or "beside driver and executors, on their hosts"
-    console.print(f"profile {manifest.profile}: {where}", style="dim", markup=False)
+    if asked:
+        # What a driver on the cluster and its executors recorded is not known before it arrives.
+        console.print(f"profile {manifest.profile}: {asked}", style="dim", markup=False)
 
 
 def summarise(outcome: Outcome, *, shown: bool) -> None:

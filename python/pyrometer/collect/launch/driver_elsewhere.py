@@ -66,7 +66,7 @@ def why_silent(needs: Needs, said: Mapping[str, str], env: Mapping[str, str]) ->
         Its environment.
     """
     if needs.agent.get("plugin") != "on":
-        return "the plugin, which would record it, is off"
+        return "the plugin, which would record it, is off: use --profile light or full"
     try:
         jar = _artifacts.plugin_jar()
     except PyrometerError as error:
@@ -82,7 +82,9 @@ def why_silent(needs: Needs, said: Mapping[str, str], env: Mapping[str, str]) ->
             f"a standalone master brings no jars to its drivers; put {jar} where all hosts have"
             f" it, and name that: {PLUGIN_JAR}=local:///PATH"
         )
-    return f"a comma in {jar} would cut the list of jars" if "," in str(jar) else None
+    if "," in str(jar):
+        return f"a comma in {jar} would cut the list of jars; name a copy of it: {PLUGIN_JAR}=PATH"
+    return None
 
 
 def options_for(
