@@ -15,6 +15,7 @@ import pytest
 from tests.support.stores.planned_store import Store, own_cache, use
 
 from pyrometer.collect.launch import shipping
+from pyrometer.collect.launch.driver_elsewhere import DriverElsewhere
 from pyrometer.collect.launch.environment import ship_keys
 from pyrometer.collect.launch.launch import Launch
 from pyrometer.collect.launch.record import Record
@@ -88,6 +89,19 @@ def test_the_last_chunks_are_waited_for_within_bounds(
     last.write_bytes(last.read_bytes().replace(b'"last":true', b'"last":null'))
     shipping.take(record, clock=iter(count(0.0, 1.0)).__next__)
     assert 8 <= len(waited) <= 10, "its end never came"
+
+
+@pytest.mark.parametrize(("failed", "looks"), [(True, range(1, 4)), (False, range(8, 12))])
+def test_a_driver_elsewhere_is_not_looked_for_long_where_nothing_was_started(
+    record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failed: bool, looks: range
+) -> None:
+    waited = glances(monkeypatch)
+    there = DriverElsewhere(str(tmp_path), "one")
+    shipping.take(record, there, failed=failed, clock=iter(count(0.0, 1.0)).__next__)
+    assert len(waited) in looks
+    (doubt,) = record.manifest.doubts
+    assert doubt.code == "driver_unreachable"
+    assert str(tmp_path) in doubt.message
 
 
 def test_a_run_whose_executors_ship_nothing_has_no_folder_for_it(

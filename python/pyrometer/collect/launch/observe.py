@@ -172,7 +172,7 @@ def observe(launch: Launch, probes: Sequence[Probe], record: Record, watch: Watc
                 _note_takers(record, others)
                 report_companions(launch, record, companions, memory, nodes)
                 _drain(probes, record, [*before, *companions.pids])
-                shipping.take(record, launch.driver)
+                shipping.take(record, launch.driver, failed=ending.code != launch.success_code)
         judge(record, launch, probes, ending)
     record.manifest.doubts.extend(changed)
     if stay:

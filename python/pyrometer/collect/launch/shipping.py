@@ -29,6 +29,9 @@ from pyrometer.store.shipped import has_open, join_shipped, open_streams
 WAIT_S = 10.0
 """Longest time for the last chunks: agents that are alive need a round, and no agent needs two."""
 
+BEGUN_S = 2.0
+"""In which whatever a driver recorded begins to arrive: its agent ships every second."""
+
 CLOCKS_APART_NS = 600 * 10**9
 """What began so much earlier, by another host's clock, is none of the run's."""
 
@@ -47,6 +50,7 @@ def prepare(launch: Launch, record: Record) -> None:
 def take(
     record: Record,
     driver: DriverElsewhere | None = None,
+    failed: bool = False,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
     """Wait for the last chunks of this run's executors, and make raw files of all that came.
@@ -57,12 +61,14 @@ def take(
     ----------
     driver : DriverElsewhere, optional
         That sends what it records, as well: then nothing was recorded here.
+    failed : bool
+        Whether the command failed: perhaps no such driver was ever started.
     """
     ended_ns = time.time_ns()
     if driver is None:
         record.manifest.shipped = _shipped(record)
     else:
-        record.manifest.shipped = _sent_by(driver, record, clock)
+        record.manifest.shipped = _sent_by(driver, record, clock, BEGUN_S if failed else WAIT_S)
     if not record.manifest.shipped and not record.manifest.agents:
         with contextlib.suppress(OSError):
             record.paths.chunks.rmdir()
@@ -92,10 +98,12 @@ def _has_more(driver: DriverElsewhere, record: Record) -> bool:
     return bool(more)
 
 
-def _sent_by(driver: DriverElsewhere, record: Record, clock: Callable[[], float]) -> list[Shipped]:
+def _sent_by(
+    driver: DriverElsewhere, record: Record, clock: Callable[[], float], longest_s: float
+) -> list[Shipped]:
     """Look for the application of a driver elsewhere, for as long as it may take to arrive."""
     since_ns = record.manifest.created_wall_ns - CLOCKS_APART_NS
-    deadline = clock() + patient(WAIT_S)
+    deadline = clock() + patient(longest_s)
     glance_s = _GLANCE_S if folder_of(driver.store) else _GLANCE_ELSEWHERE_S
     refused: Refusals = []
     while True:
