@@ -188,9 +188,10 @@ bench: setup-test ## Figures beside peers and the cost of measuring (long; on a 
 	$(BIN)/python -m benchmarks
 	$(MVN) -q -f jvm/plugin/pom.xml -Pbench test-compile exec:exec
 
-bench-overhead: setup ## Slow-down by measuring, within one JVM (half an hour; on a quiet machine)
+bench-overhead: setup ## Slow-down by measuring, within one JVM and with two at once (some three hours; on a quiet machine)
 	@mkdir -p build/benchmarks
 	$(BIN)/python -m benchmarks.toggled --each -o build/benchmarks/toggled.json
+	$(BIN)/python -m benchmarks.duets --seconds 1800 -o build/benchmarks/duets.json
 
 docs: setup docs-pages docs-site ## Regenerate reference pages and build the site into site/
 

@@ -33,19 +33,16 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import replace
-from benchmarks.overhead import data_folder
 from benchmarks.statistics import log_ratios, rank_interval
 from benchmarks.toggled.app import TREATMENTS
 from benchmarks.toggled.jobs import NAMES
+from benchmarks.toggled.launch import SIZED, data, environment, measured, title
 from pyrometer.core.estimate import Estimate
 from pyrometer.statistics.two import student
 
-SIZED = {"scan", "shuffle", "python udf"}
-"""Workloads of which there can be more rows."""
 VALUES = ("wall_ns", "jvm_cpu_ns")
 GOAL = 0.02
 LEAST = 0.0005
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def ratios(blocks: Iterable[Mapping[str, Any]], arm: str, value: str) -> Estimate:
@@ -65,23 +62,6 @@ def ratios(blocks: Iterable[Mapping[str, Any]], arm: str, value: str) -> Estimat
     return rank_interval(log_ratios([a for a, _ in both], [b for _, b in both]))
 
 
-def title(workload: str, size: int) -> str:
-    """Name a workload of so many times its rows.
-
-    Examples
-    --------
-    >>> title("scan", 8), title("scan", 1), title("small plans", 8)
-    ('scan x8', 'scan', 'small plans')
-    """
-    return f"{workload} x{size}" if size > 1 and workload in SIZED else workload
-
-
-def _data(workload: str, size: int) -> str | None:
-    if workload == "scan":
-        return data_folder("parquet-scan", str(1_000_000 * size))
-    return data_folder("tpch", "test") if workload == "small plans" else None
-
-
 def observe(workload: str, chosen: argparse.Namespace, folder: Path) -> list[dict[str, Any]]:
     """Run one workload in its JVM and read its blocks.
 
@@ -98,7 +78,7 @@ def observe(workload: str, chosen: argparse.Namespace, folder: Path) -> list[dic
         "workload": workload,
         "title": title(workload, chosen.size),
         "size": chosen.size,
-        "data": _data(workload, chosen.size),
+        "data": data(workload, chosen.size),
         "folder": str(scratch),
         "output": str(output),
         "seconds": chosen.seconds,
@@ -107,21 +87,10 @@ def observe(workload: str, chosen: argparse.Namespace, folder: Path) -> list[dic
         "treatments": chosen.treatments,
         "seed": chosen.seed,
     }
-    options = f"--master local[{chosen.cores}] --driver-memory 1g --conf spark.ui.enabled=false"
-    options += " --conf spark.ui.showConsoleProgress=false"
-    command = [
-        sys.executable, "-m", "pyrometer", "run", "--profile", "full", "--no-report",
-        "-o", str(folder / workload.replace(" ", "-")), "--",
-        sys.executable, "-m", "benchmarks.toggled.app", json.dumps(asked),
-    ]  # fmt: skip
-    environment = {
-        **os.environ,
-        # Workers are those of this environment, whatever `python3` is.
-        "PYSPARK_PYTHON": sys.executable,
-        "PYSPARK_SUBMIT_ARGS": f"{options} pyspark-shell",
-        "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(":"),
-    }
-    subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=True)
+    program = (sys.executable, "-m", "benchmarks.toggled.app", json.dumps(asked))
+    command = measured("full", folder / workload.replace(" ", "-"), program)
+    own = environment(chosen.cores)
+    subprocess.run(command, env=own, stdout=subprocess.DEVNULL, check=True)
     return [json.loads(line) for line in output.read_text().splitlines()]
 
 
@@ -243,7 +212,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rows = comparisons(blocks)
         print(f"{workload}: {len(blocks)} blocks so far", file=sys.stderr)
         if chosen.output is not None:
-            data = {
+            found = {
                 "schema": "pyrometer/benchmark-toggled/1",
                 "seed": chosen.seed,
                 "cpus_count": os.cpu_count(),
@@ -251,7 +220,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 "sources": sources(blocks),
                 "blocks": blocks,
             }
-            replace(chosen.output, data)
+            replace(chosen.output, found)
     print(table(rows))
     print(table_of_sources(sources(blocks)))
     for block in {block["workload"]: block for block in blocks}.values():
