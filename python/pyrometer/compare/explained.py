@@ -22,6 +22,7 @@ from pyrometer.compare.stage_change import logarithmic_mean, stage_change
 from pyrometer.compare.stage_tasks import COLUMNS
 from pyrometer.compare.stage_work import Unit, Work
 from pyrometer.core.estimate import LEVEL
+from pyrometer.statistics.distributions import t_quantile
 from pyrometer.statistics.shares import wilson
 
 ALONE = "alone"
@@ -77,8 +78,6 @@ class _Compared:
 
     def interval(self, seconds: Callable[[_Found], float]) -> tuple[float, float] | None:
         """Give the interval of the mean from the spread of the means of each member's pairs."""
-        from scipy import stats
-
         values = {pair: seconds(one) for pair, one in self.found.items()}
         total, squares = 0.0, 0.0
         for side in (0, 1):
@@ -97,7 +96,7 @@ class _Compared:
             return middle, middle
         twice = self._counted()
         freedom = total**2 / squares / twice
-        half = float(stats.t.ppf((1 + LEVEL) / 2, freedom)) * math.sqrt(total / twice)
+        half = float(t_quantile((1 + LEVEL) / 2, freedom)) * math.sqrt(total / twice)
         return middle - half, middle + half
 
     def _counted(self) -> float:

@@ -71,6 +71,8 @@ def compare_runs(a: Sequence[Path], b: Sequence[Path], margin: float) -> RunsRep
     times = [[_times(path) for path in paths] for paths in (a, b)]
     summaries = [[(path, summary_of(path)) for path in paths] for paths in (a, b)]
     first, second = sides_of(*summaries)
+    # Tasks before the statistics, whose modules would lie in memory beside them.
+    explanation = _explanation(summaries)
     trials, doubts = trials_of(times[0], times[1], (first.name, second.name))
     what = "time of an iteration" if summaries[0][0][1].window.iterations else "elapsed time"
     found = analyse(trials, what=what, unit="s", margin=margin, names=(first.name, second.name))
@@ -83,7 +85,7 @@ def compare_runs(a: Sequence[Path], b: Sequence[Path], margin: float) -> RunsRep
     report.operators = operator_changes(first, second)[:MOST]
     report.side_by_side = side_by_side(first, second)
     report.plans = plan_changes(first, second)[:MOST]
-    report.explanation = _explanation(summaries)
+    report.explanation = explanation
     sampled = [all(_sampled(one) for one in side.summaries) for side in (first, second)]
     if no_log := _without_log(first, second):
         report.explanation.answer, report.explanation.cannot_tell = [no_log], []

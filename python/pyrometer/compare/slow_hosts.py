@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyrometer.core.estimate import LEVEL
+from pyrometer.statistics.distributions import t_quantile
 from pyrometer.statistics.welch import welch
 
 Floats = NDArray[np.float64]
@@ -119,8 +120,6 @@ def _cells_agree(
     Tasks of a host in a stage share data, caches and a moment, so the mean of them is the unit.
     How much such means scatter is seen in the stages of the host itself, and in other hosts.
     """
-    from scipy import stats
-
     own, weights = _means(here, stage)
     middle = float(weights @ own)
     count = 1 / float(weights @ weights)
@@ -138,7 +137,7 @@ def _cells_agree(
     part = (1 - level) / len(ways)
     return any(
         freedom > 1e-9
-        and middle > float(stats.t.ppf(1 - part / 2, freedom)) * (total / freedom / count) ** 0.5
+        and middle > float(t_quantile(1 - part / 2, freedom)) * (total / freedom / count) ** 0.5
         for total, freedom in ways
     )
 

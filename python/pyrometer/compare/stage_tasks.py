@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 from typing import Any
 
@@ -24,7 +25,8 @@ Floats = NDArray[np.float64]
 
 _TASKS = """
 SELECT t.app_index, t.stage_id, t.task_index, t.status <> 'success' AS lost,
-  coalesce(t.host, t.executor_id, '') AS host, t.has_metrics AS seen,
+  list_position(?::JSON::VARCHAR[], coalesce(t.host, t.executor_id, '')) - 1 AS host,
+  t.has_metrics AS seen,
   t.launch_wall_ns::DOUBLE AS launch, (t.finish_wall_ns - t.launch_wall_ns)::DOUBLE AS duration,
   coalesce(t.finish_wall_ns - t.getting_result_wall_ns, 0)::DOUBLE AS fetching,
   {columns}
@@ -32,8 +34,18 @@ FROM tasks t JOIN (SELECT DISTINCT app_index, stage_id FROM w_tasks) USING (app_
 WHERE t.launch_wall_ns IS NOT NULL AND t.finish_wall_ns >= t.launch_wall_ns
   AND NOT (coalesce(t.speculative, false) AND t.status <> 'success')
   AND t.reason IS DISTINCT FROM 'Resubmitted'
+  AND app_index * {most} + stage_id BETWEEN ? AND ?
 ORDER BY t.app_index, t.stage_id, t.task_index, lost DESC, t.launch_wall_ns
 """
+_HOSTS = "SELECT DISTINCT coalesce(host, executor_id, '') AS host FROM tasks ORDER BY host"
+_MOST_STAGES = 1 << 31
+_STAGES = f"""
+SELECT app_index * {_MOST_STAGES} + stage_id AS stage, count(*) AS count
+FROM w_tasks GROUP BY ALL ORDER BY ALL
+"""
+# That many tasks are read at a time, or an eighth of all: what is read lies in memory three times.
+_AT_ONCE = 16_384
+_PASSES = 8
 _READ = {
     "run": "executor_run_time_ns", "cpu": "executor_cpu_time_ns", "gc": "jvm_gc_time_ns",
     "deserialise": "executor_deserialize_time_ns", "serialise": "result_serialization_time_ns",
@@ -47,13 +59,39 @@ _READ = {
 }  # fmt: skip
 
 
+def _read(scope: Scope) -> tuple[dict[str, Any], list[str]]:
+    """Read the columns of all tasks in order, some stages at a time; hosts by their number."""
+    hosts = [name for (name,) in scope.tables.query(_HOSTS)]
+    columns = ", ".join(f"coalesce({c}, 0)::DOUBLE AS {name}" for name, c in _READ.items())
+    sql = _TASKS.format(columns=columns, most=_MOST_STAGES)
+    read: list[dict[str, Any]] = []
+    for passed in _passes(scope) or [(0, 0)]:
+        found = scope.tables.columns(sql, [json.dumps(hosts), *passed])
+        read.append({name: np.ma.getdata(column) for name, column in found.items()})
+    return {n: np.concatenate([one.pop(n) for one in read]) for n in list(read[0])}, hosts
+
+
+def _passes(scope: Scope) -> list[tuple[int, int]]:
+    """Split stages, as numbers over all applications, into ranges of not too many tasks."""
+    stages = scope.tables.query(_STAGES)
+    most = max(_AT_ONCE, sum(count for _, count in stages) // _PASSES)
+    found: list[tuple[int, int]] = []
+    tasks = most
+    for stage, count in stages:
+        if tasks + count > most:
+            found.append((stage, stage))
+            tasks = 0
+        found[-1] = (found[-1][0], stage)
+        tasks += count
+    return found
+
+
 class TasksOf:
     """Tasks of all stages of a run, by stage."""
 
     def __init__(self, scope: Scope) -> None:
-        columns = ", ".join(f"coalesce({c}, 0)::DOUBLE AS {name}" for name, c in _READ.items())
-        found = scope.tables.columns(_TASKS.format(columns=columns))
-        self.columns: dict[str, Any] = {n: np.ma.getdata(values) for n, values in found.items()}
+        self.columns, self.hosts = _read(scope)
+        self.host = self.columns.pop("host")
         count = self.columns["launch"].size
         self.stages: dict[tuple[int, int], slice] = {}
         self.number = np.zeros(count, dtype=np.int64)
@@ -65,7 +103,6 @@ class TasksOf:
                 self.stages[int(apps[since]), int(ids[since])] = slice(since, until)
                 self.number[since:until] = n
         self.volume = self._volume()
-        self.hosts, self.host = np.unique(self.columns["host"], return_inverse=True)
         self.parts, self.slow = self._parts()
 
     def _volume(self) -> Floats:
@@ -184,4 +221,4 @@ class TasksOf:
 
     def slow_hosts(self, place: slice) -> list[str]:
         """Name the slow hosts that ran tasks of a stage."""
-        return sorted(str(self.hosts[n]) for n in self.slow & set(self.host[place].tolist()))
+        return sorted(self.hosts[n] for n in self.slow & set(self.host[place].tolist()))

@@ -14,6 +14,7 @@ from pyrometer.explain.facts import Facts
 from pyrometer.explain.schema import Noise
 from pyrometer.explain.what_if import WhatIf
 from pyrometer.simulation.measured import Floats
+from pyrometer.statistics.two import mean_of
 
 LEAST = 0.02
 """Within so much, `compare` calls two runs the same (its default margin)."""
@@ -103,8 +104,6 @@ def noise_of(facts: Facts, redrawn: Redrawn | None = None) -> Noise:
         differ again as much as those of like work did; at least `LEAST`.
     """
     if has_iterations(facts):
-        from pyrometer.statistics.two import mean_of  # it loads scipy
-
         mean = mean_of(times := _times(facts))
         if mean.low is not None and mean.high is not None and mean.value:
             ratio = (mean.high - mean.low) / 2 / mean.value

@@ -16,6 +16,7 @@ from pyrometer.pages.axis import find_axis
 from pyrometer.pages.columns import Pack
 from pyrometer.pages.page import ReportData, _cut_texts, _environment, _finite, _title
 from pyrometer.report.absent import absent
+from pyrometer.statistics.distributions import t_quantile
 from pyrometer.store.tables import Tables
 from pyrometer.timeline.timeline import build_timeline
 
@@ -147,10 +148,8 @@ def _elapsed(summary: Mapping[str, Any]) -> Figure:
         reason="No measured iteration ended.",
     )
     if len(measured) > 1:
-        from scipy.special import stdtrit
-
         mean, spread = figure["value"], statistics.stdev(measured) / len(measured) ** 0.5
-        half = float(stdtrit(len(measured) - 1, (1 + LEVEL) / 2)) * spread
+        half = float(t_quantile((1 + LEVEL) / 2, len(measured) - 1)) * spread
         figure |= {"low": mean - half, "high": mean + half, "method": "mean, t interval 95 %"}
     return figure
 

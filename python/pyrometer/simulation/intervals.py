@@ -40,8 +40,10 @@ from pyrometer.simulation.scheduler import (
     without_runs,
 )
 from pyrometer.simulation.schema import LeftOut, LeftOutReport
+from pyrometer.statistics.distributions import t_quantile
 from pyrometer.statistics.shares import LEVEL as SHARE_LEVEL
 from pyrometer.statistics.shares import wilson
+from pyrometer.statistics.two import mean_of
 
 LEVEL = 0.9
 REPLICATES = 19
@@ -209,7 +211,6 @@ def distance(a: Size, b: Size) -> float:
 
 
 def _left_out(size: Size, runs: list[Sized], said: dict[Size, list[float]]) -> LeftOut:
-    from pyrometer.statistics.two import mean_of
 
     taken = [run.seconds for run in runs]
     nearest = min(said, key=lambda other: (distance(size, other), _order(other)))
@@ -217,9 +218,7 @@ def _left_out(size: Size, runs: list[Sized], said: dict[Size, list[float]]) -> L
     logs = np.log([mean(one) for one in said.values()])
     low = high = None
     if logs.size > 1:
-        from scipy import stats
-
-        half = float(stats.t.ppf((1 + LEVEL) / 2, logs.size - 1)) * float(np.std(logs, ddof=1))
+        half = float(t_quantile((1 + LEVEL) / 2, logs.size - 1)) * float(np.std(logs, ddof=1))
         half *= math.sqrt(1 + 1 / logs.size)
         low, high = math.exp(logs.mean() - half), math.exp(logs.mean() + half)
     return LeftOut(

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from pyrometer.core.estimate import LEVEL, Estimate
+from pyrometer.statistics.distributions import f_tail
 from pyrometer.statistics.two import MARGIN, logs
 
 Floats = NDArray[np.float64]
@@ -392,7 +392,7 @@ def _misfit(
     more = len(levels) - 1 - int(step[places].any())
     if more < 1 or each <= 0:
         return None
-    return float(stats.f.sf(max(0.0, one - each) / more / (each / freedom), more, freedom))
+    return float(f_tail(max(0.0, one - each) / more / (each / freedom), more, freedom))
 
 
 def _residual(times: Floats, columns: Floats) -> float:

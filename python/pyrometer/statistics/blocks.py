@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy import stats
+from numpy.typing import NDArray
 
 from pyrometer.core.estimate import LEVEL, Estimate
 from pyrometer.statistics.pooling import PairNoise, Pooled, tested
@@ -126,7 +126,7 @@ def paired(
     return Paired(
         change=change,
         p=p,
-        signs_p=float(stats.wilcoxon(differences).pvalue) if np.any(differences) else 1.0,
+        signs_p=_signs_p(differences),
         margin=margin,
         same_p=same_p,
         verdict=verdict,
@@ -140,6 +140,13 @@ def paired(
         sd=used / math.sqrt(2),
         noise=noise,
     )
+
+
+def _signs_p(differences: NDArray[np.float64]) -> float:
+    """Wilcoxon's test of whether as much of them is above 0 as below."""
+    from scipy import stats
+
+    return float(stats.wilcoxon(differences).pvalue) if np.any(differences) else 1.0
 
 
 def drift(values: Sequence[float], alpha: float = ALPHA) -> tuple[float | None, bool]:
@@ -157,6 +164,8 @@ def drift(values: Sequence[float], alpha: float = ALPHA) -> tuple[float | None, 
     """
     if len(values) < 4:
         return None, False
+    from scipy import stats
+
     p = float(stats.kendalltau(range(len(values)), values).pvalue)
     return (None, False) if math.isnan(p) else (p, p < alpha)
 

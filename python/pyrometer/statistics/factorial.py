@@ -16,9 +16,9 @@ from typing import Literal
 
 import numpy as np
 from pydantic import BaseModel, Field
-from scipy import stats
 
 from pyrometer.core.estimate import LEVEL, Estimate
+from pyrometer.statistics.distributions import f_tail
 from pyrometer.statistics.many import adjusted
 from pyrometer.statistics.regression import Fit, Matrix, coded, fits, products, squares
 
@@ -212,7 +212,7 @@ def _effect(term: Term, terms: Mapping[Term, Matrix], base: Matrix, y: Matrix, f
     gain = max(0.0, squares(without, y) - squares(np.hstack([without, terms[term]]), y))
     size = terms[term].shape[1]
     f = gain / size / fit.variance
-    p = float(stats.f.sf(f, size, fit.freedom))
+    p = float(f_tail(f, size, fit.freedom))
     share = gain / (gain + fit.variance * fit.freedom)
     return Effect(factors=list(term), freedom=size, f=f, p=p, adjusted_p=p, share=share)
 

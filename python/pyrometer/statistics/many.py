@@ -27,7 +27,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, special, stats
 
 from pyrometer.core.estimate import LEVEL, Estimate
 from pyrometer.statistics.two import logs
@@ -60,6 +59,8 @@ def quantile(level: float, k: int, df: float) -> float:
     >>> round(quantile(0.95, 3, 10), 5)
     3.87678
     """
+    from scipy import optimize
+
     high = 8.0
     while upper_tail(high, k, df) > 1 - level:
         high *= 2
@@ -72,6 +73,8 @@ def deviations(df: float) -> tuple[Array, Array]:
 
     On the scale of its logarithm, where the density has no ends that are steep.
     """
+    from scipy import special
+
     spread = math.sqrt(2 / df)
     low = math.log(special.chdtri(df, 1 - 1e-15) / df) / 2
     high = math.log(special.chdtri(df, 1e-15) / df) / 2
@@ -82,6 +85,8 @@ def deviations(df: float) -> tuple[Array, Array]:
 
 def _upper_tail_known(ranges: Array, k: int) -> Array:
     """Chance that the range of `k` standard normal values is above each of some ranges."""
+    from scipy import special
+
     z, w = legendre(-_REACH, _REACH)
     density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
     between = special.ndtr(z)[None, :] - special.ndtr(z[None, :] - ranges[:, None])
@@ -155,6 +160,8 @@ def against_control(
     """
     if control not in values:
         raise ValueError(f"no treatment is called {control}")
+    from scipy import stats
+
     names, lists = _lists(values)
     at = names.index(control)
     others = [(name, one) for name, one in zip(names, lists, strict=True) if name != control]
@@ -191,6 +198,8 @@ def adjusted(p: Sequence[float], how: Literal["holm", "bh"] = "holm") -> list[fl
     [0.03, 0.04, 0.04]
     """
     if how == "bh":
+        from scipy import stats
+
         return [float(x) for x in stats.false_discovery_control(p, method="bh")] if p else []
     order = sorted(range(len(p)), key=lambda i: p[i])
     adjusted_p, most = [0.0] * len(p), 0.0
@@ -278,6 +287,8 @@ def dunnett(level: float, k: int, df: float) -> float:
     >>> round(dunnett(0.95, 1, 10), 3), round(dunnett(0.95, 4, 20), 2)
     (1.812, 2.3)
     """
+    from scipy import optimize, special
+
     s, weights = deviations(df)
     z, w = legendre(-_REACH, _REACH)
     density = w * np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from pydantic import BaseModel
-from scipy import stats
 
 from pyrometer.core.estimate import Estimate
+from pyrometer.statistics.distributions import t_quantile, t_tail
 from pyrometer.statistics.two import logs
 
 EQUAL = 0.2
@@ -111,6 +111,8 @@ def pool(values: Mapping[str, Sequence[float]], *, blocked: bool) -> Pooled | No
     variance = float(sum((one**2).sum() for one in deviations)) / df
     if variance <= 1e-24:
         return None
+    from scipy import stats
+
     return Pooled(
         variance, df, len(table), float(stats.levene(*deviations, center="median").pvalue)
     )
@@ -120,12 +122,12 @@ def tested(
     difference: float, error: float, df: float, *, margin: float, level: float, n: int, method: str
 ) -> Tested:
     """Interval of a difference of logarithms, and both tests, by Student's t."""
-    half = float(stats.t.ppf((1 + level) / 2, df)) * error
+    half = float(t_quantile((1 + level) / 2, df)) * error
     low, high = math.log1p(-margin), math.log1p(margin)
     if error:
-        p = float(2 * stats.t.sf(abs(difference) / error, df))
+        p = float(2 * t_tail(abs(difference) / error, df))
         bounds = [(difference - low) / error, (high - difference) / error]
-        same_p = float(max(stats.t.sf(one, df) for one in bounds))
+        same_p = float(max(t_tail(one, df) for one in bounds))
     else:
         p, same_p = float(difference == 0), 0.0 if low < difference < high else 1.0
     change = Estimate(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from scipy import optimize, stats
+from pyrometer.statistics.distributions import t_quantile
 
 ALPHA = 0.05
 POWER = 0.8
@@ -42,7 +42,9 @@ def power(
         return float(sd <= 0 and difference != 0)
     freedom = df if df is not None else n - 1 if blocks else 2 * n - 2
     shift = abs(difference) / sd * math.sqrt(n / 2)
-    critical = float(stats.t.ppf(1 - alpha / 2, freedom))
+    critical = float(t_quantile(1 - alpha / 2, freedom))
+    from scipy import stats
+
     upper = float(stats.nct.sf(critical, freedom, shift))
     lower = float(stats.nct.cdf(-critical, freedom, shift))
     # The far tail underflows where the difference is many deviations wide.
@@ -100,6 +102,8 @@ def detectable(
     """
     if sd is None or n < 2:
         return None
+    from scipy import optimize
+
     most = 1e-6
     while power(most, sd, n, alpha, blocks, df) < wanted:
         most *= 2

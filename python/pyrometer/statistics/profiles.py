@@ -23,7 +23,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, special, stats
+from scipy import special
+
+from pyrometer.statistics.distributions import t_quantile, t_tail
 
 CERTAIN = 1e6
 """Degrees of freedom of what is known."""
@@ -157,6 +159,7 @@ def ratios(a: Side, b: Side, shares: float, degrees: int) -> Floats:
 
 def _common(a: Side, b: Side, degrees: int) -> float:
     """Relative variance with which rows vary, on average, as the model says."""
+    from scipy import optimize
 
     def excess(shares: float) -> float:
         return float(ratios(a, b, shares, degrees).mean()) - 1
@@ -171,6 +174,8 @@ def _common(a: Side, b: Side, degrees: int) -> float:
 
 def _prior(ratios: Floats, degrees: int) -> tuple[float, float]:
     """Scale and degrees of freedom of the distribution that rows' variances come from."""
+    from scipy import optimize
+
     logs = np.log(ratios[ratios > 0])
     if logs.size < _ROWS_FOR_SPREAD:
         return 1.0, 0.0
@@ -240,13 +245,13 @@ def compare(a: Side, b: Side, spread: Spread) -> Changes:
     together = a.iterations + b.iterations
     pooled = (a.variance_of_one * a.iterations + b.variance_of_one * b.iterations) / together
     at_rest = pooled / a.iterations + pooled / b.iterations
-    p = 2 * stats.t.sf(*_t(change, at_rest, by_share, by_whole, row_degrees, own_degrees))
+    p = 2 * t_tail(*_t(change, at_rest, by_share, by_whole, row_degrees, own_degrees))
     error = np.sqrt(sampling + by_share + by_whole)
     _, degrees = _t(change, sampling, by_share, by_whole, row_degrees, own_degrees)
-    quantile = stats.t.ppf((1 + LEVEL) / 2, degrees)
+    quantile = t_quantile((1 + LEVEL) / 2, degrees)
     half = quantile * error
     share_error = np.sqrt(sum(share_variance(side, spread, ratio) for side in (a, b)))
-    share_half = stats.t.ppf((1 + LEVEL) / 2, row_degrees) * share_error
+    share_half = t_quantile((1 + LEVEL) / 2, row_degrees) * share_error
     moved = b.share - a.share
     return Changes(
         means[0], means[1], quantile * errors[0], quantile * errors[1],
@@ -259,6 +264,8 @@ def significant(p: Floats) -> npt.NDArray[np.bool_]:
     """Which tests pass at a false discovery rate of 5 % (Benjamini and Hochberg, 1995)."""
     if p.size == 0:
         return np.zeros(0, bool)
+    from scipy import stats
+
     return np.asarray(stats.false_discovery_control(p, method="bh") <= FALSE_DISCOVERY_RATE)
 
 

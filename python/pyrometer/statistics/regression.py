@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from pyrometer.core.estimate import LEVEL, Estimate
+from pyrometer.statistics.distributions import f_tail, t_quantile
 from pyrometer.statistics.two import sd_of
 
 FREEDOM = 3
@@ -35,7 +35,7 @@ class Fit:
     def contrast(self, weights: Matrix, level: float) -> Estimate:
         """Return a sum of coefficients as a relative change."""
         value = float(weights @ self._beta)
-        half = float(stats.t.ppf((1 + level) / 2, self.freedom))
+        half = float(t_quantile((1 + level) / 2, self.freedom))
         half *= math.sqrt(float(weights @ self._spread @ weights))
         return Estimate(
             value=math.expm1(value),
@@ -180,7 +180,7 @@ def adjust(
     if plain == 0:
         return "there is no noise to explain"
     spread = np.linalg.inv(full.T @ full) * variance
-    critical = float(stats.t.ppf((1 + level) / 2, freedom))
+    critical = float(t_quantile((1 + level) / 2, freedom))
 
     def contrast(weights: NDArray[np.float64]) -> tuple[float, float]:
         return float(weights @ beta), critical * math.sqrt(float(weights @ spread @ weights))
@@ -221,7 +221,7 @@ def _moved(
     if noise <= 0:
         return gain > 0
     f = gain / (treatments - 1) / (noise / freedom)
-    return float(stats.f.sf(f, treatments - 1, freedom)) < MOVED
+    return float(f_tail(f, treatments - 1, freedom)) < MOVED
 
 
 def _variance(design: NDArray[np.float64], y: NDArray[np.float64]) -> float:

@@ -13,8 +13,8 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, stats
 
+from pyrometer.statistics.distributions import normal_density, normal_quantile, normal_tail
 from pyrometer.statistics.power import ALPHA
 
 Spending = Literal["obrien-fleming", "pocock"]
@@ -36,7 +36,7 @@ def spent(share: float, alpha: float = ALPHA, kind: Spending = "obrien-fleming")
         return alpha * math.log(1 + (math.e - 1) * share)
     if share == 0:
         return 0.0
-    return float(4 * stats.norm.sf(stats.norm.isf(alpha / 4) / math.sqrt(share)))
+    return float(4 * normal_tail(-normal_quantile(alpha / 4) / math.sqrt(share)))
 
 
 @lru_cache(maxsize=256)
@@ -72,16 +72,16 @@ def nominal(
         risk = max(now - spent_before, 1e-12) / 2
         step = math.sqrt(share - before)
         if not found:
-            edge = float(stats.norm.isf(risk)) * step
+            edge = float(-normal_quantile(risk)) * step
         else:
             edge = _edge(risk, grid, weights * density, step)
-        found.append(float(2 * stats.norm.sf(edge / math.sqrt(share))))
+        found.append(float(2 * normal_tail(edge / math.sqrt(share))))
         fine = np.linspace(-edge, edge, GRID)
         if len(grid):
-            moved = stats.norm.pdf((fine[:, None] - grid[None, :]) / step) / step
+            moved = normal_density((fine[:, None] - grid[None, :]) / step) / step
             density = moved @ (weights * density)
         else:
-            density = stats.norm.pdf(fine / step) / step
+            density = normal_density(fine / step) / step
         grid, weights = fine, _simpson(fine)
         before, spent_before = share, now
     return tuple(found)
@@ -101,8 +101,10 @@ def p_of_look(
 
 
 def _edge(risk: float, grid: NDArray[np.float64], mass: NDArray[np.float64], step: float) -> float:
+    from scipy import optimize
+
     def missing(edge: float) -> float:
-        return float(mass @ stats.norm.sf((edge - grid) / step)) - risk
+        return float(mass @ normal_tail((edge - grid) / step)) - risk
 
     return float(optimize.brentq(missing, 0.0, WIDE * max(1.0, float(grid[-1]))))
 

@@ -14,10 +14,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
-from scipy import stats
 
 from pyrometer.core.errors import UsageError
 from pyrometer.core.estimate import LEVEL, Estimate
+from pyrometer.statistics.distributions import f_tail, normal_quantile, t_quantile
 from pyrometer.statistics.two import Verdict, logs
 
 RESAMPLES = 10_000
@@ -98,7 +98,7 @@ def _expansion(errors: NDArray[np.float64], level: float) -> float:
         return 1.0
     freedom = squares.sum() ** 2 / (squares**2 / freedoms).sum()
     at = (1 + level) / 2
-    return float(stats.t.ppf(at, freedom) / stats.norm.ppf(at))
+    return float(t_quantile(at, freedom) / normal_quantile(at))
 
 
 @dataclass(frozen=True)
@@ -173,6 +173,8 @@ def across(
         If there are fewer than two treatments, no such control, no workload that all ran, or a
         value is not above zero.
     """
+    from scipy import stats
+
     for one in trials:
         if not (math.isfinite(one.value) and one.value > 0):
             raise UsageError(
@@ -230,6 +232,8 @@ def friedman(table: np.ndarray) -> RankTest | None:
     >>> round(found.f, 2), found.freedom
     (13.0, (2, 6))
     """
+    from scipy import stats
+
     rows, columns = table.shape
     if not np.ptp(table, axis=1).any():
         return None
@@ -242,6 +246,8 @@ def friedman(table: np.ndarray) -> RankTest | None:
 
 def quade(table: np.ndarray) -> RankTest | None:
     """Quade's test (1979): ranks weigh more where the treatments differ more."""
+    from scipy import stats
+
     rows, columns = table.shape
     weights = stats.rankdata(np.ptp(table, axis=1))
     scores = weights[:, None] * (stats.rankdata(table, axis=1) - (columns + 1) / 2)
@@ -264,7 +270,7 @@ def _all_alike(table: np.ndarray) -> RankTest:
 
 
 def _tested(f: float, above: int, below: int) -> RankTest:
-    return RankTest(f=f, freedom=(above, below), p=float(stats.f.sf(f, above, below)))
+    return RankTest(f=f, freedom=(above, below), p=float(f_tail(f, above, below)))
 
 
 def _pair(

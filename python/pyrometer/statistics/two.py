@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import stats
 
 from pyrometer.core.estimate import LEVEL, Estimate
+from pyrometer.statistics.distributions import chi_square_quantile, normal_quantile, t_quantile
 from pyrometer.statistics.power import ALPHA, needed
 from pyrometer.statistics.welch import Welch, equivalence, welch
 
@@ -127,6 +127,8 @@ def permutation(
     """Two-sided p of the difference of means under exchange of labels; exact where few."""
     if len(a) < 2 or len(b) < 2 or not resamples:
         return None
+    from scipy import stats
+
     found = stats.permutation_test(
         (np.asarray(a), np.asarray(b)),
         lambda x, y, axis: np.mean(y, axis=axis) - np.mean(x, axis=axis),
@@ -150,7 +152,7 @@ def hedges(a: Sequence[float], b: Sequence[float], *, level: float = LEVEL) -> E
     correction = 1 - 3 / (4 * (n + m) - 9)
     g = correction * (float(np.mean(b)) - float(np.mean(a))) / sd
     error = math.sqrt((n + m) / (n * m) + g * g / (2 * (n + m)))
-    half = float(stats.norm.ppf((1 + level) / 2)) * error
+    half = float(normal_quantile((1 + level) / 2)) * error
     return _estimate(g, half, level, min(n, m), "hedges g")
 
 
@@ -165,7 +167,7 @@ def cliff(a: Sequence[float], b: Sequence[float], *, level: float = LEVEL) -> Es
     total = float(((signs - delta) ** 2).sum())
     variance = m**2 * float((rows**2).sum()) + n**2 * float((columns**2).sum()) - total
     variance = max(variance / (n * m * (n - 1) * (m - 1)), (1 - delta**2) / (n * m - 1))
-    z = float(stats.norm.ppf((1 + level) / 2))
+    z = float(normal_quantile((1 + level) / 2))
     middle = delta - delta**3
     half = z * math.sqrt(variance) * math.sqrt((1 - delta**2) ** 2 + z**2 * variance)
     under = 1 - delta**2 + z**2 * variance
@@ -198,7 +200,7 @@ def sd_of(variance: float, freedom: int, level: float = LEVEL) -> Estimate:
     >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
     (0.1, 0.069, 0.183)
     """
-    low, high = (float(stats.chi2.ppf(q, freedom)) for q in ((1 + level) / 2, (1 - level) / 2))
+    low, high = (float(chi_square_quantile(q, freedom)) for q in ((1 + level) / 2, (1 - level) / 2))
     return Estimate(
         value=math.sqrt(variance),
         low=math.sqrt(variance * freedom / low),
@@ -231,7 +233,7 @@ def student(values: Sequence[float], level: float = LEVEL) -> Estimate:
     if n < 2:
         return _estimate(float(values[0]) if n else None, None, level, n, "t")
     error = float(np.std(values, ddof=1)) / math.sqrt(n)
-    half = float(stats.t.ppf((1 + level) / 2, n - 1)) * error
+    half = float(t_quantile((1 + level) / 2, n - 1)) * error
     return _estimate(float(np.mean(values)), half, level, n, "t")
 
 
@@ -254,7 +256,7 @@ def geometric_mean_of(
     """
     found = student(logs(values), level)
     if noise is not None and found.value is not None:
-        half = float(stats.t.ppf((1 + level) / 2, noise[1])) * noise[0] / math.sqrt(found.n)
+        half = float(t_quantile((1 + level) / 2, noise[1])) * noise[0] / math.sqrt(found.n)
         found = _estimate(found.value, half, level, found.n, "model's noise")
     ends = [None if one is None else math.exp(one) for one in (found.value, found.low, found.high)]
     return Estimate(

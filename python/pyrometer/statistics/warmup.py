@@ -18,6 +18,7 @@ from itertools import pairwise
 from typing import Literal
 
 from pyrometer.core.estimate import Estimate
+from pyrometer.statistics.distributions import t_quantile
 
 Shape = Literal["flat", "warm-up", "slowdown", "not steady", "too short"]
 
@@ -120,9 +121,7 @@ def mean_estimate(values: Sequence[float], level: float = LEVEL) -> Estimate:
     mean = statistics.fmean(values)
     if n == 1:
         return Estimate(value=mean, low=None, high=None, level=level, n=1, method="t")
-    from scipy.special import stdtrit
-
-    half = float(stdtrit(n - 1, (1 + level) / 2)) * statistics.stdev(values) / math.sqrt(n)
+    half = float(t_quantile((1 + level) / 2, n - 1)) * statistics.stdev(values) / math.sqrt(n)
     return Estimate(value=mean, low=mean - half, high=mean + half, level=level, n=n, method="t")
 
 

@@ -23,10 +23,12 @@ from pyrometer.store.sql.host_views import HostRows
 from pyrometer.store.sql.text import from_parquet, literal, with_parameters
 from pyrometer.store.table_files import files_of
 
-MEMORY_LIMIT = "320MB"
+MEMORY_LIMIT = "96MB"
 """What DuckDB holds in memory; the rest lies in its folder for temporary files."""
+MORE_MEMORY = "320MB"
+"""The same for a query that cannot do with less: some of what it holds cannot be put aside."""
 MOST_MEMORY = "1GB"
-"""The same from a query on that cannot do with less: some of what it holds cannot be put aside."""
+"""The same for one that cannot do with that either."""
 # Each has its own part of that, and of a large machine's dozens it would be too small.
 _MOST_THREADS = 8
 # What a query let go goes back to the system from that much on: 15 MB less for 100 000 tasks, and
@@ -50,6 +52,7 @@ _CHECKED: set[str] = set()
 """Declared views whose columns were looked at in this process."""
 
 Answer = TypeVar("Answer")
+Batch = tuple[duckdb.DuckDBPyConnection, list[tuple[Any, ...]]]
 
 
 class Tables:
@@ -270,12 +273,13 @@ class Tables:
         asked = (sql, parameters) if written is None else (written,)
         self._allow_usual()
         with self._in_range():
-            try:
-                return taken(self.connection.execute(*asked))
-            except duckdb.OutOfMemoryException:
-                self._has_more = True
-                self.connection.execute(f"SET memory_limit = '{MOST_MEMORY}'")
-                return taken(self.connection.execute(*asked))
+            for more in (MORE_MEMORY, MOST_MEMORY):
+                try:
+                    return taken(self.connection.execute(*asked))
+                except duckdb.OutOfMemoryException:
+                    self._has_more = True
+                    self.connection.execute(f"SET memory_limit = '{more}'")
+            return taken(self.connection.execute(*asked))
 
     def _allow_usual(self) -> None:
         """Take back what a query got that could not do with less: DuckDB would keep it."""
@@ -312,14 +316,16 @@ class Tables:
 
     def batches(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
         """Rows of a query that may be large, one by one; no other query until the last one."""
-        cursor = self._execute(sql, parameters)
-        while rows := self._fetch(cursor):
-            yield from rows
 
-    def _fetch(self, cursor: duckdb.DuckDBPyConnection) -> list[tuple[Any, ...]]:
-        with self._in_range():
-            found: list[tuple[Any, ...]] = cursor.fetchmany(BATCH_ROWS)
-        return found
+        # A query that lacks memory fails before its first row, as a rule: then it gets more.
+        def begun(cursor: duckdb.DuckDBPyConnection) -> Batch:
+            return cursor, cursor.fetchmany(BATCH_ROWS)
+
+        cursor, rows = self._answer(sql, parameters, begun)
+        while rows:
+            yield from rows
+            with self._in_range():
+                rows = cursor.fetchmany(BATCH_ROWS)
 
     def records(self, sql: str, parameters: Sequence[object] = ()) -> list[dict[str, Any]]:
         """Rows of a query by column name."""

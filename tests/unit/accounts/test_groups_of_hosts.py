@@ -113,7 +113,7 @@ def test_counters_of_many_hosts_fit_into_a_little_memory(
         TO '{target}' (FORMAT parquet)
         """
     )
-    for limit in ("MEMORY_LIMIT", "MOST_MEMORY"):
+    for limit in ("MEMORY_LIMIT", "MORE_MEMORY", "MOST_MEMORY"):
         monkeypatch.setattr(tables, limit, "128MB")
     monkeypatch.setattr(of_threads, "MOST_ROWS", 40_000)
     with Run.open(root) as run:

@@ -19,6 +19,10 @@ def test_a_query_that_cannot_do_with_less_gets_more(
     monkeypatch.setattr(module, "MEMORY_LIMIT", "16MB")
     with Tables(tmp_path) as tables:
         assert tables.scalar(LARGE) == 3_000_000
+    monkeypatch.setattr(module, "MORE_MEMORY", "16MB")
+    with Tables(tmp_path) as tables:
+        assert tables.scalar(LARGE) == 3_000_000
+        assert list(tables.batches(LARGE)) == [(3_000_000,)]
     monkeypatch.setattr(module, "MOST_MEMORY", "16MB")
     with Tables(tmp_path) as tables, pytest.raises(duckdb.OutOfMemoryException):
         tables.scalar(LARGE)

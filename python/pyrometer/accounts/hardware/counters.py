@@ -22,6 +22,7 @@ from pyrometer.accounts.hardware.schema import (
     TaskCounters,
 )
 from pyrometer.core.estimate import Estimate
+from pyrometer.statistics.distributions import t_quantile
 from pyrometer.statistics.shares import LEVEL
 from pyrometer.window.scope import Scope
 
@@ -287,10 +288,8 @@ _TASK_IPC = f"""
 
 def _mean(mean: float, sd: float | None, n: int) -> Estimate:
     """Mean over tasks with its interval; none of a single task."""
-    from scipy.stats import t
-
     half = (
-        float(t.ppf((1 + LEVEL) / 2, n - 1)) * sd / math.sqrt(n)
+        float(t_quantile((1 + LEVEL) / 2, n - 1)) * sd / math.sqrt(n)
         if n > 1 and sd is not None
         else None
     )

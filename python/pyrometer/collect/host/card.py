@@ -26,6 +26,7 @@ from pyrometer.core.errors import CapabilityError
 from pyrometer.core.estimate import Estimate
 from pyrometer.core.installation import reinstall
 from pyrometer.core.replacing import replacing
+from pyrometer.statistics.distributions import t_quantile
 from pyrometer.store.manifest import Host
 
 SCHEMA = "pyrometer/host-card/1"
@@ -178,9 +179,7 @@ def smallest_effect(sd: float, pairs: int) -> float:
     >>> round(smallest_effect(0.05, 10), 3)
     0.073
     """
-    from scipy.stats import t
-
-    quantiles = t.ppf(1 - (1 - LEVEL) / 2, pairs - 1) + t.ppf(POWER, pairs - 1)
+    quantiles = t_quantile(1 - (1 - LEVEL) / 2, pairs - 1) + t_quantile(POWER, pairs - 1)
     return float(math.expm1(quantiles * sd * math.sqrt(2 / pairs)))
 
 

@@ -8,7 +8,6 @@ from itertools import combinations
 from statistics import fmean, median
 
 from pydantic import BaseModel, Field
-from scipy import stats
 
 from pyrometer.core.estimate import LEVEL, Estimate
 from pyrometer.experiments.folder import Canaries, Ended, Plan
@@ -326,6 +325,8 @@ def trend(residuals: Sequence[float], level: float = LEVEL) -> Estimate:
     >>> trend([0.0, 0.1]).value is None
     True
     """
+    from scipy import stats
+
     n = len(residuals)
     ends: list[float | None] = [None, None, None]
     if n > 3:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyrometer.core.estimate import Estimate
+from pyrometer.statistics.distributions import t_quantile
 from pyrometer.statistics.warmup import LEVEL, mean_estimate
 
 NAMES = ("name", "category", "operator", "path", "event")
@@ -71,19 +72,17 @@ def ratio(over: Quantity, under: Quantity, *, paired: bool) -> Estimate | None:
 
 
 def _log_half_width(a: Estimate, b: Estimate) -> float | None:
-    from scipy.special import stdtrit
-
     variances = []
     for one in (a, b):
         if one.low is None or one.value is None or one.n < 2:
             return None
-        error = (one.value - one.low) / float(stdtrit(one.n - 1, (1 + one.level) / 2))
+        error = (one.value - one.low) / float(t_quantile((1 + one.level) / 2, one.n - 1))
         variances.append(((error / one.value) ** 2, one.n - 1))
     total = sum(variance for variance, _ in variances)
     if total == 0:
         return 0.0
     freedom = total**2 / sum(variance**2 / df for variance, df in variances)
-    return float(stdtrit(freedom, (1 + LEVEL) / 2)) * math.sqrt(total)
+    return float(t_quantile((1 + LEVEL) / 2, freedom)) * math.sqrt(total)
 
 
 def _step(value: Any, word: str) -> Any:

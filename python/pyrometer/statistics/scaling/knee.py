@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from pydantic import BaseModel
-from scipy import stats
 
 from pyrometer.core.estimate import LEVEL, Estimate
+from pyrometer.statistics.distributions import f_quantile, t_quantile
 from pyrometer.statistics.power import ALPHA
 from pyrometer.statistics.scaling.laws import Array
 from pyrometer.statistics.scaling.levels import Level
@@ -84,7 +84,7 @@ def _break(line: Array, y: Array, breaks: Array) -> tuple[float, float, float]:
     """Find the break, and the interval that an F test leaves of the grid; then in finer steps."""
     step, first, last = float(breaks[1] - breaks[0]), breaks[0], breaks[-1]
     freedom = len(y) - 4
-    wider = 1 + float(stats.f.ppf(LEVEL, 1, freedom)) / freedom
+    wider = 1 + float(f_quantile(LEVEL, 1, freedom)) / freedom
     for _ in range(2):
         squares = np.array([_squares(_broken(line, at), y) for at in breaks])
         best = float(breaks[int(squares.argmin())])
@@ -140,7 +140,7 @@ def _slopes(design: Array, y: Array) -> tuple[Estimate, Estimate]:
     freedom = len(y) - 3
     coefficients = np.linalg.lstsq(design, y, rcond=None)[0]
     spread = np.linalg.inv(design.T @ design) * float(_squares(design, y)) / freedom
-    critical = float(stats.t.ppf((1 + LEVEL) / 2, freedom))
+    critical = float(t_quantile((1 + LEVEL) / 2, freedom))
     slopes = []
     for weights in (np.array([0.0, 1, 0]), np.array([0.0, 1, 1])):
         value = float(weights @ coefficients)

@@ -34,9 +34,9 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, stats
 
 from pyrometer.core.estimate import LEVEL, Estimate
+from pyrometer.statistics.distributions import t_quantile
 from pyrometer.statistics.scaling.levels import Level
 
 Array = NDArray[np.float64]
@@ -245,7 +245,7 @@ class Fitted:
         ends = [self.law.parameters(self.free + side * steps)[name] for side in (1, -1)]
         slope = (ends[0] - ends[1]) / (2 * np.diag(steps))
         error = sd * float(np.linalg.norm(np.linalg.solve(self.root.T, slope)))
-        return float(stats.t.ppf((1 + LEVEL) / 2, self.freedom)) * error
+        return float(t_quantile((1 + LEVEL) / 2, self.freedom)) * error
 
 
 def fit(law: Law, levels: Sequence[Level]) -> Fitted | str:
@@ -300,6 +300,8 @@ def _root(weights: Array) -> Array:
 def _least_squares(rows: Array, wanted: Array, signed: Sequence[bool]) -> Array:
     """Solve with coefficients that are not negative, except the signed ones."""
     # A coefficient of either sign is the difference of two that are not negative.
+    from scipy import optimize
+
     both = np.flatnonzero(signed)
     found, _ = optimize.nnls(np.hstack([rows, -rows[:, both]]), wanted)
     coefficients: Array = found[: rows.shape[1]].copy()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from scipy import stats
-
 from pyrometer.core.estimate import LEVEL
+from pyrometer.statistics.distributions import normal_quantile
 from pyrometer.tune.advise.surrogate import Surrogate
 from pyrometer.tune.space.cube import features
 from pyrometer.tune.space.space import Configuration, Space
@@ -23,5 +22,5 @@ def change_of(
         return 0.0, 0.0, 0.0
     belief = found.differences(features(space, [configuration]), features(space, [{}])[0])
     middle = float(belief.mean[0])
-    half = float(stats.norm.ppf((1 + LEVEL) / 2)) * float(belief.sd[0])
+    half = float(normal_quantile((1 + LEVEL) / 2)) * float(belief.sd[0])
     return math.expm1(middle), math.expm1(middle - half), math.expm1(middle + half)

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from scipy import stats
-
 from pyrometer.core.estimate import LEVEL, Estimate
+from pyrometer.statistics.distributions import normal_quantile
 
 T = TypeVar("T")
 
@@ -89,6 +88,8 @@ def spearman(full: Sequence[float], cheap: Sequence[float]) -> Estimate:
     >>> spearman([1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 2.0, 3.0, 5.0, 4.0]).value
     0.9
     """
+    from scipy import stats
+
     count, method = len(full), "Spearman, Fisher's z"
     if count < 3 or len(set(full)) < 2 or len(set(cheap)) < 2:
         return Estimate(value=None, low=None, high=None, level=LEVEL, n=count, method=method)
@@ -96,7 +97,7 @@ def spearman(full: Sequence[float], cheap: Sequence[float]) -> Estimate:
     if count < 4:
         return Estimate(value=value, low=None, high=None, level=LEVEL, n=count, method=method)
     # Variance of Fisher's z of ranks by Fieller, Hartley and Pearson (1957).
-    half = float(stats.norm.ppf((1 + LEVEL) / 2)) * math.sqrt(1.06 / (count - 3))
+    half = float(normal_quantile((1 + LEVEL) / 2)) * math.sqrt(1.06 / (count - 3))
     middle = math.atanh(min(max(value, -0.999999), 0.999999))
     return Estimate(
         value=value, low=math.tanh(middle - half), high=math.tanh(middle + half),

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy import stats
 
+from pyrometer.statistics.distributions import normal_tail
 from pyrometer.statistics.two import MARGIN
 from pyrometer.tune.advise.adviser import FULL, Incumbent, Observation, Suggestion
 from pyrometer.tune.advise.belief import change_of
@@ -323,7 +323,7 @@ class Own:
         if not pool:
             return None
         belief = found.differences(features(self._space, pool), features(self._space, [best])[0])
-        chance = stats.norm.cdf((-math.log1p(self._margin) - belief.mean) / belief.sd)
+        chance = normal_tail((math.log1p(self._margin) + belief.mean) / belief.sd)
         for at in np.argsort(-chance):
             if chance[at] < CLOSE:
                 return None

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-from scipy import stats
 
+from pyrometer.statistics.distributions import t_tail
 from pyrometer.statistics.sequential import nominal
 
 Standing = Literal["ahead", "behind", "open"]
@@ -58,7 +58,7 @@ def judged(statistic: float, freedom: float, look: int) -> Standing:
     >>> judged(-6.0, 20, 1), judged(2.0, 20, 1), judged(2.6, 20, 5)
     ('ahead', 'open', 'behind')
     """
-    p = 2 * float(stats.t.sf(abs(statistic), freedom))
+    p = 2 * float(t_tail(abs(statistic), freedom))
     shares = tuple((at + 1) / LOOKS for at in range(LOOKS))
     if p >= nominal(shares, ALPHA, "pocock")[look - 1]:
         return "open"

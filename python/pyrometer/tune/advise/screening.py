@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, stats
+from scipy import linalg
 
 from pyrometer.core.estimate import LEVEL, Estimate
+from pyrometer.statistics.distributions import t_quantile
 
 Array = NDArray[np.float64]
 
@@ -88,7 +89,7 @@ def lenth(effects: Sequence[float], level: float = LEVEL) -> tuple[float, float]
     first = TO_SD * float(np.median(sizes))
     kept = sizes[sizes < TRIMMED * first] if first else sizes
     error = TO_SD * float(np.median(kept)) if len(kept) else first
-    return error, error * float(stats.t.ppf((1 + level) / 2, max(1.0, len(sizes) / 3)))
+    return error, error * float(t_quantile((1 + level) / 2, max(1.0, len(sizes) / 3)))
 
 
 def screen(

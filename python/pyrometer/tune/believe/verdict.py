@@ -14,11 +14,11 @@ from typing import Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
-from scipy import stats
 
 from pyrometer.core import units
 from pyrometer.core.estimate import Estimate
 from pyrometer.statistics.blocks import paired
+from pyrometer.statistics.distributions import f_quantile, t_quantile
 from pyrometer.statistics.power import ALPHA, needed
 from pyrometer.statistics.two import MARGIN, sd_of
 
@@ -179,7 +179,7 @@ def _bound(change: Estimate, sd: float | None) -> float | None:
     if sd is None or change.value is None:
         return None
     # Two one-sided tests at 5 % are the interval of 90 %.
-    half = float(stats.t.ppf(1 - ALPHA, change.n - 1)) * sd * math.sqrt(2 / change.n)
+    half = float(t_quantile(1 - ALPHA, change.n - 1)) * sd * math.sqrt(2 / change.n)
     middle = math.log1p(change.value)
     return max(abs(math.expm1(middle - half)), abs(math.expm1(middle + half)))
 
@@ -206,7 +206,7 @@ def _spreads(
     spreads = sd_of(x, freedom), sd_of(y, freedom)
     if not x:
         return *spreads, _unknown(len(before), "F of log times")
-    low, high = (float(stats.f.ppf(one, freedom, freedom)) for one in (ALPHA / 2, 1 - ALPHA / 2))
+    low, high = (float(f_quantile(one, freedom, freedom)) for one in (ALPHA / 2, 1 - ALPHA / 2))
     ratio = Estimate(
         value=math.sqrt(y / x), low=math.sqrt(y / x / high), high=math.sqrt(y / x / low),
         level=1 - ALPHA, n=len(before), method="F of log times",

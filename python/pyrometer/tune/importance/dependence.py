@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
-from scipy import stats
 
 from pyrometer.core.estimate import LEVEL, Estimate
+from pyrometer.statistics.distributions import normal_quantile
 from pyrometer.tune.advise.adviser import FULL, Observation
 from pyrometer.tune.advise.surrogate import Surrogate
 from pyrometer.tune.importance.slices import Slices
@@ -116,6 +116,6 @@ def _with(configuration: Configuration, factor: str, level: str) -> dict[str, st
 
 
 def _ratio(middle: float, variance: float, count: int) -> Estimate:
-    half = float(stats.norm.ppf((1 + LEVEL) / 2)) * float(np.sqrt(max(variance, 0.0)))
+    half = float(normal_quantile((1 + LEVEL) / 2)) * float(np.sqrt(max(variance, 0.0)))
     value, low, high = (float(np.expm1(one)) for one in (middle, middle - half, middle + half))
     return Estimate(value=value, low=low, high=high, level=LEVEL, n=count, method="surrogate")

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
-from scipy import stats
 
 from pyrometer.core.estimate import LEVEL, Estimate
+from pyrometer.statistics.distributions import normal_quantile
 from pyrometer.tune.advise.model import Belief
 from pyrometer.tune.advise.surrogate import Surrogate
 from pyrometer.tune.space.cube import features, plain
@@ -104,7 +104,7 @@ def _of(belief: Belief, at: int, count: int) -> Estimate:
 
 
 def _estimate(mean: float, sd: float, count: int) -> Estimate:
-    half = float(stats.norm.ppf((1 + LEVEL) / 2)) * sd
+    half = float(normal_quantile((1 + LEVEL) / 2)) * sd
     return Estimate(
         value=math.expm1(mean), low=math.expm1(mean - half), high=math.expm1(mean + half),
         level=LEVEL, n=count, method="surrogate",

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from scipy import stats
-
 from pyrometer.core import units
+from pyrometer.statistics.distributions import t_quantile
 from pyrometer.tune.advise.race import LOOKS, judged
 from pyrometer.tune.online.fit import Fit, fitted
 from pyrometer.tune.online.pattern import steps
@@ -230,7 +229,7 @@ class Policy:
         if "now" not in fit.names:
             return []
         effect, error = fit.difference("now", "")
-        if effect / error > stats.t.isf(REGRESSION, fit.freedom):
+        if effect / error > -t_quantile(REGRESSION, fit.freedom):
             return [self._roll_back(f"{units.percent(math.expm1(effect), True)} to the baseline")]
         return []
 
@@ -376,7 +375,7 @@ class Policy:
         """Say what a run of the job as it is takes now, at least."""
         fit = self._fit()
         value, error = fit.value("", self.done)
-        return math.exp(value - float(stats.t.ppf(SURE, fit.freedom)) * error)
+        return math.exp(value - float(t_quantile(SURE, fit.freedom)) * error)
 
     def _fit(self) -> Fit:
         """Fit the last runs; those of the incumbent that are recent are named ``now``."""

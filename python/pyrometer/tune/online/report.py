@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
-from scipy import stats
 
 from pyrometer.compare.terminal import show_doubts
 from pyrometer.core import units
@@ -16,6 +15,7 @@ from pyrometer.core.estimate import LEVEL, Estimate
 from pyrometer.core.schema import doubt
 from pyrometer.experiments.folder import ExperimentPaths
 from pyrometer.experiments.journal import read_journal
+from pyrometer.statistics.distributions import t_quantile
 from pyrometer.tune.online.policy import Policy
 from pyrometer.tune.online.run import AS_IT_IS_AGAIN, course, new_policy, online_of
 from pyrometer.tune.trials.folder import Tuning
@@ -146,7 +146,7 @@ def online_report(root: Path) -> OnlineReport:
     change = None
     if (found := policy.change()) is not None:
         effect, error, freedom, count = found
-        half = float(stats.t.ppf((1 + LEVEL) / 2, freedom)) * error
+        half = float(t_quantile((1 + LEVEL) / 2, freedom)) * error
         change = Estimate(
             value=math.expm1(effect), low=math.expm1(effect - half),
             high=math.expm1(effect + half), level=LEVEL, n=count,
@@ -213,7 +213,7 @@ def _band(found: tuple[float, float, float] | None) -> Band | None:
     if found is None:
         return None
     middle, error, freedom = found
-    half = float(stats.t.ppf((1 + LEVEL) / 2, freedom)) * error
+    half = float(t_quantile((1 + LEVEL) / 2, freedom)) * error
     return Band(value=math.exp(middle), low=math.exp(middle - half), high=math.exp(middle + half))
 
 

@@ -47,6 +47,7 @@ from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
 from pyrometer.simulation.measured import Floats, Stage
+from pyrometer.statistics.distributions import t_quantile
 
 FEWEST_TASKS = 4
 """A line through three tasks fits whatever they are: of fewer, time is taken to go with amount."""
@@ -101,9 +102,7 @@ def _quantile(freedom: int) -> float:
     """Give the 95th percentile of Student's t; of many tasks, the normal's (0.5 % less at most)."""
     if freedom > MANY:
         return NORMAL
-    from scipy.special import stdtrit  # it takes 0.2 s and 24 MB to load
-
-    return float(stdtrit(freedom, 0.95))
+    return float(t_quantile(0.95, freedom))
 
 
 def _in_proportion(time_ns: Floats, amount: Floats, over: float) -> Extent:

@@ -45,6 +45,7 @@ from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Evidence, Place, Remedy
 from pyrometer.explain.what_if import Extent
 from pyrometer.simulation.measured import Floats
+from pyrometer.statistics.distributions import t_quantile
 from pyrometer.statistics.shares import Z
 
 FEWEST_TASKS = 5
@@ -128,9 +129,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         value = float(np.median(values))
         error = float(values.std(ddof=1)) / values.size**0.5
         # All hosts are compared, and the slowest is told.
-        from scipy import stats  # half a second, only where there is something to judge
-
-        half = error * float(stats.t.ppf(1 - 0.05 / names.size, values.size - 1))
+        half = error * float(t_quantile(1 - 0.05 / names.size, values.size - 1))
         slow.append((value - half, value, value + half, name, int(values.size)))
     if not slow:
         return
