@@ -1,7 +1,8 @@
 //! Rows of table `samples`, held as columns of numbers.
 //!
 //! A busy recording has a million samples and a few hundred distinct strings. All string columns
-//! share one list of labels, so that a row costs no hashing of text.
+//! share one list of labels, so that a row costs no hashing of text. Most samples differ from one
+//! before in time and weight alone: what they share is held once, until columns are encoded.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -90,11 +91,36 @@ impl Value for i64 {
 fn taken<T: Value>(values: &mut Vec<T>, field: &Field) -> (Vec<T>, Option<NullBuffer>) {
     let capacity = values.len();
     let values = std::mem::replace(values, Vec::with_capacity(capacity));
+    let nulls = missing(&values, field);
+    (values, nulls)
+}
+
+fn missing<T: Value>(values: &[T], field: &Field) -> Option<NullBuffer> {
     if !field.is_nullable() || !values.contains(&T::MISSING) {
-        return (values, None);
+        return None;
     }
     let known = BooleanBuffer::collect_bool(values.len(), |row| values[row] != T::MISSING);
-    (values, Some(NullBuffer::new(known)))
+    Some(NullBuffer::new(known))
+}
+
+/// Takes out of a column the values of rows, which are at these places of it.
+fn spread<T: Value>(
+    values: &mut Vec<T>,
+    places: &[u32],
+    field: &Field,
+) -> (Vec<T>, Option<NullBuffer>) {
+    let one = values.first().copied().unwrap_or(T::MISSING);
+    let spread = if values.iter().all(|&value| value == one) {
+        let nulls =
+            (one == T::MISSING && field.is_nullable()).then(|| NullBuffer::new_null(places.len()));
+        (vec![one; places.len()], nulls)
+    } else {
+        let of_rows: Vec<T> = places.iter().map(|&place| values[place as usize]).collect();
+        let nulls = missing(&of_rows, field);
+        (of_rows, nulls)
+    };
+    values.clear();
+    spread
 }
 
 /// Declares what of table `samples` a profile can fill, by the columns' names.
@@ -111,24 +137,31 @@ macro_rules! columns {
             $(pub $label: Option<Label>,)*
             $(pub $long: Option<i64>,)*
             $(pub $int: Option<i32>,)*
+            pub t_ns: Option<i64>,
+            pub weight: Option<i64>,
         }
 
         /// Columns of some rows.
         #[derive(Default)]
         pub(crate) struct SampleColumns {
-            rows: usize,
+            t_ns: Vec<i64>,
+            weight: Vec<i64>,
+            /// Where in the other columns the values of each row are.
+            places: Vec<u32>,
             $($label: Vec<Label>,)*
             $($long: Vec<i64>,)*
             $($int: Vec<i32>,)*
         }
 
         impl SampleColumns {
-            fn with_capacity(rows: usize) -> Self {
+            fn with_capacity(rows: usize, places: usize) -> Self {
                 Self {
-                    rows: 0,
-                    $($label: Vec::with_capacity(rows),)*
-                    $($long: Vec::with_capacity(rows),)*
-                    $($int: Vec::with_capacity(rows),)*
+                    t_ns: Vec::with_capacity(rows),
+                    weight: Vec::with_capacity(rows),
+                    places: Vec::with_capacity(rows),
+                    $($label: Vec::with_capacity(places),)*
+                    $($long: Vec::with_capacity(places),)*
+                    $($int: Vec::with_capacity(places),)*
                 }
             }
         }
@@ -143,14 +176,16 @@ macro_rules! columns {
         /// Bytes of a row.
         const ROW_BYTES: usize = 4 * [$(stringify!($label)),*].len()
             + 8 * [$(stringify!($long)),*].len()
-            + 4 * [$(stringify!($int)),*].len();
+            + 4 * [$(stringify!($int)),*].len()
+            + 8 * ["t_ns", "weight"].len();
 
         impl SampleRows {
             /// Appends a row.
-            #[inline]
             pub fn push(&mut self, row: &Row) {
                 let columns = &mut self.columns;
-                columns.rows += 1;
+                columns.places.push(columns.host.len() as u32);
+                columns.t_ns.push(row.t_ns.unwrap_or(i64::MISSING));
+                columns.weight.push(row.weight.unwrap_or(i64::MISSING));
                 $(columns.$label.push(row.$label.unwrap_or(Label::MISSING));)*
                 $(columns.$long.push(row.$long.unwrap_or(i64::MISSING));)*
                 $(columns.$int.push(row.$int.unwrap_or(i32::MISSING));)*
@@ -166,32 +201,38 @@ macro_rules! columns {
                 stacks: &[i32],
             ) {
                 let columns = &mut self.columns;
-                let start = columns.rows;
-                columns.rows += rows.len();
-                $(renumber(&mut columns.$label, &from.$label[rows.clone()], labels);)*
-                $(columns.$long.extend_from_slice(&from.$long[rows.clone()]);)*
-                $(columns.$int.extend_from_slice(&from.$int[rows.clone()]);)*
+                let start = columns.host.len();
+                columns.t_ns.extend_from_slice(&from.t_ns[rows.clone()]);
+                columns.weight.extend_from_slice(&from.weight[rows.clone()]);
+                let places = from.places[rows].iter().map(|place| place + start as u32);
+                columns.places.extend(places);
+                $(renumber(&mut columns.$label, &from.$label, labels);)*
+                $(columns.$long.extend_from_slice(&from.$long);)*
+                $(columns.$int.extend_from_slice(&from.$int);)*
                 for stack in &mut columns.java_stack[start..] {
                     *stack = renumbered(*stack, stacks);
                 }
             }
 
             fn column(&mut self, field: &Field) -> Result<ArrayRef> {
-                let rows = self.columns.rows;
+                let columns = &mut self.columns;
+                let places = &columns.places;
                 match field.name().as_str() {
                     $(stringify!($label) => {
-                        let (keys, nulls) = taken(&mut self.columns.$label, field);
+                        let (keys, nulls) = spread(&mut columns.$label, places, field);
                         self.labelled(keys, nulls)
                     })*
                     $(stringify!($long) => {
-                        let (values, nulls) = taken(&mut self.columns.$long, field);
+                        let (values, nulls) = spread(&mut columns.$long, places, field);
                         Ok(Arc::new(Int64Array::new(ScalarBuffer::from(values), nulls)))
                     })*
                     $(stringify!($int) => {
-                        let (values, nulls) = taken(&mut self.columns.$int, field);
+                        let (values, nulls) = spread(&mut columns.$int, places, field);
                         Ok(Arc::new(Int32Array::new(ScalarBuffer::from(values), nulls)))
                     })*
-                    _ => Ok(new_null_array(field.data_type(), rows)),
+                    "t_ns" => Ok(longs(&mut columns.t_ns, field)),
+                    "weight" => Ok(longs(&mut columns.weight, field)),
+                    _ => Ok(new_null_array(field.data_type(), places.len())),
                 }
             }
         }
@@ -201,15 +242,20 @@ columns! {
     labels {
         host clock source event unit state wait_class category role thread_name operator top_class
     }
-    longs { pid tid t_ns weight task_attempt_id stage_id job_id sql_id }
+    longs { pid tid task_attempt_id stage_id job_id sql_id }
     ints { stage_attempt codegen_stage_id iteration java_stack }
 }
 
 impl SampleColumns {
     /// Rows.
     pub fn len(&self) -> usize {
-        self.rows
+        self.places.len()
     }
+}
+
+fn longs(values: &mut Vec<i64>, field: &Field) -> ArrayRef {
+    let (values, nulls) = taken(values, field);
+    Arc::new(Int64Array::new(ScalarBuffer::from(values), nulls))
 }
 
 /// Appends numbers of strings that are others here.
@@ -245,8 +291,19 @@ impl SampleRows {
 
     /// Takes the rows out; strings keep their numbers. As many are expected again.
     pub fn take(&mut self) -> SampleColumns {
-        let next = SampleColumns::with_capacity(self.columns.rows);
+        let columns = &self.columns;
+        let next = SampleColumns::with_capacity(columns.len(), columns.host.len());
         std::mem::replace(&mut self.columns, next)
+    }
+
+    /// Appends a row that differs in time and weight alone from the one with which the values at
+    /// `place` came.
+    #[inline]
+    pub fn push_like(&mut self, place: u32, t_ns: i64, weight: i64) {
+        let columns = &mut self.columns;
+        columns.places.push(place);
+        columns.t_ns.push(t_ns);
+        columns.weight.push(weight);
     }
 
     /// Number of a string that lives for ever: cheaper.
@@ -274,18 +331,18 @@ impl Table for SampleRows {
     }
 
     fn len(&self) -> usize {
-        self.columns.rows
+        self.columns.len()
     }
 
     fn approx_bytes(&self) -> usize {
-        self.columns.rows * ROW_BYTES
+        self.columns.len() * ROW_BYTES
     }
 
     fn finish(&mut self) -> Result<RecordBatch> {
         let schema = Self::schema();
         let columns = schema.fields().iter().map(|field| self.column(field));
         let columns = columns.collect::<Result<Vec<_>>>()?;
-        self.columns.rows = 0;
+        self.columns.places.clear();
         Ok(RecordBatch::try_new(schema, columns)?)
     }
 }

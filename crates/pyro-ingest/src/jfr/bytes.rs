@@ -10,11 +10,16 @@ const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 /// Result of reading bytes.
 pub type Read<T> = Result<T, Malformed>;
 
-/// Reads forward through a slice.
+/// Bits of one in each byte.
+const ONES: u64 = 0x0101_0101_0101_0101;
+
+/// Reads forward through a slice, up to an end. Integers are read eight bytes at a time: those
+/// behind the end are looked at, but belong to nothing that is read.
 #[derive(Debug, Clone, Copy)]
 pub struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
+    end: usize,
 }
 
 /// A string as JFR encodes it.
@@ -54,15 +59,34 @@ impl Text<'_> {
 impl<'a> Cursor<'a> {
     /// Starts at the beginning of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: 0 }
+        Self::at(bytes, 0)
     }
 
     /// Starts at `offset` of `bytes`.
     pub fn at(bytes: &'a [u8], offset: usize) -> Self {
+        let end = bytes.len();
         Self {
             bytes,
-            at: offset.min(bytes.len()),
+            at: offset.min(end),
+            end,
         }
+    }
+
+    /// Takes `count` bytes, to be read by themselves.
+    #[inline]
+    pub fn part(&mut self, count: usize) -> Read<Self> {
+        let at = self.at;
+        self.take(count)?;
+        Ok(Self {
+            bytes: self.bytes,
+            at,
+            end: self.at,
+        })
+    }
+
+    /// The bytes left.
+    pub fn rest(&self) -> &'a [u8] {
+        &self.bytes[self.at..self.end]
     }
 
     /// Offset of the next byte.
@@ -72,7 +96,7 @@ impl<'a> Cursor<'a> {
 
     /// Bytes left.
     pub fn remaining(&self) -> usize {
-        self.bytes.len() - self.at
+        self.end - self.at
     }
 
     /// Takes `count` bytes.
@@ -81,7 +105,7 @@ impl<'a> Cursor<'a> {
         let end = self
             .at
             .checked_add(count)
-            .filter(|&end| end <= self.bytes.len())
+            .filter(|&end| end <= self.end)
             .ok_or(Malformed)?;
         let taken = &self.bytes[self.at..end];
         self.at = end;
@@ -91,7 +115,7 @@ impl<'a> Cursor<'a> {
     /// One byte.
     #[inline]
     pub fn byte(&mut self) -> Read<u8> {
-        let byte = *self.bytes.get(self.at).ok_or(Malformed)?;
+        let byte = *self.bytes[..self.end].get(self.at).ok_or(Malformed)?;
         self.at += 1;
         Ok(byte)
     }
@@ -107,7 +131,7 @@ impl<'a> Cursor<'a> {
             return self.varint_at_end();
         }
         let length = ends.trailing_zeros() / 8 + 1;
-        self.at += length as usize;
+        self.pass(length as usize)?;
         // Bits above the last byte out, then the groups of 7 together: by twos, fours, eights.
         let bits = word & (u64::MAX >> (64 - 8 * length)) & !HIGH_BITS;
         let bits = (bits & 0x007f_007f_007f_007f) | (bits & 0x7f00_7f00_7f00_7f00) >> 1;
@@ -115,7 +139,17 @@ impl<'a> Cursor<'a> {
         Ok((bits & 0x0fff_ffff) | (bits >> 4 & 0xff_ffff_f000_0000))
     }
 
-    /// The next 8 bytes.
+    /// Passes over bytes.
+    #[inline]
+    fn pass(&mut self, count: usize) -> Read<()> {
+        if count > self.end - self.at {
+            return Err(Malformed);
+        }
+        self.at += count;
+        Ok(())
+    }
+
+    /// The next 8 bytes, the end or not.
     #[inline]
     fn word(&self) -> Option<u64> {
         let bytes = self.bytes.get(self.at..)?.first_chunk::<8>()?;
@@ -140,18 +174,22 @@ impl<'a> Cursor<'a> {
     /// bytes at a time.
     #[inline]
     pub fn skip_varints(&mut self, mut count: usize) -> Read<()> {
-        while count >= 8 {
-            let ends = !self.word().unwrap_or(u64::MAX) & HIGH_BITS;
-            if ends == 0 {
+        while count > 0 {
+            let mut ends = !self.word().unwrap_or(u64::MAX) & HIGH_BITS;
+            let found = ((ends >> 7).wrapping_mul(ONES) >> 56) as usize;
+            if found == 0 {
                 self.varint_at_end()?;
                 count -= 1;
-            } else {
+            } else if found <= count {
                 // What follows the last end belongs to an integer that is still to be counted.
-                self.at += 8 - ends.leading_zeros() as usize / 8;
-                count -= ends.count_ones() as usize;
+                self.pass(8 - ends.leading_zeros() as usize / 8)?;
+                count -= found;
+            } else {
+                (1..count).for_each(|_| ends &= ends - 1);
+                return self.pass(ends.trailing_zeros() as usize / 8 + 1);
             }
         }
-        (0..count).try_for_each(|_| self.varint().map(|_| ()))
+        Ok(())
     }
 
     /// A count of things that each take at least one byte.
@@ -168,7 +206,7 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub fn count_from(&mut self, start: usize) -> Read<usize> {
         let size = usize::try_from(self.varint()?).map_err(|_| Malformed)?;
-        if size <= self.bytes.len() - start {
+        if size <= self.end - start {
             Ok(size)
         } else {
             Err(Malformed)

@@ -26,15 +26,13 @@ pub struct Chunk {
     pub ticks_per_second: i64,
 }
 
-/// An event: its type, and its body behind size and type.
+/// An event: its type, and its body behind size and type, whose position is that in the chunk.
 #[derive(Clone, Copy)]
 pub struct Event<'a> {
     /// Id of the type.
     pub class: u64,
     /// The fields.
-    pub body: &'a [u8],
-    /// Offset of the body in the chunk.
-    pub at: usize,
+    pub body: Cursor<'a>,
 }
 
 /// Why there is no further chunk.
@@ -190,6 +188,6 @@ fn event<'a>(cursor: &mut Cursor<'a>, start: usize) -> Read<Event<'a>> {
     let size = cursor.count_from(start)?;
     let class = cursor.varint()?;
     let at = cursor.position();
-    let body = cursor.take((start + size).checked_sub(at).ok_or(Malformed)?)?;
-    Ok(Event { class, body, at })
+    let body = cursor.part((start + size).checked_sub(at).ok_or(Malformed)?)?;
+    Ok(Event { class, body })
 }

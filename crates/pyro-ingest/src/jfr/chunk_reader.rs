@@ -54,10 +54,10 @@ impl Opener {
         let of_class = |class| noted.iter().filter(move |event| event.class == class);
         // The last whole description counts: the JDK writes a new one when classes were added.
         let described = of_class(METADATA).rev().find_map(|event| {
-            if known.is_some_and(|types| types.are_described_by(event.body)) {
+            if known.is_some_and(|types| types.are_described_by(event.body.rest())) {
                 return Some(None);
             }
-            Types::parse(event.body).ok().map(Some)
+            Types::parse(event.body.rest()).ok().map(Some)
         });
         let Some(new) = described else {
             return (None, Some(broken_at.unwrap_or(0)));
@@ -68,7 +68,7 @@ impl Opener {
         index.clear();
         let mut broken_pools = 0;
         for event in of_class(CHECKPOINT) {
-            broken_pools += u64::from(index.note(types, event.body, event.at).is_err());
+            broken_pools += u64::from(index.note(types, event.body).is_err());
         }
         let types = &*types;
         let pools = Pools::new(&chunk.bytes, index, types.shapes());

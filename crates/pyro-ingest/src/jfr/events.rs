@@ -212,10 +212,10 @@ pub struct Reader {
 impl Reader {
     /// Reads an event into `record`; false if its bytes are too short.
     #[inline]
-    pub fn read<'a>(&self, body: &'a [u8], record: &mut Record<'a>) -> bool {
+    pub fn read<'a>(&self, mut body: Cursor<'a>, record: &mut Record<'a>) -> bool {
         (record.known, record.name, record.value) = (0, None, None);
         let set = |slot, value| record.set(slot, value);
-        self.shape.read_each(&mut Cursor::new(body), set).is_ok()
+        self.shape.read_each(&mut body, set).is_ok()
     }
 
     /// Whether its events say something of their recording.

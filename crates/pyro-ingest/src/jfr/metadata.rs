@@ -14,6 +14,8 @@ const MAX_DEPTH: usize = 32;
 pub enum Step {
     /// An integer, or the key of a pooled value.
     Varint,
+    /// So many of them.
+    Varints(usize),
     /// A boolean or a byte.
     Byte,
     /// Float or double: bytes.
@@ -210,4 +212,18 @@ fn push(steps: &mut Vec<Step>, step: Step, total: &mut usize) -> Read<()> {
     }
     steps.push(step);
     Ok(())
+}
+
+/// The same steps with integers that follow each other in one.
+pub fn merged(steps: Vec<Step>) -> Vec<Step> {
+    let mut merged = Vec::new();
+    for step in steps {
+        match (step, merged.last_mut()) {
+            (Step::Varint, Some(Step::Varints(count))) => *count += 1,
+            (Step::Varint, _) => merged.push(Step::Varints(1)),
+            (Step::Array(inner), _) => merged.push(Step::Array(self::merged(inner))),
+            (other, _) => merged.push(other),
+        }
+    }
+    merged
 }

@@ -5,7 +5,8 @@
 //! One thread puts together what they found, in the order of the file, so that tables are the same
 //! whatever the number of threads. A recording of one chunk is read by one. Every event is read by the chunk's own description of its type, so
 //! unknown events and fields are passed over and counted. Constant pools are only indexed;
-//! a stack is decoded when the first sample needs it.
+//! a stack is decoded when the first sample needs it. A sample that differs from one before in
+//! time and weight alone is not worked out again.
 //!
 //! Weights: a CPU sample weighs the recording's interval, a wall sample the interval times its
 //! batch, an allocation the bytes it stands for (TLAB size, or the size outside TLABs: sampled,

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use super::block::{Block, ChunkEnd, Compilation, New, NewMethod, NewStack};
 use super::lookup::Lookup;
 use super::pools::Pools;
-use super::samples::{Origin, Sample, Tallies, append};
+use super::samples::{Alike, Origin, Sample, Tallies};
 use super::unfreed::Native;
 use crate::dictionary::StackIndex;
 use crate::sample_rows::{Label, SampleRows};
@@ -29,6 +29,7 @@ pub struct Output<'a> {
     worker: usize,
     rules: &'static Rules,
     rows: SampleRows,
+    alike: Alike,
     tallies: Tallies,
     lookup: Lookup,
     stacks: StackIndex,
@@ -51,6 +52,7 @@ impl<'a> Output<'a> {
             worker,
             rules,
             rows: SampleRows::default(),
+            alike: Alike::default(),
             tallies: Tallies::default(),
             lookup: Lookup::default(),
             stacks: StackIndex::new(rules),
@@ -110,7 +112,7 @@ impl<'a> Output<'a> {
         take: Take<'_, 'a>,
     ) -> Result<(), Stopped> {
         let (rows, tallies) = (&mut self.rows, &mut self.tallies);
-        append(rows, tallies, self.rules, origin, sample);
+        self.alike.append(rows, tallies, self.rules, origin, sample);
         if self.rows.len() < BLOCK_ROWS {
             return Ok(());
         }
@@ -161,6 +163,7 @@ impl<'a> Output<'a> {
         }
         let mut block = self.block(end);
         block.rows = self.rows.take();
+        self.alike.clear();
         block.native = std::mem::take(&mut self.native);
         block.compilations = std::mem::take(&mut self.compilations);
         take(block)

@@ -30,18 +30,18 @@ impl<'a> Pools<'a> {
     }
 
     /// Bytes of a value of the chunk.
-    fn value(&self, places: &Places, key: u64) -> Option<&'a [u8]> {
+    fn value(&self, places: &Places, key: u64) -> Option<Cursor<'a>> {
         let (offset, length) = places.get(key)?;
-        let start = offset.get() as usize;
-        self.bytes.get(start..start + length as usize)
+        let mut cursor = Cursor::at(self.bytes, offset.get() as usize);
+        cursor.part(length as usize).ok()
     }
 
     /// The string itself, also where it is in the pool of strings.
     pub fn text(&self, text: Text<'_>) -> Option<String> {
         match text {
             Text::Pooled(key) => {
-                let bytes = self.value(&self.at.strings, key)?;
-                Cursor::new(bytes).text().ok()?.decode()
+                let mut value = self.value(&self.at.strings, key)?;
+                value.text().ok()?.decode()
             }
             other => other.decode(),
         }
@@ -121,7 +121,7 @@ impl<'a> Pools<'a> {
 
     /// Bytes that describe a stack.
     pub fn stack_bytes(&self, key: u64) -> Option<&'a [u8]> {
-        self.value(&self.at.stacks, key)
+        Some(self.value(&self.at.stacks, key)?.rest())
     }
 
     /// How stacks are described, where the chunk has any.
@@ -136,6 +136,9 @@ impl<'a> Pools<'a> {
 }
 
 /// Fields of interest of a value.
-fn fields<'v, const N: usize>(shape: &Option<Shape<N>>, value: &'v [u8]) -> Option<[Value<'v>; N]> {
-    shape.as_ref()?.read(&mut Cursor::new(value)).ok()
+fn fields<'v, const N: usize>(
+    shape: &Option<Shape<N>>,
+    mut value: Cursor<'v>,
+) -> Option<[Value<'v>; N]> {
+    shape.as_ref()?.read(&mut value).ok()
 }

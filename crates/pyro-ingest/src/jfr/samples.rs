@@ -1,8 +1,11 @@
 //! Rows of table `samples`.
 
+use std::hash::Hasher as _;
+
 use pyro_model::TaskSpan;
 use pyro_stacks::{Rules, Verdict};
 
+use super::keys::KeyHasher;
 use crate::sample_rows::{Label, Row, SampleRows};
 
 /// What a sample is about.
@@ -116,7 +119,28 @@ pub struct Tally {
     without_stack: u64,
 }
 
+/// What a sample adds to its tally besides its weight.
+#[derive(Debug, Clone, Copy)]
+struct Counted {
+    task_thread_outside_tasks: bool,
+    in_task: bool,
+    in_task_other: bool,
+    in_task_without_operator: bool,
+    without_stack: bool,
+}
+
 impl Tally {
+    #[inline]
+    fn count(&mut self, counted: &Counted, weight: i64) {
+        self.rows += 1;
+        self.weight = self.weight.saturating_add(weight);
+        self.task_threads_outside_tasks += u64::from(counted.task_thread_outside_tasks);
+        self.in_tasks += u64::from(counted.in_task);
+        self.in_tasks_other += u64::from(counted.in_task_other);
+        self.in_tasks_without_operator += u64::from(counted.in_task_without_operator);
+        self.without_stack += u64::from(counted.without_stack);
+    }
+
     /// Adds what was counted of a later chunk.
     pub fn add(&mut self, later: &Self) {
         self.rows += later.rows;
@@ -132,6 +156,96 @@ impl Tally {
 /// Counts by event, in the order of [`Event`].
 pub type Tallies = [Tally; Event::ALL.len()];
 
+/// All of a sample but its time and its weight, where its origin is known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Likeness {
+    event: Event,
+    asleep: Option<bool>,
+    stack: Option<i32>,
+    tid: Option<i64>,
+    thread_name: Option<Label>,
+    class: Option<Label>,
+    /// Address of the span.
+    span: Option<usize>,
+}
+
+impl Likeness {
+    #[inline]
+    fn of(sample: &Sample<'_>) -> Self {
+        Self {
+            event: sample.event,
+            asleep: sample.asleep,
+            stack: sample.stack.map(|(stack, _)| stack),
+            tid: sample.thread.tid,
+            thread_name: sample.thread.name,
+            class: sample.class,
+            span: sample.span.map(|span| std::ptr::from_ref(span).addr()),
+        }
+    }
+
+    #[inline]
+    fn slot(&self) -> usize {
+        let number = |number: Option<i32>| number.map_or(0, |number| number as u64 + 1);
+        let mut hasher = KeyHasher::default();
+        hasher.write_u64(number(self.stack) << 8 | self.event as u64);
+        hasher.write_u64(self.tid.unwrap_or(-1) as u64 ^ number(self.class) << 32);
+        hasher.write_usize(self.span.unwrap_or(0) ^ usize::from(self.asleep == Some(true)));
+        hasher.finish() as usize % SLOTS
+    }
+}
+
+/// Samples whose likeness is found again; a power of two.
+const SLOTS: usize = 1024;
+
+/// Rows of one origin, of which most are like one before in all but time and weight.
+pub struct Alike {
+    /// Where in `known` those of a slot are that came last.
+    slots: Vec<u32>,
+    /// By place in the columns.
+    known: Vec<(Likeness, Counted)>,
+}
+
+impl Default for Alike {
+    fn default() -> Self {
+        Self {
+            slots: vec![0; SLOTS],
+            known: Vec::new(),
+        }
+    }
+}
+
+impl Alike {
+    /// Forgets all rows: they were taken out.
+    pub fn clear(&mut self) {
+        self.known.clear();
+    }
+
+    /// Appends a row, and counts it; all rows are of this origin until they are taken out.
+    #[inline]
+    pub fn append(
+        &mut self,
+        rows: &mut SampleRows,
+        tallies: &mut Tallies,
+        rules: &'static Rules,
+        origin: Origin,
+        sample: &Sample<'_>,
+    ) {
+        let likeness = Likeness::of(sample);
+        let slot = &mut self.slots[likeness.slot()];
+        match self.known.get(*slot as usize) {
+            Some((known, counted)) if *known == likeness => {
+                rows.push_like(*slot, sample.t_ns, sample.weight);
+                tallies[sample.event as usize].count(counted, sample.weight);
+            }
+            _ => {
+                *slot = self.known.len() as u32;
+                let counted = append_new(rows, tallies, rules, origin, sample);
+                self.known.push((likeness, counted));
+            }
+        }
+    }
+}
+
 /// Appends a row, and counts it.
 pub fn append(
     rows: &mut SampleRows,
@@ -140,6 +254,16 @@ pub fn append(
     origin: Origin,
     sample: &Sample<'_>,
 ) {
+    append_new(rows, tallies, rules, origin, sample);
+}
+
+fn append_new(
+    rows: &mut SampleRows,
+    tallies: &mut Tallies,
+    rules: &'static Rules,
+    origin: Origin,
+    sample: &Sample<'_>,
+) -> Counted {
     let Sample {
         event,
         thread,
@@ -161,16 +285,15 @@ pub fn append(
     let verdict_for_tasks = verdict.filter(|_| for_tasks);
     let operator = verdict_for_tasks.and_then(|verdict| rules.operator(&verdict));
 
-    let tally = &mut tallies[event as usize];
-    tally.rows += 1;
-    tally.weight = tally.weight.saturating_add(sample.weight);
-    tally.without_stack += u64::from(verdict.is_none());
-    tally.task_threads_outside_tasks += u64::from(span.is_none() && thread.role == "task");
-    if span.is_some() {
-        tally.in_tasks += 1;
-        tally.in_tasks_other += u64::from(category == Some("other"));
-        tally.in_tasks_without_operator += u64::from(operator.is_none());
-    }
+    let in_task = span.is_some();
+    let counted = Counted {
+        task_thread_outside_tasks: !in_task && thread.role == "task",
+        in_task,
+        in_task_other: in_task && category == Some("other"),
+        in_task_without_operator: in_task && operator.is_none(),
+        without_stack: verdict.is_none(),
+    };
+    tallies[event as usize].count(&counted, sample.weight);
 
     let state = sample
         .asleep
@@ -203,4 +326,5 @@ pub fn append(
         java_stack: sample.stack.map(|(stack, _)| stack),
     };
     rows.push(&row);
+    counted
 }

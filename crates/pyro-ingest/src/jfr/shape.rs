@@ -1,7 +1,7 @@
 //! Values read by the steps that their types compile to.
 
 use super::bytes::{Cursor, Malformed, Read, Text};
-use super::metadata::{Metadata, Step};
+use super::metadata::{Metadata, Step, merged};
 
 /// Passes over what `steps` describe.
 ///
@@ -13,6 +13,7 @@ pub fn skip(cursor: &mut Cursor<'_>, steps: &[Step]) -> Read<()> {
             Step::Varint => {
                 cursor.varint()?;
             }
+            Step::Varints(count) => cursor.skip_varints(*count)?,
             Step::Byte => {
                 cursor.byte()?;
             }
@@ -24,8 +25,8 @@ pub fn skip(cursor: &mut Cursor<'_>, steps: &[Step]) -> Read<()> {
             }
             Step::Array(inner) => {
                 let count = cursor.count()?;
-                if inner.iter().all(|step| *step == Step::Varint) {
-                    cursor.skip_varints(count.checked_mul(inner.len()).ok_or(Malformed)?)?;
+                if let [Step::Varints(each)] = inner[..] {
+                    cursor.skip_varints(count.checked_mul(each).ok_or(Malformed)?)?;
                 } else {
                     (0..count).try_for_each(|_| skip(cursor, inner))?;
                 }
@@ -72,7 +73,7 @@ impl Part {
             (Some(slot), [Step::Varint]) => Self::Number(slot),
             (Some(slot), [Step::Byte]) => Self::Byte(slot),
             (Some(slot), [Step::Text]) => Self::Text(slot),
-            _ => Self::Other(steps),
+            _ => Self::Other(merged(steps)),
         }
     }
 }

@@ -103,6 +103,9 @@ pub fn split_batch<'a>(
     join: impl Fn(i64) -> Option<i64>,
 ) -> impl Iterator<Item = Piece<'a>> {
     let time = move |number: u64| {
+        if number == 0 {
+            return start_ns;
+        }
         let steps = i128::from(count.max(2) - 1);
         start_ns.saturating_add((i128::from(span_ns) * i128::from(number) / steps) as i64)
     };

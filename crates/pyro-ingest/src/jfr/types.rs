@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 use super::bytes::{Cursor, Malformed, Read};
 use super::events::{Reader, Readers};
 use super::keys::{ByKey, KeyMap};
-use super::metadata::{Metadata, Step};
+use super::metadata::{Metadata, Step, merged};
 use super::shape::{Shape, skip};
 use super::stack::StackShape;
 
@@ -79,7 +79,7 @@ impl Types {
         let found: &Values = match values.entry(id) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(place) => {
-                let steps = metadata.steps(id)?;
+                let steps = merged(metadata.steps(id)?);
                 let pool = metadata.get(id).and_then(|class| Pool::of(&class.name));
                 place.insert(Values { steps, pool })
             }
@@ -214,12 +214,11 @@ impl Index {
             .for_each(Places::clear);
     }
 
-    /// Notes where the values of one checkpoint event begin. `at` is the offset of its body.
+    /// Notes where the values of one checkpoint event begin; positions of its body are the chunk's.
     ///
     /// # Errors
     /// If the bytes are not a checkpoint; what came before stays noted.
-    pub fn note(&mut self, types: &mut Types, body: &[u8], at: usize) -> Read<()> {
-        let mut cursor = Cursor::new(body);
+    pub fn note(&mut self, types: &mut Types, mut cursor: Cursor<'_>) -> Read<()> {
         cursor.skip_varints(3)?; // start, duration, distance to the previous checkpoint
         cursor.byte()?; // kind of checkpoint
         for _ in 0..cursor.count()? {
@@ -232,7 +231,7 @@ impl Index {
                 let start = cursor.position();
                 skip(&mut cursor, steps)?;
                 if let Some(places) = &mut places {
-                    let offset = u32::try_from(at + start).ok().and_then(NonZeroU32::new);
+                    let offset = u32::try_from(start).ok().and_then(NonZeroU32::new);
                     let length = u32::try_from(cursor.position() - start).ok();
                     places.insert(key, offset.zip(length).ok_or(Malformed)?);
                 }
