@@ -401,27 +401,29 @@ def write_tables(folder: Path, rows: Rows, only: set[str] | None = None) -> Path
     tables = folder / "tables"
     tables.mkdir(parents=True, exist_ok=True)
     for name, content in rows.items():
-        if only is not None and name not in only:
-            continue
-        columns = schema.tables()[name].columns
-        unknown = {key for row in content for key in row} - {c.name for c in columns}
-        assert not unknown, f"{name}: {unknown}"
-        pq.write_table(
-            pa.table(
-                {
-                    c.name: pa.array([row.get(c.name) for row in content], type=pa.string()).cast(
-                        ARROW[c.type]
-                    )
-                    if c.type == "dict"
-                    else pa.array([row.get(c.name) for row in content], type=ARROW[c.type])
-                    for c in columns
-                }
-            ),
-            tables / f"{name}.parquet",
-        )
+        if only is None or name in only:
+            pq.write_table(_table(name, content), tables / f"{name}.parquet")
     stamp = {"schema_version": schema.schema_version(), "started_wall_ns": 1 << 62}
     (tables / STAMP).write_text(json.dumps(stamp))
     return folder
+
+
+def _table(name: str, rows: list[dict[str, Any]]) -> pa.Table:
+    columns = schema.tables()[name].columns
+    given = set().union(*rows)
+    unknown = given - {column.name for column in columns}
+    assert not unknown, f"{name}: {unknown}"
+    arrays = {}
+    for column in columns:
+        if column.name not in given:
+            arrays[column.name] = pa.nulls(len(rows), ARROW[column.type])
+            continue
+        values = [row.get(column.name) for row in rows]
+        if column.type == "dict":
+            arrays[column.name] = pa.array(values, pa.string()).dictionary_encode()
+        else:
+            arrays[column.name] = pa.array(values, ARROW[column.type])
+    return pa.table(arrays)
 
 
 def wall(ms: int) -> int:

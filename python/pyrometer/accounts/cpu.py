@@ -76,6 +76,13 @@ def unseen_executors(scope: Scope) -> tuple[int, dict[str, int]]:
 
     Without records of the plugin nobody can know, and there are none.
     """
+    if "unseen_executors" not in scope.kept:
+        scope.kept["unseen_executors"] = _unseen_executors(scope)
+    found: tuple[int, dict[str, int]] = scope.kept["unseen_executors"]
+    return found
+
+
+def _unseen_executors(scope: Scope) -> tuple[int, dict[str, int]]:
     if not scope.has("processes"):
         return 0, {}
     seen = (
@@ -127,15 +134,27 @@ def process_cpu_ns(scope: Scope, table: str = "w_series") -> int | None:
     table : str
         Growth of series in it, or in a part of it.
     """
-    found = scope.tables.scalar(
-        f"SELECT sum(growth)::BIGINT FROM {table} WHERE name = 'cpu_ns' AND scope LIKE 'process/%'"
-        f" AND scope NOT IN (SELECT 'process/' || pid FROM ({OWN_PROCESS}))"
-    )
-    unread = scope.tables.scalar(
-        "SELECT coalesce(sum(run_ns), 0)::BIGINT FROM w_threads"
-        f" WHERE pid IN ({SHORT_LIVED}) AND pid NOT IN ({OWN_PROCESS})"
-    )
-    return None if found is None else int(found) + int(unread)
+    known: dict[str, int | None] = scope.kept.setdefault("process_cpu_ns", {})
+    if table not in known:
+        found = scope.tables.scalar(
+            f"SELECT sum(growth)::BIGINT FROM {table} WHERE name = 'cpu_ns'"
+            " AND scope LIKE 'process/%'"
+            f" AND scope NOT IN (SELECT 'process/' || pid FROM ({OWN_PROCESS}))"
+        )
+        known[table] = None if found is None else int(found) + _unread_cpu_ns(scope)
+    return known[table]
+
+
+def _unread_cpu_ns(scope: Scope) -> int:
+    if "unread_cpu_ns" not in scope.kept:
+        scope.kept["unread_cpu_ns"] = int(
+            scope.tables.scalar(
+                "SELECT coalesce(sum(run_ns), 0)::BIGINT FROM w_threads"
+                f" WHERE pid IN ({SHORT_LIVED}) AND pid NOT IN ({OWN_PROCESS})"
+            )
+        )
+    found: int = scope.kept["unread_cpu_ns"]
+    return found
 
 
 def instruments(scope: Scope, process_cpu: int | None) -> list[Instrument]:

@@ -133,17 +133,25 @@ def native_memory(scope: Scope) -> SampledBytes:
     return _sampled(scope, "nativemem", "WHERE x.event = 'nativemem'", None)
 
 
+def _events(scope: Scope) -> frozenset[str]:
+    """Events of which the run has samples."""
+    if "events" not in scope.kept:
+        rows = scope.tables.query("SELECT DISTINCT event FROM samples")
+        scope.kept["events"] = frozenset(event for (event,) in rows)
+    found: frozenset[str] = scope.kept["events"]
+    return found
+
+
 def _sampled(scope: Scope, event: str, where: str, counted: int | None) -> SampledBytes:
+    if event not in _events(scope):
+        asked = "--profile full" if event == "alloc" else f"--profile cpu,wall,lock,{event}"
+        return SampledBytes(reason=f"not sampled in this run: {asked}")
     found = scope.tables.record(
         "SELECT sum(x.weight)::BIGINT AS bytes, count(*) AS n,"
         f" sqrt(sum(x.weight::DOUBLE ** 2)) AS error FROM samples x {where}"
     )
     if not found["n"]:
-        taken = scope.tables.scalar("SELECT count(*) FROM samples WHERE event = ?", [event])
-        if taken:
-            return SampledBytes(samples_count=0, reason=f"no sample of {event} in this window")
-        asked = "--profile full" if event == "alloc" else f"--profile cpu,wall,lock,{event}"
-        return SampledBytes(reason=f"not sampled in this run: {asked}")
+        return SampledBytes(samples_count=0, reason=f"no sample of {event} in this window")
     # Samples fall at random among the bytes, so their number has a Poisson distribution.
     half = Z * found["error"]
     total = int(found["bytes"])

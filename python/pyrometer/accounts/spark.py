@@ -127,30 +127,58 @@ def totals_by(
     dict
         For ``"success"`` and ``"failed"``: totals by the values of ``group``.
     """
-    keys = ", ".join(group)
-    select = f"{keys}, " if keys else ""
-    tail = f"GROUP BY {keys}" if keys else "HAVING count(*) > 0"
-    found: dict[str, dict[Key, Totals]] = {}
-    for which, tasks, stages in (
-        (SUCCEEDED, "status = 'success'", "true"),
-        (FAILED, "status IN ('failed', 'killed')", "status = 'failed'"),
-    ):
-        totals = found.setdefault(which, {})
-        for source, columns, where in (
-            ("run_tasks" if whole_run else "w_tasks", TASK_TOTALS, tasks),
-            (
-                "stages" if whole_run else "w_stages",
-                STAGE_TOTALS,
-                f"complete_wall_ns IS NOT NULL AND {stages}",
-            ),
-        ):
-            sums = ", ".join(f"({sql})::BIGINT AS {name}" for name, sql in columns.items())
-            rows = scope.tables.query(f"SELECT {select}{sums} FROM {source} WHERE {where} {tail}")
-            for row in rows:
-                key, values = row[: len(group)], row[len(group) :]
-                entry = totals.setdefault(key, nothing())
-                entry.update(zip(columns, values, strict=True))
+    if whole_run or tuple(group) not in _ASKED_TOGETHER:
+        return _totals(scope, [tuple(group)], whole_run)[tuple(group)]
+    if "totals" not in scope.kept:
+        scope.kept["totals"] = _totals(scope, _ASKED_TOGETHER)
+    found: dict[str, dict[Key, Totals]] = scope.kept["totals"][tuple(group)]
     return found
+
+
+# Few rows: a query for each would cost more than all of them.
+_ASKED_TOGETHER = ((), ("app_index",))
+
+
+def _totals(
+    scope: Scope, groups: Sequence[tuple[str, ...]], whole_run: bool = False
+) -> dict[tuple[str, ...], dict[str, dict[Key, Totals]]]:
+    keys = max(groups, key=len)
+    grouping = f"GROUPING({', '.join(keys)})" if keys else "0"
+    by_grouping = {_grouping(keys, group): group for group in groups}
+    sets = ", ".join(f"({', '.join(('which', *group))})" for group in groups)
+    found: dict[tuple[str, ...], dict[str, dict[Key, Totals]]] = {
+        group: {SUCCEEDED: {}, FAILED: {}} for group in groups
+    }
+    for source, columns in (
+        (_TASKS.format("run_tasks" if whole_run else "w_tasks"), TASK_TOTALS),
+        (_STAGES.format("stages" if whole_run else "w_stages"), STAGE_TOTALS),
+    ):
+        sums = ", ".join(f"({sql})::BIGINT AS {name}" for name, sql in columns.items())
+        for number, which, *row in scope.tables.query(
+            f"SELECT {', '.join((grouping, 'which', *keys))}, {sums} FROM ({source})"
+            f" GROUP BY GROUPING SETS ({sets})"
+        ):
+            group = by_grouping[number]
+            key = tuple(row[keys.index(name)] for name in group)
+            entry = found[group][which].setdefault(key, nothing())
+            entry.update(zip(columns, row[len(keys) :], strict=True))
+    return found
+
+
+_TASKS = (
+    "SELECT *, CASE status WHEN 'success' THEN 'success' ELSE 'failed' END AS which FROM {}"
+    " WHERE status IN ('success', 'failed', 'killed')"
+)
+# What failed counts among all stages too.
+_STAGES = (
+    "SELECT *, unnest(CASE status WHEN 'failed' THEN ['success', 'failed'] ELSE ['success'] END)"
+    " AS which FROM {} WHERE complete_wall_ns IS NOT NULL"
+)
+
+
+def _grouping(keys: Sequence[str], group: Sequence[str]) -> int:
+    """Give what GROUPING says of a set: a bit for each column, of the first the highest."""
+    return int("".join(str(int(name not in group)) for name in keys) or "0", 2)
 
 
 def nothing() -> Totals:
@@ -181,13 +209,13 @@ def _page_cache(recorded: dict[str, Any]) -> PageCache:
 
 def iterations(scope: Scope) -> list[Iteration]:
     """List iterations of the workload; a bare command is one, as long as its application."""
-    found = totals_by(scope, ("iteration",), whole_run=True)[SUCCEEDED]
     rows = scope.tables.records(
         "SELECT iteration, warmup, end_mono_ns - start_mono_ns AS elapsed_ns, status,"
         " result_rows_count, result_checksum FROM iterations ORDER BY iteration"
     )
     manifest = scope.run.manifest
     if rows:
+        found = totals_by(scope, ("iteration",), whole_run=True)[SUCCEEDED]
         results = {result.iteration: result for result in manifest.results} if manifest else {}
         listed = []
         for row in rows:

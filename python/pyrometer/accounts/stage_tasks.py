@@ -72,7 +72,7 @@ def stage_tasks(scope: Scope) -> dict[Key, StageTasks]:
         f" speculative, status, {measures} FROM w_tasks SEMI JOIN longest_stages USING ({_KEY})",
     )
     quantiles, slowest = _quantiles(scope), _slowest(scope)
-    executors, hosts = _groups(scope, "executor_id, host"), _groups(scope, "host")
+    executors, hosts = _groups(scope)
     return {
         key: StageTasks(
             quantiles=found,
@@ -118,20 +118,24 @@ def _slowest(scope: Scope) -> dict[Key, list[SlowTask]]:
     return found
 
 
-def _groups(scope: Scope, by: str) -> dict[Key, list[TaskGroup]]:
-    """Add up the attempts of each executor or host, the most task time first."""
+def _groups(scope: Scope) -> tuple[dict[Key, list[TaskGroup]], dict[Key, list[TaskGroup]]]:
+    """Add up the attempts of each executor, and of each host, the most task time first."""
     sums = ", ".join(
         f"sum({name}) FILTER (status = 'success')::BIGINT AS {name}" for name in _SUMMED
     )
-    found: dict[Key, list[TaskGroup]] = defaultdict(list)
+    executors: dict[Key, list[TaskGroup]] = defaultdict(list)
+    hosts: dict[Key, list[TaskGroup]] = defaultdict(list)
     for row in scope.tables.records(
-        f"SELECT {_KEY}, {by}, count(*) FILTER (status = 'success') AS tasks_count,"
+        f"SELECT {_KEY}, executor_id, host, GROUPING(executor_id) AS of_host,"
+        "  count(*) FILTER (status = 'success') AS tasks_count,"
         "  count(*) FILTER (status IN ('failed', 'killed')) AS failed_tasks_count,"
         "  quantile_disc(duration_ns, 0.5) FILTER (status = 'success') AS median_ns,"
         f"  max(duration_ns) FILTER (status = 'success') AS max_ns, {sums}"
-        f" FROM longest_stage_tasks GROUP BY {_KEY}, {by}"
-        f" ORDER BY {_KEY}, executor_run_time_ns DESC NULLS LAST, {by}"
+        " FROM longest_stage_tasks"
+        f" GROUP BY GROUPING SETS (({_KEY}, executor_id, host), ({_KEY}, host))"
+        f" ORDER BY {_KEY}, executor_run_time_ns DESC NULLS LAST, executor_id, host"
     ):
         key = (row.pop("app_index"), row.pop("stage_id"), row.pop("stage_attempt"))
-        found[key].append(TaskGroup(**row))
-    return found
+        groups = hosts if row.pop("of_host") else executors
+        groups[key].append(TaskGroup(**row))
+    return executors, hosts

@@ -7,16 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.support.explain.summarised import summarised
 from tests.support.tables import HOST, MS, PID, StageSpec, World, mono
 
-from pyrometer.accounts.window import open_scope
 from pyrometer.core.estimate import Estimate
 from pyrometer.explain.findings import explain, explained
 from pyrometer.explain.rule import Rule
 from pyrometer.explain.schema import Finding, Findings
 from pyrometer.store import Run
 from pyrometer.summary.schema import Summary
-from pyrometer.summary.summary import summarise
 
 S = 1_000_000_000
 
@@ -174,9 +173,7 @@ def judged_with(
     folder: Path, world: World, rule: Rule, change: Callable[[Summary], object]
 ) -> Findings:
     """Ask one rule, with accounts changed that no table of a world can plant."""
-    with Run.open(world.write(folder)) as run:
-        scope = open_scope(run, None)
-        summary = summarise(scope)
+    with summarised(folder, world) as (scope, summary):
         change(summary)
         return sound(explained(scope, summary, rules=[rule]))
 

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
+from tests.support.explain.summarised import summarised
 from tests.support.simulation.simulated import Log
 
 from pyrometer.explain.change import Change, Even, Less, LessGap, Recount
 from pyrometer.explain.facts import Facts
-from pyrometer.explain.findings import explain
+from pyrometer.explain.findings import explained
 from pyrometer.explain.rule import Need, Rule, Suspect
 from pyrometer.explain.schema import Findings, Place, Record, Remedy
 from pyrometer.explain.what_if import Asked, Extent, WhatIf
 from pyrometer.explain.words import other_options
-from pyrometer.store import Run
 
 
 def rule(
@@ -37,6 +37,11 @@ def rule(
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
+    """Where the run is written, by the first test that asks about it."""
+    return tmp_path / "run"
+
+
+def two_stages() -> Log:
     """Two stages, one after another, on two slots: 10 s with a long task, then 4 s."""
     log = Log(16_000)
     log.executor("1", 2)
@@ -48,12 +53,12 @@ def run(tmp_path: Path) -> Path:
     log.stage(1, 12_000, 16_000, [])
     log.task(1, 12_000, 4_000)
     log.task(1, 12_000, 4_000)
-    return log.write(tmp_path / "run")
+    return log
 
 
 def found(run: Path, *rules: Rule, **options: object) -> Findings:
-    with Run.open(run) as opened:
-        return explain(opened, rules=rules, **options)  # type: ignore[arg-type]
+    with summarised(run, two_stages()) as (scope, summary):
+        return explained(scope, summary, rules=rules, **options)  # type: ignore[arg-type]
 
 
 def seconds(one: Findings) -> dict[str, float]:
@@ -74,12 +79,8 @@ def test_what_is_off_the_critical_path_saves_nothing(run: Path) -> None:
 
 
 def test_a_gap_of_the_driver_saves_its_length(run: Path) -> None:
-    with Run.open(run) as opened:
-        from pyrometer.accounts.window import open_scope
-        from pyrometer.summary.summary import summarise
-
-        scope = open_scope(opened, None)
-        facts = Facts(scope, summarise(scope))
+    with summarised(run, two_stages()) as (scope, summary):
+        facts = Facts(scope, summary)
         nodes = facts.gap_nodes(facts.measured.stages[0].complete_ns, 1 << 62)  # type: ignore[union-attr]
     gap = rule("driver.gap", (LessGap(nodes),))
     assert seconds(found(run, gap)) == {"driver.gap": 1.0}

@@ -206,6 +206,13 @@ def cpus_count(scope: Scope) -> int | None:
         return _cpus_of_hosts(scope)
     if scope.run.manifest and scope.run.manifest.host.cpus_count:
         return scope.run.manifest.host.cpus_count
+    if "cpus_count" not in scope.kept:
+        scope.kept["cpus_count"] = _cpus_of_facts(scope)
+    known: int | None = scope.kept["cpus_count"]
+    return known
+
+
+def _cpus_of_facts(scope: Scope) -> int | None:
     for (facts,) in scope.tables.query("SELECT facts FROM processes WHERE facts IS NOT NULL"):
         try:
             found = parse_json(facts).get("cpus_count")
