@@ -113,7 +113,7 @@ def settings(
     return sorted(listed, key=lambda s: (_RANKS.index(s.origin), bool(s.is_default), s.name))
 
 
-_SIZE = re.compile(r"(\d+)([kmgt]?)b?")
+_SIZE = re.compile(r"(\d{1,19})([kmgt]?)b?")
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 

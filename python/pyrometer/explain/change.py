@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pyrometer.explain.in_a_row import in_a_row, places
 from pyrometer.simulation.measured import Floats, Measured
 
 MOST_RATIO = 1000.0
@@ -40,13 +40,15 @@ class State:
     slots_ratio : float
         Slots, over the measured.
     core_ns : float
-        Time of cores saved outside tasks.
+        Time of cores saved beside what tasks lose; negative where others do their work.
     taken : dict of str to array
         What was taken from each task, by the kind of time.
     gap_taken : dict of str to array
         The same of the driver's time before each node, by kind.
     recounted : dict of int to float
         What other numbers of tasks cost so far, by number of the stage; negative: they save it.
+    left : array or None
+        Share of each task that stays in it where work is divided; None: it is nowhere.
     """
 
     first: Sequence[int]
@@ -60,6 +62,7 @@ class State:
     taken: dict[str, Floats] = field(default_factory=dict)
     gap_taken: dict[str, Floats] = field(default_factory=dict)
     recounted: dict[int, float] = field(default_factory=dict)
+    left: Floats | None = None
 
     @classmethod
     def of(cls, measured: Measured, gap_ns: Sequence[float] | Floats) -> State:
@@ -95,7 +98,7 @@ class Less:
     ----------
     what : str
         Kind of the time, for example ``gc``, ``spill`` or ``cpu``: two edits that take the same
-        time from a task take it once.
+        time from a task take it once. Times that cannot be the same have different names.
     ns : mapping of int to array or float
         By number of the stage: nanoseconds of each of its tasks, or a share of their time.
     """
@@ -113,10 +116,13 @@ class Less:
         taken = state.taken.setdefault(self.what, np.zeros_like(state.duration_ns))
         place, share, fixed = self._laid_out(state.first)
         now, before = state.duration_ns[place], taken[place]
-        wanted = ((now + before) * share + fixed) * factor
+        left: Floats | float = 1.0 if state.left is None else state.left[place]
+        wanted = ((now + before) * share + fixed * left) * factor
         less = np.minimum(np.maximum(wanted - before, 0.0), now)
         taken[place] = before + less
         state.duration_ns[place] = now - less
+        if state.left is not None:  # the other parts of a task are shorter, too
+            state.core_ns += float((less * (1 / left - 1)).sum())
 
     def _laid_out(
         self, first: Sequence[int]
@@ -136,26 +142,13 @@ class Less:
                 for one in self.ns.values()
             ]
             amounts = [0.0 if isinstance(one, float) else one for one in self.ns.values()]
-            known = _places(spans), _row(shares, counts), np.nan_to_num(_row(amounts, counts))
+            known = (
+                places(spans),
+                in_a_row(shares, counts),
+                np.nan_to_num(in_a_row(amounts, counts)),
+            )
             self.__dict__["_known"] = known
         return known
-
-
-def _places(spans: Sequence[tuple[int, int]]) -> slice | NDArray[np.intp]:
-    """Give the places in spans: as a slice where each begins where the one before ends."""
-    if not spans:
-        return slice(0, 0)
-    if all(one[1] == next_[0] for one, next_ in pairwise(spans)):
-        return slice(spans[0][0], spans[-1][1])
-    return np.concatenate([np.arange(*span, dtype=np.intp) for span in spans])
-
-
-def _row(values: Sequence[Floats | float], counts: Sequence[int]) -> Floats | float:
-    """Put the value, or the values, of the tasks of each stage in a row; 0 where all are."""
-    if all(isinstance(one, float) and one == 0.0 for one in values):
-        return 0.0
-    rows = [np.broadcast_to(one, count) for one, count in zip(values, counts, strict=True)]
-    return np.concatenate(rows, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -378,22 +371,6 @@ class Slots:
     def apply(self, state: State, factor: float) -> None:
         """Change the number of slots, ``factor`` of the way."""
         state.slots_ratio *= 1 + factor * (self.ratio - 1)
-
-
-@dataclass(frozen=True)
-class Cores:
-    """Time of cores outside tasks that would be saved, such as that of a collector's threads."""
-
-    ns: float
-
-    @property
-    def stages(self) -> frozenset[int]:
-        """It concerns no stage."""
-        return frozenset()
-
-    def apply(self, state: State, factor: float) -> None:
-        """Count the time."""
-        state.core_ns += factor * self.ns
 
 
 Change = tuple[Edit, ...]

@@ -10,11 +10,13 @@
     compare    = ">" | ">=" | "<" | "<=" | "==" | "!="
 
 Findings count that lie above the noise and are not muted. What could not be judged makes a part of
-the condition neither true nor false: the whole is, only if that part decides (Kleene's logic).
+the condition neither true nor false: the whole is, only if that part decides (Kleene's logic). Of
+rules some of which were not judged, what was found is a lower bound.
 """
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Callable, Collection, Iterator
@@ -93,7 +95,7 @@ class Compared:
     unit: str
 
     def value(self, found: Findings) -> float | None:
-        """Give the quantity in the unit of the number; None where it is not known."""
+        """Give the quantity in the unit of the number; None where nothing is known of it."""
         if self.quantity == "elapsed":
             return found.baseline.elapsed_ns / _NS[self.unit or "ns"]
         if found.baseline.simulated_ns is None:
@@ -104,8 +106,6 @@ class Compared:
                 return 0.0
             return self._saved([(ratio.value, saving.elapsed_ns.value)])
         those = _of(found, self.rules)
-        if self.rules is not None and not those and _unjudged(found, self.rules):
-            return None
         if self.quantity == "count":
             return float(len(those))
         return self._saved([(one.saving_ratio.value, one.saving.elapsed_ns.value) for one in those])
@@ -116,9 +116,15 @@ class Compared:
         return max(((saving[at] or 0.0) / scale for saving in savings), default=0.0)
 
     def holds(self, found: Findings) -> bool | None:
-        """Judge it."""
+        """Judge it: of a lower bound, what no larger value would turn."""
         value = self.value(found)
-        return None if value is None else _COMPARE[self.compare](value, self.number)
+        if value is None:
+            return None
+        possible = [value]
+        if _unjudged(found, self.rules):
+            possible += [max(value, self.number), math.inf]
+        judged = {_COMPARE[self.compare](one, self.number) for one in possible}
+        return judged.pop() if len(judged) == 1 else None
 
     def parts(self) -> Iterator[Found | Compared]:
         """Give what it is made of."""
@@ -134,15 +140,15 @@ class Compared:
 
     def said(self, found: Findings) -> str:
         """Say how it is."""
-        value = self.value(found)
-        if value is None:
-            why = _unjudged(found, self.rules) if self.rules else "nothing could be simulated"
-            return f"{self.name}: cannot tell, {why}"
+        value, lacks = self.value(found), _unjudged(found, self.rules)
+        if value is None or self.holds(found) is None:
+            return f"{self.name}: cannot tell, {lacks or 'nothing could be simulated'}"
+        least = "at least " if lacks else ""
         if self.quantity == "count":
-            return f"{self.name} is {units.short(value)}"
+            return f"{self.name} is {least}{units.short(value)}"
         if self.unit == "%":
-            return f"{self.name} is {units.percent(value / 100)}"
-        return f"{self.name} is {units.duration(value * _NS[self.unit or 'ns'])}"
+            return f"{self.name} is {least}{units.percent(value / 100)}"
+        return f"{self.name} is {least}{units.duration(value * _NS[self.unit or 'ns'])}"
 
 
 @dataclass(frozen=True)

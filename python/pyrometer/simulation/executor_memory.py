@@ -10,6 +10,7 @@ from pyrometer.trial.factors import size_of
 # Spark's defaults: docs/configuration.md of Spark, "Application Properties".
 HEAP = "1g"
 _OVERHEAD_RATIO, _LEAST_OVERHEAD = 0.1, "384m"
+_MOST_RATIO = 1000.0
 _RATIO = "spark.executor.memoryOverheadFactor"
 _RATIO_OF_PODS = "spark.kubernetes.memoryOverheadFactor"
 
@@ -54,4 +55,4 @@ def _ratio(text: str) -> float:
         found = float(text)
     except ValueError:
         return _OVERHEAD_RATIO
-    return found if 0 < found < float("inf") else _OVERHEAD_RATIO
+    return found if 0 < found < _MOST_RATIO else _OVERHEAD_RATIO

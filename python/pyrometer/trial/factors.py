@@ -13,7 +13,7 @@ from pyrometer.core.schema import schema_folder, spark_unit
 
 Level = str | int | float
 
-_SIZE = re.compile(r"([0-9]+)([kmgt]?)b?", re.IGNORECASE)
+_SIZE = re.compile(r"([0-9]{1,19})([kmgt]?)b?", re.IGNORECASE)
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 

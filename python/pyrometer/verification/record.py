@@ -41,6 +41,8 @@ class Verdict(BaseModel):
     ----------
     id : str
         Of the experiment's outcome: the same one is kept once.
+    app : int
+        Number of the application; 0 where the run has one.
     place : str
         Where the cause is, in words.
     predicted_ns, measured_ns : Estimate or None
@@ -52,6 +54,7 @@ class Verdict(BaseModel):
     schema_name: Literal["pyrometer/verdict/1"] = Field("pyrometer/verdict/1", alias="schema")
     id: str
     code: str
+    app: int = 0
     place: str
     run_id: str
     workload: str
@@ -184,13 +187,19 @@ def _unlike(line: bytes) -> str:
 def records(verdicts: Iterable[Verdict]) -> dict[str, Record]:
     """Give how findings fared, by the rule's code: what `explain` widens its intervals by.
 
+    Of an experiment that went on after a verdict, the last one counts alone.
+
     Examples
     --------
     >>> records([])
     {}
     """
     by_code: dict[str, list[Verdict]] = {}
-    for one in verdicts:
+    last = {
+        (one.run_id, one.experiment, one.code, one.app, one.place): one
+        for one in sorted(verdicts, key=lambda one: (one.wall_ns, one.id))
+    }
+    for one in last.values():
         if one.verdict in TRIED:
             by_code.setdefault(one.code, []).append(one)
     found = {}
@@ -229,12 +238,10 @@ def prove(found: Findings, run_id: str | None, verdicts: Sequence[Verdict]) -> F
 
 
 def proof_of(finding: Finding, run_id: str | None, verdicts: Iterable[Verdict]) -> Proof | None:
-    """Find the latest verdict on a finding of a run: same run, rule and place."""
-    mine = [
-        one
-        for one in verdicts
-        if (one.run_id, one.code, one.place) == (run_id, finding.code, finding.place.words)
-    ]
+    """Find the latest verdict on a finding of a run: same run, application, rule and place."""
+    place = finding.place
+    asked = run_id, finding.code, place.app or 0, place.words
+    mine = [one for one in verdicts if (one.run_id, one.code, one.app, one.place) == asked]
     if not mine:
         return None
     last = mine[-1]

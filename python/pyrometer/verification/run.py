@@ -188,8 +188,11 @@ def _prediction(finding: Finding, ran: Ran, proposal: Proposal) -> Prediction:
 
 def _question(finding: Finding, whole: Proposal, run_id: str) -> str:
     """Digest what is asked: nothing that follows from the budget, or from earlier trials."""
-    asked = [run_id, finding.code, finding.place.words, whole.changed, dict(whole.remedy),
-             whole.policy]  # fmt: skip
+    asked: list[object] = [
+        run_id, finding.code, finding.place.words, whole.changed, dict(whole.remedy), whole.policy,
+    ]  # fmt: skip
+    if finding.place.app:  # of the first, as it was asked before there were several
+        asked.append(finding.place.app)
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:8]
 
 
@@ -296,6 +299,7 @@ def verdict_of(test: Verification, outcome: Outcome, run_id: str, workload: str)
     return Verdict(
         id=hashlib.sha256(said.encode()).hexdigest()[:16],
         code=test.finding.code,
+        app=test.finding.place.app or 0,
         place=test.finding.place.words,
         run_id=run_id,
         workload=workload,

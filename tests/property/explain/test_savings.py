@@ -23,6 +23,7 @@ from pyrometer.explain.change import (
     Slots,
     State,
 )
+from pyrometer.explain.divided import Divided
 from pyrometer.explain.what_if import Extent, Part, WhatIf
 from pyrometer.simulation.cluster import Shape
 from pyrometer.simulation.scheduler import calibrate, schedules
@@ -65,6 +66,7 @@ def changes(draw: st.DrawFn, stages: int) -> Change:
                 st.sampled_from(
                     [
                         Less(draw(st.sampled_from(["gc", "spill"])), {stage: share}),
+                        Divided({stage: share / 2}),
                         Even([stage], conserved=draw(st.booleans())),
                         Even([stage], onto=draw(st.integers(1, 8))),
                         Apart(stage, draw(st.floats(0, 1e10))),

@@ -65,6 +65,11 @@ def test_values_are_compared_with_the_defaults_of_their_version() -> None:
         assert {s.default for s in settings(conf, {}, unknown)} == {None}
 
 
+def test_a_number_that_no_machine_has_is_text_that_differs_from_the_default() -> None:
+    (found,) = settings({"spark.sql.shuffle.partitions": "9" * 5000}, {}, "4.1.0")
+    assert found.is_default is False
+
+
 def test_settings_are_bounded_and_say_what_was_cut(tmp_path: Path) -> None:
     world = World([StageSpec([10])])
     many = {f"spark.x{number:05}": "y" for number in range(MAX_SETTINGS + 5)}

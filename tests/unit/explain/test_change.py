@@ -16,6 +16,7 @@ from pyrometer.explain.change import (
     State,
     concerned,
 )
+from pyrometer.explain.divided import Divided
 
 
 def state(*stages: list[float], gaps: tuple[float, ...] = ()) -> State:
@@ -49,6 +50,34 @@ def test_times_of_different_kinds_add_up_but_never_below_nothing() -> None:
     Less("gc", {0: np.array([8.0])}).apply(plan, 1.0)
     Less("spill", {0: np.array([8.0])}).apply(plan, 1.0)
     assert plan.duration_ns.tolist() == [0]
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_what_is_taken_from_a_divided_task_is_taken_from_its_work(first: int) -> None:
+    plan = state([100, 100], [30])
+    edits = (Divided({0: np.array([0.875, 0.0])}), Less("gc", {0: np.array([10.0, 10.0])}))
+    for edit in (edits[first], edits[1 - first]):
+        edit.apply(plan, 1.0)
+    # Eight slots share what is left of the first task, and eight eighths of 10 are saved.
+    assert plan.duration_ns.tolist() == [90 / 8, 90, 30]
+    assert 230 - plan.duration_ns.sum() + plan.core_ns == pytest.approx(20)
+
+
+def test_the_same_time_of_a_divided_task_is_taken_once() -> None:
+    plan = state([100])
+    for edit in (
+        Less("gc", {0: np.array([10.0])}), Divided({0: 0.75}), Less("gc", {0: np.array([20.0])})
+    ):  # fmt: skip
+        edit.apply(plan, 1.0)
+    assert plan.duration_ns.tolist() == [80 / 4]
+
+
+def test_of_two_that_divide_a_task_the_one_that_goes_further_counts() -> None:
+    plan = state([100])
+    for share in (0.5, 0.75, 0.5):
+        Divided({0: share}).apply(plan, 1.0)
+    assert plan.duration_ns.tolist() == [25]
+    assert 100 - plan.duration_ns.sum() + plan.core_ns == 0
 
 
 def test_unknown_time_takes_nothing() -> None:

@@ -101,6 +101,40 @@ def test_what_was_not_judged_is_neither_true_nor_false() -> None:
     assert asked.holds(both) is True
 
 
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("saving(gc) > 4%", True),
+        ("saving(gc) > 10%", None),
+        ("saving(gc) >= 5%", True),
+        ("saving(gc) < 10%", None),
+        ("saving(gc) < 4%", False),
+        ("saving(gc) <= 5%", None),
+        ("count(gc) == 0", False),
+        ("count(gc) == 1", None),
+        ("count(gc) == 2", None),
+        ("count(gc) != 0", True),
+        ("count(gc) != 1", None),
+        ("count(gc) >= 1", True),
+        ("saving(gc.young) < 10%", True),
+    ],
+)
+def test_of_a_family_that_was_judged_in_part_the_value_is_a_lower_bound(
+    text: str, holds: bool | None
+) -> None:
+    found = some_findings(a_finding("gc.young", 0.5), unjudged=("gc.heap",))
+    assert parse(text, CODES).holds(found) is holds
+
+
+def test_a_lower_bound_is_said_to_be_one() -> None:
+    found = some_findings(a_finding("gc.young", 0.5), unjudged=("gc.heap",))
+    asked = parse("saving(gc) > 4% or saving(gc) > 10% or count(gc) > 0", CODES)
+    assert because(asked, found) == [
+        "saving(gc) is at least 5.00 %", "saving(gc): cannot tell, no data for gc.heap",
+        "count(gc) is at least 1",
+    ]  # fmt: skip
+
+
 def test_nothing_is_known_of_savings_where_nothing_could_be_simulated() -> None:
     found = some_findings(baseline=Baseline(elapsed_ns=10 * S))
     asked = parse("saving > 1%", CODES)

@@ -21,8 +21,9 @@ from pyrometer.simulation.analysis import Prices, read_prices
 from pyrometer.simulation.cluster import most_slots
 from pyrometer.simulation.contention import Contention, Turns, stage_time
 from pyrometer.simulation.intervals import REPLICATES, Sized, draw_errors, leave_out
-from pyrometer.simulation.measured import Measured, Tasks, settings_of
+from pyrometer.simulation.measured import Measured, Tasks
 from pyrometer.simulation.scheduler import calibrate
+from pyrometer.simulation.settings import settings_of
 from pyrometer.store.manifest import Exit, Host, Manifest, Workload, write_manifest
 
 
@@ -376,6 +377,26 @@ def test_settings_that_decide_on_slots_and_waits() -> None:
     assert settings_of('{"spark.executor.memory": 5, "spark.master": {}}', None, None) == (
         settings_of("{}", None, None)
     )
+
+
+@pytest.mark.parametrize(
+    "conf",
+    [
+        {"spark.task.cpus": "nan"},
+        {"spark.task.cpus": "inf"},
+        {"spark.task.resource.gpu.amount": "1e-300", "spark.executor.resource.gpu.amount": "inf"},
+        {"spark.task.resource.gpu.amount": "1e-300", "spark.executor.resource.gpu.amount": "1e300"},
+        {"spark.locality.wait": "9" * 5000},
+        {"spark.executor.memory": "9" * 5000},
+        {"spark.executor.memoryOverheadFactor": "1e308"},
+    ],
+)
+def test_settings_that_no_machine_has_are_those_of_spark(conf: dict[str, str]) -> None:
+    found, plain = (settings_of(json.dumps(one), "yarn", "3.5.0") for one in (conf, {}))
+    assert found.slots(8) == plain.slots(8)
+    assert found.locality_wait_ns == plain.locality_wait_ns
+    assert found.memory_bytes == plain.memory_bytes
+    assert not settings_of("{}", "yarn", f"{'9' * 5000}.0").launch_resets_wait
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def verdict(number=1, how="proven", predicted_s=2.0, measured_s=1.6, **more):
         id=f"{number:016d}", code="gc.heap-too-small", place=finding().place.words, run_id="run",
         workload="kmeans", verdict=how, predicted_ns=estimate(predicted_s * S),
         measured_ns=None if measured_s is None else estimate(measured_s * S),
-        experiment="/x", wall_ns=number, pyrometer_version="0", **more,
+        wall_ns=number, pyrometer_version="0", **{"experiment": f"/{number}", **more},
     )  # fmt: skip
 
 
@@ -126,6 +126,15 @@ def test_a_record_counts_what_was_tried():
     assert not records(tried[5:])
 
 
+def test_an_experiment_that_went_on_counts_once_with_its_last_verdict():
+    on = [verdict(number, measured_s=1.0 + number, experiment="/x") for number in (1, 2, 3)]
+    found = records(on)["gc.heap-too-small"]
+    assert (found.tried_count, found.proven_count, found.error_ratio) == (1, 1, 1.0)
+    assert not records([*on, verdict(4, "not_testable", experiment="/x")])
+    elsewhere = on[0].model_copy(update={"place": "stage 7"})
+    assert records([*on, elsewhere])["gc.heap-too-small"].tried_count == 2
+
+
 def test_a_rule_that_saved_twice_what_it_predicted_is_off_by_all_that_it_predicts():
     tried = [verdict(number, predicted_s=10.0, measured_s=20.0) for number in range(3)]
     assert records(tried)["gc.heap-too-small"].error_ratio == 1.0
@@ -155,6 +164,24 @@ def test_the_latest_verdict_on_the_same_place_of_the_same_run_is_its_proof():
     assert proof_of(finding(), None, [verdict()]) is None
     elsewhere = verdict().model_copy(update={"place": "stage 7"})
     assert proof_of(finding(), "run", [elsewhere]) is None
+
+
+def test_a_verdict_is_of_the_application_that_was_tried():
+    second = finding()
+    second.place = second.place.model_copy(update={"app": 1})
+    first = second.model_copy(update={"place": second.place.model_copy(update={"app": 0})})
+    of_second = verdict(2, "refuted", app=1)
+    assert proof_of(second, "run", [verdict(1)]) is None
+    assert proof_of(second, "run", [verdict(1), of_second]).verdict == "refuted"
+    assert proof_of(first, "run", [verdict(1), of_second]).verdict == "proven"
+
+
+def test_a_verdict_that_names_no_application_is_of_the_first(tmp_path):
+    keep(tmp_path, verdict())
+    line = json.loads(only(tmp_path).read_text())
+    del line["app"]
+    only(tmp_path).write_text(json.dumps(line))
+    assert [one.app for one in read(tmp_path).verdicts] == [0]
 
 
 def test_findings_that_were_not_tried_lose_a_verdict_that_they_had():

@@ -162,16 +162,19 @@ def test_all_data_are_tried_once_less_left_it_open_and_the_budget_suffices(tmp_p
     assert (whole.done_count, whole.proposal.smaller) == (0, None)
 
 
-def test_another_place_and_another_guard_are_other_questions(tmp_path):
+def test_another_place_application_and_guard_are_other_questions(tmp_path):
     one = finding()
     elsewhere = one.model_copy(update={"place": one.place.model_copy(update={"stage_id": 7})})
+    second = one.model_copy(update={"place": one.place.model_copy(update={"app": 1})})
     asked = {"run_id": "run", "noise_ratio": 0.02, "budget_s": 3600.0, "home": tmp_path / "runs"}
     tests = [
         prepare(one, WORKLOAD, **asked),
         prepare(elsewhere, WORKLOAD, **asked),
+        prepare(second, WORKLOAD, **asked),
         prepare(one, WORKLOAD, **asked, policy="flag"),
     ]
-    assert len({test.root for test in tests}) == 3
+    assert len({test.root for test in tests}) == 4
+    assert verdict_of(tests[2], Outcome("proven"), "run", "parquet-scan").app == 1
 
 
 def test_another_question_has_another_folder(tmp_path):

@@ -44,6 +44,16 @@ class Shuffle:
     cpu: dict[int, Floats] = field(default_factory=dict)
     least_cpu_ns: float = 0.0
 
+    @property
+    def writing(self) -> dict[int, Floats]:
+        """Time of writing, of each task of the stage that wrote."""
+        return {number: ns for number, ns in self.waits.items() if number == self.number}
+
+    @property
+    def fetching(self) -> dict[int, Floats]:
+        """Waits for blocks, of each task of the stages that read."""
+        return {number: ns for number, ns in self.waits.items() if number != self.number}
+
 
 def bytes_of_files(facts: Facts) -> dict[int, float]:
     """Give the sizes of the files that scans of each stage read, by its number."""

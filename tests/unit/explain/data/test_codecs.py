@@ -7,7 +7,9 @@ from tests.support.explain.planted import holds, job, judged, only, samples, sta
 
 from pyrometer.explain.catalogue.data.codec_compression import RULE as COMPRESSION
 from pyrometer.explain.catalogue.data.codec_decompression import RULE as DECOMPRESSION
+from pyrometer.explain.findings import explain
 from pyrometer.explain.rule import Rule
+from pyrometer.store import Run
 from pyrometer.store.manifest import Host, Manifest, Workload, write_manifest
 
 CASES = [(DECOMPRESSION, "decompression"), (COMPRESSION, "compression")]
@@ -119,5 +121,16 @@ def test_files_and_blocks_are_two_findings(tmp_path: Path) -> None:
     for row in own[::3]:
         row["java_stack"] = block
     found = judged(world.write(tmp_path), DECOMPRESSION)
-    every = [*found.findings, *(each for one in found.findings for each in one.symptoms)]
-    assert {one.place.setting for one in every} == {None, "spark.shuffle.compress"}
+    assert {one.place.setting for one in found.findings} == {None, "spark.shuffle.compress"}
+    assert not any(one.symptoms for one in found.findings)
+
+
+def test_both_directions_are_two_findings(tmp_path: Path) -> None:
+    world = job()
+    samples(world, 0.8, category="decompression")
+    own = [row for row in world.rows["samples"] if row.get("category") == "decompression"]
+    for row in own[::2]:
+        row["category"] = "compression"
+    with Run.open(world.write(tmp_path)) as run:
+        found = explain(run, rules=[COMPRESSION, DECOMPRESSION]).findings
+    assert {one.code for one in found} == {COMPRESSION.code, DECOMPRESSION.code}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from pyrometer.explain.catalogue.data.scan_remote_storage_latency import RULE
 from pyrometer.explain.catalogue.machine.network_slow import RULE as NETWORK
 from pyrometer.explain.evidence.scans.remote_scans import scheme_of
 from pyrometer.explain.judge import explains
-from pyrometer.explain.schema import Finding
+from pyrometer.explain.schema import Finding, Remedy
 
 
 def rdd(cpu_ms: int, url: str = "s3a://bucket/t", more: str = "", **columns: Any) -> Job:
@@ -78,6 +79,28 @@ def test_without_the_time_of_cpus_nothing_tells(tmp_path: Path) -> None:
     assert rdd(cpu_ms=0).all_found(tmp_path, RULE) == []
 
 
+def _more_tasks(folder: Path, master: str) -> Remedy:
+    """Give the remedy that makes executors of two cores run more tasks."""
+    made = rdd(cpu_ms=400)
+    conf = {"spark.master": master, "spark.executor.cores": "2"}
+    made.log.rows["apps"][0].update(master=master, spark_conf=json.dumps(conf))
+    (found,) = made.found(folder, RULE)
+    (remedy,) = [one for one in found.remedies if "two tasks for each core" in one.text]
+    return remedy
+
+
+def test_pods_ask_for_as_many_cpus_as_before(tmp_path: Path) -> None:
+    remedy = _more_tasks(tmp_path, "k8s://https://a")
+    assert (remedy.factor, remedy.level) == ("spark.executor.cores", "4")
+    assert remedy.levels == {"spark.kubernetes.executor.request.cores": "2"}
+
+
+def test_where_twice_the_cores_may_be_twice_the_cpus_a_human_decides(tmp_path: Path) -> None:
+    remedy = _more_tasks(tmp_path, "yarn")
+    assert (remedy.kind, remedy.factor) == ("machine", None)
+    assert "spark.executor.cores=4" in remedy.text
+
+
 def _sampled(folder: Path, wait: str, location: str = "s3a://b/t", *others: Any) -> list[Finding]:
     world = job()
     sleeping(world, wait)
@@ -96,7 +119,9 @@ def test_sampled_waits_for_sockets(tmp_path: Path) -> None:
     assert found.saving.elapsed_ns.high < 4.2 * 0.2e9 * 1.1
     assert (found.place.node_id, found.place.operator) == (1, "Scan parquet")
     advice = "spark.hadoop.fs.s3a.experimental.input.fadvise"
-    assert [one.factor for one in found.remedies] == [advice, "spark.executor.cores", None]
+    # In local mode cores of executors mean nothing.
+    assert [one.factor for one in found.remedies] == [advice, "layout.tasks", None]
+    assert found.remedies[1].level == "4"
 
 
 def test_sampled_waits_for_disks(tmp_path: Path) -> None:

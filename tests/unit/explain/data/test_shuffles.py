@@ -8,7 +8,9 @@ from tests.support.tables import MS
 
 from pyrometer.explain.catalogue.data.shuffle_fetch_wait import RULE as FETCH
 from pyrometer.explain.catalogue.data.shuffle_write_slow import RULE as WRITE
+from pyrometer.explain.findings import explain
 from pyrometer.explain.rule import Rule
+from pyrometer.store import Run
 
 CASES = [(FETCH, "shuffle_fetch_wait_time_ns", 0.6), (WRITE, "shuffle_write_time_ns", 0.4)]
 
@@ -46,3 +48,18 @@ def test_waits_beside_a_longer_task_save_nothing(
 @pytest.mark.parametrize(("rule", "column", "share"), CASES)
 def test_no_waits(tmp_path: Path, rule: Rule, column: str, share: float) -> None:
     assert shuffling(column, 0).all_found(tmp_path, rule) == []
+
+
+def test_waiting_and_writing_of_one_stage_are_saved_together(tmp_path: Path) -> None:
+    job = Job()
+    job.stage(
+        [2000] * 4,
+        columns=lambda _: {"shuffle_fetch_wait_time_ns": 1000 * MS,
+                           "shuffle_write_time_ns": 800 * MS, "shuffle_written_bytes": 1 << 20},
+    )  # fmt: skip
+    job.log.rows["apps"][0]["end_wall_ns"] += job.now_ms * MS
+    with Run.open(job.log.write(tmp_path)) as run:
+        found = explain(run, rules=[FETCH, WRITE]).findings
+    assert [one.code for one in found] == [FETCH.code, WRITE.code]
+    alone = [one.saving_ratio.value for one in found]
+    assert [one.added_ratio for one in found] == pytest.approx(alone, rel=0.01)

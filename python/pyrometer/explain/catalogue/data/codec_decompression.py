@@ -104,7 +104,7 @@ def suspects(facts: Facts, category: str) -> Iterator[Suspect]:
                 f" {units.percent(found.estimate.value)} of these stages' CPU samples,"
                 f" {units.duration(cpu)}."
             ),
-            change=(facts.less_cpu("codec", shares),),
+            change=(facts.less_cpu(what, shares),),
             extent=found.extent(*cheaper.achieved(category)),
             evidence=[
                 Evidence(what=f"share of task CPU in {category}", estimate=found.estimate,

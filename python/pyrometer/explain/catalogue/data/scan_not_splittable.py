@@ -35,7 +35,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from pyrometer.core import units
-from pyrometer.explain.change import Change, Cores, Less, Recount
+from pyrometer.explain.change import Change, Recount
+from pyrometer.explain.divided import Divided
 from pyrometer.explain.evidence.places import slots_at
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.rule import Rule, Suspect
@@ -136,8 +137,7 @@ def _divided(facts: Facts, stage: Stage, amount: Floats, size: float) -> Change 
     if amount.size >= slots:
         return None
     parts = np.minimum(np.maximum(1.0, np.ceil(amount / size)), slots / amount.size)
-    less = facts.tasks_of(stage.number).duration_ns * (1 - 1 / parts)
-    return Less("divided", {stage.number: less}), Cores(-float(less.sum()))
+    return (Divided({stage.number: 1 - 1 / parts}),)
 
 
 RULE = Rule(

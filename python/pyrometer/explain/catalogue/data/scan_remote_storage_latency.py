@@ -19,9 +19,11 @@ Evidence
     The scan's location, run time beside its counters, bytes read; the ledger's waits.
 
 Remedy
-    More tasks for each core, which wait in parallel; larger files, which need fewer requests; for
-    columnar files of `s3a` reads of ranges (`fs.s3a.experimental.input.fadvise=random`,
-    `fs.s3a.vectored.*`), for text a longer `fs.s3a.readahead.range`; a cache of what is read again.
+    More tasks for each core, which wait in parallel: in local mode `layout.tasks`, on Kubernetes
+    `spark.executor.cores` while pods ask for as many CPUs as before; elsewhere more cores may mean
+    more CPUs, too. Larger files, which need fewer requests; for columnar files of `s3a` reads of
+    ranges (`fs.s3a.experimental.input.fadvise=random`, `fs.s3a.vectored.*`), for text a longer
+    `fs.s3a.readahead.range`; a cache of what is read again.
 
 When it is wrong
     Tasks wait for something that Spark does not count: CPUs that others hold, locks, a slow local
@@ -63,6 +65,7 @@ ACHIEVED = (0.3, 1.0)
 """Of the waits beyond bytes. Measured, one run each: twice the slots 0.68 of all waits, fewer
 files 0.86 of the time in requests. A setting may do less: the low end is assumed."""
 _COLUMNAR = ("parquet", "orc")
+_REQUEST = "spark.kubernetes.executor.request.cores"
 _LEFT = (
     "SELECT sum(greatest(0, executor_run_time_ns - executor_cpu_time_ns - jvm_gc_time_ns"
     " - shuffle_fetch_wait_time_ns - shuffle_write_time_ns)) FROM tasks WHERE stage_id IN ({})"
@@ -142,19 +145,28 @@ def _remedies(facts: Facts, scan: RemoteScan) -> list[Remedy]:
             found.append(
                 factor("spark.hadoop.fs.s3a.readahead.range", "4M", "read further at each request")
             )
-    cores = facts.setting("spark.executor.cores")
-    if cores and cores.isdigit():
-        found.append(
-            factor("spark.executor.cores", str(2 * int(cores)),
-                   "run two tasks for each core: while one waits, the other computes")
-        )  # fmt: skip
-    else:
-        found.append(machine("run more tasks than there are cores: they wait in parallel"))
+    found.append(_more_tasks(facts))
     found.append(
         code("read it once, in fewer, larger files", "df.write.parquet(path)",
              "df.repartition(files).write.parquet(path)")
     )  # fmt: skip
     return found
+
+
+def _more_tasks(facts: Facts) -> Remedy:
+    """Say how twice the tasks run at once on as many CPUs."""
+    text = "run two tasks for each core: while one waits, the other computes"
+    if facts.heap_setting == "spark.driver.memory" and facts.measured is not None:  # local mode
+        threads = sum(one.cores for one in facts.measured.executors)
+        return factor("layout.tasks", str(2 * threads), text)
+    cores = facts.setting("spark.executor.cores") or ""
+    if not cores.isdecimal():
+        return machine("run more tasks than there are cores: they wait in parallel")
+    twice = str(2 * int(cores))
+    if (facts.setting("spark.master") or "").startswith("k8s"):
+        own = facts.setting(_REQUEST) or cores
+        return factor("spark.executor.cores", twice, text, **{_REQUEST: own})
+    return machine(f"{text} (spark.executor.cores={twice}, with as many CPUs as before)")
 
 
 RULE = Rule(

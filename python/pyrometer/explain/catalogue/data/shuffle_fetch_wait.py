@@ -62,7 +62,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                 f" {units.duration(float(tasks.duration_ns.sum()))} for shuffle blocks, of which"
                 f" {units.size(remote)} came from other executors."
             ),
-            change=(Less("shuffle", {number: waits[number]}),),
+            change=(Less("fetch_wait", {number: waits[number]}),),
             extent=Extent(n=tasks.count).times(*ACHIEVED),
             evidence=[
                 Evidence(what="fetch wait time", estimate=exactly(lost, tasks.count), unit="ns",

@@ -96,7 +96,10 @@ def _suspect(facts: Facts, found: Shuffle, files: float) -> tuple[float, Suspect
             f" {written / came:.3g} times as much{multiplied}; to write and to read them took its"
             f" tasks and the next ones' {units.duration(low_ns)} to {units.duration(high_ns)}."
         ),
-        change=(Less("shuffle", found.waits), Less("exchange", found.cpu)),
+        change=(
+            Less("shuffle_write", found.writing), Less("fetch_wait", found.fetching),
+            Less("exchange", found.cpu),
+        ),
         extent=Extent((high + low) / 2, low, high, tasks.count),
         evidence=[
             shown_by("shuffle written", written, "bytes", "tasks",

@@ -63,7 +63,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                 f" {units.duration(float(tasks.duration_ns.sum()))} writing {units.size(written)}"
                 f" of shuffle data, {speed} each."
             ),
-            change=(Less("shuffle", {number: waits[number]}),),
+            change=(Less("shuffle_write", {number: waits[number]}),),
             extent=Extent(n=tasks.count).times(*ACHIEVED),
             evidence=[
                 Evidence(what="shuffle write time", estimate=exactly(lost, tasks.count), unit="ns",

@@ -8,14 +8,15 @@ Mechanism
     Nothing is simulated, as no time is saved: the most tasks that ever ran at once are set against
     the slots that there were. The difference, over the time for which executors held it, is core
     time that was reserved and could not be used. It is noted where it is as much as a whole
-    executor's slots; with a single executor, any slot counts.
+    executor's slots; with a single executor, any slot counts. Nothing is said where tasks of a
+    stage are unknown, as where a log lost events or a stage still runs.
 
 Evidence
     Launch and finish of all task attempts of the window, and when executors were there.
 
 Remedy
     Fewer executors (`spark.executor.instances`, `spark.dynamicAllocation.maxExecutors`), or, with a
-    single one, fewer cores.
+    single one, fewer cores: as many for each slot as a task takes (`spark.task.cpus`).
 
 When it is wrong
     Fewer executors have less memory for caches and shuffles, and fewer hosts are near their data.
@@ -32,17 +33,25 @@ from collections.abc import Iterator
 import numpy as np
 
 from pyrometer.core import units
+from pyrometer.explain.evidence.places import where
 from pyrometer.explain.evidence.saying import factor, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Remark, Rule
 from pyrometer.explain.schema import Place
-from pyrometer.simulation.measured import Floats
+from pyrometer.simulation.measured import Floats, Measured
 
-_BOUNDS = "SELECT launch_wall_ns, finish_wall_ns FROM tasks WHERE app_index = 0"
-_BUSIEST = f"""
+_BUSIEST = """
 SELECT max(n) FROM (SELECT sum(d) OVER (ORDER BY t, d) AS n FROM (
-SELECT unnest([launch_wall_ns, finish_wall_ns]) AS t, unnest([1, -1]) AS d FROM ({_BOUNDS})))
+SELECT unnest([launch_wall_ns, finish_wall_ns]) AS t, unnest([1, -1]) AS d FROM tasks WHERE {}))
 """
+_SLOTS = (
+    "SELECT executor_id, cores_count, add_wall_ns, remove_wall_ns FROM executors"
+    " WHERE app_index = {}"
+)
+_EMPTY = (
+    "SELECT stage_id, coalesce(stage_attempt, 0) FROM stages"
+    " WHERE app_index = $1 AND planned_tasks_count = 0"
+)
 
 
 def most_at_once(first: Floats, last: Floats, each: Floats | None = None) -> int:
@@ -61,13 +70,21 @@ def most_at_once(first: Floats, last: Floats, each: Floats | None = None) -> int
     return int(np.cumsum(steps[order]).max(initial=0))
 
 
+def _is_whole(facts: Facts, measured: Measured) -> bool:
+    """Whether all tasks of the window are known."""
+    empty = set(facts.tables.query(_EMPTY, [measured.app_index]))
+    return not measured.cut_count and all(
+        one.tasks_count or (one.stage_id, one.attempt) in empty for one in measured.stages
+    )
+
+
 def _suspects(facts: Facts) -> Iterator[Remark]:
     measured = facts.measured
     if measured is None or facts.heap_setting == "spark.driver.memory" or measured.inferred:
         return
     launch, finish = facts.tasks["launch_wall_ns"], facts.tasks["finish_wall_ns"]
     known = np.isfinite(launch) & np.isfinite(finish)
-    if not known.any() or measured.cut_count or not measured.intervals:
+    if not known.any() or not measured.intervals or not _is_whole(facts, measured):
         return
     begin = min(one.start_wall_ns for one in measured.intervals)
     end = max(one.end_wall_ns for one in measured.intervals)
@@ -84,7 +101,8 @@ def _suspects(facts: Facts) -> Iterator[Remark]:
     least = int(slots.min())
     keeps = max(1, -(-used // least))
     if slots.size == 1:
-        remedy = factor("spark.executor.cores", str(used), f"give the executor {used} cores")
+        cores = used * measured.settings.task_cpus
+        remedy = factor("spark.executor.cores", str(cores), f"give the executor {cores} cores")
     elif facts.is_on("spark.dynamicAllocation.enabled"):
         remedy = factor("spark.dynamicAllocation.maxExecutors", str(keeps),
                         f"allow at most {keeps} executors")  # fmt: skip
@@ -97,11 +115,10 @@ def _suspects(facts: Facts) -> Iterator[Remark]:
             f" {units.duration(idle_ns)} of slot time was held and could not be used."
         ),
         evidence=[
-            shown_by("most tasks at once", used, "count", "tasks", _BUSIEST, "/timeline",
-                     int(known.sum())),
+            shown_by("most tasks at once", used, "count", "tasks", _BUSIEST.format(where(facts)),
+                     "/timeline", int(known.sum())),
             shown_by("most slots at once", most, "count", "executors",
-                     "SELECT executor_id, cores_count, add_wall_ns, remove_wall_ns FROM executors",
-                     "/timeline", slots.size),
+                     _SLOTS.format(measured.app_index), "/timeline", slots.size),
         ],
         remedies=[remedy],
     )  # fmt: skip

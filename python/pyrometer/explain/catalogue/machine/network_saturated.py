@@ -163,7 +163,7 @@ def _suspect(
             f" {units.counted(len(stages), 'stage')} waited"
             f" {units.duration(sum(held.whole.values()))} for blocks and remote reads."
         ),
-        change=(Less("shuffle", held.blocks), Less("network", held.reads)),
+        change=(Less("fetch_wait", held.blocks), Less("network", held.reads)),
         extent=Extent((1 + least) / 2, least, 1.0, int(at.sum())).times(*ACHIEVED),
         evidence=[
             shown_by(f"bytes {link.name} in a second, at most", link.limit, "bytes", "os_series",

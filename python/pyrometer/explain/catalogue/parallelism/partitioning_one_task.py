@@ -33,7 +33,7 @@ from collections.abc import Iterator, Sequence
 from pyrometer.accounts.plan_schema import Node
 from pyrometer.core import units
 from pyrometer.explain.catalogue.parallelism.partitioning_too_few import overhead_ns
-from pyrometer.explain.change import Cores, Less
+from pyrometer.explain.divided import Divided
 from pyrometer.explain.evidence.node_costs import Cost, cpu_of_nodes, metric_times
 from pyrometer.explain.evidence.places import MOST_SUSPECTS, largest, of_stage, of_tasks, slots_at
 from pyrometer.explain.evidence.plan_nodes import Plan, plans
@@ -98,9 +98,7 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
                 f" run{named}."
             ),
             # The work stays: it is shared, and so are no cores saved but for the exchange's.
-            change=(
-                *gathered, Less("divided", {stage.number: shared}), Cores(-time * shared),
-            ),
+            change=(*gathered, Divided({stage.number: shared})),
             extent=Extent(n=1).times(*REACHED),
             evidence=[
                 of_tasks("its only task", time, "ns", "max(finish_wall_ns - launch_wall_ns)",
