@@ -71,7 +71,7 @@ def read_journal(root: Path, more: Kinds | None = None) -> Entries:
     Raises
     ------
     UsageError
-        If another line is no record: somebody edited it.
+        If a whole line is no record: somebody edited it, or a newer version wrote it.
     """
     path = ExperimentPaths(root).journal
     entries = Entries()
@@ -85,7 +85,7 @@ def read_journal(root: Path, more: Kinds | None = None) -> Entries:
         for number, line in enumerate(file, 1):
             if line.endswith(b"\n") and _take(entries, line, more or {}):
                 continue
-            if file.read(1):
+            if not _torn(line) or file.read(1):
                 raise UsageError(
                     f"{path}:{number}: not a record of an experiment",
                     "restore it from a copy, or start again in another folder with -o",
@@ -93,6 +93,15 @@ def read_journal(root: Path, more: Kinds | None = None) -> Entries:
             # Left by a kill in the middle of a write: append() never returned for it.
             entries.torn_bytes = len(line)
     return entries
+
+
+def _torn(line: bytes) -> bool:
+    """Whether a last line may be part of a record.
+
+    A write puts the end of the line last. After a power failure its length may be on the disk and
+    part of its bytes not: they read as zeros, which no record has.
+    """
+    return not line.endswith(b"\n") or b"\0" in line
 
 
 def _take(entries: Entries, line: bytes, more: Kinds) -> bool:
@@ -120,12 +129,18 @@ def _take(entries: Entries, line: bytes, more: Kinds) -> bool:
 
 
 class Journal:
-    """A journal that is open for appending, by one process at a time."""
+    """A journal that is open for appending, by one process at a time.
 
-    def __init__(self, descriptor: int, path: Path, verb: str = "experiment") -> None:
+    Parameters
+    ----------
+    then : str
+        The command that goes on, for whoever has made room.
+    """
+
+    def __init__(self, descriptor: int, path: Path, then: str) -> None:
         self._descriptor = descriptor
         self._path = path
-        self._verb = verb
+        self._then = then
 
     def append(self, record: BaseModel) -> None:
         """Add a record; it is on the disk when this returns.
@@ -149,13 +164,13 @@ class Journal:
                 os.ftruncate(self._descriptor, size)
             raise CapabilityError(
                 f"{self._path} cannot be written: {error.strerror}",
-                f"make room, then: pyrometer {self._verb} resume {self._path.parent}",
+                f"make room, then: {self._then}",
             ) from error
 
 
 @contextlib.contextmanager
 def opened_journal(
-    root: Path, more: Kinds | None = None, verb: str = "experiment"
+    root: Path, more: Kinds | None = None, verb: str = "experiment", then: str | None = None
 ) -> Iterator[Journal]:
     """Open a journal; a last line that a kill cut short is removed.
 
@@ -164,7 +179,9 @@ def opened_journal(
     more : mapping, optional
         As for :func:`read_journal`.
     verb : str
-        Whose folder it is: ``pyrometer VERB resume`` goes on.
+        Whose folder it is.
+    then : str, optional
+        The command that goes on with it; by default ``pyrometer VERB resume ROOT``.
 
     Raises
     ------
@@ -183,7 +200,7 @@ def opened_journal(
         if torn:
             os.ftruncate(descriptor, os.fstat(descriptor).st_size - torn)
             os.fsync(descriptor)
-        yield Journal(descriptor, path, verb)
+        yield Journal(descriptor, path, then or f"pyrometer {verb} resume {root}")
     finally:
         os.close(descriptor)
 

@@ -72,13 +72,13 @@ def confirm_winner(
     actions: TuneActions | None = None,
     blocks: int | None = None,
     scale: str | None = None,
-) -> bool:
+) -> str | None:
     """Run what is to be run of the confirmation; more blocks, or another scale, if asked for.
 
     Returns
     -------
-    bool
-        Whether all of it has run; else the budget is used up.
+    str or None
+        Why not all of it has run; ``None``: it has.
 
     Raises
     ------

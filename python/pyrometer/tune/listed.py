@@ -7,7 +7,7 @@ from pathlib import Path
 from pyrometer.experiments.folder import read_plan
 from pyrometer.experiments.history.listing import Entry, entry_of_trials
 from pyrometer.experiments.journal import Entries, read_journal
-from pyrometer.tune.confirm.blocks import folders_of, scales_of
+from pyrometer.tune.confirm.blocks import folders_of, going_on, scales_of
 from pyrometer.tune.place import is_tuning
 from pyrometer.tune.trials.folder import Tuning, read_tuning
 from pyrometer.tune.trials.records import KINDS, Decided
@@ -28,17 +28,19 @@ def listed(place: Path) -> Entry | None:
     history = history_of(entries)
     if tuning.online is not None:
         return _recurring(place, tuning, entries, history)
-    folders = [one for scale in (None, *scales_of(place)) for one in folders_of(place, scale)]
-    confirmed = [one for folder in folders for one in read_journal(folder).ended.values()]
-    planned = sum(len(read_plan(folder).trials) for folder in folders)
+    scales: list[str | None] = [None, *scales_of(place)]
+    folders = [one for scale in scales for one in folders_of(place, scale)]
+    ended = {one: list(read_journal(one).ended.values()) for one in folders}
+    planned = {one: len(read_plan(one).trials) for one in folders}
+    open_ = [one for scale in scales for one in going_on(place, history, scale)]
+    whole = bool(folders) and all(len(ended[one]) >= planned[one] for one in open_)
     settled = history.settled
-    whole = bool(folders) and len(confirmed) >= planned
     return entry_of_trials(
         place,
         "tuning",
         tuning.name,
-        [*entries.ended.values(), *confirmed],
-        trials_count=len(history.steps) + planned,
+        [*entries.ended.values(), *(one for folder in folders for one in ended[folder])],
+        trials_count=len(history.steps) + sum(planned.values()),
         finished=settled is not None and (whole or history.stopped or not settled.configuration),
     )
 

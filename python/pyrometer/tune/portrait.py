@@ -100,7 +100,7 @@ def distance(one: Portrait, other: Portrait) -> float | None:
     (0.0, 0.42, None)
     """
     parts: dict[str, float] = {}
-    if one.operators and other.operators:
+    if any(one.operators.values()) and any(other.operators.values()):
         parts["operators"] = _angle(one.operators, other.operators)
     if one.shares and other.shares:
         names = one.shares.keys() | other.shares.keys()

@@ -25,6 +25,7 @@ from pyrometer.collect.launch.settings_before import (
 from pyrometer.collect.probes.profile import parse_profile
 from pyrometer.core.errors import UsageError
 from pyrometer.core.redaction import Redactor
+from pyrometer.experiments.plan.constraints import Constraint
 from pyrometer.experiments.run.planned import digest_of, host_facts, this_machine
 from pyrometer.simulation.analysis import Prices
 from pyrometer.trial.factors import did_you_mean, factors, parse_treatment
@@ -135,12 +136,7 @@ def started(wanted: Wanted, root: Path) -> Start:
     conditions = conditions_of(wanted.conditions)
     budget, cpus = parse_budget(wanted.budget), len(os.sched_getaffinity(0))
     longest = budget.longest_s(cpus) if wanted.timeout is None else parse_timeout(wanted.timeout)
-    priced = ["--objective cost"] if wanted.objective == "cost" else []
-    priced += [f"--subject-to {one.text!r}" for one in conditions if "cost" in one.names]
-    if priced and wanted.prices is None:
-        raise UsageError(
-            f"{priced[0]} needs prices", "--price FILE with lines like  core_hour = 0.05"
-        )
+    _check_prices(wanted, conditions)
     if wanted.command:
         label = re.sub(r"[^A-Za-z0-9_-]+", "-", Trial(command=wanted.command).label).strip("-")
         name = label if re.match(r"[A-Za-z_]", label) else f"command-{label}".rstrip("-")
@@ -200,6 +196,18 @@ def started(wanted: Wanted, root: Path) -> Start:
         pyrometer_version=__version__,
     )
     return Start(tuning, command_file)
+
+
+def _check_prices(wanted: Wanted, conditions: Sequence[Constraint]) -> None:
+    """Refuse what is about cost where nothing has a price."""
+    of_cost = wanted.objective == "cost"
+    priced = ["--objective cost"] if of_cost else []
+    priced += [f"--subject-to {one.text!r}" for one in conditions if "cost" in one.names]
+    remedy = "--price FILE with lines like  core_hour = 0.05"
+    if priced and wanted.prices is None:
+        raise UsageError(f"{priced[0]} needs prices", remedy)
+    if of_cost and wanted.prices is not None and not wanted.prices.of(1.0, 1.0):
+        raise UsageError("--objective cost needs a price above 0", remedy)
 
 
 def _job(wanted: Wanted, declared: Mapping[str, Sequence[str]]) -> Job:

@@ -16,6 +16,13 @@ def test_a_check_says_by_its_exit_code_whether_a_result_is_right(tmp_path: Path)
     )
 
 
+def test_a_check_may_print_more_than_fits_into_memory(tmp_path: Path) -> None:
+    command = (
+        "truncate -s 200G {run}/check.txt; (echo; echo 1 line differs) >> {run}/check.txt; exit 3"
+    )
+    assert run_check(command, tmp_path) == "the check ended with exit code 3: 1 line differs"
+
+
 def _runs(pid: int) -> bool:
     try:
         return not Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].startswith(" Z")

@@ -150,6 +150,28 @@ def test_a_journal_that_was_edited_is_refused(tmp_path):
         read_journal(root)
 
 
+@pytest.mark.parametrize("last", [b"{}\n", b'{"k":"later","trial":1}\n'])
+def test_a_whole_last_line_that_is_no_record_is_neither_passed_over_nor_removed(tmp_path, last):
+    root = tmp_path / "out"
+    simulated(root, blocks=1)
+    journal = ExperimentPaths(root).journal
+    text = journal.read_bytes() + last
+    journal.write_bytes(text)
+    with pytest.raises(UsageError, match=r"journal.ndjson:7: not a record"):
+        carry_out(root, actions=Machine(1, 3).actions())
+    assert journal.read_bytes() == text
+
+
+def test_a_last_line_of_which_a_power_failure_left_zeros_is_cut_off(tmp_path):
+    root = tmp_path / "out"
+    simulated(root, blocks=1)
+    journal = ExperimentPaths(root).journal
+    *whole, last = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(whole) + bytes(len(last) - 9) + last[-9:])
+    assert list(read_journal(root).open) == [3]
+    assert len(carry_out(root, actions=Machine(1, 3).actions()).ended) == 3
+
+
 def test_an_experiment_of_another_machine_is_not_resumed(tmp_path):
     root = tmp_path / "out"
     plan = experiments.plan(["a", "b"], 1, 1)

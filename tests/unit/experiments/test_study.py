@@ -143,6 +143,15 @@ def test_a_value_agrees_where_it_lies_in_what_was_published(published, within, a
 
 
 @pytest.mark.parametrize(
+    ("published", "agreed"), [(-2.1, True), ((-2.5, -2.1), True), (-3.0, False)]
+)
+def test_a_value_below_zero_agrees_as_one_above_does(published, agreed):
+    documents = {"a": {"cpu": {"ratio": -2.0}}}
+    made = compare_value(value("a.cpu.ratio", published, within=0.1), documents)
+    assert made.agrees is agreed
+
+
+@pytest.mark.parametrize(
     ("published", "agreed"), [(2.0, True), (2.3, None), (1.7, None), (9.0, False), (0.2, False)]
 )
 def test_an_interval_that_lies_partly_in_what_agrees_tells_nothing(published, agreed):

@@ -65,6 +65,14 @@ def test_alike_is_what_does_the_same_at_any_size_and_not_what_is_only_as_large()
     assert distance(Portrait(sizes={"input_bytes": 1.0}), JOIN) is None
 
 
+def test_operators_of_which_there_are_none_say_nothing_of_a_job() -> None:
+    none = Portrait(operators={"loads": 0})
+    assert distance(none, JOIN) is None
+    assert distance(none, none) is None
+    busy = Portrait(operators=none.operators, shares=SCAN.shares)
+    assert distance(busy, JOIN) == distance(Portrait(shares=SCAN.shares), JOIN)
+
+
 def test_the_nearest_are_recalled_with_what_differs() -> None:
     here = tuning(machine={"cpu_model": "A", "cpus_count": 4})
     far = _other("scan", SCAN)

@@ -14,7 +14,7 @@ from tests.support.experiments import NAP
 from tests.support.tuning import PARTITIONS, Simulated, seconds_of, tuning
 
 from pyrometer.cli.main import run_verb
-from pyrometer.core.errors import UsageError
+from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.experiments.journal import read_journal
 from pyrometer.experiments.run.attempt import Attempt, TrialFacts
 from pyrometer.trial.trial import Trial
@@ -331,6 +331,20 @@ def test_a_kill_in_any_record_loses_no_run_and_counts_none_twice(tmp_path: Path)
         assert [one.trial for one in kept] == [one.trial for one in after.decisions]
         numbers = [one.trial for one in after.runs]
         assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_where_the_disk_is_full_the_same_step_is_what_comes_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = _begun(tmp_path / "t")
+
+    def full(descriptor: int, data: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pyrometer.experiments.journal.os.write", full)
+    with pytest.raises(CapabilityError, match="No space left") as caught:
+        step(root, actions=Simulated().actions())
+    assert caught.value.remedy == f"make room, then: pyrometer tune step {root}"
 
 
 def test_what_belongs_together_is_said(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from pyrometer.tune.carry import confirm_winner, search
 from pyrometer.tune.confirm.blocks import folders_of
 from pyrometer.tune.judge.report import tuning_report
 from pyrometer.tune.judge.screen import TuningScreen
+from pyrometer.tune.listed import listed
 from pyrometer.tune.space.space import Knob
 from pyrometer.tune.start import Wanted, started
 from pyrometer.tune.trials.budget import FEWEST_CONFIRMING
@@ -222,6 +223,21 @@ def test_a_job_of_hours_is_tuned_and_what_takes_far_longer_is_given_up(tmp_path)
     assert again.counts
     assert again.asked.timeout_s == pytest.approx(5 * hours, rel=0.1)
     confirm_winner(root, actions=machine.actions())
+
+
+def test_what_a_command_waits_for_executors_is_allowed_for_beside_its_limit(tmp_path):
+    waits = [100.0, 20.0, 0.0]
+
+    def command(levels, count):
+        facts = TrialFacts((), 40.0, None, None, None, waited_s=waits[count])
+        return Attempt("finished", seconds=40.0, facts=facts)
+
+    root = begun(tmp_path / "t")
+    found = searched(root, Simulated(command), lambda seed: Listed([{}, {PARTITIONS: "8"}]))
+    _, again, other = (one.asked for one in found.steps)
+    assert again.timeout_s == 5 * (100.0 + 40.0)
+    # The longest wait of the job as it is, and twice its time.
+    assert (other.limit_s, other.timeout_s) == (80.0, 100.0 + 80.0)
 
 
 def test_a_job_that_takes_longer_than_was_said_says_what_to_do(tmp_path):
@@ -469,11 +485,12 @@ def test_a_budget_of_time_counts_the_time_of_trials(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("budget", "searched_", "confirmed"),
-    [("1h", 2 * 110.0, 6 * 110.0), ("10 core-hours", 2 * 40.0, 6 * 40.0)],
+    ("budget", "each", "confirmed"),
+    # Of an hour 3380 s are left: the last trial begins after 3300 s.
+    [("1h", 110.0, 31), ("10 core-hours", 40.0, 60)],
 )
 def test_what_the_guard_waits_is_time_and_no_core_time(
-    tmp_path, monkeypatch, budget, searched_, confirmed
+    tmp_path, monkeypatch, budget, each, confirmed
 ):
     now = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
@@ -493,18 +510,18 @@ def test_what_the_guard_waits_is_time_and_no_core_time(
     root = begun(tmp_path / "t", budget)
     found = search(root, lambda one: Listed([{PARTITIONS: "100"}]), actions=actions)
     assert [one.told.cost for one in found.steps] == [10.0 * 4 * 1e9] * 2
-    assert found.spent(read_tuning(root)) == pytest.approx(searched_)
-    confirm_winner(root, actions=actions, blocks=3)
+    assert found.spent(read_tuning(root)) == pytest.approx(2 * each)
+    confirm_winner(root, actions=actions)
     report = report_of(root, Simulated()).budget
-    assert report.core_s == pytest.approx(8 * 40.0)
-    assert report.confirmed == pytest.approx(confirmed)
+    assert report.core_s == pytest.approx((2 + confirmed) * 40.0)
+    assert report.confirmed == pytest.approx(confirmed * each)
 
 
 def test_the_confirmation_is_of_fresh_blocks_and_says_what_they_show(tmp_path):
     root, machine = begun(tmp_path / "t", "20"), Simulated()
     searched(root, machine)
     count = len(machine.launched)
-    assert confirm_winner(root, actions=machine.actions())
+    assert confirm_winner(root, actions=machine.actions()) is None
     # What the search had left: 20 runs less those that it took, two a block.
     assert len(machine.launched) - count == 2 * int((20 - count) / 2)
     report = report_of(root, machine)
@@ -514,7 +531,7 @@ def test_the_confirmation_is_of_fresh_blocks_and_says_what_they_show(tmp_path):
     assert "confirmed" in report.told
     assert report.earned_back.runs.low <= report.earned_back.runs.value
     # Done is done.
-    assert confirm_winner(root, actions=machine.actions())
+    assert confirm_winner(root, actions=machine.actions()) is None
     assert len(folders_of(root)) == 1
 
 
@@ -577,25 +594,29 @@ def test_a_confirmation_whose_time_is_used_up_is_judged_by_what_has_run(tmp_path
         lambda: 20.0 * min(len(machine.launched), 9) + 60.0 * max(0, len(machine.launched) - 9),
     )
     searched(root, machine, lambda seed: Drawn(seed, stop_after=9))
-    assert not confirm_winner(root, actions=machine.actions())
+    assert confirm_winner(root, actions=machine.actions()) == "the budget is used up"
     count = len(machine.launched)
     found = report_of(root, machine)
+    blocks = found.confirmation.verdict.change.n
     assert found.state == "done"
-    assert FEWEST <= found.confirmation.verdict.change.n < found.confirmation.blocks_planned
+    assert FEWEST <= blocks < found.confirmation.blocks_planned
     assert found.confirmation.verdict.outcome == "confirmed"
     # Nobody looks again at what a few more trials would say.
-    assert not confirm_winner(root, actions=machine.actions())
+    assert confirm_winner(root, actions=machine.actions()) == "the budget is used up"
     assert len(machine.launched) == count
-    # Blocks that somebody adds are planned ones again, and no budget ends them.
+    # No budget ends blocks that somebody adds; what it ended before stays ended.
     interrupted = Simulated(lambda levels, at: Attempt("interrupted") if at == 3 else None)
     with pytest.raises(KeyboardInterrupt):
         confirm_winner(root, actions=interrupted.actions(), blocks=3)
     found = report_of(root, machine)
     assert (found.state, found.confirmation.verdict.outcome) == ("confirming", "cannot tell")
-    assert confirm_winner(root, actions=machine.actions())
+    assert listed(root).state == "unfinished"
+    assert confirm_winner(root, actions=machine.actions()) is None
+    assert len(machine.launched) - count == 3
     found = report_of(root, machine)
     assert (found.state, found.confirmation.verdict.outcome) == ("done", "confirmed")
-    assert found.confirmation.verdict.change.n == found.confirmation.blocks_planned
+    assert found.confirmation.verdict.change.n == blocks + 3
+    assert listed(root).state == "finished"
 
 
 def test_more_blocks_are_another_look_and_the_verdict_is_stricter(tmp_path):
@@ -679,7 +700,7 @@ def test_an_engine_that_finds_nothing_leaves_nothing_to_confirm(tmp_path):
     root, machine = begun(tmp_path / "t"), Simulated(seconds=lambda levels: 10.0 + bool(levels))
     found = searched(root, machine, lambda seed: Listed([{PARTITIONS: "3"}]))
     assert found.settled.configuration == {}
-    assert confirm_winner(root, actions=machine.actions())
+    assert confirm_winner(root, actions=machine.actions()) is None
     report = report_of(root, machine)
     assert report.told == "Nothing better than the job as it is was found in 2 trials."
     assert (report.state, report.confirmation) == ("done", None)

@@ -10,9 +10,9 @@ from pyrometer.tune.space.cube import decode, encode, plain
 from pyrometer.tune.space.declared import knobs, of_space, spaces
 from pyrometer.tune.space.feasible import infeasible
 from pyrometer.tune.space.file import parse_space
-from pyrometer.tune.space.levels import bounds, write_level
+from pyrometer.tune.space.levels import bounds, read_level, write_level
 from pyrometer.tune.space.named import named_space
-from pyrometer.tune.space.space import Space
+from pyrometer.tune.space.space import Knob, Space
 
 G = float(1 << 30)
 HOST = {"mem_total": 16 * G, "cpus": 4.0, "swap_total": None}
@@ -96,6 +96,12 @@ def test_levels_are_as_people_write_them() -> None:
     assert write_level(space.knob("spark.sql.files.maxPartitionBytes"), 100e6) == "96m"
 
 
+@pytest.mark.parametrize("value", [0.00001, 0.5, 2_500_000.0])
+def test_levels_of_any_size_are_read_as_they_were_written(value: float) -> None:
+    knob = Knob("spark.sql.autoBroadcastJoinThreshold", "float", 1e-6, 1e7, log=True)
+    assert read_level(knob, write_level(knob, value)) == value
+
+
 def test_an_unknown_space_is_named_with_the_nearest() -> None:
     with pytest.raises(UsageError, match="no space 'spark-sq'") as error:
         named_space("spark-sq", HOST)
@@ -129,18 +135,27 @@ def test_the_job_as_it_is_and_a_plain_change_may_be_launched() -> None:
     assert infeasible(WHOLE, {"jvm.heap": "8g", "spark.sql.shuffle.partitions": "8"}) is None
 
 
-def test_off_heap_memory_counts_where_it_is_used() -> None:
-    text = """
+OFF_HEAP = """
 name: off-heap
 knobs:
   jvm.heap: {from: 1g, to: 12g}
   spark.memory.offHeap.size: {from: 1g, to: 12g, special: [0b]}
   spark.memory.offHeap.enabled: [false, true]
 """
-    space = parse_space(text, "x.yaml", HOST)
+
+
+def test_off_heap_memory_counts_where_it_is_used() -> None:
+    space = parse_space(OFF_HEAP, "x.yaml", HOST)
     both = {"jvm.heap": "8g", "spark.memory.offHeap.size": "8g"}
     assert infeasible(space, {**both, "spark.memory.offHeap.enabled": "false"}) is None
     assert "off-heap" in (infeasible(space, {**both, "spark.memory.offHeap.enabled": "true"}) or "")
+
+
+def test_more_off_heap_memory_counts_where_the_job_uses_it_already() -> None:
+    space = parse_space(OFF_HEAP, "x.yaml", {**HOST, "off_heap": G})
+    both = {"jvm.heap": "8g", "spark.memory.offHeap.size": "8g"}
+    assert "8.00 GiB off-heap" in (infeasible(space, both) or "")
+    assert infeasible(space, {**both, "spark.memory.offHeap.enabled": "false"}) is None
 
 
 FILE = """\

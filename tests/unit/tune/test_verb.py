@@ -74,6 +74,15 @@ def test_a_mistake_is_one_message_and_what_to_do_next(words, message, remedy, ca
     assert remedy in told.partition("try:")[2]
 
 
+def test_prices_that_are_all_zero_are_no_objective(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("prices.toml").write_text('currency = "EUR"\n')
+    words = ["sort-text", "--objective", "cost", "--price", "prices.toml", "--dry-run"]
+    assert run_verb(["tune", *words]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "--objective cost needs a price above 0" in told
+
+
 def test_a_dry_run_says_what_would_be_varied_and_leaves_nothing(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     words = ["tune", "sort-text", "--space", "jvm", "--set", "jvm.heap=1g", "--dry-run", "--json"]
@@ -390,6 +399,18 @@ def test_options_of_a_jvm_are_added_to_those_that_are_there():
     # Once is enough.
     assert merged(after, {name: "-XX:+UseParallelGC"}) == after
     assert f"+{name}  -Dmine=1 -XX:+UseParallelGC" in difference(before, after)
+
+
+def test_a_setting_that_goes_on_in_further_lines_is_replaced_whole():
+    options = "spark.driver.extraJavaOptions"
+    theirs = f"{options} -Da=1 \\\n  -Db=2\n{PARTITIONS} \\\n  9\\\n  9\n"
+    kept = "# ours \\\nspark.x a,\\\n  b\n"
+    after = merged(theirs + kept, {options: "-Dc=3", PARTITIONS: "8"})
+    assert after == f"{options}  -Da=1 -Db=2 -Dc=3\n{PARTITIONS}  8\n{kept}"
+    # A last line that would go on does not go on with ours.
+    assert merged("spark.x a\\", {PARTITIONS: "8"}) == f"spark.x a\\\n\n{PARTITIONS}  8\n"
+    secret = "spark.my.password \\\n  plum\n"
+    assert "plum" not in difference(secret, merged(secret, {PARTITIONS: "8"}))
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from pyrometer.collect.launch.environment import INSIDE
 LONGEST_S = 600.0
 """A check that takes longer is ended, with all that it started: then nobody knows the result."""
 _SHOWN = 300
+_TAIL_BYTES = 1 << 16
 
 
 def run_check(command: str, run_dir: Path, longest_s: float = LONGEST_S) -> str | None:
@@ -41,8 +42,16 @@ def run_check(command: str, run_dir: Path, longest_s: float = LONGEST_S) -> str 
         return f"the check could not be run: {error.strerror}"
     if code == 0:
         return None
-    said = log.read_text(encoding="utf-8", errors="replace").strip().rpartition("\n")[2]
+    said = _last_line(log)
     return f"the check ended with exit code {code}" + (f": {said[:_SHOWN]}" if said else "")
+
+
+def _last_line(log: Path) -> str:
+    """Give the last line of an output that may be of any length."""
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
+        text = file.read(_TAIL_BYTES).decode("utf-8", "replace")
+    return text.strip().rpartition("\n")[2]
 
 
 def _ended(argv: list[str], env: Mapping[str, str], out: IO[bytes], longest_s: float) -> int:

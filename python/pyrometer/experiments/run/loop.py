@@ -52,7 +52,12 @@ def _free(root: Path) -> bool:
 
 
 def carry_out(
-    root: Path, *, screen: Screen | None = None, actions: Actions | None = None, retry: bool = False
+    root: Path,
+    *,
+    screen: Screen | None = None,
+    actions: Actions | None = None,
+    retry: bool = False,
+    then: str | None = None,
 ) -> Entries:
     """Run the trials of an experiment that have not ended yet, in their order.
 
@@ -66,6 +71,8 @@ def carry_out(
         What touches the machine; simulations pass others than the default.
     retry : bool
         Whether trials that failed or were censored are tried again.
+    then : str, optional
+        The command that goes on with it; by default ``pyrometer experiment resume ROOT``.
 
     Raises
     ------
@@ -80,7 +87,7 @@ def carry_out(
     paths, plan = ExperimentPaths(root), read_plan(root)
     check_same(root, plan.machine, plan.workloads, plan.workload_sha256)
     screen, actions = screen or Quiet(), actions or Actions()
-    with opened_journal(root) as journal:
+    with opened_journal(root, then=then) as journal:
         entries = read_journal(root)
         settle(root, plan, entries, journal, screen)
         screen.planned(plan, entries)

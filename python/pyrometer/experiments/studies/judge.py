@@ -99,7 +99,7 @@ def agrees(value: Value, ours: Estimate) -> bool | None:
         ours.value if ours.low is None else ours.low,
         ours.value if ours.high is None else ours.high,
     )
-    low, high = low * (1 - value.within), high * (1 + value.within)
+    low, high = low - value.within * abs(low), high + value.within * abs(high)
     if low <= mine[0] and mine[1] <= high:
         return True
     return None if mine[0] <= high and mine[1] >= low else False

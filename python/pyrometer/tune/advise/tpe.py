@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from pyrometer.core.errors import CapabilityError
+from pyrometer.core.installation import pip
 from pyrometer.tune.advise.adviser import Observation
 from pyrometer.tune.advise.simple import Simple
 from pyrometer.tune.space.cube import choices, decode, encode
@@ -97,7 +98,7 @@ def _optuna() -> ModuleType:
         import optuna
     except ImportError as error:
         raise CapabilityError(
-            "the engine tpe is Optuna's, which is not installed", "pip install 'pyrometer[optuna]'"
+            "the engine tpe is Optuna's, which is not installed", f"{pip()} install optuna"
         ) from error
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     found: ModuleType = optuna

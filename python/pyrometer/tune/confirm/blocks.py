@@ -15,6 +15,7 @@ from pyrometer.tune.trials.folder import Tuning, TuningPaths
 from pyrometer.tune.trials.judged import Judge, how_it_ended
 from pyrometer.tune.trials.measured import NS, value_of
 from pyrometer.tune.trials.planned import BASELINE, worked_s
+from pyrometer.tune.trials.replay import History
 
 
 class Side(NamedTuple):
@@ -96,6 +97,13 @@ def scales_of(root: Path) -> list[str]:
     return sorted({read_plan(one).scale for one in root.glob(f"{front}*") if is_experiment(one)})
 
 
+def going_on(root: Path, history: History, scale: str | None = None) -> list[Path]:
+    """Folders of confirmations that the budget has not ended: of a tuning's scale, or another."""
+    if history.stopped:
+        return []
+    return [one for one in folders_of(root, scale) if one.name not in history.closed]
+
+
 def spent_s(entries: Entries, *, waits: bool) -> float:
     """Time that the trials of an experiment have taken; `waits`: and what the guard waited."""
     return sum(
@@ -105,24 +113,25 @@ def spent_s(entries: Entries, *, waits: bool) -> float:
 
 
 def pairs_of(
-    root: Path, tuning: Tuning, read: Judge, scale: str | None = None, *, stopped: bool = False
+    root: Path, tuning: Tuning, read: Judge, history: History, scale: str | None = None
 ) -> Pairs:
     """Read the blocks of a confirmation that are whole, and what failed in the others.
 
     Parameters
     ----------
-    stopped : bool
-        Whether the budget was used up: what has not run never will, unless somebody adds to it.
+    history : History
+        Of the tuning: where the budget was used up, what has not run never will.
     """
     blocks: list[Block] = []
     counts: list[int] = []
     failures: list[str] = []
     folders, planned, spent, waited, left = folders_of(root, scale), 0, 0.0, 0.0, 0
+    open_ = going_on(root, history, scale)
     all_ended: list[Ended] = []
     for folder in folders:
         plan, entries = read_plan(folder), read_journal(folder)
         planned += plan.blocks
-        left += 0 if stopped else len(plan.trials) - len(entries.ended)
+        left += len(plan.trials) - len(entries.ended) if folder in open_ else 0
         spent += (worked := spent_s(entries, waits=False))
         waited += spent_s(entries, waits=True) - worked
         ended = list(entries.ended.values())

@@ -10,14 +10,14 @@ from pathlib import Path
 from pyrometer.collect.launch.observe import Watch
 from pyrometer.core.errors import PyrometerError
 from pyrometer.core.redaction import redacted
-from pyrometer.experiments.folder import Surroundings, is_experiment
+from pyrometer.experiments.folder import Plan, Surroundings, is_experiment
 from pyrometer.experiments.journal import Journal, read_journal
 from pyrometer.experiments.plan.file import Guard
 from pyrometer.experiments.run.attempt import Attempt
 from pyrometer.experiments.run.environment import Actions, Screen
 from pyrometer.experiments.run.loop import begin, carry_out
 from pyrometer.trial.trial import Trial
-from pyrometer.tune.confirm.blocks import folders_of, scales_of, spent_s
+from pyrometer.tune.confirm.blocks import folders_of, going_on, scales_of, spent_s
 from pyrometer.tune.confirm.plan import other_scale, plan_of, shares
 from pyrometer.tune.trials.folder import Tuning, TuningPaths
 from pyrometer.tune.trials.judged import Check
@@ -27,6 +27,9 @@ from pyrometer.tune.trials.replay import History
 from pyrometer.tune.trials.search import TuneActions
 from pyrometer.workloads import registry
 from pyrometer.workloads.contract import parse_scale
+
+USED_UP = "the budget is used up"
+NO_ROOM = "the budget has no room for a block of the confirmation"
 
 
 class OutOfBudgetError(Exception):
@@ -43,13 +46,15 @@ def confirm(
     journal: Journal,
     blocks: int | None = None,
     scale: str | None = None,
-) -> bool:
-    """Run what is still to be run of the confirmation.
+) -> str | None:
+    """Run what is still to be run of the confirmation, and then what somebody adds to it.
 
     Parameters
     ----------
+    history : History
+        It is told what is added, and when the budget is used up.
     journal : Journal
-        Of the tuning: it is told when the budget is used up.
+        Of the tuning: it is told the same.
     blocks : int, optional
         Add so many blocks to those that are there, whatever the budget says.
     scale : str, optional
@@ -57,8 +62,8 @@ def confirm(
 
     Returns
     -------
-    bool
-        Whether all that was planned has run; else the budget is used up.
+    str or None
+        Why not all that was planned has run; ``None``: it has.
 
     Raises
     ------
@@ -69,35 +74,65 @@ def confirm(
     """
     settled = history.settled
     if settled is None or not settled.configuration:
-        return True
-    if blocks is None and history.stopped:
-        return False
+        return None
     # A trial of it that hangs ends some time; elsewhere nobody knows how long one takes.
     patient = tuning.model_copy(update={"timeout_s": history.patience_s(tuning.timeout_s)})
-    if blocks is not None:
-        there = folders_of(root, scale)
-        order = len(there) + (0 if scale is None else 10)
-        of = patient if scale is None else tuning
-        plan = plan_of(of, settled.configuration, blocks, order, scale or tuning.scale)
-        journal.append(Added(blocks=blocks, scale=plan.scale, wall_ns=time.time_ns()))
-        begin(_next(root, scale), plan)
-    elif not folders_of(root):
+    if not history.stopped and not folders_of(root):
         _begin(root, patient, history)
-    unbounded = blocks is not None or history.added
-    left_s = None if unbounded else _left_s(root, tuning, history)
-    others = [folder for one in scales_of(root) for folder in folders_of(root, one)]
+    why = _go_on(root, tuning, history, screen, actions, journal)
+    if blocks is None:
+        return why
+    there = folders_of(root, scale)
+    plan = plan_of(
+        patient if scale is None else tuning, settled.configuration, blocks,
+        len(there) + (0 if scale is None else 10), scale or tuning.scale,
+    )  # fmt: skip
+    _add(root, history, journal, plan)
+    begin(_next(root, scale), plan)
+    return _go_on(root, tuning, history, screen, actions, journal)
+
+
+def _go_on(
+    root: Path,
+    tuning: Tuning,
+    history: History,
+    screen: Screen,
+    actions: TuneActions,
+    journal: Journal,
+) -> str | None:
+    """Run what is there and may still run; say why not all of it has."""
+    if history.stopped:
+        return USED_UP
+    own = going_on(root, history)
+    others = [folder for one in scales_of(root) for folder in going_on(root, history, one)]
+    left_s = None if history.added else _left_s(root, tuning, history)
     # One deadline for all of them. The user's check knows the data of the tuning's own scale alone.
     bounded = timely(actions.trials, left_s, waits=_waits_count(tuning))
     judged = checked(bounded, actions.check, tuning.check)
+    then = f"pyrometer tune resume {root}"
     try:
-        for folder in folders_of(root):
-            carry_out(folder, screen=screen, actions=judged)
+        for folder in own:
+            carry_out(folder, screen=screen, actions=judged, then=then)
         for folder in others:
-            carry_out(folder, screen=screen, actions=bounded)
+            carry_out(folder, screen=screen, actions=bounded, then=then)
     except OutOfBudgetError:
         journal.append(Stopped(wall_ns=time.time_ns()))
-        return False
-    return bool(folders_of(root))
+        history.stopped = True
+        return USED_UP
+    return None if own or others or history.added else NO_ROOM
+
+
+def _add(root: Path, history: History, journal: Journal, plan: Plan) -> None:
+    """Note that blocks are added; what the budget ended stays ended."""
+    ended = set(history.closed)
+    if history.stopped:
+        scales: list[str | None] = [None, *scales_of(root)]
+        ended.update(folder.name for one in scales for folder in folders_of(root, one))
+    record = Added(
+        blocks=plan.blocks, scale=plan.scale, closed=sorted(ended), wall_ns=time.time_ns()
+    )
+    journal.append(record)
+    history.add(record)
 
 
 def _begin(root: Path, tuning: Tuning, history: History) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from pyrometer.collect.launch.command import join_options, split_options
 from pyrometer.collect.launch.jvm_options import replaced
-from pyrometer.collect.launch.said_settings import PROPERTY
+from pyrometer.collect.launch.said_settings import PROPERTY, joined_lines
 from pyrometer.collect.launch.treatment import apply_treatment
 from pyrometer.core.redaction import REDACTED, Redactor
 from pyrometer.trial.factors import parse_treatment
@@ -109,11 +109,11 @@ def merged(text: str, settings: Mapping[str, str]) -> str:
     spark.executor.cores  2
     """
     left = dict(settings)
-    lines = []
-    for line in text.splitlines():
+    lines: list[str] = []
+    for line, written in joined_lines(text):
         found = PROPERTY.match(line)
         if found is None or found[1] not in settings:
-            lines.append(line)
+            lines += written
             continue
         name = found[1]
         if name not in left:
@@ -123,6 +123,8 @@ def merged(text: str, settings: Mapping[str, str]) -> str:
             words = replaced(split_options(found[2]), split_options(value))
             value = join_options(words)
         lines.append(f"{name}  {value}")
+    if left and lines and lines[-1].endswith("\\"):
+        lines.append("")  # Else the first of ours would go on with theirs.
     lines += [f"{name}  {value}" for name, value in left.items()]
     return "".join(f"{line}\n" for line in lines)
 
@@ -152,12 +154,12 @@ def difference(before: str, after: str, name: str = "spark-defaults.conf") -> st
 
 
 def _shown(text: str) -> list[str]:
-    redactor, lines = Redactor(), []
-    for line in text.splitlines():
+    redactor, lines = Redactor(), list[str]()
+    for line, written in joined_lines(text):
         found = PROPERTY.match(line)
-        if found is not None and redactor.secret(found[1]):
-            line = f"{line[: found.start(2)]}{REDACTED}"
-        lines.append(redactor.text(line))
+        secret = found is not None and redactor.secret(found[1])
+        shown = [f"{line[: found.start(2)]}{REDACTED}"] if found and secret else written
+        lines += [redactor.text(one) for one in shown]
     return lines
 
 

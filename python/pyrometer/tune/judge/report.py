@@ -74,8 +74,7 @@ def tuning_report(root: Path, *, causes: bool = True, measure: Measure = measure
     history = history_of(entries)
     read = Judge(root, tuning, measure, check=lambda command, run: None)
     main, *others = (
-        pairs_of(root, tuning, read, scale, stopped=history.stopped)
-        for scale in (None, *scales_of(root))
+        pairs_of(root, tuning, read, history, scale) for scale in (None, *scales_of(root))
     )
     confirmation = _confirmed(main, tuning)
     baseline = _mean([one.told.value for one in history.baselines if one.told])

@@ -138,7 +138,7 @@ def _verdict(root: Path, tuning: Tuning, history: History, measure: Measure | No
     if measure is None and (tuning.objective != "elapsed" or tuning.conditions):
         return None
     read = Judge(root, tuning, measure or measured, check=lambda command, run: None)
-    verdict = pairs_of(root, tuning, read, stopped=history.stopped).verdict(tuning.margin)
+    verdict = pairs_of(root, tuning, read, history).verdict(tuning.margin)
     return None if verdict is None else verdict.outcome
 
 

@@ -130,7 +130,8 @@ def step(
     """
     root = root.absolute()
     tuning, terms = online_of(root)
-    with _in_its_folder(tuning), opened_journal(root, KINDS, VERB) as journal:
+    again = f"pyrometer {VERB} {root}"
+    with _in_its_folder(tuning), opened_journal(root, KINDS, VERB, again) as journal:
         entries = read_journal(root, KINDS)
         history = history_of(entries)
         policy = new_policy(tuning, terms)

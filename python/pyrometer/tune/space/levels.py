@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 
 from pyrometer.core.errors import UsageError
 from pyrometer.core.schema import spark_unit
@@ -77,7 +78,18 @@ def write_level(knob: Knob, value: float) -> str:
             binary = low >= LEAST_BINARY and math.log2(low).is_integer()
             rounded = int(_stepped(value)) if binary else _significant(value)
         return str(int(min(max(rounded, math.ceil(low)), math.floor(high))))
-    return f"{min(max(float(f'{value:.2g}'), low), high):g}"
+    return without_exponent(min(max(float(f"{value:.2g}"), low), high))
+
+
+def without_exponent(value: float) -> str:
+    """Write a number to six digits, as levels are read.
+
+    Examples
+    --------
+    >>> without_exponent(0.6), without_exponent(1e-05), without_exponent(2.5e6)
+    ('0.6', '0.00001', '2500000')
+    """
+    return f"{Decimal(f'{value:g}'):f}"
 
 
 def bounds(knob: Knob) -> tuple[float, float]:

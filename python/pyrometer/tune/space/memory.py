@@ -91,7 +91,7 @@ def memory_of(configuration: Configuration, facts: Mapping[str, float]) -> Memor
     )
     uses = configuration.get("spark.memory.offHeap.enabled")
     off_heap = facts.get("off_heap", 0.0) if uses != "false" else 0.0
-    if uses == "true":
+    if uses == "true" or off_heap:
         off_heap = _first(size("spark.memory.offHeap.size"), off_heap)
     driver = 0.0
     if apart:

@@ -10,7 +10,7 @@ from pyrometer.core.schema import spark_default
 from pyrometer.experiments.plan.constraints import number_or_text, parse_amount, parse_constraint
 from pyrometer.trial.factors import declaration, did_you_mean, find_factor
 from pyrometer.tune.space.declared import Declared, of_space, spaces
-from pyrometer.tune.space.levels import bounds, read_level, write_level
+from pyrometer.tune.space.levels import bounds, read_level, without_exponent, write_level
 from pyrometer.tune.space.space import Knob, Space
 
 Facts = Mapping[str, float | None]
@@ -184,7 +184,7 @@ def _holds(text: str, facts: Mapping[str, float]) -> bool | None:
 def _as_text(one: Declared, text: str, value: float) -> str:
     if not isinstance(number_or_text(text), str):
         return text
-    return str(round(value)) if one.kind == "int" else f"{value:g}"
+    return str(round(value)) if one.kind == "int" else without_exponent(value)
 
 
 def _value(text: str, facts: Mapping[str, float]) -> float | None:

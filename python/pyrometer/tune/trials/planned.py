@@ -103,7 +103,7 @@ class Length:
     work_s : float
         Time of all its iterations, warm-up included.
     beside_s : float
-        The rest: launch, reading, tables.
+        The rest: launch, reading, tables; of a command its wait for executors.
     """
 
     seconds: float
@@ -117,7 +117,8 @@ class Length:
         work = sum(ended.series_s) or seconds
         length = worked_s(ended)
         whole = work if length is None else length
-        return cls(seconds, work, max(0.0, whole - work) if ended.series_s else 0.0)
+        beside = max(0.0, whole - work) if ended.series_s else ended.waited_s or 0.0
+        return cls(seconds, work, beside)
 
     def timeout(self, limit_s: float, most_s: float = math.inf) -> tuple[float, float]:
         """Longest time of a trial whose iterations may take `limit_s`, and the limit it stands for.

@@ -136,11 +136,18 @@ class Stopped(Part):
 
 
 class Added(Part):
-    """Somebody added blocks to the confirmation: they run whatever the budget says."""
+    """Somebody added blocks to the confirmation: they run whatever the budget says.
+
+    Attributes
+    ----------
+    closed : list of str
+        Folders of the confirmation that the budget ended before: what has not run there never will.
+    """
 
     k: Literal["add"] = "add"
     blocks: int
     scale: str
+    closed: list[str] = Field(default_factory=list)
     wall_ns: int
 
 

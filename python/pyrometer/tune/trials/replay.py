@@ -73,6 +73,8 @@ class History:
         Whether the budget was used up before all of the confirmation had run.
     added : bool
         Whether somebody added blocks since, for which it does not count.
+    closed : set of str
+        Folders of the confirmation that it ended before blocks were added.
     offers : dict of str to Offered
         Cheap stand-ins by their names, offered or left out.
     known : Known or None
@@ -85,6 +87,7 @@ class History:
     settled: Settled | None = None
     stopped: bool = False
     added: bool = False
+    closed: set[str] = field(default_factory=set)
     offers: dict[str, Offered] = field(default_factory=dict)
     known: Known | None = None
     said: list[tuple[int, Offered | Known]] = field(default_factory=list)
@@ -96,6 +99,11 @@ class History:
             self.offers[record.fidelity.name] = record
         else:
             self.known = record
+
+    def add(self, record: Added) -> None:
+        """Take that somebody added blocks."""
+        self.stopped, self.added = False, True
+        self.closed.update(record.closed)
 
     def length_s(self) -> float | None:
         """Median length of full runs as they are, without making data, in s."""
@@ -198,7 +206,7 @@ def history_of(entries: Entries) -> History:
         elif isinstance(record, Stopped):
             found.stopped = True
         elif isinstance(record, Added):
-            found.stopped, found.added = False, True
+            found.add(record)
         elif isinstance(record, Offered | Known):
             found.say(record)
     for one in entries.disturbed:

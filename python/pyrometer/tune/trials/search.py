@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -376,7 +376,11 @@ class Search:
             limit = TIMES_BEST * min(times)
         ended = known[-1].ended
         assert ended is not None
-        timeout, limit = Length.of(ended).timeout(limit, self.tuning.timeout_s)
+        length = Length.of(ended)
+        # A queue that was long once may be so again.
+        waits = [one.ended.waited_s or 0.0 for one in known if one.ended is not None]
+        length = replace(length, beside_s=max(length.beside_s, *waits))
+        timeout, limit = length.timeout(limit, self.tuning.timeout_s)
         # A baseline that itself takes nearly all of the time says nothing of a limit.
         return (limit, timeout) if limit > 0 else (None, self.tuning.timeout_s)
 
