@@ -117,7 +117,7 @@ def test_the_application_outlives_the_upload_and_the_server(tmp_path: Path) -> N
         fates = rest.json["profiles"]
         # The kill may have fallen between a message and its note: it has arrived, or not.
         assert fates["unsure"] <= 1
-        assert rest.code == (3 if fates["unsure"] else 0)
+        assert rest.code == 0
         arrived, made = pushed(fake, "stage"), sums(tmp_path / "run", "stage_id")
         assert all(weights <= made[event] for event, weights in arrived.items())
         lacking = [event for event in made if arrived.get(event) != made[event]]

@@ -58,6 +58,10 @@ class CapabilityError(PyrometerError):
     kind = "capability"
 
 
+class ReaderGoneError(BrokenPipeError):
+    """Nobody reads any more what we print; of other pipes that break it says nothing."""
+
+
 class WorkloadError(PyrometerError):
     """The observed workload failed (exit code 1)."""
 

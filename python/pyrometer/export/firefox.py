@@ -100,9 +100,9 @@ def process_markers(stacks: Stacks) -> dict[int | None, list[Marker]]:
             collector, kind, cause, heap_before_bytes, heap_after_bytes
         FROM gc_pauses WHERE start_mono_ns IS NOT NULL ORDER BY start_mono_ns
     """
-    for pid, start, end, collector, kind, cause, before, after in tables.query(pauses):
+    for pid, start, end, collector, kind, cause, *heap in tables.query(pauses):
         data = {"collector": collector, "kind": kind, "cause": cause or "no cause logged"}
-        sizes = {"before": before, "after": after}
+        sizes = dict(zip(("before", "after"), heap, strict=True))
         found[pid].append(Marker("GC pause", start, end, {"type": "GC pause", **data, **sizes}))
     stages = list(_stages(stacks, after))
     for (pid,) in tables.query("SELECT DISTINCT pid FROM samples"):

@@ -14,7 +14,17 @@ from typing import Any, NamedTuple
 
 from pyrometer.attribution.samples import define_stack_labels
 from pyrometer.core.errors import UsageError
-from pyrometer.flame.facts import DIMENSIONS, EVENTS, NUMBERS, SAMPLES, define_samples
+from pyrometer.flame.facts import (
+    COUNTS,
+    DIMENSIONS,
+    EVENTS,
+    LEAF,
+    NUMBERS,
+    SAMPLES,
+    STACK,
+    TAKEN,
+    define_samples,
+)
 from pyrometer.store import Run
 from pyrometer.window.scope import Scope
 from pyrometer.window.windows import APPLICATION, choose, clock_offset_ns
@@ -159,7 +169,7 @@ class Stacks:
         sql = f"""
             WITH folded AS (
                 SELECT {", ".join(["stack", *columns, "top_class"])},
-                    sum(weight)::BIGINT AS weight, count(*) AS samples
+                    sum(weight)::BIGINT AS weight, {TAKEN} AS samples
                 FROM {CHOSEN} GROUP BY ALL)
             SELECT k.frame_ids, weight, samples, {", ".join(names[1:])}
             FROM folded LEFT JOIN stacks k ON k.stack_id = folded.stack
@@ -197,14 +207,12 @@ class Stacks:
         return clock_offset_ns(self.run)
 
     def timed(self) -> Iterator[Timed]:
-        """Return single samples with times by process, thread and time."""
+        """Return the single samples of `sums` that have times, by process, thread and time."""
         only = "" if self.iteration is None else f" AND {_iteration(self.iteration)}"
         sql = f"""
-            SELECT host, pid, tid, thread_name, t_ns, stack_id, frame_ids,
-                CASE WHEN event IN ('alloc', 'lock') THEN top_class END, weight
-            FROM samples LEFT JOIN stacks
-                ON stack_id = coalesce(java_stack, native_stack, kernel_stack)
-            WHERE event = ? AND clock = ?{only}
+            SELECT host, pid, tid, thread_name, t_ns, stack_id, frame_ids, {LEAF}, weight
+            FROM samples LEFT JOIN stacks ON stack_id = {STACK}
+            WHERE {COUNTS} AND event = ? AND clock = ?{only}
             ORDER BY host, pid, tid, t_ns
         """
         for row in self.run.tables.batches(sql, [self.event, self.clock]):
@@ -217,7 +225,7 @@ def _iteration(number: int) -> str:
     """Condition on samples of an iteration: of its tasks, or taken while it went on."""
     return f"""coalesce(iteration = {int(number)}, EXISTS (
         FROM iterations i WHERE i.iteration = {int(number)}
-            AND t_ns >= i.start_mono_ns AND t_ns < i.end_mono_ns))"""
+            AND clock = 'mono' AND t_ns >= i.start_mono_ns AND t_ns < i.end_mono_ns))"""
 
 
 def group_label(dimension: str, value: object) -> str:

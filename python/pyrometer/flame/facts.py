@@ -81,6 +81,16 @@ _UNATTRIBUTED = f"""(SELECT {", ".join(f"0 AS {key}" for key in KEY)},
     '' AS operator, '' AS expression WHERE false)"""
 _KEY = f"stack, event, {', '.join(DIMENSIONS)}, top_class"
 
+# Expressions over table samples: the whole stack (null: none), and what stands at its leaf.
+STACK = "coalesce(whole_stack, java_stack, native_stack, kernel_stack)"
+LEAF = "CASE WHEN event IN ('alloc', 'live', 'lock') THEN top_class END"
+# Number of samples; a row of a profile in samples, such as folded stacks, is as many as it weighs.
+TAKEN = "sum(CASE WHEN unit = 'samples' THEN greatest(weight, 1) ELSE 1 END)::BIGINT"
+MOST_TAKEN = 2**32 - 1  # of a row on the page
+# Time on a CPU is known by its samples; threads that idle outside tasks do not count.
+COUNTS = f"""(event NOT IN ('{STATE}', 'wall') OR ((event = 'wall' OR state <> 'on_cpu')
+    AND (task_attempt_id IS NOT NULL OR wait_class IS DISTINCT FROM 'idle')))"""
+
 
 def facts_of(tables: Tables, most: int | None = None) -> dict[str, Any]:
     """Sum samples by stack and dimension.
@@ -110,7 +120,7 @@ def facts_of(tables: Tables, most: int | None = None) -> dict[str, Any]:
     folded = f"""
         WITH folded AS (
             SELECT {_KEY}, any_value(unit) AS unit, sum(weight)::DOUBLE AS weight,
-                   coalesce(sum(critical), 0)::DOUBLE AS critical, count(*) AS n
+                   coalesce(sum(critical), 0)::DOUBLE AS critical, {TAKEN} AS n
             FROM {SAMPLES} GROUP BY {_KEY}
         ), ranked AS (
             SELECT *, row_number() OVER (PARTITION BY event ORDER BY weight DESC, stack) AS place
@@ -149,14 +159,9 @@ def _placed(attributed: str) -> str:
             LEFT JOIN ({_EXECUTORS}) p ON p.of_host = s.host AND p.of_pid = s.pid
             ASOF LEFT JOIN ({_RUNNING}) r ON s.clock = r.clock AND s.t_ns >= r.t_ns
         )
-        SELECT coalesce(whole_stack, java_stack, native_stack, kernel_stack, -1) AS stack, event,
-               unit, {dims},
-               CASE WHEN event IN ('alloc', 'live', 'lock') THEN top_class END AS top_class,
+        SELECT coalesce({STACK}, -1) AS stack, event, unit, {dims}, {LEAF} AS top_class,
                weight, critical, host, clock, t_ns
-        FROM placed
-        -- Time on a CPU is known by its samples; threads that idle outside tasks do not count.
-        WHERE event NOT IN ('{STATE}', 'wall') OR ((event = 'wall' OR state <> 'on_cpu')
-            AND (task_attempt_id IS NOT NULL OR wait_class IS DISTINCT FROM 'idle'))
+        FROM placed WHERE {COUNTS}
     """
 
 
@@ -206,8 +211,9 @@ def _columns(tables: Tables) -> dict[str, Any]:
     found["steps"] = dict(
         tables.query(
             # Passes of the probe are jittered, so their weights differ slightly.
-            f"SELECT event, CASE event WHEN '{STATE}' THEN median(weight)::BIGINT"
-            f" ELSE mode(weight) END FROM {SAMPLES}"
+            f"SELECT event, CASE WHEN any_value(unit) = 'samples' THEN 1"
+            f" WHEN event = '{STATE}' THEN median(weight)::BIGINT ELSE mode(weight) END"
+            f" FROM {SAMPLES}"
             f" WHERE event IN {CRITICAL} AND weight > 0 GROUP BY 1"
         )
     )
@@ -297,7 +303,7 @@ def _define_moments(tables: Tables, axis: Axis) -> None:
         SELECT fact, at_ns // {width_ns} AS first,
                CASE WHEN at_ns IS NOT NULL
                     THEN least(at_ns + lasting, {length_ns}) - 1 END // {width_ns} AS last,
-               sum(weight) AS weight, coalesce(sum(critical), 0) AS critical, count(*) AS n
+               sum(weight) AS weight, coalesce(sum(critical), 0) AS critical, {TAKEN} AS n
         FROM timed GROUP BY ALL
         """,
     )
@@ -328,5 +334,5 @@ def _pack(
     pack.add("times.span", smallest_uint(span))
     pack.add("times.weight", summed("weight"))
     pack.add("times.critical", summed("critical"))
-    pack.add("times.n", smallest_uint(n))
+    pack.add("times.n", smallest_uint(np.minimum(n, MOST_TAKEN)))
     return {"bucket_ms": width_ms, "count": count, "unplaced": int(n[bucket == count].sum())}

@@ -16,7 +16,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyrometer.flame.facts import CRITICAL, DIMENSIONS, EVENTS, FOLDED, build_times, facts_of
+from pyrometer.flame.facts import (
+    CRITICAL,
+    DIMENSIONS,
+    EVENTS,
+    FOLDED,
+    MOST_TAKEN,
+    build_times,
+    facts_of,
+)
 from pyrometer.flame.names import RUNNERS, runners, stable_name
 from pyrometer.flame.tree import KINDS, Ints, Paths, Tree, build_tree
 from pyrometer.pages.axis import Axis
@@ -253,7 +261,7 @@ def _pack(pack: Pack, folded: Folded, tables: Tables, axis: Axis | None) -> dict
     pack.add("flame.event", event[order].astype(np.uint8))
     pack.add("flame.weight", summed("weight"))
     pack.add("flame.critical", summed("critical"))
-    pack.add("flame.n", smallest_uint(summed("n").astype(np.int64)))
+    pack.add("flame.n", smallest_uint(np.minimum(summed("n"), MOST_TAKEN).astype(np.int64)))
     for name in DIMENSIONS:
         pack.add(f"flame.{name}", smallest_uint(facts[name][order]))
     flame = {

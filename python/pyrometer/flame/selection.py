@@ -13,6 +13,7 @@ import numpy.typing as npt
 from pyrometer.core.errors import UsageError
 from pyrometer.flame.facts import DIMENSIONS, EVENTS, FOLDED, STATE, TASKS
 from pyrometer.flame.pack import Folded
+from pyrometer.store.sql.text import literal
 from pyrometer.store.tables import Tables
 from pyrometer.window.windows import MEASURED
 
@@ -114,7 +115,9 @@ class Chosen:
     @property
     def condition(self) -> str:
         """SQL condition of the selected facts."""
-        event = _BOTH.format(off=self.off_cpu) if self.event == BOTH else f"event = '{self.event}'"
+        # The event of an imported profile may have any name.
+        named = f"event = {literal(self.event)}"
+        event = _BOTH.format(off=self.off_cpu) if self.event == BOTH else named
         if self.serves is not None:
             event += f" AND serves = '{self.serves}'"
         if self.iterations is None:

@@ -45,9 +45,10 @@ def _parts(view: FlameView, look: Look) -> Iterator[RenderableType]:
         else f"iterations {view.iterations}".replace("[", "").replace("]", "")
     )
     of = "tasks" if view.serves == TASKS else "all threads"
+    taken = "" if view.unit == "samples" else f" in {units.counted(view.samples_count, 'sample')}"
     yield Text.from_markup(
-        f"[bold cyan]{_WORDS.get(view.event, safe(view.event))}[/]: {_weight(view, view.weight)} in"
-        f" {units.count(view.samples_count)} samples [dim]({of}, {runs})[/]"
+        f"[bold cyan]{_WORDS.get(view.event, safe(view.event))}[/]: {_weight(view, view.weight)}"
+        f"{taken} [dim]({of}, {runs})[/]"
     )
     if view.note:
         yield note(view.note)
@@ -106,4 +107,8 @@ def _range(share: Estimate) -> str:
 
 
 def _weight(view: FlameView, value: float) -> str:
-    return units.size(value) if view.unit == "bytes" else units.duration(value)
+    if view.unit == "bytes":
+        return units.size(value)
+    if view.unit == "ns":
+        return units.duration(value)
+    return f"{units.count(round(value))} {safe(view.unit, 40)}"

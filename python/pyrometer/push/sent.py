@@ -73,6 +73,11 @@ class Sent:
     address, tenant : str
         The server.
 
+    Attributes
+    ----------
+    lost_before : Counter
+        What earlier calls did not bring to the server, and none will: see `lost`.
+
     Raises
     ------
     UsageError
@@ -92,6 +97,7 @@ class Sent:
         self.left_bytes = self.open_bytes = 0
         self.delays_ns: list[int] = []
         self.last_error: str | None = None
+        self.lost_before: Counter[str] = Counter()
         self._cpu_before_ns = 0
         self._lock = self._locked(raw / f".push-{name}.lock")
         self._read()
@@ -100,6 +106,11 @@ class Sent:
     def own_cpu_ns(self) -> int:
         """CPU of all processes that sent, this one included."""
         return self._cpu_before_ns + time.process_time_ns()
+
+    @property
+    def lost(self) -> Counter[str]:
+        """What this call did not bring to the server, and no other will."""
+        return self._all_lost() - self.lost_before
 
     def settle(self, event: str, weight: int, fate: str) -> None:
         """Count a profile by what became of it: ``taken``, ``refused`` or ``unsure``."""
@@ -209,8 +220,13 @@ class Sent:
             self.retries, self.chunks = data["retries_count"], data["chunks_count"]
             self.delays_ns = list(data["delays_ns"])
             self._cpu_before_ns = data["own_cpu_ns"]
+            self.lost_before = +self._all_lost()
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise self._unreadable(error) from error
+
+    def _all_lost(self) -> Counter[str]:
+        profiles = {fate: self.profiles[fate] for fate in ("refused", "unsure")}
+        return Counter(profiles | {"chunks unreadable": self.unreadable})
 
     def _unreadable(self, error: Exception) -> UsageError:
         self.close()

@@ -21,6 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pyrometer.core import units
+from pyrometer.terminal.harmless import PLAIN
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -34,11 +35,6 @@ EIGHTHS = " ▏▎▍▌▋▊▉"
 COLOURS = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 Justify = Literal["left", "right"]
 NARROW = 100
-# For terminals that know ASCII alone.
-PLAIN = str.maketrans(
-    {"–": "-", "−": "-", "±": "~", "·": "|", "×": "x", "∩": "&", "Σ": "S", "→": ">",
-     "…": ".", "µ": "u", "✗": "!", "\ufffd": "?"}
-)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""Keeps what logs, paths and other programs say from steering the terminal."""
+"""Keeps what logs, paths and other programs say from steering the terminal.
+
+What the encoding of a terminal lacks is written in other signs.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,11 @@ from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook
 from rich.segment import Segment
 
 REPLACEMENT = "\ufffd"
+# For terminals that do not know Unicode.
+PLAIN = str.maketrans(
+    {"–": "-", "−": "-", "±": "~", "·": "|", "×": "x", "∩": "&", "Σ": "S", "→": ">", "›": ">",
+     "…": ".", "µ": "u", "✗": "!", "✓": "+", "\ufffd": "?"}
+)  # fmt: skip
 
 
 def harmless(text: str) -> str:
@@ -39,6 +47,19 @@ def _orders(one: str) -> bool:
     )
 
 
+def encodable(text: str, encoding: str) -> str:
+    """Replace what an encoding lacks: by signs that look alike, or by question marks.
+
+    Examples
+    --------
+    >>> encodable("3 → 4 … ☃", "ascii"), encodable("3 → 4", "utf-8")
+    ('3 > 4 . ?', '3 → 4')
+    """
+    if encoding.startswith("utf"):
+        return text
+    return text.translate(PLAIN).encode(encoding, "replace").decode(encoding)
+
+
 class Harmless(RenderHook):
     """Makes all text of a console harmless; the console's colours and cursor moves stay."""
 
@@ -56,4 +77,5 @@ class _Harmless:
             if segment.control:
                 yield segment
             else:
-                yield Segment(harmless(segment.text), segment.style)
+                text = encodable(harmless(segment.text), options.encoding)
+                yield Segment(text, segment.style)

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from rich.console import Console
 
+from pyrometer.core.errors import ReaderGoneError
 from pyrometer.core.redaction import redacted
 
 
@@ -25,4 +26,4 @@ class Reticent(Console):
     def on_broken_pipe(self) -> NoReturn:
         """Print nothing more, and say so to who prints: Rich would end the process."""
         self.quiet = True
-        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+        raise ReaderGoneError(errno.EPIPE, os.strerror(errno.EPIPE))

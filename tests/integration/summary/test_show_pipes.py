@@ -28,4 +28,4 @@ def test_a_reader_that_goes_away_is_no_error(run_dir: Path) -> None:
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", line], capture_output=True, text=True, check=False
     )
-    assert done.stderr == ""
+    assert (done.returncode, done.stderr) == (0, "")

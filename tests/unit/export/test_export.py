@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from tests.support.exported import Sums, otlp_profile, read_exported
 from tests.support.profile_proto import messages, packed, read_profile, whole
-from tests.support.report_fixture import manifest, run_rows, write_tables
+from tests.support.report_fixture import WALL0, S, manifest, run_rows, write_tables
 from typer.testing import CliRunner
 
 from pyrometer.cli.read.export import app
@@ -23,8 +23,11 @@ ROWS = run_rows()
 
 @pytest.fixture(scope="module")
 def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("export") / "a run"
-    write_tables(root / "tables", ROWS)
+    return written(tmp_path_factory.mktemp("export") / "a run", ROWS)
+
+
+def written(root: Path, rows: dict[str, list[dict[str, Any]]]) -> Path:
+    write_tables(root / "tables", rows)
     (root / "manifest.json").write_text(json.dumps(manifest() | {"schema_version": 1}))
     return root
 
@@ -121,6 +124,43 @@ def test_firefox_has_tasks_and_pauses_as_markers(run_dir: Path, tmp_path: Path) 
             found[entry["type"]] += 1
     assert found["Task"] == len(ROWS["spans"])
     assert found["GC pause"] == len(ROWS["gc_pauses"])
+
+
+def test_firefox_has_the_samples_of_the_other_formats(tmp_path: Path) -> None:
+    rows = run_rows()
+    wall = next(row for row in rows["samples"] if row["event"] == "wall")
+    idle = {"t_ns": wall["t_ns"] - S, "state": "sleeping", "wait_class": "idle"}
+    rows["samples"] += [
+        wall | idle | {"task_attempt_id": None},
+        wall | {"whole_stack": rows["stacks"][-1]["stack_id"]},
+        wall | {"event": "live", "unit": "bytes", "top_class": "byte[]"},
+    ]
+    run = written(tmp_path / "run", rows)
+    for event in ("wall", "live"):
+        for kind in ("folded", "firefox"):
+            export_profile(run, kind, tmp_path / f"{event}.{kind}", event)
+        expected = read_exported(tmp_path / f"{event}.folded", "folded")
+        assert read_exported(tmp_path / f"{event}.firefox", "firefox") == expected
+    threads = json.loads((tmp_path / "wall.firefox").read_bytes())["threads"]
+    assert min(time for thread in threads for time in thread["samples"]["time"]) == 0
+
+
+@pytest.mark.parametrize("heap", [None, 1_000_000_000])
+def test_firefox_has_stages_at_their_times_whatever_a_pause_left(
+    tmp_path: Path, heap: int | None
+) -> None:
+    rows = run_rows()
+    for pause in rows["gc_pauses"]:
+        pause["heap_after_bytes"] = heap
+    rows["stages"] = [
+        {"stage_id": 2, "submit_wall_ns": WALL0 + 20 * S, "complete_wall_ns": WALL0 + 23 * S}
+    ]
+    export_profile(written(tmp_path / "run", rows), "firefox", tmp_path / "out", "cpu")
+    markers = json.loads((tmp_path / "out").read_bytes())["threads"][0]["markers"]
+    (at,) = (at for at, entry in enumerate(markers["data"]) if entry["type"] == "Stage")
+    # The run begins 9 s after its clocks, with the first sample.
+    assert (markers["startTime"][at], markers["endTime"][at]) == (11_000, 14_000)
+    assert {entry["after"] for entry in markers["data"] if "after" in entry} == {heap}
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from tests.support.tables import StageSpec, World
 from pyrometer.cli.main import run_verb
 from pyrometer.core.errors import UsageError
 from pyrometer.flame.difference.difference import NO_DIFFERENCE, FrameDifference, frame_difference
+from pyrometer.store.imported import import_profiles
 
 KINDS = [(10, "cast", "WholeStageCodegen"), (11, "cast", "WholeStageCodegen"),
          (13, "operator", "WholeStageCodegen")]  # fmt: skip
@@ -166,6 +167,14 @@ def test_runs_without_samples_are_refused(tmp_path):
     empty.rows["samples"] = []
     with pytest.raises(UsageError, match="no samples of CPU or wall time"):
         compared(tmp_path, world(), empty)
+
+
+def test_an_imported_profile_without_times_is_told_what_it_lacks(tmp_path):
+    (tmp_path / "x.folded").write_text("main;f 30\n")
+    import_profiles([tmp_path / "x.folded"], tmp_path / "run")
+    with pytest.raises(UsageError, match="only cpu in samples: differences are of times") as error:
+        frame_difference([tmp_path / "run"], [tmp_path / "run"])
+    assert "--unit ns" in error.value.remedy
 
 
 def test_sides_that_have_no_event_in_common_are_refused(tmp_path):

@@ -12,11 +12,13 @@ from tests.support.report_fixture import CPU_PATHS, manifest, run_rows, write_ta
 from typer.testing import CliRunner
 
 from pyrometer.cli.read.flame import app
+from pyrometer.core import units
 from pyrometer.core.errors import UsageError
 from pyrometer.flame import pack as report_flame
 from pyrometer.flame.page import write_flame
 from pyrometer.flame.selection import Selection
 from pyrometer.statistics.shares import wilson
+from pyrometer.store.imported import import_profiles
 
 ROWS = run_rows()
 
@@ -185,6 +187,36 @@ def test_a_run_without_samples_has_no_flame_graph(tmp_path: Path) -> None:
     write_tables(tmp_path / "tables", {k: ROWS[k] for k in ("apps", "tasks")})
     with pytest.raises(UsageError, match="no profiler samples"):
         write_flame(tmp_path)
+
+
+@pytest.mark.parametrize("heavy", [12_000, 1 << 40])
+def test_folded_stacks_are_as_many_samples_as_they_weigh(tmp_path: Path, heavy: int) -> None:
+    run = imported(tmp_path, f"main;f {heavy}\nmain;g 345\n")
+    made = write_flame(run)
+    whole = heavy + 345
+    assert (made.unit, made.weight, made.samples_count) == ("samples", whole, whole)
+    share = next(frame for frame in made.frames if frame.frame == "g").self_share
+    assert share.n == whole
+    assert [share.low, share.high] == pytest.approx(wilson(345, whole))
+    said = CliRunner().invoke(app, [str(run)]).stdout
+    assert f"CPU: {units.count(whole)} samples (all threads" in said
+
+
+def test_weights_that_are_no_times_have_their_unit(tmp_path: Path) -> None:
+    run = imported(tmp_path, "main;f 12345\n", unit="cycles")
+    said = CliRunner().invoke(app, [str(run)]).stdout
+    assert f"CPU: {units.count(12_345)} cycles in 1 sample (" in said
+
+
+def test_an_event_may_have_any_name(tmp_path: Path) -> None:
+    made = write_flame(imported(tmp_path, "main;f 7\n", event="it's"))
+    assert (made.event, made.weight) == ("it's", 7)
+
+
+def imported(tmp_path: Path, text: str, **about: str) -> Path:
+    (tmp_path / "x.folded").write_text(text)
+    import_profiles([tmp_path / "x.folded"], tmp_path / "run", **about)
+    return tmp_path / "run"
 
 
 def test_text_names_groups_and_frames(run_dir: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.cli import inside
 from tests.support.growing_run import CHUNK, LENGTH_NS, START_NS, GrowingRun, chunk, growing_run
 from tests.support.pyroscope import Fake, fake_pyroscope
 
@@ -231,6 +232,24 @@ def test_what_may_not_be_sent_again_is_counted(
     names = {"cpu": "cpu", "wall": "wall", "alloc": "alloc_space", "lock": "delay"}
     assert {names[event]: weight for event, weight in added.items()} == one
     assert once(run, fake)["profiles"] == summary["profiles"]
+
+
+def test_a_refusal_fails_the_call_that_it_answered_and_no_later_one(
+    run: GrowingRun, fake: Fake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.grow(4194305, chunk(0))
+    fake.answers = [200, 400]
+    first = inside(capsys, "push", run.root, "--to", fake.url)
+    assert first.code == 3
+    assert "1 refused" in first.stderr
+    assert f"rm {next(run.paths.raw.glob('push-*.json'))}" in first.stderr
+    run.grow(4194305, chunk(1))
+    later = inside(capsys, "push", run.root, "--to", fake.url)
+    assert later.code == 0, later.stderr
+    assert "earlier calls: 1 refused" in later.stdout
+    fake.answers = [400]
+    run.grow(4194305, chunk(2))
+    assert inside(capsys, "push", run.root, "--to", fake.url).code == 3
 
 
 def test_a_denial_ends_what_is_not_followed(run: GrowingRun, fake: Fake) -> None:

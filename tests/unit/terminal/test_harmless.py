@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import unicodedata
 from pathlib import Path
 
@@ -54,6 +55,16 @@ def test_a_name_that_is_not_utf8_is_printed_without_those_bytes(
 ) -> None:
     console.out().print("caf\udce9", markup=False)
     assert capsys.readouterr().out == "caf\ufffd\n"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "iso-8859-1"])
+def test_a_terminal_without_unicode_gets_other_signs(
+    encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stdout = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr("sys.stdout", stdout)
+    console.out().print("3 → 4 ± 1 … ✓ ☃")
+    assert stdout.buffer.getvalue() == b"3 > 4 ~ 1 . + ?\n"  # type: ignore[attr-defined]
 
 
 @given(st.text())

@@ -15,6 +15,7 @@ from pyrometer.core.errors import UsageError
 from pyrometer.flame.difference.paths import WHOLE_WINDOW, define_paths
 from pyrometer.statistics.profiles import Side
 from pyrometer.store import Run
+from pyrometer.store.imported import PROFILE
 from pyrometer.window.scope import Scope
 from pyrometer.window.windows import RunFacts, choose
 
@@ -92,17 +93,26 @@ def _read(path: Path, with_paths: bool) -> Sampled:
         tables = scope.tables
         sums = tables.columns(_BY_KIND)
         if not len(sums["kind"]):
-            raise UsageError(
-                f"{path}: no samples of CPU or wall time in its window {window.name!r}",
-                "sample stacks with pyrometer run --profile full …; an imported profile needs"
-                " samples in nanoseconds",
-            )
+            raise _nothing(path, run, window.name)
         return Sampled(
             facts(run),
             window.iterations or (WHOLE_WINDOW,),
             sums,
             _paths(scope) if with_paths else None,
         )
+
+
+def _nothing(path: Path, run: Run, window: str) -> UsageError:
+    """Say that nothing can be compared, and of an imported profile what it has instead."""
+    message = f"{path}: no samples of CPU or wall time in its window {window!r}"
+    if run.manifest is None or run.manifest.profile != PROFILE:
+        return UsageError(message, "sample stacks with pyrometer run --profile full …")
+    sampled = run.tables.query("SELECT DISTINCT event, unit FROM samples ORDER BY ALL")
+    has = ", ".join(f"{event} in {unit}" for event, unit in sampled)
+    return UsageError(
+        f"{message}, only {has}: differences are of times",
+        "import one in nanoseconds: perf's cpu-clock, or folded stacks of times with --unit ns",
+    )
 
 
 def _paths(scope: Scope) -> Paths:
