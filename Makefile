@@ -27,6 +27,8 @@ FAST := tests/unit tests/property tests/golden python
 MVN := $(PYTHON) tools/supply/mvn.py
 # Says what a command does while it runs; its output goes to target/logs.
 STEP := @$(PYTHON) tools/step.py
+# Makes an environment; one without pip was interrupted while it was made.
+environment = @$(1)/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(1)
 PYROMETER_BEGAN ?= $(shell date +%s)
 export PYROMETER_BEGAN
 export PYROMETER_STAGED := 1
@@ -46,7 +48,7 @@ setup-test: setup $(VENV)-spark35/.installed $(VENV)-remote/.installed ## The sa
 
 $(VENV)/.tools: tools/check_tools.sh
 	@PYTHON=$(PYTHON) sh tools/check_tools.sh
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(call environment,$(VENV))
 	@touch $@
 
 $(VENV)/.requirements: $(VENV)/.tools requirements/dev.txt requirements/uv.txt
@@ -55,12 +57,13 @@ $(VENV)/.requirements: $(VENV)/.tools requirements/dev.txt requirements/uv.txt
 	@touch $@
 
 $(VENV)-spark35/.installed: $(VENV)/.requirements requirements/spark35.txt
-	@test -x $(VENV)-spark35/bin/python || $(PYTHON) -m venv $(VENV)-spark35
+	@PYTHON=$(firstword $(wildcard $(VENV)-spark35/bin/python) $(PYTHON)) sh tools/check_tools.sh spark35
+	$(call environment,$(VENV)-spark35)
 	$(STEP) spark35 env VIRTUAL_ENV=$(VENV)-spark35 $(UV) pip install --require-hashes -r requirements/spark35.txt
 	@touch $@
 
 $(VENV)-remote/.installed: $(VENV)/.requirements requirements/remote.txt
-	@test -x $(VENV)-remote/bin/python || $(PYTHON) -m venv $(VENV)-remote
+	$(call environment,$(VENV)-remote)
 	$(STEP) remote env VIRTUAL_ENV=$(VENV)-remote $(UV) pip install --require-hashes -r requirements/remote.txt
 	@touch $@
 
@@ -209,7 +212,7 @@ docs-site: $(VENV)-docs/.installed
 	@$(PYTHON) tools/check_site.py
 
 $(VENV)-docs/.installed: $(VENV)/.requirements requirements/docs.txt
-	@test -x $(VENV)-docs/bin/python || $(PYTHON) -m venv $(VENV)-docs
+	$(call environment,$(VENV)-docs)
 	@VIRTUAL_ENV=$(VENV)-docs $(UV) pip install -q --require-hashes -r requirements/docs.txt
 	@touch $@
 
@@ -248,7 +251,7 @@ sbom: $(VENV)/.requirements ## Write the wheel's bill of materials (CycloneDX) i
 	$(BIN)/python -m tools.supply.sbom
 
 $(VENV)-audit/.installed: $(VENV)/.requirements requirements/audit.txt
-	@test -x $(VENV)-audit/bin/python || $(PYTHON) -m venv $(VENV)-audit
+	$(call environment,$(VENV)-audit)
 	-$(STEP) pip-audit env VIRTUAL_ENV=$(VENV)-audit $(UV) pip install --require-hashes -r requirements/audit.txt && touch $@
 
 audit: $(VENV)-audit/.installed ## Ask for known weaknesses of all that is locked (needs a network)
@@ -263,7 +266,7 @@ LINKER := $(if $(filter $(HOST_ARCH),$(ARCH)),cc,$(ARCH)-linux-gnu-gcc)
 WHEEL_PROBE := $(TARGET_DIR)/$(TRIPLE)/release/pyro-probe
 
 $(VENV)-wheel/.installed: requirements/wheel.txt
-	@test -x $(WHEEL_BIN)/python || $(PYTHON) -m venv $(VENV)-wheel
+	$(call environment,$(VENV)-wheel)
 	$(STEP) maturin $(WHEEL_BIN)/python -m pip install --require-hashes -r requirements/wheel.txt
 	@touch $@
 

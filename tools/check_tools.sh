@@ -1,6 +1,7 @@
 #!/bin/sh
 # Names every missing or too old tool together, with the command that installs it. Exit 1 if any.
-# With an architecture: also what a wheel for it needs.
+# With an architecture: also what a wheel for it needs. With "spark35": only whether Python has what
+# the tests' second Spark is locked to.
 set -u
 bad=0
 need() { # name, found version, minimum, install command
@@ -12,10 +13,28 @@ need() { # name, found version, minimum, install command
 }
 first_number() { sed -n 's/[^0-9]*\([0-9][0-9.]*\).*/\1/p' | head -n 1; }
 PYTHON=${PYTHON:-python3}
-need "Python" "$("$PYTHON" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)" 3.11 "apt-get install python3 python3-venv   (or set PYTHON=/path/to/python3.11)"
-need "Python's venv module" "$("$PYTHON" -c 'import ensurepip; print("1.0")' 2>/dev/null)" 1.0 "apt-get install python3-venv"
-need "a JDK (javac)" "$(javac -version 2>&1 | grep -i '^javac' | first_number)" 17 "apt-get install openjdk-17-jdk-headless"
-need "Maven" "$(mvn -v 2>/dev/null | sed -n 's/.*Apache Maven \([0-9.]*\).*/\1/p' | head -n 1)" 3.8 "apt-get install maven"
+python=$("$PYTHON" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
+if [ "${1:-}" = spark35 ]; then
+  [ "$(printf '%s\n3.12\n' "$python" | sort -V | head -n 1)" = "$python" ] && exit 0
+  printf '%s\n' "too new: Python $python for the tests with Spark 3.5 (its numpy, 1.26, is for 3.12 at most). With a Python 3.12 or 3.11: rm -rf .venv-spark35; make test PYTHON=python3.12" >&2
+  exit 1
+fi
+# Distributions with a new enough version; elsewhere the package is there, but an older one.
+new="Debian 12, Ubuntu 24.04 or newer"
+need "Python" "$python" 3.11 "apt-get install python3 python3-venv   ($new; elsewhere install one beside it and set PYTHON=/path/to/python3.12)"
+need "Python's venv module" "$("$PYTHON" -c 'import ensurepip; print("1.0")' 2>/dev/null)" 1.0 "apt-get install python$([ -z "$python" ] && echo 3 || echo "$python")-venv"
+# Maven takes the JDK in JAVA_HOME, and only without that the one on PATH.
+javac=${JAVA_HOME:+$JAVA_HOME/bin/}javac
+jdk="apt-get install openjdk-17-jdk-headless, or openjdk-21-jdk-headless where there is no 17"
+[ -z "${JAVA_HOME:-}" ] || jdk="$jdk; then unset JAVA_HOME, which is $JAVA_HOME, or set it to that JDK"
+need "a JDK (javac)" "$("$javac" -version 2>&1 | grep -i '^javac' | first_number)" 17 "$jdk"
+said=$(mvn -v 2>&1)
+maven=$(printf '%s\n' "$said" | sed -n 's/.*Apache Maven \([0-9.]*\).*/\1/p' | head -n 1)
+if [ -z "$maven" ] && command -v mvn >/dev/null; then
+  printf '%s\n' "mvn -v fails: $said" >&2; bad=1
+else
+  need "Maven" "$maven" 3.8 "apt-get install maven   ($new; elsewhere unpack one from https://maven.apache.org/download.cgi and put its bin first on PATH)"
+fi
 need "Rust (cargo)" "$(cargo --version 2>/dev/null | first_number)" 1.90 "rustup update stable   (first: https://rustup.rs)"
 need "a C linker (cc)" "$(cc -dumpversion 2>/dev/null | first_number)" 8 "apt-get install build-essential"
 # A wheel for another machine: check_tools.sh aarch64.

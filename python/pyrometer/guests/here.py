@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import shutil
 from collections.abc import Mapping
@@ -15,6 +16,9 @@ from pyrometer.guests.machine import Machine, machine_of
 from pyrometer.guests.parts import initrd
 from pyrometer.trial.factors import Level
 
+MACHINE = "x86_64"
+"""What virtual machines are, and so the host whose kernel and programs they run."""
+
 
 def require_tools() -> None:
     """Look for the programs that make and run machines; nothing is started.
@@ -22,8 +26,14 @@ def require_tools() -> None:
     Raises
     ------
     CapabilityError
-        If one is missing, with the command that installs it.
+        If one is missing, with the command that installs it; on a host of another architecture.
     """
+    here = platform.machine()
+    if here != MACHINE:
+        raise CapabilityError(
+            f"virtual machines run the programs of their host, on {MACHINE} only: this is {here}",
+            f"leave machine.* out, or use a host that is {MACHINE}",
+        )
     emulator.program()
     initrd.busybox()
     if shutil.which("mke2fs", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin") is None:

@@ -11,7 +11,7 @@ from pyrometer.core.errors import UsageError
 from pyrometer.guests import disk, numa
 from pyrometer.guests.disk import Limits
 from pyrometer.guests.numa import Node, Topology
-from pyrometer.trial.factors import Level
+from pyrometer.trial.factors import Level, find_factor
 
 PREFIX = "machine."
 MEMORY_BYTES = 2 << 30
@@ -87,7 +87,7 @@ def machine_of(treatment: Mapping[str, Level], cpus: int) -> Machine | None:
     treatment : mapping
         Levels, as :func:`~pyrometer.trial.factors.parse_treatment` gives them.
     cpus : int
-        How many CPUs it has unless the treatment says.
+        How many CPUs it has unless the treatment says; no more than ``machine.cpus`` may be.
 
     Returns
     -------
@@ -110,6 +110,9 @@ def machine_of(treatment: Mapping[str, Level], cpus: int) -> Machine | None:
     }
     if not asked:
         return None
+    threads = int(asked.get("smt", 1))
+    _, most = find_factor("machine.cpus").range or (1, cpus)
+    cpus = min(cpus, int(most) // threads * threads)
     count, memory = asked.get("cpus"), asked.get("memory")
     nodes = None
     if "numa" in asked:
@@ -119,7 +122,7 @@ def machine_of(treatment: Mapping[str, Level], cpus: int) -> Machine | None:
     found = Machine(
         cpus_count=int(count or cpus),
         memory_bytes=int(memory or MEMORY_BYTES),
-        threads_per_core=int(asked.get("smt", 1)),
+        threads_per_core=threads,
         topology=nodes,
         kernel=asked.get("kernel"),
         cmdline=_cmdline(str(asked.get("cmdline", ""))),

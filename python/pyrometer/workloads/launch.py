@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -32,6 +33,9 @@ DEFAULT_CONF = {
 
 SESSION = "spark.sql."
 """Prefix of settings that belong to a session, not to the context."""
+
+OLDEST_PYTHON = (3, 10)
+"""Oldest Python that the runner runs in."""
 
 AUTO_WARMUP = 1
 """Iterations that ``warmup="auto"`` runs beforehand: one, for class loading and the JIT compiler.
@@ -132,7 +136,7 @@ def launch_spec(
     UsageError
         Unknown workload, variant, level or scale; a number of iterations that makes no sense.
     CapabilityError
-        No Spark, too little disk, a missing library.
+        No Spark, a Python that is too old, too little disk, a missing library.
     """
     spec = resolve(name, levels or {}, scale)
     if iterations < 1:
@@ -146,6 +150,7 @@ def launch_spec(
         raise CapabilityError(f"{name} needs {missing[0]}, which is not there")
     spark = find_spark(spark_home) if workload.engine == "spark" else None
     if spark:
+        _check_version(name, spark.python)
         _check_packages(name, spark.python, workload.needs.spark_python)
     cache = data_cache or DataCache()
     own = workload.spark_conf(spec)
@@ -232,6 +237,20 @@ def _turn(
     )
 
 
+def _check_version(name: str, python: str) -> None:
+    """Raise `CapabilityError` if the Python of another Spark is too old for the runner."""
+    if python == sys.executable:
+        return
+    said = _ask(python, "import sys; print(*sys.version_info[:2])")
+    version = tuple(map(int, said[-2:]))
+    if version < OLDEST_PYTHON:
+        found, oldest = (".".join(map(str, one)) for one in (version, OLDEST_PYTHON))
+        raise CapabilityError(
+            f"{name} runs in the Python of its Spark, and {python} is {found}",
+            f"give an environment with Python {oldest} or newer, or the home of a Spark",
+        )
+
+
 def _check_packages(name: str, python: str, packages: Sequence[str]) -> None:
     """Raise `CapabilityError` if the Python of Spark's workers lacks what the program imports."""
     if not packages:
@@ -239,13 +258,21 @@ def _check_packages(name: str, python: str, packages: Sequence[str]) -> None:
     lacking = (
         "import sys, importlib.util as u; print(*(p for p in sys.argv[1:] if not u.find_spec(p)))"
     )
-    done = subprocess.run(
-        [python, "-c", lacking, *packages], capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        raise CapabilityError(f"{python} does not start: {done.stderr.strip()[-500:]}")
-    if missing := done.stdout.split():
+    if missing := _ask(python, lacking, *packages):
         raise CapabilityError(
             f"{name} needs {' and '.join(missing)} in the Python that runs Spark, {python}",
-            f"{python} -m pip install {' '.join(missing)}",
+            f"{shlex.quote(python)} -m pip install {' '.join(missing)}",
         )
+
+
+def _ask(python: str, program: str, *words: str) -> list[str]:
+    """Run a program in a Python and give the words that it prints."""
+    try:
+        done = subprocess.run(
+            [python, "-c", program, *words], capture_output=True, text=True, check=False
+        )
+    except OSError as error:
+        raise CapabilityError(f"{python} does not start: {error.strerror}") from error
+    if done.returncode != 0:
+        raise CapabilityError(f"{python} does not start: {done.stderr.strip()[-500:]}")
+    return done.stdout.split()

@@ -69,7 +69,14 @@ def find_spark(spark_home: str | Path | None = None) -> SparkInstall:
                 "no Spark: SPARK_HOME is not set and this Python has no pyspark",
                 f"{install_spark()}, or set SPARK_HOME",
             )
-        return SparkInstall(Path(spec.origin).parent, sys.executable)
+        home = Path(spec.origin).parent
+        if not _is_home(home):
+            raise CapabilityError(
+                f"no Spark: the pyspark of this Python has no bin/spark-submit and jars ({home})",
+                "set SPARK_HOME to a Spark, or --set spark.home=PATH to an environment whose"
+                " pyspark has them",
+            )
+        return SparkInstall(home, sys.executable)
     # Not resolved: the interpreter of a virtual environment is itself a link out of it.
     path = Path(os.path.abspath(spark_home))
     if _is_home(path):

@@ -189,6 +189,11 @@ def variants(queries: int) -> dict[str, Variant]:
     }
 
 
+def _quoted(text: str) -> str:
+    """Write a text into SQL as Spark reads it."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
 class Tables(Protocol):
     """Interface of a module that generates the tables of a suite."""
 
@@ -295,12 +300,13 @@ class Suite(Workload):
             return
         # A separate database, so that no table of the same name is hidden or replaced.
         database = self._database
-        spark.sql(f"CREATE DATABASE IF NOT EXISTS {database} LOCATION '{prepared.root}/.catalog'")
+        folder = _quoted(f"{prepared.root}/.catalog")
+        spark.sql(f"CREATE DATABASE IF NOT EXISTS {database} LOCATION {folder}")
         for table in self.tables:
             spark.catalog.dropTempView(table)
             spark.sql(f"DROP TABLE IF EXISTS {database}.{table}")
-            path = prepared.paths[table]
-            spark.sql(f"CREATE TABLE {database}.{table} USING parquet LOCATION '{path}'")
+            folder = _quoted(prepared.paths[table])
+            spark.sql(f"CREATE TABLE {database}.{table} USING parquet LOCATION {folder}")
             spark.sql(f"ANALYZE TABLE {database}.{table} COMPUTE STATISTICS")
         spark.catalog.setCurrentDatabase(database)
 

@@ -19,6 +19,7 @@ from pyrometer.core.errors import CapabilityError
 from pyrometer.core.liveness import runs
 from pyrometer.guests import emulator
 from pyrometer.guests.conversation import Heard, Milestone
+from pyrometer.guests.here import require_tools
 from pyrometer.guests.machine import Machine
 from pyrometer.guests.parts import nameless
 from pyrometer.orchestrator import guest
@@ -106,6 +107,12 @@ def test_qemu_that_is_missing_is_one_message_with_the_command_that_installs_it(
     with pytest.raises(CapabilityError, match="qemu-system-x86_64") as caught:
         emulator.program()
     assert caught.value.remedy == "sudo apt-get install qemu-system-x86 busybox-static"
+
+
+def test_a_host_of_another_architecture_makes_no_machines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    with pytest.raises(CapabilityError, match="on x86_64 only: this is aarch64"):
+        require_tools()
 
 
 def test_without_kvm_it_is_emulation_with_the_reason(tmp_path: Path) -> None:

@@ -27,6 +27,12 @@ def test_what_is_not_given_is_this_hosts_cpus_and_two_gibibytes() -> None:
     assert machine("lru_gen=off", cpus=3) == Machine(cpus_count=3, lru_gen=False)
 
 
+def test_on_a_host_of_more_cpus_a_machine_has_as_many_as_it_may() -> None:
+    assert machine("lru_gen=off", cpus=384) == machine("cpus=255", "lru_gen=off")
+    assert machine("smt=2", cpus=384).cpus_count == 254
+    assert machine("numa=3", "memory=3g", cpus=384).cpus_count == 255
+
+
 def test_levels_of_all_factors_are_in_the_description() -> None:
     found = machine(
         "cpus=4", "memory=3g", "smt=2", "swap=1g", "lru_gen=on", "kernel=6.1.0-51-cloud-amd64",

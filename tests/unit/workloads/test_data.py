@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -10,10 +11,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pyrometer.workloads.answers import QUERIES_FILE
 from pyrometer.workloads.catalogue.bucket_join import QUERY
-from pyrometer.workloads.data import buckets, files, tpch, web_sales
+from pyrometer.workloads.data import buckets, files, queries, tpcds, tpch, web_sales
 from pyrometer.workloads.data.files import stream
 from pyrometer.workloads.values import no_progress
+
+WATCHED = """
+import duckdb
+connect = duckdb.connect
+def remember(**how):
+    with open({seen!r}, "w") as out:
+        out.write(how["config"]["temp_directory"])
+    return connect(**how)
+duckdb.connect = remember
+"""
+"""Has a Python keep which folder DuckDB was given."""
 
 
 @pytest.mark.parametrize("first", [0, 1, 999, 3_000_000_000])
@@ -65,3 +78,33 @@ def test_text_holds_the_integers_in_lines_of_ten(
     assert len(lines) == -(-count // 10)
     assert text.endswith("\n")
     assert facts["smallest"] == sorted(words)[:10]
+
+
+def test_what_the_generator_puts_aside_lies_beside_its_files_and_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hook, made = tmp_path / "hook", tmp_path / "made"
+    hook.mkdir()
+    made.mkdir()
+    (hook / "sitecustomize.py").write_text(WATCHED.format(seen=str(tmp_path / "seen")))
+    monkeypatch.syspath_prepend(hook)
+    tpcds.generate("income_band", ("ib_income_band_sk",), 0.01, made / "x.parquet")
+    assert Path((tmp_path / "seen").read_text()).parent == made
+    assert [one.name for one in made.iterdir()] == ["x.parquet"]
+
+
+def test_what_answers_put_aside_lies_beside_the_data_and_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places: list[Path] = []
+    connect = duckdb.connect
+
+    def remember(config: dict[str, Any]) -> duckdb.DuckDBPyConnection:
+        places.append(Path(config["temp_directory"]))
+        return connect(config=config)
+
+    monkeypatch.setattr(queries, "texts", lambda suite: {"q01": "SELECT 42 AS answer"})
+    monkeypatch.setattr(duckdb, "connect", remember)
+    queries.write_answers(tmp_path, no_progress, "tpch", ())
+    assert [place.parent for place in places] == [tmp_path]
+    assert [one.name for one in tmp_path.iterdir()] == [QUERIES_FILE]

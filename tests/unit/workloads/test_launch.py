@@ -4,14 +4,21 @@ import json
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from tests.support.toy_workload import Toy
 
+from pyrometer.collect.launch.launch import launch_workload
+from pyrometer.collect.probes.base import Needs
 from pyrometer.core.errors import CapabilityError, UsageError
-from pyrometer.workloads import launch
+from pyrometer.store.paths import RunPaths
+from pyrometer.trial.trial import Trial
+from pyrometer.workloads import launch, registry
 from pyrometer.workloads.data_cache import DataCache
 from pyrometer.workloads.launch import AUTO_WARMUP, launch_spec
 from pyrometer.workloads.spark import find_spark, import_folder
+from pyrometer.workloads.values import no_progress
 
 
 def fake_home(path, python_api=True):
@@ -134,6 +141,54 @@ def test_no_spark_at_all_says_how_to_get_one(monkeypatch):
     with pytest.raises(CapabilityError) as caught:
         find_spark()
     assert f"{sys.executable} -m pip install 'pyspark>=3.5,<5'" in caught.value.remedy
+
+
+def test_a_pyspark_that_is_a_client_alone_is_no_spark(tmp_path, monkeypatch):
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    (tmp_path / "pyspark").mkdir()
+    origin = str(tmp_path / "pyspark" / "__init__.py")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: SimpleNamespace(origin=origin))
+    with pytest.raises(CapabilityError, match="this Python has no bin/spark-submit and jars"):
+        find_spark()
+    fake_home(tmp_path / "pyspark")
+    assert find_spark().home == tmp_path / "pyspark"
+
+
+@pytest.mark.parametrize(("version", "fits"), [("3.8", False), ("3.9", False), ("3.10", True)])
+def test_a_python_too_old_for_the_runner_is_refused_before_data_is_made(
+    raw, tmp_path, version, fits
+):
+    fake_home(tmp_path / "env" / "lib" / "python3" / "site-packages" / "pyspark")
+    python = tmp_path / "env" / "bin" / "python"
+    python.parent.mkdir()
+    python.write_text(f"#!/bin/sh\necho {version.replace('.', ' ')}\n")
+    python.chmod(0o755)
+    if fits:
+        assert spec(raw, tmp_path, spark_home=tmp_path / "env").argv[0] == str(python)
+        return
+    with pytest.raises(CapabilityError, match=rf"env/bin/python is {version}$"):
+        spec(raw, tmp_path, spark_home=tmp_path / "env")
+    assert not (tmp_path / "cache").exists()
+
+
+class WithoutSpark(Toy):
+    name = "without-spark"
+    engine = "process"
+
+
+def test_a_workload_without_a_jvm_is_launched_beside_an_old_java(raw, tmp_path, monkeypatch):
+    java = tmp_path / "java8" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text("#!/bin/sh\n")
+    java.chmod(0o755)
+    (tmp_path / "java8" / "release").write_text('JAVA_VERSION="1.8.0_392"\n')
+    monkeypatch.setitem(registry.BUILTIN, "without-spark", f"{__name__}:WithoutSpark")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "java8"))
+    monkeypatch.setenv("PYROMETER_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("PYROMETER_RUN_DIR", raising=False)
+    trial = Trial(name="without-spark", iterations=1)
+    made = launch_workload(trial, Needs(), RunPaths(tmp_path), no_progress)
+    assert made.kind == "process"
 
 
 def test_import_folder_holds_the_packages_and_nothing_else(tmp_path):

@@ -186,6 +186,15 @@ def test_what_cannot_be_run_is_said_before_data_is_made(tmp_path, levels, messag
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_folder_of_the_tables_may_have_any_name():
+    said = []
+    catalog = SimpleNamespace(dropTempView=said.append, setCurrentDatabase=said.append)
+    spark = SimpleNamespace(sql=said.append, catalog=catalog)
+    prepared = Prepared(root="/it's").with_paths(**{table: table for table in Tpch.tables})
+    Tpch().setup(spark, prepared, spec(**{"data.source": "catalog"}))
+    assert sum("LOCATION '/it\\'s/" in one for one in said) == 1 + len(Tpch.tables)
+
+
 def test_a_missing_generator_is_a_missing_capability(monkeypatch, tmp_path):
     def absent(name):
         raise metadata.PackageNotFoundError(name)

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from pyrometer import __version__, _artifacts
-from pyrometer.collect.doctor.finding import Finding, first_line, run_briefly
-from pyrometer.collect.doctor.java import find_java, jvm_probes
+from pyrometer.collect.doctor.finding import Finding, attempted, first_line, run_briefly
+from pyrometer.collect.doctor.java import JVM_PROBES, find_java, jvm_probes
 from pyrometer.collect.doctor.kernel import kernel, operating_system, page_cache
 from pyrometer.collect.doctor.machines import machines
 from pyrometer.collect.probes.python_workers import PythonProbe
@@ -44,12 +44,12 @@ def examine(folder: Path, env: Mapping[str, str]) -> list[Finding]:
         spark_found,
         room,
         event_log(java_found, spark_found, room),
-        *jvm_probes(java),
-        python_workers(),
+        *attempted(JVM_PROBES, jvm_probes, java),
+        *attempted(("python",), python_workers),
         *kernel(),
         page_cache(),
         *operating_system(),
-        machines(),
+        *attempted(("machines",), machines),
     ]
 
 
@@ -175,8 +175,7 @@ def verdict(findings: Sequence[Finding]) -> str:
     """
     lacking = _lacking(findings)
     if lacking:
-        are = "is" if len(lacking) == 1 else "are"
-        return f"no run is possible: {', '.join(lacking)} {are} missing"
+        return f"no run is possible: {'; '.join(_impossible(findings, lacking))}"
     stacks = [f.name for f in findings if f.name.startswith(_STACKS) and not f.available]
     left = [_LEFT[f.name] for f in findings if f.name in _LEFT]
     missing = dict.fromkeys(
@@ -191,6 +190,16 @@ def verdict(findings: Sequence[Finding]) -> str:
     if left:
         text += f"; left by dead runs: {', '.join(dict.fromkeys(left))}"
     return text
+
+
+def _impossible(findings: Sequence[Finding], lacking: list[str]) -> Iterator[str]:
+    """Say what is too old, with what depends on it, and what is missing."""
+    versions = [f.tier for f in findings if f.name == "java" and not f.available and f.tier]
+    if versions:
+        yield f"Java {versions[0]} is too old"
+        lacking = [name for name in lacking if name not in ("java", *JVM_PROBES)]
+    if lacking:
+        yield f"{', '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} missing"
 
 
 def _worded(finding: Finding) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 import shutil
@@ -12,29 +13,44 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pyrometer import _artifacts
-from pyrometer.collect.doctor.finding import Finding, first_line, run_briefly
-from pyrometer.collect.doctor.kernel import PERF_REMEDY
+from pyrometer.collect.doctor.finding import (
+    Finding,
+    attempted,
+    first_line,
+    run_briefly,
+    said_lines,
+)
+from pyrometer.collect.doctor.kernel import perf_remedy
 from pyrometer.collect.launch.environment import properties_text
+from pyrometer.collect.launch.java import INSTALL_JAVA, OLDEST_JAVA, unfit
 from pyrometer.collect.probes.base import merge_needs
 from pyrometer.collect.probes.logs import GcProbe
 from pyrometer.collect.probes.plugin import PluginProbe, records
-from pyrometer.collect.probes.stacks import StacksProbe
+from pyrometer.collect.probes.stacks import StacksProbe, perf_event_paranoid
 from pyrometer.core.errors import PyrometerError
 from pyrometer.core.installation import reinstall
 from pyrometer.store.paths import RunPaths
 
 LIGHT = "pyrometer run --profile light …, which samples no stacks"
-INSTALL_JAVA = "as root: apt-get install openjdk-17-jdk-headless; or set JAVA_HOME to such a JDK"
 PROFILED = {
     "stacks.cpu": {"cpu": "1ms"},
     "stacks.wall": {"wall": "5ms"},
     "stacks.alloc": {"alloc": "512k"},
     "stacks.lock": {"lock": "10ms"},
 }
+JVM_PROBES = ("plugin", "gc", *PROFILED)
+"""What is tried inside a JVM."""
+SPARK_4_JAVA = 17
 
 
 def find_java(env: Mapping[str, str]) -> tuple[str | None, Finding]:
-    """Find the Java that Spark's scripts would use, and start it."""
+    """Find the Java that Spark's scripts would use, and start it.
+
+    Returns
+    -------
+    tuple
+        The Java, ``None`` if there is none that probes can be tried with; and the finding.
+    """
     home = env.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java", path=env.get("PATH"))
     if java is None:
@@ -43,11 +59,17 @@ def find_java(env: Mapping[str, str]) -> tuple[str | None, Finding]:
         text = run_briefly([java, "-version"]).stderr
     except (OSError, subprocess.SubprocessError) as error:
         return None, Finding("java", None, False, f"{java}: {error}", INSTALL_JAVA)
-    version = java_version(text)
-    if version is None or version < 17:
-        what = f"{java} is version {version}" if version else f"{java}: {text[:200]}"
-        return java, Finding("java", None, False, what + "; Spark 4 needs 17", INSTALL_JAVA)
-    return java, Finding("java", str(version), True, f"{java}: {text.splitlines()[0]}")
+    line = next((one for one in said_lines(text) if java_version(one) is not None), "")
+    version = java_version(line)
+    if version is None:
+        return java, Finding("java", None, False, f"{java}: {first_line(text)}", INSTALL_JAVA)
+    what = f"{java}: {line}"
+    if version < OLDEST_JAVA:
+        what += f"; Pyrometer needs {OLDEST_JAVA} or newer"
+        return None, Finding("java", str(version), False, what, INSTALL_JAVA)
+    if version < SPARK_4_JAVA:
+        what += f"; Spark 4 needs {SPARK_4_JAVA}"
+    return java, Finding("java", str(version), True, what)
 
 
 def java_version(text: str) -> int | None:
@@ -64,21 +86,24 @@ def java_version(text: str) -> int | None:
 
 def jvm_probes(java: str | None) -> Iterator[Finding]:
     """Start a JVM with our options and see what it writes: GC log, each event kind."""
-    names = ("plugin", "gc", *PROFILED)
-    if java is None:
-        for name in names:
-            yield Finding(name, None, False, "no Java to try it with", INSTALL_JAVA)
+    none = f"no Java {OLDEST_JAVA} or newer to try it with"
+    why = none if java is None else unfit(java, ())
+    if why is not None:
+        for name in JVM_PROBES:
+            yield Finding(name, None, False, why, INSTALL_JAVA)
         return
+    assert java is not None
     with tempfile.TemporaryDirectory(prefix="pyrometer-doctor-") as folder:
         paths = RunPaths(Path(folder))
         paths.raw.mkdir()
-        yield from _agent(java, paths)
+        yield from attempted(("plugin", "gc"), _agent, java, paths)
         library = _profiler_library(paths)
         for name, events in PROFILED.items():
             if isinstance(library, Finding):
                 yield Finding(name, None, False, library.reason, library.remedy)
             else:
-                yield _profile(java, library, name, StacksProbe(events), paths)
+                probe = StacksProbe(events)
+                yield from attempted((name,), _profile, java, library, name, probe, paths)
 
 
 def _agent(java: str, paths: RunPaths) -> Iterator[Finding]:
@@ -131,7 +156,8 @@ def _profile(java: str, library: Path, name: str, probe: StacksProbe, paths: Run
         found = re.search(rb"perf_events|ctimer|itimer", file.read_bytes())
         engine = found[0].decode() if found else None
     if engine in ("ctimer", "itimer"):
+        remedy = perf_remedy(perf_event_paranoid(), os.geteuid())
         return Finding(
-            name, engine, True, "CPU is sampled by timers, without kernel frames", PERF_REMEDY
+            name, engine, True, "CPU is sampled by timers, without kernel frames", remedy
         )
     return Finding(name, engine, True, "a JVM recorded with it")

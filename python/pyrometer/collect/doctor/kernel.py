@@ -16,7 +16,14 @@ from pyrometer.collect.probes import os as os_probe
 from pyrometer.collect.probes.stacks import perf_event_paranoid
 from pyrometer.core.errors import PyrometerError
 
-PERF_REMEDY = "as root: sysctl -w kernel.perf_event_paranoid=1 kernel.kptr_restrict=0"
+PERF_LEVEL = 1
+"""Highest ``kernel.perf_event_paranoid`` at which users may measure what the kernel does."""
+PERF_SYSCTL = f"as root: sysctl -w kernel.perf_event_paranoid={PERF_LEVEL} kernel.kptr_restrict=0"
+PERF_CONTAINER = (
+    "the kernel's setting would allow it; if this is a container, start it with --cap-add PERFMON"
+    " and, where that is not enough, with a seccomp profile that allows perf_event_open"
+    " (--security-opt seccomp=FILE)"
+)
 PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}
 
 
@@ -28,7 +35,8 @@ def kernel() -> Iterator[Finding]:
     if allowed:
         yield Finding("kernel_frames", "perf_events", True, f"perf_event_open works; {text}")
     else:
-        yield Finding("kernel_frames", None, False, f"perf_event_open: {why}; {text}", PERF_REMEDY)
+        remedy = perf_remedy(level, os.geteuid())
+        yield Finding("kernel_frames", None, False, f"perf_event_open: {why}; {text}", remedy)
     shown = _kernel_symbols_shown()
     yield Finding(
         "kernel_symbols",
@@ -37,6 +45,20 @@ def kernel() -> Iterator[Finding]:
         "/proc/kallsyms shows addresses" if shown else "/proc/kallsyms hides addresses",
         None if shown else "as root: sysctl -w kernel.kptr_restrict=0",
     )
+
+
+def perf_remedy(level: int | None, user: int) -> str:
+    """Say what would allow perf events: the kernel's setting, or rights of the container.
+
+    Parameters
+    ----------
+    level : int or None
+        ``kernel.perf_event_paranoid``; ``None``: not known.
+    user : int
+        Number of the user; root (0) is not bound by the setting.
+    """
+    enough = user == 0 or (level is not None and level <= PERF_LEVEL)
+    return PERF_CONTAINER if enough else PERF_SYSCTL
 
 
 def page_cache(root: Path = Path("/sys")) -> Finding:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
@@ -13,6 +14,7 @@ from typing import Any
 import duckdb
 
 from pyrometer.core.errors import CapabilityError
+from pyrometer.core.installation import pip
 from pyrometer.store.sql.text import from_parquet
 from pyrometer.workloads.answers import QUERIES_FILE
 from pyrometer.workloads.values import Progress
@@ -41,7 +43,7 @@ def extension(suite: str) -> Path:
         raise CapabilityError(
             f"{path} is missing: DuckDB is {duckdb.__version__}, "
             f"its extension {suite} is of another version",
-            f"pip install {package.replace('_', '-')}=={duckdb.__version__}",
+            f"{pip()} install {package.replace('_', '-')}=={duckdb.__version__}",
         )
     return path
 
@@ -77,7 +79,10 @@ def write_answers(folder: Path, progress: Progress, suite: str, tables: Sequence
     # One thread: additions of floats in one order, so the same bytes every time. Nulls where
     # Spark puts them: with a LIMIT their place decides which rows the answer holds.
     settings = {"threads": 1, "default_null_order": "nulls_first_on_asc_last_on_desc"}
-    with duckdb.connect(config=settings) as connection:
+    with (
+        tempfile.TemporaryDirectory(prefix=".spill-", dir=folder) as spill,
+        duckdb.connect(config={**settings, "temp_directory": spill}) as connection,
+    ):
         for table in tables:
             files = sorted((folder / table).glob("*.parquet"))
             connection.execute(f"CREATE VIEW {table} AS SELECT * FROM {from_parquet(*files)}")

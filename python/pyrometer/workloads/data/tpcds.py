@@ -10,6 +10,9 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -97,22 +100,27 @@ def _generate(words: list[str], scale_factor: float) -> None:
 
 
 def _write(table: str, order: str, scale_factor: float, path: Path) -> None:
-    with _generated(scale_factor) as connection:
+    with _generated(scale_factor, path.parent) as connection:
         _write_table(connection, table, order, path)
 
 
 def _write_all(scale_factor: float, folder: Path) -> None:
-    with _generated(scale_factor) as connection:
+    with _generated(scale_factor, folder) as connection:
         for (table,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall():
             _write_table(connection, table, "ALL", folder / f"{table}.parquet")
 
 
-def _generated(scale_factor: float) -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect(config={"threads": 1})
-    # By path: by name DuckDB would look for it on the network.
-    connection.load_extension(str(extension("tpcds")))
-    connection.execute(f"CALL dsdgen(sf = {scale_factor})")
-    return connection
+@contextmanager
+def _generated(scale_factor: float, folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give a connection with all tables; what does not fit into memory lies below `folder`."""
+    with (
+        tempfile.TemporaryDirectory(prefix=".spill-", dir=folder) as spill,
+        duckdb.connect(config={"threads": 1, "temp_directory": spill}) as connection,
+    ):
+        # By path: by name DuckDB would look for it on the network.
+        connection.load_extension(str(extension("tpcds")))
+        connection.execute(f"CALL dsdgen(sf = {scale_factor})")
+        yield connection
 
 
 def _write_table(connection: duckdb.DuckDBPyConnection, table: str, order: str, path: Path) -> None:

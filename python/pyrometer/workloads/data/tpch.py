@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pyrometer.core.errors import CapabilityError
+from pyrometer.core.installation import pip
 from pyrometer.workloads.data.files import write_file
 from pyrometer.workloads.values import Progress
 
@@ -51,7 +52,7 @@ def _version() -> str:
 
 
 def _missing() -> CapabilityError:
-    return CapabilityError("tpchgen-cli is not installed", "pip install tpchgen-cli")
+    return CapabilityError("tpchgen-cli is not installed", f"{pip()} install tpchgen-cli")
 
 
 def write_tables(
