@@ -6,7 +6,7 @@ elapsed time. It claims nothing without evidence.
 
 from __future__ import annotations
 
-from statistics import median
+from statistics import fmean, median
 
 from pyrometer.core import units
 from pyrometer.summary.contention import contention_words, graded
@@ -48,11 +48,11 @@ def _account(summary: Summary) -> Story:
 
 
 def _took(summary: Summary) -> str:
-    """Write the elapsed time: of iterations the median of one."""
+    """Write the elapsed time: of iterations the mean, which the page has with its interval."""
     inside = [it for it in summary.iterations if it.iteration in summary.window.iterations]
     times = [it.elapsed_ns for it in inside if it.elapsed_ns]
     if len(times) > 1:
-        return f"{units.duration(median(times))} an iteration (median of {len(times)})"
+        return f"{units.duration(fmean(times))} an iteration (mean of {len(times)})"
     return units.duration(summary.elapsed.total_ns or summary.window.length_ns)
 
 
@@ -97,7 +97,7 @@ def _without_spark(summary: Summary) -> str:
         return "No Spark application was seen."
     parts = [
         f"{units.counted(len(times), 'iteration')} without Spark,"
-        f" {units.duration(median(times))} each"
+        f" {units.duration(fmean(times))} each{' on average' if len(times) > 1 else ''}"
     ]
     if summary.cpu.process_cpu_ns is not None and summary.window.length_ns:
         used = summary.cpu.process_cpu_ns / summary.window.length_ns
@@ -112,5 +112,6 @@ def _without_spark(summary: Summary) -> str:
             f"{name.removeprefix('latency_').removesuffix('_ns')} {units.duration(ns)}"
             for name, ns in latencies.items()
         )
-        parts.append(f"latency of one read or query: {shown}")
-    return f"{'; '.join(parts)} (medians)."
+        many = " (medians)" if len(inside) > 1 else ""
+        parts.append(f"latency of one read or query: {shown}{many}")
+    return f"{'; '.join(parts)}."

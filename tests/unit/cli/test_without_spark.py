@@ -55,8 +55,8 @@ def test_levels_are_shown_and_who_chose_them() -> None:
 
 def test_the_verdict_says_times_cpu_and_latency_of_the_measured_iterations() -> None:
     assert verdict(summary(1, 1, 1, 1))[0] == (
-        "3 iterations without Spark, 30.0 ms each; their processes were on a CPU for 25.0 % of"
-        " that time; latency of one read or query: p50 2.00 µs (medians)."
+        "3 iterations without Spark, 30.0 ms each on average; their processes were on a CPU for"
+        " 25.0 % of that time; latency of one read or query: p50 2.00 µs (medians)."
     )
     assert verdict(summary())[0] == "No Spark application was seen."
 
