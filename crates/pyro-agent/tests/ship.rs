@@ -208,6 +208,27 @@ fn what_was_dropped_is_not_a_success() {
 }
 
 #[test]
+fn a_folder_with_a_file_that_is_left_out_is_not_removed() {
+    let place = Place::new();
+    place.append("gc-1.log", "one\n");
+    place.append("r.json", &" ".repeat(5 << 20));
+    let mut writer = Command::new("true").spawn().unwrap();
+    let pid = writer.id().to_string();
+    writer.wait().unwrap();
+    let mut agent = place.agent(&["--until-pid", &pid, "--remove"]);
+    let output = agent.output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("were left out"), "{said}");
+    assert!(place.path("raw/r.json").is_file());
+    let (_, folder) = place.joined();
+    assert_eq!(
+        fs::read_to_string(folder.join("gc-1.log")).unwrap(),
+        "one\n"
+    );
+}
+
+#[test]
 fn what_cannot_begin_says_why() {
     let place = Place::new();
     let refused = |command: &mut Command, word: &str| {

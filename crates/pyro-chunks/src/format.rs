@@ -46,7 +46,7 @@ pub enum Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotAChunk => out.write_str("no chunk"),
+            Self::NotAChunk => out.write_str("not a chunk"),
             Self::Newer(version) => write!(out, "a chunk of version {version}, {VERSION} is known"),
             Self::Damaged(what) => out.write_str(what),
         }

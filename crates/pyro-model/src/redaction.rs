@@ -112,6 +112,15 @@ mod tests {
     }
 
     #[test]
+    fn all_of_an_options_word_is_its_value() {
+        let text = r#"-Dmy.password=ab&cd;ef "-Da.token=two words" -Dy=1"#;
+        assert_eq!(
+            redactor().text(text),
+            r#"-Dmy.password=*********(redacted) "-Da.token=*********(redacted)" -Dy=1"#
+        );
+    }
+
+    #[test]
     fn json_stays_json_and_lines_stay_lines() {
         let redact = |text| redactor().text(text).into_owned();
         assert_eq!(

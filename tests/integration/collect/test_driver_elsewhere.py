@@ -111,6 +111,8 @@ def test_a_run_has_what_its_driver_elsewhere_recorded(
     assert shipped.to == str(store)
     codes = {doubt.code for doubt in manifest.doubts}
     assert not codes & {"driver_unreachable", "no_spark_jvm", "chunks_unjoined"}, manifest.doubts
+    assert manifest.driver is not None
+    assert manifest.driver.to == str(store)
     assert manifest.started_mono_ns is None
     assert not manifest.clock_pairs
     assert manifest.versions["spark"]
@@ -121,6 +123,7 @@ def test_a_run_has_what_its_driver_elsewhere_recorded(
             "SELECT app_id, start_wall_ns, end_wall_ns FROM apps"
         )
         assert app == shipped.app_id
+        assert ended is not None, "its log has the events that were still queued when it ended"
         assert (manifest.started_wall_ns, manifest.ended_wall_ns) == (started, ended)
         roles = tables.query(
             "SELECT role, count(*) FROM processes WHERE app_id IS NOT NULL GROUP BY 1 ORDER BY 1"

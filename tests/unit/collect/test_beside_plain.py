@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,6 +16,7 @@ from pyrometer.cli.measure.probe import seconds
 from pyrometer.collect.attach import hotspot
 from pyrometer.collect.attach.hotspot import Jvm
 from pyrometer.collect.attach.polled_tasks import PolledTasks, Span, named_tasks, write_spans
+from pyrometer.collect.attach.profiler import AttachedStacks
 from pyrometer.collect.attach.spark_jvm import (
     closed_name,
     configured_log,
@@ -21,8 +24,10 @@ from pyrometer.collect.attach.spark_jvm import (
     open_log,
     part_of,
 )
+from pyrometer.collect.probes.stacks import StacksProbe
 from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.orchestrator.attach import probe
+from pyrometer.store.paths import RunPaths
 
 NAME = '"Executor task launch worker for task {0}.0 in stage {1}.0 (TID {2})"'
 
@@ -50,6 +55,52 @@ def test_a_task_begins_and_ends_between_two_dumps(tmp_path):
     assert (first["k"], first["pid"]) == ("process", 9)
     assert (second["k"], second["start_ns"], second["end_ns"]) == ("task", 150, 350)
     assert (third["k"], third["task"], third["start_ns"]) == ("task_start", 46, 350)
+
+
+class Contained:
+    """A JVM in a container: this process, with a task on its main thread."""
+
+    pid, inner_pid, runs = os.getpid(), 1, True
+
+    def __init__(self, failure=None):
+        self.failure, self.dumps, self.went_on = failure, 0, threading.Event()
+
+    def lines(self, command):
+        self.dumps += 1
+        if self.failure or self.dumps > 1:
+            self.went_on.set()
+        if self.failure:
+            raise self.failure
+        return [NAME.format(0, 3, 45) + f" #9 tid=0x7f nid={self.pid} runnable"]
+
+
+def polled_of(jvm, paths):
+    polled = PolledTasks(jvm)
+    polled.start(paths, jvm.pid)
+    assert jvm.went_on.wait(60)
+    polled.stop()
+    return polled
+
+
+def test_a_thread_that_ends_while_it_is_looked_at_hides_no_other(tmp_path, monkeypatch):
+    read = Path.read_text
+
+    def read_unless_ended(path, *arguments, **more):
+        if path.name == "status" and path.parent.name != str(os.getpid()):
+            raise ProcessLookupError(3, "No such process")
+        return read(path, *arguments, **more)
+
+    monkeypatch.setattr(Path, "read_text", read_unless_ended)
+    polled = polled_of(Contained(), RunPaths(tmp_path))
+    assert [(span.tid, span.task) for span in polled.spans] == [(os.getpid(), 45)]
+    assert polled.report(RunPaths(tmp_path)).reason is None
+
+
+def test_polling_that_ends_early_says_why(tmp_path):
+    polled = polled_of(Contained(ValueError("no number")), RunPaths(tmp_path))
+    assert polled.report(RunPaths(tmp_path)).reason == "ValueError: no number"
+    refused = polled_of(Contained(CapabilityError("it does not answer")), RunPaths(tmp_path))
+    assert refused.report(RunPaths(tmp_path)).reason == "it does not answer"
 
 
 def test_an_event_log_knows_better(tmp_path):
@@ -98,6 +149,17 @@ def test_what_cannot_be_observed_is_refused_at_once(tmp_path, monkeypatch):
         sleeper.kill()
         sleeper.wait()
     assert not (tmp_path / "r").exists()
+
+
+def test_a_jvm_that_does_not_see_the_run_directory_is_not_touched(tmp_path):
+    paths = RunPaths(tmp_path)
+    paths.raw.mkdir()
+    # Below the root of a process that is not there nothing is seen either.
+    away = SimpleNamespace(pid=2**22 + 1, uid=os.geteuid())
+    with pytest.raises(CapabilityError, match=f"does not see {paths.raw}") as refused:
+        AttachedStacks(away, "java", StacksProbe({"cpu": "10ms"})).start(paths, away.pid)
+    assert f"pyrometer probe --pid {away.pid}" in (refused.value.remedy or "")
+    assert list(paths.raw.iterdir()) == []
 
 
 @pytest.mark.parametrize("text", ["0", "-1s", "x", "5d", ""])

@@ -13,16 +13,20 @@ from tests.support.hosts.shipping import Place
 from tests.support.stores.planned_store import URL, Store, own_cache, use
 
 from pyrometer import _artifacts
-from pyrometer.collect.launch.command import understand
+from pyrometer.collect.launch.command import understand, with_last_options
 from pyrometer.collect.launch.driver_elsewhere import (
     DriverElsewhere,
     options_for,
+    sending,
     sends_to,
     why_silent,
 )
 from pyrometer.collect.launch.treatment import Applied
 from pyrometer.collect.probes.base import Needs
-from pyrometer.core.errors import UsageError
+from pyrometer.core import schema
+from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.store import ingest_run
+from pyrometer.store.manifest import Host, Sender, read_manifest, write_manifest
 from pyrometer.store.paths import RunPaths
 from pyrometer.store.services.drivers import applications_sent, life_in
 from pyrometer.store.services.folder_store import FolderStore
@@ -75,6 +79,20 @@ def test_lists_of_the_command_are_added_to_and_its_values_stay() -> None:
     assert again["spark.plugins"] == found["spark.plugins"]
 
 
+def test_levels_win_over_options_of_the_command() -> None:
+    words = [
+        "spark-submit", "--executor-memory", "4g", "--num-executors=2",
+        "--driver-java-options", "-Dmine=1", "a.py",
+    ]  # fmt: skip
+    force = {"spark.executor.memory": "8g", "spark.executor.instances": "4"}
+    applied = Applied((), ("-XX:+UseSerialGC",), (), force, {})
+    said = {**YARN, **understand(words).settings, **force}
+    found = understand(with_last_options(words, options_for(DRIVER, said, NEEDS, applied, {})))
+    assert found.argv[-1] == "a.py"
+    assert {name: found.settings[name] for name in force} == force
+    assert found.settings["spark.driver.extraJavaOptions"] == "-Dmine=1 -XX:+UseSerialGC"
+
+
 def test_only_a_standalone_master_is_asked_to_wait() -> None:
     waits = "spark.standalone.submit.waitAppCompletion"
     assert given({"spark.master": "spark://m:7077"})[waits] == "true"
@@ -100,9 +118,22 @@ def test_only_a_standalone_master_is_asked_to_wait() -> None:
 def test_a_plugin_is_asked_for_only_where_its_jar_surely_comes(
     said: dict[str, str], env: dict[str, str], why: str | None
 ) -> None:
-    found = why_silent(NEEDS, said, env)
+    found = why_silent(NEEDS, said, env, DRIVER.store)
     assert found is None if why is None else why in (found or "")
-    assert "off" in (why_silent(Needs(agent={"plugin": "off"}), said, env) or "")
+    assert "off" in (why_silent(Needs(agent={"plugin": "off"}), said, env, DRIVER.store) or "")
+
+
+def test_a_store_is_shipped_to_only_if_the_agent_knows_it_and_we_can_read_it() -> None:
+    paths = RunPaths(Path("/runs/one"))
+    asked = {"PYROMETER_SHIP_TO": "s3://b/p"}
+    assert "the agent in the package writes to folders only" in str(
+        sending(NEEDS, paths, YARN, asked)
+    )
+    with pytest.raises(CapabilityError, match="no package that reads s3://"):
+        sending(NEEDS, paths, YARN, {**asked, "PYROMETER_PLUGIN_JAR": "local:///p.jar"})
+    found = sending(NEEDS, paths, YARN, {"PYROMETER_SHIP_TO": "/mnt/shared"})
+    assert isinstance(found, DriverElsewhere)
+    assert found.store == "/mnt/shared"
 
 
 def test_it_ships_to_where_executors_do() -> None:
@@ -133,6 +164,36 @@ def test_the_application_is_found_by_the_runs_name(
         assert applications_sent(store, "one", since, []) == ["app-1"]
         assert applications_sent(store, "three", since, []) == []
         assert applications_sent(store, "one", time.time_ns() + 60 * 10**9, []) == []
+
+
+def test_a_driver_that_arrives_late_is_added_by_the_next_ingest(tmp_path: Path) -> None:
+    place = Place(tmp_path, unpacked(tmp_path))
+    place.describe(shipped=False)
+    manifest = read_manifest(place.paths.root)
+    manifest.driver = Sender(to=str(place.store), run_id="one")
+    manifest.doubts = [schema.doubt("driver_unreachable", "Nothing of the driver.")]
+    write_manifest(place.paths.root, manifest)
+    ingest_run(place.paths.root)
+    assert read_manifest(place.paths.root) == manifest, "nothing has arrived"
+
+    process = {"k": "process", "role": "driver", "pid": 7, "host": "h", "app_id": "app-1",
+               "run_id": "one", "mono_ns": place.begin, "wall_ns": place.now_ns}  # fmt: skip
+    log = [
+        {"Event": f"SparkListenerApplication{what}", "App ID": "app-1", "Timestamp": at}
+        for what, at in (("Start", 1_000), ("End", 2_000))
+    ]
+    lines = ["".join(json.dumps(one, separators=(",", ":")) + "\n" for one in ones)
+             for ones in ([process], log)]  # fmt: skip
+    folder = place.raw("h", **{"plugin-driver-driver-7.ndjson": lines[0]})
+    (folder / "eventlog").mkdir()
+    (folder / "eventlog" / "driver-1").write_text(lines[1])
+    place.ship(folder, "app-1", "driver", "h")
+    report = ingest_run(place.paths.root)
+    assert report.tables["apps"] == 1
+    found = read_manifest(place.paths.root)
+    assert [one.app_id for one in found.shipped] == ["app-1"]
+    assert (found.started_wall_ns, found.ended_wall_ns) == (1_000_000_000, 2_000_000_000)
+    assert (found.doubts, found.host) == ([], Host())
 
 
 def test_an_application_lived_as_its_log_says(tmp_path: Path) -> None:

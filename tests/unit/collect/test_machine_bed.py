@@ -142,6 +142,13 @@ def test_this_machine_s_bundle_is_written_once_and_lays_out(tmp_path: Path, caps
         write(tmp_path / "no" / "folder", Path("/"))
 
 
+def test_a_bundle_with_a_host_card_is_refused(tmp_path: Path, capsys) -> None:
+    path = tmp_path / "machine.tree"
+    assert run_verb(["doctor", "--bundle", str(path), "--card"]) == 2
+    assert "--bundle has no host card" in capsys.readouterr().err
+    assert not path.exists()
+
+
 @pytest.mark.parametrize("line", ["../x: 1", "/etc/passwd: 1", "no colon", "sys/../../x: 1"])
 def test_a_bundle_that_leads_out_of_its_folder_is_refused(tmp_path: Path, line: str) -> None:
     with pytest.raises(UsageError, match="line 1"):

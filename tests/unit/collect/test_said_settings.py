@@ -59,6 +59,13 @@ def test_words_win_over_a_file_of_ones_own_and_that_takes_the_place_of_sparks(
     assert (both["spark.a"], both["spark.b"], both["spark.c"]) == ("1", "2", "3")
 
 
+def test_a_setting_may_go_on_in_further_lines_of_a_file(tmp_path: Path) -> None:
+    own = tmp_path / "own.conf"
+    own.write_text("# one \\\nspark.a 1,\\\n   2,\\\n   3\nspark.b c:\\\\\nspark.d 4\n")
+    found = settings_said(understand(["spark-submit", "--properties-file", str(own), "a"]), NOWHERE)
+    assert found == {"spark.a": "1,2,3", "spark.b": "c:\\\\", "spark.d": "4"}
+
+
 def test_pyspark_takes_its_options_from_a_variable() -> None:
     env = {**NOWHERE, "PYSPARK_SUBMIT_ARGS": "--master 'local[2]' pyspark-shell"}
     assert settings_said(understand(["python", "app.py"]), env) == {"spark.master": "local[2]"}

@@ -99,8 +99,10 @@ def test_a_killed_run_is_put_back_by_the_next(host: Path, records: Path) -> None
     run.join()
     assert now(host, "proc/sys/vm/swappiness") == "1"
     remedies = sorted(finding.remedy or "" for finding in leftover_settings(records, host))
-    assert remedies[0].startswith(f"echo 60 > /proc/sys/vm/swappiness && rm {records}/vm.swapp")
-    assert remedies[1].startswith(f"echo madvise > /{THP} && rm ")
+    assert remedies[0].startswith(
+        f"as root: echo 60 > /proc/sys/vm/swappiness && rm {records}/vm.swapp"
+    )
+    assert remedies[1].startswith(f"as root: echo madvise > /{THP} && rm ")
     with settings.applied(wanted(host, "os.swappiness=10"), records):
         assert now(host, "proc/sys/vm/swappiness") == "10"
         assert now(host, THP) == "madvise"

@@ -45,7 +45,7 @@ def test_a_dead_probe_is_named_with_the_command(host: Path, records: Path) -> No
     [finding] = leftover_settings(records, host)
     assert not finding.available
     assert finding.reason == "kernel.task_delayacct is 1, left by a dead probe or run; it was 0"
-    assert finding.remedy == f"echo 0 > /proc/sys/kernel/task_delayacct && rm {record}"
+    assert finding.remedy == f"as root: echo 0 > /proc/sys/kernel/task_delayacct && rm {record}"
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_what_is_nobodys_change_any_more_stays(
     record = _record(records, text=text)
     [finding] = leftover_settings(records, host)
     assert reason in finding.reason
-    assert finding.remedy == f"rm {record}"
+    assert finding.remedy == f"as root: rm {record}"
     assert put_back(records, host) == []
     assert (host / "proc/sys/kernel/task_delayacct").read_text() == "1\n"
     assert not record.exists()
@@ -73,7 +73,7 @@ def test_doctor_tells_it_in_the_terminal_and_to_programs(
 ) -> None:
     record = records / "vm.pyrometer_has_none-4194305-7"
     record.write_text("60\n1\n")
-    remedy = f"echo 60 > /proc/sys/vm/pyrometer_has_none && rm {record}"
+    remedy = f"as root: echo 60 > /proc/sys/vm/pyrometer_has_none && rm {record}"
     monkeypatch.setattr(settings_restore, "RECORDS", records)
     monkeypatch.setattr(cgroup, "mounted", list)
     monkeypatch.setattr(examine, "examine", lambda *_: [])

@@ -6,10 +6,13 @@ import errno
 import json
 import os
 import shutil
+import sys
 import time
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from tests.support.stores.planned_store import Store, own_cache, use
@@ -21,8 +24,9 @@ from pyrometer.collect.launch.launch import Launch
 from pyrometer.collect.launch.record import Record
 from pyrometer.collect.probes.base import Needs
 from pyrometer.core.errors import CapabilityError, UsageError
-from pyrometer.store.manifest import Host, Manifest, Shipped, Workload
+from pyrometer.store.manifest import Host, Manifest, Sender, Shipped, Workload
 from pyrometer.store.paths import RunPaths
+from pyrometer.store.shipped import join_shipped
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "chunks"
 PATHS = RunPaths(Path("/runs/one"))
@@ -104,6 +108,22 @@ def test_a_driver_elsewhere_is_not_looked_for_long_where_nothing_was_started(
     assert str(tmp_path) in doubt.message
 
 
+def test_a_run_knows_where_its_driver_elsewhere_ships_to(record: Record) -> None:
+    there = DriverElsewhere("/mnt/shared", "one")
+    shipping.prepare(Launch(argv=("x",), env={}, agent={}, kind="submit", driver=there), record)
+    assert record.manifest.driver == Sender(to="/mnt/shared", run_id="one")
+
+
+def test_what_a_driver_ships_into_the_run_has_a_folder_after_it(
+    record: Record, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    glances(monkeypatch)
+    record.paths.chunks.mkdir()
+    there = DriverElsewhere(str(record.paths.chunks), "one")
+    shipping.take(record, there, failed=True, clock=iter(count(0.0, 1.0)).__next__)
+    assert record.paths.chunks.is_dir()
+
+
 def test_a_run_whose_executors_ship_nothing_has_no_folder_for_it(
     record: Record, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,6 +153,48 @@ def test_a_store_that_goes_away_ends_no_run(
     (doubt,) = record.manifest.doubts
     assert doubt.code == "chunks_unjoined"
     assert "Stale file handle" in doubt.message
+
+
+def shut(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have nobody look into a folder, as root may look into any."""
+
+    def guarded(real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(path: Any = ".", *more: Any, **named: Any) -> Any:
+            if str(path).startswith(f"{folder}/"):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+            return real(path, *more, **named)
+
+        return call
+
+    for name in ("stat", "scandir"):
+        monkeypatch.setattr(os, name, guarded(getattr(os, name)))
+
+
+def test_a_folder_of_somebody_else_hides_only_what_is_in_it(
+    record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = tmp_path / "store"
+    (store / "lost+found").mkdir(parents=True)
+    shut(store / "lost+found", monkeypatch)
+    glances(monkeypatch)
+    there = DriverElsewhere(str(store), "one")
+    shipping.take(record, there, clock=iter(count(0.0, 1.0)).__next__)
+    (doubt,) = record.manifest.doubts
+    assert doubt.code == "driver_unreachable"
+    assert doubt.message.endswith("lost+found/driver: Permission denied.")
+
+
+def test_services_that_nobody_may_look_for_are_silent(
+    record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "store" / "host").mkdir(parents=True)
+    driver(record, None)
+    record.manifest.agents = [str(tmp_path / "store")]
+    record.save()
+    shut(tmp_path / "store" / "host", monkeypatch)
+    doubts = join_shipped(record.paths, time.time_ns())
+    (said,) = [one.message for one in doubts if one.code == "agents_silent"]
+    assert said.endswith("store/host/host: Permission denied.")
 
 
 @pytest.mark.parametrize("whose", ["executors", "services"])
@@ -211,7 +273,7 @@ def test_addresses_with_credentials_are_refused_before_anything_is_launched(name
 def test_what_reads_the_store_of_agents_is_missing_before_anything_is_launched() -> None:
     with pytest.raises(CapabilityError, match="no package that reads s3://") as missing:
         ship_keys(PLUGIN, PATHS, {"PYROMETER_AGENTS": "s3://bucket/x"}, False)
-    assert missing.value.remedy == "pip install 'pyrometer[s3]'"
+    assert missing.value.remedy == f"{sys.executable} -m pip install s3fs"
 
 
 def test_where_services_ship_to_is_kept_and_waited_for(

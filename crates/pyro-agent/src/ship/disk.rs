@@ -61,11 +61,14 @@ impl Disk {
             let whole = format!("{path}{name}");
             match FileType::from_raw_mode(stat.st_mode) {
                 FileType::Directory if depth < MAX_DEPTH => {
-                    if let Ok(inner) = fs::openat(folder, name, FOLDER, Mode::empty()) {
-                        // One that cannot be listed is as if it were empty.
-                        let _ =
-                            self.look(&File::from(inner), &format!("{whole}/"), depth + 1, seen);
-                    }
+                    let inner = fs::openat(folder, name, FOLDER, Mode::empty());
+                    let whole = format!("{whole}/");
+                    let listed = match inner {
+                        Ok(inner) => self.look(&File::from(inner), &whole, depth + 1, seen),
+                        Err(error) => Err(error.into()),
+                    };
+                    // One that cannot be listed does not keep the others from being shipped.
+                    self.unopened += u64::from(listed.is_err());
                 }
                 FileType::RegularFile => match self.current(folder, name, &whole, stat.st_ino) {
                     Some(file) => seen.extend(described(whole, file, false)),

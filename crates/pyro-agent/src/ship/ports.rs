@@ -26,7 +26,7 @@ pub trait Files {
     /// If the folder cannot be listed.
     fn list(&mut self) -> io::Result<Vec<Seen>>;
 
-    /// Files of the last listing that could not be opened.
+    /// Files of the last listing that could not be opened, and folders that could not be listed.
     fn unopened_count(&self) -> u64 {
         0
     }

@@ -1,6 +1,22 @@
-//! A shipper's account of itself.
+//! A shipper's account of itself, and of a round.
 
 use serde::Serialize;
+
+/// What became of a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Round {
+    /// Something waits for the store.
+    pub waiting: bool,
+    /// The folder or a file could not be read: there may be more.
+    pub unread: bool,
+}
+
+impl Round {
+    /// Whether the store has everything that is shipped.
+    pub fn is_done(self) -> bool {
+        !self.waiting && !self.unread
+    }
+}
 
 /// Figures since this process began, but for what says otherwise.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

@@ -9,7 +9,7 @@ use crate::ship::backoff::Backoff;
 use crate::ship::look::{current, next_cut};
 use crate::ship::ports::{Clock, Files, Keep, Seen, Store};
 use crate::ship::progress::{MAX_PIECE_BYTES, Piece, Progress};
-use crate::ship::report::Report;
+use crate::ship::report::{Report, Round};
 use crate::ship::spool::admits;
 use crate::ship::state::{MAX_FILES, State};
 
@@ -31,13 +31,6 @@ pub struct Options {
     pub seed: u64,
 }
 
-/// What became of a round.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Round {
-    /// Something waits for the store.
-    pub waiting: bool,
-}
-
 /// Ships one folder.
 pub struct Shipper<F, S, K, C> {
     files: F,
@@ -53,6 +46,8 @@ pub struct Shipper<F, S, K, C> {
     /// What the disk may have back once the state is saved.
     to_free: Vec<(Seen, u64, u64)>,
     window: Vec<u8>,
+    /// A file could not be read in this round.
+    unread: bool,
     report: Report,
 }
 
@@ -101,6 +96,7 @@ impl<F: Files, S: Store, K: Keep, C: Clock> Shipper<F, S, K, C> {
             failures: BTreeMap::new(),
             to_free: Vec::new(),
             window: Vec::new(),
+            unread: false,
             report: Report::default(),
         })
     }
@@ -109,6 +105,7 @@ impl<F: Files, S: Store, K: Keep, C: Clock> Shipper<F, S, K, C> {
     /// is taken too.
     pub fn round(&mut self, ended: bool) -> Round {
         let until_ns = self.clock.mono_ns().saturating_add(self.options.round_ns);
+        self.unread = false;
         let seen = self.files.list().map(|seen| self.look(seen, ended));
         let seen = seen.inspect_err(|error| self.report.last_problem = Some(error.to_string()));
         // Files that cannot be listed for once are not gone.
@@ -132,7 +129,8 @@ impl<F: Files, S: Store, K: Keep, C: Clock> Shipper<F, S, K, C> {
         if ended && self.save() {
             self.free();
         }
-        Round { waiting }
+        let unread = self.unread || seen.is_err();
+        Round { waiting, unread }
     }
 
     /// The next round asks the store also where it would be left alone: there may be no later one.
@@ -215,6 +213,7 @@ impl<F: Files, S: Store, K: Keep, C: Clock> Shipper<F, S, K, C> {
                 Ok(cut) => cut,
                 Err(error) => {
                     self.report.last_problem = Some(format!("{}: {error}", file.name));
+                    self.unread = true;
                     return;
                 }
             };

@@ -46,7 +46,7 @@ pub fn host(options: &HostOptions) -> Result<(), String> {
         recording.round(&mut restarts, &told(&canary));
         before.retain_mut(Rest::waits);
         // While the store is away, every folder more would have a spool of its own.
-        let is_away = before.iter().any(|rest| rest.is_ours());
+        let is_away = before.iter().any(Rest::is_away);
         let state = State {
             is_stopping: stop.wait(Duration::ZERO),
             is_away,
@@ -85,14 +85,11 @@ pub fn host(options: &HostOptions) -> Result<(), String> {
     recorder.stop();
     let also = beside(restarts.told(recorder.state()), &canaries);
     let round = session.finish(true, &also, "asked to stop");
-    if round.waiting {
+    if !round.is_done() {
         // The next agent of this folder ships the rest.
-        return Err(format!(
-            "{} bytes did not reach the store",
-            session.waiting_bytes()
-        ));
+        return Err(session.left(round));
     }
-    let _ = fs::remove_dir_all(session.path());
+    session.remove();
     session.complete()
 }
 
@@ -195,15 +192,16 @@ impl Recording {
     ) -> Option<Rest> {
         self.recorder.stop();
         let state = beside(restarts.told(self.recorder.state()), canary);
-        let waiting = self.session.finish(true, &state, reason).waiting;
-        if waiting {
+        let round = self.session.finish(true, &state, reason);
+        if !round.is_done() {
             return Some(Rest {
                 session: self.session,
                 reason,
                 state,
+                waiting: round.waiting,
             });
         }
-        let _ = fs::remove_dir_all(self.session.path());
+        self.session.remove();
         None
     }
 }
@@ -213,24 +211,30 @@ struct Rest {
     session: Session,
     reason: &'static str,
     state: Beside,
+    /// Something of it waits for the store.
+    waiting: bool,
 }
 
 impl Rest {
-    /// Whether this agent has begun it.
-    fn is_ours(&self) -> bool {
-        matches!(self.reason, RENEWED | UNRECORDED)
+    /// Whether this agent has begun it, and the store is away.
+    fn is_away(&self) -> bool {
+        self.waiting && matches!(self.reason, RENEWED | UNRECORDED)
     }
 
-    /// Ships what is left of it; false, and no folder, once all of it has arrived.
+    /// Ships what is left of it; false once all of it has arrived. The folder is gone then, unless
+    /// files were left out.
     fn waits(&mut self) -> bool {
         // As patient as with the folder of now: only the last rounds, with the report, hurry.
         let session = &mut self.session;
-        let waiting =
-            session.rest().waiting || session.finish(true, &self.state, self.reason).waiting;
-        if !waiting {
-            let _ = fs::remove_dir_all(session.path());
+        let mut round = session.rest();
+        if round.is_done() {
+            round = session.finish(true, &self.state, self.reason);
         }
-        waiting
+        self.waiting = round.waiting;
+        if round.is_done() {
+            session.remove();
+        }
+        !round.is_done()
     }
 }
 
@@ -261,6 +265,7 @@ fn earlier(options: &HostOptions) -> Vec<Rest> {
         session,
         reason: "killed",
         state: Beside::default(),
+        waiting: true,
     });
     left.collect()
 }

@@ -110,9 +110,23 @@ impl Session {
         &self.path
     }
 
-    /// Bytes that still wait.
-    pub fn waiting_bytes(&self) -> u64 {
-        self.shipper.report().waiting_bytes
+    /// What has not arrived after a round that is not done.
+    pub fn left(&self, round: Round) -> String {
+        let report = self.shipper.report();
+        let bytes = format!("{} bytes did not reach the store", report.waiting_bytes);
+        match report.last_problem {
+            Some(problem) if round.unread => {
+                format!("{bytes}, and not all could be read ({problem})")
+            }
+            _ => bytes,
+        }
+    }
+
+    /// Removes the folder, of which all has arrived that is shipped, unless files were left out.
+    pub fn remove(&self) {
+        if self.shipper.report().files_left_out_count == 0 {
+            let _ = fs::remove_dir_all(&self.path);
+        }
     }
 
     /// Nothing waits any more: whether everything is in the store.
@@ -123,10 +137,16 @@ impl Session {
         let Report {
             dropped_bytes,
             lost_bytes,
+            files_left_out_count,
             ..
         } = self.shipper.report();
         match dropped_bytes + lost_bytes {
-            0 => Ok(()),
+            0 if files_left_out_count == 0 => Ok(()),
+            0 => Err(format!(
+                "{files_left_out_count} files or folders were left out: they are in {} as long as \
+                 that is there",
+                self.path.display()
+            )),
             _ => Err(format!(
                 "{dropped_bytes} bytes were dropped (more than --spool-mib were waiting) and {lost_bytes} could not be \
                  read any more: a reader of the store is told of which files"

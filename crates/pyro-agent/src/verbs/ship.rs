@@ -1,6 +1,5 @@
 //! `ship`: one raw folder, of whoever writes there.
 
-use std::fs;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -51,7 +50,7 @@ pub fn ship(options: &ShipOptions) -> Result<(), String> {
         let round = session.round(reason.is_some(), &recorder.told());
         let given_up = ended_since.is_some_and(|since| since.elapsed() >= PATIENCE);
         match reason {
-            Some(reason) if !round.waiting || given_up => break reason,
+            Some(reason) if round.is_done() || given_up => break reason,
             _ if asked_to_stop(&stop, options, &writer, ended_since.is_none()) => {
                 if ended_since.is_none() && options.remove && ends_too(writer.as_ref()) {
                     continue;
@@ -63,15 +62,15 @@ pub fn ship(options: &ShipOptions) -> Result<(), String> {
     };
     recorder.stop();
     let round = session.finish(ended_since.is_some(), &recorder.told(), reason);
-    if round.waiting {
+    if !round.is_done() {
         return Err(format!(
-            "{} bytes did not reach the store; they are in {} as long as that is there",
-            session.waiting_bytes(),
+            "{}; they are in {} as long as that is there",
+            session.left(round),
             options.raw_dir.display()
         ));
     }
     if options.remove && ended_since.is_some() && session.is_there() {
-        let _ = fs::remove_dir_all(&options.raw_dir);
+        session.remove();
     }
     session.complete()
 }

@@ -36,14 +36,28 @@ impl Setting {
     /// If it may not be written; nothing is left then.
     pub fn hold(path: &Path, value: &str, records: &Path) -> io::Result<Option<Self>> {
         let at = |error: io::Error| io::Error::other(format!("{}: {error}", path.display()));
-        let now = fs::read_to_string(path).map_err(at)?.trim().to_owned();
-        let name = name(path);
-        if now == value && found(records, &name).is_empty() {
+        let read = || {
+            fs::read_to_string(path)
+                .map_err(at)
+                .map(|text| text.trim().to_owned())
+        };
+        let before = read()?;
+        // The folder is there before the first probe changes anything, and stays.
+        if before == value && !records.exists() {
             return Ok(None);
         }
-        fs::create_dir_all(records)?;
-        let _lock = lock(records)?;
+        let _lock = match fs::create_dir_all(records).and_then(|()| lock(records)) {
+            Ok(lock) => lock,
+            // Who may keep no record may change nothing: it stays as it is.
+            Err(_) if before == value => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        // From here on no other probe changes or records anything.
+        let (now, name) = (read()?, name(path));
         let found = found(records, &name);
+        if now == value && found.is_empty() {
+            return Ok(None);
+        }
         let mut setting = Self {
             path: path.to_owned(),
             record: records.join(format!("{name}-{}", own_mark())),
@@ -226,6 +240,28 @@ mod tests {
             .unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "0");
         assert_eq!(fs::read_dir(&records).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_another_probe_puts_back_meanwhile_is_what_was_found() {
+        let (_folder, path, records) = here();
+        fs::create_dir(&records).unwrap();
+        let other = records.join(format!("{}-1-7", name(&path)));
+        fs::write(&other, "0").unwrap();
+        fs::write(&path, "1").unwrap();
+        let held = lock(&records).unwrap();
+        let mut setting = std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| Setting::hold(&path, "1", &records));
+            // Long enough for it to come to the lock.
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            fs::write(&path, "0").unwrap();
+            fs::remove_file(&other).unwrap();
+            drop(held);
+            waiting.join().unwrap().unwrap().unwrap()
+        });
+        assert_eq!(fs::read_to_string(&path).unwrap(), "1", "it is on");
+        setting.put_back().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "0");
     }
 
     #[test]

@@ -98,7 +98,7 @@ fn complaint(line: &[u8]) -> String {
     let shown = String::from_utf8_lossy(&line[..line.len().min(80)]).into_owned();
     let dots = if line.len() > 80 { "…" } else { "" };
     format!(
-        "no whole number at the end of {shown:?}{dots}; a collapsed stack reads `root;caller;leaf 12`"
+        "no integer at the end of {shown:?}{dots}; a collapsed stack reads `root;caller;leaf 12`"
     )
 }
 

@@ -148,14 +148,19 @@ class PolledTasks(Probe):
         self._last_ns = begun_ns
 
     def _poll(self) -> None:
+        try:
+            self._poll_to_the_end()
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}"
+            if isinstance(error, CapabilityError):
+                said = error.message
+            self._failure = said if self.jvm.runs else None
+
+    def _poll_to_the_end(self) -> None:
         pause = 0.0
         while not self._ended.wait(pause):
             begun = time.monotonic_ns()
-            try:
-                found = list(named_tasks(self.jvm.lines("threaddump")))
-            except CapabilityError as error:
-                self._failure = error.message if self.jvm.runs else None
-                return
+            found = list(named_tasks(self.jvm.lines("threaddump")))
             took = time.monotonic_ns() - begun
             # The names are of a moment in between.
             self.take(begun + took // 2, self._outer(found))
@@ -170,7 +175,11 @@ class PolledTasks(Probe):
             return found
         outer = {}
         for status in Path(f"/proc/{self.jvm.pid}/task").glob("*/status"):
-            for line in status.read_text(errors="replace").splitlines():
+            try:
+                lines = status.read_text(errors="replace").splitlines()
+            except OSError:
+                continue  # this thread has ended
+            for line in lines:
                 if line.startswith("NSpid:"):
                     outer[int(line.split()[-1])] = int(status.parent.name)
         return [(outer[tid], words) for tid, words in found if tid in outer]

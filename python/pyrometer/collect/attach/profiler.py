@@ -64,11 +64,20 @@ class AttachedStacks(Probe):
         Raises
         ------
         CapabilityError
-            If the JVM cannot load it, or is profiled by somebody else.
+            If the JVM does not see the run directory, cannot load the library, or is profiled by
+            somebody else.
         """
+        raw = paths.raw.resolve()
+        if not sees(Path(f"/proc/{self.jvm.pid}/root"), raw):
+            raise CapabilityError(
+                f"JVM {self.jvm.pid} does not see {raw}, where it is to write its recording: it"
+                " runs in a container",
+                "give -o a folder that is mounted at the same path in the container, or observe it"
+                f" from outside: pyrometer probe --pid {self.jvm.pid}",
+            )
         self._library = library(self.jvm)
-        file = paths.raw.resolve() / f"profile-{self.role}-{self.jvm.pid}.jfr"
-        log = paths.raw.resolve() / f".profiler-{self.jvm.pid}.log"
+        file = raw / f"profile-{self.role}-{self.jvm.pid}.jfr"
+        log = raw / f".profiler-{self.jvm.pid}.log"
         if os.geteuid() != self.jvm.uid:
             # The JVM may reach its two files here; nothing else can be read or listed.
             for folder in (paths.root, paths.raw):
@@ -168,6 +177,20 @@ def attempts(command: str) -> list[str]:
     timer = command.replace("event=cpu", "event=ctimer")
     bare = [word for word in timer.split(",") if not word.startswith(("lock", "alloc", "live"))]
     return list(dict.fromkeys([command, timer, ",".join(bare)]))
+
+
+def sees(root: Path, folder: Path) -> bool:
+    """Whether a folder of ours is the same folder, by the same path, below another root.
+
+    Examples
+    --------
+    >>> sees(Path("/proc/self/root"), Path("/usr")), sees(Path("/usr"), Path("/usr"))
+    (True, False)
+    """
+    try:
+        return (root / folder.relative_to("/")).samefile(folder)
+    except OSError:
+        return False
 
 
 def library(jvm: Jvm) -> Path:

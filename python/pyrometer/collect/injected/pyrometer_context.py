@@ -8,6 +8,7 @@ that runs the task (docs/reference/context-slot.md).
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import mmap
 import os
@@ -60,6 +61,7 @@ class Slots:
         self.longs[0] = int.from_bytes(b"PYROCTX\x01", "little")
         self.given: list[int] = []
         self.slot: int | None = None
+        self.paths = {path, name}
         if path != name:
             os.symlink(path, name)
 
@@ -114,6 +116,14 @@ class Slots:
         self.longs[first + 3] = time.monotonic_ns()
         self.longs[first + TASK] = -1 if task is None else task
         self.longs[first + SEQUENCE] += 1
+
+    def remove(self) -> None:
+        """Remove the file, unless this process is a child of the one that made it."""
+        if os.getpid() != self.owner:
+            return
+        for path in self.paths:
+            with contextlib.suppress(OSError):
+                os.remove(path)
 
     def _tid(self, slot: int) -> int:
         return self.ints[(1 + slot) * HALVES + TID]
@@ -189,6 +199,8 @@ def begin(folder: str, jvm: int, forks: bool) -> None:
             before=lambda: _quietly(slots.reserve), after_in_child=lambda: _quietly(slots.take)
         )
     else:
+        # There may be one such process per task: none leaves a file behind.
+        atexit.register(_quietly, slots.remove)
         slots.reserve()
         slots.take()
     sys.meta_path.insert(0, WhenLoaded(slots))

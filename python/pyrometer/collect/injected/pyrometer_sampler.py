@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import _thread
 import contextlib
+import errno
 import json
 import os
 import random
@@ -38,6 +39,9 @@ MAX_STACKS = 20_000
 # Below this nothing but the clock itself ran.
 QUIET_NS = 50_000
 ERRORS = 3
+# These pass when there is room again. Until then so many characters wait to be written.
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+MAX_KEPT = 1 << 20
 
 
 class Sampler:
@@ -67,16 +71,19 @@ class Sampler:
         self.used: dict[int, int] = {}
         self.stacks: dict[tuple[Any, ...], int] = {}
         self.stacks_count = 0
-        self.lines: list[str] = []
+        # Each with the number of samples that are lost with it.
+        self.lines: list[tuple[str, int]] = []
         self.samples: list[tuple[int, int, int, int, int, int | None]] = []
         self.flushed_ns = self.looked_ns = self.since
         self.process_ns = 0
         self.own_ns = 0
         self.reported_own_ns = 0
+        self.introduced = False
+        self.dropped = 0
+        self.errors = 0
 
     def run(self) -> None:
         """Sample until the process ends, or until too much went wrong."""
-        errors = 0
         period = gap = self.period_ns / 1e9
         while True:
             # Uneven gaps: even ones could keep step with what the program does.
@@ -84,8 +91,8 @@ class Sampler:
             try:
                 gap = period if self.look() else min(2 * gap, IDLE_GAPS * period)
             except Exception as error:
-                errors += 1
-                if errors == ERRORS:
+                self.errors += 1
+                if self.errors == ERRORS:
                     # Where it cannot be written either, the thread ends without a word.
                     with contextlib.suppress(Exception):
                         self.give_up(f"{type(error).__name__}: {error}")
@@ -110,7 +117,7 @@ class Sampler:
         if ran < QUIET_NS and task is None:
             # CPU time goes on to the next sample; being idle without a task is no one's.
             self.looked_ns = now
-            if self.samples:
+            if self.samples or (self.lines and now - self.flushed_ns > FLUSH_NS):
                 self._flush(now)
             return False
         here = _thread.get_ident()
@@ -174,28 +181,71 @@ class Sampler:
             self._say({"k": "stack", "id": number, "cut": frame is not None, "frames": described})
         return number
 
-    def _say(self, record: dict[str, Any]) -> None:
+    def _say(self, record: dict[str, Any], samples: int = 0) -> None:
         # A process id may come again: with its start it does not.
         record.update(pid=self.pid, since=self.since)
-        self.lines.append(json.dumps(record, separators=(",", ":")))
+        self.lines.append((json.dumps(record, separators=(",", ":")), samples))
 
     def _flush(self, now: int) -> None:
-        """Append all that is new in one call, so that a line is whole or missing."""
+        """Write all that is new; what there is no room for is kept until there is."""
+        self._say_samples(now)
+        self.flushed_ns = now
+        try:
+            self._append(now)
+        except Exception as error:
+            if sum(len(line) for line, _ in self.lines) > MAX_KEPT:
+                self._drop()
+            if getattr(error, "errno", None) not in NO_ROOM:
+                raise
+        else:
+            self.errors = 0
+
+    def _say_samples(self, now: int) -> None:
+        if not self.samples:
+            return
         own = time.thread_time_ns()
-        if self.samples:
-            names = ("t", "tid", "cpu", "off", "stack", "task")
-            columns = dict(zip(names, map(list, zip(*self.samples))))  # noqa: B905 - Python 3.8
-            self._say({"k": "samples", "own": own - self.reported_own_ns, "at": now, **columns})
-            self.reported_own_ns = own
-            self.samples = []
+        names = ("t", "tid", "cpu", "off", "stack", "task")
+        columns = dict(zip(names, map(list, zip(*self.samples))))  # noqa: B905 - Python 3.8
+        used = own - self.reported_own_ns
+        record: dict[str, Any] = {"k": "samples", "own": used, "at": now, **columns}
+        if self.dropped:
+            record["dropped"] = self.dropped
+        self._say(record, len(self.samples) + self.dropped)
+        self.reported_own_ns = own
+        self.dropped = 0
+        self.samples = []
+
+    def _append(self, now: int) -> None:
+        """Append what is kept in one call, so that a line is whole or missing."""
         if self.file < 0:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
             self.file = os.open(self.path, flags, 0o644)
+        if not self.introduced:
             version = ".".join(map(str, sys.version_info[:3]))
             self._say({**self.header, "python": version, "at": now})
-        text, self.lines = "\n".join(self.lines) + "\n", []
-        self.flushed_ns = now
-        os.write(self.file, text.encode("utf-8", "replace"))
+            self.introduced = True
+        if not self.lines:
+            return
+        # A full disk may have cut a line, of this worker or of another: it ends here.
+        start = "" if self._ends_with_a_line() else "\n"
+        text = start + "\n".join(line for line, _ in self.lines) + "\n"
+        data = text.encode("utf-8", "replace")
+        written = os.write(self.file, data)
+        # A line that lacks nothing but its end is whole, and does not come again.
+        del self.lines[: data.count(b"\n", 0, written + 1) - len(start)]
+        if self.lines:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.path)
+
+    def _ends_with_a_line(self) -> bool:
+        size = os.fstat(self.file).st_size
+        return not size or os.pread(self.file, 1, size - 1) == b"\n"
+
+    def _drop(self) -> None:
+        """Forget what is kept; what comes next is introduced again, and so is each stack."""
+        self.dropped += sum(samples for _, samples in self.lines)
+        self.lines.clear()
+        self.stacks.clear()
+        self.introduced = False
 
 
 def _task() -> int | None:

@@ -32,9 +32,15 @@ SETTING_OF = {
     "--master": "spark.master",
     "--deploy-mode": "spark.submit.deployMode",
     "--driver-memory": "spark.driver.memory",
+    "--driver-cores": "spark.driver.cores",
+    "--driver-java-options": "spark.driver.extraJavaOptions",
+    "--driver-class-path": "spark.driver.extraClassPath",
+    "--driver-library-path": "spark.driver.extraLibraryPath",
     "--executor-memory": "spark.executor.memory",
     "--executor-cores": "spark.executor.cores",
     "--num-executors": "spark.executor.instances",
+    "--total-executor-cores": "spark.cores.max",
+    "--queue": "spark.yarn.queue",
     "--jars": "spark.jars",
 }
 """Options of Spark's scripts that say a setting, and win over ``--conf`` with the same one."""
@@ -128,6 +134,18 @@ def with_last_options(argv: Sequence[str], options: Iterable[str]) -> list[str]:
     """
     at = 1 + len(_before_application(argv[1:]))
     return [*argv[:at], *options, *argv[at:]]
+
+
+def setting_words(name: str, value: str) -> list[str]:
+    """Say a setting to a Spark script, by the option of its own as well where it has one.
+
+    Examples
+    --------
+    >>> setting_words("spark.a", "1"), setting_words("spark.executor.cores", "2")
+    (['--conf', 'spark.a=1'], ['--conf', 'spark.executor.cores=2', '--executor-cores', '2'])
+    """
+    own = [word for option, one in SETTING_OF.items() if one == name for word in (option, value)]
+    return ["--conf", f"{name}={value}", *own]
 
 
 def join_options(options: Iterable[str]) -> str:

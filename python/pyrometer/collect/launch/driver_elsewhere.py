@@ -7,17 +7,24 @@ beside the driver ships that, with an event log, to the place that executors shi
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from pyrometer import _artifacts
-from pyrometer.collect.launch.command import join_options, split_options
+from pyrometer.collect.agent.own_programs import AGENT, refuses
+from pyrometer.collect.agent.programs import programs
+from pyrometer.collect.launch.command import join_options, setting_words, split_options
 from pyrometer.collect.launch.environment import EXECUTOR_OPTIONS, SHIP_TO, agent_keys, ship_keys
 from pyrometer.collect.launch.jvm_options import replaced
 from pyrometer.collect.launch.treatment import Applied
 from pyrometer.collect.probes.base import Needs
 from pyrometer.core.errors import PyrometerError
 from pyrometer.store.paths import RunPaths
+from pyrometer.store.remote.objects import reader_of
+from pyrometer.store.services.chunk_files import folder_of
+from pyrometer.store.services.object_store import address_of
 
 PLUGIN_JAR = "PYROMETER_PLUGIN_JAR"
 """Variable that names the plugin's jar as all hosts of a cluster have it."""
@@ -52,7 +59,37 @@ class DriverElsewhere:
     run_id: str
 
 
-def why_silent(needs: Needs, said: Mapping[str, str], env: Mapping[str, str]) -> str | None:
+def sending(
+    needs: Needs, paths: RunPaths, said: Mapping[str, str], env: Mapping[str, str]
+) -> DriverElsewhere | str:
+    """Give the driver on the cluster with the place that it ships to, or say why it cannot.
+
+    Parameters
+    ----------
+    said : mapping of str to str
+        Settings that hold for the command.
+    env : mapping of str to str
+        Its environment.
+
+    Raises
+    ------
+    UsageError
+        If that is no such place, or holds credentials.
+    CapabilityError
+        If what reads it here is not installed.
+    """
+    to = sends_to(needs, paths, said, env)
+    silent = why_silent(needs, said, env, to)
+    if silent is not None:
+        return silent
+    if folder_of(to) is None:
+        reader_of(address_of(to))
+    return DriverElsewhere(to, str(uuid.uuid4()))
+
+
+def why_silent(
+    needs: Needs, said: Mapping[str, str], env: Mapping[str, str], to: str
+) -> str | None:
     """Say why a driver on the cluster can send nothing; ``None`` if it can.
 
     A Spark application ends where the class of a plugin is missing: unless the jar surely reaches
@@ -64,6 +101,8 @@ def why_silent(needs: Needs, said: Mapping[str, str], env: Mapping[str, str]) ->
         Settings that hold for the command.
     env : mapping of str to str
         Its environment.
+    to : str
+        Where it would ship to.
     """
     if needs.agent.get("plugin") != "on":
         return "the plugin, which would record it, is off: use --profile light or full"
@@ -84,6 +123,11 @@ def why_silent(needs: Needs, said: Mapping[str, str], env: Mapping[str, str]) ->
         )
     if "," in str(jar):
         return f"a comma in {jar} would cut the list of jars; name a copy of it: {PLUGIN_JAR}=PATH"
+    if folder_of(to) is None and _writes_to_folders_only(jar, to):
+        return (
+            f"the agent in the package writes to folders only; name one that all hosts share with"
+            f" {SHIP_TO}, or, with {PLUGIN_JAR}, a plugin whose agent was built for that store"
+        )
     return None
 
 
@@ -129,7 +173,7 @@ def options_for(
         if options:
             settings[name] = join_options(replaced(split_options(said.get(name, "")), options))
     jar = env.get(PLUGIN_JAR) or _artifacts.plugin_jar().as_uri()
-    given = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+    given = [word for name, value in settings.items() for word in setting_words(name, value)]
     return [*given, "--jars", _added(said.get(_JARS), jar)]
 
 
@@ -150,8 +194,19 @@ def nothing_came(driver: DriverElsewhere) -> str:
     return (
         f"Nothing of the driver: it ran on another machine, and nothing of it arrived in"
         f" {driver.store}. Hosts of the cluster have to be able to write there: name a folder that"
-        f" all of them mount, or a store, with {SHIP_TO}."
+        f" all of them mount with {SHIP_TO}, or a store that the agent in the plugin was built for."
+        " What comes later is added by pyrometer ingest RUN; what does not is on the driver's host,"
+        " in pyrometer-driver-records-… of its folder for temporary files."
     )
+
+
+def _writes_to_folders_only(jar: Path, to: str) -> bool:
+    """Whether the agents in a jar say that they know no such store."""
+    try:
+        agents = [both[AGENT] for both in programs(jar).values()]
+        return bool(agents) and all(refuses(one, to) for one in agents)
+    except PyrometerError:
+        return False  # They are for another machine, and cannot be asked here.
 
 
 def _added(have: str | None, one: str) -> str:

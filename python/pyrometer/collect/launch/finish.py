@@ -6,6 +6,7 @@ How a run ended, and why, in words.
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -131,7 +132,8 @@ def reason(ending: Ending, launch: Launch, spark_seen: bool) -> str | None:
     if ending.code == 127:
         return "exit code 127: a shell did not find a command"
     if not spark_seen and launch.kind == "python" and not _has_pyspark(launch):
-        return f"{launch.argv[0]} has no pyspark: pip install pyspark with that Python"
+        python = launch.argv[0]
+        return f"{python} has no pyspark: {shlex.quote(python)} -m pip install pyspark"
     if ending.code == 3 and "-XX:+ExitOnOutOfMemoryError" in f"{launch.argv} {launch.env}":
         return "exit code 3: the JVM ended on OutOfMemoryError"
     return None

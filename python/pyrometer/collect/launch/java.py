@@ -16,6 +16,11 @@ from pyrometer.core.patience import patient
 
 OLDEST_JAVA = 11
 
+INSTALL_JAVA = (
+    "set JAVA_HOME to a JDK 17 or newer; as root, apt-get install openjdk-17-jdk-headless brings"
+    " one, or openjdk-21-jdk-headless where there is no 17"
+)
+
 MODULES = ("java.instrument", "java.management", "jdk.management")
 """Modules that the agent needs; a Java may have been linked without them."""
 
@@ -58,7 +63,7 @@ def require_java(env: Mapping[str, str], needed: bool = True) -> str | None:
     if found is None and needed:
         raise CapabilityError(
             "java is not installed: JAVA_HOME is not set and PATH holds no java",
-            "apt-get install openjdk-17-jdk-headless   or set JAVA_HOME",
+            INSTALL_JAVA,
         )
     return found
 

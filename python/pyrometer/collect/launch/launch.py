@@ -6,7 +6,6 @@ A command that a ``workload.yaml`` names: how it is launched, and whether its re
 from __future__ import annotations
 
 import os
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,12 +16,7 @@ from pyrometer.collect.host.placement import placed_here
 from pyrometer.collect.launch import command as commands
 from pyrometer.collect.launch.cluster import Cluster, clustered
 from pyrometer.collect.launch.command import Command
-from pyrometer.collect.launch.driver_elsewhere import (
-    DriverElsewhere,
-    options_for,
-    sends_to,
-    why_silent,
-)
+from pyrometer.collect.launch.driver_elsewhere import DriverElsewhere, options_for, sending
 from pyrometer.collect.launch.driver_place import CODE as DRIVER_AWAY
 from pyrometer.collect.launch.driver_place import driver_away
 from pyrometer.collect.launch.environment import (
@@ -155,11 +149,11 @@ def launch_command(trial: Trial, needs: Needs, paths: RunPaths) -> Launch:
     driver = None
     if away:
         said = {**settings_said(command, env), **applied.force}
-        silent = why_silent(needs, said, env)
-        if silent:
-            doubts.append(schema.doubt(DRIVER_AWAY, f"Nothing of the driver: {away}; {silent}."))
+        found = sending(needs, paths, said, env)
+        if isinstance(found, str):
+            doubts.append(schema.doubt(DRIVER_AWAY, f"Nothing of the driver: {away}; {found}."))
         else:
-            driver = DriverElsewhere(sends_to(needs, paths, said, env), str(uuid.uuid4()))
+            driver = found
             last = options_for(driver, said, needs, applied, env)
             argv = commands.with_options(argv, applied.submit_options)
             argv = commands.with_last_options(argv, last)
@@ -217,7 +211,7 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
     placement = placed_here(layout, treatment)
     applied, doubts = applied_here(treatment, layout, None, placement, paths.raw, base)
     base.update(applied.env)
-    new_enough(require_java(base, needed=not process))
+    new_enough(None if process else require_java(base))
     home = trial.treatment.get("spark.home")
     found = None if process else str(find_spark(None if home is None else str(home)).home)
     applied, cluster = clustered(applied, layout, found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shlex
 from collections.abc import Mapping
@@ -10,7 +11,7 @@ from pathlib import Path
 from pyrometer.collect.launch.command import Command, conf_folder, understand
 
 PROPERTY = re.compile(r"^\s*(spark\.[^\s=:]+)(?:\s*[=:]\s*|\s+)(.*?)\s*$")
-"""A line of ``spark-defaults.conf`` that says a setting."""
+"""A line of ``spark-defaults.conf`` that says a setting; see :func:`joined_lines`."""
 
 VARIABLES = {
     "MASTER": "spark.master",
@@ -65,7 +66,36 @@ def _of_file(path: Path) -> dict[str, str]:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return {}  # Spark says so itself, once it runs.
-    return {line[1]: line[2] for one in text.splitlines() if (line := PROPERTY.match(one))}
+    return {line[1]: line[2] for one, _ in joined_lines(text) if (line := PROPERTY.match(one))}
+
+
+def joined_lines(text: str) -> list[tuple[str, list[str]]]:
+    r"""Join lines of a properties file that end in a backslash with those that go on with them.
+
+    Returns
+    -------
+    list of (str, list of str)
+        Each joined line, and the lines that it is written in.
+
+    Examples
+    --------
+    >>> joined_lines("spark.a 1,\\\n  2\nspark.b 3\n")
+    [('spark.a 1,2', ['spark.a 1,\\', '  2']), ('spark.b 3', ['spark.b 3'])]
+    """
+    found: list[tuple[str, list[str]]] = []
+    whole, parts = "", list[str]()
+    for line in io.StringIO(text, newline=None):
+        part = line.removesuffix("\n")
+        whole += part.lstrip() if parts else part
+        parts.append(part)
+        comment = parts[0].lstrip().startswith(("#", "!"))
+        # Two backslashes are one that is meant.
+        if not comment and (len(part) - len(part.rstrip("\\"))) % 2:
+            whole = whole[:-1]
+            continue
+        found.append((whole, parts))
+        whole, parts = "", []
+    return [*found, (whole, parts)] if parts else found
 
 
 def _of_pyspark(text: str) -> Mapping[str, str]:

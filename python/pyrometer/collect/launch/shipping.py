@@ -17,11 +17,11 @@ from pyrometer.collect.launch.launch import Launch
 from pyrometer.collect.launch.record import Record, processes
 from pyrometer.core.errors import PyrometerError
 from pyrometer.core.patience import patient
-from pyrometer.store.manifest import Host, Shipped
+from pyrometer.store.manifest import Sender, Shipped
 from pyrometer.store.private import make_private
 from pyrometer.store.services.chunk_files import folder_of, part
 from pyrometer.store.services.chunk_store import Refusals, why
-from pyrometer.store.services.drivers import applications_sent, life_in
+from pyrometer.store.services.drivers import CLOCKS_APART_NS, applications_sent, live_elsewhere
 from pyrometer.store.services.stores import give_up, open_store, services_of
 from pyrometer.store.services.take import Life
 from pyrometer.store.shipped import has_open, join_shipped, open_streams
@@ -32,16 +32,15 @@ WAIT_S = 10.0
 BEGUN_S = 2.0
 """In which whatever a driver recorded begins to arrive: its agent ships every second."""
 
-CLOCKS_APART_NS = 600 * 10**9
-"""What began so much earlier, by another host's clock, is none of the run's."""
-
 _GLANCE_S = 0.25
 _GLANCE_ELSEWHERE_S = 2.0
 """Between looks into a store that is no folder: each is many requests."""
 
 
 def prepare(launch: Launch, record: Record) -> None:
-    """Make the folder that agents ship to, where it is one of the run; keep where services do."""
+    """Make the folder that agents ship to, where it is one of the run; keep where others do."""
+    if launch.driver is not None:
+        record.manifest.driver = Sender(to=launch.driver.store, run_id=launch.driver.run_id)
     record.manifest.agents = record.manifest.agents or asked_agents(launch.env)
     if "ship.cluster.to" in launch.agent:
         make_private(record.paths.chunks)
@@ -70,8 +69,9 @@ def take(
     else:
         record.manifest.shipped = _sent_by(driver, record, clock, BEGUN_S if failed else WAIT_S)
     if not record.manifest.shipped and not record.manifest.agents:
-        with contextlib.suppress(OSError):
-            record.paths.chunks.rmdir()
+        if driver is None:
+            with contextlib.suppress(OSError):
+                record.paths.chunks.rmdir()
         return
     record.save()
     deadline = clock() + patient(WAIT_S)
@@ -84,8 +84,8 @@ def take(
             join_shipped(record.paths, time.time_ns())
     except (PyrometerError, OSError) as error:
         record.doubt("chunks_unjoined", f"{record.paths.chunks}: {error}")
-    if driver is not None:
-        _lived_elsewhere(record)
+    if driver is not None and record.manifest.shipped:
+        live_elsewhere(record.manifest, record.paths.eventlogs())
 
 
 def _has_more(driver: DriverElsewhere, record: Record) -> bool:
@@ -113,6 +113,8 @@ def _sent_by(
             found = applications_sent(store, driver.run_id, since_ns, refused)
         except PyrometerError as error:
             found, refused = [], [give_up(driver.store, error)]
+        except OSError as error:
+            found, refused = [], [error]
         if found or clock() >= deadline:
             break
         time.sleep(glance_s)
@@ -120,19 +122,6 @@ def _sent_by(
         unread = f" {why(refused[0])}." if refused else ""
         record.doubt(DRIVER_AWAY, f"{nothing_came(driver)}{unread}")
     return [Shipped(app_id=app, to=driver.store) for app in found]
-
-
-def _lived_elsewhere(record: Record) -> None:
-    """Have the run begin and end as its application did: nothing was recorded by the clock here."""
-    manifest = record.manifest
-    if not manifest.shipped:
-        return
-    manifest.host = Host()
-    manifest.clock_pairs = []
-    manifest.started_mono_ns = manifest.ended_mono_ns = None
-    began, ended = life_in(record.paths.eventlogs())
-    manifest.started_wall_ns = began or manifest.started_wall_ns
-    manifest.ended_wall_ns = ended or manifest.ended_wall_ns
 
 
 def _shipped(record: Record) -> list[Shipped]:

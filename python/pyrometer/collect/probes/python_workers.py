@@ -31,6 +31,7 @@ _UNIT_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 SHORTEST_NS = 1_000_000
 _OWN = re.compile(rb'"own":(\d+)')
 _TIMES = re.compile(rb'"t":\[([^\]]*)\]')
+_DROPPED = re.compile(rb'"dropped":(\d+)')
 
 
 class PythonProbe(Probe):
@@ -82,7 +83,7 @@ class PythonProbe(Probe):
     def report(self, paths: RunPaths) -> ProbeEntry:
         """Count processes and samples; what the sampler gave up for is the reason."""
         files = paths.python_files()
-        own = samples = 0
+        own = samples = dropped = 0
         for file in files:
             with file.open("rb") as lines:
                 for line in lines:
@@ -92,6 +93,8 @@ class PythonProbe(Probe):
                     own += int(found[1])
                     times = _TIMES.search(line)
                     samples += times[1].count(b",") + 1 if times else 0
+                    lost = _DROPPED.search(line)
+                    dropped += int(lost[1]) if lost else 0
         errors = sorted({str(r.get("message")) for f in files for r in records(f, "error")})
         return ProbeEntry(
             name=self.name,
@@ -99,6 +102,7 @@ class PythonProbe(Probe):
             asked=self.asked(),
             # Most applications have no Python: that nothing came is then all there was.
             got=f"{samples} samples in {len(files)} file(s)" if files else NONE_SEEN,
+            dropped=dropped if files else None,
             own_cpu_ns=own if files else None,
             reason="; ".join(errors) or None,
         )

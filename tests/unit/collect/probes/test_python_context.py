@@ -29,7 +29,7 @@ class TaskContext:
             self._taskAttemptId = task
 """
 WORKER = """
-import os, sys
+import atexit, os, sys
 from pyspark.taskcontext import TaskContext
 def say(word):
     sys.stdout.write(f"{word} {os.getpid()}\\n")
@@ -45,6 +45,7 @@ def main(first):
     TaskContext(first + 1)
     if os.fork() == 0:
         TaskContext(99)
+        atexit._run_exitfuncs()
         os._exit(0)
     try:
         os.wait()
@@ -172,11 +173,15 @@ def test_a_worker_without_a_daemon_has_a_file_of_its_own(folder: Path) -> None:
         assert said(worker)[0] == "first"
         _, (record,) = slots(folder, worker.pid)
         assert (record["tid"], record["phase"], record["task"]) == (worker.pid, 3, 5)
+        memory = (folder / "raw" / f"context-{worker.pid}").resolve()
         for word in ("second", "none"):
             go_on(worker)
             assert said(worker)[0] == word
+        assert memory.exists(), "a child that it forked has ended"
         go_on(worker)
         assert worker.wait() == 0
+        assert not memory.exists()
+        assert list((folder / "raw").iterdir()) == []
 
 
 def test_what_is_left_of_killed_processes_is_removed(folder: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from pyrometer.collect.launch.environment import add_needs
 from pyrometer.collect.probes.base import Needs
+from pyrometer.collect.probes.plugin import records
 from pyrometer.collect.probes.profile import parse_profile
 from pyrometer.collect.probes.python_workers import HOOK, PythonProbe
 from pyrometer.store.paths import RunPaths
@@ -53,6 +54,17 @@ if __name__ == "__main__":
     print("threads", len(os.listdir("/proc/self/task")), flush=True)
 """
 )
+# A file that may not grow is like one on a full disk: a line is cut, the next ones fail.
+FULL = """
+import pyspark, resource
+_, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (20, most))
+burn(900)
+resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+burn(400)
+time.sleep(0.7)
+"""
+KEEPING_LITTLE = "import pyspark, pyrometer_sampler\npyrometer_sampler.MAX_KEPT = 100\n"
 
 
 @pytest.fixture
@@ -149,6 +161,28 @@ def test_the_application_does_not_notice(spark: Path) -> None:
     script = BURN + "import pyspark\nos.rmdir(os.environ['PYROMETER_PYTHON_DIR'])\nburn(700)"
     (spark.parent / "gone").mkdir()
     run(spark, "-c", script, raw="gone")
+
+
+def cpu_of_one_driver(spark: Path) -> int:
+    """CPU time of all samples; the process and their stacks are known."""
+    (file,) = RunPaths(spark.parent).python_files()
+    assert {r["kind"] for r in records(file, "process")} == {"driver"}
+    samples = list(records(file, "samples"))
+    known = {r["id"] for r in records(file, "stack")}
+    assert {stack for r in samples for stack in r["stack"] if stack >= 0} <= known
+    return sum(sum(r["cpu"]) for r in samples)
+
+
+def test_what_a_full_disk_does_not_take_is_written_once_there_is_room(spark: Path) -> None:
+    run(spark, "-c", BURN + FULL)
+    assert cpu_of_one_driver(spark) == pytest.approx(1300e6, abs=250e6)
+    assert PythonProbe().report(RunPaths(spark.parent)).dropped == 0
+
+
+def test_what_is_more_than_may_be_kept_is_counted_and_the_rest_is_whole(spark: Path) -> None:
+    run(spark, "-c", BURN + KEEPING_LITTLE + FULL)
+    assert 250e6 < cpu_of_one_driver(spark) < 1050e6
+    assert (PythonProbe().report(RunPaths(spark.parent)).dropped or 0) > 10
 
 
 def test_workers_of_limited_memory_are_left_alone(spark: Path) -> None:

@@ -169,6 +169,23 @@ fn a_folder_that_cannot_be_read_for_once_loses_nothing() {
     assert_eq!(whole(&world, "a.log"), lines(0, 10));
 }
 
+#[test]
+fn a_folder_that_cannot_be_read_is_not_done() {
+    let world = World::default();
+    let mut shipper = world.shipper();
+    world.append("a.log", &lines(0, 10));
+    shipper.round(false);
+    world.append("a.log", &lines(10, 20));
+    world.0.borrow_mut().unreadable = true;
+    assert!(!shipper.round(true).is_done(), "a file");
+    world.0.borrow_mut().unreadable = false;
+    world.0.borrow_mut().unlisted = true;
+    assert!(!shipper.round(true).is_done(), "the folder");
+    world.0.borrow_mut().unlisted = false;
+    assert!(shipper.round(true).is_done());
+    assert_eq!(whole(&world, "a.log"), lines(0, 20));
+}
+
 fn any_fate() -> impl Strategy<Value = Fate> {
     prop::sample::select(vec![
         Fate::Arrives,

@@ -41,6 +41,7 @@ type Plan = Box<dyn FnMut(&str, i64) -> Fate>;
 pub struct Inner {
     pub files: BTreeMap<String, File>,
     pub unreadable: bool,
+    pub unlisted: bool,
     pub store: BTreeMap<String, Vec<u8>>,
     pub puts: u64,
     pub kept: Option<String>,
@@ -128,6 +129,9 @@ fn killed() -> io::Error {
 impl Files for World {
     fn list(&mut self) -> io::Result<Vec<Seen>> {
         let inner = self.0.borrow();
+        if inner.unlisted {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
         let seen = |(name, file): (&String, &File)| Seen {
             name: name.clone(),
             inode: file.inode,

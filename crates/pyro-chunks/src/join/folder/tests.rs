@@ -125,7 +125,7 @@ fn chunks_of_others_and_what_is_none_are_left_out() {
         .unwrap();
     assert_eq!(
         (stray.tally.damaged_count, stray.tally.damage.as_deref()),
-        (1, Some("no chunk"))
+        (1, Some("not a chunk"))
     );
 }
 

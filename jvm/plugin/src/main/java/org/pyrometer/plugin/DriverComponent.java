@@ -32,6 +32,9 @@ final class DriverComponent implements DriverPlugin {
   /** Key of the name by which a launcher finds what was shipped; the same in records. */
   private static final String RUN = "run_id";
 
+  private static final String NO_STACKS =
+      "the profiler ended with the application before it: there are no stacks of this driver";
+
   /** Ships for all applications of this JVM. */
   private static AgentBeside agent;
 
@@ -66,6 +69,9 @@ final class DriverComponent implements DriverPlugin {
       ships = ships(jvm.settings()) && System.getenv(Settings.ENVIRONMENT) == null;
       jvm.recorder().resume();
       jvm.recorder().offer(facts());
+      if (jvm.profiler().hasEnded()) {
+        jvm.recorder().error("profiler_ended", NO_STACKS);
+      }
       if (ships) {
         startLog(context);
       }

@@ -11,6 +11,8 @@ import java.util.stream.Stream;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.EventLoggingListener;
+import org.apache.spark.scheduler.LiveListenerBus;
+import org.pyrometer.plugin.host.Patience;
 import org.pyrometer.plugin.jvm.Jvm;
 import scala.Option;
 
@@ -30,10 +32,15 @@ final class ShippedEventLog {
 
   private static final int CONSTRUCTOR_PARAMETERS = 5;
 
-  private final EventLoggingListener writer;
+  /** Longest wait for events that are still queued: less than an application may be held up. */
+  private static final long LONGEST_MS = Patience.patient(3_000);
 
-  private ShippedEventLog(EventLoggingListener writer) {
+  private final EventLoggingListener writer;
+  private final LiveListenerBus bus;
+
+  private ShippedEventLog(EventLoggingListener writer, LiveListenerBus bus) {
     this.writer = writer;
+    this.bus = bus;
   }
 
   /**
@@ -63,12 +70,21 @@ final class ShippedEventLog {
     Path shipped = Files.createDirectories(folder.resolve("eventlog")).resolve(name);
     Files.createLink(shipped, only(own));
     context.listenerBus().addToQueue(writer, QUEUE);
-    return new ShippedEventLog(writer);
+    return new ShippedEventLog(writer, context.listenerBus());
   }
 
-  /** Writes what is left, once all events have come. */
-  void stop() {
-    writer.stop();
+  /**
+   * Waits for the events that are still queued, as Spark ends plugins before its queues, and writes
+   * what is left. What comes later is not in the log.
+   *
+   * @throws Exception if the queues are not empty in time: the log may lack its last events
+   */
+  void stop() throws Exception {
+    try {
+      bus.waitUntilEmpty(LONGEST_MS);
+    } finally {
+      writer.stop();
+    }
   }
 
   private static Constructor<?> constructor() throws NoSuchMethodException {

@@ -59,7 +59,7 @@ final class JavaOptions {
     List<String> own = theirs == null ? List.of() : split(theirs);
     if (own == null || asked == null) {
       // After an unclosed quote everything would be part of the application's word.
-      leftOut.add(ours);
+      leftOut.addAll(asked == null ? List.of(ours) : asked);
       text = theirs;
       added = false;
       return;

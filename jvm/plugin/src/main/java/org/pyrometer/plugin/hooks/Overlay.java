@@ -2,6 +2,7 @@ package org.pyrometer.plugin.hooks;
 
 import java.nio.file.Path;
 import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Consumer;
@@ -122,7 +123,7 @@ public final class Overlay {
     if (user == null) {
       record(key, value, "set", "needed to measure");
     } else {
-      String old = Secrets.redacted(key, user);
+      String old = shown(key, user);
       record(key, value, "forced", "nothing can be measured with the user's value, " + old);
     }
   }
@@ -147,7 +148,7 @@ public final class Overlay {
       record(key, value, "kept_user", "the user's value is the same");
     } else {
       conf.set(key, value);
-      String old = Secrets.redacted(key, user);
+      String old = shown(key, user);
       record(key, value, "forced", "the user's event log was off, with the value " + old);
     }
   }
@@ -158,7 +159,7 @@ public final class Overlay {
       conf.set(key, value);
       record(key, value, "set", "not set by the user");
     } else {
-      String ours = Secrets.redacted(key, value);
+      String ours = shown(key, value);
       record(key, user, "kept_user", user.equals(value) ? "the same" : "instead of " + ours);
     }
   }
@@ -194,7 +195,7 @@ public final class Overlay {
     JavaOptions merged = new JavaOptions(user, value);
     String reason = merged.added ? "asked for by the run" : "it holds the value already";
     if (!merged.leftOut.isEmpty()) {
-      reason = LEFT_OUT + JavaOptions.join(merged.leftOut);
+      reason = LEFT_OUT + JavaOptions.join(Secrets.arguments(merged.leftOut));
     }
     if (merged.added) {
       conf.set(key, merged.text);
@@ -231,6 +232,19 @@ public final class Overlay {
     }
   }
 
+  /** A value as it may be told: options of a JVM word by word, as a secret may have any letter. */
+  private static String shown(String key, String value) {
+    if (value == null || !key.endsWith("JavaOptions")) {
+      return Secrets.redacted(key, value);
+    }
+    List<String> words = JavaOptions.split(value);
+    if (words == null) {
+      return Secrets.text(value).equals(value) ? value : Secrets.REDACTED;
+    }
+    List<String> kept = Secrets.arguments(words);
+    return kept.equals(words) ? value : JavaOptions.join(kept);
+  }
+
   private void record(String key, String value, String how, String reason) {
     records.accept(
         new Event() {
@@ -244,7 +258,7 @@ public final class Overlay {
             new Json(out)
                 .open(kind())
                 .put("key", key)
-                .put("value", Secrets.redacted(key, value))
+                .put("value", shown(key, value))
                 .put("how", how)
                 .put("reason", Secrets.text(reason))
                 .close();

@@ -28,6 +28,7 @@ public final class Profiler {
   private final Recorder recorder;
   private volatile AsyncProfiler running;
   private volatile boolean watchTasks;
+  private volatile boolean ended;
 
   public Profiler(Settings settings, Recorder recorder) {
     this.settings = settings;
@@ -91,12 +92,18 @@ public final class Profiler {
     AsyncProfiler profiler = running;
     running = null;
     if (profiler != null) {
+      ended = true;
       try {
         profiler.stop();
       } catch (Throwable e) {
         recorder.error("profiler_stop", e);
       }
     }
+  }
+
+  /** Whether a recording was ended: there are no stacks of what follows in this JVM. */
+  public boolean hasEnded() {
+    return ended;
   }
 
   /** The command, then with less and less of what a machine may refuse. */

@@ -24,7 +24,8 @@ public final class Secrets {
           "(?i)(?<![\\w.$-])([\\w.$-]{0,200}?"
               + NAMES
               + CHARACTERS
-              + "\\s{0,8}[=:]\\s{0,8})(\"[^\"]*+\"|'[^']*+'|[^\\s,;&\"'(){}<>\\[\\]]++)");
+              + "\\s{0,8}[=:]\\s{0,8})(?!\\*{9}\\(redacted\\))"
+              + "(\"[^\"]*+\"|'[^']*+'|[^\\s,;&\"'(){}<>\\[\\]]++)");
   private static final Pattern USER_INFO =
       Pattern.compile("(?i)\\b([a-z][a-z0-9+.-]{0,30}://[^/\\s:@]{0,200}:)[^/\\s@]{1,500}(?=@)");
 
@@ -49,8 +50,8 @@ public final class Secrets {
     return ASSIGNED.matcher(kept).replaceAll("$1" + "\\*".repeat(9) + "(redacted)");
   }
 
-  /** Arguments of a JVM without what is secret in them. */
-  static List<String> arguments(List<String> arguments) {
+  /** Arguments of a JVM, word by word, without what is secret in them. */
+  public static List<String> arguments(List<String> arguments) {
     List<String> kept = new ArrayList<>();
     for (String argument : arguments) {
       int equals = argument.indexOf('=');

@@ -200,16 +200,21 @@ public final class HostAgent {
         return builder.start();
       } catch (IOException e) {
         String message = String.valueOf(e.getMessage());
-        if (message.contains("error=13,")) {
+        if (hasNumber(message, 13)) {
           throw new RefusedException(message, e);
         }
         // Another thread started a process while the program was still open for writing.
-        if (!message.contains("error=26,") || attempt == BUSY_TRIES) {
+        if (!hasNumber(message, 26) || attempt == BUSY_TRIES) {
           throw e;
         }
         Thread.sleep(GLANCE_MS);
       }
     }
+  }
+
+  /** Whether the system's error has this number; since Java 25 the number stands differently. */
+  static boolean hasNumber(String message, int number) {
+    return Pattern.compile("\\berror(?:=|: )" + number + "\\b").matcher(message).find();
   }
 
   /** The agent's account of itself, which it writes in its first round; null until then. */

@@ -70,7 +70,7 @@ class JavaOptionsTest {
   @Test
   void nothingIsPutBehindAQuoteThatIsOpen() {
     assertEquals("-Da='b", merged("-Da='b", "-Dc=d"));
-    assertEquals(List.of("-Dc=d"), leftOut("-Da='b", "-Dc=d"));
+    assertEquals(List.of("-Dc=d", "-De=f"), leftOut("-Da='b", "-Dc=d -De=f"));
     assertNull(merged(null, "-Da=\"b"));
   }
 

@@ -100,6 +100,28 @@ class OverlayTest {
   }
 
   @Test
+  void noPartOfASecretAmongJavaOptionsIsTold() {
+    String key = "spark.executor.extraJavaOptions";
+    List<String> secrets =
+        List.of(
+            "-Dy=1 -Dmy.password=ab&hunter2;ef",
+            "-Dy=1 \"-Dx.keyStorePassword=correct hunter2\"",
+            "-Dy=1 -Dmy.password=ab -Dz='hunter2");
+    for (String options : secrets) {
+      conf.put(key, options);
+      apply(Map.of("plugin", "off", "append." + key, "-XX:+DebugNonSafepoints"));
+      assertFalse(last.contains("hunter2"), last);
+      assertEquals(!options.contains("'"), last.contains("-Dy=1"), last);
+    }
+    for (String options : secrets.subList(0, 2)) {
+      conf.put(key, "-Dmy.password=a -Dx.keyStorePassword=b");
+      apply(Map.of("plugin", "off", "append." + key, options));
+      assertTrue(last.contains(Overlay.LEFT_OUT), last);
+      assertFalse(last.contains("hunter2"), last);
+    }
+  }
+
+  @Test
   void javaOptionsAreAppendedByWord() {
     conf.put("spark.executor.extraJavaOptions", "-Dx=1 -XX:+UnlockDiagnosticVMOptions");
     String ours = "-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints";

@@ -65,6 +65,18 @@ class ProfilerTest {
   }
 
   @Test
+  void oneThatWasEndedKnowsIt(@TempDir Path folder) {
+    Settings settings = Settings.of(Map.of("asprof.command", "start,event=ctimer"));
+    Profiler profiler = new Profiler(settings, new Recorder(written::write, settings));
+    profiler.stop();
+    assertFalse(profiler.hasEnded(), "it never began");
+    profiler.start(folder.resolve("profile-driver-1.jfr"));
+    assertFalse(profiler.hasEnded());
+    profiler.stop();
+    assertTrue(profiler.hasEnded());
+  }
+
+  @Test
   void aJavaThatWouldWarnOnStderrIsLeftAlone() {
     assertTrue(Profiler.wouldWarn(25, List.of("-Xmx1g")));
     assertFalse(Profiler.wouldWarn(25, List.of("--enable-native-access=ALL-UNNAMED")));

@@ -42,6 +42,7 @@ class SecretsTest {
         Secrets.redacted(
             "my.url", "jdbc:postgresql://bob:hunter22@db/x?password=hunter22&ssl=true"));
     assertEquals("fs.sas: " + GONE, Secrets.redacted("my.text", "fs.sas: hunter22"));
+    assertEquals("fs.sas: " + GONE, Secrets.text("fs.sas: " + GONE), "told twice");
     String harmless = "hdfs://namenode:8020/data/tokens.parquet";
     assertEquals(harmless, Secrets.redacted("my.path", harmless));
   }

@@ -159,7 +159,20 @@ class HostAgentTest {
     String arguments = Files.readString(folder.resolve("arguments"));
     assertTrue(arguments.contains("\n--probe=" + Path.of("").toAbsolutePath()), arguments);
     assertEquals(0, programs(folder) + programs(Path.of("").toAbsolutePath()));
-    assertTrue(refused(Map.of(), always("#!/etc/passwd\n")).contains("error=13"));
+    String said = refused(Map.of(), always("#!/etc/passwd\n"));
+    assertTrue(HostAgent.hasNumber(said, 13), said);
+  }
+
+  @Test
+  void theSystemsErrorIsKnownInTheWordsOfEachJava() {
+    String old = "Cannot run program \"/a\": error=13, Permission denied";
+    String since25 = "Cannot run program \"/a\": Exec failed, error: 13 (Permission denied)";
+    for (String message : List.of(old, since25)) {
+      assertTrue(HostAgent.hasNumber(message, 13), message);
+      assertTrue(HostAgent.hasNumber(message.replace("13", "26"), 26), message);
+      assertFalse(HostAgent.hasNumber(message, 26), message);
+      assertFalse(HostAgent.hasNumber(message.replace("13", "133"), 13), message);
+    }
   }
 
   @Test
