@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import gc
+import io
 import os
 import sys
 from collections.abc import Iterator, MutableMapping, Sequence
@@ -18,7 +19,7 @@ from pyrometer import __version__
 from pyrometer.cli.shared.endings import CommandExit
 from pyrometer.cli.shared.fetching import Fetching
 from pyrometer.cli.shared.verbs import GROUPS, VERBS
-from pyrometer.core.errors import PyrometerError
+from pyrometer.core.errors import PyrometerError, ReaderGoneError
 from pyrometer.store.remote.opened import fetched, in_addresses
 from pyrometer.store.remote.progress import tell
 from pyrometer.terminal import console
@@ -93,10 +94,21 @@ class _Verbs(MutableMapping[str, Any]):
         return len(VERBS)
 
 
+class _PipeBroken(Exception):  # noqa: N818
+    """Takes a ``BrokenPipeError``, its cause, past Typer, which would end the process with 1."""
+
+
 class _Group(TyperGroup):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self.commands = _Verbs()
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a verb."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise _PipeBroken from error
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(VERBS)
@@ -144,6 +156,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if getattr(sys, name) is None:
             # Whoever started us closed it.
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        # What a terminal's encoding lacks ends nothing.
+        sys.stdout.reconfigure(errors="replace")
     code = run_verb(sys.argv[1:] if arguments is None else list(arguments))
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -165,6 +180,8 @@ def run_verb(arguments: list[str]) -> int:
         if command.__cause__ is not None:
             _say(command.__cause__, arguments)
         return command.code
+    except _PipeBroken as error:
+        return _say(error.__cause__ or error, arguments)
     except (Exception, KeyboardInterrupt) as error:
         return _say(error, arguments)
     finally:
@@ -180,7 +197,7 @@ def _say(error: BaseException, arguments: list[str]) -> int:
         remedy = error.remedy and in_addresses(error.remedy)
         console.say_error(in_addresses(error.message), remedy)
         return error.exit_code
-    if isinstance(error, BrokenPipeError):
+    if isinstance(error, BrokenPipeError) and _is_unread(error):
         # The reader (head, less) has gone: nothing more to say, and nothing to flush at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -210,6 +227,20 @@ def _say(error: BaseException, arguments: list[str]) -> int:
         else "set PYTHONFAULTHANDLER=1 for more detail",
     )
     return 4
+
+
+def _is_unread(error: BrokenPipeError) -> bool:
+    """Whether it was our own output that nobody reads, not the pipe of another process."""
+    import select
+
+    if isinstance(error, ReaderGoneError):
+        return True
+    output = select.poll()
+    try:
+        output.register(sys.stdout.fileno(), 0)
+    except (OSError, ValueError):
+        return False
+    return bool(output.poll(0))
 
 
 def _verbs(context: Any) -> list[str]:

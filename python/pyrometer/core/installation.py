@@ -24,14 +24,33 @@ def reinstall(package: Path = PACKAGE) -> str:
     """
     from importlib.metadata import PackageNotFoundError, distribution
 
-    checkout = package.parents[1]
-    if (checkout / "Makefile").is_file() and (checkout / "crates").is_dir():
+    checkout = _checkout(package)
+    if checkout is not None:
         return f"make -C {shlex.quote(str(checkout))} rebuild"
     try:
         source = source_of(distribution("pyrometer"))
     except PackageNotFoundError:
         source = "pyrometer"
     return f"{pip()} install --force-reinstall --no-deps {shlex.quote(source)}"
+
+
+def upgrade(package: Path = PACKAGE) -> str:
+    """Say how a newer Pyrometer is installed: there may be no index that has it.
+
+    Parameters
+    ----------
+    package : Path
+        As of :func:`reinstall`.
+    """
+    if _checkout(package) is not None:
+        return f"update the checkout, then {reinstall(package)}"
+    return f"{pip()} install --upgrade WHEEL, with the wheel of a newer Pyrometer as WHEEL"
+
+
+def _checkout(package: Path) -> Path | None:
+    folder = package.parents[1]
+    whole = (folder / "Makefile").is_file() and (folder / "crates").is_dir()
+    return folder if whole else None
 
 
 def install_spark() -> str:
@@ -45,8 +64,10 @@ def pip() -> str:
 
 
 def source_of(found: Distribution) -> str:
-    """Name what pip installed it from: a wheel's address, or name and version in an index."""
+    """Name what pip installed it from: a wheel, a commit, or name and version in an index."""
     origin = found.read_text("direct_url.json")
-    if origin:
-        return str(json.loads(origin)["url"])
-    return f"{found.name}=={found.version}"
+    if not origin:
+        return f"{found.name}=={found.version}"
+    said = json.loads(origin)
+    url, commit = str(said["url"]), said.get("vcs_info")
+    return f"{commit['vcs']}+{url}@{commit['commit_id']}" if commit else url

@@ -60,6 +60,8 @@ def default_levels(factor: str, cpus: int, *, dense: bool = False) -> list[str]:
         find_factor(factor)
         raise UsageError(f"{factor}: which levels?", "--levels 1g,2g,4g")
     most = max(FEWEST, round(BEYOND * cpus)) if factor == TASKS else cpus
+    if limits := find_factor(factor).range:
+        most = min(most, int(limits[1]))
     if dense or most <= SPACED:
         return [str(level) for level in range(1, most + 1)]
     ratio = most ** (1 / (SPACED - 1))

@@ -17,6 +17,9 @@ from pyrometer.store.sql.text import from_parquet, literal
 from pyrometer.store.tables import MOST_MEMORY
 
 _TABLES = ("samples", "stacks", "frames", "jit")
+# Units of Pyrometer's own events.
+_OWN = dict.fromkeys(("cpu", "wall", "state", "lock"), "ns")
+_OWN |= dict.fromkeys(("alloc", "live", "nativemem"), "bytes")
 
 
 def read_imported(files: Sequence[ImportedFile], raw: Path, out: Path, core: Any) -> str:
@@ -75,12 +78,13 @@ def _join(parts: Sequence[Path], out: Path) -> dict[str, int]:
     rows: dict[str, int] = {}
     with duckdb.connect(config={"memory_limit": MOST_MEMORY}) as connection:
         shifts = [_sizes(connection, part) for part in parts]
+        mixed = _mixed(connection, parts)
         for table in _TABLES:
             selects = []
             stacks = frames = 0
             for part, (stacks_count, frames_count) in zip(parts, shifts, strict=True):
                 if (part / f"{table}.parquet").is_file():
-                    selects.append(_select(part, table, stacks, frames))
+                    selects.append(_select(part, table, stacks, frames, mixed))
                 stacks, frames = stacks + stacks_count, frames + frames_count
             if not selects:
                 continue
@@ -103,9 +107,34 @@ def _sizes(connection: duckdb.DuckDBPyConnection, part: Path) -> tuple[int, int]
     return (int(found[0]), int(found[1])) if found else (0, 0)
 
 
-def _select(part: Path, table: str, stacks: int, frames: int) -> str:
+def _mixed(connection: duckdb.DuckDBPyConnection, parts: Sequence[Path]) -> list[str]:
+    """Name the events that have several units: their weights cannot be added up."""
+    files = [file for part in parts if (file := part / "samples.parquet").is_file()]
+    if not files:
+        return []
+    found = connection.execute(
+        f"SELECT event FROM {from_parquet(*files, more='union_by_name=true')}"
+        " GROUP BY event HAVING count(DISTINCT unit) > 1"
+    ).fetchall()
+    return [str(event) for (event,) in found]
+
+
+def _event(mixed: Sequence[str]) -> str:
+    """Write the name of an event, with its unit where it has several and this is not its own."""
+    if not mixed:
+        return "event"
+    own = " ".join(f"WHEN {literal(event)} THEN {literal(unit)}" for event, unit in _OWN.items())
+    return (
+        f"CASE WHEN event IN ({', '.join(map(literal, mixed))})"
+        f" AND unit IS DISTINCT FROM CASE event {own} END"
+        " THEN event || ' (' || unit || ')' ELSE event END"
+    )
+
+
+def _select(part: Path, table: str, stacks: int, frames: int, mixed: Sequence[str]) -> str:
     changed = {
-        "samples": f"nullif(host, '') AS host, (java_stack + {stacks})::INTEGER AS java_stack",
+        "samples": f"nullif(host, '') AS host, (java_stack + {stacks})::INTEGER AS java_stack,"
+        f" {_event(mixed)} AS event",
         "stacks": f"(stack_id + {stacks})::INTEGER AS stack_id,"
         f" list_transform(frame_ids, lambda f: (f + {frames})::INTEGER) AS frame_ids",
         "frames": f"(frame_id + {frames})::INTEGER AS frame_id",

@@ -31,6 +31,7 @@ from pyrometer.store.iteration_lines import read_iterations
 from pyrometer.store.paths import RunPaths, raw_states
 from pyrometer.store.python_samples import ingest_python
 from pyrometer.store.remote.opened import in_addresses
+from pyrometer.store.services.drivers import date_driver, find_driver
 from pyrometer.store.services.executors import RECORDS
 from pyrometer.store.services.machines import Machines
 from pyrometer.store.services.stores import check_store
@@ -187,8 +188,9 @@ def _bytes(folder: Path) -> int:
 def _join_shipped(report: IngestReport, paths: RunPaths, as_of_ns: int) -> bool:
     """Make raw files of the chunks that have arrived; whether there are any."""
     try:
-        for doubt in join_shipped(paths, as_of_ns):
+        for doubt in [*find_driver(paths), *join_shipped(paths, as_of_ns)]:
             report.note(doubt.code, doubt.message)
+        date_driver(paths)
     except (PyrometerError, OSError) as error:
         report.note("chunks_unjoined", f"{paths.chunks}: {error}")
     return paths.shipped.is_dir()

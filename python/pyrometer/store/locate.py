@@ -13,6 +13,7 @@ from typing import Any
 from pyrometer.core import schema
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import PyrometerError, UsageError
+from pyrometer.core.installation import upgrade
 from pyrometer.core.json_text import parse_json
 from pyrometer.store.manifest import Manifest, read_manifest
 from pyrometer.store.paths import RunPaths, raw_states
@@ -118,7 +119,7 @@ def is_current(folder: Path, raw: Path | None) -> bool:
         raise UsageError(
             f"{folder}: tables of schema version {version}; this Pyrometer reads up to "
             f"{schema.schema_version()}",
-            "pip install --upgrade pyrometer",
+            upgrade(),
         )
     if version < schema.schema_version():
         return False

@@ -241,6 +241,13 @@ class Shipped(_Part):
     to: str
 
 
+class Sender(_Part):
+    """A driver on the cluster: the folder or URL it ships to, and what it calls the run there."""
+
+    to: str
+    run_id: str
+
+
 class Manifest(_Part):
     """``manifest.json`` of one trial. Fields: docs/reference/run-directory.md.
 
@@ -285,6 +292,7 @@ class Manifest(_Part):
     launcher: Launcher | None = None
     imported: list[ImportedFile] = Field(default_factory=list)
     shipped: list[Shipped] = Field(default_factory=list)
+    driver: Sender | None = None
     agents: list[str] = Field(default_factory=list)
 
     model_config = ConfigDict(extra="allow", populate_by_name=True)

@@ -8,6 +8,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from pyrometer.core.errors import UsageError
+from pyrometer.core.installation import upgrade
 from pyrometer.core.json_text import parse_json
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -38,7 +39,7 @@ def parse(text: bytes, path: Path, model: type[Model], version: int, what: str, 
     if isinstance(found, int) and found > version:
         raise UsageError(
             f"{path}: schema version {found}; this Pyrometer reads up to {version}",
-            "pip install --upgrade pyrometer",
+            upgrade(),
         )
     try:
         return model.model_validate(data)

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -346,6 +347,7 @@ def test_a_store_that_cannot_be_read_from_here_is_named(place: Place) -> None:
     (doubt,) = join_shipped(place.paths, time.time_ns())
     assert doubt.code == "chunks_elsewhere"
     assert doubt.message == (
-        "s3://bucket/prefix: no package that reads s3:// is installed; pip install 'pyrometer[s3]'"
+        "s3://bucket/prefix: no package that reads s3:// is installed;"
+        f" {sys.executable} -m pip install s3fs"
     )
     assert "raw/chunks" in doubt.remedy

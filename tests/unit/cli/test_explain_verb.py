@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
+import os
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from tests.support.cli import inside
 from tests.support.explain.findings import RULES, invented_log
+
+from pyrometer.cli import main
+from pyrometer.terminal import console
 
 SKEW = "finding(skew)"
 
@@ -28,6 +37,17 @@ def test_text_markdown_and_sarif_on_stdout(run: Path, capsys: pytest.CaptureFixt
     assert inside(capsys, "explain", run, "-f", "md").stdout.startswith("# invented: ")
     log = json.loads(inside(capsys, "explain", run, "--format", "sarif").stdout)
     assert len(log["runs"][0]["results"]) == 3
+
+
+def test_a_page_is_written_also_where_the_terminal_lacks_its_signs(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stdout = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr("sys.stdout", stdout)
+    with pytest.raises(SystemExit) as ended:
+        main.main(["explain", str(run), "-f", "md"])
+    assert ended.value.code == 0
+    assert b"`skew.planted` ? " in stdout.buffer.getvalue()  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -68,6 +88,41 @@ def test_a_condition_that_holds_is_exit_code_1(
     assert (unknown.code, unknown.json["fail_if"]["failed"]) == (0, None)
     assert "cannot tell finding(jit)" in unknown.stderr
     assert inside(capsys, "explain", run, "--json").json["fail_if"] is None
+
+
+@pytest.fixture
+def nobody_reads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Make standard output a pipe whose reader has gone."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    stream = os.fdopen(writing, "w", encoding="utf-8")
+    monkeypatch.setattr("sys.stdout", stream)
+    console.out.cache_clear()
+    yield
+    console.out.cache_clear()
+    with suppress(BrokenPipeError):
+        stream.close()
+
+
+@pytest.mark.parametrize(("rule", "code"), [(SKEW, 1), ("saving > 90%", 0)])
+@pytest.mark.parametrize("more", [[], ["--json"], ["-f", "md"]])
+def test_a_verdict_is_the_exit_code_also_where_nobody_reads_it(
+    run: Path, nobody_reads: None, rule: str, code: int, more: list[str]
+) -> None:
+    assert main.run_verb(["explain", str(run), "--fail-if", rule, *more]) == code
+
+
+def test_the_broken_pipe_of_another_process_is_an_error(
+    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object, **__: object) -> NoReturn:
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+    monkeypatch.setattr("tempfile.tempdir", str(run.parent))
+    monkeypatch.setattr("pyrometer.explain.kept.findings_of", broken)
+    done = inside(capsys, "explain", run)
+    assert done.code == 4
+    assert "internal error: BrokenPipeError" in done.stderr
 
 
 def test_a_file_is_written_also_where_the_condition_holds(

@@ -43,3 +43,21 @@ def test_a_package_of_an_index_is_installed_again_by_version(
     installed: Path, tmp_path: Path
 ) -> None:
     assert installation.reinstall(tmp_path / "a" / "b") == f"{PIP} pyrometer==0.1.0"
+
+
+def test_what_came_from_a_repository_is_installed_again_at_its_commit(
+    installed: Path, tmp_path: Path
+) -> None:
+    origin = {"url": "https://host/p.git", "vcs_info": {"vcs": "git", "commit_id": "0f3a"}}
+    (installed / "direct_url.json").write_text(json.dumps(origin))
+    assert installation.reinstall(tmp_path / "a" / "b") == f"{PIP} git+https://host/p.git@0f3a"
+
+
+def test_a_newer_one_is_looked_for_where_there_is_one(tmp_path: Path) -> None:
+    package = tmp_path / "python" / "pyrometer"
+    package.mkdir(parents=True)
+    said = installation.upgrade(package)
+    assert said.startswith(f"{sys.executable} -m pip install --upgrade WHEEL, ")
+    (tmp_path / "crates").mkdir()
+    (tmp_path / "Makefile").touch()
+    assert installation.upgrade(package) == f"update the checkout, then make -C {tmp_path} rebuild"

@@ -53,6 +53,12 @@ def test_what_is_no_secret_stays(words: list[str]) -> None:
         ('{"password":5,"a":1}', f'{{"password":"{REDACTED}","a":1}}'),
         (r'{"j":"{\"token\":\"x\"}"}', rf'{{"j":"{{\"token\":\"{REDACTED}\"}}"}}'),
         (r'"said\n--password hunter2"', rf'"said\n--password {REDACTED}"'),
+        ("-Dmy.password=ab&cd;(ef) -Dy=1", f"-Dmy.password={REDACTED} -Dy=1"),
+        ('"-Da.token=two words" -Dy=1', f'"-Da.token={REDACTED}" -Dy=1'),
+        ('{"a":"-Da.token=x,y -Dy=1"}', f'{{"a":"-Da.token={REDACTED} -Dy=1"}}'),
+        (r'{"a":"\"-Da.token=x y\" -Dy=1"}', rf'{{"a":"\"-Da.token={REDACTED}\" -Dy=1"}}'),
+        (r'"{\"a\":\"\\\"-Da.token=x\\\"\"}"', rf'"{{\"a\":\"\\\"-Da.token={REDACTED}\\\"\"}}"'),
+        ("['-Da.token=x y', '-Dy=1']", f"['-Da.token={REDACTED}', '-Dy=1']"),
         ("<name>a.secret.key</name><value>x</value>", None),
     ],
 )

@@ -51,6 +51,7 @@ def test_a_machine_that_contradicts_itself_is_refused(tools: Path, tmp_path: Pat
 
 def test_a_curve_over_machines_has_levels_of_its_own_and_one_over_tasks_their_cpus() -> None:
     assert default_levels("machine.cpus", 4) == ["1", "2", "3", "4"]
+    assert default_levels("machine.cpus", 384)[-1] == "255"
 
     def found(*levels: dict[str, str]) -> tuple[float | None, float | None]:
         plan = experiments.plan(map(str, range(len(levels))), 1, 1)

@@ -106,7 +106,7 @@ def test_perf_script_becomes_a_row_for_each_sample(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("call", "text", "where"),
     [
-        (_core.import_folded, "a;b 1\na;b\n", "line 2 (byte 6): no whole number"),
+        (_core.import_folded, "a;b 1\na;b\n", "line 2 (byte 6): no integer"),
         (_core.import_perf_script, "java 1 1.0: e:\n\t1 f (x)\n\n{}\n", "line 4 (byte 25): "),
     ],
 )

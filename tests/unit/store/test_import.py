@@ -148,6 +148,20 @@ def test_several_files_are_one_run(tmp_path: Path) -> None:
         assert twins == []
 
 
+def test_weights_of_several_units_are_several_events(tmp_path: Path) -> None:
+    (tmp_path / "a.folded").write_text(FOLDED)
+    (tmp_path / "b.pb.gz").write_bytes(pprof_bytes(STACKS))
+    import_profiles([tmp_path / "a.folded", tmp_path / "b.pb.gz"], tmp_path / "run")
+    with Run.open(tmp_path / "run") as run:
+        found = run.tables.query(
+            "SELECT event, unit, sum(weight)::BIGINT FROM samples GROUP BY ALL"
+        )
+        assert sorted(found) == [
+            ("cpu", "ns", sum(STACKS.values())),
+            ("cpu (samples)", "samples", 15),
+        ]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "kind"),
     [

@@ -261,7 +261,7 @@ def test_a_process_id_that_comes_again_is_another_process(tmp_path: Path) -> Non
 def test_what_cannot_be_read_or_placed_is_told(tmp_path: Path) -> None:
     lines = worker(77, [(150, 10, 0, 0), (160, 5, 0, 99)])
     error = json.dumps({"k": "error", "message": "OSError: full", "pid": 77, "since": 1})
-    told = ingest(tmp_path, world(), ['{"k":"samp', *lines, error, "\x00\x00"])
+    told = ingest(tmp_path, world(), ['{"k":"samp', "", *lines, error, "\x00\x00"])
     found = {d["code"]: d["count"] for d in told["doubts"]}
     assert found == {
         "python_line_unreadable": 2, "python_sampler_stopped": 1, "python_task_unknown": 1,

@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pyrometer.core.errors import UsageError
+from pyrometer.core.installation import upgrade
 from pyrometer.store.launcher import Launcher, this_launcher
 from pyrometer.store.manifest import (
     Host,
@@ -88,7 +89,7 @@ def test_a_newer_manifest_is_refused(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text(json.dumps(text))
     with pytest.raises(UsageError, match="version 2") as caught:
         read_manifest(tmp_path)
-    assert "upgrade" in str(caught.value.remedy)
+    assert upgrade() in str(caught.value.remedy)
 
 
 def test_unknown_fields_survive_rewriting(tmp_path: Path) -> None:

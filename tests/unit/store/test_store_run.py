@@ -17,6 +17,7 @@ from tests.support.tables import StageSpec, World
 
 from pyrometer.core import schema
 from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.core.installation import upgrade
 from pyrometer.store import Run, Tables, ingest, ingest_eventlogs, ingest_run, write_rows
 from pyrometer.store.tables_folder import STAMP
 
@@ -173,7 +174,7 @@ def test_a_newer_schema_is_refused_with_a_remedy(tmp_path: Path) -> None:
     stamp.write_text(json.dumps({"schema_version": schema.schema_version() + 1}))
     with pytest.raises(UsageError, match="schema version") as refused:
         Run.open(tmp_path)
-    assert refused.value.remedy == "pip install --upgrade pyrometer"
+    assert refused.value.remedy == upgrade()
 
 
 def test_samples_of_other_rules_are_sorted_again_or_doubted(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pyrometer.cli.shared.endings import ending_with
 from pyrometer.terminal import console as common
 
 if TYPE_CHECKING:
@@ -55,25 +56,27 @@ def doctor(
     Exit code: 0 if a run with profile light is possible, 3 if not.
     """
     from pyrometer.collect.doctor import examine as examiner
+    from pyrometer.core.errors import UsageError
 
+    if bundle is not None and card:
+        raise UsageError("--bundle has no host card", "leave out --card, or --bundle")
     if bundle is not None:
         _write_bundle(bundle, as_json=as_json)
         return
     findings = [*examiner.examine(Path.cwd(), os.environ), *leftover_groups(), *leftover_settings()]
-    common.human(as_json).print(examiner.verdict(findings), style="bold", soft_wrap=True)
-    show(findings, common.human(as_json))
-    data = examiner.as_data(findings)
-    if card:
-        from pyrometer.collect.host import card as cards
+    with ending_with(None if examiner.can_run(findings) else typer.Exit(3)):
+        common.human(as_json).print(examiner.verdict(findings), style="bold", soft_wrap=True)
+        show(findings, common.human(as_json))
+        data = examiner.as_data(findings)
+        if card:
+            from pyrometer.collect.host import card as cards
 
-        measured = cards.measure(lambda text: common.err().print(f"[dim]{text}[/]"))
-        cards.keep(measured)
-        show_card(measured, common.human(as_json))
-        data["card"] = measured.model_dump(mode="json")
-    if as_json:
-        common.emit_json(data)
-    if not examiner.can_run(findings):
-        raise typer.Exit(3)
+            measured = cards.measure(lambda text: common.err().print(f"[dim]{text}[/]"))
+            cards.keep(measured)
+            show_card(measured, common.human(as_json))
+            data["card"] = measured.model_dump(mode="json")
+        if as_json:
+            common.emit_json(data)
 
 
 def _write_bundle(path: Path, *, as_json: bool) -> None:
@@ -130,7 +133,10 @@ def leftover_settings(records: Path | None = None, root: Path = Path("/")) -> li
     from pyrometer.collect.host import settings_restore
 
     leftovers = settings_restore.leftovers(records or settings_restore.RECORDS, root)
-    return [Finding("setting_left", None, False, one.reason, one.remedy) for one in leftovers]
+    return [
+        Finding("setting_left", None, False, one.reason, f"as root: {one.remedy}")
+        for one in leftovers
+    ]
 
 
 def show_card(card: Card, console: common.Console) -> None:
@@ -183,6 +189,8 @@ def show(findings: Sequence[Finding], console: common.Console) -> None:
     from rich.markup import escape
     from rich.table import Column, Table
 
+    from pyrometer.core.redaction import redacted
+
     remaining = list(findings)
     for title, names in GROUPS:
         mine = [f for f in remaining if any(f.name.startswith(name) for name in names)]
@@ -193,7 +201,7 @@ def show(findings: Sequence[Finding], console: common.Console) -> None:
         for finding in mine:
             name = finding.name + (f" {finding.tier}" if finding.tier else "")
             mark = "[green]✓[/]" if finding.available else "[yellow]–[/]"
-            table.add_row(f" {mark}", escape(name), escape(finding.reason))
+            table.add_row(f" {mark}", escape(name), escape(redacted(finding.reason)))
             if finding.remedy:
-                table.add_row("", "", f"[dim]→ {escape(finding.remedy)}[/]")
+                table.add_row("", "", f"[dim]→ {escape(redacted(finding.remedy))}[/]")
         console.print(table)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pyrometer.cli.shared.endings import ended_by_interrupt
+from pyrometer.cli.shared.endings import ended_by_interrupt, ending_with
 from pyrometer.core.errors import UsageError
 from pyrometer.terminal.console import JsonOption, emit_json, err, human, program
 
@@ -142,8 +142,7 @@ def show(root: Path, *, as_json: bool) -> None:
     from pyrometer.experiments.journal import read_journal
 
     report = bisection_report(read_plan(root), read_journal(root))
-    terminal.show(human(as_json), report, root)
-    if as_json:
-        emit_json(report)
-    if report.status == "undecided":
-        raise typer.Exit(1)
+    with ending_with(typer.Exit(1) if report.status == "undecided" else None):
+        terminal.show(human(as_json), report, root)
+        if as_json:
+            emit_json(report)

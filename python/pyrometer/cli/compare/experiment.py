@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pyrometer.cli.compare import bisect, history
-from pyrometer.cli.shared.endings import ended_by_interrupt
+from pyrometer.cli.shared.endings import ended_by_interrupt, ending_with
 from pyrometer.core.errors import UsageError
 from pyrometer.core.replacing import replacing
 from pyrometer.store.private import FILE_MODE
@@ -67,38 +67,37 @@ def calibrate(
     with replacing(target, FILE_MODE) as out:
         out.write(text.encode())
     human = console.human(as_json)
-    for knob in knobs:
-        reached = "never finished" if knob.ratio is None else f"{100 * knob.ratio:.1f} %"
-        line = f"{knob.level}: {knob.knobbed} ({reached}, {100 * knob.share:.1f} % wanted)"
-        human.print(line, markup=False, soft_wrap=True)
-        if knob.why is not None:
-            human.print(f"  {knob.why}", markup=False, soft_wrap=True)
-    human.print(f"{target}\npyrometer experiment plan {target}", markup=False, soft_wrap=True)
-    if as_json:
-        console.emit_json(
-            {
-                "schema": "pyrometer/experiment-calibrate/1",
-                "file": str(target),
-                "knobs": [
-                    {
-                        "level": knob.level,
-                        "knob": knob.knobbed,
-                        "ratio": knob.ratio,
-                        "wanted_ratio": knob.share,
-                        "near": knob.near,
-                        "why": knob.why,
-                        "baseline": knob.baseline,
-                        "trials": [
-                            {"left": one.available, "ratio": one.ratio, "told": one.memory}
-                            for one in knob.trials
-                        ],
-                    }
-                    for knob in knobs
-                ],
-            }
-        )
-    if not all(knob.near for knob in knobs):
-        raise typer.Exit(3)
+    with ending_with(None if all(knob.near for knob in knobs) else typer.Exit(3)):
+        for knob in knobs:
+            reached = "never finished" if knob.ratio is None else f"{100 * knob.ratio:.1f} %"
+            line = f"{knob.level}: {knob.knobbed} ({reached}, {100 * knob.share:.1f} % wanted)"
+            human.print(line, markup=False, soft_wrap=True)
+            if knob.why is not None:
+                human.print(f"  {knob.why}", markup=False, soft_wrap=True)
+        human.print(f"{target}\npyrometer experiment plan {target}", markup=False, soft_wrap=True)
+        if as_json:
+            console.emit_json(
+                {
+                    "schema": "pyrometer/experiment-calibrate/1",
+                    "file": str(target),
+                    "knobs": [
+                        {
+                            "level": knob.level,
+                            "knob": knob.knobbed,
+                            "ratio": knob.ratio,
+                            "wanted_ratio": knob.share,
+                            "near": knob.near,
+                            "why": knob.why,
+                            "baseline": knob.baseline,
+                            "trials": [
+                                {"left": one.available, "ratio": one.ratio, "told": one.memory}
+                                for one in knob.trials
+                            ],
+                        }
+                        for knob in knobs
+                    ],
+                }
+            )
 
 
 app = typer.Typer(help="Plan, run, resume and judge experiments.")
@@ -254,6 +253,11 @@ def resume(
     as_json: JsonOption = False,
 ) -> None:
     """Resume an experiment that was interrupted or killed: same order, no trial twice."""
+    from pyrometer.tune.place import is_tuning
+
+    if is_tuning(tuning := folder.resolve().parent):
+        # Alone it would go on without the tuning's check of results, and without its budget.
+        raise UsageError(f"{folder} is part of a tuning", f"pyrometer tune resume {tuning}")
     _rule(fail_if)
     _go_on(folder, retry=retry, fail_if=fail_if, junit=junit, table=table, as_json=as_json)
 
@@ -336,9 +340,8 @@ def _go_on(root: Path, *, retry: bool, **out: Any) -> None:
         bisect.show(root, as_json=out["as_json"])
         return
     report = judge(root, None, None)
-    _out(root, report, **out)
-    if not any(one.values for one in report.treatments):
-        raise typer.Exit(1)
+    with ending_with(None if any(one.values for one in report.treatments) else typer.Exit(1)):
+        _out(root, report, **out)
 
 
 def carry(root: Path, *, retry: bool) -> None:
@@ -373,8 +376,6 @@ def _out(
     if junit is not None and rule is None:
         raise UsageError("--junit needs --fail-if", '--fail-if "regression(wall) > 3%"')
     pairs = judged(report, rule) if rule is not None else []
-    console = human(as_json)
-    terminal.report(console, report, folder)
     if table is not None:
         write_csv(read_plan(folder), read_journal(folder), table)
     if junit is not None:
@@ -382,18 +383,19 @@ def _out(
     failed = {one.pair.b: one.summary for one in pairs if one.failed}
     if rule is not None:
         failed |= {one.name: "did not finish" for one in report.treatments if not one.compared}
-    for name, why in failed.items():
-        console.print(f"fails {fail_if}: {name}: {why}", markup=False, soft_wrap=True)
-    if as_json:
-        document = report.model_dump(mode="json", by_alias=True)
-        document["fail_if"] = rule and {
-            "rule": rule.text,
-            "failed": list(failed),
-            "cannot_tell": [one.pair.b for one in pairs if one.failed is None],
-        }
-        emit_json(document)
-    if failed:
-        raise typer.Exit(1)
+    console = human(as_json)
+    with ending_with(typer.Exit(1) if failed else None):
+        terminal.report(console, report, folder)
+        for name, why in failed.items():
+            console.print(f"fails {fail_if}: {name}: {why}", markup=False, soft_wrap=True)
+        if as_json:
+            document = report.model_dump(mode="json", by_alias=True)
+            document["fail_if"] = rule and {
+                "rule": rule.text,
+                "failed": list(failed),
+                "cannot_tell": [one.pair.b for one in pairs if one.failed is None],
+            }
+            emit_json(document)
 
 
 def _rule(text: str | None) -> Any:

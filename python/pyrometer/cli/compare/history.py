@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pyrometer.cli.shared.endings import ending_with
 from pyrometer.core.errors import UsageError
 from pyrometer.terminal.console import JsonOption, emit_json, err, human
 
@@ -85,27 +86,26 @@ def history(
         )
     report = analysis.history(found.runs, margin=least, most=most, unread=found.unread)
     failed = [] if rule is None else analysis.regressions(report, rule)
+    written = (table and write_csv(report, table), page and write_history(report, page))
     console = human(as_json)
-    _print(console, report)
-    for path in (table and write_csv(report, table), page and write_history(report, page)):
-        if path is not None:
-            console.print(f"written: {path}", markup=False, soft_wrap=True)
-    for series, change in failed:
-        console.print(
-            f"fails {fail_if}: {_subject(series)}: {_change(change)}", markup=False, soft_wrap=True
-        )
-    if as_json:
-        document = report.model_dump(mode="json", by_alias=True)
-        document["fail_if"] = rule and {
-            "rule": rule.text,
-            "failed": [
-                {"subject": series.subject.model_dump(), "index": change.index}
-                for series, change in failed
-            ],
-        }
-        emit_json(document)
-    if failed:
-        raise typer.Exit(1)
+    with ending_with(typer.Exit(1) if failed else None):
+        _print(console, report)
+        for path in written:
+            if path is not None:
+                console.print(f"written: {path}", markup=False, soft_wrap=True)
+        for series, change in failed:
+            line = f"fails {fail_if}: {_subject(series)}: {_change(change)}"
+            console.print(line, markup=False, soft_wrap=True)
+        if as_json:
+            document = report.model_dump(mode="json", by_alias=True)
+            document["fail_if"] = rule and {
+                "rule": rule.text,
+                "failed": [
+                    {"subject": series.subject.model_dump(), "index": change.index}
+                    for series, change in failed
+                ],
+            }
+            emit_json(document)
 
 
 def parse_date(text: str) -> int:

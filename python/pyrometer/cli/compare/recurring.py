@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from pyrometer.cli.shared import tuning as shared
+from pyrometer.cli.shared.endings import ending_with
 from pyrometer.cli.shared.run_named import local_path
 from pyrometer.core.errors import UsageError
 from pyrometer.terminal.console import JsonOption, emit_json, err, human
@@ -140,10 +141,10 @@ def step(
     with ExperimentScreen() as screen:
         found = run_once(folder, screen=screen)
     report = online_report(folder)
-    show(human(as_json), report)
-    if as_json:
-        emit_json(report)
-    if not found.done:
-        why = found.told[-1].failed or "it ran out of time"
-        err().print(f"the job was not done: {why}", markup=False, soft_wrap=True)
-        raise typer.Exit(1)
+    with ending_with(None if found.done else typer.Exit(1)):
+        show(human(as_json), report)
+        if as_json:
+            emit_json(report)
+        if not found.done:
+            why = found.told[-1].failed or "it ran out of time"
+            err().print(f"the job was not done: {why}", markup=False, soft_wrap=True)

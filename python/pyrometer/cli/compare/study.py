@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pyrometer.cli.shared.endings import ending_with
 from pyrometer.core.errors import UsageError
 from pyrometer.terminal.console import JsonOption, emit_json, human
 
@@ -143,17 +144,16 @@ def run(
             stopped=stopped, screen=ExperimentScreen, find_knobs=_find_knobs,
         ),
     )  # fmt: skip
-    _print(human(as_json), report)
-    if folder.is_dir():
-        page = write_study(report, folder / PAGE)
-        human(as_json).print(f"page: {page}", soft_wrap=True, markup=False)
-    if as_json:
-        emit_json(report)
     ran = [one for one in report.runs if one.run_dir]
     tried = [one for one in report.experiments if one.folder]
     failed = any(one.reason for one in ran) or any(one.reason for one in tried)
-    if failed or not (ran or tried):
-        raise typer.Exit(1)
+    with ending_with(typer.Exit(1) if failed or not (ran or tried) else None):
+        _print(human(as_json), report)
+        if folder.is_dir():
+            page = write_study(report, folder / PAGE)
+            human(as_json).print(f"page: {page}", soft_wrap=True, markup=False)
+        if as_json:
+            emit_json(report)
 
 
 def _find_knobs(file: Path, folder: Path) -> list[Knob]:

@@ -356,9 +356,9 @@ def _carry(
         with TuningScreen() as screen:
             search(root, adviser_of, screen=screen)
         with ExperimentScreen() as progress:
-            whole = confirm_winner(root, screen=progress, blocks=blocks, scale=scale)
-    if not whole:
-        err().print("the budget is used up; all that ended is kept", markup=False)
+            why = confirm_winner(root, screen=progress, blocks=blocks, scale=scale)
+    if why is not None:
+        err().print(f"{why}; all that ended is kept", markup=False)
     _remember(root)
     report = _report(root)
     _show(root, report, as_json=False, to_stderr=as_json)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from pyrometer.cli.read.show import WindowOption
+from pyrometer.cli.shared.endings import ending_with
 from pyrometer.cli.shared.experiment_file import GuardOption
 from pyrometer.cli.shared.run_named import run_named, run_path
 from pyrometer.cli.shared.verifying import (
@@ -134,14 +135,15 @@ def explain(
                 opened, window, app_index=application, records=tries.records, muted=muted
             )
             tries.prove(found, opened)
-    _give(found, form or ENDINGS.get(output.suffix if output else "", "text"), output, everything,
-          as_json=as_json)  # fmt: skip
-    tries.verify(found, as_json=as_json)
-    failed = condition is not None and _fails(found, condition, fail_if or "", as_json)
-    if as_json:
-        emit_json(_document(found, condition, fail_if))
-    if failed:
-        raise typer.Exit(1)
+    failed = condition is not None and condition.holds(found)
+    with ending_with(typer.Exit(1) if failed else None):
+        _give(found, form or ENDINGS.get(output.suffix if output else "", "text"), output,
+              everything, as_json=as_json)  # fmt: skip
+        tries.verify(found, as_json=as_json)
+        if condition is not None:
+            _say_how(found, condition, fail_if or "", as_json)
+        if as_json:
+            emit_json(_document(found, condition, fail_if))
     tries.end()
 
 
@@ -190,16 +192,14 @@ def _written(found: Findings, form: Format, everything: bool) -> str:
     return "".join(f"{line.rstrip()}\n" for line in console.file.getvalue().splitlines())  # type: ignore[attr-defined]
 
 
-def _fails(found: Findings, condition: Condition, text: str, as_json: bool) -> bool:
-    """Say how a condition is; give whether it holds."""
+def _say_how(found: Findings, condition: Condition, text: str, as_json: bool) -> None:
+    """Say why a condition holds, or cannot be told."""
     from pyrometer.explain.condition import because
 
-    holds = condition.holds(found)
     said = "; ".join(because(condition, found))
-    word = {True: "fails", None: "cannot tell"}.get(holds)
+    word = {True: "fails", None: "cannot tell"}.get(condition.holds(found))
     if word is not None:
         human(as_json).print(f"{word} {text}: {said}", markup=False, soft_wrap=True)
-    return bool(holds)
 
 
 def _document(found: Findings, condition: Condition | None, text: str | None) -> dict[str, Any]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pyrometer.cli.shared.endings import ending_with
 from pyrometer.cli.shared.run_named import local_path
 from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.push.options import LABELS, TENANT, TOKEN_FILE, USER
@@ -16,6 +18,7 @@ from pyrometer.terminal.console import JsonOption, emit_json, err, human
 
 if TYPE_CHECKING:
     from pyrometer.push.follower import Follower
+    from pyrometer.push.sent import Sent
     from pyrometer.store.manifest import Manifest
 
 
@@ -83,7 +86,7 @@ def push(
     """Send a run's profiles to a Pyroscope server, labelled by executor, stage and operator.
 
     Each profile is sent once, however often the verb is called: what was sent is kept in the run
-    directory. Exit code 3 if the server did not take all.
+    directory. Exit code 3 if the server did not take all that this call had to send.
     """
     from pyrometer.push.delivery import Delivery, Patience
     from pyrometer.push.follower import Follower, Names
@@ -107,7 +110,7 @@ def push(
         raise UsageError(f"{error.filename or run}: {error.strerror}") from error
     finally:
         account.close()
-    finish(account.summary(), run, as_json)
+    finish(account, run, as_json)
 
 
 def go(follower: Follower, manifest: Manifest, follow: bool) -> None:
@@ -135,35 +138,48 @@ def say(text: str) -> None:
     err().print(escape(text), soft_wrap=True)
 
 
-def finish(summary: dict[str, Any], run: Path, as_json: bool) -> None:
+def finish(account: Sent, run: Path, as_json: bool) -> None:
     """Print what was sent.
 
     Raises
     ------
     CapabilityError
-        If the server did not take all.
+        If the server did not take all that this call had for it.
     """
     from pyrometer.core import units
 
-    fates = summary["profiles"]
+    summary = account.summary()
     console = human(as_json)
-    console.print(
-        f"{fates['taken']} profiles of {summary['chunks_count']} chunks taken, "
-        f"{units.size(summary['sent_bytes'])}; own CPU {summary['own_cpu_ns'] / 1e9:.2f} s"
-    )
-    if as_json:
-        emit_json(summary)
-    missing = [f"{fates[fate]} {fate}" for fate in ("refused", "unsure") if fates[fate]]
-    if summary["unreadable_chunks_count"]:
-        missing.append(f"{summary['unreadable_chunks_count']} chunks unreadable")
-    if summary["open_bytes"]:
-        console.print(f"{units.size(summary['open_bytes'])} are in incomplete chunks")
-    unsent = summary["left_bytes"]
-    if unsent:
-        missing.append(f"{units.size(unsent)} of recordings were not sent")
-    if missing:
-        raise CapabilityError(
-            f"{summary['to']}: {', '.join(missing)}"
-            + (f" ({summary['last_error']})" if summary["last_error"] else ""),
-            f"send the rest: pyrometer push {run} --to {summary['to']}" if unsent else None,
+    with ending_with(_lacking(account, run)):
+        console.print(
+            f"{summary['profiles']['taken']} profiles of {summary['chunks_count']} chunks taken, "
+            f"{units.size(summary['sent_bytes'])}; own CPU {summary['own_cpu_ns'] / 1e9:.2f} s"
         )
+        if as_json:
+            emit_json(summary)
+        if account.lost_before:
+            console.print(
+                f"earlier calls: {_listed(account.lost_before)}; that is not sent again",
+                markup=False, soft_wrap=True,
+            )  # fmt: skip
+        if account.open_bytes:
+            console.print(f"{units.size(account.open_bytes)} are in incomplete chunks")
+
+
+def _lacking(account: Sent, run: Path) -> CapabilityError | None:
+    """Say what this call had for the server, and did not bring there."""
+    from pyrometer.core import units
+
+    missing = [_listed(account.lost)] if account.lost else []
+    remedy = f"to send all once more, also what was taken: rm {account.path}"
+    if account.left_bytes:
+        missing.append(f"{units.size(account.left_bytes)} of recordings were not sent")
+        remedy = f"send the rest: pyrometer push {run} --to {account.address}"
+    if not missing:
+        return None
+    why = f" ({account.last_error})" if account.last_error else ""
+    return CapabilityError(f"{account.address}: {', '.join(missing)}{why}", remedy)
+
+
+def _listed(lost: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {what}" for what, count in lost.items())

@@ -1,4 +1,4 @@
-"""How a verb ends: with the exit code of the observed command, or when the user interrupts it."""
+"""How a verb ends: as was judged, as the observed command did, or when the user interrupts it."""
 
 from __future__ import annotations
 
@@ -24,6 +24,29 @@ def ended_by_interrupt(kept: str) -> Iterator[None]:
     except KeyboardInterrupt:
         err().print(f"interrupted; {kept}", markup=False, soft_wrap=True)
         raise typer.Exit(1) from None
+
+
+@contextmanager
+def ending_with(verdict: Exception | None) -> Iterator[None]:
+    """Print what was judged before, and end with that, whether or not anybody reads all of it.
+
+    Parameters
+    ----------
+    verdict : Exception or None
+        How the verb ends: an ``Exit`` with a code, or an error; ``None`` if all is well.
+
+    Raises
+    ------
+    Exception
+        The verdict.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        if verdict is None:
+            raise
+    if verdict is not None:
+        raise verdict
 
 
 class CommandExit(Exception):  # noqa: N818

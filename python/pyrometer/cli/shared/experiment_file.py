@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from pyrometer.cli.shared.endings import ending_with
 from pyrometer.core.errors import UsageError
 from pyrometer.store.private import FILE_MODE
 from pyrometer.terminal.console import emit_json, err, human
@@ -64,13 +65,12 @@ def print_report(
     Exit
         With code 1, unless there is `anything` to report.
     """
-    show(human(as_json), report)
-    if os.access(root, os.W_OK):
-        human(as_json).print(str(write()), markup=False, soft_wrap=True)
-    if as_json:
-        emit_json(report)
-    if not anything:
-        raise typer.Exit(1)
+    with ending_with(None if anything else typer.Exit(1)):
+        show(human(as_json), report)
+        if os.access(root, os.W_OK):
+            human(as_json).print(str(write()), markup=False, soft_wrap=True)
+        if as_json:
+            emit_json(report)
 
 
 def machine_in(settings: Sequence[str]) -> Machine | None:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from pyrometer.core import units
 from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
+from pyrometer.core.installation import pip
 from pyrometer.store.remote.address import scheme_of, shown
 from pyrometer.store.remote.failures import READING, explained, passing
 
@@ -25,11 +26,11 @@ BATCH = 1_000
 """Most whole objects that are asked for at once, however small they are."""
 MOST_OBJECTS = 200_000
 MOST_BYTES = 1 << 50
-EXTRAS = {
-    "s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs",
-    "abfs": "abfs", "abfss": "abfs", "az": "abfs",
+PACKAGES = {
+    "s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs",
+    "abfs": "adlfs", "abfss": "adlfs", "az": "adlfs",
 }  # fmt: skip
-"""Extra of ours that installs what reads a scheme."""
+"""Package that reads a scheme."""
 _MARKS = (
     "ETag", "etag", "md5Hash", "generation", "VersionId", "version_id", "LastModified",
     "last_modified", "updated", "mtime", "modified", "created",
@@ -362,10 +363,10 @@ def reader_of(url: str) -> Any:
     try:
         return fsspec.get_filesystem_class(scheme)
     except ImportError as error:
-        extra = EXTRAS.get(scheme)
+        package = PACKAGES.get(scheme)
         raise CapabilityError(
             f"{shown(url)}: no package that reads {scheme}:// is installed",
-            f"pip install 'pyrometer[{extra}]'" if extra else f"install it: {error}",
+            f"{pip()} install {package}" if package else f"install it: {error}",
         ) from error
     except ValueError as error:
         raise UsageError(

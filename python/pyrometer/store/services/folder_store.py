@@ -59,8 +59,7 @@ class FolderStore:
     def drivers(self, since_ns: int, refused: Refusals) -> Iterator[str]:
         """Give the folders of drivers that began to ship since a time, by their own clocks."""
         for application in self._folders(self.root, refused):
-            driver = application / DRIVER
-            for attempt in self._folders(driver, refused) if driver.is_dir() else ():
+            for attempt in self._folders(application / DRIVER, refused):
                 if (begun(attempt.name) or 0) >= since_ns:
                     for host in self._folders(attempt, refused):
                         yield str(host.relative_to(self.root))

@@ -127,4 +127,6 @@ def _why_silent(place: str) -> str:
             return "no agent that runs as a service ships there"
     except PyrometerError as error:
         return why(give_up(place, error))
+    except OSError as error:
+        return why(error)
     return "no agent there found an executor of the run's applications"
