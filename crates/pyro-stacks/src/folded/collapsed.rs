@@ -212,10 +212,7 @@ mod tests {
         ] {
             let text = folded(bad).unwrap_err();
             assert!(text.starts_with(&format!("line {line} (byte ")), "{text}");
-            assert!(
-                text.contains("a;b") || text.contains("integer"),
-                "{text}"
-            );
+            assert!(text.contains("a;b") || text.contains("integer"), "{text}");
         }
     }
 }
