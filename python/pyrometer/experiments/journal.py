@@ -88,7 +88,8 @@ def read_journal(root: Path, more: Kinds | None = None) -> Entries:
             if not _torn(line) or file.read(1):
                 raise UsageError(
                     f"{path}:{number}: not a record of an experiment",
-                    "restore it from a copy, or start again in another folder with -o",
+                    "if a newer Pyrometer wrote it, use that one; else restore it from a copy, or"
+                    " start again in another folder with -o",
                 )
             # Left by a kill in the middle of a write: append() never returned for it.
             entries.torn_bytes = len(line)

@@ -10,8 +10,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 
 def t_quantile(p: Any, freedom: Any) -> Any:
     """Quantile of Student's t.
@@ -41,6 +39,7 @@ def t_tail(t: Any, freedom: Any) -> Any:
     >>> round(float(t_tail(2.776, 4)), 3)
     0.025
     """
+    import numpy as np
     from scipy import special
 
     return special.stdtr(freedom, np.negative(t))
@@ -67,6 +66,7 @@ def normal_tail(z: Any) -> Any:
     >>> round(float(normal_tail(1.96)), 3)
     0.025
     """
+    import numpy as np
     from scipy import special
 
     return special.ndtr(np.negative(z))
@@ -80,6 +80,8 @@ def normal_density(z: Any) -> Any:
     >>> round(float(normal_density(0.0)), 4)
     0.3989
     """
+    import numpy as np
+
     return np.exp(-np.square(z) / 2) / math.sqrt(2 * math.pi)
 
 
@@ -111,6 +113,7 @@ def f_tail(f: Any, above: Any, below: Any) -> Any:
     >>> round(float(f_tail(4.1028, 2, 10)), 3)
     0.05
     """
+    import numpy as np
     from scipy import special
 
     return special.fdtrc(above, below, np.maximum(f, 0.0))
@@ -124,6 +127,7 @@ def chi_square_quantile(p: Any, freedom: Any) -> Any:
     >>> round(float(chi_square_quantile(0.95, 3)), 3)
     7.815
     """
+    import numpy as np
     from scipy import special
 
     return 2 * special.gammaincinv(np.asarray(freedom) / 2, p)

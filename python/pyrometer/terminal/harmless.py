@@ -57,7 +57,19 @@ def encodable(text: str, encoding: str) -> str:
     """
     if encoding.startswith("utf"):
         return text
-    return text.translate(PLAIN).encode(encoding, "replace").decode(encoding)
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return "".join(_in(encoding, sign) for sign in text)
+    return text
+
+
+def _in(encoding: str, sign: str) -> str:
+    try:
+        sign.encode(encoding)
+    except UnicodeEncodeError:
+        return sign.translate(PLAIN).encode(encoding, "replace").decode(encoding)
+    return sign
 
 
 class Harmless(RenderHook):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import Any, NoReturn
+from typing import Any
 
 from rich.console import Console
 
@@ -23,7 +23,14 @@ class Reticent(Console):
         shown = (redacted(one) if isinstance(one, str) else one for one in objects)
         super().print(*shown, **how)
 
-    def on_broken_pipe(self) -> NoReturn:
-        """Print nothing more, and say so to who prints: Rich would end the process."""
+    def on_broken_pipe(self) -> None:
+        """Print nothing more: Rich would end the process.
+
+        Raises
+        ------
+        ReaderGoneError
+            If these are results. That nobody reads progress and messages ends no work.
+        """
         self.quiet = True
-        raise ReaderGoneError(errno.EPIPE, os.strerror(errno.EPIPE))
+        if not self.stderr:
+            raise ReaderGoneError(errno.EPIPE, os.strerror(errno.EPIPE))

@@ -243,7 +243,7 @@ def _check_version(name: str, python: str) -> None:
         return
     said = _ask(python, "import sys; print(*sys.version_info[:2])")
     version = tuple(map(int, said[-2:]))
-    if version < OLDEST_PYTHON:
+    if len(version) == 2 and version < OLDEST_PYTHON:
         found, oldest = (".".join(map(str, one)) for one in (version, OLDEST_PYTHON))
         raise CapabilityError(
             f"{name} runs in the Python of its Spark, and {python} is {found}",

@@ -74,6 +74,8 @@ impl Disk {
                     Some(file) => seen.extend(described(whole, file, false)),
                     None => self.unopened += 1,
                 },
+                // Deeper than is followed.
+                FileType::Directory => self.unopened += 1,
                 _ => {}
             }
         }

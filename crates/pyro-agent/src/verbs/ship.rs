@@ -64,7 +64,7 @@ pub fn ship(options: &ShipOptions) -> Result<(), String> {
     let round = session.finish(ended_since.is_some(), &recorder.told(), reason);
     if !round.is_done() {
         return Err(format!(
-            "{}; they are in {} as long as that is there",
+            "{}; what is left is in {} as long as that is there",
             session.left(round),
             options.raw_dir.display()
         ));

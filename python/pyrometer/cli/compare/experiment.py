@@ -9,6 +9,7 @@ import typer
 
 from pyrometer.cli.compare import bisect, history
 from pyrometer.cli.shared.endings import ended_by_interrupt, ending_with
+from pyrometer.cli.shared.tuning import resumed_by
 from pyrometer.core.errors import UsageError
 from pyrometer.core.replacing import replacing
 from pyrometer.store.private import FILE_MODE
@@ -253,11 +254,9 @@ def resume(
     as_json: JsonOption = False,
 ) -> None:
     """Resume an experiment that was interrupted or killed: same order, no trial twice."""
-    from pyrometer.tune.place import is_tuning
-
-    if is_tuning(tuning := folder.resolve().parent):
+    if then := resumed_by(folder):
         # Alone it would go on without the tuning's check of results, and without its budget.
-        raise UsageError(f"{folder} is part of a tuning", f"pyrometer tune resume {tuning}")
+        raise UsageError(f"{folder} is part of a tuning", then)
     _rule(fail_if)
     _go_on(folder, retry=retry, fail_if=fail_if, junit=junit, table=table, as_json=as_json)
 
@@ -385,7 +384,7 @@ def _out(
         failed |= {one.name: "did not finish" for one in report.treatments if not one.compared}
     console = human(as_json)
     with ending_with(typer.Exit(1) if failed else None):
-        terminal.report(console, report, folder)
+        terminal.report(console, report, folder, resumed_by(folder) or "")
         for name, why in failed.items():
             console.print(f"fails {fail_if}: {name}: {why}", markup=False, soft_wrap=True)
         if as_json:

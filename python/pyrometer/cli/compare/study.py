@@ -147,10 +147,10 @@ def run(
     ran = [one for one in report.runs if one.run_dir]
     tried = [one for one in report.experiments if one.folder]
     failed = any(one.reason for one in ran) or any(one.reason for one in tried)
+    page = write_study(report, folder / PAGE) if folder.is_dir() else None
     with ending_with(typer.Exit(1) if failed or not (ran or tried) else None):
         _print(human(as_json), report)
-        if folder.is_dir():
-            page = write_study(report, folder / PAGE)
+        if page is not None:
             human(as_json).print(f"page: {page}", soft_wrap=True, markup=False)
         if as_json:
             emit_json(report)

@@ -351,7 +351,9 @@ def _carry(
     from pyrometer.tune.engine import adviser_of
     from pyrometer.tune.judge.screen import TuningScreen
 
-    kept = f"all that ended is kept. Continue with: {program()} tune resume {root}"
+    asked = {"--blocks": blocks, "--scale": scale}
+    more = "".join(f" {option} {one}" for option, one in asked.items() if one is not None)
+    kept = f"all that ended is kept. Continue with: {program()} tune resume {root}{more}"
     with ended_by_interrupt(kept):
         with TuningScreen() as screen:
             search(root, adviser_of, screen=screen)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from pyrometer.cli.read.show import WindowOption
-from pyrometer.cli.shared.endings import ending_with
+from pyrometer.cli.shared.endings import ending_with, read_or_not
 from pyrometer.cli.shared.experiment_file import GuardOption
 from pyrometer.cli.shared.run_named import run_named, run_path
 from pyrometer.cli.shared.verifying import (
@@ -136,15 +136,16 @@ def explain(
             )
             tries.prove(found, opened)
     failed = condition is not None and condition.holds(found)
-    with ending_with(typer.Exit(1) if failed else None):
-        _give(found, form or ENDINGS.get(output.suffix if output else "", "text"), output,
-              everything, as_json=as_json)  # fmt: skip
+    given = form or ENDINGS.get(output.suffix if output else "", "text")
+    with read_or_not():
+        _give(found, given, output, everything, as_json=as_json)
+    with read_or_not():
         tries.verify(found, as_json=as_json)
+    with ending_with(None if tries.tried and not failed else typer.Exit(1)):
         if condition is not None:
             _say_how(found, condition, fail_if or "", as_json)
         if as_json:
             emit_json(_document(found, condition, fail_if))
-    tries.end()
 
 
 def _give(

@@ -171,7 +171,9 @@ def _lacking(account: Sent, run: Path) -> CapabilityError | None:
     from pyrometer.core import units
 
     missing = [_listed(account.lost)] if account.lost else []
-    remedy = f"to send all once more, also what was taken: rm {account.path}"
+    # A chunk that cannot be read stays so.
+    again = account.lost.keys() & {"refused", "unsure"}
+    remedy = f"to send all once more, also what was taken: rm {account.path}" if again else None
     if account.left_bytes:
         missing.append(f"{units.size(account.left_bytes)} of recordings were not sent")
         remedy = f"send the rest: pyrometer push {run} --to {account.address}"

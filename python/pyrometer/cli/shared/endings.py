@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import typer
 
@@ -47,6 +47,13 @@ def ending_with(verdict: Exception | None) -> Iterator[None]:
             raise
     if verdict is not None:
         raise verdict
+
+
+@contextmanager
+def read_or_not() -> Iterator[None]:
+    """Print before work that is done also where nobody reads what is printed."""
+    with suppress(BrokenPipeError):
+        yield
 
 
 class CommandExit(Exception):  # noqa: N818

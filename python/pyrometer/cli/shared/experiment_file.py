@@ -65,10 +65,11 @@ def print_report(
     Exit
         With code 1, unless there is `anything` to report.
     """
+    page = write() if os.access(root, os.W_OK) else None
     with ending_with(None if anything else typer.Exit(1)):
         show(human(as_json), report)
-        if os.access(root, os.W_OK):
-            human(as_json).print(str(write()), markup=False, soft_wrap=True)
+        if page is not None:
+            human(as_json).print(str(page), markup=False, soft_wrap=True)
         if as_json:
             emit_json(report)
 

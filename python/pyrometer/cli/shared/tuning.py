@@ -169,3 +169,11 @@ def write_text(path: Path, text: str) -> None:
             out.write(text.encode())
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}", "-o FILE") from error
+
+
+def resumed_by(folder: Path) -> str | None:
+    """Give the command that goes on with the tuning that an experiment is part of."""
+    from pyrometer.tune.place import is_tuning
+
+    tuning = folder.resolve().parent
+    return f"pyrometer tune resume {tuning}" if is_tuning(tuning) else None

@@ -137,11 +137,6 @@ class Wanted:
         if self.asked:
             self.tried = _verify(self, found, as_json)
 
-    def end(self) -> None:
-        """End with exit code 1 if nothing that was asked for could be tried."""
-        if not self.tried:
-            raise typer.Exit(1)
-
 
 def wanted(
     words: list[str] | None,

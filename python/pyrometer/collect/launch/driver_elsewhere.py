@@ -195,8 +195,9 @@ def nothing_came(driver: DriverElsewhere) -> str:
         f"Nothing of the driver: it ran on another machine, and nothing of it arrived in"
         f" {driver.store}. Hosts of the cluster have to be able to write there: name a folder that"
         f" all of them mount with {SHIP_TO}, or a store that the agent in the plugin was built for."
-        " What comes later is added by pyrometer ingest RUN; what does not is on the driver's host,"
-        " in pyrometer-driver-records-… of its folder for temporary files."
+        " What comes later is added by pyrometer ingest RUN. What does not is in"
+        " pyrometer-driver-records-… of the driver's folder for temporary files, as long as that is"
+        " there: on YARN and Kubernetes it ends with the container."
     )
 
 

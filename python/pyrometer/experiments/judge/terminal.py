@@ -148,8 +148,8 @@ def _order(console: Any, planned: Plan) -> None:
         console.print(f"… and {len(planned.trials) - len(shown)} trials more (all of them: --json)")
 
 
-def report(console: Any, experiment: ExperimentReport, folder: Path) -> None:
-    """Print the result of an experiment."""
+def report(console: Any, experiment: ExperimentReport, folder: Path, then: str = "") -> None:
+    """Print the result of an experiment; what is not done goes on with `then`."""
     from rich.table import Table
     from rich.text import Text
 
@@ -190,7 +190,8 @@ def report(console: Any, experiment: ExperimentReport, folder: Path) -> None:
         if doubt.remedy:
             console.print(f"  → {escape(doubt.remedy)}", soft_wrap=True)
     if experiment.done_count < experiment.trials_count:
-        console.print(f"to go on: pyrometer experiment resume {folder}", markup=False)
+        then = then or f"pyrometer experiment resume {folder}"
+        console.print(f"to go on: {then}", markup=False)
 
 
 def _settling(console: Any, experiment: ExperimentReport) -> None:

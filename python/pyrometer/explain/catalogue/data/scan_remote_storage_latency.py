@@ -20,10 +20,10 @@ Evidence
 
 Remedy
     More tasks for each core, which wait in parallel: in local mode `layout.tasks`, on Kubernetes
-    `spark.executor.cores` while pods ask for as many CPUs as before; elsewhere more cores may mean
-    more CPUs, too. Larger files, which need fewer requests; for columnar files of `s3a` reads of
-    ranges (`fs.s3a.experimental.input.fadvise=random`, `fs.s3a.vectored.*`), for text a longer
-    `fs.s3a.readahead.range`; a cache of what is read again.
+    `spark.executor.cores`, with `spark.kubernetes.executor.request.cores` as it was; elsewhere more
+    cores may mean more CPUs, too. Larger files, which need fewer requests; for columnar files of
+    `s3a` reads of ranges (`fs.s3a.experimental.input.fadvise=random`, `fs.s3a.vectored.*`), for
+    text a longer `fs.s3a.readahead.range`; a cache of what is read again.
 
 When it is wrong
     Tasks wait for something that Spark does not count: CPUs that others hold, locks, a slow local
