@@ -77,7 +77,8 @@ final class ShippedEventLog {
    * Waits for the events that are still queued, as Spark ends plugins before its queues, and writes
    * what is left. What comes later is not in the log.
    *
-   * @throws Exception if Spark's queues, all of them, are not empty in time: the log may lack its last events
+   * @throws Exception if Spark's queues, all of them, are not empty in time: the log may lack its
+   *     last events
    */
   void stop() throws Exception {
     try {
