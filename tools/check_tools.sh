@@ -33,7 +33,7 @@ maven=$(printf '%s\n' "$said" | sed -n 's/.*Apache Maven \([0-9.]*\).*/\1/p' | h
 if [ -z "$maven" ] && command -v mvn >/dev/null; then
   printf '%s\n' "mvn -v fails: $said" >&2; bad=1
 else
-  need "Maven" "$maven" 3.8 "apt-get install maven   ($new; elsewhere unpack one from https://maven.apache.org/download.cgi and put its bin first on PATH)"
+  need "Maven" "$maven" 3.8 "apt-get install maven   ($new; elsewhere unpack the one of Apache Maven's download page and put its bin first on PATH)"
 fi
 need "Rust (cargo)" "$(cargo --version 2>/dev/null | first_number)" 1.90 "rustup update stable   (first: https://rustup.rs)"
 need "a C linker (cc)" "$(cc -dumpversion 2>/dev/null | first_number)" 8 "apt-get install build-essential"

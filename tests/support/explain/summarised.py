@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import marshal
-import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
@@ -24,10 +23,10 @@ MOST_OPEN = 4
 
 
 class Summarised(NamedTuple):
-    """An open world, and its summary as bytes: each test changes a copy of its own."""
+    """An open world, and its summary: each test changes a copy of its own."""
 
     scope: Scope
-    summary: bytes
+    summary: Summary
 
 
 _OPEN: dict[str, Summarised] = {}
@@ -51,7 +50,7 @@ def summarised(folder: Path, world: World | Log) -> Iterator[tuple[Scope, Summar
     found = _OPEN.pop(digest, None) or _summarised(world.write(folder))
     try:
         with _undone(found.scope) as scope:
-            yield scope, pickle.loads(found.summary)
+            yield scope, found.summary.model_copy(deep=True)
     finally:
         if _in_memory(found.scope):
             _OPEN[digest] = found
@@ -63,7 +62,7 @@ def summarised(folder: Path, world: World | Log) -> Iterator[tuple[Scope, Summar
 
 def _summarised(folder: Path) -> Summarised:
     scope = open_scope(Run.open(folder), None)
-    return Summarised(scope, pickle.dumps(summarise(scope)))
+    return Summarised(scope, summarise(scope))
 
 
 @contextmanager

@@ -353,11 +353,15 @@ def _carry(
 
     asked = {"--blocks": blocks, "--scale": scale}
     more = "".join(f" {option} {one}" for option, one in asked.items() if one is not None)
-    kept = f"all that ended is kept. Continue with: {program()} tune resume {root}{more}"
-    with ended_by_interrupt(kept):
+    kept = f"all that ended is kept. Continue with: {program()} tune resume {root}"
+    with ended_by_interrupt(f"{kept}{more}"):
         with TuningScreen() as screen:
             search(root, adviser_of, screen=screen)
         with ExperimentScreen() as progress:
+            why = confirm_winner(root, screen=progress)
+    if blocks is not None:
+        # Noted at once: to go on, they are not to be asked for again.
+        with ended_by_interrupt(kept), ExperimentScreen() as progress:
             why = confirm_winner(root, screen=progress, blocks=blocks, scale=scale)
     if why is not None:
         err().print(f"{why}; all that ended is kept", markup=False)

@@ -66,10 +66,8 @@ def sending(
 
     Parameters
     ----------
-    said : mapping of str to str
-        Settings that hold for the command.
-    env : mapping of str to str
-        Its environment.
+    said, env : mapping of str to str
+        As of :func:`why_silent`.
 
     Raises
     ------
