@@ -7,6 +7,8 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,8 @@ from pyrometer.store.paths import RunPaths, raw_states
 from pyrometer.store.private import keep_private
 from pyrometer.store.remote.opened import in_addresses, mirror_of, place_of
 from pyrometer.store.tables_folder import STAMP
+
+_MOST_BESIDE = 1_000  # names that are looked at, of a folder that may be any
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,9 @@ def locate(path: str | Path) -> Located:
     """
     root = place_of(path)
     if not root.exists():
-        raise UsageError(f"{root}: no such file or directory", "pyrometer run -- COMMAND…")
+        near = _alike(root)
+        more = f"; did you mean {near}?" if near else ""
+        raise UsageError(f"{root}: no such file or directory{more}", "pyrometer run -- COMMAND…")
     if root.is_file() or _rolling(root):
         return _located_log(root)
     paths = RunPaths(root)
@@ -152,6 +158,16 @@ def _other_rules(paths: RunPaths) -> list[Doubt]:
     if rules == schema.rules_digest() or not samples:
         return []
     return [schema.doubt("rules_differ", "Samples were classified by the rules of another version")]
+
+
+def _alike(path: Path) -> Path | None:
+    """Give what lies beside a path that is not there, under a name much like its own."""
+    try:
+        names = [one.name for one in islice(os.scandir(path.parent), _MOST_BESIDE)]
+    except OSError:
+        return None
+    near = get_close_matches(path.name, names, 1)
+    return path.with_name(near[0]) if near else None
 
 
 def cache_folder(log: Path) -> Path:

@@ -224,6 +224,16 @@ def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
         ingest_eventlogs([tmp_path / "nowhere"], tmp_path / "out")
 
 
+def test_of_a_run_that_is_not_there_one_with_such_a_name_is_offered(tmp_path: Path) -> None:
+    (tmp_path / "nightly-2").mkdir()
+    with pytest.raises(UsageError) as caught:
+        Run.open(tmp_path / "nightly2")
+    assert caught.value.message.endswith(f"; did you mean {tmp_path / 'nightly-2'}?")
+    with pytest.raises(UsageError) as caught:
+        Run.open(tmp_path / "weekly")
+    assert caught.value.message.endswith("no such file or directory")
+
+
 def test_a_file_that_is_no_event_log_is_refused_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
