@@ -85,15 +85,22 @@ def unseen_executors(scope: Scope) -> tuple[int, dict[str, int]]:
 def _unseen_executors(scope: Scope) -> tuple[int, dict[str, int]]:
     if not scope.has("processes"):
         return 0, {}
-    seen = (
-        "SELECT p.executor_id FROM processes p"
-        " JOIN (SELECT DISTINCT host, pid FROM thread_counters) t USING (host, pid)"
-        " WHERE p.executor_id IS NOT NULL"
-    )
+    # A number is an executor's within its application; a log without its head names none.
     rows = scope.tables.query(
-        f"SELECT coalesce(host, '?'), count(*), count(*) FILTER (executor_id NOT IN ({seen}))"
-        " FROM (SELECT DISTINCT executor_id, host FROM w_tasks WHERE executor_id IS NOT NULL)"
-        " GROUP BY 1 ORDER BY 1"
+        """
+        WITH ran AS (
+          SELECT DISTINCT t.app_index, a.app_id, t.executor_id, t.host
+          FROM w_tasks t LEFT JOIN apps a USING (app_index) WHERE t.executor_id IS NOT NULL),
+        seen AS (
+          SELECT DISTINCT p.app_id, p.executor_id FROM processes p
+          JOIN (SELECT DISTINCT host, pid FROM thread_counters) t USING (host, pid)
+          WHERE p.executor_id IS NOT NULL),
+        told AS (
+          SELECT r.host, EXISTS (SELECT 1 FROM seen s WHERE s.executor_id = r.executor_id
+            AND coalesce(s.app_id = r.app_id, true)) AS followed FROM ran r)
+        SELECT coalesce(host, '?'), count(*), count(*) FILTER (NOT followed)
+        FROM told GROUP BY 1 ORDER BY 1
+        """
     )
     return sum(ran for _, ran, _ in rows), {host: missing for host, _, missing in rows if missing}
 
@@ -110,10 +117,14 @@ def unwatched_hosts(scope: Scope) -> tuple[list[str], bool]:
 
 
 def pauses_of_tasks(scope: Scope) -> bool:
-    """Whether a GC log is of a host on which tasks ran; of one host, any is."""
+    """Whether a GC log is of a host on which tasks ran; of one host, any is.
+
+    One without a pause has other safepoints.
+    """
     if not scope.tables.several_hosts:
-        return True
-    known = "SELECT count(*) FROM gc_pauses WHERE host IN (SELECT host FROM spans)"
+        return scope.has("gc_pauses") or scope.has("safepoints")
+    logs = "SELECT host FROM gc_pauses UNION ALL SELECT host FROM safepoints"
+    known = f"SELECT count(*) FROM ({logs}) WHERE host IN (SELECT host FROM spans)"
     return bool(scope.tables.scalar(known))
 
 

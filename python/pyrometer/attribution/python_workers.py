@@ -33,17 +33,24 @@ _NONE = "no Python worker was sampled in this window"
 
 
 def define_python(scope: Scope) -> None:
-    """Define ``w_python``: samples of Python processes in the window."""
+    """Define ``w_python``: samples of Python processes in the window.
+
+    Applications of one JVM number tasks and stages alike: a sample is of the one whose task of
+    that number began last.
+    """
     scope.tables.define(
         "w_python",
         "SELECT coalesce(a.app_index, CASE WHEN (SELECT count(*) FROM apps) = 1"
         "  THEN (SELECT min(app_index) FROM apps) END) AS app_index,"
         " x.pid, x.role, x.event, x.thread_name, x.weight, x.task_attempt_id, x.stage_id,"
         " x.sql_id, x.node_id, x.operator, x.java_stack"
-        " FROM samples x JOIN w ON x.t_ns >= w.start_mono_ns AND x.t_ns < w.end_mono_ns"
-        " LEFT JOIN (SELECT task_attempt_id, stage_id, min(app_index) AS app_index"
-        "  FROM w_spans GROUP BY ALL) a USING (task_attempt_id, stage_id)"
-        " WHERE x.source = 'python'",
+        " FROM (SELECT x.* FROM samples x"
+        "  JOIN w ON x.t_ns >= w.start_mono_ns AND x.t_ns < w.end_mono_ns"
+        "  WHERE x.source = 'python') x"
+        " ASOF LEFT JOIN (SELECT task_attempt_id, stage_id, span_start_ns,"
+        "   min(app_index) AS app_index FROM w_spans GROUP BY ALL) a"
+        "  ON a.task_attempt_id = x.task_attempt_id AND a.stage_id = x.stage_id"
+        "  AND x.t_ns >= a.span_start_ns",
     )
 
 

@@ -350,8 +350,8 @@ def define_stack_labels(scope: Scope) -> None:
 
     ``operator`` is named as in `pyrometer.attribution.operators`, without the node's number;
     ``expression`` is without numbers of columns, so that executions of one plan share it. Both are
-    null where nothing shows them. Stacks stay in the database: what differs in evidence, a few
-    thousand rows, is worked out here.
+    null where nothing shows them, or where applications of one JVM disagree. Stacks stay in the
+    database: what differs in evidence, a few thousand rows, is worked out here.
     """
     define_task_samples(scope)
     known = plans(scope)
@@ -376,6 +376,12 @@ def define_stack_labels(scope: Scope) -> None:
     keys = ", ".join(f"s.{name}" for name in KEY)
     scope.tables.define(
         ATTRIBUTED,
-        f"SELECT {keys}, e.attributed_operator AS operator, e.expression"
-        f" FROM stack_evidence s JOIN attributed_evidence e ON {same}",
+        f"SELECT {keys}, {_agreed('attributed_operator')} AS operator,"
+        f" {_agreed('expression')} AS expression"
+        f" FROM stack_evidence s JOIN attributed_evidence e ON {same} GROUP BY {keys}",
     )
+
+
+def _agreed(column: str) -> str:
+    """Give SQL for the only value of a column of ``attributed_evidence`` in a group."""
+    return f"CASE WHEN count(DISTINCT e.{column}) = 1 THEN min(e.{column}) END"

@@ -1,14 +1,15 @@
 """A run cut to a window: temporary views that every account reads.
 
-=============  =====================================================================
-``w``          stretches of time of the window, on both clocks
-``w_stages``   stage attempts of the window
-``w_tasks``    task attempts of the window, with iteration and SQL execution
-``run_tasks``  the same of the whole run
-``w_sql``      SQL executions of the window
-``w_samples``  profiler samples of the window, without their stacks
-``w_spans``    task spans that touch the window, cut to it
-=============  =====================================================================
+================  ==================================================================
+``w``             stretches of time of the window, on both clocks
+``w_stages``      stage attempts of the window
+``w_tasks``       task attempts of the window, with iteration and SQL execution
+``run_tasks``     the same of the whole run
+``w_sql``         SQL executions of the window
+``w_samples``     profiler samples of the window, without their stacks
+``w_spans``       task spans that touch the window, cut to it
+``process_apps``  from when to when a process ran which application
+================  ==================================================================
 """
 
 from __future__ import annotations
@@ -64,10 +65,16 @@ class Scope:
         return None if counter is None else int(counter)
 
 
-_APP_OF_PID = (
-    "SELECT p.pid, min(a.app_index) AS app_index FROM processes p"
-    " JOIN apps a USING (app_id) GROUP BY p.pid"
-)
+_EVER = 1 << 62
+# A JVM has one SparkContext at a time: an application lasts until the next one begins.
+_PROCESS_APPS = f"""
+SELECT pid, app_index,
+  CASE WHEN row_number() OVER own = 1 THEN {-_EVER} ELSE began END AS since,
+  coalesce(lead(began) OVER own, {_EVER}) AS until
+FROM (SELECT p.pid, min(a.app_index) AS app_index, min(p.start_mono_ns) AS began
+  FROM processes p JOIN apps a USING (app_id) GROUP BY p.pid, p.app_id)
+WINDOW own AS (PARTITION BY pid ORDER BY began, app_index)
+"""
 
 
 def _define(tables: Tables, window: Window) -> None:
@@ -89,6 +96,7 @@ def _define(tables: Tables, window: Window) -> None:
         only = _touching(window, "s.launch_wall_ns", "s.finish_wall_ns")
     _define_tasks(tables, only)
     _define_sql(tables, chosen, window)
+    tables.define("process_apps", _PROCESS_APPS)
     _define_samples(tables)
     _define_spans(tables)
 
@@ -126,6 +134,10 @@ def _define_sql(tables: Tables, chosen: str, window: Window) -> None:
     )
 
 
+# When a sample was taken, on the monotonic clock.
+_MONO = "x.t_ns - CASE x.clock WHEN 'wall' THEN w.start_wall_ns - w.start_mono_ns ELSE 0 END"
+
+
 def _define_samples(tables: Tables) -> None:
     # The frame of a generated stage nearest the leaf of each stack. A method that other classes
     # call gets a second entry, whose name ends in $.
@@ -154,7 +166,9 @@ def _define_samples(tables: Tables) -> None:
         " FROM samples x JOIN w ON"
         "  x.t_ns >= CASE x.clock WHEN 'wall' THEN w.start_wall_ns ELSE w.start_mono_ns END AND"
         "  x.t_ns < CASE x.clock WHEN 'wall' THEN w.end_wall_ns ELSE w.end_mono_ns END"
-        f" LEFT JOIN ({_APP_OF_PID}) a USING (pid)"
+        # Of a sample whose time on the monotonic clock is unknown, the first application.
+        f" LEFT JOIN process_apps a ON a.pid = x.pid AND coalesce({_MONO}, {-_EVER}) >= a.since"
+        f"  AND coalesce({_MONO}, {-_EVER}) < a.until"
         " LEFT JOIN generated_methods g ON g.stack_id = x.java_stack"
         # Samples of Python processes are weighed, not counted: attribution.python_workers.
         " WHERE x.event IN ('cpu', 'wall') AND x.source IS DISTINCT FROM 'python'",
@@ -175,10 +189,12 @@ def _define_spans(tables: Tables) -> None:
         " (least(s.stop, w.end_mono_ns) - greatest(s.start_mono_ns, w.start_mono_ns))::DOUBLE"
         "  / greatest(s.stop - s.start_mono_ns, 1) AS inside"
         " FROM (SELECT *, coalesce(spans.end_mono_ns,"
-        "   (SELECT p.end_mono_ns FROM processes p WHERE p.pid = spans.pid LIMIT 1),"
+        "   (SELECT min(p.end_mono_ns) FROM processes p WHERE p.pid = spans.pid"
+        "     AND p.end_mono_ns > spans.start_mono_ns),"
         "   (SELECT max(end_mono_ns) FROM w)) AS stop FROM spans) s"
         " JOIN w ON s.start_mono_ns < w.end_mono_ns AND s.stop > w.start_mono_ns"
-        f" LEFT JOIN ({_APP_OF_PID}) a USING (pid)",
+        " LEFT JOIN process_apps a ON a.pid = s.pid AND s.start_mono_ns >= a.since"
+        "  AND s.start_mono_ns < a.until",
     )
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from tests.support.simulation.schedules import END, ms, schedules
+from tests.support.examples import examples
+from tests.support.simulation.schedules import END, ms, put_back, schedules
 from tests.support.tables import MS, Rows, wall, write_tables
 
 from pyrometer.accounts.ledger.elapsed.causes import causes_of
@@ -96,9 +97,7 @@ def naive(rows: Rows, stage_id: int, t: int) -> dict[str, float]:
     pending = stage["planned_tasks_count"]
     pending -= sum(ms(x["launch_wall_ns"]) <= t for x in counted)
     until = ms(stage["complete_wall_ns"])
-    pending += sum(
-        x["status"] != "success" and min(ms(x["finish_wall_ns"]), until) <= t for x in counted
-    )
+    pending += sum((at := put_back(rows, x)) is not None and min(at, until) <= t for x in counted)
     if own <= 0 and stage["planned_tasks_count"] > 0 and not counted:
         return {"running": 1}
     if own <= 0 and pending <= 0:
@@ -118,7 +117,9 @@ def naive(rows: Rows, stage_id: int, t: int) -> dict[str, float]:
 
 
 @given(schedules(), st.integers(0, END), st.integers(0, END))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=examples(12, 40), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 def test_causes_are_those_of_a_naive_count_and_the_view_closes(
     rows: Rows, one: int, other: int
 ) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.support.simulation.schedules import END, ms, schedules
+from tests.support.examples import examples
+from tests.support.simulation.schedules import END, ms, put_back, schedules
 from tests.support.tables import MS, Rows, wall, write_tables
 
 from pyrometer.accounts.ledger.slot_view import CAUSES, slots
@@ -47,7 +48,7 @@ def naive(rows: Rows, start: int, end: int) -> dict[str, int]:
                 x for x in rows["tasks"] if x["stage_id"] == s["stage_id"] and not x["speculative"]
             ]
             launched = sum(ms(x["launch_wall_ns"]) <= t for x in mine)
-            back = sum(x["status"] != "success" and ms(x["finish_wall_ns"]) <= t for x in mine)
+            back = sum((at := put_back(rows, x)) is not None and at <= t for x in mine)
             pending += s["planned_tasks_count"] - launched + back
         idle = max(0, registered - running)
         found["total"] += registered
@@ -66,7 +67,9 @@ def naive(rows: Rows, start: int, end: int) -> dict[str, int]:
 
 
 @given(schedules(), st.integers(0, END), st.integers(0, END))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=examples(12, 40), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 def test_random_schedules_give_the_slot_time_of_a_naive_count(
     rows: Rows, one: int, other: int
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import strategies as st
 from tests.support.tables import MS, WALL0, Rows, wall
 
@@ -10,7 +12,7 @@ END = 60
 
 @st.composite
 def schedules(draw: st.DrawFn) -> Rows:
-    """Executors that come and go, overlapping stages, attempts that fail or are speculative."""
+    """Executors that come and go, overlapping stages, attempts that fail or have copies."""
     rows: Rows = {"apps": [], "executors": [], "stages": [], "tasks": []}
     rows["apps"].append(
         {
@@ -36,7 +38,6 @@ def schedules(draw: st.DrawFn) -> Rows:
                 "remove_wall_ns": None if until is None else wall(until),
             }
         )
-    task = 0
     for stage in range(draw(st.integers(0, 3))):
         since = draw(st.integers(0, END - 1))
         until = draw(st.integers(since, END))
@@ -56,23 +57,50 @@ def schedules(draw: st.DrawFn) -> Rows:
         for index in range(draw(st.integers(0, planned))):
             launch = draw(st.integers(since, until))
             finish = draw(st.integers(launch, END))
-            rows["tasks"].append(
-                {
-                    "app_index": 0,
-                    "stage_id": stage,
-                    "stage_attempt": 0,
-                    "task_attempt_id": task,
-                    "task_index": index,
-                    "executor_id": str(draw(st.integers(0, len(rows["executors"]) - 1))),
-                    "speculative": draw(st.booleans()),
-                    "status": draw(st.sampled_from(["success", "failed", "killed"])),
-                    "launch_wall_ns": wall(launch),
-                    "finish_wall_ns": wall(finish),
-                    "has_metrics": False,
-                }
-            )
-            task += 1
+            attempt: dict[str, Any] = {
+                "app_index": 0,
+                "stage_id": stage,
+                "stage_attempt": 0,
+                "task_attempt_id": len(rows["tasks"]),
+                "task_index": index,
+                "executor_id": str(draw(st.integers(0, len(rows["executors"]) - 1))),
+                "speculative": draw(st.booleans()),
+                "status": draw(st.sampled_from(["success", "failed", "killed"])),
+                "launch_wall_ns": wall(launch),
+                "finish_wall_ns": wall(finish),
+                "has_metrics": False,
+            }
+            rows["tasks"].append(attempt)
+            if draw(st.booleans()):
+                rows["tasks"].append(attempt | draw(_copies(len(rows["tasks"]), launch, until)))
     return rows
+
+
+@st.composite
+def _copies(draw: st.DrawFn, number: int, since: int, until: int) -> dict[str, Any]:
+    """Give what a speculative copy of an attempt has of its own."""
+    launch = draw(st.integers(since, until))
+    return {
+        "task_attempt_id": number,
+        "speculative": True,
+        "status": draw(st.sampled_from(["success", "killed"])),
+        "launch_wall_ns": wall(launch),
+        "finish_wall_ns": wall(draw(st.integers(launch, END))),
+    }
+
+
+def put_back(rows: Rows, attempt: dict[str, Any]) -> int | None:
+    """When an attempt, or a copy beside it, put its task back; ``None``: it was done."""
+    beside = [
+        x
+        for x in rows["tasks"]
+        if (x["stage_id"], x["task_index"]) == (attempt["stage_id"], attempt["task_index"])
+        and attempt["launch_wall_ns"] <= x["finish_wall_ns"]
+        and x["launch_wall_ns"] < attempt["finish_wall_ns"]
+    ]
+    if any(x["status"] == "success" for x in (attempt, *beside)):
+        return None
+    return ms(max(x["finish_wall_ns"] for x in (attempt, *beside)))
 
 
 def ms(value: int) -> int:

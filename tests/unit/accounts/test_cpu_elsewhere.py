@@ -78,6 +78,22 @@ def test_executors_on_other_hosts_are_not(tmp_path: Path, brought: bool) -> None
     assert found.process_cpu_ns is not None
 
 
+def test_an_executor_of_another_application_is_not_seen_for_its_number(tmp_path: Path) -> None:
+    made = world("3", HOST)
+    process(made, "3", HOST, PID)
+    other = {"app_index": 1, "app_id": "local-2", "host": "198.18.0.12"}
+    for table, names in (
+        ("apps", ("app_index", "app_id")),
+        ("stages", ("app_index",)),
+        ("tasks", ("app_index", "host")),
+    ):
+        own = {name: other[name] for name in names}
+        made.rows[table] += [{**row, **own} for row in made.rows[table]]
+    assert doubted(shown(made, tmp_path)) == [
+        "no probe saw 1 of 2 executors that ran tasks: 198.18.0.12 (1 executor)"
+    ]
+
+
 def test_a_process_that_the_probe_saw_and_that_names_no_executor_vouches_for_none(
     tmp_path: Path,
 ) -> None:

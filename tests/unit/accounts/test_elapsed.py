@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.eventlogs import each_log
 from tests.support.tables import MS, StageSpec, World, wall
 
 from pyrometer.accounts.ledger.elapsed.critical_path import StageTimes, critical_path
-from pyrometer.accounts.ledger.elapsed.elapsed_view import elapsed
+from pyrometer.accounts.ledger.elapsed.elapsed_view import MOST_STRETCHES, elapsed
+from pyrometer.accounts.ledger.slot_view import slots
 from pyrometer.accounts.window import open_scope
 from pyrometer.store import Run
 
@@ -68,6 +71,51 @@ def test_a_stage_of_two_tasks_says_so_and_names_the_last_task(tmp_path: Path) ->
     assert view.closure_ratio == 0
 
 
+def with_a_copy(
+    folder: Path, *later: dict[str, Any], ended_ms: int = 401, copy_status: str = "success"
+) -> Path:
+    """Three tasks on three slots; the first has a copy until 400 ms, its original is killed."""
+    world = World([StageSpec([100, 100, 900])], slots=3)
+    tasks = world.rows["tasks"]
+    first = tasks[0]
+    copy = {**first, "task_attempt_id": 3, "speculative": True}
+    copy |= {"launch_wall_ns": wall(230), "finish_wall_ns": wall(400), "status": copy_status}
+    tasks += [copy, *({**copy, **other} for other in later)]
+    first |= {"status": "killed", "finish_wall_ns": wall(ended_ms)}
+    return world.write(folder)
+
+
+@pytest.mark.parametrize("ended_ms", [300, 401])
+def test_a_task_that_a_copy_finished_waits_for_no_launch(tmp_path: Path, ended_ms: int) -> None:
+    with Run.open(with_a_copy(tmp_path, ended_ms=ended_ms)) as run:
+        scope = open_scope(run, "application")
+        found, idle = elapsed(scope)[0], slots(scope)
+    assert set(found.stages[0].causes) == {"slots_busy", "stage_tail"}
+    assert idle is not None
+    assert idle.idle_ns["waiting_to_launch"] == 0 < idle.idle_ns["stage_tail"]
+
+
+def test_a_task_waits_for_a_launch_once_its_copy_has_failed_as_well(tmp_path: Path) -> None:
+    launched = {"task_attempt_id": 4, "speculative": False, "status": "success"}
+    launched |= {"launch_wall_ns": wall(600), "finish_wall_ns": wall(700)}
+    folder = with_a_copy(tmp_path, launched, ended_ms=300, copy_status="failed")
+    with Run.open(folder) as run:
+        idle = slots(open_scope(run, "application"))
+    assert idle is not None
+    # Two of three slots are free from 400 ms, when the copy ends, to 600 ms.
+    assert idle.idle_ns["waiting_to_launch"] == 2 * 200 * MS
+
+
+def test_a_task_that_a_copy_finished_waits_where_the_output_was_lost(tmp_path: Path) -> None:
+    lost = {"status": "failed", "reason": "Resubmitted"}
+    launched = {"task_attempt_id": 4, "speculative": False}
+    launched |= {"launch_wall_ns": wall(600), "finish_wall_ns": wall(700)}
+    with Run.open(with_a_copy(tmp_path, lost, launched)) as run:
+        causes = elapsed(open_scope(run, "application"))[0].stages[0].causes
+    assert causes["waiting_to_launch"] > 0
+    assert causes["stage_tail"] > 400 * MS
+
+
 def test_waiting_for_the_first_executor_is_a_row(tmp_path: Path) -> None:
     world = World([StageSpec([40, 30])])
     late = world.rows["stages"][0]["submit_wall_ns"]
@@ -95,6 +143,27 @@ def test_executors_that_idled_away_are_not_waited_for(tmp_path: Path) -> None:
     assert rows["executors/before_the_first_query"] == 10 * MS
     assert rows["driver/start"] == 90 * MS
     assert [gap.where for gap in found.gaps[:2]] == ["in_query", "start"]
+
+
+def test_gaps_in_a_query_that_never_ended_lie_in_it(tmp_path: Path) -> None:
+    world = World([StageSpec([40, 30])])
+    world.rows["sql_executions"][0]["end_wall_ns"] = None
+    with Run.open(world.write(tmp_path)) as run:
+        found, view = elapsed(open_scope(run, "application"))
+    rows = {row.path: row.value_ns for row in view.rows}
+    # 20 ms before its stage, and 30 ms after it until the application's end.
+    assert rows["driver/in_query"] == 50 * MS
+    assert rows["driver/end"] == rows["driver/between_queries"] == 0
+    assert {gap.sql_id for gap in found.gaps if gap.where == "in_query"} == {0}
+
+
+def test_a_path_of_many_equal_parts_is_drawn_to_its_end(tmp_path: Path) -> None:
+    world = World([StageSpec([7]) for _ in range(MOST_STRETCHES)])
+    with Run.open(world.write(tmp_path)) as run:
+        found, _ = elapsed(open_scope(run, "application"))
+    assert len(found.path) == MOST_STRETCHES
+    assert (found.path[0].start_ns, found.path[-1].end_ns) == (0, found.total_ns)
+    assert all(one.end_ns == after.start_ns for one, after in pairwise(found.path))
 
 
 def test_executors_later_than_the_first_task_are_not_believed(tmp_path: Path) -> None:

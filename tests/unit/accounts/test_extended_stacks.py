@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.simulation.contexts import two_contexts
 from tests.support.sleeps import JAVA, KERNEL, TICK_NS, Part, Seen, observe
-from tests.support.tables import MS, OFFSET, write_tables
+from tests.support.tables import HOST, MS, OFFSET, PID, write_tables
 
 from pyrometer.accounts.ledger.slot_view import only_view
-from pyrometer.accounts.ledger.sums import Only
+from pyrometer.accounts.ledger.sums import Only, Sums, group_by, prepare, sums
 from pyrometer.accounts.ledger.unseen import why_unknown
 from pyrometer.accounts.waits.extended_stacks import doubts, extended_stacks
 from pyrometer.accounts.waits.schema import SleepLength
@@ -98,6 +99,42 @@ def test_short_sleeps_are_split_as_wall_samples_of_short_sleeps_are(tmp_path: Pa
     assert lock.value == pytest.approx(truth, abs=0.08)
     assert found["lock"].split_ns > 0.8 * found["lock"].asleep_ns
     assert found["timed_sleep"].joined_ns > 0.95 * long
+
+
+def test_short_sleeps_are_split_by_the_wall_samples_of_their_own_application(
+    tmp_path: Path,
+) -> None:
+    """Two applications have a stage of one number, which waited for different things."""
+    made = two_contexts()
+    made.rows["samples"].clear()
+    spans = made.rows["spans"][0], made.rows["spans"][-1]
+    for number, (span, name) in enumerate(zip(spans, ("lock", "timed_sleep"), strict=True)):
+        at = span["start_mono_ns"] + 10 * MS
+        common = {
+            "host": HOST, "pid": PID, "tid": span["tid"], "clock": "mono", "t_ns": at,
+            "unit": "ns", "state": "sleeping", "role": "task", "stage_id": 0,
+            "task_attempt_id": span["task_attempt_id"],
+        }  # fmt: skip
+        wall = {"source": "async-profiler", "event": "wall", "weight": MS, "wait_class": name}
+        state = {"source": "probe", "event": "state", "weight": 50 * MS, "episode_id": number}
+        made.add("samples", **common, **wall)
+        made.add("samples", **common, **state)
+        made.add(
+            "thread_states", host=HOST, pid=PID, tid=span["tid"], begin_mono_ns=at,
+            end_mono_ns=at, passes_count=1, weight_ns=50 * MS, state="sleeping",
+        )  # fmt: skip
+    with Run.open(made.write(tmp_path)) as run:
+        scope = open_scope(run, "application")
+        prepare(scope)
+        groups, _ = group_by(scope, "stage", Only(), 10)
+        found = sums(scope, groups)
+    asleep = {g.keys["app_index"]: waits_in(found[g.number]) for g in groups}
+    assert asleep == {0: {"lock": 50 * MS}, 1: {"timed_sleep": 50 * MS}}
+
+
+def waits_in(found: Sums) -> dict[str, float]:
+    assert found.states is not None
+    return {name: part.ns for (name, _), part in found.states.asleep.items()}
 
 
 def test_the_ledger_splits_task_time_by_states(scope: Scope) -> None:

@@ -7,9 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.hosts.two_hosts import WEST, TwoHosts
 from tests.support.tables import HOST, MS, PID, StageSpec, World, mono
 
-from pyrometer.accounts.hardware.bandwidth import LINE_BYTES, STOOD_STILL
+from pyrometer.accounts.hardware.bandwidth import (
+    LINE_BYTES,
+    NO_CARDS,
+    NOT_OF_THE_CARD,
+    STOOD_STILL,
+)
 from pyrometer.accounts.hardware.hardware import breakdown, hardware
 from pyrometer.accounts.hardware.schema import Hardware
 from pyrometer.accounts.window import open_scope
@@ -41,7 +47,10 @@ def count(
 
 
 def shown(
-    made: World, folder: Path, window: str = "application", manifest: dict[str, Any] | None = None
+    made: World | TwoHosts,
+    folder: Path,
+    window: str = "application",
+    manifest: dict[str, Any] | None = None,
 ) -> Hardware:
     root = made.write(folder)
     if manifest is not None:
@@ -162,6 +171,40 @@ def test_memory_traffic_by_node_beside_the_host_card(world, tmp_path):
     assert share is not None
     assert found.attainable_by == "reading, 4 threads"
     assert (share.value, share.low, share.high) == pytest.approx((0.5, 0.25, 1.0))
+
+
+def test_memory_traffic_and_energy_of_hosts_are_apart_and_beside_no_card(tmp_path):
+    two = TwoHosts([StageSpec([400, 300, 500, 200])])
+    for host, moved in ((HOST, GIB), (WEST, 2 * GIB)):
+        for event in ("memory_read_bytes", "energy_package_nj"):
+            for at, value in ((0, 0), (two.world.end_ms, moved)):
+                two.add("perf_counts", host=host, t_mono_ns=mono(at), scope="node/0", event=event,
+                        value=value, enabled_ns=at * MS, running_ns=at * MS)  # fmt: skip
+    card = {"triad_bytes_per_s": {"value": 1.0, "low": 1.0, "high": 1.0, "level": 0.95, "n": 9,
+                                  "method": "median"}}  # fmt: skip
+    found = shown(two, tmp_path, manifest={"host": {"hostname": HOST, "card": card}})
+    moved = {node.scope: node.total_bytes for node in found.bandwidth.nodes}
+    assert moved == pytest.approx({"node/0 on lab": GIB, "node/0 on west": 2 * GIB}, rel=1e-3)
+    assert found.bandwidth.total_bytes == pytest.approx(3 * GIB, rel=1e-3)
+    assert found.bandwidth.share_of_attainable is None
+    assert NOT_OF_THE_CARD in (found.bandwidth.reason or "")
+    assert NO_CARDS in (shown(two, tmp_path / "bare").bandwidth.reason or "")
+    spent = {one.scope: one.energy_nj for one in found.energy}
+    assert spent == pytest.approx(moved)
+
+
+def test_the_card_is_of_the_launchers_host_where_only_that_is_counted(tmp_path):
+    two = TwoHosts([StageSpec([400, 300, 500, 200])])
+    for at, value in ((0, 0), (two.world.end_ms, GIB)):
+        two.add("perf_counts", host=HOST, t_mono_ns=mono(at), scope="node/0", value=value,
+                event="memory_bytes", enabled_ns=at * MS, running_ns=at * MS)  # fmt: skip
+    card = {"triad_bytes_per_s": {"value": 1.0, "low": 1.0, "high": 1.0, "level": 0.95, "n": 9,
+                                  "method": "median"}}  # fmt: skip
+    for hostname, compared in ((HOST, True), ("elsewhere", False)):
+        host = {"hostname": hostname, "card": card}
+        found = shown(two, tmp_path / hostname, manifest={"host": host}).bandwidth
+        assert (found.share_of_attainable is not None) == compared
+        assert (NOT_OF_THE_CARD in (found.reason or "")) != compared
 
 
 def test_without_controllers_resctrl_and_then_misses_are_asked(world, tmp_path):

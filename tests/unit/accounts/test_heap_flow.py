@@ -10,9 +10,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from tests.support.tables import MS, PID, StageSpec, World, mono
 
 from pyrometer.accounts.jvm.heap_flow import collections
-from pyrometer.accounts.jvm.jvm import safepoints
+from pyrometer.accounts.jvm.jvm import gc, safepoints
 from pyrometer.accounts.window import open_scope
 from pyrometer.store import Run, ingest
 
@@ -117,6 +118,21 @@ def test_allocation_is_the_growth_between_pauses(run: Run, collector: str) -> No
     assert found.promotion.bytes == promoted
     assert sum(cause.pauses_count for cause in found.by_cause) >= len(sizes)
     assert (found.ages_reason is None) == (collector != "parallel")
+
+
+def test_pauses_count_for_the_part_that_lies_in_the_window(tmp_path: Path) -> None:
+    world = World([StageSpec([200], iteration=number) for number in (0, 1)])
+    start, end = world.marks[1]
+    for begin, length in ((start - 30, 50), (start + 60, 10), (end - 20, 100), (end + 10, 5)):
+        world.add("gc_pauses", pid=PID, start_mono_ns=mono(begin), duration_ns=length * MS,
+                  collector="G1", kind="young")  # fmt: skip
+    with Run.open(world.write(tmp_path)) as run:
+        scope = open_scope(run, "iteration/1")
+        found, (cause,) = gc(scope), collections(scope).by_cause
+    assert (found.pauses_count, found.pause_total_ns) == (3, 50 * MS)
+    assert found.pause_max_ns == 20 * MS
+    assert (cause.cause, cause.pauses_count) == ("not logged", 3)
+    assert (cause.pause_total_ns, cause.pause_max_ns) == (50 * MS, 20 * MS)
 
 
 def test_percentiles_of_reaching_a_safepoint(run: Run, collector: str) -> None:

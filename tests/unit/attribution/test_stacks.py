@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.support.generated import add_plan, add_samples, add_source
+from tests.support.simulation.contexts import two_contexts
 from tests.support.tables import StageSpec, World
 
 from pyrometer.accounts.window import open_scope
@@ -50,6 +51,16 @@ def test_stacks_bear_the_operator_and_expression_that_the_account_of_operators_h
         "cast(hi as timestamp)",
         "(input[0, bigint, true] + input[1, bigint, true])",
     }
+
+
+def test_a_stack_has_one_label_where_a_jvm_ran_two_applications(tmp_path):
+    with Run.open(two_contexts().write(tmp_path)) as run:
+        scope = open_scope(run, "application")
+        define_stack_labels(scope)
+        ((labels, stacks),) = scope.tables.query(
+            f"SELECT count(*), count(DISTINCT ({', '.join(KEY)})) FROM attributed_stacks"
+        )
+    assert labels == stacks > 0
 
 
 @pytest.mark.parametrize("operator", ["WholeStageCodegen", "Scan", None])

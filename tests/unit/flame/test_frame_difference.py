@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 from tests.support.generated import CLASS, add_plan, add_samples, add_source
+from tests.support.simulation.contexts import two_contexts
 from tests.support.tables import StageSpec, World
 
 from pyrometer.cli.main import run_verb
 from pyrometer.core.errors import UsageError
 from pyrometer.flame.difference.difference import NO_DIFFERENCE, FrameDifference, frame_difference
+from pyrometer.flame.difference.sides import read_side
 from pyrometer.store.imported import import_profiles
 
 KINDS = [(10, "cast", "WholeStageCodegen"), (11, "cast", "WholeStageCodegen"),
@@ -101,6 +103,18 @@ def test_two_clusters_that_hold_other_operators_are_not_one(tmp_path):
     elsewhere = CLUSTER.replace("Project", "Filter")
     assert of(made.frames, f"{CLUSTER}.processNext").total.verdict == "only in A"
     assert of(made.frames, f"{elsewhere}.processNext").total.verdict == "only in B"
+
+
+def test_clusters_are_named_after_the_plan_of_the_application_that_ran_then(tmp_path):
+    made = two_contexts()
+    add_plan(made, 40)
+    add_samples(made, KINDS)
+    for row in list(made.rows["plan_nodes"]):
+        name = row["name"].replace("Project", "Filter")
+        made.add("plan_nodes", **{**row, "app_index": 1, "name": name})
+    (side,) = read_side([made.write(tmp_path)])
+    elsewhere = CLUSTER.replace("Project", "Filter")
+    assert {f"{CLUSTER}.processNext", f"{elsewhere}.processNext"} <= set(side.sums["name"].tolist())
 
 
 def test_times_are_per_iteration_and_warm_ups_do_not_count(tmp_path):

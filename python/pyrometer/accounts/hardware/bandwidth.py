@@ -14,10 +14,17 @@ from pyrometer.window.scope import Scope
 MACHINE = "the whole machine"
 FOLLOWED = "the followed processes"
 LINE_BYTES = 64
+MISSES = "LLC-load-misses"
 NO_SOURCE = (
     "no memory controller, resctrl group or cache-miss counter was read in this window;"
     " pyrometer doctor shows which of them can be had"
 )
+NO_CARD = "what this machine can move is not known: pyrometer doctor --card measures it once"
+_ELSEWHERE = "part of this traffic was on hosts other than the launcher's"
+NOT_OF_THE_CARD = (
+    f"{_ELSEWHERE}; only the launcher's host card is known, so what those can move is not"
+)
+NO_CARDS = f"{_ELSEWHERE}, and there is no host card: what these hosts can move is not known"
 STOOD_STILL = "the counter exists but never advances: the hypervisor does not feed it"
 Scopes = dict[str, Sums]
 
@@ -38,7 +45,7 @@ def bandwidth(scope: Scope, sums: Sums) -> Bandwidth:
         result = _of(by, "memory controllers", MACHINE)
     elif "mbm_total_bytes" in names:
         result = _of(by, "resctrl", FOLLOWED)
-    elif "LLC-load-misses" in sums and (misses := scaled(*sums["LLC-load-misses"])) is not None:
+    elif MISSES in sums and (misses := scaled(*sums[MISSES])) is not None:
         result = Bandwidth(
             source="cache misses",
             of=FOLLOWED,
@@ -46,7 +53,7 @@ def bandwidth(scope: Scope, sums: Sums) -> Bandwidth:
             read_bytes=round(misses * LINE_BYTES),
             total_bytes=round(misses * LINE_BYTES),
             reason=(
-                f"estimated from LLC-load-misses × {LINE_BYTES} bytes, a lower bound: prefetches,"
+                f"estimated from {MISSES} × {LINE_BYTES} bytes, a lower bound: prefetches,"
                 " stores and what devices move are not in it"
             ),
         )
@@ -67,12 +74,14 @@ def seconds(scope: Scope) -> float:
 
 
 def _by_scope(scope: Scope) -> Scopes:
+    """Give counters by what they are of; of several hosts, those of each apart."""
+    which = "scope || coalesce(' on ' || host, '')" if scope.tables.several_hosts else "scope"
     by: Scopes = defaultdict(dict)
-    for which, event, value, enabled, running in scope.tables.query(
-        "SELECT scope, event, sum(value)::DOUBLE, sum(enabled)::DOUBLE, sum(running)::DOUBLE"
+    for name, event, value, enabled, running in scope.tables.query(
+        f"SELECT {which}, event, sum(value)::DOUBLE, sum(enabled)::DOUBLE, sum(running)::DOUBLE"
         f" FROM w_perf WHERE scope <> '{THREAD}' GROUP BY ALL"
     ):
-        by[which][event] = (value, enabled, running)
+        by[name][event] = (value, enabled, running)
     return by
 
 
@@ -155,17 +164,30 @@ def _rates(result: Bandwidth, scope: Scope, by: Scopes) -> Bandwidth:
         return result
     result.bytes_per_s = result.total_bytes / length
     manifest = scope.run.manifest
-    result.attainable_bytes_per_s, result.attainable_by = attainable(
-        manifest.host.card if manifest else None
-    )
-    best = result.attainable_bytes_per_s
+    best, by_what = attainable(manifest.host.card if manifest else None)
+    if _elsewhere(scope, (MISSES,) if result.source == "cache misses" else _TRAFFIC):
+        why = NO_CARDS if best is None else NOT_OF_THE_CARD
+        result.reason = "; ".join(filter(None, (result.reason, why)))
+        return result
+    result.attainable_bytes_per_s, result.attainable_by = best, by_what
     if best is None:
-        result.reason = result.reason or (
-            "what this machine can move is not known: pyrometer doctor --card measures it once"
-        )
+        result.reason = result.reason or NO_CARD
     else:
         result.share_of_attainable = share(result.bytes_per_s, best)
     return result
+
+
+def _elsewhere(scope: Scope, events: tuple[str, ...]) -> bool:
+    """Whether counters of these events are of another host than the card is."""
+    if not scope.tables.several_hosts:
+        return False
+    manifest = scope.run.manifest
+    here = manifest.host.hostname if manifest else None
+    named = ", ".join(f"'{event}'" for event in events)
+    hosts = scope.tables.query(
+        f"SELECT DISTINCT host FROM w_perf WHERE host IS NOT NULL AND event IN ({named})"
+    )
+    return any(host != here for (host,) in hosts)
 
 
 def attainable(card: Mapping[str, Any] | None) -> tuple[Estimate | None, str | None]:

@@ -119,7 +119,10 @@ class CpiBreakdown(Model):
 
 
 class Traffic(Model):
-    """Bytes of one node, package or link in the window."""
+    """Bytes of one node, package or link in the window.
+
+    ``scope`` says which; with several hosts it also names the host.
+    """
 
     scope: str
     read_bytes: int | None = None
@@ -201,7 +204,10 @@ class Placement(Model):
 
 
 class Energy(Model):
-    """Energy of one domain in the window."""
+    """Energy of one domain in the window.
+
+    ``scope`` says where; with several hosts it also names the host.
+    """
 
     measure: str
     scope: str

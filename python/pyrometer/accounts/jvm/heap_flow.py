@@ -21,10 +21,13 @@ _AFTER_ONLY = "this collector frees memory while the application runs: its log d
 def collections(scope: Scope) -> Collections:
     """Account for the pauses of the window beyond their number and length.
 
+    Causes have the part of each pause that lies in the window; promotion is that of the pauses
+    that begin in it.
+
     Parameters
     ----------
     scope : Scope
-        A run cut to a window.
+        A run cut to a window, with ``w_pauses``.
     """
     if not scope.has("gc_pauses"):
         return Collections(reason="no collection in the GC log, or no GC log in this run")
@@ -36,10 +39,10 @@ def collections(scope: Scope) -> Collections:
         by_cause=[
             Cause.model_validate(row)
             for row in scope.tables.records(
-                "SELECT coalesce(cause, 'not logged') AS cause, kind, count(*) AS pauses_count,"
+                "SELECT coalesce(cause, 'not logged') AS cause, kind,"
+                " count(DISTINCT pause) AS pauses_count,"
                 " sum(duration_ns)::BIGINT AS pause_total_ns, max(duration_ns) AS pause_max_ns"
-                " FROM w_heap_steps WHERE in_window"
-                " GROUP BY 1, kind ORDER BY pause_total_ns DESC, 1, 2"
+                " FROM w_pauses GROUP BY 1, kind ORDER BY pause_total_ns DESC, 1, 2"
             )
         ],
         allocation=_allocation(scope),

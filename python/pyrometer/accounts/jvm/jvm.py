@@ -240,16 +240,27 @@ def jvm(scope: Scope) -> JvmWork:
 
 
 def define_pauses(scope: Scope) -> None:
-    """Define ``w_pauses``: pauses and other safepoints, on the monotonic clock, in the window."""
+    """Define ``w_pauses``: pauses on the monotonic clock, cut to the window.
+
+    One that reaches over a gap in the window has several rows, of the same ``pause``.
+    """
     offset = scope.offset_ns
     wall = "NULL" if offset is None else f"p.start_wall_ns - {offset}"
     scope.tables.define(
         "w_pauses",
         f"""
-        SELECT p.pid, p.collector, p.kind, p.start_ns, p.start_ns + p.duration_ns AS end_ns,
-          p.duration_ns
-        FROM (SELECT p.*, coalesce(p.start_mono_ns, {wall}) AS start_ns FROM gc_pauses p) p
-        JOIN w ON p.start_ns >= w.start_mono_ns AND p.start_ns < w.end_mono_ns
+        WITH placed AS (
+          SELECT row_number() OVER () AS pause, p.pid, p.collector, p.kind, p.cause,
+            p.duration_ns, coalesce(p.start_mono_ns, {wall}) AS begun FROM gc_pauses p),
+        cut AS (
+          SELECT p.*, greatest(p.begun, w.start_mono_ns) AS start_ns,
+            least(p.ended, w.end_mono_ns)::BIGINT AS end_ns
+          FROM (SELECT *, begun::HUGEINT + duration_ns AS ended FROM placed) p JOIN w
+            ON p.begun < w.end_mono_ns
+            AND (p.ended > w.start_mono_ns OR p.begun = w.start_mono_ns))
+        SELECT pause, pid, collector, kind, cause, start_ns, end_ns,
+          end_ns - start_ns AS duration_ns
+        FROM cut
         """,
     )
 
@@ -263,8 +274,8 @@ def gc(scope: Scope) -> Gc:
     kinds = [
         GcKind(kind=kind, pauses_count=n, pause_total_ns=total, pause_max_ns=longest)
         for kind, n, total, longest in scope.tables.query(
-            "SELECT kind, count(*), sum(duration_ns)::BIGINT, max(duration_ns) FROM w_pauses"
-            " GROUP BY kind ORDER BY 3 DESC, 1"
+            "SELECT kind, count(DISTINCT pause), sum(duration_ns)::BIGINT, max(duration_ns)"
+            " FROM w_pauses GROUP BY kind ORDER BY 3 DESC, 1"
         )
     ]
     stops = scope.tables.record(

@@ -25,7 +25,6 @@ from pyrometer.accounts.cpu import (
 from pyrometer.accounts.ledger.rows import CPU_SAMPLES, SHARE_OF_PARENT, close, counts, slug, split
 from pyrometer.accounts.ledger.schema import Row, View
 from pyrometer.accounts.ledger.sums import group_all, prepare
-from pyrometer.accounts.machine_schema import Method
 from pyrometer.attribution.samples import UNCLASSIFIED
 from pyrometer.core.json_text import parse_json
 from pyrometer.core.units import duration
@@ -100,6 +99,7 @@ def _described(scope: Scope) -> list[Row]:
 
 
 TICKS = "/proc/stat, in ticks of 10 ms"
+NOT_IN_STAT = "not in /proc/stat of this kernel"
 TICK_NS = 10_000_000
 """What the core view resolves, but of short windows: CPU times of a host are counted in ticks."""
 LATE_NS = 1_000_000_000
@@ -401,6 +401,6 @@ def _others(
         )
     for path in ("steal", "idle", "iowait"):
         value = host.get(f"cpu_{path}_ns")
-        method: Method = "exact" if value is not None else "unavailable"
-        rows.append(Row(path=path, value_ns=value, method=method, source=TICKS))
+        unknown = Row(path=path, method="unavailable", source=NOT_IN_STAT)
+        rows.append(unknown if value is None else Row(path=path, value_ns=value, source=TICKS))
     return rows

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyrometer.accounts.ledger.events import define_events
+from pyrometer.accounts.ledger.events import RETURNED, define_events
 from pyrometer.core.errors import UsageError
 from pyrometer.window.scope import Scope
 
@@ -59,11 +59,6 @@ FROM l_stages WHERE app_index = $1
 """
 _ATTEMPTS = """
 SELECT since, until, again, speculative FROM l_work WHERE app_index = $1
-"""
-_RETURNED = """
-SELECT least(w.until, s.until) AS at
-FROM l_work w JOIN l_stages s USING (app_index, stage_id, stage_attempt)
-WHERE NOT w.speculative AND w.status IN ('failed', 'killed') AND w.app_index = $1
 """
 
 
@@ -171,7 +166,7 @@ def _levels(scope: Scope, app: int) -> tuple[Ints, dict[str, Ints]]:
     of an attempt whose output was lost (again) puts its task back, and ran no time.
     """
     executors, stages, attempts, returned = (
-        scope.tables.columns(sql, [app]) for sql in (_SLOTS, _STAGES, _ATTEMPTS, _RETURNED)
+        scope.tables.columns(sql, [app]) for sql in (_SLOTS, _STAGES, _ATTEMPTS, RETURNED)
     )
     found = _Changes()
     n = np.ma.getdata(executors["n"])

@@ -182,7 +182,8 @@ class LedgerGroup(Model):
 class RowDifference(Model):
     """One row of two ledgers: B against A, per unit of the comparison.
 
-    ``share`` is the difference over that of the totals; ``None`` where these do not differ.
+    ``share`` is the difference over that of the totals; ``None`` where these do not differ. Of a
+    time that one side did not measure there is no difference, and ``reason`` says why.
     """
 
     path: str
@@ -191,6 +192,7 @@ class RowDifference(Model):
     b_ns: float | None
     difference: Estimate
     share: float | None = None
+    reason: str | None = None
 
 
 class Side(Model):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyrometer.accounts.ledger.schema import (
@@ -20,6 +20,7 @@ from pyrometer.accounts.ledger.schema import (
 )
 from pyrometer.accounts.ledger.slot_view import part_view
 from pyrometer.accounts.ledger.sums import Group, Sums, prepare, sums
+from pyrometer.accounts.ledger.unseen import why_missing
 from pyrometer.core import units
 from pyrometer.core.errors import UsageError
 from pyrometer.core.estimate import Estimate
@@ -34,69 +35,106 @@ def differences(a: Sequence[View], b: Sequence[View]) -> list[RowDifference]:
     rows themselves, of samples and coarse grids, combined as independent errors; how much units
     differ from each other is then not in it.
 
+    A row that a unit lacks is zero there if it would have been seen; else the unit does not count
+    for it. Where none of a side does, there is no difference, but the reason.
+
     Parameters
     ----------
     a, b : sequence of View
-        One view a unit; a row that a unit lacks is zero there.
+        One view a unit.
     """
-    sides = [[{r.path: r for r in view.rows} for view in side] for side in (a, b)]
+    if not a or not b:
+        return []
+    sides = [[(view, _by_path(view)) for view in side] for side in (a, b)]
     paths: dict[str, str | None] = {}
-    for unit in (*sides[0], *sides[1]):
-        for path, row in unit.items():
+    for _, rows in (*sides[0], *sides[1]):
+        for path, row in rows.items():
             if row.value_ns is not None:
                 paths.setdefault(path, row.parent)
-    totals = [statistics.fmean(v.total_ns or 0 for v in side) if side else 0 for side in (a, b)]
-    whole = totals[1] - totals[0]
+    whole = _mean_total(b) - _mean_total(a)
     changes = []
     for path, parent in paths.items():
-        lists = [[float(_value(unit.get(path))) for unit in side] for side in sides]
-        if not all(lists):
-            continue
-        rows = [[unit.get(path) for unit in side] for side in sides]
-        found = _difference(lists[0], lists[1], rows)
+        (left, no_left), (right, no_right) = (_known(side, path) for side in sides)
+        found = _difference(left, right)
         changes.append(
             RowDifference(
                 path=path,
                 parent=parent if parent in paths else None,
-                a_ns=statistics.fmean(lists[0]),
-                b_ns=statistics.fmean(lists[1]),
+                a_ns=_mean_of(left),
+                b_ns=_mean_of(right),
                 difference=found,
-                share=(found.value or 0) / whole if whole else None,
+                share=found.value / whole if whole and found.value is not None else None,
+                reason=no_left or no_right,
             )
         )
     return changes
 
 
 def mean_view(views: Sequence[View]) -> View:
-    """Give the mean of several windows, row by row; a row that one lacks is zero there."""
-    found = View(window=views[0].window)
-    found.total_ns = round(statistics.fmean(view.total_ns or 0 for view in views))
-    units = [{row.path: row for row in view.rows} for view in views]
+    """Give the mean of several windows, row by row, over those that know of the row."""
+    found = View(window=views[0].window, memos=views[0].memos, reason=views[0].reason)
+    if any(view.total_ns is not None for view in views):
+        found.total_ns = round(_mean_total(views))
+    units = [(view, _by_path(view)) for view in views]
     for path, row in {row.path: row for view in views for row in view.rows}.items():
-        mean = Row(path=path, parent=row.parent, method=row.method)
-        if row.value_ns is not None:
-            value = statistics.fmean(_value(unit.get(path)) for unit in units)
-            half = math.hypot(*(_half(unit.get(path)) for unit in units)) / len(units)
-            mean.value_ns = round(value)
-            mean.low_ns, mean.high_ns = round(value - half), round(value + half)
+        known, why = _known(units, path)
+        if known:
+            last = next((one for one in reversed(known) if one is not None), row)
+            value = statistics.fmean(map(_value, known))
+            half = math.hypot(*map(_half, known)) / len(known)
+            mean = last.model_copy(
+                update={
+                    "value_ns": round(value),
+                    "low_ns": round(value - half),
+                    "high_ns": round(value + half),
+                }
+            )
+        else:
+            mean = Row(path=path, parent=row.parent, method="unavailable", source=why or "")
         found.rows.append(mean)
     return found
 
 
-def _value(row: Row | None) -> int:
-    return 0 if row is None else row.value_ns or 0
+Unit = tuple[View, Mapping[str, Row]]
 
 
-def _difference(a: list[float], b: list[float], rows: list[list[Row | None]]) -> Estimate:
+def _by_path(view: View) -> dict[str, Row]:
+    return {row.path: row for row in view.rows}
+
+
+def _mean_total(views: Sequence[View]) -> float:
+    known = [view.total_ns for view in views if view.total_ns is not None]
+    return statistics.fmean(known) if known else 0
+
+
+def _known(units: Sequence[Unit], path: str) -> tuple[list[Row | None], str | None]:
+    """Give a row of the units that know of it (``None``: zero); of none, say why."""
+    whys = [why_missing(view, rows, path) for view, rows in units]
+    known = [rows.get(path) for (_, rows), why in zip(units, whys, strict=True) if why is None]
+    return known, None if known else whys[0]
+
+
+def _mean_of(rows: Sequence[Row | None]) -> float | None:
+    return statistics.fmean(map(_value, rows)) if rows else None
+
+
+def _value(row: Row | None) -> float:
+    return 0.0 if row is None else float(row.value_ns or 0)
+
+
+def _difference(left: Sequence[Row | None], right: Sequence[Row | None]) -> Estimate:
+    if not left or not right:
+        return Estimate(value=None, low=None, high=None, level=LEVEL, n=0, method="not known")
     # Importing the numerics takes a third of the time of `show`, which compares nothing.
     from pyrometer.statistics.welch import welch
 
+    a, b = list(map(_value, left)), list(map(_value, right))
     tested = welch(a, b)
     if tested is not None:
         return tested.difference
     value = statistics.fmean(b) - statistics.fmean(a)
     # The error of a mean of n independent units is that of their sum over n.
-    halves = [math.hypot(*(_half(row) for row in side)) / len(side) for side in rows]
+    halves = [math.hypot(*map(_half, side)) / len(side) for side in (left, right)]
     half = math.hypot(*halves)
     return Estimate(
         value=value,

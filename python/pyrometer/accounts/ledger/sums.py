@@ -297,7 +297,7 @@ def prepare(scope: Scope) -> Sources:
     found = Sources(
         spans=scope.has("spans") and scope.has_mono,
         threads=scope.has("thread_counters") and scope.has_mono and watched,
-        pauses=scope.has("gc_pauses") and scope.has_mono and pauses_of_tasks(scope),
+        pauses=scope.has_mono and pauses_of_tasks(scope),
         off_cpu=scope.has("off_cpu") and scope.has_mono and not unwatched,
         states=has_states(scope) and not unwatched,
         unwatched=tuple(unwatched),

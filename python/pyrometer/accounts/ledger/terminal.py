@@ -150,8 +150,9 @@ def difference_lines(
 def _differences(
     given: Sequence[RowDifference], look: Look, depth: int, sides: tuple[str, str]
 ) -> Iterator[RenderableType]:
+    unknown = {row.path for row in given if row.reason}
     rows = [row for row in _tree(given) if row.path.count("/") < depth]
-    rows = [row for row in rows if row.a_ns or row.b_ns]
+    rows = [row for row in rows if (row.a_ns or row.b_ns) and row.parent not in unknown]
     if not rows:
         yield note("not available on both sides")
         return
@@ -160,10 +161,14 @@ def _differences(
     hidden = 0
     for row in rows:
         value = row.difference.value or 0
-        if abs(value) < most / 1000 and row.parent is not None:
+        if abs(value) < most / 1000 and row.parent is not None and not row.reason:
             hidden += 1
             continue
         name = "  " * row.path.count("/") + safe(row.path.rsplit("/", 1)[-1].replace("_", " "))
+        times = units.duration(row.a_ns), units.duration(row.b_ns)
+        if row.reason:
+            table.add_row(name, "", "", "not known", *times)
+            continue
         low, high = row.difference.low, row.difference.high
         sure = low is not None and high is not None and (low > 0 or high < 0)
         if low == high:
@@ -174,12 +179,19 @@ def _differences(
             bar(abs(value) / most, look.plain),
             "" if row.share is None else units.percent(row.share),
             f"[bold]{text}[/]" if sure else text,
-            units.duration(row.a_ns),
-            units.duration(row.b_ns),
+            *times,
         )
     yield indented(table)
     if hidden:
         yield note(f"{hidden} rows that hardly differ are left out")
+    yield from _not_known(rows)
+
+
+def _not_known(rows: Sequence[RowDifference]) -> Iterator[RenderableType]:
+    """Say of which rows there is no difference, and why."""
+    for reason in dict.fromkeys(row.reason for row in rows if row.reason):
+        names = ", ".join(row.path.replace("_", " ") for row in rows if row.reason == reason)
+        yield note(f"{names}: {reason}")
 
 
 def _tree(given: Sequence[RowDifference]) -> Iterator[RowDifference]:

@@ -5,6 +5,7 @@ As the page holds them: few rows, each a short list.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from pydantic import Field
@@ -214,11 +215,12 @@ def _slowest(found: SlowestTask) -> dict[str, Any]:
         "middle": _group(found.middle),
         "why": found.why,
         "facts": [fact.model_dump() for fact in found.facts],
-        "differences": [_difference(row) for row in found.differences if row.path.count("/") < 2],
-        "ended_by": [_difference(row) for row in found.ended_by],
+        "differences": _differences(row for row in found.differences if row.path.count("/") < 2),
+        "ended_by": _differences(found.ended_by),
     }
 
 
-def _difference(row: RowDifference) -> list[Any]:
-    found = row.difference
-    return [row.path, row.a_ns, row.b_ns, found.value, found.low, found.high]
+def _differences(rows: Iterable[RowDifference]) -> list[list[Any]]:
+    """Give those that are known."""
+    known = [(row, row.difference) for row in rows if row.difference.value is not None]
+    return [[row.path, row.a_ns, row.b_ns, d.value, d.low, d.high] for row, d in known]

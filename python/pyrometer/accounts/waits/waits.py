@@ -147,6 +147,9 @@ def define_states(scope: Scope) -> None:
 
 
 _ONE_APP = "CASE WHEN (SELECT count(*) FROM apps) = 1 THEN (SELECT min(app_index) FROM apps) END"
+_APP_OF_SAMPLE = (
+    "LEFT JOIN process_apps a ON a.pid = x.pid AND x.t_ns >= a.since AND x.t_ns < a.until"
+)
 _SEEN = f"""
     WITH inside AS (
       SELECT coalesce(a.app_index, {_ONE_APP}) AS app_index, x.task_attempt_id, x.stage_id,
@@ -161,8 +164,7 @@ _SEEN = f"""
         -- A pass over a thread that is awake is an observation by itself.
         coalesce(x.episode_id, -row_number() OVER ()) AS episode
       FROM samples x JOIN w ON x.t_ns >= w.start_mono_ns AND x.t_ns < w.end_mono_ns
-      LEFT JOIN (SELECT pid, task_attempt_id, any_value(app_index) AS app_index
-        FROM w_spans GROUP BY ALL) a USING (pid, task_attempt_id)
+      {_APP_OF_SAMPLE}
       ASOF LEFT JOIN w_pauses p ON p.pid = x.pid AND x.t_ns >= p.start_ns
       WHERE x.event = 'state' AND x.role = 'task' AND x.task_attempt_id IS NOT NULL)
     SELECT app_index, task_attempt_id, stage_id, kind, name, operator, unknown,
@@ -176,11 +178,13 @@ _SEEN = f"""
 
 # Wall samples asleep on a futex, in no sleep whose stack was joined, by stage.
 _WALLS_APART = f"""
-    SELECT stage_id, name, operator, sum(weight) / sum(sum(weight)) OVER of_stage AS share,
-      sum(count(*)) OVER of_stage AS walls
+    SELECT app_index, stage_id, name, operator,
+      sum(weight) / sum(sum(weight)) OVER of_stage AS share, sum(count(*)) OVER of_stage AS walls
     FROM (
-      SELECT x.stage_id, {wait_class("x")} AS name, x.operator, x.weight
+      SELECT coalesce(a.app_index, {_ONE_APP}) AS app_index, x.stage_id,
+        {wait_class("x")} AS name, x.operator, x.weight
       FROM samples x JOIN w ON x.t_ns >= w.start_mono_ns AND x.t_ns < w.end_mono_ns
+      {_APP_OF_SAMPLE}
       ASOF LEFT JOIN w_pauses p ON p.pid = x.pid AND x.t_ns >= p.start_ns
       WHERE x.event = 'wall' AND x.clock = 'mono' AND x.state = 'sleeping'
         AND x.task_attempt_id IS NOT NULL AND x.source IS DISTINCT FROM 'python'
@@ -192,12 +196,14 @@ _WALLS_APART = f"""
             GROUP BY pid, tid, java_stack, episode_id) j
           WHERE j.pid = x.pid AND j.tid = x.tid AND j.java_stack = x.java_stack
             AND x.t_ns BETWEEN j.since AND j.until))
-    GROUP BY stage_id, name, operator WINDOW of_stage AS (PARTITION BY stage_id)
+    GROUP BY app_index, stage_id, name, operator
+    WINDOW of_stage AS (PARTITION BY app_index, stage_id)
 """
 
 # The split is known no better than its wall samples: at most n with 1/n = 1/sleeps + 1/samples.
 _SPLIT = """
-    WITH whole AS (SELECT stage_id, sum(ns) AS all_ns FROM w_states_seen WHERE unknown GROUP BY 1)
+    WITH whole AS (SELECT app_index, stage_id, sum(ns) AS all_ns FROM w_states_seen
+      WHERE unknown GROUP BY app_index, stage_id)
     SELECT s.app_index, s.task_attempt_id, s.kind, coalesce(a.name, s.name) AS name,
       coalesce(a.operator, s.operator) AS operator, s.ns * coalesce(a.share, 1) AS ns,
       (s.squares + coalesce(s.ns * h.all_ns / a.walls, 0)) * coalesce(a.share, 1) AS squares,
@@ -205,7 +211,9 @@ _SPLIT = """
       CASE WHEN a.share IS NULL THEN 0 ELSE s.ns * a.share END AS split_ns
     FROM w_states_seen s
     LEFT JOIN w_walls_apart a ON s.unknown AND a.stage_id = s.stage_id
+      AND a.app_index IS NOT DISTINCT FROM s.app_index
     LEFT JOIN whole h ON s.unknown AND h.stage_id = s.stage_id
+      AND h.app_index IS NOT DISTINCT FROM s.app_index
 """
 
 

@@ -160,8 +160,8 @@ def _sampled(scope: Scope) -> str:
                   AND (event <> 'wall' OR {in_tasks})) x
         {window}
         LEFT JOIN (SELECT * FROM iterations WHERE {measured}) i ON {when.format("i")}
-        LEFT JOIN (SELECT pid, min(app_index) AS app_index FROM w_samples GROUP BY pid) a
-            ON a.pid = x.pid
+        ASOF LEFT JOIN (SELECT pid, app_index, min(t_ns) AS since FROM w_samples GROUP BY ALL) a
+            ON a.pid = x.pid AND x.t_ns >= a.since
     """
 
 

@@ -33,4 +33,6 @@ def test_healthy_twin(tmp_path: Path) -> None:
 
 
 def test_without_counters_it_is_not_judged(tmp_path: Path) -> None:
-    assert [one.code for one in judged(job().write(tmp_path), RULE).unjudged] == [RULE.code]
+    (lacks,) = judged(job().write(tmp_path), RULE).unjudged
+    assert lacks.code == RULE.code
+    assert "on one host" in lacks.remedy

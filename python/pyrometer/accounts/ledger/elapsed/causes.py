@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyrometer.accounts.ledger.elapsed.path import PathPart
-from pyrometer.accounts.ledger.events import ATTEMPTS, SLOTS, define_events
+from pyrometer.accounts.ledger.events import ATTEMPTS, RETURNED, SLOTS, define_events
 from pyrometer.window.scope import Scope
 
 EXECUTORS, DRIVER = "executors", "driver"
@@ -70,9 +70,10 @@ def _of_application(
 ) -> None:
     """Fill in the causes of an application's parts, which are in order of time."""
     define_events(scope.tables)
-    slots, stages, attempts = (
+    queries = (SLOTS, _STAGES, ATTEMPTS, RETURNED)
+    slots, stages, attempts, back = (
         {name: np.ma.getdata(values) for name, values in columns.items()}
-        for columns in (scope.tables.columns(sql, [app]) for sql in (SLOTS, _STAGES, ATTEMPTS))
+        for columns in (scope.tables.columns(sql, [app]) for sql in queries)
     )
     starts = np.array([part.start for part in parts], dtype=np.int64)
     ends = np.array([part.end for part in parts], dtype=np.int64)
@@ -112,12 +113,11 @@ def _of_application(
         times, stage, instants,
         (ran["code"], ran["since"], one), (ran["code"], ran["until"], -one),
     )  # fmt: skip
-    back = {name: values[attempts["returned"]] for name, values in attempts.items()}
     first = ~ran["speculative"]
     pending = _own_level(
         times, stage, instants,
         (ran["code"][first], ran["since"][first], -one[first]),
-        (back["code"], back["returned_at"], np.ones(back["code"].size, dtype=np.int64)),
+        (back["code"], back["at"], np.ones(back["code"].size, dtype=np.int64)),
         (np.arange(len(codes)), stages["since"], stages["planned"]),
     )  # fmt: skip
     sized = n.size > 0 and slots["since"].min() <= attempts["since"].min(

@@ -209,13 +209,16 @@ def _tasks(scope: Scope, stages: Sequence[PathStage]) -> dict[tuple[int, int, in
 
 
 def _drawn(parts: Sequence[PathPart], causes: Sequence[Causes]) -> list[PathStretch]:
-    """Give the path for drawing; beyond the limit the shortest parts join the one before."""
-    lengths = sorted((part.end - part.start for part in parts), reverse=True)
-    least = lengths[MOST_STRETCHES - 1] if len(lengths) > MOST_STRETCHES else 0
+    """Give the path for drawing; beyond the limit the shortest parts join the one before.
+
+    The first part has none before it.
+    """
+    ranked = sorted(range(1, len(parts)), key=lambda n: (parts[n].start - parts[n].end, n))
+    drawn = {0, *ranked[: MOST_STRETCHES - 1]}
     found: list[PathStretch] = []
-    for part, one in zip(parts, causes, strict=True):
+    for number, (part, one) in enumerate(zip(parts, causes, strict=True)):
         end = part.offset + part.end - part.start
-        if found and part.end - part.start < least:
+        if number not in drawn:
             found[-1].end_ns = end
             continue
         most = max(one.times, key=lambda cause: one.times[cause], default=None)
@@ -232,7 +235,7 @@ def _drawn(parts: Sequence[PathPart], causes: Sequence[Causes]) -> list[PathStre
                 stage_attempt=part.stage.attempt if part.stage else None,
             )
         )
-    return found[:MOST_STRETCHES]
+    return found
 
 
 def _view(

@@ -140,13 +140,14 @@ _NO_QUERIES = _Queries((), None, None)
 def _queries(scope: Scope) -> dict[int, _Queries]:
     rows = scope.tables.query(
         """
-        SELECT app_index, start_wall_ns AS since, end_wall_ns AS until FROM sql_executions
-          WHERE start_wall_ns IS NOT NULL AND end_wall_ns IS NOT NULL
-        UNION ALL SELECT app_index, submit_wall_ns, end_wall_ns FROM jobs
-          WHERE submit_wall_ns IS NOT NULL AND end_wall_ns IS NOT NULL
-        UNION ALL SELECT app_index, submit_wall_ns, complete_wall_ns FROM stages
-          WHERE submit_wall_ns IS NOT NULL AND complete_wall_ns IS NOT NULL
-        ORDER BY app_index, since
+        WITH ran AS (
+          SELECT app_index, start_wall_ns AS since, end_wall_ns AS until FROM sql_executions
+          UNION ALL SELECT app_index, submit_wall_ns, end_wall_ns FROM jobs
+          UNION ALL SELECT app_index, submit_wall_ns, complete_wall_ns FROM stages)
+        SELECT r.app_index, r.since, coalesce(r.until, l.gone_wall_ns) AS until
+        FROM ran r JOIN lives l USING (app_index)
+        WHERE r.since IS NOT NULL AND coalesce(r.until, l.gone_wall_ns) IS NOT NULL
+        ORDER BY r.app_index, r.since
         """
     )
     joined: dict[int, list[tuple[int, int]]] = defaultdict(list)

@@ -102,7 +102,7 @@ RULE = Rule(
     title="Memory bandwidth is used up",
     cause="memory bandwidth ceiling",
     suspects=_suspects,
-    needs=(Need(_missing, "run on a machine that shows hardware counters, with a host card"),),
+    needs=(Need(_missing, "run on one host that shows hardware counters and has a host card"),),
     explains=("contended.smt",),
     refute="Run half as many tasks at once: if it takes about as long, memory was the limit; if"
     " twice as long, it was not.",
