@@ -110,6 +110,7 @@ class _Counting:
         self.got = Count()
         self.running: set[int] = set()
         self.stage_sql: dict[int, int] = {}
+        self.succeeded: set[tuple[int, int, int]] = set()
         self.updates: dict[tuple[int, int], int] = defaultdict(int)
         self.accumulators: dict[int, set[int]] = defaultdict(set)
 
@@ -121,7 +122,7 @@ class _Counting:
             running.add(event["Task Info"]["Task ID"])
         elif name == "SparkListenerTaskEnd":
             running.discard(event["Task Info"]["Task ID"])
-            _task(got, event, stage_sql, updates)
+            _task(got, event, stage_sql, updates, self.succeeded)
         elif name == "SparkListenerJobStart":
             got.jobs.add(event["Job ID"])
             sql = (event.get("Properties") or {}).get("spark.sql.execution.id")
@@ -166,6 +167,7 @@ def _task(
     event: dict[str, Any],
     stage_sql: dict[int, int],
     updates: dict[tuple[int, int], int],
+    succeeded: set[tuple[int, int, int]],
 ) -> None:
     status = STATUS.get(event["Task End Reason"]["Reason"], "failed")
     got.tasks[status] += 1
@@ -180,8 +182,11 @@ def _task(
                 max(totals[column], number) if column in MAXIMA else totals[column] + number
             )
     sql = stage_sql.get(event["Stage ID"])
-    if status == "success" and sql is not None:
-        for accumulable in event["Task Info"].get("Accumulables", []):
+    info = event["Task Info"]
+    task = (event["Stage ID"], event.get("Stage Attempt ID", 0), info["Index"])
+    if status == "success" and sql is not None and task not in succeeded:
+        succeeded.add(task)
+        for accumulable in info.get("Accumulables", []):
             name = accumulable.get("Name") or ""
             update = str(accumulable.get("Update"))
             # An update of -1 says that there is none.

@@ -14,7 +14,9 @@ use crate::read_table::read_table;
 /// Jobs by stage and attempt, of each application of a run.
 #[derive(Debug, Default)]
 pub struct StageJobs {
-    apps: FxHashMap<Arc<str>, FxHashMap<(i64, i32), i64>>,
+    /// Attempts of an application have one id, and a log each: where these say otherwise of a stage,
+    /// its job is not known.
+    apps: FxHashMap<Arc<str>, FxHashMap<(i64, i32), Option<i64>>>,
 }
 
 impl StageJobs {
@@ -47,7 +49,9 @@ impl StageJobs {
                 if let Some(id) = ids.get(&index.value(row)) {
                     let key = (stage.value(row), attempt.value(row));
                     let app = jobs.apps.entry(id.clone()).or_default();
-                    app.insert(key, job.value(row));
+                    let job = Some(job.value(row));
+                    let known = app.entry(key).or_insert(job);
+                    *known = job.filter(|_| *known == job);
                 }
             }
             Ok(())
@@ -62,6 +66,42 @@ impl StageJobs {
             None if self.apps.len() == 1 => self.apps.values().next()?,
             None => return None,
         };
-        stages.get(&(stage, attempt)).copied()
+        stages.get(&(stage, attempt)).copied().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The log of an attempt of an application: `job` runs stage 4, and job 2 stage 5.
+    fn log(folder: &Path, name: &str, job: i64) -> std::path::PathBuf {
+        let mut events = vec![
+            r#"{"Event":"SparkListenerApplicationStart","App Name":"a","App ID":"app-1","Timestamp":1}"#
+                .to_owned(),
+        ];
+        for (job, stage) in [(job, 4), (2, 5)] {
+            events.push(format!(
+                r#"{{"Event":"SparkListenerJobStart","Job ID":{job},"Submission Time":1,"Stage Infos":[],"Stage IDs":[{stage}],"Properties":{{}}}}"#
+            ));
+            events.push(format!(
+                r#"{{"Event":"SparkListenerStageCompleted","Stage Info":{{"Stage ID":{stage},"Stage Attempt ID":0,"Stage Name":"s","Number of Tasks":1,"RDD Info":[],"Parent IDs":[]}}}}"#
+            ));
+        }
+        let path = folder.join(name);
+        std::fs::write(&path, events.join("\n") + "\n").unwrap();
+        path
+    }
+
+    #[test]
+    fn where_attempts_of_an_application_differ_the_job_is_not_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let logs =
+            [("app-1_1", 3), ("app-1_2", 9)].map(|(name, job)| log(folder.path(), name, job));
+        crate::eventlog::ingest(&logs, folder.path(), &mut || true).unwrap();
+        let jobs = StageJobs::read(folder.path()).unwrap();
+        assert_eq!(jobs.of(Some("app-1"), 4, 0), None);
+        assert_eq!(jobs.of(Some("app-1"), 5, 0), Some(2));
+        assert_eq!(jobs.of(None, 5, 0), Some(2));
     }
 }

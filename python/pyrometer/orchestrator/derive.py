@@ -132,9 +132,15 @@ def _keep(record: Record, summary: Summary) -> None:
 def redact_raw(record: Record) -> None:
     """Strike secrets out of the raw files, when nothing needs them as they were."""
     from pyrometer.core.redaction import redact_each
+    from pyrometer.store.paths import raw_states
+    from pyrometer.store.tables_folder import note_rewritten
 
-    for said in redact_each(sorted(record.paths.raw.rglob("*"))):
+    raw = record.paths.raw
+    before = sum(state.st_size for state in raw_states(raw))
+    for said in redact_each(sorted(raw.rglob("*"))):
         record.doubt("secrets_kept", said)
+    after = sum(state.st_size for state in raw_states(raw))
+    note_rewritten(record.paths.tables, after - before)
 
 
 @contextmanager

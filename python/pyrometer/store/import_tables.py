@@ -41,7 +41,7 @@ def read_imported(files: Sequence[ImportedFile], raw: Path, out: Path, core: Any
             read = _reader(core, file)
             copy = str(_inside(raw, file.file))
             try:
-                answer = json.loads(read(copy, str(part)).replace(copy, file.source))
+                answer = _of_source(json.loads(read(copy, str(part))), copy, file.source)
             except (ValueError, OSError) as error:
                 message = str(error).replace(copy, file.source)
                 raise UsageError(
@@ -60,6 +60,16 @@ def read_imported(files: Sequence[ImportedFile], raw: Path, out: Path, core: Any
             stats[key] = choose(times)
     doubts = [doubt for _, answer in parts for doubt in answer["doubts"]]
     return json.dumps({"tables": tables, "doubts": doubts, "stats": stats})
+
+
+def _of_source(answer: dict[str, Any], copy: str, source: str) -> dict[str, Any]:
+    """Name the imported file in doubts about our copy of it."""
+
+    def named(said: Any) -> Any:
+        return said.replace(copy, source) if isinstance(said, str) else said
+
+    doubts = [{key: named(said) for key, said in one.items()} for one in answer["doubts"]]
+    return {**answer, "doubts": doubts}
 
 
 def _reader(core: Any, file: ImportedFile) -> Callable[[str, str], str]:

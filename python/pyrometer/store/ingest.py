@@ -412,6 +412,7 @@ def _seal(
         "rules": schema.rules_digest(),
         "started_wall_ns": started_wall_ns,
         "raw_bytes": raw_bytes,
+        "raw_bytes_follow_redaction": True,
         "raw_files": raw_files,
         "tables": report.tables,
         "stats": report.stats,

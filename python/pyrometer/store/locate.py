@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyrometer.core import schema
 from pyrometer.core.doubt import Doubt
@@ -20,10 +21,16 @@ from pyrometer.core.json_text import parse_json
 from pyrometer.store.manifest import Manifest, read_manifest
 from pyrometer.store.paths import RunPaths, raw_states
 from pyrometer.store.private import keep_private
-from pyrometer.store.remote.opened import in_addresses, mirror_of, place_of
+from pyrometer.store.remote.opened import address, in_addresses, mirror_of, place_of
 from pyrometer.store.tables_folder import STAMP
 
+if TYPE_CHECKING:
+    from pyrometer.store.remote.cache import Held
+
 _MOST_BESIDE = 1_000  # names that are looked at, of a folder that may be any
+_HELD: dict[Path, Held] = {}
+"""Folders of tables of event logs that this process may read: nobody removes them meanwhile."""
+_MOST_HELD = 64  # of them, the newest: each takes a file descriptor
 
 
 @dataclass(frozen=True)
@@ -102,6 +109,7 @@ def _located_log(log: Path) -> Located:
         from pyrometer.store import ingest_eventlogs
 
         ingest_eventlogs([log], folder)
+        drop_former(folder)
     return Located(RunPaths(folder))
 
 
@@ -132,20 +140,40 @@ def is_current(folder: Path, raw: Path | None) -> bool:
     if raw is None or not raw.is_dir():
         return True
     states = raw_states(raw)
-    newest = max((state.st_mtime_ns for state in states), default=0)
-    if newest > int(stamp.get("started_wall_ns", 0)):
+    # A file of a clock that is ahead would be newer than any tables.
+    now_ns = time.time_ns()
+    times = [state.st_mtime_ns for state in states if state.st_mtime_ns <= now_ns]
+    if max(times, default=0) > int(stamp.get("started_wall_ns", 0)):
+        return False
+    if _more(folder, states, stamp):
         return False
     return stamp.get("rules") == schema.rules_digest() or not _whole(states, stamp)
 
 
 def _whole(states: list[os.stat_result], stamp: dict[str, Any]) -> bool:
-    """Whether raw files are as many as there were: striking secrets out makes them smaller.
+    """Whether raw files are as many as there were: striking secrets out changes their bytes.
 
     Stamps of before say only how many bytes there were.
     """
-    found = {"raw_files": len(states), "raw_bytes": sum(state.st_size for state in states)}
+    found = _amounts(states)
     name = next((name for name in found if isinstance(stamp.get(name), int)), None)
     return name is not None and found[name] >= stamp[name]
+
+
+def _more(folder: Path, states: list[os.stat_result], stamp: dict[str, Any]) -> bool:
+    """Whether raw files are more than there were: copies have the times of their originals.
+
+    Bytes alone tell only where the stamp follows what striking secrets out does to them, as those
+    of before did not; and they are no reason to refuse tables that cannot be made again.
+    """
+    found = _amounts(states)
+    if stamp.get("raw_bytes_follow_redaction") is not True or not os.access(folder, os.W_OK):
+        del found["raw_bytes"]
+    return any(isinstance(stamp.get(name), int) and found[name] > stamp[name] for name in found)
+
+
+def _amounts(states: list[os.stat_result]) -> dict[str, int]:
+    return {"raw_files": len(states), "raw_bytes": sum(state.st_size for state in states)}
 
 
 def _other_rules(paths: RunPaths) -> list[Doubt]:
@@ -171,7 +199,9 @@ def _alike(path: Path) -> Path | None:
 
 
 def cache_folder(log: Path) -> Path:
-    """Folder of the tables built from one event log: by its path, size and time of change.
+    """Give the folder of the tables built from one event log: by its path, size and time of change.
+
+    It is made if it is missing, and while this process may read it nobody removes it.
 
     Raises
     ------
@@ -188,8 +218,33 @@ def cache_folder(log: Path) -> Path:
         with suppress(FileNotFoundError):
             status = file.stat()
             marks.append((str(file.resolve()), status.st_size, status.st_mtime_ns))
-    name = hashlib.sha256(repr(marks).encode()).hexdigest()[:20]
-    return root / "pyrometer" / "eventlogs" / name
+    from pyrometer.store.remote.cache import Held
+
+    where = address(log) if mirror_of(log) is not None else str(log.resolve())
+    name = f"{_digest(where.removesuffix('.inprogress'))}-{_digest(marks)}"
+    folder = root / "pyrometer" / "eventlogs" / name
+    if folder in _HELD and not _HELD[folder].is_there():
+        _HELD.pop(folder).close()
+    if folder not in _HELD:
+        _HELD[folder] = Held(name, folder.parent)
+        for former in list(_HELD)[:-_MOST_HELD]:
+            _HELD.pop(former).close()
+    return folder
+
+
+def drop_former(folder: Path) -> None:
+    """Remove tables of the same event log as it was before, but for those that somebody reads.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the log as it is (`cache_folder`).
+    """
+    _HELD[folder].remove_others(folder.name.partition("-")[0] + "-")
+
+
+def _digest(what: object) -> str:
+    return hashlib.sha256(repr(what).encode()).hexdigest()[:20]
 
 
 def _files(log: Path) -> Iterator[Path]:

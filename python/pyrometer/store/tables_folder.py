@@ -6,6 +6,7 @@ wrote are ever replaced or deleted.
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from pathlib import Path
 from pyrometer.core import schema
 from pyrometer.core.errors import UsageError
 from pyrometer.core.json_text import parse_json
-from pyrometer.core.replacing import new_file
+from pyrometer.core.replacing import new_file, replacing
 from pyrometer.store.private import keep_private, make_private
 from pyrometer.store.scratch import Scratch
 from pyrometer.store.sql.text import check_utf8
@@ -120,6 +121,24 @@ def _stamped(folder: Path) -> bool:
         return str(stamp["schema"]).startswith("pyrometer/tables/")
     except (OSError, ValueError, TypeError, KeyError):
         return False
+
+
+def note_rewritten(folder: Path, more_bytes: int) -> None:
+    """Note that raw files, which say the same, take more bytes, or fewer, than when they were read.
+
+    Parameters
+    ----------
+    folder : Path
+        The tables that were made of them, if there are any.
+    more_bytes : int
+        By how much they grew: what stands for a secret may be longer.
+    """
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        stamp = parse_json((folder / STAMP).read_bytes())
+        stamp["raw_bytes"] += more_bytes
+        if more_bytes:
+            with replacing(folder / STAMP) as out:
+                out.write(json.dumps(stamp).encode())
 
 
 def summary_file(folder: Path, window: str | None) -> Path:

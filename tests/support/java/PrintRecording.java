@@ -22,13 +22,14 @@ public final class PrintRecording {
 
   public static void main(String[] args) throws Exception {
     StringBuilder out = new StringBuilder();
-    for (String name : args) {
+    for (int i = 0; i < args.length; i++) {
       Map<Long, String> types = new TreeMap<>();
-      try (RecordingFile file = new RecordingFile(Path.of(name))) {
+      try (RecordingFile file = new RecordingFile(Path.of(args[i]))) {
         file.readEventTypes().forEach(type -> types.put(type.getId(), type.getName()));
         while (file.hasMoreEvents()) {
+          out.append("{\"file\":").append(i);
           print(file.readEvent(), types, out);
-          out.append('\n');
+          out.append("}\n");
         }
       }
     }
@@ -38,7 +39,7 @@ public final class PrintRecording {
 
   private static void print(RecordedEvent event, Map<Long, String> types, StringBuilder out) {
     java.time.Instant start = event.getStartTime();
-    out.append("{\"type\":").append(text(event.getEventType().getName()));
+    word(out, "type", event.getEventType().getName());
     number(out, "ticks", event.getLong("startTime"));
     number(out, "wall_ns", start.getEpochSecond() * 1_000_000_000L + start.getNano());
     if (event.hasField("duration")) {
@@ -84,7 +85,6 @@ public final class PrintRecording {
     if (event.hasField("stackTrace")) {
       stack(out, event.getStackTrace());
     }
-    out.append('}');
   }
 
   private static void thread(StringBuilder out, RecordedThread thread) {

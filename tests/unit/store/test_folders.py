@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +16,7 @@ from tests.support.eventlogs import recorded
 
 from pyrometer.core.errors import UsageError
 from pyrometer.store import Run, Tables, ingest, ingest_eventlogs, ingest_run, write_rows
-from pyrometer.store.locate import is_current, locate
+from pyrometer.store.locate import cache_folder, is_current, locate
 from pyrometer.store.tables_folder import STAMP, STARTED, replaced_tables
 
 LOG = next(log for log in recorded() if log.is_file())
@@ -144,6 +147,40 @@ def test_tables_of_event_logs_are_their_makers_alone(
     for root in (tmp_path / "out", cached):
         modes = {stat.S_IMODE(path.stat().st_mode) for path in (root, *root.rglob("*"))}
         assert modes == {0o700, 0o600}
+
+
+def test_of_a_log_that_grows_the_newest_tables_stay_and_those_that_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    log = tmp_path / "app-1.inprogress"
+    start = '{"Event":"SparkListenerApplicationStart","App Name":"a","App ID":"a","Timestamp":1}\n'
+    code = "import pyrometer.store.locate as at, sys; print(at.locate(sys.argv[1]).paths.root)"
+
+    def by_another() -> Path:
+        command = [sys.executable, "-c", code, str(log)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        return Path(done.stdout.strip())
+
+    log.write_text(start)
+    first = by_another()
+    log.write_text(start + "\n")
+    mine = locate(log).paths.root
+    assert not first.exists()
+    log = log.rename(tmp_path / "app-1")
+    log.write_text(start + "\n\n")
+    last = by_another()
+    assert {mine, last} == set(mine.parent.iterdir())
+
+
+def test_a_folder_of_tables_that_was_deleted_meanwhile_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = cache_folder(LOG)
+    shutil.rmtree(folder)
+    assert cache_folder(LOG) == folder
+    assert folder.is_dir()
 
 
 def test_an_ingest_that_fails_leaves_nothing_of_its_own(tmp_path: Path) -> None:

@@ -190,6 +190,16 @@ def test_a_bad_file_is_named_and_nothing_stays(
     assert list((tmp_path / "there").iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ['of "mine"', "back\\slash"])
+def test_a_doubt_names_the_file_by_the_letter(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    path = tmp_path / name / "cut.jfr"
+    path.write_bytes(JFR.read_bytes()[:-3])
+    report = import_profiles([path], tmp_path / "run")
+    told = {doubt.code: doubt.message for doubt in report.doubts}
+    assert str(path) in told["jfr_truncated"]
+
+
 def test_the_verb(tmp_path: Path) -> None:
     (tmp_path / "p.folded").write_text(FOLDED)
     target = tmp_path / "run"

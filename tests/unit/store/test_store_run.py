@@ -18,7 +18,10 @@ from tests.support.tables import StageSpec, World
 from pyrometer.core import schema
 from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.core.installation import upgrade
+from pyrometer.core.redaction import REDACTED
+from pyrometer.orchestrator.derive import redact_raw
 from pyrometer.store import Run, Tables, ingest, ingest_eventlogs, ingest_run, write_rows
+from pyrometer.store.paths import RunPaths
 from pyrometer.store.tables_folder import STAMP
 
 
@@ -105,9 +108,9 @@ def test_what_is_read_beside_others_is_reported_in_its_place(
     assert ["no such class" in said[0], "page 3 is torn" in said[1]] == [True, True]
 
 
-def test_tables_are_made_once_and_anew_when_the_raw_streams_grew(
-    raw: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Give one for each ingest."""
     calls: list[int] = []
 
     def count(*_: Any) -> str:
@@ -115,13 +118,81 @@ def test_tables_are_made_once_and_anew_when_the_raw_streams_grew(
         return answer()
 
     monkeypatch.setattr(ingest, "native", lambda: fake_core(eventlogs=count))
+    return calls
+
+
+def test_tables_are_made_once_and_anew_when_the_raw_streams_grew(
+    raw: Path, calls: list[int]
+) -> None:
     for _ in range(2):
         Run.open(raw).close()
     assert len(calls) == 1
-    later = time.time_ns() + 5_000_000_000
-    os.utime(raw / "raw" / "eventlog" / "local-1", ns=(later, later))
+    stamp = raw / "tables" / STAMP
+    stamp.write_text(json.dumps(json.loads(stamp.read_text()) | {"started_wall_ns": 1}))
     Run.open(raw).close()
     assert len(calls) == 2
+
+
+def test_what_is_brought_with_old_times_is_read(raw: Path, calls: list[int]) -> None:
+    brought = raw / "raw" / "gc-8.log"
+    for content in ("", "x", "xyz"):
+        if content:
+            brought.write_text(content)
+            os.utime(brought, (1, 1))
+        for _ in range(2):
+            Run.open(raw).close()
+    assert len(calls) == 3
+
+
+def grown(log: Path) -> None:
+    """Make a file longer without a time that says so."""
+    log.write_text("xyz")
+    os.utime(log, (1, 1))
+
+
+def test_bytes_that_do_not_follow_what_was_struck_out_make_no_tables_old(
+    raw: Path, calls: list[int]
+) -> None:
+    Run.open(raw).close()
+    stamp = raw / "tables" / STAMP
+    kept = json.loads(stamp.read_text())
+    del kept["raw_bytes_follow_redaction"]
+    stamp.write_text(json.dumps(kept))
+    grown(raw / "raw" / "gc-7.log")
+    Run.open(raw).close()
+    assert len(calls) == 1
+
+
+def test_more_bytes_alone_refuse_no_run_on_a_disk_that_cannot_be_written(
+    raw: Path, calls: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Run.open(raw).close()
+    grown(raw / "raw" / "gc-7.log")
+    with monkeypatch.context() as disk:
+        disk.setattr(os, "access", lambda *_: False)
+        Run.open(raw).close()
+    assert len(calls) == 1
+    Run.open(raw).close()
+    assert len(calls) == 2
+
+
+def test_a_file_of_the_future_is_read_once(raw: Path, calls: list[int]) -> None:
+    tomorrow = time.time() + 86_400
+    os.utime(raw / "raw" / "gc-7.log", (tomorrow, tomorrow))
+    for _ in range(2):
+        Run.open(raw).close()
+    assert len(calls) == 1
+
+
+def test_secrets_that_are_struck_out_make_no_tables_old(raw: Path, calls: list[int]) -> None:
+    log = raw / "raw" / "gc-7.log"
+    log.write_text("password=x1\n")
+    Run.open(raw).close()
+    record: Any = SimpleNamespace(paths=RunPaths(raw))
+    redact_raw(record)
+    assert REDACTED in log.read_text()
+    Run.open(raw).close()
+    assert len(calls) == 1
 
 
 def test_iterations_are_read_and_bad_lines_are_doubts(

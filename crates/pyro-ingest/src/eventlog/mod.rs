@@ -22,7 +22,7 @@ mod task_metrics;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use pyro_model::{Doubt, Error, IngestReport, Result, Severity, cores};
+use pyro_model::{Doubt, Error, IngestReport, Result, cores};
 
 use codec::Codec;
 use counts::Counts;
@@ -36,11 +36,12 @@ const SMALL_BYTES: u64 = 256 << 10;
 
 /// Reads the event logs at `paths` into the tables of folder `out`, which must exist.
 ///
-/// `go_on` is asked every few megabytes.
+/// What is no event log or cannot be read is a doubt where others can; `go_on` is asked every few
+/// megabytes.
 ///
 /// # Errors
-/// If a path does not exist or is no event log, a table cannot be written, or `go_on` says no.
-/// No table is then left behind.
+/// If no event log can be read, a table cannot be written, or `go_on` says no. No table is then left
+/// behind.
 pub fn ingest(
     paths: &[PathBuf],
     out: &Path,
@@ -79,19 +80,16 @@ fn ingest_found(
     for log in logs {
         match reader.log(log) {
             Ok(()) => read += 1,
-            Err(Error::Input(why)) if !log.named => {
-                let doubt = Doubt::new("eventlog_refused", Severity::Warning, why.clone());
-                reader
-                    .report
-                    .doubts
-                    .push(doubt.in_file(log.parts[0].display().to_string()));
-                refused = refused.or(Some(why));
+            Err(error) if log.is_at_fault(&error) => {
+                let doubt = source::refused(&log.parts[0], &error);
+                reader.report.doubts.push(doubt);
+                refused = refused.or(Some(error));
             }
             Err(error) => return Err(error),
         }
     }
-    if let (0, Some(why)) = (read, refused) {
-        return Err(Error::Input(why));
+    if let (0, Some(error)) = (read, refused) {
+        return Err(error);
     }
     let Reader {
         tables,

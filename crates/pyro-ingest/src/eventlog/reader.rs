@@ -11,7 +11,7 @@ use super::doubts::{At, Findings};
 use super::event::{LineError, event};
 use super::events::{self, Taken};
 use super::lines::{Lines, Next};
-use super::source::Log;
+use super::source::{self, Log};
 use super::state::{App, Ends};
 use super::tables::Tables;
 
@@ -40,18 +40,16 @@ impl Reader<'_> {
     /// Reads one log as one application.
     ///
     /// # Errors
-    /// If it is no event log, a table cannot be written, or `go_on` says no.
+    /// If one of its files cannot be read or is no event log and no other holds an event, a table
+    /// cannot be written, or `go_on` says no.
     pub fn log(&mut self, log: &Log) -> Result<()> {
         let mut app = App::new(self.next_app);
-        let mut bytes = 0;
         let files: Vec<_> = log
             .parts
             .iter()
             .map(|part| part.display().to_string())
             .collect();
-        for (part, file) in log.parts.iter().zip(&files) {
-            bytes += self.part(&mut app, part, file)?;
-        }
+        let bytes = self.parts(&mut app, log, &files)?;
         let mut doubt = |code, severity, message: &str| {
             self.report
                 .doubts
@@ -109,6 +107,32 @@ impl Reader<'_> {
         events::finish(&mut app, &files, bytes, &mut self.tables)?;
         self.next_app += 1;
         Ok(())
+    }
+
+    /// Reads the files of a log; returns their bytes, decompressed.
+    ///
+    /// A file that cannot be read is a doubt if another one holds events, else an error.
+    fn parts(&mut self, app: &mut App, log: &Log, files: &[String]) -> Result<u64> {
+        let mut bytes = 0;
+        let mut refused = Vec::new();
+        let mut first = None;
+        for (part, file) in log.parts.iter().zip(files) {
+            match self.part(app, part, file) {
+                Ok(read) => bytes += read,
+                Err(error) if log.is_at_fault(&error) => {
+                    refused.push(source::refused(part, &error));
+                    first = first.or(Some(error));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        match first {
+            Some(error) if app.events == 0 => Err(error),
+            _ => {
+                self.report.doubts.extend(refused);
+                Ok(bytes)
+            }
+        }
     }
 
     /// Reads one file; returns its bytes, decompressed.

@@ -10,8 +10,39 @@ use pyro_model::{Doubt, Error, Result, Severity};
 pub struct Log {
     /// Files, in order.
     pub parts: Vec<PathBuf>,
-    /// A file or folder was named by the user: what is wrong with it is an error.
-    pub named: bool,
+}
+
+impl Log {
+    /// Whether an error is of one of its files, and not of the tables that are made of it.
+    pub fn is_at_fault(&self, error: &Error) -> bool {
+        match error {
+            Error::Input(_) => true,
+            Error::Io { path, .. } => self.parts.contains(path),
+            Error::Table(_) | Error::Interrupted => false,
+        }
+    }
+}
+
+/// The doubt about what is left out among event logs.
+pub fn refused(path: &Path, error: &Error) -> Doubt {
+    about(path, "eventlog_refused", error.to_string())
+}
+
+/// What is found among paths.
+#[derive(Default)]
+struct Found {
+    logs: Vec<Log>,
+    doubts: Vec<Doubt>,
+    /// The first error, of which there is a doubt, too.
+    first: Option<Error>,
+}
+
+impl Found {
+    /// Notes what cannot be read, or holds no log.
+    fn refuse(&mut self, path: &Path, error: Error) {
+        self.doubts.push(refused(path, &error));
+        self.first.get_or_insert(error);
+    }
 }
 
 /// The name of a file of a rolling log: `events_<index>_<application>[.<codec>][.compact]`.
@@ -41,34 +72,54 @@ type Part = (u64, bool, PathBuf);
 /// Groups files into logs: rolled files of one application together, every other file alone.
 ///
 /// Folders are opened: one named `eventlog_v2_*` or holding rolled files is a log, every
-/// other one holds logs. Names that begin with `.` or `_` and `appstatus_*` are no logs.
+/// other one holds logs. Names that begin with `.` or `_` and `appstatus_*` are no logs. What
+/// cannot be read, or holds no log, is a doubt where there are others.
 ///
 /// # Errors
-/// If a path does not exist or a folder cannot be read or holds no log.
+/// If there is no log: that of the first path, or entry of a folder, that does not exist, cannot be
+/// read or holds no log.
 pub fn find(paths: &[PathBuf]) -> Result<(Vec<Log>, Vec<Doubt>)> {
-    let mut logs = Vec::new();
-    let mut doubts = Vec::new();
+    let mut found = Found::default();
     let mut files = Vec::new();
     for path in paths {
-        let kind = std::fs::metadata(path).map_err(|error| Error::io(path, error))?;
-        if !kind.is_dir() {
-            files.push(path.clone());
-            continue;
-        }
-        let found = logs.len();
-        folder(path, true, &mut logs, &mut doubts)?;
-        if logs.len() == found {
-            return Err(Error::Input(format!(
-                "{}: no event log in this folder; name the file, or the folder that spark.eventLog.dir points to",
-                path.display()
-            )));
+        let read = match std::fs::metadata(path) {
+            Ok(kind) if kind.is_dir() => of_logs(path, &mut found),
+            Ok(_) => {
+                files.push(path.clone());
+                Ok(())
+            }
+            Err(error) => Err(Error::io(path, error)),
+        };
+        if let Err(error) = read {
+            found.refuse(path, error);
         }
     }
-    group(files, true, &mut logs, &mut doubts);
-    Ok((logs, doubts))
+    let Found {
+        mut logs,
+        mut doubts,
+        first,
+    } = found;
+    group(files, &mut logs, &mut doubts);
+    match first {
+        Some(error) if logs.is_empty() => Err(error),
+        _ => Ok((logs, doubts)),
+    }
 }
 
-fn folder(path: &Path, open: bool, logs: &mut Vec<Log>, doubts: &mut Vec<Doubt>) -> Result<()> {
+/// Finds the logs of a folder that holds at least one.
+fn of_logs(path: &Path, found: &mut Found) -> Result<()> {
+    let before = found.logs.len();
+    folder(path, true, found)?;
+    if found.logs.len() == before {
+        return Err(Error::Input(format!(
+            "{}: no event log in this folder; name the file, or the folder that spark.eventLog.dir points to",
+            path.display()
+        )));
+    }
+    Ok(())
+}
+
+fn folder(path: &Path, open: bool, found: &mut Found) -> Result<()> {
     let fail = |error| Error::io(path, error);
     let mut files = Vec::new();
     let mut folders = Vec::new();
@@ -78,25 +129,28 @@ fn folder(path: &Path, open: bool, logs: &mut Vec<Log>, doubts: &mut Vec<Doubt>)
         if name.starts_with(['.', '_']) || name.starts_with("appstatus_") {
             continue;
         }
-        let is_folder = std::fs::metadata(entry.path()).map_err(fail)?.is_dir();
-        if is_folder {
-            folders.push(entry.path())
-        } else {
-            files.push(entry.path())
+        let inner = entry.path();
+        match std::fs::metadata(&inner) {
+            Ok(kind) if kind.is_dir() => folders.push(inner),
+            Ok(_) => files.push(inner),
+            // It was renamed meanwhile, or is a link that leads nowhere.
+            Err(error) => found.refuse(&inner, Error::io(&inner, error)),
         }
     }
     files.sort();
     folders.sort();
     if open {
         for inner in folders {
-            folder(&inner, false, logs, doubts)?;
+            if let Err(error) = folder(&inner, false, found) {
+                found.refuse(&inner, error);
+            }
         }
     }
-    group(files, false, logs, doubts);
+    group(files, &mut found.logs, &mut found.doubts);
     Ok(())
 }
 
-fn group(files: Vec<PathBuf>, named: bool, logs: &mut Vec<Log>, doubts: &mut Vec<Doubt>) {
+fn group(files: Vec<PathBuf>, logs: &mut Vec<Log>, doubts: &mut Vec<Doubt>) {
     let mut rolling: BTreeMap<(PathBuf, String), Vec<Part>> = BTreeMap::new();
     for file in files {
         let name = file
@@ -112,10 +166,7 @@ fn group(files: Vec<PathBuf>, named: bool, logs: &mut Vec<Log>, doubts: &mut Vec
                     .or_default()
                     .push((part.index, part.compacted, file));
             }
-            None => logs.push(Log {
-                parts: vec![file],
-                named,
-            }),
+            None => logs.push(Log { parts: vec![file] }),
         }
     }
     for ((folder, application), mut parts) in rolling {
@@ -146,7 +197,6 @@ fn group(files: Vec<PathBuf>, named: bool, logs: &mut Vec<Log>, doubts: &mut Vec
         }
         logs.push(Log {
             parts: parts.into_iter().map(|(_, _, file)| file).collect(),
-            named,
         });
     }
 }
@@ -218,6 +268,29 @@ mod tests {
         let (logs, doubts) = find(&[dir.path().to_owned()]).unwrap();
         assert_eq!(names(&logs[0]), ["events_2_a.compact", "events_3_a"]);
         assert_eq!(doubts[0].code, "eventlog_compacted");
+    }
+
+    #[test]
+    fn what_cannot_be_read_beside_logs_is_a_doubt() {
+        let dir = tempfile::tempdir().unwrap();
+        touch(dir.path(), &["logs/app-1", "empty/_SUCCESS"]);
+        let link = dir.path().join("logs/app-2");
+        std::os::unix::fs::symlink("gone", &link).unwrap();
+        let named = ["logs", "empty", "gone"].map(|name| dir.path().join(name));
+        let (logs, doubts) = find(&named).unwrap();
+        assert_eq!(logs.iter().map(names).collect::<Vec<_>>(), [["app-1"]]);
+        let told = doubts.iter().filter_map(|doubt| doubt.file.as_ref());
+        let told: Vec<_> = told.map(PathBuf::from).collect();
+        assert_eq!(told, [link, named[1].clone(), named[2].clone()]);
+        assert!(doubts.iter().all(|doubt| doubt.code == "eventlog_refused"));
+    }
+
+    #[test]
+    fn of_a_folder_without_logs_the_error_is_of_what_cannot_be_read_in_it() {
+        let dir = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("gone", dir.path().join("app-1")).unwrap();
+        let error = find(&[dir.path().to_owned()]).unwrap_err();
+        assert!(matches!(error, Error::Io { path, .. } if path.ends_with("app-1")));
     }
 
     #[test]

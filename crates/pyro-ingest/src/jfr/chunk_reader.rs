@@ -138,6 +138,8 @@ struct ChunkReader<'r, 'a, 'c> {
     pools: &'c Pools<'c>,
     cache: ChunkCache<'a, 'c>,
     ignored: KeyMap<u64, u64>,
+    /// It has samples by CPU time: those of the JDK's other sampler are of the same time.
+    has_cpu_time: bool,
 }
 
 impl<'r, 'a, 'c> ChunkReader<'r, 'a, 'c> {
@@ -155,6 +157,7 @@ impl<'r, 'a, 'c> ChunkReader<'r, 'a, 'c> {
             pools,
             cache: ChunkCache::new(pools),
             ignored: KeyMap::default(),
+            has_cpu_time: false,
         }
     }
 
@@ -170,6 +173,13 @@ impl<'r, 'a, 'c> ChunkReader<'r, 'a, 'c> {
     ) -> std::result::Result<KeyMap<u64, u64>, Stopped> {
         let mut record = Record::default();
         let chunk = self.chunk;
+        let is_cpu_time = |event: RawEvent<'_>| {
+            let reader = types.reader(event.class);
+            reader.is_some_and(|reader| reader.kind == Kind::CpuTime)
+        };
+        // Asked for is not had: not every system has them.
+        self.has_cpu_time =
+            self.recording.settings.cpu_time_samples && chunk.events().any(is_cpu_time);
         for event in chunk.events().filter(|event| event.class > CHECKPOINT) {
             self.recording.seen.events += 1;
             match types.reader(event.class) {
@@ -197,7 +207,11 @@ impl<'r, 'a, 'c> ChunkReader<'r, 'a, 'c> {
         // Taken each time that an interval is full: with probability value ÷ interval below it.
         let stands_for = |value: i64, interval: Option<i64>| value.max(interval.unwrap_or(0));
         match kind {
-            Kind::Execution => match settings.execution() {
+            Kind::Execution | Kind::CpuTime => match settings.execution() {
+                Some((Event::Cpu, _)) if kind == Kind::Execution && self.has_cpu_time => {
+                    self.recording.seen.of_same_time += 1;
+                    Ok(())
+                }
                 Some((event, interval)) => {
                     // The JDK adapts the period of its samples by CPU time, and each carries its own.
                     let weight = Some(duration(Slot::Span)).filter(|&period| period > 0);
@@ -213,7 +227,7 @@ impl<'r, 'a, 'c> ChunkReader<'r, 'a, 'c> {
                 self.sample(Event::Wall, weight, record, output, take)
             }
             Kind::Wall => {
-                let weight = settings.wall_interval_ns.unwrap_or(DEFAULT_WALL_NS);
+                let weight = settings.wall_ns().unwrap_or(DEFAULT_WALL_NS);
                 self.sample(Event::Wall, weight, record, output, take)
             }
             Kind::Allocation => self.sample(Event::Alloc, bytes, record, output, take),
@@ -239,6 +253,10 @@ impl<'r, 'a, 'c> ChunkReader<'r, 'a, 'c> {
                 output.native(Native::Free(address, at), take)
             }
             Kind::Compilation => self.compilation(record, output, take),
+            Kind::DataLoss | Kind::SamplesLost => {
+                self.recording.seen.lost(kind, record);
+                Ok(())
+            }
             Kind::Setting | Kind::Recording | Kind::Jvm => Ok(()),
         }
     }
@@ -315,6 +333,7 @@ impl<'r, 'a, 'c> ChunkReader<'r, 'a, 'c> {
                 stack,
                 thread: thread.clone(),
                 span,
+                unsure: false,
             };
             let address = record.number(Slot::Count);
             return output.native(Native::Call(address, Box::new(call)), take);

@@ -10,6 +10,8 @@ use super::shape::{Shape, Value};
 pub enum Kind {
     /// A sample of a running thread.
     Execution,
+    /// The same each time that a thread has used so much CPU time (JDK 25 and later).
+    CpuTime,
     /// A sample of a thread in native code, running or not (JDK's own sampler).
     NativeMethod,
     /// Samples of a thread, running or asleep.
@@ -28,6 +30,10 @@ pub enum Kind {
     Free,
     /// A JIT compilation.
     Compilation,
+    /// Events were lost before they were written.
+    DataLoss,
+    /// Samples by CPU time were.
+    SamplesLost,
     /// A setting of the recording.
     Setting,
     /// What recorded it.
@@ -129,11 +135,11 @@ const COMMON: Fields = &[
 const SAMPLED: Fields = &[(Thread, "sampledThread"), (State, "state")];
 
 /// Events by name, what they are, and their fields beside the common ones.
-const EVENTS: [(&str, Kind, Fields); 17] = [
+const EVENTS: [(&str, Kind, Fields); 19] = [
     ("jdk.ExecutionSample", Kind::Execution, SAMPLED),
     (
         "jdk.CPUTimeSample",
-        Kind::Execution,
+        Kind::CpuTime,
         &[(Span, "samplingPeriod")],
     ),
     ("jdk.NativeMethodSample", Kind::NativeMethod, SAMPLED),
@@ -192,6 +198,12 @@ const EVENTS: [(&str, Kind, Fields); 17] = [
             (Bytes, "codeSize"),
             (Name, "compiler"),
         ],
+    ),
+    ("jdk.DataLoss", Kind::DataLoss, &[(Bytes, "amount")]),
+    (
+        "jdk.CPUTimeSamplesLost",
+        Kind::SamplesLost,
+        &[(Count, "lostSamples")],
     ),
     (
         "jdk.ActiveSetting",

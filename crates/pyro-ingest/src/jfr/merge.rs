@@ -224,11 +224,10 @@ impl<'a> Merger<'a> {
         self.number += 1;
         let next = (self.open)(self.number);
         let recording = std::mem::replace(&mut self.recording, next);
-        let left_out = unfreed.left_out;
-        self.doubts.extend(doubts(path, &recording, left_out));
+        self.doubts.extend(doubts(path, &recording, &unfreed));
         let (totals, settings) = (&mut self.totals, &recording.settings);
         totals.cpu_interval_ns = totals.cpu_interval_ns.or(settings.cpu_interval_ns);
-        totals.wall_interval_ns = totals.wall_interval_ns.or(settings.wall_interval_ns);
+        totals.wall_interval_ns = totals.wall_interval_ns.or(settings.wall_ns());
         totals.events += recording.seen.events;
         for (name, count) in recording.seen.ignored {
             *totals.ignored.entry(name).or_default() += count;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use pyro_stacks::Rules;
 
 use super::chunk::Event;
-use super::events::Record;
+use super::events::{Kind, Record, Slot};
 use super::pools::Pools;
 use super::settings::{Said, Settings};
 use super::spans::SpanIndex;
@@ -22,16 +22,39 @@ pub struct Seen {
     pub broken: u64,
     /// Checkpoints that could not be read.
     pub broken_pools: u64,
+    /// Samples left out as others are of the same time.
+    pub of_same_time: u64,
+    /// Times that the recorder lost events.
+    pub losses: u64,
+    /// Bytes of these events.
+    pub lost_bytes: u64,
+    /// Samples by CPU time that it lost.
+    pub lost_samples: u64,
     /// Threads named after a task that the plugin did not see there.
     pub misnamed: HashSet<i64>,
 }
 
 impl Seen {
+    /// Notes what the recorder says that it lost.
+    pub fn lost(&mut self, kind: Kind, record: &Record<'_>) {
+        if kind == Kind::DataLoss {
+            self.losses += 1;
+            self.lost_bytes = self.lost_bytes.saturating_add(record.number(Slot::Bytes));
+        } else {
+            let samples = record.number(Slot::Count);
+            self.lost_samples = self.lost_samples.saturating_add(samples);
+        }
+    }
+
     /// Adds what was read of a later chunk.
     pub fn add(&mut self, later: Self) {
         self.events += later.events;
         self.broken += later.broken;
         self.broken_pools += later.broken_pools;
+        self.of_same_time += later.of_same_time;
+        self.losses += later.losses;
+        self.lost_bytes = self.lost_bytes.saturating_add(later.lost_bytes);
+        self.lost_samples = self.lost_samples.saturating_add(later.lost_samples);
         self.misnamed.extend(later.misnamed);
         for (name, count) in later.ignored {
             *self.ignored.entry(name).or_default() += count;

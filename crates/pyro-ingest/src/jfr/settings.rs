@@ -22,8 +22,12 @@ pub struct Settings {
     pub event: Option<String>,
     /// Period of CPU samples.
     pub cpu_interval_ns: Option<i64>,
-    /// Period of wall samples.
-    pub wall_interval_ns: Option<i64>,
+    /// Period of wall samples beside those of the event.
+    wall_interval_ns: Option<i64>,
+    /// Period of the event that async-profiler was asked for, if that is `wall`.
+    event_interval_ns: Option<i64>,
+    /// The JDK samples by CPU time.
+    pub cpu_time_samples: bool,
     /// Period of `NativeMethodSample`.
     pub native_interval_ns: Option<i64>,
     /// Sum of which async-profiler takes one lock, ns.
@@ -86,10 +90,12 @@ impl Settings {
             ("jdk.ActiveRecording", "clock") => self.monotonic = value == "monotonic",
             ("jdk.ActiveRecording", "event") => self.event = Some(value.to_owned()),
             ("jdk.ExecutionSample", "interval") => {
-                self.cpu_interval_ns = or_default(DEFAULT_CPU_NS)
+                self.cpu_interval_ns = or_default(DEFAULT_CPU_NS);
+                self.event_interval_ns = or_default(DEFAULT_WALL_NS);
             }
             ("jdk.ExecutionSample", "wall") => self.wall_interval_ns = or_default(DEFAULT_WALL_NS),
             ("jdk.ExecutionSample", "period") => self.cpu_interval_ns = period_ns(value),
+            ("jdk.CPUTimeSample", "enabled") => self.cpu_time_samples = value == "true",
             ("jdk.JavaMonitorEnter", "lock") => self.lock_interval_ns = value.parse().ok(),
             ("profiler.NativeLock", "nativelock") => {
                 self.native_lock_interval_ns = value.parse().ok()
@@ -108,12 +114,17 @@ impl Settings {
         let cpu = self.cpu_interval_ns.unwrap_or(DEFAULT_CPU_NS);
         match self.event.as_deref() {
             None | Some("cpu" | "itimer" | "ctimer" | "cpu-clock" | "") => Some((Event::Cpu, cpu)),
-            Some("wall") => Some((
-                Event::Wall,
-                self.wall_interval_ns.unwrap_or(DEFAULT_WALL_NS),
-            )),
+            Some("wall") => Some((Event::Wall, self.wall_ns().unwrap_or(DEFAULT_WALL_NS))),
             Some(_) => None,
         }
+    }
+
+    /// Period of wall samples, where the recording says: that of the event, if that is `wall`.
+    pub fn wall_ns(&self) -> Option<i64> {
+        let of_event = self
+            .event_interval_ns
+            .filter(|_| self.event.as_deref() == Some("wall"));
+        self.wall_interval_ns.or(of_event)
     }
 }
 

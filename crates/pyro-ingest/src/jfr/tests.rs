@@ -97,6 +97,76 @@ fn samples_that_are_not_time_are_left_out_with_a_doubt() {
     assert!(report.doubts[0].message.contains("l1d"));
 }
 
+/// The fixture in which strings are others, none longer: the bytes of its length fill the rest.
+fn fixture_with(strings: &[(&str, &str)]) -> Vec<u8> {
+    let mut bytes = fixture();
+    for (from, to) in strings {
+        let old = [&[3, from.len() as u8][..], from.as_bytes()].concat();
+        let mut length = vec![0x80_u8; from.len() - to.len()];
+        length.push(0);
+        length[0] |= to.len() as u8;
+        let new = [&[3_u8][..], &length[..], to.as_bytes()].concat();
+        let at = bytes.windows(old.len()).position(|window| window == old);
+        let at = at.unwrap();
+        bytes[at..at + old.len()].copy_from_slice(&new);
+    }
+    bytes
+}
+
+#[test]
+fn wall_samples_of_the_event_weigh_its_own_period() {
+    let whole = ingest(&fixture());
+    let report = ingest(&fixture_with(&[
+        ("wall", "none"),
+        ("jstackdepth", "event"),
+        ("2048", "wall"),
+        ("10000000", "20000000"),
+    ]));
+    let weight = |report: &IngestReport| {
+        let weight = &report.stats["samples_by_event"]["wall"]["weight"];
+        weight.as_i64().unwrap()
+    };
+    assert_eq!(report.stats["wall_interval_ns"], 20_000_000);
+    assert_eq!(rows(&report, "cpu"), 0);
+    assert_eq!(weight(&report), weight(&whole) / 50 * 20 + 259 * 20_000_000);
+}
+
+#[test]
+fn time_that_both_samplers_of_the_jdk_saw_counts_once() {
+    // One event of that type, which is now called so, and the setting that it is on.
+    let mut bytes = fixture_with(&[("jdk.OSInformation", "jdk.CPUTimeSample")]);
+    let setting = b"i\x03\x07enabled\x03\x04true";
+    let at = bytes.windows(setting.len()).position(|w| w == setting);
+    bytes[at.unwrap()] = b'm';
+    let report = ingest(&bytes);
+    assert_eq!(
+        codes(&report),
+        ["jfr_samples_of_same_time", "samples_without_tasks"]
+    );
+    assert_eq!((rows(&report, "cpu"), report.doubts[0].count), (1, 259));
+}
+
+#[test]
+fn what_the_recorder_lost_is_a_doubt() {
+    let report = ingest(&fixture_with(&[
+        ("jdk.CPUInformation", "jdk.DataLoss"),
+        ("hwThreads", "amount"),
+        ("jdk.ObjectAllocationInNewTLAB", "jdk.CPUTimeSamplesLost"),
+        ("allocationSize", "lostSamples"),
+    ]));
+    assert_eq!(
+        codes(&report),
+        [
+            "jfr_events_lost",
+            "jfr_events_lost",
+            "samples_without_tasks"
+        ]
+    );
+    assert_eq!(report.doubts[0].count, 1);
+    assert!(report.doubts[0].message.contains(" 2 bytes"));
+    assert!(report.doubts[1].count > 0);
+}
+
 #[test]
 fn chunks_follow_each_other() {
     let once = ingest(&fixture());

@@ -32,6 +32,8 @@ pub struct Call<'a> {
     pub thread: ThreadFacts,
     /// Task that the thread was running.
     pub span: Option<&'a TaskSpan>,
+    /// Its free may be one that there was no room for.
+    pub unsure: bool,
 }
 
 /// A call of the native allocator, as it stands in a chunk.
@@ -47,13 +49,17 @@ pub enum Native<'a> {
 pub struct Unfreed<'a> {
     calls: HashMap<u64, Call<'a>>,
     frees: HashMap<u64, u64>,
+    /// When the last free of the chunk was that there was no room for.
+    unkept_until: Option<u64>,
     /// Calls that there was no room for.
     pub left_out: u64,
+    /// Calls among the rest that may have been freed ([`Call::unsure`]); set once it is taken out.
+    pub unsure: u64,
 }
 
 impl<'a> Unfreed<'a> {
     /// Takes a call in.
-    fn call(&mut self, address: u64, call: Call<'a>) {
+    fn call(&mut self, address: u64, mut call: Call<'a>) {
         if self.frees.get(&address).is_some_and(|at| *at >= call.ticks) {
             return;
         }
@@ -62,6 +68,7 @@ impl<'a> Unfreed<'a> {
             Some(held) if held.ticks >= call.ticks => {}
             None if self.calls.len() >= MAX_CALLS => self.left_out += 1,
             _ => {
+                call.unsure = self.unkept_until >= Some(call.ticks);
                 self.calls.insert(address, call);
             }
         }
@@ -73,15 +80,18 @@ impl<'a> Unfreed<'a> {
             && held.ticks <= ticks
         {
             self.calls.remove(&address);
-        } else if self.frees.len() < MAX_FREES {
+        } else if self.frees.len() < MAX_FREES || self.frees.contains_key(&address) {
             let at = self.frees.entry(address).or_default();
             *at = ticks.max(*at);
+        } else {
+            self.unkept_until = self.unkept_until.max(Some(ticks));
         }
     }
 
     /// Forgets the frees of a chunk: the next one is later.
     pub fn next_chunk(&mut self) {
         self.frees.clear();
+        self.unkept_until = None;
     }
 
     /// Takes a call or its return in; what is dropped makes no row.
@@ -92,8 +102,9 @@ impl<'a> Unfreed<'a> {
         }
     }
 
-    /// Takes out what was never freed, in order of time.
+    /// Takes out what was never freed, in order of time, and counts what may have been.
     pub fn rest(&mut self) -> Vec<Call<'a>> {
+        self.unsure = self.calls.values().filter(|call| call.unsure).count() as u64;
         let mut calls: Vec<(u64, Call<'a>)> = self.calls.drain().collect();
         calls.sort_by_key(|(address, call)| (call.t_ns, call.thread.tid, *address));
         calls.into_iter().map(|(_, call)| call).collect()
@@ -138,6 +149,7 @@ mod tests {
                 role: "other",
             },
             span: None,
+            unsure: false,
         }
     }
 
@@ -180,5 +192,45 @@ mod tests {
             unfreed.free(1 << 32 | address, 1);
         }
         assert_eq!(unfreed.frees.len(), MAX_FREES);
+    }
+
+    /// All frees that there is room for, of addresses from 2^32 on.
+    fn full() -> Unfreed<'static> {
+        let mut unfreed = Unfreed::default();
+        for address in 0..MAX_FREES as u64 {
+            unfreed.free(1 << 32 | address, 20);
+        }
+        unfreed
+    }
+
+    #[test]
+    fn a_call_whose_free_was_not_kept_is_counted() {
+        let mut unfreed = full();
+        unfreed.call(7, call(10));
+        unfreed.free(1 << 32, 50);
+        unfreed.free(8, 20);
+        unfreed.call(1 << 32, call(40));
+        unfreed.call(8, call(10));
+        unfreed.call(9, call(30));
+        assert_eq!(held(&unfreed), [(7, 10), (8, 10), (9, 30)]);
+        unfreed.next_chunk();
+        unfreed.call(10, call(10));
+        assert_eq!(unfreed.rest().len(), 4);
+        assert_eq!(unfreed.unsure, 1);
+    }
+
+    #[test]
+    fn a_call_whose_free_comes_after_all_is_not_counted() {
+        let mut unfreed = full();
+        unfreed.free(6, 20);
+        for address in 7..10 {
+            unfreed.call(address, call(10));
+        }
+        unfreed.free(7, 15);
+        unfreed.next_chunk();
+        // Its address is used again: it was freed in between.
+        unfreed.call(8, call(30));
+        assert_eq!(unfreed.rest().len(), 2);
+        assert_eq!(unfreed.unsure, 1);
     }
 }

@@ -42,7 +42,7 @@ def ingest(
     """
     from pyrometer.core.errors import UsageError
     from pyrometer.store import ingest_eventlogs, ingest_run
-    from pyrometer.store.locate import cache_folder
+    from pyrometer.store.locate import cache_folder, drop_former
     from pyrometer.store.remote.opened import mirror_of
 
     if len(logs) == 1 and (logs[0] / "raw").is_dir():
@@ -67,6 +67,8 @@ def ingest(
             raise UsageError("several event logs need a folder", "pyrometer ingest LOG… -o DIR")
         folder = out or cache_folder(logs[0])
         report = ingest_eventlogs(logs, folder)
+        if out is None:
+            drop_former(folder)
     print_ingested(report, "pyrometer/ingest/1", folder, "show", as_json)
 
 

@@ -84,6 +84,8 @@ class Held:
     ----------
     key : str
         Its name: of the address and of all that lies there.
+    below : Path, optional
+        The folder that it is in. Default: that of all runs that were fetched.
 
     Attributes
     ----------
@@ -91,8 +93,8 @@ class Held:
         The folder.
     """
 
-    def __init__(self, key: str) -> None:
-        self.path = home() / key
+    def __init__(self, key: str, below: Path | None = None) -> None:
+        self.path = (home() if below is None else below) / key
         while True:
             with written_below(self.path):
                 make_private(self.path)
@@ -103,11 +105,18 @@ class Held:
             with suppress(OSError):  # file systems without locks give none
                 fcntl.flock(self._lock, fcntl.LOCK_SH)
             # One that was removed between both steps is made again.
-            with suppress(OSError):
-                if os.path.samestat(os.fstat(self._lock), self.path.stat()):
-                    break
+            if self.is_there():
+                break
             os.close(self._lock)
-        os.utime(self.path)
+        with suppress(OSError):
+            os.utime(self.path)
+
+    def is_there(self) -> bool:
+        """Whether what lies there is the folder that we hold: anybody may have deleted it."""
+        try:
+            return os.path.samestat(os.fstat(self._lock), self.path.stat())
+        except OSError:
+            return False
 
     def make_room(self, wanted_bytes: int) -> None:
         """Remove runs that nobody reads, the least recently used first, until there is room.
@@ -132,6 +141,12 @@ class Held:
                 return
             if _removed(entry):
                 total -= sizes[entry]
+
+    def remove_others(self, begin: str) -> None:
+        """Remove folders beside it whose names begin so, but for those that somebody reads."""
+        for entry in self.path.parent.glob(f"{begin}*"):
+            if entry != self.path:
+                _removed(entry)
 
     def forget(self) -> None:
         """Remove what was fetched: it is not what lies there now."""

@@ -64,16 +64,30 @@ _THREADS = f"""
     GROUP BY ALL
 """
 
-_TASKS_OF_ONE_PROCESS = """
-    SELECT task_attempt_id AS in_task, any_value(job_id) AS job_id,
-        any_value(iteration) AS iteration
-    FROM spans GROUP BY ALL HAVING count(DISTINCT pid) = 1
+# A second SparkContext of a JVM counts tasks from 0 again: each span stands until the next of its
+# id begins, the first one before it, too.
+_SPANS = """
+    SELECT *, CASE WHEN lag(start_ns) OVER one IS NULL THEN -9223372036854775807
+            ELSE start_ns END AS from_ns,
+        coalesce(lead(start_ns) OVER one, 9223372036854775807) AS until_ns
+    FROM (SELECT pid, task_attempt_id AS in_task, start_mono_ns AS start_ns,
+            any_value(job_id) AS job_id, any_value(iteration) AS iteration,
+            any_value(stage_id) AS stage_id, any_value(stage_attempt) AS stage_attempt,
+            any_value(sql_id) AS sql_id
+        FROM spans GROUP BY ALL)
+    WINDOW one AS (PARTITION BY pid, in_task ORDER BY start_ns)
 """
 
-_CONTEXT = """
+_TASKS_OF_ONE_PROCESS = f"""
+    SELECT in_task, job_id, iteration, from_ns, until_ns FROM ({_SPANS})
+    WHERE in_task IN (
+        SELECT task_attempt_id FROM spans GROUP BY 1 HAVING count(DISTINCT pid) = 1)
+"""
+
+_CONTEXT = f"""
     SELECT p.host, p.pid, p.tid, p.t_ns, p.weight, p.state, p.io_wait, p.syscall, p.user_sp,
         p.user_pc, p.asleep, p.paused, p.in_task, p.java_stack, p.operator, p.codegen_stage_id,
-        p.join_status, (p.episode_id + {before})::BIGINT AS episode_id,
+        p.join_status, (p.episode_id + {{before}})::BIGINT AS episode_id,
         coalesce(s.job_id, o.job_id) AS job_id,
         coalesce(s.iteration, o.iteration) AS iteration,
         coalesce(p.stage_id, s.stage_id) AS of_stage,
@@ -84,11 +98,10 @@ _CONTEXT = """
         CASE WHEN s.in_task IS NOT NULL THEN 'task' ELSE coalesce(t.role, 'other') END AS role,
         coalesce(p.thread_name, t.name, t.comm) AS named, k.symbols
     FROM pieces p
-    LEFT JOIN (SELECT pid, task_attempt_id AS in_task, any_value(job_id) AS job_id,
-            any_value(iteration) AS iteration, any_value(stage_id) AS stage_id,
-            any_value(stage_attempt) AS stage_attempt, any_value(sql_id) AS sql_id
-        FROM spans GROUP BY ALL) s ON s.pid = p.pid AND s.in_task = p.in_task
+    LEFT JOIN ({_SPANS}) s ON s.pid = p.pid AND s.in_task = p.in_task
+        AND p.begin_mono_ns >= s.from_ns AND p.begin_mono_ns < s.until_ns
     LEFT JOIN tasks_of_one_process o ON o.in_task = p.in_task
+        AND p.begin_mono_ns >= o.from_ns AND p.begin_mono_ns < o.until_ns
     LEFT JOIN state_threads t ON t.pid = p.pid AND t.tid = p.tid
     LEFT JOIN (SELECT host, stack_id, any_value(symbols) AS symbols FROM kernel_stacks
         GROUP BY ALL) k ON k.host = p.host AND k.stack_id = p.kernel_stack

@@ -160,7 +160,7 @@ pub fn end(
         return Ok(());
     }
     if status == "success" && !app.updates.is_empty() {
-        app.task_updates(stage_id, stage_attempt, task_attempt_id);
+        app.task_updates((stage_id, stage_attempt), task_attempt_id, info.index);
     }
 
     let rows = &mut tables.tasks.rows;

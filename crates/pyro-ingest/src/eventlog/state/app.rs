@@ -64,11 +64,13 @@ impl App {
         }
     }
 
-    /// Adds [`updates`](Self::updates) of a successful task to its SQL execution.
-    pub fn task_updates(&mut self, stage_id: i64, stage_attempt: i32, task: i64) {
-        if let Some(sql_id) = self.stages.sql_id(stage_id) {
+    /// Adds [`updates`](Self::updates) of a successful task, of an index, to its SQL execution.
+    pub fn task_updates(&mut self, stage: (i64, i32), task: i64, index: Option<i64>) {
+        if let Some(sql_id) = self.stages.sql_id(stage.0) {
+            // Of several applications in one log an index means several tasks.
+            let index = index.filter(|_| self.ends.one_application());
             self.sql
-                .task_updates(sql_id, (stage_id, stage_attempt), task, &self.updates);
+                .task_updates(sql_id, stage, (task, index), &self.updates);
         }
     }
 }

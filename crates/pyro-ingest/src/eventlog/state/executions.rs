@@ -98,14 +98,19 @@ impl Executions {
         }
     }
 
-    /// Updates of a successful task of a stage of the execution.
-    pub fn task_updates(&mut self, sql_id: i64, stage: (i64, i32), task: i64, updates: &[Update]) {
+    /// Updates of a successful task, of an index if known, of a stage of the execution.
+    pub fn task_updates(
+        &mut self,
+        sql_id: i64,
+        stage: (i64, i32),
+        (task, index): (i64, Option<i64>),
+        updates: &[Update],
+    ) {
         if let Some(execution) = self.get(sql_id) {
-            execution
-                .sums
-                .entry(Some(stage))
-                .or_default()
-                .add(updates, Some(task));
+            let sums = execution.sums.entry(Some(stage)).or_default();
+            if index.is_none_or(|index| sums.first_success(index)) {
+                sums.add(updates, Some(task));
+            }
         }
     }
 

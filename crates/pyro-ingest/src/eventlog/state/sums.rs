@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::seen::Seen;
 use crate::eventlog::task_metrics::plausible;
 
 /// The largest sum that is taken, 36 years in ns: several of them can be added up.
@@ -34,12 +35,20 @@ pub struct Sum {
 pub struct Sums {
     sums: Vec<Sum>,
     places: FxHashMap<i64, u32>,
+    /// Indices of tasks that succeeded.
+    succeeded: Seen,
 }
 
 impl Sums {
     /// What was counted, accumulator by accumulator.
     pub fn iter(&self) -> std::slice::Iter<'_, Sum> {
         self.sums.iter()
+    }
+
+    /// Notes that the task of an index succeeded; whether it is for the first time. It does so
+    /// again where its output was lost with its executor: Spark counts one attempt of each.
+    pub fn first_success(&mut self, index: i64) -> bool {
+        self.succeeded.first(index, 0)
     }
 
     /// Adds the updates of one task, or of the driver.

@@ -62,6 +62,49 @@ fn what_is_no_event_log_is_refused_and_leaves_nothing() {
 }
 
 #[test]
+fn a_file_that_cannot_be_read_stops_no_other() {
+    let input = tempfile::tempdir().unwrap();
+    let path = |name: &str| input.path().join(name);
+    std::fs::write(path("events_1_app"), lines(&application())).unwrap();
+    std::fs::write(path("events_2_app"), "BZh91AY").unwrap();
+    std::fs::write(path("notes"), "hello\n").unwrap();
+    let parts = ["events_1_app", "events_2_app", "events_3_app"];
+    let logs = [&["gone"][..], &["notes"], &parts].map(|names| Log {
+        parts: names.iter().map(|name| path(name)).collect(),
+    });
+    let out = tempfile::tempdir().unwrap();
+    let report = ingest_found(&logs, vec![], false, out.path(), &mut || true).unwrap();
+    let refused = |doubt: &&Doubt| doubt.code == "eventlog_refused";
+    let told = report.doubts.iter().filter(refused);
+    let files: Vec<_> = told.filter_map(|doubt| doubt.file.as_deref()).collect();
+    let whole = ["gone", "notes", "events_2_app", "events_3_app"];
+    assert_eq!(files, whole.map(|name| path(name).display().to_string()));
+    assert_eq!((report.tables["apps"], report.tables["tasks"]), (1, 8));
+    let none = ingest_found(&logs[..2], vec![], false, out.path(), &mut || true);
+    assert!(matches!(none, Err(Error::Io { path, .. }) if path.ends_with("gone")));
+}
+
+#[test]
+fn a_first_file_that_cannot_be_read_hides_none_of_the_others() {
+    let input = tempfile::tempdir().unwrap();
+    let path = |name: &str| input.path().join(name);
+    std::fs::write(path("events_1_app"), "BZh91AY").unwrap();
+    std::fs::write(path("events_2_app"), lines(&application())).unwrap();
+    let folder = [input.path().to_owned()];
+    let out = tempfile::tempdir().unwrap();
+    let report = ingest(&folder, out.path(), &mut || true).unwrap();
+    let refused = |doubt: &&Doubt| doubt.code == "eventlog_refused";
+    let told = report.doubts.iter().find(refused);
+    let told = told.and_then(|doubt| doubt.file.clone());
+    assert_eq!(told, Some(path("events_1_app").display().to_string()));
+    assert_eq!((report.tables["apps"], report.tables["tasks"]), (1, 8));
+    std::fs::write(path("events_2_app"), "hello\n").unwrap();
+    let out = tempfile::tempdir().unwrap();
+    let none = ingest(&folder, out.path(), &mut || true);
+    assert!(matches!(none, Err(Error::Input(text)) if text.contains("events_1_app")));
+}
+
+#[test]
 fn asking_to_stop_stops() {
     let input = tempfile::tempdir().unwrap();
     let log = input.path().join("log");

@@ -64,6 +64,21 @@ fn single_events_that_come_again_count_once() {
 }
 
 #[test]
+fn a_task_that_succeeds_again_counts_once_in_metrics_of_its_plan() {
+    let mut events = application();
+    let once = ingest_text(&lines(&events));
+    let resubmitted = |event: &Value| event["Task End Reason"]["Reason"] == "Resubmitted";
+    let at = events.iter().position(resubmitted).unwrap();
+    let first = |event: &&Value| event["Task Info"]["Task ID"] == 0;
+    let mut again = events.iter().find(first).unwrap().clone();
+    again["Task Info"]["Task ID"] = json!(7);
+    events.insert(at + 1, again);
+    let done = ingest_text(&lines(&events));
+    assert_eq!(done.rows("tasks").len(), once.rows("tasks").len() + 1);
+    assert_eq!(done.rows("node_metrics"), once.rows("node_metrics"));
+}
+
+#[test]
 fn another_application_behind_the_first_loses_nothing() {
     let mut other = application();
     other[1]["App ID"] = json!("app-2");
