@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import math
 import statistics
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -80,12 +81,15 @@ def trials_of(
 
 
 MOST_ROWS = 1_000_000
+_MOST_NAMES = 3
 
 
 def read_trials(
     path: Path, *, value: str, treatment: list[str], block: str | None = None
-) -> Iterator[tuple[str, float, str | None]]:
+) -> tuple[list[tuple[str, float, str | None]], list[Doubt]]:
     """Read treatment, value and block of each row, in the order of the file.
+
+    Rows whose value is empty, as that of a trial that failed is, are left out, with a doubt.
 
     Parameters
     ----------
@@ -97,17 +101,32 @@ def read_trials(
     Raises
     ------
     UsageError
-        If the file cannot be read, a column is missing, or a value is not a number; the message
-        has the line.
+        If the file cannot be read, a column is missing, a value is not a number (the message has
+        the line), or all are empty.
     """
     wanted = [value, *treatment, *([block] if block else [])]
+    found: list[tuple[str, float, str | None]] = []
+    without: Counter[str] = Counter()
     for where, row in _rows(path, wanted):
+        name = ", ".join(str(row[one]) for one in treatment)
+        # None: the row is too short.
+        if row[value] is not None and not row[value].strip():
+            without[name] += 1
+            continue
         try:
             number = float(row[value])
         except (TypeError, ValueError):
             raise UsageError(f"{where}: {value} is {row[value]!r}, not a number") from None
-        name = ", ".join(str(row[one]) for one in treatment)
-        yield name, number, row[block] if block else None
+        found.append((name, number, row[block] if block else None))
+    if not without:
+        return found, []
+    if not found:
+        raise UsageError(f"{path}: {value} is empty in every row")
+    count = without.total()
+    names = ", ".join(f"{name}: {n}" for name, n in without.most_common(_MOST_NAMES))
+    more = ", …" if len(without) > _MOST_NAMES else ""
+    message = f"{count} of {count + len(found)} rows have no {value} and are left out"
+    return found, [doubt("trials_censored", f"{message} ({names}{more})")]
 
 
 def read_numbers(

@@ -17,7 +17,7 @@ from pyrometer.compare.plan_changes import plan_changes
 from pyrometer.compare.side_by_side import side_by_side
 from pyrometer.compare.sides import Side, sides_of
 from pyrometer.compare.stage_work import units_of
-from pyrometer.core.errors import PyrometerError
+from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.flame.difference.difference import FrameChange, frame_difference
 from pyrometer.statistics.treatments import CompareReport, analyse
 from pyrometer.store import Run
@@ -66,8 +66,10 @@ def compare_runs(a: Sequence[Path], b: Sequence[Path], margin: float) -> RunsRep
     Raises
     ------
     UsageError
-        If one cannot be read, or holds no time.
+        If one cannot be read, holds no time, or is given twice on one side.
     """
+    for side in (a, b):
+        _check_given_once(side)
     times = [[_times(path) for path in paths] for paths in (a, b)]
     summaries = [[(path, summary_of(path)) for path in paths] for paths in (a, b)]
     first, second = sides_of(*summaries)
@@ -97,6 +99,20 @@ def compare_runs(a: Sequence[Path], b: Sequence[Path], margin: float) -> RunsRep
         )
         report.frames = _frames(a, b)
     return report
+
+
+def _check_given_once(side: Sequence[Path]) -> None:
+    """Refuse a run that is given twice, be it through a link; copies are not recognised."""
+    seen: dict[Path, Path] = {}
+    for path in side:
+        first = seen.get(path.resolve())
+        if first is not None:
+            raise UsageError(
+                f"{address(path)} is given twice on one side"
+                + (f", also as {address(first)}" if first != path else ""),
+                "give each run once: the same run counted twice says nothing about noise",
+            )
+        seen[path.resolve()] = path
 
 
 def _explanation(summaries: Sequence[Sequence[tuple[Path, Summary]]]) -> Explanation:

@@ -142,10 +142,13 @@ def _noise(pairs: Sequence[PairReport]) -> str:
 
 def _verdict(pair: PairReport) -> str:
     from pyrometer.statistics.power import ALPHA
+    from pyrometer.statistics.welch import NO_VARIATION
 
     if pair.verdict != "cannot tell":
         return pair.verdict
     words = "cannot tell"
+    if pair.p is None and pair.welch is not None and pair.welch.reason == NO_VARIATION:
+        return f"{words}: {NO_VARIATION}"
     if pair.p is not None and pair.adjusted_p is not None and pair.p < ALPHA <= pair.adjusted_p:
         return f"{words}: p = {pair.p:.2g} on its own, but it is one of several pairs"
     if pair.detectable is not None:

@@ -30,6 +30,7 @@ from pyrometer.experiments.run.planned import (
     this_machine,
 )
 from pyrometer.experiments.run.trials import shares
+from pyrometer.experiments.run.versions import versions_of
 from pyrometer.guests.machine import is_machine
 from pyrometer.trial.factors import parse_cpus, parse_treatment, write_numbers
 from pyrometer.workloads import registry
@@ -74,7 +75,7 @@ def corun_plan(parties: Sequence[Party], experiment: Experiment, folder: Path) -
     if experiment.blocks * len(treatments) > MOST_TRIALS:
         raise UsageError(f"{experiment.blocks * len(treatments)} trials: at most {MOST_TRIALS}")
     seed = seed_of(experiment) if experiment.seed is None else experiment.seed
-    return Plan(
+    plan = Plan(
         name=experiment.name,
         description=experiment.description,
         files=[],
@@ -100,6 +101,7 @@ def corun_plan(parties: Sequence[Party], experiment: Experiment, folder: Path) -
         workload_sha256=digest_of(*workloads),
         pyrometer_version=__version__,
     )
+    return plan.model_copy(update={"versions": versions_of(plan)})
 
 
 def _check(workloads: Sequence[str], experiment: Experiment) -> None:

@@ -162,6 +162,7 @@ class Plan(_Part):
     trials: list[PlannedTrial]
     bisection: PlannedBisection | None = None
     machine: dict[str, str | int | None] = Field(default_factory=dict)
+    versions: dict[str, str] = Field(default_factory=dict)
     workload_sha256: str | None = None
     pyrometer_version: str | None = None
 

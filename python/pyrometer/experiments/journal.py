@@ -6,7 +6,7 @@ import contextlib
 import fcntl
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.core.json_text import parse_json
 from pyrometer.core.redaction import redacted
-from pyrometer.experiments.folder import Began, Ended, ExperimentPaths
+from pyrometer.experiments.folder import Began, Ended, ExperimentPaths, PlannedTrial
 from pyrometer.store.private import FILE_MODE
 
 _KINDS: dict[str, type[Began] | type[Ended]] = {"begin": Began, "end": Ended}
@@ -58,6 +58,19 @@ class Entries:
         """Take the end of a trial; one that was tried again ended now, not when it did first."""
         self.ended.pop(record.trial, None)
         self.ended[record.trial] = record
+
+    def ends_of(self, trials: Iterable[PlannedTrial]) -> list[Ended]:
+        """Give the ends of some trials in the order of time.
+
+        A retried trial stands where its last attempt ended.
+
+        Examples
+        --------
+        >>> Entries().ends_of([])
+        []
+        """
+        wanted = {one.number for one in trials}
+        return [one for number, one in self.ended.items() if number in wanted]
 
 
 def read_journal(root: Path, more: Kinds | None = None) -> Entries:

@@ -1,4 +1,4 @@
-"""Hosts that were slow before a trial began there, by their canaries.
+"""Hosts that were slow before a trial began there, by their canaries, or in trials, by their tasks.
 
 A canary is held against the same host's others over the experiment: what the job does to a host is
 in none. A host that is slower than the others of its trials may always be; to repeat a trial would
@@ -22,6 +22,8 @@ from pyrometer.experiments.plan.file import Guard
 
 FEWEST_CANARIES = 5
 """Canaries of a host from which its median says what it is like."""
+SLOWER = 1.3
+"""From here on tasks of a host count as slower than those elsewhere."""
 
 WORDS = {
     "alu_ns": "arithmetic",
@@ -74,14 +76,19 @@ def slow_hosts(hosts: Sequence[HostSeen], all_seen: Iterable[HostSeen], guard: G
 
 
 def hosts_differ(plan: Plan, entries: Entries) -> list[Doubt]:
-    """Doubt hosts that were slower than the others of their trials.
+    """Doubt hosts that were slower than the others of their trials, by their canaries or tasks.
 
     With `FEWEST_CANARIES` its median decides; with fewer one canary that was slow is told, as
-    nobody knows whether all are.
+    nobody knows whether all are. Of tasks it is the median over all trials, beyond `SLOWER`;
+    ``guard.canary_hosts`` is the limit of canaries.
     """
     guard = Guard.model_validate(plan.guard)
     behind: dict[str, dict[int | None, dict[str, float]]] = defaultdict(dict)
+    slower: dict[str, list[float]] = defaultdict(list)
     for one in (*entries.ended.values(), *entries.disturbed):
+        for seen in one.during.hosts if one.during else ():
+            if seen.slower_ratio is not None:
+                slower[seen.host].append(seen.slower_ratio)
         judged = _judged(one.during.hosts if one.during else (), guard)
         for host, canary in judged.items():
             others = [other for name, other in judged.items() if name != host]
@@ -93,7 +100,17 @@ def hosts_differ(plan: Plan, entries: Entries) -> list[Doubt]:
         for host, canaries in sorted(behind.items())
         if (text := _differs(host, list(canaries.values()), math.log1p(guard.canary_hosts)))
     ]
+    said += [text for host, ratios in sorted(slower.items()) if (text := _tasks(host, ratios))]
     return [doubt("hosts_differ", "; ".join(said))] if said else []
+
+
+def _tasks(host: str, ratios: Sequence[float]) -> str | None:
+    """Say how much slower than elsewhere the tasks of a host usually were, if it is too much."""
+    usual, count = median(ratios), len(ratios)
+    if usual <= SLOWER:
+        return None
+    trials = f"{count} trial{'' if count == 1 else 's'}"
+    return f"tasks on {host} took {usual:.2g} times as long as elsewhere (median of {trials})"
 
 
 def _differs(host: str, behind: Sequence[Mapping[str, float]], limit: float) -> str | None:

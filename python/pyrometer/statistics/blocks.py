@@ -18,6 +18,7 @@ from pyrometer.core.estimate import LEVEL, Estimate
 from pyrometer.statistics.pooling import PairNoise, Pooled, tested
 from pyrometer.statistics.power import ALPHA, needed
 from pyrometer.statistics.two import MARGIN, Verdict, judge, logs
+from pyrometer.statistics.welch import constant
 
 METHOD = "t of log ratios"
 
@@ -70,6 +71,9 @@ def paired(
 ) -> Paired:
     """Compare two lists whose places are blocks.
 
+    Of times that vary neither on one side nor on the other nobody knows the noise, unless that of
+    all treatments is pooled: there is no interval, and no verdict.
+
     Parameters
     ----------
     sides : sequence of float, optional
@@ -102,7 +106,8 @@ def paired(
         differences = differences - design[:, 1] * fit[1]
         freedom, leverage = n - 2, float(np.linalg.inv(design.T @ design)[0, 0])
     mean = float(differences.mean())
-    if freedom < 1:
+    shared = pooled is not None and pooled.usable and sides is None
+    if freedom < 1 or (not shared and constant(x, y)):
         change = Estimate(
             value=math.expm1(mean), low=None, high=None, level=level, n=n, method=METHOD
         )
@@ -110,7 +115,7 @@ def paired(
     sd = math.sqrt(float(((differences - mean) ** 2).sum()) / freedom)
     noise = PairNoise(treatments=2, df=freedom, equal_p=pooled.equal_p if pooled else None)
     used, method = sd, METHOD
-    if pooled is not None and pooled.usable and sides is None:
+    if pooled is not None and shared:
         together = math.sqrt(2 * pooled.variance)
         used, freedom = max(sd, together), pooled.df
         noise = noise.model_copy(

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from pyrometer.core.estimate import LEVEL, Estimate
 from pyrometer.statistics.two import logs
+from pyrometer.statistics.welch import constant
 
 NODES = 96
 _REACH = 8.5
@@ -108,12 +109,15 @@ def _unit() -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class Pair:
-    """One pair of many: B over A minus 1, with p and interval that hold for all pairs together."""
+    """One pair of many: B over A minus 1, with p and interval that hold for all pairs together.
+
+    Where the times do not vary there is neither.
+    """
 
     a: str
     b: str
     change: Estimate
-    p: float
+    p: float | None
 
 
 def all_pairs(values: Mapping[str, Sequence[float]], level: float = LEVEL) -> list[Pair]:
@@ -134,16 +138,18 @@ def all_pairs(values: Mapping[str, Sequence[float]], level: float = LEVEL) -> li
     errors = [float(np.var(one, ddof=1)) / len(one) for one in lists]
     pairs = []
     for i, j in itertools.combinations(range(len(names)), 2):
-        difference, half, p = means[j] - means[i], 0.0, float(means[i] == means[j])
-        if squares := errors[i] + errors[j]:
+        difference = means[j] - means[i]
+        ends: tuple[float | None, float | None] = None, None
+        p: float | None = None
+        if not constant(lists[i], lists[j]):
+            squares = errors[i] + errors[j]
             freedom = squares**2 / sum(errors[at] ** 2 / (len(lists[at]) - 1) for at in (i, j))
             error = math.sqrt(squares / 2)
             half = quantile(level, len(names), freedom) * error
             p = upper_tail(abs(difference) / error, len(names), freedom)
+            ends = difference - half, difference + half
         n = min(len(lists[i]), len(lists[j]))
-        change = _change(
-            difference, difference - half, difference + half, level, n, "games-howell of logs"
-        )
+        change = _change(difference, *ends, level, n, "games-howell of logs")
         pairs.append(Pair(names[i], names[j], change, p))
     return pairs
 
@@ -165,6 +171,14 @@ def against_control(
     names, lists = _lists(values)
     at = names.index(control)
     others = [(name, one) for name, one in zip(names, lists, strict=True) if name != control]
+
+    def change(one: Sequence[float], low: float | None, high: float | None) -> Estimate:
+        difference = float(np.mean(one)) - float(np.mean(lists[at]))
+        n = min(len(one), len(lists[at]))
+        return _change(difference, low, high, level, n, "dunnett of logs")
+
+    if all(constant(lists[at], one) for _, one in others):
+        return [Pair(control, name, change(one, None, None), None) for name, one in others]
     found = stats.dunnett(
         *(one for _, one in others), control=lists[at], rng=np.random.default_rng(seed)
     )
@@ -173,14 +187,7 @@ def against_control(
         Pair(
             control,
             name,
-            _change(
-                float(np.mean(one)) - float(np.mean(lists[at])),
-                float(interval.low[i]),
-                float(interval.high[i]),
-                level,
-                min(len(one), len(lists[at])),
-                "dunnett of logs",
-            ),
+            change(one, float(interval.low[i]), float(interval.high[i])),
             float(found.pvalue[i]),
         )
         for i, (name, one) in enumerate(others)
@@ -215,11 +222,13 @@ def _lists(values: Mapping[str, Sequence[float]]) -> tuple[list[str], list[list[
     return list(values), [logs(one) for one in values.values()]
 
 
-def _change(value: float, low: float, high: float, level: float, n: int, method: str) -> Estimate:
+def _change(
+    value: float, low: float | None, high: float | None, level: float, n: int, method: str
+) -> Estimate:
     return Estimate(
         value=math.expm1(value),
-        low=math.expm1(low),
-        high=math.expm1(high),
+        low=None if low is None else math.expm1(low),
+        high=None if high is None else math.expm1(high),
         level=level,
         n=n,
         method=method,

@@ -15,10 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
+from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import UsageError
 from pyrometer.core.estimate import LEVEL, Estimate
 from pyrometer.statistics.distributions import f_tail, normal_quantile, t_quantile
-from pyrometer.statistics.two import Verdict, logs
+from pyrometer.statistics.two import BATCH, Verdict, logs
+from pyrometer.statistics.welch import constant
 
 RESAMPLES = 10_000
 
@@ -36,7 +38,8 @@ def geometric_mean(
     The queries are those of the suite, so they are not drawn again; within each query the trials of
     either side are (Kalibera and Jones 2013 resample each level that is random). As percentiles of
     few trials are too narrow, they are widened twice: by the variance that drawing loses, and from
-    the normal's to Student's (expanded percentiles, Hesterberg 2015).
+    the normal's to Student's (expanded percentiles, Hesterberg 2015). Where the times of no query
+    vary there is no interval.
 
     Parameters
     ----------
@@ -62,14 +65,14 @@ def geometric_mean(
     value = float(np.mean([sides[1][name].mean() - sides[0][name].mean() for name in names]))
     n = min(len(one[name]) for one in sides for name in names)
     low = high = None
-    if n > 1:
+    if n > 1 and not all(constant(sides[0][name], sides[1][name]) for name in names):
         draw = np.random.default_rng(seed)
         sums = np.zeros(resamples)
         errors = np.array([[o.var(ddof=1) / o.size, o.size - 1] for s in sides for o in s.values()])
         for sign, side in zip((-1, 1), sides, strict=True):
             for one in side.values():
                 # Resampled means vary too little by (n - 1) / n: stretched about the mean.
-                means = one[draw.integers(0, one.size, (resamples, one.size))].mean(axis=1)
+                means = _resampled(draw, one, resamples)
                 stretched = (means - one.mean()) * math.sqrt(one.size / (one.size - 1))
                 sums += sign * (one.mean() + stretched)
         found = np.quantile(sums / len(names), [(1 - level) / 2, (1 + level) / 2])
@@ -83,6 +86,18 @@ def geometric_mean(
         n=n,
         method="hierarchical bootstrap",
     )
+
+
+def _resampled(
+    draw: np.random.Generator, values: NDArray[np.float64], resamples: int
+) -> NDArray[np.float64]:
+    """Give means of resamples; in batches, which draw the same as all at once."""
+    rows = max(1, BATCH // values.size)
+    means = np.empty(resamples)
+    for at in range(0, resamples, rows):
+        size = min(rows, resamples - at), values.size
+        means[at : at + rows] = values[draw.integers(0, values.size, size)].mean(axis=1)
+    return means
 
 
 def _expansion(errors: NDArray[np.float64], level: float) -> float:
@@ -153,6 +168,7 @@ class AcrossReport(BaseModel):
     friedman: RankTest | None = None
     quade: RankTest | None = None
     reason: str | None = None
+    doubts: list[Doubt] = Field(default_factory=list)
 
 
 def across(

@@ -211,7 +211,8 @@ def _pair(
             welch=welch_as_given(x, y),
         )  # fmt: skip
     found = compare(x, y, margin=margin)
-    sd = pooled_sd(logs(x), logs(y))
+    # Without a test nobody knows the noise: a deviation of nothing would show any difference.
+    sd = None if found.p is None else pooled_sd(logs(x), logs(y))
     report = PairReport(
         a=a, b=b, change=found.change, p=found.p, second_p=found.permutation_p,
         second_test="permutation", same_p=found.same_p, margin=margin, verdict=found.verdict,

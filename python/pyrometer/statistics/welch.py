@@ -16,6 +16,8 @@ from pyrometer.core.estimate import LEVEL, Estimate
 
 Array = NDArray[np.float64]
 
+NO_VARIATION = "the values do not vary"
+
 
 @dataclass(frozen=True)
 class Welch:
@@ -59,6 +61,9 @@ class WelchAsGiven(BaseModel):
 def welch(a: Sequence[float], b: Sequence[float], level: float = LEVEL) -> Welch | None:
     """Test two means with unequal variances (Welch 1947); ``None`` below two values on a side.
 
+    Counts may have no noise: the difference of values that do not vary is taken as exact. Of times
+    it is not, see :func:`constant`.
+
     Examples
     --------
     >>> found = welch([1.0, 2.0, 3.0], [2.0, 3.0, 4.0])
@@ -70,7 +75,7 @@ def welch(a: Sequence[float], b: Sequence[float], level: float = LEVEL) -> Welch
     x, y = np.asarray(a, float), np.asarray(b, float)
     difference = float(y.mean() - x.mean())
     n = min(x.size, y.size)
-    if _constant(x, y):
+    if constant(x, y):
         p = 1.0 if difference == 0 else 0.0
         t = 0.0 if difference == 0 else math.copysign(math.inf, difference)
         exact = Estimate(
@@ -98,7 +103,7 @@ def equivalence(a: Sequence[float], b: Sequence[float], *, margin: float) -> flo
         return 1.0
     x, y = np.asarray(a, float), np.asarray(b, float)
     least, most = math.log1p(-margin), math.log1p(margin)
-    if _constant(x, y):
+    if constant(x, y):
         return 0.0 if least < y.mean() - x.mean() < most else 1.0
     above = _t_test(y, x + least, alternative="greater")
     below = _t_test(y, x + most, alternative="less")
@@ -114,8 +119,18 @@ def _t_test(a: Array, b: Array, alternative: str = "two-sided") -> Any:
         return stats.ttest_ind(a, b, equal_var=False, alternative=alternative)
 
 
-def _constant(a: Array, b: Array) -> bool:
-    """Whether all that varies is rounding, by the rule of R's ``t.test``."""
+def constant(a: Sequence[float] | Array, b: Sequence[float] | Array) -> bool:
+    """Whether all that varies in two lists of two values or more is rounding.
+
+    By the rule of R's ``t.test``. Nobody knows then how much such values vary: times that are
+    rounded, or a run that was copied.
+
+    Examples
+    --------
+    >>> constant([3.0, 3.0], [2.0, 2.0 + 4e-16]), constant([3.0, 3.0], [2.0, 2.1])
+    (True, False)
+    """
+    a, b = np.asarray(a, float), np.asarray(b, float)
     error = math.sqrt(a.var(ddof=1) / a.size + b.var(ddof=1) / b.size)
     rounding = 10 * float(np.finfo(float).eps) * max(abs(a.mean()), abs(b.mean()))
     return bool(error <= rounding)
@@ -141,7 +156,7 @@ def welch_as_given(a: Sequence[float], b: Sequence[float], level: float = LEVEL)
     if found is None:
         shown.reason = "fewer than two values"
     elif math.isinf(found.t) or found.difference.low == found.difference.high:
-        shown.reason = "the values do not vary"
+        shown.reason = NO_VARIATION
     else:
         low, high = found.difference.low, found.difference.high
         assert low is not None

@@ -176,7 +176,7 @@ def _compared(
     if pair.verdict == "faster":
         return told("proven", predicted.smaller)
     if saved.low is None or saved.high is None:
-        found = told("not_testable", "one block shows no noise")
+        found = told("not_testable", "its times do not vary: their noise is not known")
     elif pair.verdict == "slower":
         found = told("refuted", f"it is slower with the remedy: it saves {between}")
     elif pair.verdict == "same":

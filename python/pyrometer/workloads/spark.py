@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,6 +106,15 @@ def _bundled_pyspark(home: Path) -> tuple[str, ...]:
             "use a Spark distribution that includes PySpark",
         )
     return tuple(str(path) for path in archives)
+
+
+def spark_version(home: Path) -> str | None:
+    """Version of a Spark installation, by the name of its core jar."""
+    for jar in sorted((home / "jars").glob("spark-core_*.jar")):
+        match = re.fullmatch(r"spark-core_[0-9.]+-(.+)\.jar", jar.name)
+        if match:
+            return match[1]
+    return None
 
 
 def import_folder(cache_root: Path, module: str) -> Path:

@@ -144,3 +144,17 @@ def test_one_application_on_each_side_has_no_interval(before: Path, after: Path)
     report = compare_runs([before], [after], margin=0.02)
     assert report.pairs[0].verdict == "cannot tell"
     assert "one_run_each" in [doubt.code for doubt in report.doubts]
+
+
+def test_a_run_that_is_given_twice_on_a_side_is_named(
+    before: Path, after: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(before)
+    for again in (before, link, before / ".." / before.name):
+        done = inside(capsys, "compare", str(before), str(again), "--against", str(after))
+        assert done.code == 2
+        told = " ".join(done.stderr.split())
+        assert "is given twice on one side" in told
+        assert "the same run counted twice says nothing about noise" in told
+    assert inside(capsys, "compare", str(before), "--against", str(before)).code == 0

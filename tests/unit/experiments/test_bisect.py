@@ -16,7 +16,7 @@ from pyrometer.experiments.bisect.plan import bisection_plan
 from pyrometer.experiments.bisect.report import bisection_report
 from pyrometer.experiments.bisect.search import search
 from pyrometer.experiments.bisect.state import state_of
-from pyrometer.experiments.folder import Surroundings, read_plan
+from pyrometer.experiments.folder import Surroundings, read_plan, write_plan
 from pyrometer.experiments.history.listing import listing
 from pyrometer.experiments.journal import read_journal
 from pyrometer.experiments.run.attempt import Attempt, TrialFacts
@@ -39,10 +39,10 @@ def written(folder, levels=LEVELS, more="", factor="workload.version"):
 
 
 class Versions:
-    """Simulates trials: from `first` on they take longer; those in `broken` fail."""
+    """Simulates trials: from `first` on they take longer; `broken` fail, `late` run out of time."""
 
-    def __init__(self, first=11, change=0.1, broken=(), stop_after=None, seed=1):
-        self.first, self.change, self.broken = first, change, broken
+    def __init__(self, first=11, change=0.1, broken=(), stop_after=None, seed=1, late=()):
+        self.first, self.change, self.broken, self.late = first, change, broken, late
         self.draw = np.random.default_rng(seed)
         self.ran, self.stop_after = [], stop_after
         self.secrets = set()
@@ -64,6 +64,8 @@ class Versions:
         self.secrets.add(trial.treatment.get("spark.my.password"))
         if level in self.broken:
             return Attempt("failed", reason="no such version")
+        if level in self.late:
+            return Attempt("timeout", censored_s=60.0)
         step = math.log1p(self.change) if int(level[1:]) >= self.first else 0.0
         seconds = 10 * math.exp(step + self.draw.normal(0, 0.02))
         return Attempt("finished", seconds, facts=TrialFacts((seconds,), seconds, 1, "00", None))
@@ -169,6 +171,49 @@ def test_of_last_levels_that_cannot_run_nothing_is_claimed(tmp_path):
     assert report.verdict.endswith("; nothing is known of v14, v15, which cannot run")
 
 
+def test_a_level_that_runs_out_of_time_is_slower_and_by_how_much_is_a_bound(tmp_path, capsys):
+    root = begun(tmp_path)
+    search(root, actions=Versions(first=99, late=("v14", "v15")).actions(), most_trials=300)
+    report = reported(root)
+    assert (report.status, report.first_slower) == ("found", ["v14"])
+    assert 3 < report.change.value < 6
+    assert "is the first slower level: at least " in report.verdict
+    (told,) = (one.message for one in report.doubts if one.code == "trials_out_of_time")
+    assert "ran out of time after 60 s and count with that time" in told
+    assert told.endswith("the change is at least what is said")
+    assert report.levels[14].reason is None
+    assert run_verb(["experiment", "show", str(root)]) == 0
+    assert "out of time: " in " ".join(capsys.readouterr().out.split())
+
+
+def test_where_a_level_before_the_step_ran_out_of_time_the_change_is_no_bound(tmp_path):
+    root = begun(tmp_path)
+    search(root, actions=Versions(first=99, late=("v14", "v15")).actions(), most_trials=300)
+    entries = read_journal(root)
+    faster = next(one for one in entries.ended.values() if one.seconds is not None)
+    late = {"status": "timeout", "seconds": None, "censored_s": faster.seconds}
+    entries.ended[faster.trial] = faster.model_copy(update=late)
+    report = bisection_report(read_plan(root), entries)
+    assert report.first_slower == ["v14"]
+    assert "at least" not in report.verdict
+    (told,) = (one.message for one in report.doubts if one.code == "trials_out_of_time")
+    assert told.endswith("the change may be larger or smaller")
+
+
+def test_other_versions_matter_only_where_a_trial_is_to_run(tmp_path):
+    root = begun(tmp_path, most_trials=4)
+    made = Versions(change=0.04)
+    search(root, actions=made.actions())
+    plan = read_plan(root)
+    plan.versions = {"Java": "1.0"}
+    write_plan(root, plan)
+    search(root, actions=made.actions())
+    with pytest.raises(UsageError, match=r"with Java 1\.0, which is not known here now"):
+        search(root, actions=made.actions(), most_trials=200)
+    assert len(made.ran) == 4
+    assert read_plan(root).bisection.most_trials == 4
+
+
 def test_a_trial_that_is_tried_again_counts_when_it_ended_and_has_its_secrets_until_then(tmp_path):
     root = tmp_path / "out"
     more = "set: {spark.my.password: hunter2}\n"
@@ -193,6 +238,10 @@ def test_where_the_first_level_fails_there_is_nothing_to_compare_with(tmp_path):
     root = begun(tmp_path)
     with pytest.raises(WorkloadError, match="version=v0 does not finish: no such version"):
         search(root, actions=Versions(broken=("v0",)).actions())
+    (tmp_path / "late").mkdir()
+    root = begun(tmp_path / "late")
+    with pytest.raises(WorkloadError, match="version=v0 does not finish: timeout"):
+        search(root, actions=Versions(late=("v0",)).actions())
 
 
 @pytest.mark.parametrize(

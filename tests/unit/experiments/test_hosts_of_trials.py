@@ -35,6 +35,10 @@ def written(
     added_ms: list[int],
     tasks: list[dict[str, Any]],
     jobs_ms: Sequence[int] = (),
+    *,
+    second: dict[str, Any] | None = None,
+    second_added_ms: int = 0,
+    first_end_ms: int | None = None,
 ) -> Path:
     """A run of 60 s that began at 0, whose executors and jobs came when they did."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -50,7 +54,14 @@ def written(
          "stage_ids": []}
         for n, at in enumerate(jobs_ms)
     ]  # fmt: skip
-    rows = {"apps": [app], "executors": [driver, *executors], "tasks": tasks, "jobs": jobs}
+    apps = [app]
+    if first_end_ms is not None:
+        app["end_wall_ns"] = wall(first_end_ms)
+    if second is not None:
+        apps.append({**app, "app_index": 1, "end_wall_ns": wall(58 * S), **second})
+        added = {"app_index": 1, "add_wall_ns": wall(second_added_ms)}
+        executors.append({**executors[0], **added})
+    rows = {"apps": apps, "executors": [driver, *executors], "tasks": tasks, "jobs": jobs}
     write_tables(folder, rows)
     manifest = Manifest(
         run_id="r", created_wall_ns=wall(0), pyrometer_version="0", profile="light",
@@ -81,6 +92,31 @@ def test_the_wait_for_the_first_executor_is_measured_and_in_no_time(
         facts = trial_facts(run)
     assert facts.waited_s == waited_s
     assert facts.seconds == 60.0 - (waited_s or 0.0)
+
+
+@pytest.mark.parametrize(
+    ("second", "waited_s"),
+    [
+        # One that works while the other waits: nothing but the time before counts.
+        ({"start_wall_ns": wall(1 * S), "master": "local[2]"}, 0.0),
+        ({"start_wall_ns": wall(20 * S), "master": "local[2]"}, 18.0),
+        # They wait from 2 s to 30 s and from 12 s to 40 s; the first works from 30 s to 35 s.
+        ({"start_wall_ns": wall(12 * S), "master": "yarn"}, 33.0),
+        # One after the other: both waits are lost time.
+        ({"start_wall_ns": wall(38 * S), "master": "yarn"}, 30.0),
+    ],
+)
+def test_of_two_applications_a_wait_counts_while_none_works(
+    tmp_path: Path, second: dict[str, Any], waited_s: float
+) -> None:
+    root = written(
+        tmp_path / "run", "yarn", [30 * S], [], second=second, second_added_ms=40 * S,
+        first_end_ms=35 * S,
+    )  # fmt: skip
+    with Run.open(root) as run:
+        facts = trial_facts(run)
+    assert facts.waited_s == pytest.approx(waited_s)
+    assert facts.seconds == pytest.approx(60.0 - waited_s)
 
 
 def test_a_host_on_which_tasks_take_longer_is_named_whatever_stages_take(tmp_path: Path) -> None:
@@ -147,6 +183,7 @@ def test_hosts_beyond_the_guards_limits_disturb_a_trial() -> None:
     found = with_hosts(during, [Attempt("finished", 1.0, facts=facts)], Guard())
     assert found.hosts == list(hosts)
     assert found.disturbed[0] == "others use 30 % of the CPUs"
-    assert [text.partition(":")[0] for text in found.disturbed[1:]] == ["h2"] * 3
+    # Tasks that are slower there are no reason to repeat it: they may always be.
+    assert [text.partition(":")[0] for text in found.disturbed[1:]] == ["h2"] * 2
     assert json.loads(found.model_dump_json())["hosts"][1]["slower_ratio"] == 1.8
     assert with_hosts(during, [Attempt("failed")], Guard()).disturbed == during.disturbed

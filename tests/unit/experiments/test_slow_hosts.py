@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,17 @@ def differing(entries: Entries, **guard: object) -> list[str]:
     return [one.message for one in hosts_differ(plan, entries) if one.code == "hosts_differ"]
 
 
+def calm(run: Callable[[Trial, object], Attempt]) -> Actions:
+    """What runs trials so, on a machine of which nobody else takes anything."""
+    idle = Look(0.0, [0] * 10, 0, 0.0, {})
+    return Actions(
+        run_trial=run,
+        wait_for_calm=lambda guard, say: Surroundings(),
+        read_counters=lambda: idle,
+        judge_others=lambda first, guard, swap: Surroundings(),
+    )
+
+
 def test_a_host_that_is_always_slower_than_others_is_doubted_and_disturbs_nothing() -> None:
     """A trial that is repeated there would be as slow again."""
     for count in (1, FEWEST_CANARIES - 1, FEWEST_CANARIES, 20):
@@ -126,6 +138,30 @@ def test_a_host_that_was_slower_than_others_once_is_doubted_only_until_more_is_k
     assert differing(of_trials(*once, *pairs(FEWEST_CANARIES))) == []
     # By its own canaries it is named then.
     assert slow_hosts(once[0], [one for some in pairs(6)[1:] for one in some], Guard())
+
+
+def test_a_host_whose_tasks_are_always_slower_is_doubted_and_no_trial_repeated(
+    tmp_path: Path,
+) -> None:
+    plan = experiments.plan(["a", "b"], 2, 1)
+    plan.guard, plan.canaries = {"policy": "repeat", "repeats": 2}, "none"
+    hosts = (HostSeen(host="h1", slower_ratio=0.6), HostSeen(host="h2", slower_ratio=1.7))
+
+    def run(trial: Trial, watch: object) -> Attempt:
+        return Attempt("finished", 1.0, facts=TrialFacts((1.0,), 1.0, 1, "0", None, hosts=hosts))
+
+    begin(tmp_path / "e", plan)
+    entries = carry_out(tmp_path / "e", actions=calm(run))
+    assert entries.disturbed == []
+    assert differing(entries, **plan.guard) == [
+        "tasks on h2 took 1.7 times as long as elsewhere (median of 4 trials)"
+    ]
+    assert "trials_disturbed" not in {one.code for one in experiment_report(plan, entries).doubts}
+
+
+def test_a_host_whose_tasks_were_slower_once_is_not_doubted() -> None:
+    usual = [[HostSeen(host="h2", slower_ratio=1.1)]] * 2
+    assert differing(of_trials([HostSeen(host="h2", slower_ratio=9.0)], *usual)) == []
 
 
 def test_what_hosts_are_not_compared_by() -> None:
@@ -153,15 +189,8 @@ def test_an_experiment_names_a_slow_host_by_all_its_canaries(tmp_path: Path) -> 
         facts = TrialFacts((1.0,), 1.0, 1, "00", None, hosts=hosts)
         return Attempt("finished", 1.0, facts=facts)
 
-    idle = Look(0.0, [0] * 10, 0, 0.0, {})
-    actions = Actions(
-        run_trial=run,
-        wait_for_calm=lambda guard, say: Surroundings(),
-        read_counters=lambda: idle,
-        judge_others=lambda first, guard, swap: Surroundings(),
-    )
     begin(tmp_path / "e", plan)
-    carry_out(tmp_path / "e", actions=actions)
+    carry_out(tmp_path / "e", actions=calm(run))
     entries = read_journal(tmp_path / "e")
     # The sixth was repeated at once: by then there were five.
     (again,) = entries.disturbed

@@ -164,6 +164,18 @@ def test_pilots_come_first_and_every_trial_says_which_condition_it_reached(study
     assert not again.asked
 
 
+def test_an_experiment_that_has_ended_does_not_need_what_its_trials_needed(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran(study, Machines(emulated=False))
+    monkeypatch.setattr("pyrometer.guests.here.available_bytes", lambda: 0)
+    again = Machines(emulated=False)
+    experiments, _ = ran(study, again)
+    (fact,) = experiments.facts
+    assert (fact.reason, fact.done_count) == (None, 16)
+    assert not again.asked
+
+
 def test_times_of_emulated_machines_are_shown_and_not_claimed(study: Path) -> None:
     experiments, judged = ran(study, Machines(emulated=True))
     (effect,) = judged.effects

@@ -218,9 +218,35 @@ def test_two_sides_are_needed(capsys):
     assert "give two sides to compare" in capsys.readouterr().err
 
 
-def test_no_variation_is_no_division_by_zero():
-    assert compare([2, 2, 2], [3, 3, 3]).verdict == "slower"
-    assert compare([2, 2, 2], [2, 2, 2]).verdict == "same"
+@pytest.mark.parametrize("other", [100.0, 103.0])
+def test_times_that_do_not_vary_tell_nothing(other, tmp_path, capsys):
+    values = {"a": [100.0] * 3, "b": [other] * 3}
+    alone, blocks = compare(*values.values()), paired(*values.values())
+    for one in (alone, blocks):
+        assert (one.verdict, one.p, one.same_p) == ("cannot tell", None, None)
+        assert one.change.value == pytest.approx(other / 100 - 1)
+        assert (one.change.low, one.change.high) == (None, None)
+    assert alone.g.value is None
+    rows = [Trial(name, one) for name, those in values.items() for one in those]
+    (pair,) = analyse(rows, what="time", unit="s", margin=0.02).pairs
+    assert (pair.p, pair.trials_needed, pair.detectable) == (None, None, None)
+    values["c"] = [100.0] * 3
+    for pair in (*all_pairs(values), *against_control(values, "b")):
+        assert (pair.p, pair.change.low, pair.change.high) == (None, None, None)
+    assert [(one.a, one.b) for one in against_control(values, "b")] == [("b", "a"), ("b", "c")]
+    suite = geometric_mean({"q": values["a"]}, {"q": values["b"]})
+    assert (suite.low, suite.high) == (None, None)
+    table = tmp_path / "t.csv"
+    rows = [f"{name},{one}" for name, those in values.items() for one in those]
+    table.write_text("treatment,value\n" + "\n".join(rows) + "\n")
+    assert run_verb(["compare", "--csv", str(table)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "cannot tell: the values do not vary" in shown
+
+
+def test_one_list_that_does_not_vary_is_compared_by_the_other():
+    assert compare([2, 2, 2], [3, 3.01, 2.99]).verdict == "slower"
+    assert paired([2, 2, 2], [3, 3.01, 2.99]).verdict == "slower"
     assert welch([1], [2, 3]) is None
 
 

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from pyrometer.statistics.blocks import paired
-from pyrometer.statistics.pooling import pool
+from pyrometer.statistics.pooling import Pooled, pool
 from pyrometer.statistics.treatments import Trial, analyse
 
 EXPERIMENTS = 400
@@ -61,6 +61,14 @@ def test_treatments_of_very_unequal_noise_keep_their_own():
     assert found.change == paired(values["0"], values["1"]).change
     assert (found.noise.treatments, found.noise.df) == (2, 11)
     assert found.noise.equal_p < 0.2
+
+
+def test_a_pair_that_does_not_vary_has_the_noise_of_all_treatments():
+    flat = [100.0] * 3, [103.0] * 3
+    assert paired(*flat).verdict == "cannot tell"
+    found = paired(*flat, pooled=Pooled(1e-6, df=6, treatments=4, equal_p=0.5))
+    assert (found.verdict, found.noise.treatments) == ("slower", 4)
+    assert paired(*flat, pooled=Pooled(1e-6, df=6, treatments=4, equal_p=0.1)).p is None
 
 
 def trials(values):

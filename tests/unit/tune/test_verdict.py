@@ -79,6 +79,12 @@ def test_two_blocks_confirm_nothing() -> None:
     assert (found.outcome, found.reason) == ("cannot tell", f"2 of at least {FEWEST} blocks")
 
 
+def test_times_that_do_not_vary_confirm_nothing() -> None:
+    found = judge([(10.0, 8.0)] * 4)
+    assert (found.outcome, found.reason) == ("cannot tell", "the values do not vary")
+    assert found.bound is None
+
+
 def test_no_blocks_is_no_number() -> None:
     found = judge([])
     assert found.outcome == "cannot tell"

@@ -13,7 +13,7 @@ import typer
 from pyrometer.cli.shared.against import SeveralAgainst
 from pyrometer.cli.shared.margin import parse_margin
 from pyrometer.cli.shared.run_named import run_path
-from pyrometer.compare.terminal import show
+from pyrometer.compare.terminal import show, show_doubts
 from pyrometer.core.errors import UsageError
 from pyrometer.terminal.console import JsonOption, emit_json, human
 
@@ -36,10 +36,12 @@ def compare_suites(
     from pyrometer.compare.lists import read_trials
     from pyrometer.statistics.suites import Measured, across
 
-    rows = read_trials(table, value=value, treatment=treatment, block=suite)
+    rows, doubts = read_trials(table, value=value, treatment=treatment, block=suite)
     trials = [Measured(str(workload), name, number) for name, number, workload in rows]
     report = across(trials, what=f"{value} of {table.name}", margin=margin, control=control)
+    report.doubts = doubts
     _print(human(as_json), report, suite)
+    show_doubts(human(as_json), report.doubts)
     if as_json:
         emit_json(report)
 
@@ -76,7 +78,11 @@ def _print(console: Any, report: AcrossReport, suite: str) -> None:
     why = report.reason or "no workload distinguishes the treatments"
     console.print("; ".join(tests) or f"not tested: {why}", markup=False, soft_wrap=True)
     if any(pair.change.low is None for pair in report.pairs):
-        console.print("no interval: it takes two trials of each treatment on each workload")
+        console.print(
+            "no interval: it takes two trials of each treatment on each workload, and times that"
+            " vary",
+            soft_wrap=True,
+        )
     if report.left_out:
         some = ", ".join(report.left_out[:5])
         console.print(
@@ -190,11 +196,12 @@ def compare(
         from pyrometer.compare.lists import read_trials
         from pyrometer.statistics.treatments import Trial
 
-        rows = read_trials(table, value=value, treatment=columns_of(treatment), block=block)
+        rows, doubts = read_trials(table, value=value, treatment=columns_of(treatment), block=block)
         report = analyse(
             [Trial(*row) for row in rows],
             what=f"{value} of {table.name}", unit="as given", margin=least, control=control,
         )  # fmt: skip
+        report.doubts = [*doubts, *report.doubts]
     elif experiments := [path for path in (*(run or ()), *(against or ())) if _holds_one(path)]:
         report = _of_experiment(experiments, [*(run or ()), *(against or ())], control, margin)
     else:

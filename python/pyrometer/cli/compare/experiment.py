@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pyrometer.cli.compare import bisect, history
+from pyrometer.cli.compare import bisect, calibrate, history
 from pyrometer.cli.shared.endings import ended_by_interrupt, ending_with
 from pyrometer.cli.shared.tuning import resumed_by
 from pyrometer.core.errors import UsageError
-from pyrometer.core.replacing import replacing
-from pyrometer.store.private import FILE_MODE
-from pyrometer.terminal import console
 from pyrometer.terminal.console import JsonOption, emit_json, err, human, program
 
 if TYPE_CHECKING:
@@ -21,89 +18,10 @@ if TYPE_CHECKING:
     from pyrometer.experiments.judge.schema import ExperimentReport
 
 
-EXAMPLES = (
-    "Example:  pyrometer experiment calibrate sort.yaml -o sort-calibrated.yaml &&"
-    " pyrometer experiment run sort-calibrated.yaml"
-)
-
-
-def calibrate(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="An experiment file (YAML).")],
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", metavar="FILE", help="Output file. Default: FILE-calibrated.yaml."
-        ),
-    ] = None,
-    as_json: console.JsonOption = False,
-) -> None:
-    """Find the limit that brings about each memory.condition, by trials of the baseline.
-
-    The new file extends FILE with the limit as the level, so that it is the same for all treatments
-    and for a resumed experiment.
-
-    Exit code: 3 if a condition cannot be brought about, or was not reached.
-    """
-    from pyrometer.experiments.plan.source import read_source
-    from pyrometer.experiments.run.calibrate import calibrate as search
-    from pyrometer.experiments.run.calibrate import calibrated
-    from pyrometer.terminal.console import Progress
-
-    if not file.is_file():
-        raise UsageError(f"{file}: there is no such file", "give an experiment file")
-    target = output or file.with_name(f"{file.stem}-calibrated.yaml")
-    if target.exists():
-        raise UsageError(f"{target} already exists", "choose another file with -o")
-    if target.parent.resolve() != file.parent.resolve():
-        raise UsageError(f"{target}: it extends {file.name}", f"keep it in {file.parent}")
-    folder = Path("pyrometer-runs") / f"calibrate-{file.stem}"
-    if folder.exists():
-        raise UsageError(f"{folder} already holds a pilot", f"remove it: rm -r {folder}")
-
-    def say(text: str) -> None:
-        console.err().print(text, markup=False, soft_wrap=True)
-
-    knobs = search(file, folder, Progress, say)
-    text = calibrated(file, read_source(file).experiment, knobs)
-    with replacing(target, FILE_MODE) as out:
-        out.write(text.encode())
-    human = console.human(as_json)
-    with ending_with(None if all(knob.near for knob in knobs) else typer.Exit(3)):
-        for knob in knobs:
-            reached = "never finished" if knob.ratio is None else f"{100 * knob.ratio:.1f} %"
-            line = f"{knob.level}: {knob.knobbed} ({reached}, {100 * knob.share:.1f} % wanted)"
-            human.print(line, markup=False, soft_wrap=True)
-            if knob.why is not None:
-                human.print(f"  {knob.why}", markup=False, soft_wrap=True)
-        human.print(f"{target}\npyrometer experiment plan {target}", markup=False, soft_wrap=True)
-        if as_json:
-            console.emit_json(
-                {
-                    "schema": "pyrometer/experiment-calibrate/1",
-                    "file": str(target),
-                    "knobs": [
-                        {
-                            "level": knob.level,
-                            "knob": knob.knobbed,
-                            "ratio": knob.ratio,
-                            "wanted_ratio": knob.share,
-                            "near": knob.near,
-                            "why": knob.why,
-                            "baseline": knob.baseline,
-                            "trials": [
-                                {"left": one.available, "ratio": one.ratio, "told": one.memory}
-                                for one in knob.trials
-                            ],
-                        }
-                        for knob in knobs
-                    ],
-                }
-            )
-
-
 app = typer.Typer(help="Plan, run, resume and judge experiments.")
 
 NO_FILES = "it compares no treatments with a control, and has no table of them"
+RULE = '--fail-if "regression(wall) > 3%"'
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="An experiment file (YAML).")]
 DirArgument = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of an experiment.")]
@@ -227,10 +145,10 @@ def run(
     from pyrometer.experiments.run.loop import begin
     from pyrometer.experiments.run.planned import plan_of
 
-    rule = _rule(fail_if)
     root = output or Path("pyrometer-runs") / f"experiment-{file.stem}"
+    _rule(fail_if, junit)
     plan = plan_of(file, root, seed=seed, blocks=blocks)
-    if rule is not None and plan.baseline is None:
+    if fail_if is not None and plan.baseline is None:
         raise UsageError(
             "--fail-if needs a baseline in the experiment file", "add baseline: {FACTOR: LEVEL}"
         )
@@ -257,7 +175,7 @@ def resume(
     if then := resumed_by(folder):
         # Alone it would go on without the tuning's check of results, and without its budget.
         raise UsageError(f"{folder} is part of a tuning", then)
-    _rule(fail_if)
+    _check_outputs(folder, fail_if=fail_if, junit=junit, table=table)
     _go_on(folder, retry=retry, fail_if=fail_if, junit=junit, table=table, as_json=as_json)
 
 
@@ -284,12 +202,13 @@ def show(
             raise UsageError(f"{folder} is a bisection: {NO_FILES}", "--json")
         bisect.show(folder, as_json=as_json)
         return
+    _rule(fail_if, junit)
     report = judge(folder, control, margin)
     _out(folder, report, fail_if=fail_if, junit=junit, table=table, as_json=as_json)
 
 
 app.command(epilog=history.EXAMPLES)(history.history)
-app.command(epilog=EXAMPLES, no_args_is_help=True)(calibrate)
+app.command(epilog=calibrate.EXAMPLES, no_args_is_help=True)(calibrate.calibrate)
 app.command(epilog=bisect.EXAMPLES, no_args_is_help=True)(bisect.bisect)
 
 
@@ -334,8 +253,6 @@ def _go_on(root: Path, *, retry: bool, **out: Any) -> None:
         err().print(f"pyrometer corun {root}", markup=False, soft_wrap=True)
         return
     if kind == "bisect":
-        if any(out[name] is not None for name in ("fail_if", "junit", "table")):
-            raise UsageError(f"{root} is a bisection: {NO_FILES}", "--json")
         bisect.show(root, as_json=out["as_json"])
         return
     report = judge(root, None, None)
@@ -369,11 +286,9 @@ def _out(
     from pyrometer.experiments.folder import read_plan
     from pyrometer.experiments.journal import read_journal
     from pyrometer.experiments.judge import terminal
-    from pyrometer.experiments.judge.files import judged, write_csv, write_junit
+    from pyrometer.experiments.judge.files import judged, not_compared, write_csv, write_junit
 
-    rule = _rule(fail_if)
-    if junit is not None and rule is None:
-        raise UsageError("--junit needs --fail-if", '--fail-if "regression(wall) > 3%"')
+    rule = _rule(fail_if, junit)
     pairs = judged(report, rule) if rule is not None else []
     if table is not None:
         write_csv(read_plan(folder), read_journal(folder), table)
@@ -381,7 +296,7 @@ def _out(
         write_junit(report, rule, pairs, junit)
     failed = {one.pair.b: one.summary for one in pairs if one.failed}
     if rule is not None:
-        failed |= {one.name: "did not finish" for one in report.treatments if not one.compared}
+        failed |= not_compared(report)
     console = human(as_json)
     with ending_with(typer.Exit(1) if failed else None):
         terminal.report(console, report, folder, resumed_by(folder) or "")
@@ -397,7 +312,28 @@ def _out(
             emit_json(document)
 
 
-def _rule(text: str | None) -> Any:
+def _rule(text: str | None, junit: Path | None) -> Any:
+    """Read ``--fail-if``, which ``--junit`` needs."""
     from pyrometer.experiments.judge.files import parse_rule
 
+    if junit is not None and text is None:
+        raise UsageError("--junit needs --fail-if", RULE)
     return None if text is None else parse_rule(text)
+
+
+def _check_outputs(
+    root: Path, *, fail_if: str | None, junit: Path | None, table: Path | None
+) -> None:
+    """Refuse, before a trial is run, what cannot be judged or written after the last one."""
+    from pyrometer.experiments.folder import read_plan
+
+    rule, plan = _rule(fail_if, junit), read_plan(root)
+    whole = {"bisect": "a bisection", "corun": "of workloads that run together"}.get(plan.kind)
+    if whole is not None and any(one is not None for one in (fail_if, junit, table)):
+        raise UsageError(f"{root} is {whole}: {NO_FILES}", f"{program()} experiment resume {root}")
+    if rule is not None and plan.baseline is None and whole is None:
+        raise UsageError(
+            f"{root} was planned without a baseline: --fail-if has nothing to compare with",
+            f"{program()} experiment resume {root}, then"
+            f" {program()} experiment show {root} --control TREATMENT {RULE}",
+        )

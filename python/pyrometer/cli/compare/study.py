@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pyrometer.cli.shared.endings import ending_with
-from pyrometer.core.errors import UsageError
+from pyrometer.cli.shared.run_settings import parse_settings
 from pyrometer.terminal.console import JsonOption, emit_json, human
 
 if TYPE_CHECKING:
@@ -146,7 +146,10 @@ def run(
     )  # fmt: skip
     ran = [one for one in report.runs if one.run_dir]
     tried = [one for one in report.experiments if one.folder]
-    failed = any(one.reason for one in ran) or any(one.reason for one in tried)
+    # What needs something that only the user has is left out, which is no failure.
+    asked = {one.name for one in wanted if one.trial is None}
+    failed = any(one.reason for one in report.runs if one.name not in asked)
+    failed = failed or any(one.reason for one in report.experiments)
     page = write_study(report, folder / PAGE) if folder.is_dir() else None
     with ending_with(typer.Exit(1) if failed or not (ran or tried) else None):
         _print(human(as_json), report)
@@ -167,27 +170,6 @@ def _find_knobs(file: Path, folder: Path) -> list[Knob]:
 
     folder.mkdir(exist_ok=True)
     return calibrate(file, free_folder(folder / "pilot"), Progress, say)
-
-
-def parse_settings(settings: list[str]) -> dict[str, dict[str, str]]:
-    """Read ``RUN.FACTOR=LEVEL``.
-
-    Raises
-    ------
-    UsageError
-        If one is not of this form.
-    """
-    levels: dict[str, dict[str, str]] = {}
-    for setting in settings:
-        words, equals, level = setting.partition("=")
-        name, dot, factor = words.partition(".")
-        if not (equals and dot and name and factor):
-            raise UsageError(
-                f"--set {setting!r} is not of the form RUN.FACTOR=LEVEL",
-                "for example --set warm.jvm.heap=2g",
-            )
-        levels.setdefault(name, {})[factor] = level
-    return levels
 
 
 def _print(console: Any, report: StudyReport) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 import tempfile
@@ -76,7 +75,7 @@ def parts() -> Iterator[Finding]:
 
 def spark() -> Finding:
     """Find the Spark that built-in workloads would run on."""
-    from pyrometer.workloads.spark import find_spark
+    from pyrometer.workloads.spark import find_spark, spark_version
 
     try:
         install = find_spark()
@@ -85,15 +84,6 @@ def spark() -> Finding:
     version = spark_version(install.home)
     known = version or "unknown"
     return Finding("spark", version, True, f"Spark {known} in {install.home}")
-
-
-def spark_version(home: Path) -> str | None:
-    """Version of a Spark installation, by the name of its core jar."""
-    for jar in sorted((home / "jars").glob("spark-core_*.jar")):
-        match = re.fullmatch(r"spark-core_[0-9.]+-(.+)\.jar", jar.name)
-        if match:
-            return match[1]
-    return None
 
 
 def disk(folder: Path) -> Finding:

@@ -123,8 +123,14 @@ def _sourced(file: Path, env: tuple[tuple[str, str], ...]) -> str | None:
 
 def java_release(java: str) -> int | None:
     """Feature number of a Java, from the ``release`` file in its home; ``None`` without one."""
-    found = re.search(r'JAVA_VERSION="(?:1\.)?([0-9]+)', _release_file(java))
+    found = re.match(r"(?:1\.)?([0-9]+)", java_version(java) or "")
     return int(found[1]) if found else None
+
+
+def java_version(java: str) -> str | None:
+    """Version of a Java, from the ``release`` file in its home; ``None`` without one."""
+    found = re.search(r'JAVA_VERSION="([^"]+)"', _release_file(java))
+    return found[1] if found else None
 
 
 def new_enough(java: str | None) -> str | None:

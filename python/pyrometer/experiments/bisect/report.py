@@ -10,7 +10,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.estimate import Estimate
 from pyrometer.core.schema import doubt
-from pyrometer.experiments.bisect.state import State, Status, bisection_of, state_of
+from pyrometer.experiments.bisect.state import (
+    State,
+    Status,
+    bisection_of,
+    is_lower_bound,
+    state_of,
+)
 from pyrometer.experiments.bisect.words import verdict
 from pyrometer.experiments.folder import Ended, Plan
 from pyrometer.experiments.journal import Entries
@@ -123,7 +129,7 @@ def bisection_report(plan: Plan, entries: Entries) -> BisectionReport:
         trials_count=len(state.ended),
         most_trials=wanted.most_trials,
         levels=_levels(plan, state),
-        doubts=[*_doubts(state), *hosts_differ(plan, entries)],
+        doubts=[*_doubts(plan, state), *hosts_differ(plan, entries)],
     )
 
 
@@ -159,9 +165,19 @@ def _levels(plan: Plan, state: State) -> list[LevelReport]:
     return found
 
 
-def _doubts(state: State) -> list[Doubt]:
+def _doubts(plan: Plan, state: State) -> list[Doubt]:
     ended: Sequence[Ended] = state.ended
     found = [*differing(ended), *doubts_of_machines(ended), *disturbed(ended)]
+    if late := state.late:
+        times = [one.censored_s for one in late if one.censored_s is not None]
+        after = f" after {min(times):.4g} s" if times else ""
+        bound = is_lower_bound(plan, state)
+        size = "is at least what is said" if bound else "may be larger or smaller"
+        message = (
+            f"{len(late)} of {len(ended)} trials ran out of time{after} and count with that time:"
+            f" they would have taken longer, and the change {size}"
+        )
+        found.append(doubt("trials_out_of_time", message))
     p = state.belief.misfit_p
     if p is not None and p < MISFIT:
         message = f"levels differ by more than one step (F test, p = {p:.2g})"

@@ -10,7 +10,13 @@ from pathlib import Path
 
 from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.experiments.bisect.plan import KIND
-from pyrometer.experiments.bisect.state import State, bisection_of, next_level, state_of
+from pyrometer.experiments.bisect.state import (
+    State,
+    bisection_of,
+    has_ended,
+    next_level,
+    state_of,
+)
 from pyrometer.experiments.bisect.words import so_far
 from pyrometer.experiments.folder import ExperimentPaths, Plan, PlannedTrial, read_plan, write_plan
 from pyrometer.experiments.journal import Entries, opened_journal, read_journal
@@ -19,6 +25,7 @@ from pyrometer.experiments.run.environment import Actions, Quiet, Screen
 from pyrometer.experiments.run.loop import redact
 from pyrometer.experiments.run.planned import check_same
 from pyrometer.experiments.run.trials import folder_word
+from pyrometer.experiments.run.versions import check_versions
 
 
 def search(
@@ -59,14 +66,18 @@ def search(
     with opened_journal(root) as journal:
         entries = read_journal(root)
         settle(root, plan, entries, journal, screen)
-        if most_trials is not None and most_trials != bisection_of(plan).most_trials:
-            bisection_of(plan).most_trials = most_trials
+        wanted = bisection_of(plan)
+        kept, wanted.most_trials = wanted.most_trials, most_trials or wanted.most_trials
+        unfinished = _unfinished(plan, entries, retry)
+        if unfinished or not has_ended(plan, entries):
+            check_versions(root, plan)
+        if wanted.most_trials != kept:
             _keep(root, plan)
         screen.planned(plan, entries)
-        for one in _unfinished(plan, entries, retry):
+        for one in unfinished:
             make_attempts(root, plan, [one], entries, journal, screen, actions)
         state = state_of(plan, entries)
-        while not state.decided and len(plan.trials) < bisection_of(plan).most_trials:
+        while not state.decided and len(plan.trials) < wanted.most_trials:
             planned = _chosen(plan, state)
             plan.trials.append(planned)
             _keep(root, plan)

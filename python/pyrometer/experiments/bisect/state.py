@@ -39,6 +39,11 @@ class State:
     decided: bool
 
     @property
+    def late(self) -> list[Ended]:
+        """Trials that ran out of time: they count with that time, and would have taken longer."""
+        return [one for one in self.ended if one.status == "timeout"]
+
+    @property
     def status(self) -> Status:
         """The answer in a word."""
         if not self.decided:
@@ -50,6 +55,19 @@ def bisection_of(plan: Plan) -> PlannedBisection:
     """Give what is searched for."""
     assert plan.bisection is not None
     return plan.bisection
+
+
+def is_lower_bound(plan: Plan, state: State) -> bool:
+    """Whether the change is at least what is said.
+
+    True where trials ran out of time from the step on, and none before it.
+    """
+    if state.status != "found":
+        return False
+    wanted = bisection_of(plan)
+    before = wanted.levels[: state.belief.best.levels[0]]
+    faster = {wanted.treatments[level] for level in before if level in wanted.treatments}
+    return bool(state.late) and all(one.treatment not in faster for one in state.late)
 
 
 def state_of(plan: Plan, entries: Entries) -> State:
@@ -68,7 +86,8 @@ def state_of(plan: Plan, entries: Entries) -> State:
     }
     for name, at in places.items():
         mine = [one for one in ended if one.treatment == name]
-        if len(mine) >= FAILURES and all(one.seconds is None for one in mine):
+        times = [_time_of(one) if at else one.seconds for one in mine]
+        if len(mine) >= FAILURES and all(time is None for time in times):
             out.add(at)
             if at == 0 or len(out) == len(wanted.levels) - 1:
                 raise WorkloadError(
@@ -77,9 +96,14 @@ def state_of(plan: Plan, entries: Entries) -> State:
                     " left to compare",
                 )
     search = Bisection(len(wanted.levels), wanted.error, plan.margin, frozenset(out))
-    seen = [(places[one.treatment], one.seconds) for one in ended if one.seconds is not None]
+    seen = [(places[one.treatment], time) for one in ended if (time := _time_of(one)) is not None]
     belief = search.belief(seen)
     return State(search, belief, ended, search.decided(belief))
+
+
+def _time_of(one: Ended) -> float | None:
+    """Give the time of a trial; of one that ran out of time the least that it would have taken."""
+    return one.censored_s if one.status == "timeout" else one.seconds
 
 
 def has_ended(plan: Plan, entries: Entries) -> bool:

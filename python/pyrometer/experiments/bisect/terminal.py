@@ -28,6 +28,8 @@ def show(console: Any, report: BisectionReport, folder: Path) -> None:
         likely = chance(one.probability) if one.probability >= 0.0005 else "–"
         together = f" with {', '.join(one.together)}" if one.together else ""
         why = "" if one.reason is None else f"  cannot run: {one.reason}"
+        if late := one.ends.get("timeout"):
+            why += f"  out of time: {late} of {sum(one.ends.values())} trials"
         table.add_row(Text(one.level), str(len(one.values)), mean, Text(f"{likely}{together}{why}"))
     console.print(table)
     noise = "not known" if report.noise_sd is None else percent(report.noise_sd)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pyrometer.core.estimate import Estimate
-from pyrometer.experiments.bisect.state import State, bisection_of
+from pyrometer.experiments.bisect.state import State, bisection_of, is_lower_bound
 from pyrometer.experiments.folder import Plan
 from pyrometer.statistics.bisection import Hypothesis
 
@@ -66,9 +66,10 @@ def verdict(plan: Plan, state: State) -> str:
         if len(best.levels) == 1
         else ": levels that cannot run are not distinguished from the next"
     )
+    least = "at least " if is_lower_bound(plan, state) else ""
     return (
         f"{wanted.over}={named(plan, best)} is the first slower level:"
-        f" {slower(state.belief.change)} than levels up to {before} ({sure}){apart}"
+        f" {least}{slower(state.belief.change)} than levels up to {before} ({sure}){apart}"
     )
 
 

@@ -213,7 +213,7 @@ def experiment_report(
             f"{plan.name} is a search for the first slower level", "pyrometer experiment show DIR"
         )
     entries = judged_again(plan, entries)
-    ended = [entries.ended[one.number] for one in plan.trials if one.number in entries.ended]
+    ended = entries.ends_of(plan.trials)
     treatments = [treatment_report(one.name, one.levels, ended) for one in plan.treatments]
     kept = {one.name for one in treatments if one.compared and one.values}
     control = _known(plan, control)

@@ -135,7 +135,7 @@ def judged(report: ExperimentReport, rule: Rule) -> list[Judged]:
     if report.baseline is None:
         raise UsageError(
             "--fail-if needs to know what to compare with",
-            "write baseline: into the file, or give --control TREATMENT",
+            "pyrometer experiment show DIR --control TREATMENT",
         )
     judgements = []
     for pair in report.comparison.pairs if report.comparison else []:
@@ -153,6 +153,19 @@ def judged(report: ExperimentReport, rule: Rule) -> list[Judged]:
     return judgements
 
 
+def not_compared(report: ExperimentReport) -> dict[str, str]:
+    """Say why treatments are not compared: they did not finish, or in no block with the others."""
+    found = {
+        one.name: "; ".join(one.reasons) or "its trials did not finish"
+        for one in report.treatments
+        if not one.compared
+    }
+    if report.comparison is None:
+        why = f"nothing could be compared: {report.reason}"
+        found = {one.name: found.get(one.name, why) for one in report.treatments}
+    return found
+
+
 _NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _FIXED = ("trial", "block", "treatment", "status", "seconds", "censored_s", "folder")
 
@@ -164,10 +177,7 @@ def write_csv(plan: Plan, entries: Entries, path: Path) -> Path:
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow([*_FIXED, *factors])
-    for planned in plan.trials:
-        one = entries.ended.get(planned.number)
-        if one is None:
-            continue
+    for one in entries.ends_of(plan.trials):
         fixed = [getattr(one, name) for name in _FIXED]
         rows.writerow([*fixed, *(levels[one.treatment].get(name, "") for name in factors)])
     return write_text(path, text.getvalue())
@@ -178,7 +188,7 @@ def write_junit(
 ) -> Path:
     """Write a test case for each comparison: failed, passed, or skipped (cannot tell).
 
-    A treatment whose trials did not finish is an error.
+    A treatment that is not compared is an error.
     """
     cases = []
     for one in pairs:
@@ -192,12 +202,10 @@ def write_junit(
         else:
             Xml.SubElement(case, "system-out").text = one.summary
         cases.append(case)
-    for treatment in report.treatments:
-        if not treatment.compared:
-            case = Xml.Element("testcase", classname=report.name, name=treatment.name)
-            why = "; ".join(treatment.reasons) or "its trials did not finish"
-            Xml.SubElement(case, "error", message=_NO_XML.sub(" ", why))
-            cases.append(case)
+    for name, why in not_compared(report).items():
+        case = Xml.Element("testcase", classname=report.name, name=name)
+        Xml.SubElement(case, "error", message=_NO_XML.sub(" ", why))
+        cases.append(case)
     counts = {
         "tests": len(cases),
         "failures": sum(case.find("failure") is not None for case in cases),

@@ -13,7 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.estimate import Estimate
-from pyrometer.experiments.folder import LeftOutTreatment
+from pyrometer.core.schema import doubt
+from pyrometer.experiments.folder import Ended, LeftOutTreatment
 from pyrometer.statistics.factorial import Factorial
 from pyrometer.statistics.treatments import CompareReport
 
@@ -177,22 +178,39 @@ class Measures:
         Those that are known.
     missing : dict of str to str
         Why others are not.
+    unread : str or None
+        Why the trial's run could not be read.
     """
 
     measures: dict[str, float]
     missing: dict[str, str] = field(default_factory=dict)
+    unread: str | None = None
 
 
 def in_none(names: Iterable[str], trials: Sequence[Measures]) -> dict[str, str]:
-    """Find measures that no trial has; return why the first lacks them.
+    """Find measures that no trial has; return why the first lacks them whose run was read.
 
     Examples
     --------
     >>> in_none(["ipc", "gc_s"], [Measures({"gc_s": 1.0}, {"ipc": "no counters"})])
     {'ipc': 'no counters'}
     """
+    read = [one for one in trials if one.unread is None] or trials
     return {
-        name: trials[0].missing[name]
+        name: read[0].missing[name]
         for name in names
         if trials and all(name not in one.measures for one in trials)
     }
+
+
+MOST_NAMED = 3
+
+
+def unread(trials: Sequence[tuple[Ended, Measures]]) -> list[Doubt]:
+    """Doubt trials whose runs could not be read."""
+    lost = [f"trial {one.trial}: {its.unread}" for one, its in trials if its.unread is not None]
+    if not lost:
+        return []
+    more = f"; and {len(lost) - MOST_NAMED} more" if len(lost) > MOST_NAMED else ""
+    message = f"{len(lost)} of {len(trials)} trials: {'; '.join(lost[:MOST_NAMED])}{more}"
+    return [doubt("trials_unread", message)]

@@ -7,8 +7,11 @@ agents there what each attained before.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 from pyrometer.accounts.ledger.core_view import cpus_by_host
 from pyrometer.accounts.window import open_scope
@@ -20,25 +23,21 @@ from pyrometer.store.axis.one_machine import of_one_machine
 from pyrometer.store.services.canaries import NOT_OBSERVED, CanaryBefore, canaries_before
 from pyrometer.window.counters import BUSY
 
-SLOWER = 1.3
-"""From here on tasks of a host count as slower than those elsewhere."""
 FEWEST_TASKS = 10
 """Tasks of a host, in stages that ran on others, too, from which their times say something."""
 
 # From the begin of an application until its first executor: queues of managers, and JVMs' starts.
 # Where it had a job by then, what it did before that is its own work: with dynamic allocation it
 # may not even have asked for an executor.
-_WAITED = """
-SELECT sum(first_add - since) FROM (
-  SELECT a.app_index, min(e.add_wall_ns) AS first_add,
-    CASE WHEN any_value(j.submit_wall_ns) < min(e.add_wall_ns) THEN any_value(j.submit_wall_ns)
-      ELSE any_value(a.start_wall_ns) END AS since
-  FROM apps a JOIN executors e USING (app_index)
-  LEFT JOIN (SELECT app_index, min(submit_wall_ns) AS submit_wall_ns FROM jobs GROUP BY ALL) j
-    USING (app_index)
-  WHERE e.executor_id <> 'driver' AND a.master IS NOT NULL AND NOT starts_with(a.master, 'local')
-  GROUP BY a.app_index)
-WHERE first_add > since
+_APPS = """
+WITH added AS (SELECT app_index, min(add_wall_ns) AS first_add FROM executors
+  WHERE executor_id <> 'driver' GROUP BY app_index),
+submitted AS (SELECT app_index, min(submit_wall_ns) AS first_job FROM jobs GROUP BY app_index)
+SELECT start_wall_ns, end_wall_ns,
+  CASE WHEN first_job < first_add THEN first_job ELSE start_wall_ns END,
+  CASE WHEN master IS NOT NULL AND NOT starts_with(master, 'local') THEN first_add END
+FROM apps LEFT JOIN added USING (app_index) LEFT JOIN submitted USING (app_index)
+WHERE start_wall_ns IS NOT NULL
 """
 _USED = f"""
 SELECT host,
@@ -71,7 +70,7 @@ class OnACluster:
     ----------
     waited_s : float or None
         From the begin of its applications, or their first job where that came first, until each had
-        an executor; ``None`` without a cluster.
+        an executor, as far as no other one ran meanwhile; ``None`` without a cluster.
     hosts : tuple of HostSeen
         Its hosts, where they are several.
     """
@@ -84,7 +83,7 @@ def on_a_cluster(run: Run) -> OnACluster:
     """Read it of a run."""
     if not run.tables.has("executors") or not run.tables.has("apps"):
         return OnACluster()
-    waited_ns = run.tables.scalar(_WAITED)
+    waited_ns = _waited_ns(run.tables.query(_APPS))
     slower = dict(run.tables.query(_SLOWER))
     others = _others(run) if run.tables.several_hosts else {}
     names = sorted({*slower, *others}) if len(slower) > 1 or others else []
@@ -99,7 +98,34 @@ def on_a_cluster(run: Run) -> OnACluster:
         )
         for name in names
     )
-    return OnACluster(None if waited_ns is None else float(waited_ns) / 1e9, hosts)
+    return OnACluster(None if waited_ns is None else waited_ns / 1e9, hosts)
+
+
+def _waited_ns(apps: Sequence[Sequence[Any]]) -> float | None:
+    """Give how long applications waited for executors while none of them worked.
+
+    Parameters
+    ----------
+    apps : sequence
+        Of each: its begin, its end, since when it waits, its first executor.
+    """
+    waits: list[tuple[float, float]] = []
+    works: list[tuple[float, float]] = []
+    for begin, seen_end, since, first in apps:
+        end = math.inf if seen_end is None else seen_end
+        if first is None or first <= since:
+            works.append((begin, end))
+            continue
+        waits.append((since, first))
+        works += [(begin, since), (first, end)]
+    if not waits:
+        return None
+    edges = sorted({edge for one in (*waits, *works) for edge in one})
+    return sum(
+        after - before
+        for before, after in pairwise(edges)
+        if any(a <= before < b for a, b in waits) and not any(a <= before < b for a, b in works)
+    )
 
 
 def _canary(before: CanaryBefore | None) -> HostCanary:
@@ -128,12 +154,12 @@ def _others(run: Run) -> dict[str, dict[str, float]]:
 
 
 def disturbances_of_hosts(hosts: Sequence[HostSeen], guard: Guard) -> list[str]:
-    """Name hosts on which others were beyond the limits, or tasks slower than elsewhere.
+    """Name hosts on which others were beyond the limits.
 
     Examples
     --------
-    >>> disturbances_of_hosts([HostSeen(host="h2", busy_ratio=0.4, slower_ratio=1.6)], Guard())
-    ['h2: others use 40.0 % of the CPUs', 'h2: tasks took 1.6 times as long as elsewhere']
+    >>> disturbances_of_hosts([HostSeen(host="h2", busy_ratio=0.4, steal_ratio=0.2)], Guard())
+    ['h2: others use 40.0 % of the CPUs', 'h2: the hypervisor took 20.0 % of the CPUs']
     """
     said = []
     for one in hosts:
@@ -141,6 +167,4 @@ def disturbances_of_hosts(hosts: Sequence[HostSeen], guard: Guard) -> list[str]:
             said.append(f"{one.host}: others use {percent(one.busy_ratio)} of the CPUs")
         if one.steal_ratio is not None and one.steal_ratio > guard.steal:
             said.append(f"{one.host}: the hypervisor took {percent(one.steal_ratio)} of the CPUs")
-        if one.slower_ratio is not None and one.slower_ratio > SLOWER:
-            said.append(f"{one.host}: tasks took {one.slower_ratio:.2g} times as long as elsewhere")
     return said

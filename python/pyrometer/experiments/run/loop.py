@@ -20,6 +20,7 @@ from pyrometer.experiments.run.attempts import make_attempts, settle
 from pyrometer.experiments.run.environment import Actions, Quiet, Screen
 from pyrometer.experiments.run.planned import check_same
 from pyrometer.experiments.run.trials import launches, whole_plot
+from pyrometer.experiments.run.versions import check_versions
 from pyrometer.store.ingest import native
 from pyrometer.store.private import make_private
 
@@ -77,8 +78,8 @@ def carry_out(
     Raises
     ------
     UsageError
-        If there is no plan, it is of another machine or its workload has changed, another process
-        runs it, or its journal was edited.
+        If there is no plan, it is of another machine or other versions, or its workload has
+        changed, another process runs it, or its journal was edited.
     CapabilityError
         If the journal cannot be written: what was finished is kept.
     KeyboardInterrupt
@@ -90,6 +91,8 @@ def carry_out(
     with opened_journal(root, then=then) as journal:
         entries = read_journal(root)
         settle(root, plan, entries, journal, screen)
+        if not all(_done([one], entries, retry) for one in plan.trials):
+            check_versions(root, plan)
         screen.planned(plan, entries)
         for (_, levels), trials in groupby(plan.trials, lambda one: whole_plot(plan, one)):
             todo = [one for one in launches(trials) if not _done(one, entries, retry)]

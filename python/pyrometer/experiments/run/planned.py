@@ -26,6 +26,7 @@ from pyrometer.collect.launch.launch import factors_of_workload, is_workload_com
 from pyrometer.collect.launch.treatment import apply_treatment, plan_host
 from pyrometer.collect.probes.profile import parse_profile
 from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
+from pyrometer.core.redaction import redacted
 from pyrometer.experiments.folder import CanaryPlace, LeftOutTreatment, Plan, PlannedTreatment
 from pyrometer.experiments.plan.file import Experiment
 from pyrometer.experiments.plan.source import Source, read_source
@@ -39,6 +40,7 @@ from pyrometer.experiments.plan.treatments import (
     short_names,
 )
 from pyrometer.experiments.run.trials import check_together, ordered
+from pyrometer.experiments.run.versions import versions_of
 from pyrometer.guests.here import check_here
 from pyrometer.guests.machine import split
 from pyrometer.trial.factors import Level, find_factor
@@ -131,8 +133,15 @@ def _jvm_refuses(levels: Mapping[str, Level], options: tuple[str, ...]) -> str |
 MOST_TRIALS = 100_000
 
 
-def checked(path: Path) -> tuple[Source, Treatments]:
+def checked(path: Path, *, host: bool = True) -> tuple[Source, Treatments]:
     """Read a file and what it names; treatments that cannot be honoured are left out, with reasons.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    host : bool
+        Whether memory, swap and settings of this host count, which may change.
 
     Raises
     ------
@@ -150,8 +159,12 @@ def checked(path: Path) -> tuple[Source, Treatments]:
         parse_profile(experiment.profile)
     except UsageError as error:
         raise UsageError(f"{where(('profile',))}: {error.message}", error.remedy) from error
-    found = combinations(source, factors_of_workload(experiment.workload), host_facts())
-    _check_drivers(source, found)
+    facts = host_facts()
+    if not host:
+        facts |= dict.fromkeys(("mem_total", "swap_total", "numa_nodes"))
+    found = combinations(source, factors_of_workload(experiment.workload), facts)
+    if host:
+        _check_drivers(source, found)
     return source, found
 
 
@@ -175,7 +188,12 @@ def _check_drivers(source: Source, treatments: Treatments) -> None:
 
 
 def plan_of(
-    path: Path, folder: Path, *, seed: int | None = None, blocks: int | None = None
+    path: Path,
+    folder: Path,
+    *,
+    seed: int | None = None,
+    blocks: int | None = None,
+    kept: Plan | None = None,
 ) -> Plan:
     """Plan an experiment.
 
@@ -187,6 +205,9 @@ def plan_of(
         Where it is to be run.
     seed, blocks : int, optional
         Instead of the file's. Without any seed one follows from the file's content.
+    kept : Plan, optional
+        One that was made of this file before, to compare with: what it left out stays left out, its
+        trials and versions stand, and this host is not asked what it can honour.
 
     Raises
     ------
@@ -195,9 +216,11 @@ def plan_of(
     CapabilityError
         This host can honour no treatment.
     """
-    source, wanted = checked(path)
+    source, wanted = checked(path, host=kept is None)
     experiment = source.experiment
-    treatments = honoured(wanted, experiment.workload, folder)
+    treatments = (
+        honoured(wanted, experiment.workload, folder) if kept is None else _as_in(kept, wanted)
+    )
     if not treatments.run:
         reasons = "; ".join(
             f"{one.name or 'the treatment'}: {one.reason}" for one in treatments.left_out
@@ -214,7 +237,7 @@ def plan_of(
     iterations = 1 if once else experiment.iterations
     warmup: Any = 0 if once else "auto" if experiment.warmup == "auto" else int(experiment.warmup)
     rounds = iterations + (AUTO_WARMUP if warmup == "auto" else warmup)
-    return Plan(
+    plan = Plan(
         name=experiment.name,
         description=experiment.description,
         files=[str(one) for one in source.files],
@@ -240,11 +263,31 @@ def plan_of(
             LeftOutTreatment(name=one.name, reason=one.reason, varied=dict(one.varied))
             for one in treatments.left_out
         ],
-        trials=ordered(source, treatments, times, chosen, split, rounds),
+        trials=(
+            ordered(source, treatments, times, chosen, split, rounds)
+            if kept is None
+            else kept.trials
+        ),
         machine=this_machine(),
         workload_sha256=digest_of(experiment.workload),
         pyrometer_version=__version__,
     )
+    versions = versions_of(plan) if kept is None else kept.versions
+    return plan.model_copy(update={"versions": versions})
+
+
+def _as_in(kept: Plan, treatments: Treatments) -> Treatments:
+    """Leave out what a plan left out, whatever this host could honour now."""
+    # Of a finished experiment, secrets were struck out.
+    reasons = {redacted(one.name): one.reason for one in kept.left_out}
+    run, out = {}, list(treatments.left_out)
+    for name, treatment in treatments.run.items():
+        reason = reasons.get(redacted(name))
+        if reason is None:
+            run[name] = treatment
+        else:
+            out.append(LeftOut(name, reason, treatment.varied))
+    return Treatments(run, out)
 
 
 def _split(source: Source, treatments: Treatments, declared: Declared) -> list[str]:

@@ -13,11 +13,13 @@ from pydantic import BaseModel, Field
 
 from pyrometer.collect.host.memory import missed, reached_ratio
 from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
-from pyrometer.experiments.folder import Ended, ExperimentPaths, is_experiment, read_plan
+from pyrometer.core.redaction import redacted, redacted_data
+from pyrometer.experiments.folder import Ended, ExperimentPaths, Plan, is_experiment, read_plan
 from pyrometer.experiments.journal import read_journal
 from pyrometer.experiments.judge.analysis import experiment_report
 from pyrometer.experiments.judge.page import write_experiment
 from pyrometer.experiments.judge.schema import ExperimentReport
+from pyrometer.experiments.plan.file import Guard
 from pyrometer.experiments.plan.source import read_source
 from pyrometer.experiments.run.calibrate import Knob, calibrated, percent
 from pyrometer.experiments.run.environment import Actions
@@ -124,7 +126,7 @@ def run_experiments(
                 wanted = file.parent / declared.file
                 if declared.calibrate and not is_experiment(root):
                     wanted = calibrated_file(wanted, folder, name, scale, find_knobs)
-                _keep_plan(wanted, root, scale, blocks)
+                _keep_plan(wanted, root, scale, blocks, knobs=not declared.calibrate)
                 with screen() as shown:
                     carry_out(root, screen=shown, actions=actions)
             except KeyboardInterrupt:
@@ -310,8 +312,16 @@ def _wanted(study: Study, only: tuple[str, ...]) -> Iterator[tuple[str, StudyExp
     return ((n, one) for n, one in study.experiments.items() if not only or n in only)
 
 
-def _keep_plan(file: Path, root: Path, scale: str | None, blocks: int | None) -> None:
-    """Write the plan, unless the folder has one that fits what is asked for."""
+def _keep_plan(
+    file: Path, root: Path, scale: str | None, blocks: int | None, *, knobs: bool
+) -> None:
+    """Write the plan, unless the folder has one that fits what is asked for.
+
+    Parameters
+    ----------
+    knobs : bool
+        Whether the file has the levels of a plan that is there: else pilots have found some.
+    """
     if is_experiment(root):
         kept = read_plan(root)
         for name, asked, has in (("scale", scale, kept.scale), ("blocks", blocks, kept.blocks)):
@@ -320,10 +330,48 @@ def _keep_plan(file: Path, root: Path, scale: str | None, blocks: int | None) ->
                     f"{root} was planned with {name} {has}, not {asked}",
                     "give another folder with -o",
                 )
+        # Whether this host could run it now does not matter: it may have ended long ago.
+        asked_for = plan_of(file, root, blocks=blocks, kept=kept)
+        if what := _difference(asked_for, kept, levels=knobs):
+            raise UsageError(
+                f"{root} was planned with another {what} than {file} now has",
+                "give another folder with -o",
+            )
         return
     plan = plan_of(file, root, blocks=blocks)
     plan.scale = scale or plan.scale
     begin(root, plan)
+
+
+def _difference(plan: Plan, kept: Plan, *, levels: bool) -> str | None:
+    """Name what an edit has changed; scale and number of blocks may be those of options."""
+    pairs: dict[str, list[Any]] = {
+        "workload": [Path(one.workload).name for one in (plan, kept)],
+        "profile": [plan.profile, kept.profile],
+        "number of iterations": [plan.iterations, kept.iterations],
+        "warm-up": [plan.warmup, kept.warmup],
+        "design": [(one.kind, one.split) for one in (plan, kept)],
+        "margin": [plan.margin, kept.margin],
+        "timeout": [plan.timeout_s, kept.timeout_s],
+        "guard": [Guard.model_validate(one.guard) for one in (plan, kept)],
+    }
+    if levels:
+        pairs["set of treatments"] = [_names(one) for one in (plan, kept)]
+        both = {redacted(one.name): one for one in kept.treatments}
+        same = [one for one in plan.treatments if redacted(one.name) in both]
+        # Of a finished experiment, secrets were struck out.
+        pairs["set of levels"] = [
+            [redacted_data(one.levels) for one in same],
+            [redacted_data(both[redacted(one.name)].levels) for one in same],
+        ]
+        pairs["baseline"] = [redacted(one.baseline or "") for one in (plan, kept)]
+    return next((what for what, (now, then) in pairs.items() if now != then), None)
+
+
+def _names(plan: Plan) -> set[str]:
+    """Name the treatments of the file, whether or not this host can honour them."""
+    names = [one.name for one in plan.treatments] + [one.name for one in plan.left_out]
+    return set(map(redacted, names))
 
 
 def _judged(

@@ -21,6 +21,7 @@ from pyrometer.statistics.blocks import paired
 from pyrometer.statistics.distributions import f_quantile, t_quantile
 from pyrometer.statistics.power import ALPHA, needed
 from pyrometer.statistics.two import MARGIN, sd_of
+from pyrometer.statistics.welch import NO_VARIATION
 
 Outcome = Literal["confirmed", "slower", "no difference", "failed", "cannot tell"]
 
@@ -164,8 +165,10 @@ def _outcome(
         return "failed", f"the incumbent failed {times} while it was to be confirmed"
     if left:
         return "cannot tell", f"{units.counted(left, 'trial')} still to run"
-    if change.n < FEWEST or change.low is None or change.high is None:
+    if change.n < FEWEST:
         return "cannot tell", f"{change.n} of at least {FEWEST} blocks"
+    if change.low is None or change.high is None:
+        return "cannot tell", NO_VARIATION
     if same_p is not None and same_p < ALPHA:
         return "no difference", None
     if change.high < 0:
