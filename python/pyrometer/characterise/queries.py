@@ -52,6 +52,8 @@ _NODES = (
     "SELECT app_index, sql_id, node_id, parent_node_id, trim(name) AS name, simple_string"
     " FROM plan_nodes WHERE is_final ORDER BY ALL"
 )
+Executions = dict[tuple[int, int], list[dict[str, Any]]]
+"""Those of a query, by application and iteration."""
 _SUMS = ("stages_count", "skipped_stages_count", "tasks_count", "input_bytes", "shuffle_bytes")
 
 
@@ -105,7 +107,8 @@ def characterise(run: Run, doubts: Sequence[Doubt] | None = None) -> Characteris
     """Separate the queries of a run and account for each.
 
     A query is what has one description in each iteration; an execution that has only Spark's call
-    site as its description is named ``sql/<n>`` by its position in the iteration.
+    site as its description is named ``sql/<n>`` by its position in the iteration. Where iterations
+    are not known (an event log), a query that comes again after another one begins its next one.
 
     Parameters
     ----------
@@ -130,15 +133,7 @@ def characterise(run: Run, doubts: Sequence[Doubt] | None = None) -> Characteris
     nodes: dict[tuple[int, int], list[Any]] = defaultdict(list)
     for node in run.tables.records(_NODES):
         nodes[node.pop("app_index"), node.pop("sql_id")].append(node)
-    parts: dict[str, dict[tuple[int, int], list[dict[str, Any]]]] = defaultdict(dict)
-    unnamed: dict[tuple[int, int], int] = defaultdict(int)
-    for row in executions:
-        iteration = (row["app_index"], row["iteration"] or 0)
-        name = row["description"] or ""
-        if not name or _CALL_SITE.search(name):
-            unnamed[iteration] += 1
-            name = f"sql/{unnamed[iteration]}"
-        parts[name].setdefault(iteration, []).append(row)
+    parts = _by_name(executions)
     workload = run.manifest.workload if run.manifest else None
     texts = features_by_query(run)
     missed = _undercounted(run, doubts)
@@ -159,9 +154,29 @@ def characterise(run: Run, doubts: Sequence[Doubt] | None = None) -> Characteris
     )
 
 
-def _executed(
-    parts: dict[str, dict[tuple[int, int], list[dict[str, Any]]]],
-) -> list[tuple[str, int, int]]:
+def _by_name(executions: Sequence[dict[str, Any]]) -> dict[str, Executions]:
+    """Group executions by query, and by iteration of each."""
+    parts: dict[str, Executions] = defaultdict(dict)
+    unnamed: dict[tuple[int, int], int] = defaultdict(int)
+    begun: dict[tuple[int, str], int] = defaultdict(int)
+    before: dict[int, str] = {}
+    for row in executions:
+        app = row["app_index"]
+        iteration = (app, row["iteration"] or 0)
+        name = row["description"] or ""
+        if not name or _CALL_SITE.search(name):
+            unnamed[iteration] += 1
+            name = f"sql/{unnamed[iteration]}"
+        if row["iteration"] is None:
+            # Executions in a row may be parts of one query; after another one it is repeated.
+            begun[app, name] += before.get(app) != name
+            iteration = (app, begun[app, name] - 1)
+            before[app] = name
+        parts[name].setdefault(iteration, []).append(row)
+    return parts
+
+
+def _executed(parts: dict[str, Executions]) -> list[tuple[str, int, int]]:
     """When each part ran, by Spark's clock, in the iterations in which it ended."""
     return [
         (
@@ -197,7 +212,7 @@ def _exact_times(run: Run, name: str) -> dict[int, int]:
 def _part(
     name: str,
     sql: dict[str, int] | None,
-    found_in: dict[tuple[int, int], list[dict[str, Any]]],
+    found_in: Executions,
     nodes: dict[tuple[int, int], list[Any]],
     exact: dict[int, int],
     missed: str | None,
@@ -207,6 +222,9 @@ def _part(
     ended = [rows for rows in iterations if all(_ended(row) for row in rows)]
     if len(ended) < len(iterations):
         doubts.append(f"{len(iterations) - len(ended)} iterations never ended: not counted")
+    most = max(len(rows) for rows in iterations)
+    if most > 1 and iterations[0][0]["iteration"] is None:
+        doubts.append(f"{most} executions in a row count as one: the query may have been repeated")
     # By the runner's clock where it timed the part (analysis and planning included), else Spark's.
     times = [
         exact.get(

@@ -14,13 +14,13 @@ from itertools import combinations
 from pathlib import Path
 
 from pyrometer.core.doubt import Doubt
-from pyrometer.core.errors import UsageError
+from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.core.estimate import Estimate
 from pyrometer.core.schema import doubt
 from pyrometer.experiments.folder import Ended, ExperimentPaths, Plan, PlannedTreatment
 from pyrometer.experiments.journal import Entries
 from pyrometer.experiments.judge.analysis import experiment_report
-from pyrometer.experiments.judge.schema import in_none
+from pyrometer.experiments.judge.schema import in_none, unread
 from pyrometer.layouts.measured import MEASURES, Measured, measured
 from pyrometer.layouts.plan import HOW, PLACE, UNBOUND, split
 from pyrometer.layouts.schema import (
@@ -246,8 +246,7 @@ def layout_report(
         reading(at, len(ended))
         assert one.seconds is not None
         times[one.treatment][one.block] = one.seconds
-        with Run.open(ExperimentPaths(root).trials / one.folder) as run:
-            trials.append((one, measured(run)))
+        trials.append((one, _read(root, one)))
     judged = experiment_report(plan, entries)
     compared = {one.name for one in judged.treatments if one.compared}
     results = _results(layouts, trials, times, compared)
@@ -262,8 +261,18 @@ def layout_report(
         places=[_place(name, mine, times) for name, mine in by_place.items()],
         changes=changes(by_place, times, plan.margin),
         missing=in_none(MEASURES, [its for _, its in trials]), left_out=plan.left_out,
-        doubts=[*judged.doubts, *unbound(results)],
+        doubts=[*judged.doubts, *unread(trials), *unbound(results)],
     )  # fmt: skip
+
+
+def _read(root: Path, one: Ended) -> Measured:
+    # Times come from the journal: where a run cannot be read, only its measures are missing.
+    try:
+        with Run.open(ExperimentPaths(root).trials / one.folder) as run:
+            return measured(run)
+    except PyrometerError as error:
+        why = error.message
+        return Measured({}, dict.fromkeys(MEASURES, why), unread=why)
 
 
 def _results(
@@ -287,6 +296,7 @@ def _results(
                 trials=[
                     TrialPlaces(trial=one.trial, block=one.block, executors=list(its.executors))
                     for one, its in mine
+                    if its.unread is None
                 ],
             )
         )  # fmt: skip

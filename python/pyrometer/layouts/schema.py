@@ -55,6 +55,8 @@ class LayoutResult(BaseModel):
         See :data:`pyrometer.layouts.measured.MEASURES`.
     compared : bool
         Whether it is compared: not if half of its trials or more did not finish.
+    trials : list of TrialPlaces
+        Those whose runs could be read.
     """
 
     treatment: str

@@ -60,7 +60,9 @@ def _layouts(console: Any, report: LayoutReport) -> None:
 
 
 def _executors(one: LayoutResult) -> str:
-    """Executors of the last trial, with the CPUs and memory they were allowed."""
+    """Executors of the last trial that was read, with the CPUs and memory they were allowed."""
+    if not one.trials:
+        return "where executors ran is not known: no trial could be read"
     last = one.trials[-1]
     if not last.executors:
         return f"trial {last.trial}: no executor reported where it ran"

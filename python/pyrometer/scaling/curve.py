@@ -21,12 +21,12 @@ from pyrometer.accounts.ledger.slot_view import slot_view
 from pyrometer.accounts.spark import window_totals
 from pyrometer.accounts.window import open_scope
 from pyrometer.core.doubt import Doubt
-from pyrometer.core.errors import UsageError
+from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.core.estimate import Estimate
 from pyrometer.experiments.folder import Ended, ExperimentPaths, Plan
 from pyrometer.experiments.journal import Entries
 from pyrometer.experiments.judge.analysis import experiment_report
-from pyrometer.experiments.judge.schema import Measures, TrialsReport, in_none
+from pyrometer.experiments.judge.schema import Measures, TrialsReport, in_none, unread
 from pyrometer.guests.machine import is_machine, machine_of
 from pyrometer.scaling.analysis import Question, analyse
 from pyrometer.scaling.plan import OF_CLUSTERS, SLOTS, WORKERS, level_number
@@ -90,7 +90,10 @@ def measured(run: Run, seconds: float) -> Measured:
     process, (files, _) = cpu(scope, succeeded, failed), io(scope, succeeded, failed)
     counters = hardware(scope)
     memory = counters.bandwidth
-    ledger = _apart(slot_view(scope), each)
+    view = slot_view(scope)
+    ledger = _apart(view, each)
+    # The ledger leaves out rows of no time; as measures they are known, and 0.
+    took = {row.path: _times(row.value_ns, each / 1e9) for row in view.rows}
     links = [one.bytes_per_s for one in memory.links if one.bytes_per_s is not None]
     share = memory.share_of_attainable
     moved = None
@@ -100,8 +103,8 @@ def measured(run: Run, seconds: float) -> Measured:
         "run_time_s": (_times(tasks.get("executor_run_time_ns"), each / 1e9), none),
         "cpu_time_s": (_times(tasks.get("executor_cpu_time_ns"), each / 1e9), none),
         "process_cpu_s": (_times(process.process_cpu_ns, each / 1e9), process.reason),
-        "run_queue_s": (ledger.get("task/run_queue"), "no probe: light or full profile"),
-        "gc_s": (ledger.get("task/gc_pause"), "no GC log: light or full profile"),
+        "run_queue_s": (took.get("task/run_queue"), "no probe: light or full profile"),
+        "gc_s": (took.get("task/gc_pause"), "no GC log: light or full profile"),
         "read_bytes": (_times(files.process_read_chars_bytes, each), files.reason),
         "disk_bytes": (_times(files.process_read_bytes, each), files.reason),
         "ipc": (counters.ipc.ipc, counters.ipc.reason),
@@ -242,18 +245,19 @@ def curve_report(
     ready: dict[float, Sized | str] = {}
     for at, one in enumerate(ended):
         reading(at, len(ended))
-        assert one.seconds is not None
         level = level_number(factor, varied[one.treatment])
-        with Run.open(ExperimentPaths(root).trials / one.folder) as run:
-            trials.append((one, measured(run, one.seconds)))
-            # Of each level one run is simulated.
-            if factor in WORKERS and level not in ready:
-                ready[level] = sized(run)
+        # Of each level one run is simulated.
+        wanted = factor in WORKERS and not isinstance(ready.get(level), Sized)
+        its, size = _read(root, one, simulate=wanted)
+        trials.append((one, its))
+        if size is not None:
+            ready[level] = size
     levels = _levels(factor, varied, trials)
     report = CurveReport(
         experiment=plan.name, folder=str(root), workload=plan.workload, scale=plan.scale,
         factor=factor, trials_count=len(plan.trials), done_count=len(ended), levels=levels,
-        missing=in_none(MEASURES, [its for _, its in trials]), doubts=_doubts(plan, entries),
+        missing=in_none(MEASURES, [its for _, its in trials]),
+        doubts=[*_doubts(plan, entries), *unread(trials)],
     )  # fmt: skip
     if factor not in WORKERS:
         report.reason = f"{factor} counts no workers: laws of scaling do not speak of it"
@@ -272,6 +276,19 @@ def curve_report(
                 [one.doubts for one in ready.values() if isinstance(one, Sized)]
             )
     return report
+
+
+def _read(root: Path, one: Ended, *, simulate: bool) -> tuple[Measured, Sized | str | None]:
+    """Read what a trial measured, and on demand prepare its run for simulation."""
+    assert one.seconds is not None
+    # Times come from the journal: where a run cannot be read, only its measures are missing.
+    try:
+        with Run.open(ExperimentPaths(root).trials / one.folder) as run:
+            return measured(run, one.seconds), sized(run) if simulate else None
+    except PyrometerError as error:
+        why = error.message
+        nothing = Measured({}, dict.fromkeys(MEASURES, why), unread=why)
+        return nothing, why if simulate else None
 
 
 def _doubts(plan: Plan, entries: Entries) -> list[Doubt]:

@@ -9,14 +9,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyrometer.core.errors import PyrometerError
-from pyrometer.scaling.plan import SLOTS
-from pyrometer.simulation.contention import of_ledger
+from pyrometer.scaling.plan import OF_CLUSTERS, SLOTS
+from pyrometer.simulation.contention import MOST_CPUS, of_ledger
 from pyrometer.simulation.intervals import Size, Sized, distance
 from pyrometer.simulation.measured import measured_of
 from pyrometer.simulation.scheduler import no_contention
 from pyrometer.statistics.scaling.laws import DRAWS, SEED, Array
 from pyrometer.store import Run
 from pyrometer.window.windows import choose
+
+OF_SLOTS = (*SLOTS, *OF_CLUSTERS)
+"""Factors that change how many slots there are, and no host's CPUs."""
+
+FARTHEST = 1000.0
+"""Most times the largest level that a run is scheduled at."""
 
 
 @dataclass(frozen=True)
@@ -84,17 +90,23 @@ def simulated(
     if len(runs) < 2:
         return "two levels are needed: each is simulated from the others"
     ready = {level: run for level, run in runs.items() if not isinstance(run, str)}
+    if (most := max(asked, default=0.0)) > FARTHEST * max(ready):
+        return f"{most:g} is more than {FARTHEST:g} times the largest level"
+    # A run of one executor does not show whether the next one would share its host.
+    several = any(run.several_hosts for run in ready.values())
     said: dict[float, dict[float, float]] = {level: {} for level in ready}
     nearest = {}
     for p in dict.fromkeys([*ready, *asked]):
         size = ready[p].size if p in ready else _size(ready, p, factor)
-        if size is None or (factor not in SLOTS and size[1] is None):
+        if size is None or (factor not in OF_SLOTS and size[1] is None):
             return "the ledger does not show how tasks share CPUs"
+        if size[1] is not None and size[1] > MOST_CPUS:
+            return f"a host of {size[1]:g} CPUs is too large to simulate: at most {MOST_CPUS}"
         others = {level: run for level, run in ready.items() if level != p}
         nearest[p] = min(others, key=lambda level: (distance(size, others[level].size), level))
         for level, run in others.items():
             try:
-                said[level][p] = run.predict(size)
+                said[level][p] = run.predict(size, several_hosts=several)
             except PyrometerError as error:
                 return error.message
     return Simulated(said, nearest)
@@ -104,7 +116,7 @@ def _size(ready: Mapping[float, Sized], p: float, factor: str) -> Size | None:
     """Give the size for another number of workers."""
     level = min(ready, key=lambda one: abs(math.log(one / p)))
     slots, cpus = ready[level].size
-    if factor in SLOTS:
+    if factor in OF_SLOTS:
         return max(1, round(slots * p / level)), cpus
     if cpus is None:
         return None

@@ -19,7 +19,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import UsageError
-from pyrometer.simulation.cluster import Shape, most_slots, plain, tasks_ratios
+from pyrometer.simulation.cluster import (
+    Shape,
+    check_layout,
+    check_tasks,
+    most_slots,
+    plain,
+    tasks_ratios,
+)
 from pyrometer.simulation.contention import Contention
 from pyrometer.simulation.intervals import REPLICATES, coverage, draw_errors, interval
 from pyrometer.simulation.measured import Floats, Measured
@@ -198,9 +205,11 @@ def analyse(
     shapes = [Shape(percent / 100) for percent in ask.percents]
     shapes += _requested(measured, ask)
     found = _schedules(calibrated, shapes, ask, drawn, contention)
-    levels = [_level(calibrated, *one, ask.prices) for one in zip(shapes, found, strict=True)]
+    levels = [_level(calibrated, *one, ask) for one in zip(shapes, found, strict=True)]
     bounds = _bounds(calibrated)
-    stages = _stages(calibrated, drawn, contention, set(bounds.critical_stage_ids))
+    # Errors and waste are of the measured size on the measured host, whatever CPUs are asked for.
+    same = None if contention is None else contention.unchanged()
+    stages = _stages(calibrated, drawn, same, set(bounds.critical_stage_ids))
     kept = sum(schedule.kept_executors_count for point in found for schedule in point[:1])
     return SimulationReport(
         run_dir=run_dir,
@@ -211,7 +220,7 @@ def analyse(
         measured=_facts(measured),
         accuracy=_accuracy(calibrated, stages, drawn),
         bounds=bounds,
-        waste=waste_of(calibrated, contention),
+        waste=waste_of(calibrated, same),
         levels=levels[: len(ask.percents)],
         asked=levels[-1] if len(levels) > len(ask.percents) else None,
         contention=None if contention is None else contention.words,
@@ -228,7 +237,9 @@ def _requested(measured: Measured, ask: Question) -> list[Shape]:
     biggest = max(executor.slots for executor in measured.executors)
     size = biggest if ask.cores is None else measured.settings.slots(ask.cores)
     count = ask.executors or max(1, round(most / biggest))
-    return [Shape(size * count / most, size)]
+    shape = Shape(size * count / most, size)
+    check_layout(measured.executors, shape, count)
+    return [shape]
 
 
 def _schedules(
@@ -248,6 +259,7 @@ def _schedules(
     scenarios: list[dict[str, Any]] = []
     for number, shape in enumerate(shapes, 1):
         ratios = tasks_ratios(calibrated.measured, shape.ratio, ask.tasks_ratio)
+        check_tasks(calibrated.measured, ratios)
         what: dict[str, Any] = {"seed": ask.seed, "cluster": number}
         if ratios:
             what["tasks_ratios"] = ratios
@@ -257,14 +269,15 @@ def _schedules(
     return [found[first : first + each] for first in range(0, len(found), each)]
 
 
-def _level(
-    calibrated: Calibrated, shape: Shape, found: list[Schedule], prices: Prices | None
-) -> Level:
-    measured, point = calibrated.measured, found[0]
+def _level(calibrated: Calibrated, shape: Shape, found: list[Schedule], ask: Question) -> Level:
+    measured, point, prices = calibrated.measured, found[0], ask.prices
     time = point.slot_time
     biggest = max(measured.executors, key=lambda executor: executor.slots)
     slot_hours = time["total_ns"] / NS_PER_HOUR
-    core_hours = slot_hours * biggest.cores / biggest.slots
+    cores, slots = biggest.cores, biggest.slots
+    if shape.cores is not None:
+        cores, slots = ask.cores or cores, shape.cores
+    core_hours = slot_hours * cores / slots
     gb_hours = slot_hours * measured.settings.memory_bytes / biggest.slots / 1e9
     return Level(
         percent=100 * shape.ratio,

@@ -15,10 +15,11 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pyrometer.core.errors import UsageError
 from pyrometer.simulation.measured import Executor, Job, Measured, Stage
 
 
@@ -134,10 +135,13 @@ class Shape:
         Slots over the measured ones.
     cores : int or None
         Slots per executor; by default, as measured.
+    several_hosts : bool
+        Whether it has several hosts even where the run had one.
     """
 
     ratio: float = 1.0
     cores: int | None = None
+    several_hosts: bool = False
 
     @property
     def is_measured(self) -> bool:
@@ -158,34 +162,30 @@ def most_slots(executors: Sequence[Executor]) -> int:
     return most
 
 
+def on_several_hosts(executors: Sequence[Executor]) -> bool:
+    """Whether executors ran on more than one host."""
+    return len({executor.host for executor in executors}) > 1
+
+
 def cluster_of(
     measured: Measured, graph: Graph, shape: Shape, startup_ns: float = 0
 ) -> Description:
     """Describe a cluster to the scheduler.
 
     An executor that was added during the run takes its first task ``startup_ns`` later: it starts
-    plugins first.
-
-    The slots of all executors of a kind are multiplied together, so that the ratio is as close as
-    whole slots allow at every time; copies of an executor run on hosts of their own, unless there
-    was one host.
+    plugins first. Copies of an executor run on hosts of their own, unless the shape has one host.
     """
     anchors = _Anchors(measured, graph)
     sites = sites_of(measured)
     hosts: dict[str, int] = {}
-    one_host = len({e.host for e in measured.executors}) == 1
+    one_host = not (shape.several_hosts or on_several_hosts(measured.executors))
     executors: Description = []
-    ends: dict[int, int] = {}
-    for executor in measured.executors:
-        end = ends.get(executor.pool, 0)
-        ends[executor.pool] = end + executor.slots
-        low, high = (math.ceil(n * shape.ratio - 1e-9) for n in (end, end + executor.slots))
-        size = shape.cores or executor.slots
-        for copy, first in enumerate(range(low, high, size)):
+    for executor, copies in copies_of(measured.executors, shape):
+        for copy, slots in enumerate(copies):
             host = executor.host if one_host or copy == 0 else f"{executor.host}/{copy}"
             executors.append(
                 {
-                    "slots": min(size, high - first),
+                    "slots": slots,
                     "host": hosts.setdefault(host, len(hosts)),
                     "site": sites[executor.host],
                     "pool": executor.pool,
@@ -197,6 +197,97 @@ def cluster_of(
                 }
             )
     return executors
+
+
+def copies_of(executors: Sequence[Executor], shape: Shape) -> list[tuple[Executor, list[int]]]:
+    """Give the slots of the executors that stand for each measured one.
+
+    The slots of all executors of a kind are multiplied together, so that the ratio is as close as
+    whole slots allow at every time. Executors of a given size are whole: each comes and goes with
+    the measured one in whose slots it begins.
+    """
+    found: list[tuple[Executor, list[int]]] = []
+    ends: dict[int, int] = {}
+    for executor in executors:
+        end = ends.get(executor.pool, 0)
+        ends[executor.pool] = end + executor.slots
+        low, high = (math.ceil(n * shape.ratio - 1e-9) for n in (end, end + executor.slots))
+        if shape.cores is None:
+            size = executor.slots
+            copies = [min(size, high - first) for first in range(low, high, size)]
+        else:
+            size = shape.cores
+            copies = [size for _ in range(math.ceil(low / size) * size, high, size)]
+        found.append((executor, copies))
+    return found
+
+
+def check_layout(executors: Sequence[Executor], shape: Shape, count: int) -> None:
+    """Refuse a layout that the comings and goings of the measured executors do not give.
+
+    Raises
+    ------
+    UsageError
+        If the largest number of executors at one time is not `count`.
+    """
+    each = [
+        replace(executor, slots=1)
+        for executor, copies in copies_of(executors, shape)
+        for _ in copies
+    ]
+    if (found := most_slots(each)) != count:
+        raise UsageError(
+            f"{count} executors of {shape.cores} slots cannot be simulated: as executors came and"
+            f" went in this run, or by their resource profiles, it would be {found} at one time",
+            f"--percent {_percents(executors, shape.ratio)}, on executors like the measured ones",
+        )
+
+
+LEAST_PERCENT, MOST_PERCENT = 1.0, 1e5
+"""Sizes that can be asked for, in per cent of the measured slots."""
+ANY_PERCENTS = "50,100,200"
+"""Sizes that every run has."""
+
+
+def _percents(executors: Sequence[Executor], ratio: float) -> str:
+    """Give the size that has as many slots at one time as the ratio says; if none has, any."""
+    text = f"{100 * ratio:.15g}"
+    if not LEAST_PERCENT <= float(text) <= MOST_PERCENT:
+        return ANY_PERCENTS
+    copied = [
+        replace(executor, slots=slots)
+        for executor, copies in copies_of(executors, Shape(float(text) / 100))
+        for slots in copies
+    ]
+    wanted = round(most_slots(executors) * ratio)
+    return text if most_slots(copied) == wanted else ANY_PERCENTS
+
+
+MOST_TASKS = 10_000_000
+"""Tasks that a schedule may have beyond the measured ones."""
+
+
+def check_tasks(measured: Measured, ratios: Mapping[int, float]) -> None:
+    """Refuse numbers of tasks for which memory does not suffice.
+
+    Parameters
+    ----------
+    ratios : mapping of int to float
+        See :func:`tasks_ratios`.
+
+    Raises
+    ------
+    UsageError
+        If there are too many tasks in all, or their number is none.
+    """
+    known = sum(stage.tasks_count for stage in measured.stages)
+    count = sum(stage.tasks_count * ratios.get(stage.number, 1.0) for stage in measured.stages)
+    if not count <= known + MOST_TASKS:
+        raise UsageError(
+            f"{count:.3g} tasks cannot be scheduled: at most {MOST_TASKS:,} more than the"
+            f" {known:,} measured ones",
+            "a smaller --tasks, or fewer slots",
+        )
 
 
 def tasks_ratios(measured: Measured, ratio: float, asked: float | None = None) -> dict[int, float]:

@@ -26,15 +26,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pyrometer.accounts.ledger.report import Request, ledger_report
+from pyrometer.accounts.ledger.parts import parts
 from pyrometer.accounts.ledger.sums import Only
+from pyrometer.accounts.window import open_scope
 from pyrometer.simulation.measured import Floats, Measured
-from pyrometer.simulation.queries import CONCURRENT_TASKS
+from pyrometer.simulation.queries import CONCURRENT_TASKS, CPUS_OF_HOSTS
 from pyrometer.store import Run
 from pyrometer.trial.factors import parse_cpus
 
 LEAST_SHARE = 0.01
 MOST_BACKGROUND = 8.0
+MOST_CPUS = 4096
+"""CPUs of the largest host whose law is computed: the time grows with their square."""
 _ROUNDS = 100
 _NEAR = 1e-9
 
@@ -186,6 +189,10 @@ class Contention:
             return self
         return replace(self, asked=replace(self.turns, cpus=cpus))
 
+    def unchanged(self) -> Contention:
+        """Give the same on the measured host."""
+        return replace(self, asked=self.measured)
+
     def tables(self) -> tuple[list[float], list[float]]:
         """Give both laws at loads 0, 1, 2, …."""
         return tabulate(self.measured), tabulate(self.asked)
@@ -267,14 +274,14 @@ def of_ledger(
     locks, others): how busy it would keep a CPU of its own. The slow-down for lack of CPUs is
     measured: the tasks' time over their time without the run queue.
     """
-    cpus = _cpus(run)
-    if cpus is None:
-        return None, "the CPUs of the host are not known: only an event log"
-    stages = ledger_report(
-        run, window, Request(by="stage", only=Only(), most=max(1, len(measured.stages)))
-    )
+    cpus = _cpus(run, measured.app_index)
+    if isinstance(cpus, str):
+        return None, cpus
+    # Numbers of stages begin anew in each application of a run.
+    only, most = Only(app_index=measured.app_index), max(1, len(measured.stages))
+    stages, _ = parts(open_scope(run, window), "stage", only, most)
     times: dict[tuple[int, int], StageTime] = {}
-    for group in stages.groups:
+    for group in stages:
         rows = {row.path: row.value_ns for row in group.view.rows}
         spent = stage_time(rows, group.view.total_ns)
         if spent is not None and group.stage_id is not None:
@@ -320,11 +327,20 @@ def stage_time(rows: Mapping[str, float | None], total: float | None) -> StageTi
     return StageTime(total, queued, min(1.0, max(0.0, 1 - waits / free)))
 
 
-def _cpus(run: Run) -> float | None:
-    """Count the CPUs that the run was allowed to use."""
+UNKNOWN_CPUS = "the CPUs of the host are not known: only an event log"
+
+
+def _cpus(run: Run, app_index: int) -> float | str:
+    """Count the CPUs of a host that tasks of an application were allowed to use, or say why not."""
     if run.manifest is None:
-        return None
+        return UNKNOWN_CPUS
     allowed = run.manifest.host.cpus_count
+    if run.tables.several_hosts:
+        # The launcher's host may have run none of its tasks: those that did count, where known.
+        counts = [int(count) for (count,) in run.tables.query(CPUS_OF_HOSTS, [app_index])]
+        if len(counts) > 1:
+            return f"its tasks ran on hosts of {' and '.join(map(str, counts))} CPUs"
+        allowed = next(iter(counts), allowed)
     limits = [] if allowed is None else [float(allowed)]
     quota, cpus = (run.manifest.treatment.get(name) for name in ("cpu.quota", "host.cpus"))
     if quota is not None:
@@ -332,4 +348,4 @@ def _cpus(run: Run) -> float | None:
     if cpus is not None:
         some = parse_cpus(str(cpus))
         limits.append(float(some if isinstance(some, int) else len(some)))
-    return min(limits, default=None)
+    return min(limits, default=UNKNOWN_CPUS)

@@ -1,6 +1,7 @@
 """Leave one level out: each size of a scaling experiment, predicted from runs of the others.
 
-A level is a number of slots and, where known, of CPUs. Each run of the other levels predicts it;
+A level is a number of slots and of CPUs; of slots alone, where a run with as many does not know its
+CPUs. Each run of the other levels predicts it;
 the prediction of the nearest level counts, and the interval is that of one more prediction by
 another level (t on logarithms).
 
@@ -27,7 +28,7 @@ import numpy as np
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import UsageError
 from pyrometer.core.estimate import Estimate
-from pyrometer.simulation.cluster import Shape, most_slots, tasks_ratios
+from pyrometer.simulation.cluster import Shape, most_slots, on_several_hosts, tasks_ratios
 from pyrometer.simulation.contention import Contention
 from pyrometer.simulation.measured import Floats, Measured
 from pyrometer.simulation.scheduler import (
@@ -128,6 +129,11 @@ class Sized:
         return most_slots(self.measured.executors), cpus
 
     @property
+    def several_hosts(self) -> bool:
+        """Whether its executors ran on more than one host."""
+        return on_several_hosts(self.measured.executors)
+
+    @property
     def seconds(self) -> float:
         """Measured time of an iteration."""
         return self.measured.elapsed_ns / len(self.measured.intervals) / 1e9
@@ -142,12 +148,18 @@ class Sized:
         """Doubts about its simulation."""
         return [*self.known_doubts, *doubts_of(self.calibrated, 0)]
 
-    def predict(self, size: Size) -> float:
-        """Give the time of an iteration at another size, in seconds."""
+    def predict(self, size: Size, *, several_hosts: bool = False) -> float:
+        """Give the time of an iteration at another size, in seconds.
+
+        Parameters
+        ----------
+        several_hosts : bool
+            Whether further executors run on hosts of their own even where this run had one host.
+        """
         (slots, cpus), calibrated, law = size, self.calibrated, self.contention
         if law is not None:
             law = law.on(cpus)
-        shape = Shape(slots / self.size[0])
+        shape = Shape(slots / self.size[0], several_hosts=several_hosts)
         clusters = [calibrated.cluster(Shape()), calibrated.cluster(shape)]
         scenario = {"cluster": 1, "tasks_ratios": tasks_ratios(self.measured, shape.ratio)}
         schedule = schedules(calibrated.plan, clusters, [scenario], law)[0]
@@ -169,20 +181,19 @@ def leave_out(runs: Sequence[Sized], refused: Sequence[UsageError] = ()) -> Left
     """
     if not runs:
         raise UsageError(f"no run can be simulated: {graph_doubts(refused)}", refused[0].remedy)
-    levels: dict[Size, list[Sized]] = defaultdict(list)
-    for run in runs:
-        levels[run.size].append(run)
+    levels = _by_size(runs)
     if len(levels) < 2:
         without = f" ({graph_doubts(refused)})" if refused else ""
         raise UsageError(
             f"the runs are all of one size: no level can be left out{without}",
             "give runs of other numbers of slots or CPUs, as `pyrometer scale` makes them",
         )
+    several = any(run.several_hosts for run in runs)
     said: dict[Size, dict[Size, list[float]]] = defaultdict(dict)
     for size in levels:
         others = {other: of for other, of in levels.items() if other != size}
         for other, of in others.items():
-            said[size][other] = [run.predict(size) for run in of]
+            said[size][other] = [run.predict(size, several_hosts=several) for run in of]
     levels_left_out = [
         _left_out(size, levels[size], said[size]) for size in sorted(levels, key=_order)
     ]
@@ -198,6 +209,16 @@ def leave_out(runs: Sequence[Sized], refused: Sequence[UsageError] = ()) -> Left
             *of_runs([run.doubts for run in runs]),
         ],
     )  # fmt: skip
+
+
+def _by_size(runs: Sequence[Sized]) -> dict[Size, list[Sized]]:
+    """Group runs, so that none is predicted from another of its own size."""
+    unknown = {slots for slots, cpus in (run.size for run in runs) if cpus is None}
+    levels: dict[Size, list[Sized]] = defaultdict(list)
+    for run in runs:
+        slots, cpus = run.size
+        levels[slots, None if slots in unknown else cpus].append(run)
+    return levels
 
 
 def _order(size: Size) -> tuple[float, int]:

@@ -72,6 +72,15 @@ levels AS (
 SELECT round(exp(round(ln(n) * 4) / 4))::DOUBLE AS tasks, sum(n * ns)::DOUBLE AS ns
 FROM levels WHERE n > 0 AND ns > 0 GROUP BY 1
 """
+# How many CPUs the hosts that ran tasks have, as far as that is known; each number once.
+CPUS_OF_HOSTS = """
+WITH ran AS (
+  SELECT DISTINCT app_index, executor_id FROM tasks
+  WHERE app_index = $1 AND launch_wall_ns IS NOT NULL)
+SELECT DISTINCT h.cpus_count FROM ran r JOIN apps a USING (app_index)
+JOIN processes p ON p.app_id = a.app_id AND p.executor_id = r.executor_id
+JOIN hosts h ON h.host = p.host WHERE h.cpus_count > 0 ORDER BY h.cpus_count
+"""
 _EXECUTORS = """
 SELECT executor_id, e.host, e.cores_count, e.add_wall_ns, e.remove_wall_ns, e.remove_reason,
   coalesce(e.resource_profile_id, 0) AS pool, r.at_once

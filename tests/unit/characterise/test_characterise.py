@@ -138,6 +138,47 @@ def test_queries_are_told_apart_with_volumes_and_warm_up(suite):
     assert q2.warmup == "flat"
 
 
+def logged(folder, names):
+    """Write what an event log has of executions of 100 ms, one a second: no iterations."""
+    tables = folder / "tables"
+    tables.mkdir(parents=True)
+    numbers = range(len(names))
+    executions = [
+        {
+            "app_index": 0,
+            "sql_id": at,
+            "description": names[at],
+            "start_wall_ns": 1000 * at * MS,
+            "end_wall_ns": (1000 * at + 100) * MS,
+            "plan_versions_count": 1,
+        }
+        for at in numbers
+    ]
+    stage = {"app_index": 0, "stage_attempt": 0, "status": "succeeded"}
+    write_rows(tables, "sql_executions", executions)
+    write_rows(tables, "jobs", [{"app_index": 0, "job_id": at, "sql_id": at} for at in numbers])
+    write_rows(tables, "stages", [{**stage, "stage_id": at, "job_id": at} for at in numbers])
+    return folder
+
+
+def test_a_query_that_comes_again_in_a_log_without_iterations_is_repeated(tmp_path):
+    with Run.open(logged(tmp_path, ["q1", "q2"] * 3)) as run:
+        made = characterise(run, [])
+    assert made.iterations_count == 3
+    assert {part.name: part.times_ns for part in made.parts} == {
+        "q1": [100 * MS] * 3, "q2": [100 * MS] * 3,
+    }  # fmt: skip
+    assert not any("in a row" in doubt for part in made.parts for doubt in part.doubts)
+
+
+def test_executions_in_a_row_in_a_log_without_iterations_are_doubted(tmp_path):
+    with Run.open(logged(tmp_path, ["q1", "q1", "q2"])) as run:
+        q1, q2 = characterise(run, []).parts
+    assert (q1.times_ns, q2.times_ns) == ([1100 * MS], [100 * MS])
+    assert "2 executions in a row count as one: the query may have been repeated" in q1.doubts
+    assert not any("in a row" in doubt for doubt in q2.doubts)
+
+
 def test_the_verb_prints_a_table_json_and_csv(suite, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     target = tmp_path / "out.csv"

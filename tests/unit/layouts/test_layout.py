@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
+from rich.console import Console
 from tests.support import experiments
 from tests.support.tables import HOST, StageSpec, World, mono
 from tests.unit.collect.test_placing import HOSTS, simulated
@@ -17,13 +20,14 @@ from pyrometer.collect.doctor.bundle import lay_out, write
 from pyrometer.collect.host.facts import Machine, read
 from pyrometer.collect.host.placement import placement
 from pyrometer.core.estimate import Estimate
-from pyrometer.experiments.folder import Ended
-from pyrometer.experiments.journal import opened_journal
+from pyrometer.experiments.folder import Ended, read_plan
+from pyrometer.experiments.journal import opened_journal, read_journal
 from pyrometer.experiments.judge.files import kept_layouts
 from pyrometer.experiments.run.loop import begin
-from pyrometer.layouts.analysis import changes, optimum, unbound
+from pyrometer.layouts.analysis import changes, layout_report, optimum, unbound
 from pyrometer.layouts.plan import GIB, Host, default_placements, layouts
 from pyrometer.layouts.schema import ExecutorPlace, LayoutResult, TrialPlaces
+from pyrometer.layouts.terminal import show
 from pyrometer.statistics.many import best, dunnett
 from pyrometer.trial.factors import parse_treatment, write_numbers
 from pyrometer.trial.layout import resolve_layout
@@ -308,6 +312,32 @@ def test_layouts_are_told_from_the_folder_of_an_experiment(told):
     assert kept_layouts(folder) == report
     (folder / "layout.json").write_text('{"schema": "pyrometer/layout/1"')
     assert kept_layouts(folder) is None
+
+
+def test_a_trial_that_cannot_be_read_lacks_its_measures_alone(told):
+    report, _ = told
+    folder = Path(report["folder"])
+    plan = read_plan(folder)
+    shutil.rmtree(folder / "trials" / plan.trials[0].folder)
+    again = layout_report(folder, plan, read_journal(folder))
+    assert again.done_count == report["done_count"]
+    times = [one.elapsed_s.value for one in again.layouts]
+    assert times == [one["elapsed_s"]["value"] for one in report["layouts"]]
+    assert sorted(one.measures["lock_share"].n for one in again.layouts) == [1, 2, 2]
+    assert sorted(len(one.trials) for one in again.layouts) == [1, 2, 2]
+    assert again.missing == report["missing"]
+    (unread,) = (one.message for one in again.doubts if one.code == "trials_unread")
+    assert unread.startswith(f"1 of 6 trials: trial {plan.trials[0].number}: ")
+
+
+def test_without_a_trial_that_can_be_read_executors_are_not_known(told):
+    folder = Path(told[0]["folder"])
+    shutil.rmtree(folder / "trials")
+    again = layout_report(folder, read_plan(folder), read_journal(folder))
+    text = StringIO()
+    show(Console(file=text, width=200), again)
+    assert text.getvalue().count("no trial could be read") == 3
+    assert "reported where it ran" not in text.getvalue()
 
 
 def test_other_experiments_are_refused(tmp_path, capsys):

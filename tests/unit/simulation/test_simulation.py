@@ -449,6 +449,12 @@ def test_a_price_file_that_is_none(tmp_path: Path, text: str, what: str) -> None
         pytest.param(["--cpus", "2"], "only an event log", marks=pytest.mark.slow),
         pytest.param(["--app", "3"], "--app 3", marks=pytest.mark.slow),
         (["--price", "nothing.toml"], "nothing.toml"),
+        pytest.param(["--tasks", "1e9"], "at most 10,000,000", marks=pytest.mark.slow),
+        (["--tasks", "nan"], "at most 10,000,000"),
+        (["--cpus", "1e6"], "up to 4096"),
+        (["--cpus", "inf"], "up to 4096"),
+        (["--cpus", "nan"], "up to 4096"),
+        (["--seed", "-1"], "--seed"),
     ],
 )
 def test_bad_input_is_one_message(

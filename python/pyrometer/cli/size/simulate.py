@@ -65,7 +65,8 @@ def simulate(
         typer.Option(
             "--percent",
             metavar="P,…",
-            help="Sizes in per cent of the measured slots. Default: 10 … 500.",
+            help="Sizes in per cent of the measured slots, with at most ten million more tasks."
+            " Default: 10 … 500.",
         ),
     ] = None,
     tasks: Annotated[
@@ -74,7 +75,8 @@ def simulate(
             "--tasks",
             metavar="PERCENT",
             min=1,
-            help="Number of tasks in each stage with several, drawn from the measured ones.",
+            help="Number of tasks in each stage with several, drawn from the measured ones; at most"
+            " ten million more in all.",
         ),
     ] = None,
     stretch: Annotated[
@@ -102,7 +104,10 @@ def simulate(
             "--price", metavar="FILE", help="TOML file with currency, core_hour, gb_hour."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the random draws.")] = 0,
+    seed: Annotated[
+        int,
+        typer.Option("--seed", metavar="N", min=0, max=2**64 - 1, help="Seed of the random draws."),
+    ] = 0,
     application: Annotated[
         int | None,
         typer.Option(
@@ -116,6 +121,7 @@ def simulate(
     from pyrometer.store import Run
     from pyrometer.store.remote.opened import address
 
+    _check_cpus(cpus)
     fit = None if contention is None else _fit(contention, cpus)
     if len(run) > 1:
         asked = (executors, cores, percent, tasks, stretch, cpus, price, seed or None)
@@ -217,9 +223,17 @@ def _contention(
         return found, []
     if cpus is not None:
         raise UsageError(
-            f"--cpus: {reason}", "pyrometer run --profile light measures what it needs"
+            f"--cpus: {reason}",
+            "pyrometer run --profile light measures what it needs, on hosts of as many CPUs each",
         )
     return None, [no_contention(reason or "no CPU shares")]
+
+
+def _check_cpus(cpus: float | None) -> None:
+    from pyrometer.simulation.contention import MOST_CPUS
+
+    if cpus is not None and not cpus <= MOST_CPUS:
+        raise UsageError(f"--cpus {cpus:g}: expected a number up to {MOST_CPUS}", "--cpus 16")
 
 
 def _fit(law: str, cpus: float | None) -> Contention:
