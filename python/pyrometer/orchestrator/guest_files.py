@@ -227,6 +227,19 @@ def _listings(
         listings["own"] = closure.collect(own, libraries, listings["base"])
     wanted = [*command.data, *_data_roots(trial, watch), *_settings()]
     data = closure.collect(wanted, libraries, listings["base"])
+    _check(data, [one for listing in (*listings.values(), data) for one in listing.in_memory])
+    if data.files or data.folders or data.links:
+        listings["data"] = data
+    return listings
+
+
+def _check(data: Listing, in_memory: Sequence[str]) -> None:
+    """Refuse files of a trial that a machine cannot have."""
+    if in_memory:
+        raise UsageError(
+            f"{in_memory[0]} lies in {closure.IN_MEMORY}, which is empty in a virtual machine",
+            "copy it to a folder on a disk, and name that",
+        )
     if data.missing:
         raise UsageError(f"{data.missing[0]} is not there", "give files that are there")
     if data.unreadable:
@@ -236,9 +249,6 @@ def _listings(
             f"the trial would take {units.size(data.size)} of files into its virtual machine",
             "name files, or a smaller folder",
         )
-    if data.files or data.folders or data.links:
-        listings["data"] = data
-    return listings
 
 
 def _settings() -> list[str]:

@@ -216,7 +216,8 @@ def repeat(
     block : callable
         What runs, without arguments. If it returns rows (what ``collect`` gives), a list of
         values, or one value, that is its result, and every iteration must give the first one's:
-        in any order, floating point within 1e-9. Results of other types are not compared.
+        in any order, floating point within a relative 1e-9. Results of other types are not
+        compared.
     run_dir : path, optional
         Where to write: new, or an empty folder. A new one under ``./pyrometer-runs`` by default.
     name : str
@@ -258,8 +259,9 @@ def repeat(
     with measured.recorded():
         for number in range(warmup + iterations):
             with measured.iteration(number, warmup=number < warmup) as ended:
-                rows = result_rows(block())
+                value = block()
                 ended.update(mono_ns=time.monotonic_ns(), wall_ns=time.time_ns())
+                rows = result_rows(value)
                 if rows is None:
                     continue
                 ended.update(rows=len(rows), checksum=checksum(rows))

@@ -5,11 +5,13 @@ Imported by the workload runner, whose Python need not have DuckDB.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pyrometer.workloads.results import differences, equal_rows
@@ -20,11 +22,15 @@ RELATIVE, ABSOLUTE = 1e-9, 2e-6
 """Tolerance for numbers that are a float in one engine: Spark keeps six decimals of a quotient."""
 
 
-def read_queries(prepared: Prepared) -> dict[str, Any]:
-    """Read text and answer of each query by name, in the order of names."""
-    text = (Path(prepared.root) / QUERIES_FILE).read_text(encoding="utf-8")
-    value: dict[str, Any] = json.loads(text)
-    return dict(sorted(value.items()))
+def read_queries(prepared: Prepared) -> Mapping[str, Any]:
+    """Read text and answer of each query by name, in the order of names; once in a process."""
+    return _queries(prepared.root)
+
+
+@functools.cache
+def _queries(root: str) -> Mapping[str, Any]:
+    text = (Path(root) / QUERIES_FILE).read_text(encoding="utf-8")
+    return MappingProxyType(dict(sorted(json.loads(text).items())))
 
 
 def decode(value: Any) -> Any:

@@ -87,8 +87,9 @@ class Workload(abc.ABC):
     needs : Needs
         What must be installed.
     repeats : bool
-        Whether every iteration must give the checksum of the first: for programs without a known
-        right answer.
+        Whether every iteration must give the first one's result, for programs without a known
+        right answer: its checksum or, where results have an `answer`, the same rows, floating
+        point within a tolerance.
     """
 
     name: ClassVar[str]

@@ -20,6 +20,7 @@ from typing import Any
 
 from pyrometer.core.errors import WorkloadError
 from pyrometer.workloads.contract import Workload, prepared_from_json, prepared_to_json
+from pyrometer.workloads.results import same_rows
 from pyrometer.workloads.values import IterationResult, Mismatch, PartResult, Prepared, WorkloadSpec
 
 ITERATIONS_FILE = "iterations.ndjson"
@@ -76,13 +77,29 @@ def failures(result: IterationResult) -> str | None:
 
 
 def unlike(first: IterationResult, result: IterationResult) -> Mismatch | None:
-    """Describe where a result differs from the first iteration's; ``None`` if it does not."""
+    """Describe where a result differs from the first iteration's; ``None`` if it does not.
+
+    Where both have their rows, floating point may differ as in `same_rows`.
+    """
+    nearly = False
     for was, now in zip(first.parts, result.parts, strict=True):
-        if (was.rows, was.checksum) != (now.rows, now.checksum):
-            return Mismatch(f"{was.name}, unlike the first iteration", _shown(was), _shown(now))
-    if (first.rows, first.checksum) != (result.rows, result.checksum):
+        if not _same(was, now):
+            if not _near(was, now):
+                return Mismatch(f"{was.name}, unlike the first iteration", _shown(was), _shown(now))
+            nearly = True
+    # The checksum of the whole follows from those of its parts.
+    if not (nearly or _same(first, result) or _near(first, result)):
         return Mismatch("result, unlike the first iteration", _shown(first), _shown(result))
     return None
+
+
+def _same(first: IterationResult | PartResult, result: IterationResult | PartResult) -> bool:
+    return (first.rows, first.checksum) == (result.rows, result.checksum)
+
+
+def _near(first: IterationResult | PartResult, result: IterationResult | PartResult) -> bool:
+    known = bool(first.answer) and bool(result.answer) and first.rows == result.rows
+    return known and same_rows(first.answer, result.answer)
 
 
 def _shown(result: IterationResult | PartResult) -> str:

@@ -1,8 +1,9 @@
 """The page cache of given files: how much is resident, evict it, bring it in.
 
 Residency is counted by ``cachestat(2)`` (Linux 6.5), else page by page by ``mincore(2)``; see
-their manual pages. Only the standard library is used: the workload runner does this before each
-iteration, outside of its time.
+their manual pages. Of files that the user neither owns nor may write, the kernel tells it to root
+alone: to others ``mincore`` says that every page is resident. Only the standard library is used:
+the workload runner does this before each iteration, outside of its time.
 """
 
 from __future__ import annotations
@@ -34,16 +35,21 @@ _libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
 
 @dataclass(frozen=True)
 class Residency:
-    """Pages of some files, those of them in the page cache, and what counted them."""
+    """Pages of some files, those of them in the page cache, and what counted them.
+
+    What is not told is ``None``.
+    """
 
     pages: int
-    resident: int
-    method: str
+    resident: int | None
+    method: str | None
 
     @property
     def ratio(self) -> float | None:
-        """Resident share; ``None`` where there is no page."""
-        return self.resident / self.pages if self.pages else None
+        """Resident share; ``None`` where there is no page, or it is not told."""
+        if self.resident is None or not self.pages:
+            return None
+        return self.resident / self.pages
 
 
 def residency(paths: Iterable[str]) -> Residency:
@@ -61,6 +67,8 @@ def residency(paths: Iterable[str]) -> Residency:
         try:
             size = os.fstat(descriptor).st_size
             count = _cachestat(descriptor)
+            if count is None and size and not _is_told(path, descriptor):
+                return Residency(pages + -(-size // _PAGE), None, None)
             if count is None:
                 method, count = "mincore", mincore(descriptor, size)
         finally:
@@ -123,14 +131,14 @@ def bring(state: str | None, paths: Sequence[str]) -> dict[str, Any]:
         **facts,
         "resident_ratio": found.ratio,
         "method": found.method,
-        **({"reason": why} if (why := _missed(state, found.ratio)) else {}),
+        **({"reason": why} if (why := _missed(state, found)) else {}),
     }
 
 
 def _cool(paths: Sequence[str]) -> Residency:
     evict(paths)
     found = residency(paths)
-    if _missed("cold", found.ratio):
+    if found.resident is not None and _missed("cold", found):
         # Pages on their way through a CPU's batch of the LRU list escape the advice.
         try:
             _DROP_CACHES.write_text("1")
@@ -143,13 +151,16 @@ def _cool(paths: Sequence[str]) -> Residency:
 
 def _heat(paths: Sequence[str]) -> Residency:
     found = residency(paths)
-    if _missed("warm", found.ratio):
+    if _missed("warm", found):
         read(paths)
         found = residency(paths)
     return found
 
 
-def _missed(state: str | None, ratio: float | None) -> str | None:
+def _missed(state: str | None, found: Residency) -> str | None:
+    if found.resident is None:
+        return "the kernel tells only who owns a file, or may write it, which pages are resident"
+    ratio = found.ratio
     if ratio is None:
         return "the files are empty"
     if state == "cold" and ratio > COLD_AT_MOST:
@@ -180,6 +191,12 @@ def _cachestat(descriptor: int) -> int | None:
         ctypes.c_uint(0),
     )
     return None if failed else int(counts.cache)
+
+
+def _is_told(path: str, descriptor: int) -> bool:
+    """Whether ``mincore`` tells this user the truth about a file."""
+    # Root, too, may not write on a file system that is mounted read-only.
+    return os.geteuid() in (0, os.fstat(descriptor).st_uid) or os.access(path, os.W_OK)
 
 
 def mincore(descriptor: int, size: int) -> int:

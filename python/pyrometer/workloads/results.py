@@ -3,7 +3,8 @@
 A checksum says that two results differ; this says where. A column in which either side holds a
 float is *approximate*: its numbers may differ by the tolerance, since the order of additions is
 not guaranteed and engines differ in the type of an average. All other columns must be equal,
-whole numbers and decimals by value.
+whole numbers and decimals by value; floats inside of an array, a struct or a map may differ by the
+tolerance, too. A value of another type is compared by its attributes.
 
 Order-insensitive checksum of a result, the same from every engine that gives the same rows.
 
@@ -20,14 +21,17 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
+from pyrometer.workloads.pairing import Numbered, paired
 from pyrometer.workloads.values import Mismatch
 
+RELATIVE, ABSOLUTE = 1e-9, 1e-12
+"""How much sums differ by the order of additions; the second where they are near zero."""
 Row = Sequence[Any]
-PLAIN = (bool, int, float, Decimal, str, bytes, date)
+PLAIN = (bool, int, float, Decimal, str, bytes, bytearray, date, time, timedelta)
 """Types of values that can be compared."""
 
 
@@ -36,8 +40,8 @@ def differences(
     got_rows: Sequence[Row],
     *,
     ordered: bool = False,
-    relative: float = 1e-9,
-    absolute: float = 1e-6,
+    relative: float = RELATIVE,
+    absolute: float = ABSOLUTE,
 ) -> Mismatch | None:
     """Find the first difference between two results.
 
@@ -63,7 +67,7 @@ def differences(
     >>> print(differences([(1, "a")], [(1, "b")]))
     row 1, column 2: expected 'a', got 'b'
     """
-    expected, got = [tuple(r) for r in expected_rows], [tuple(r) for r in got_rows]
+    expected, got = _plain_rows(expected_rows), _plain_rows(got_rows)
     if len(expected) != len(got):
         return Mismatch("number of rows", str(len(expected)), str(len(got)))
     widths = {len(row) for row in expected}
@@ -80,6 +84,19 @@ def differences(
     return None
 
 
+def same_rows(expected_rows: Sequence[Row], got_rows: Sequence[Row]) -> bool:
+    """Whether `differences` finds none: looked for up to the first row without an equal.
+
+    Examples
+    --------
+    >>> same_rows([(1, 0.1), (2, 0.3)], [(2, 0.1 + 0.2), (1, 0.1)])
+    True
+    """
+    expected, got = _plain_rows(expected_rows), _plain_rows(got_rows)
+    matches = _Equality(expected, got, RELATIVE, ABSOLUTE).matches()
+    return len(expected) == len(got) and all(match is not None for _, match in matches)
+
+
 def equal_rows(
     expected_rows: Sequence[Row], got_rows: Sequence[Row], *, relative: float, absolute: float
 ) -> set[int]:
@@ -90,7 +107,7 @@ def equal_rows(
     >>> equal_rows([(1,), (2,), (2,)], [(2,), (3,)], relative=0, absolute=0)
     {1}
     """
-    expected, got = [tuple(r) for r in expected_rows], [tuple(r) for r in got_rows]
+    expected, got = _plain_rows(expected_rows), _plain_rows(got_rows)
     return set(_Equality(expected, got, relative, absolute).matched())
 
 
@@ -140,10 +157,24 @@ class _Equality:
     def values(self, column: int, a: Any, b: Any) -> bool:
         """Whether two values of a column are equal."""
         if column in self._approximate and _is_number(a) and _is_number(b):
-            x, y = float(a), float(b)
-            both_nan = math.isnan(x) and math.isnan(y)
-            return both_nan or math.isclose(x, y, rel_tol=self._rel, abs_tol=self._abs)
+            return self._near(a, b)
+        return self._equal(a, b)
+
+    def _equal(self, a: Any, b: Any) -> bool:
+        """Whether two values are equal, with floats in them within the tolerance."""
+        if isinstance(a, float) or isinstance(b, float):
+            return _is_number(a) and _is_number(b) and self._near(a, b)
+        if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+            return len(a) == len(b) and all(map(self._equal, a, b))
+        if isinstance(a, Mapping) and isinstance(b, Mapping):
+            x, y = ({_exact(key): value for key, value in one.items()} for one in (a, b))
+            return x.keys() == y.keys() and all(self._equal(x[key], y[key]) for key in x)
         return bool(_exact(a) == _exact(b))
+
+    def _near(self, a: Any, b: Any) -> bool:
+        x, y = float(a), float(b)
+        both_nan = math.isnan(x) and math.isnan(y)
+        return both_nan or math.isclose(x, y, rel_tol=self._rel, abs_tol=self._abs)
 
     def pairs(self) -> Iterator[tuple[int, int]]:
         """Give each expected row a row of the other side: an equal one where there is one."""
@@ -156,19 +187,21 @@ class _Equality:
 
     def matched(self) -> dict[int, int]:
         """Find for expected rows equal ones of the other side, each of which is given once."""
-        free: dict[Any, list[int]] = defaultdict(list)
-        for number in sorted(range(len(self._got)), key=lambda n: self._numbers(self._got[n])):
-            free[self._key(self._got[number])].append(number)
-        found = {}
-        for number in sorted(
-            range(len(self._expected)), key=lambda n: self._numbers(self._expected[n])
-        ):
-            row = self._expected[number]
-            candidates = free[self._key(row)]
-            match = next((c for c in candidates if self._rows(row, self._got[c])), None)
-            if match is not None:
-                candidates.remove(match)
-                found[number] = match
+        return {number: match for number, match in self.matches() if match is not None}
+
+    def matches(self) -> Iterator[tuple[int, int | None]]:
+        """Give each expected row an equal one of the other side, or ``None``."""
+        others = self._alike(self._got)
+        for key, rows in self._alike(self._expected).items():
+            yield from paired(
+                rows, others.get(key, []), self._rows, relative=self._rel, absolute=self._abs
+            )
+
+    def _alike(self, rows: Sequence[tuple[Any, ...]]) -> dict[Any, list[Numbered]]:
+        """Numbers and indices of rows, by what must be the same in them."""
+        found: dict[Any, list[Numbered]] = defaultdict(list)
+        for index, row in enumerate(rows):
+            found[self._key(row)].append((self._numbers(row) or (0.0,), index))
         return found
 
     def _nearest(self, number: int, left: set[int]) -> int:
@@ -182,23 +215,30 @@ class _Equality:
         left.remove(best)
         return best
 
-    def _rows(self, a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
+    def _rows(self, expected: int, got: int) -> bool:
+        a, b = self._expected[expected], self._got[got]
         return len(a) == len(b) and all(
             self.values(c, x, y) for c, (x, y) in enumerate(zip(a, b, strict=True))
         )
 
     def _key(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(
-            "number" if column in self._approximate and _is_number(value) else _exact(value)
+            "number"
+            if column in self._approximate and _is_number(value)
+            else _exact(value, near=True)
             for column, value in enumerate(row)
         )
 
     def _numbers(self, row: tuple[Any, ...]) -> tuple[float, ...]:
         # NaN has no place in an order.
         return tuple(
-            math.inf if math.isnan(float(row[c])) else float(row[c])
-            for c in sorted(self._approximate)
-            if c < len(row) and _is_number(row[c])
+            math.inf if math.isnan(number) else number
+            for column, value in enumerate(row)
+            for number in (
+                [float(value)]
+                if column in self._approximate and _is_number(value)
+                else _floats_in(value)
+            )
         )
 
 
@@ -206,17 +246,55 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
 
 
-def _exact(value: Any) -> Any:
+def _floats_in(value: Any) -> Iterator[float]:
+    if isinstance(value, float):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _floats_in(one)
+    elif isinstance(value, Mapping):
+        # Equal maps may hold their keys in another order.
+        yield from _floats_in([value[key] for key in sorted(value, key=_canonical)])
+
+
+def _exact(value: Any, *, near: bool = False) -> Any:
+    """Give what is equal, and has the same hash, where values are equal; `near`: all floats are."""
+    if near and isinstance(value, float):
+        return "number"
     # The type's name keeps True from being 1, and a date from being a timestamp.
     if value is None or _is_number(value):
         return value
     if isinstance(value, (list, tuple)):
-        return ("list", *(_exact(one) for one in value))
+        return ("list", *(_exact(one, near=near) for one in value))
+    if isinstance(value, Mapping):
+        return ("map", frozenset((_exact(k), _exact(v, near=near)) for k, v in value.items()))
     if isinstance(value, datetime):
         return ("datetime", value.isoformat())
     if isinstance(value, date):
         return ("date", value.isoformat())
-    return (type(value).__name__, value)
+    if isinstance(value, (bool, str)):
+        return (type(value).__name__, value)
+    return ("canonical", _canonical(value))
+
+
+def _plain_rows(rows: Sequence[Row]) -> list[tuple[Any, ...]]:
+    return [tuple(map(_plain, row)) for row in rows]
+
+
+def _plain(value: Any) -> Any:
+    """Give an array as a list, an object as its attributes, or by `repr` where it has none."""
+    if value is None or isinstance(value, PLAIN):
+        return value
+    if isinstance(value, tuple):
+        return tuple(map(_plain, value))
+    if isinstance(value, list):
+        return list(map(_plain, value))
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    attributes = getattr(value, "__dict__", None)
+    return _plain(dict(attributes)) if attributes else repr(value)
 
 
 def _show(value: Any) -> str:
@@ -265,12 +343,16 @@ def _canonical(value: Any) -> str:
         return f"b{bytes(value).hex()}"
     if isinstance(value, date):  # datetime is a date, too
         return f"d{value.isoformat()}"
+    if isinstance(value, time):
+        return f"t{value.isoformat()}"
+    if isinstance(value, timedelta):
+        return f"i{value // timedelta(microseconds=1)}"
     if isinstance(value, Mapping):
         pairs = sorted((_canonical(k), _canonical(v)) for k, v in value.items())
         return "{" + ",".join(f"{k}={v}" for k, v in pairs) + "}"
     if isinstance(value, Iterable):
         return "(" + ",".join(map(_canonical, value)) + ")"
-    raise TypeError(f"a {type(value).__name__} in a result has no canonical form")
+    return _canonical(_plain(value))
 
 
 def result_rows(value: object) -> list[tuple[Any, ...]] | None:
@@ -287,6 +369,17 @@ def result_rows(value: object) -> list[tuple[Any, ...]] | None:
     many = value if isinstance(value, (list, tuple)) else [value]
     rows = [tuple(one) if isinstance(one, (list, tuple)) else (one,) for one in many]
     return rows if value is not None and all(map(_is_plain, rows)) else None
+
+
+def holds_floats(rows: Iterable[Row]) -> bool:
+    """Whether there is floating point in a result, in an array, a struct or a map as well.
+
+    Examples
+    --------
+    >>> holds_floats([(1, [0.5])]), holds_floats([(1, "a")])
+    (True, False)
+    """
+    return any(True for row in rows for _ in _floats_in(tuple(map(_plain, row))))
 
 
 def unlike(first: Sequence[Row], rows: Sequence[Row]) -> Mismatch | None:

@@ -37,6 +37,7 @@ from pyrometer.workloads.iterations import (
     say,
     unlike,
 )
+from pyrometer.workloads.values import IterationResult, Mismatch
 
 ITERATION_PROPERTY = "pyrometer.iteration"
 WARMUP_PROPERTY = "pyrometer.warmup"
@@ -139,34 +140,32 @@ class Runner:
         try:
             result = self._workload.run(spark, turn.prepared, turn.spec)
         except BaseException as error:
-            status = "interrupted" if isinstance(error, Interrupted) else "failed"
-            cause = f"{type(error).__name__}: {error}"
-            self._end(number, warmup, status=status, error=cause[:2000])
+            self._broken(number, warmup, error)
             raise
-        ended = {"mono_ns": time.monotonic_ns(), "wall_ns": time.time_ns()}
-        _mark(spark, None, None)
+        told: dict[str, Any] = _clocks(getattr(result, "ended_mono_ns", 0))
+        try:
+            _mark(spark, None, None)
+            told.update(_told(result))
+            failed, mismatch = failures(result), self._check(turn, result)
+        except BaseException as error:
+            self._broken(number, warmup, error, **told)
+            raise
+        status = "failed" if failed else "wrong_result" if mismatch else "ok"
+        wrong = "; ".join(str(what) for what in (failed, mismatch) if what) or None
+        self._end(number, warmup, status=status, error=wrong, **told)
+        if mismatch:
+            raise WrongResultError(f"iteration {number}: {mismatch}")
+        if failed:
+            raise WorkloadError(failed)
+
+    def _check(self, turn: Turn, result: IterationResult) -> Mismatch | None:
+        """Compare a result with what is known, and with the first iteration's."""
         mismatch = self._workload.verify(result, turn.prepared, turn.spec)
         if mismatch is None and self._workload.repeats and not failures(result):
             if turn.first is None:
                 turn.first = result
             mismatch = unlike(turn.first, result)
-        failed = failures(result)
-        status = "failed" if failed else "wrong_result" if mismatch else "ok"
-        self._end(
-            number,
-            warmup,
-            rows=result.rows,
-            checksum=result.checksum,
-            status=status,
-            error="; ".join(str(what) for what in (failed, mismatch) if what) or None,
-            counters=dict(result.counters),
-            parts=[part.record() for part in result.parts],
-            **ended,
-        )
-        if mismatch:
-            raise WrongResultError(f"iteration {number}: {mismatch}")
-        if failed:
-            raise WorkloadError(failed)
+        return mismatch
 
     def _load(self, turn: Turn) -> None:
         """Run the workload once, outside any iteration."""
@@ -175,8 +174,31 @@ class Runner:
         if failed:
             raise WorkloadError(failed)
 
+    def _broken(self, number: int, warmup: bool, error: BaseException, **told: Any) -> None:
+        """Write the end of an iteration in which, or in whose check, something was raised."""
+        status = "interrupted" if isinstance(error, Interrupted) else "failed"
+        cause = f"{type(error).__name__}: {error}"
+        self._end(number, warmup, status=status, error=cause[:2000], **told)
+
     def _end(self, number: int, warmup: bool, **more: Any) -> None:
         self._log.write("end", number, warmup, **{"rows": None, "checksum": None, **more})
+
+
+def _clocks(ended_mono_ns: int) -> dict[str, int]:
+    """When an iteration ended, on both clocks: as its result says, or now."""
+    now = {"mono_ns": time.monotonic_ns(), "wall_ns": time.time_ns()}
+    ago = now["mono_ns"] - ended_mono_ns if ended_mono_ns else 0
+    return {clock: moment - ago for clock, moment in now.items()}
+
+
+def _told(result: IterationResult) -> dict[str, Any]:
+    """Give what is written of a result."""
+    return {
+        "rows": result.rows,
+        "checksum": result.checksum,
+        "counters": dict(result.counters),
+        "parts": [part.record() for part in result.parts],
+    }
 
 
 def _mark(spark: Any, iteration: str | None, warmup: str | None) -> None:

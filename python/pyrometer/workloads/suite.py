@@ -37,17 +37,29 @@ MOST_ERROR = 1000
 
 
 def run_query(spark: Any, name: str, sql: str) -> PartResult:
-    """Run one query with its name as the description of its jobs, and collect its result."""
+    """Run one query with its name as the description of its jobs, and collect its result.
+
+    The checksum is left to `with_checksum`, so that it is in no time that is measured.
+    """
     spark.sparkContext.setJobDescription(name)
     started = time.monotonic_ns()
     try:
-        rows = [tuple(row) for row in spark.sql(sql).collect()]
+        rows = spark.sql(sql).collect()
     finally:
         ended = time.monotonic_ns()
         spark.sparkContext.setJobDescription(None)
+    return PartResult(name, len(rows), "", started, ended, rows)
+
+
+def with_checksum(part: PartResult) -> PartResult:
+    """Give the result of a query with its checksum; of one that failed there is none."""
+    if part.error is not None:
+        return part
     # A float's last digits depend on the order of additions: the checksum leaves them out.
-    rounded = [[float(f"{v:.6g}") if isinstance(v, float) else v for v in row] for row in rows]
-    return PartResult(name, len(rows), checksum(rounded), started, ended, rows)
+    rounded = (
+        [float(f"{v:.6g}") if isinstance(v, float) else v for v in row] for row in part.answer
+    )
+    return replace(part, checksum=checksum(rounded))
 
 
 def try_query(spark: Any, name: str, sql: str) -> PartResult:
@@ -222,9 +234,15 @@ class Suite(Workload):
     bytes_a_unit: ClassVar[int]
     bytes_fixed: ClassVar[int]
 
-    @property
-    def _database(self) -> str:
-        return f"pyrometer_{self.name}"
+    def _database(self, spec: WorkloadSpec) -> str:
+        """Name the database of the tables: one for each codec.
+
+        Treatments that take turns in a JVM share its catalog, and their data differ in nothing
+        else: the size is the same.
+        """
+        codec = spec.levels["data.codec"]
+        own = codec != self.variants["data.codec"].default
+        return f"pyrometer_{self.name}" + f"_{codec}" * own
 
     @abc.abstractmethod
     def generator(self) -> Tables:
@@ -294,12 +312,13 @@ class Suite(Workload):
         return 1 if power else int(spec.levels["workload.streams"])
 
     def setup(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> None:
-        """Register the tables."""
+        """Register the tables, and read the queries: no iteration reads them again."""
+        read_queries(prepared)
         if spec.levels["data.source"] == "files":
             self._views(spark, prepared)
             return
         # A separate database, so that no table of the same name is hidden or replaced.
-        database = self._database
+        database = self._database(spec)
         folder = _quoted(f"{prepared.root}/.catalog")
         spark.sql(f"CREATE DATABASE IF NOT EXISTS {database} LOCATION {folder}")
         for table in self.tables:
@@ -320,11 +339,14 @@ class Suite(Workload):
             parts = run_streams(
                 lambda: self._session(spark, prepared, spec), texts, self.streams(spec)
             )
+        ended = time.monotonic_ns()
+        parts = [with_checksum(part) for part in parts]
         return IterationResult(
             rows=sum(part.rows for part in parts),
             checksum=checksum((part.name, part.checksum) for part in parts),
             counters={"streams_count": self.streams(spec), "queries_count": len(parts)},
             parts=parts,
+            ended_mono_ns=ended,
         )
 
     def verify(
@@ -357,7 +379,7 @@ class Suite(Workload):
         if spec.levels["data.source"] == "files":
             self._views(session, prepared)
         else:
-            session.catalog.setCurrentDatabase(self._database)
+            session.catalog.setCurrentDatabase(self._database(spec))
         return session
 
     def _views(self, spark: Any, prepared: Prepared) -> None:

@@ -165,7 +165,8 @@ class PartResult:
     started_mono_ns, ended_mono_ns : int
         When it ran (CLOCK_MONOTONIC); 0 where the workload does not say.
     answer : sequence of rows
-        The result itself, for `Workload.verify`; written nowhere.
+        The result itself, for `Workload.verify` and for a comparison with the first iteration's;
+        written nowhere.
     error : str, optional
         Why it failed and has no result; the others ran all the same.
     """
@@ -199,6 +200,9 @@ class IterationResult:
         Where the workload is a suite: the result of each query.
     answer : sequence of rows
         The result itself where `verify` compares numbers within a tolerance; written nowhere.
+    ended_mono_ns : int
+        When what is measured ended (CLOCK_MONOTONIC), where `run` computes something of its own
+        after it, as a checksum of many rows; 0: when `run` returns.
     """
 
     rows: int
@@ -206,6 +210,7 @@ class IterationResult:
     counters: Mapping[str, int] = field(default_factory=dict)
     parts: Sequence[PartResult] = ()
     answer: Sequence[Sequence[Any]] = field(default=(), repr=False)
+    ended_mono_ns: int = 0
 
 
 @dataclass(frozen=True)

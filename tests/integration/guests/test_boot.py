@@ -25,7 +25,7 @@ BOOT_S = 150
 SCRIPT = """\
 cat /proc/cmdline /proc/swaps /sys/kernel/mm/lru_gen/enabled
 cat /sys/devices/system/node/node*/distance
-cat /hello
+cat /hello /run/hello
 echo written >/hello && cat /hello
 cat /pyrometer/frames >$STREAM
 exit 7
@@ -52,8 +52,9 @@ def test_a_machine_has_what_was_asked_for_and_leaves_what_it_sent(
     )  # fmt: skip
     assert machine is not None
     disks = tmp_path / "disks"
-    (disks / "files").mkdir(parents=True)
+    (disks / "files/run").mkdir(parents=True)
     (disks / "files/hello").write_text("from the host\n")
+    (disks / "files/run/hello").write_text("from its run folder\n")
     sent = frames.say({"event": "machine"}) + frames.piece(Piece("raw/log", 0, 0, b"line\n"))
     first = {
         "images": b"base\n", "hostname": b"guest", "run_dir": b"/a run", "lru_gen": b"y\n",
@@ -102,6 +103,7 @@ def test_a_machine_has_what_was_asked_for_and_leaves_what_it_sent(
     assert "/dev/vdc" in shown
     assert "10 21" in shown
     assert "from the host" in shown
+    assert "from its run folder" in shown
     assert "written" in shown
     assert [one.name for one in disks.iterdir()] == ["files"]
     assert '"cpu":null' in (run / "raw/vcpus.ndjson").read_text()

@@ -20,6 +20,8 @@ from pyrometer.workloads.results import result_rows, unlike
         ([(1, "a"), (2, None)], [(1, "a"), (2, None)]),
         ([("a", [1, {"k": 2}])], [("a", [1, {"k": 2}])]),
         (datetime.date(2024, 1, 1), [(datetime.date(2024, 1, 1),)]),
+        (datetime.timedelta(1), [(datetime.timedelta(1),)]),
+        (bytearray(b"x"), [(bytearray(b"x"),)]),
         (object(), None),
         ([(1, object())], None),
         (iter([1]), None),
@@ -34,10 +36,14 @@ def test_rows_and_plain_values_are_results(value, rows):
     [
         ([(1, "a"), (2, "b")], [(2, "b"), (1, "a")], None),
         ([(0.1 + 0.2,)], [(0.3,)], None),
+        ([(0.0,)], [(0.1 + 0.2 - 0.3,)], None),
+        ([(1e-7,)], [(2e-7,)], "row 1, column 1: expected 1e-07, got 2e-07"),
         ([], [], None),
         ([(1,)], [(2,)], "row 1, column 1: expected 1, got 2"),
         ([(0.3,)], [(0.31,)], "row 1, column 1: expected 0.3, got 0.31"),
         ([], [(1,)], "number of rows: expected 0, got 1"),
+        ([({"k": 0.3},)], [({"k": 0.1 + 0.2},)], None),
+        ([({"k": 1},)], [({"k": 2},)], "row 1, column 1: expected {'k': 1}, got {'k': 2}"),
     ],
 )
 def test_results_are_the_same_in_any_order_and_nearly(first, rows, said):

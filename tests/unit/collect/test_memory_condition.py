@@ -76,15 +76,17 @@ def test_the_level_reached_is_that_of_the_group(version: int, tmp_path: Path) ->
     for inactive, swapped, own in ((300, 20, 500), (200, 120, 700)):
         if version == 1:
             text = f"rss 1\ntotal_inactive_file {inactive}\ntotal_swap {swapped}\ntotal_rss {own}\n"
+            text += "total_shmem 7\n"
         else:
-            text = f"anon {own}\nfile 9\ninactive_file {inactive}\n"
+            text = f"anon {own}\nfile 9\nshmem 7\ninactive_file {inactive}\n"
             (tmp_path / "memory.swap.current").write_text(f"{swapped}\n")
         (tmp_path / "memory.stat").write_text(text)
         watch.look()
     memory = watch.reached()
     assert memory is not None
     assert (memory["inactive_file_ratio"], memory["swapped_ratio"]) == (0.3, 0.12)
-    assert (memory["anonymous_bytes"], memory["samples_count"]) == (700, 2)
+    # Shared memory is in it.
+    assert (memory["anonymous_bytes"], memory["samples_count"]) == (707, 2)
     assert reached_ratio(memory) == 0.12
     assert missed(memory) is None
 
@@ -94,12 +96,14 @@ def test_the_level_reached_beside_a_ballast_is_that_of_the_host(tmp_path: Path) 
     meminfo = tmp_path / "meminfo"
     watch = MemoryWatch([], condition(parse_treatment(given), HOST), meminfo)
     rows = "MemTotal: {} kB\nSwapTotal: 100 kB\nSwapFree: {} kB\nInactive(file): {} kB\n"
-    for free, inactive in ((90, 1 << 20), (70, 13 << 18)):
-        meminfo.write_text(rows.format(16 << 20, free, inactive) + "AnonPages: 5 kB\n")
+    for free, inactive, shared in ((90, 1 << 20, 1), (70, 13 << 18, 4)):
+        own = f"AnonPages: 5 kB\nShmem: {shared} kB\n"
+        meminfo.write_text(rows.format(16 << 20, free, inactive) + own)
         watch.look()
     memory = watch.reached()
     assert memory is not None
     assert memory["inactive_file_ratio"] == 0.25
+    assert memory["anonymous_bytes"] == 3 << 10
     assert memory["swapped_ratio"] == 20 / (13 << 20)
     assert "25.0 % of the memory on the list of inactive file pages" in (missed(memory) or "")
 

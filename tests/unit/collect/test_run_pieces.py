@@ -433,8 +433,9 @@ def test_a_card_is_attached_only_to_its_own_host(
     assert this.card is None
     estimate = card.median([1.0, 2.0, 3.0])
     made = card.Card(
-        measured_wall_ns=1, hostname=this.hostname, cpu_model=this.cpu_model, cpus_count=2,
-        threads_per_core=1, numa_nodes_count=1, memory_bytes=1, copy_bytes_per_s=estimate,
+        measured_wall_ns=1, hostname=this.hostname, cpu_model=this.cpu_model,
+        cpus_count=this.cpus_count, threads_per_core=1, numa_nodes_count=None,
+        memory_bytes=this.memory_bytes, copy_bytes_per_s=estimate,
         triad_bytes_per_s=estimate, latency_ns=estimate, disk_write_bytes_per_s=None,
         disk_read_bytes_per_s=None, steal_ratio=None, alu_sd=0.1, copy_sd=0.1,
         smallest_effect={"5": 0.3},
@@ -443,7 +444,16 @@ def test_a_card_is_attached_only_to_its_own_host(
     found = card.this_host().card
     assert found is not None
     assert found["smallest_effect"] == {"5": 0.3}
-    assert card.kept("another", this.cpu_model) is None
+    memory = this.memory_bytes or 0
+    for changed in (
+        {"hostname": "another"}, {"cpus_count": 4096}, {"memory_bytes": memory * 2},
+    ):  # fmt: skip
+        assert card.kept(this.model_copy(update=changed)) is None
+    assert card.kept(this.model_copy(update={"memory_bytes": int(memory * 1.01)})) is not None
+    card.keep(made.model_copy(update={"numa_nodes_count": 4096}))
+    # Where the kernel shows no nodes, they say nothing.
+    monkeypatch.setattr(card, "_nodes", lambda: 1)
+    assert card.kept(this) is None
     card.card_file().write_text("{")
     assert card.this_host().card is None
 

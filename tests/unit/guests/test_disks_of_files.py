@@ -16,7 +16,7 @@ from tests.support import needs
 from pyrometer.core.errors import CapabilityError
 from pyrometer.guests.cache import staging
 from pyrometer.guests.parts import images
-from pyrometer.guests.parts.closure import Listing, collect, libraries_here
+from pyrometer.guests.parts.closure import IN_MEMORY, Listing, collect, libraries_here
 from pyrometer.guests.parts.images import image_of, key_of
 from pyrometer.guests.parts.nameless import nameless
 from pyrometer.guests.parts.programs import python
@@ -113,6 +113,20 @@ def test_files_of_the_kernel_are_those_of_the_machines_kernel(tmp_path: Path) ->
     assert set(found.links) == {f"{tmp_path}/mounts", f"{tmp_path}/null"}
     assert not [one for one in found.folders if one.startswith(("/proc", "/sys", "/dev"))]
     assert found.missing == []
+
+
+def test_files_in_memory_are_left_out_and_those_asked_for_are_named(tmp_path: Path) -> None:
+    if not os.access(IN_MEMORY, os.W_OK):
+        needs.machine_lacks(f"a {IN_MEMORY} that can be written")
+    with tempfile.NamedTemporaryFile(dir=IN_MEMORY) as file:
+        link = tmp_path / "link"
+        link.symlink_to(file.name)
+        direct = collect([file.name, f"{IN_MEMORY}none"], {})
+        linked, walked = collect([link], {}), collect([tmp_path], {})
+    assert direct.in_memory == [file.name]
+    assert linked.in_memory == [str(link)]
+    assert (walked.in_memory, walked.missing) == ([], [])
+    assert direct.files == linked.files == walked.files == {}
 
 
 def test_compiled_python_makes_no_other_disk(tmp_path: Path) -> None:

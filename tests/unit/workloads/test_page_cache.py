@@ -54,6 +54,35 @@ def test_a_state_that_cannot_be_reached_says_why(file, tmp_path):
     assert page_cache.bring("warm", [])["reason"] == "the workload names no files"
 
 
+def test_a_file_of_another_user_of_which_nothing_is_told_is_read_to_be_warm(file, monkeypatch):
+    page_cache.evict([file])
+    with monkeypatch.context() as other:
+        # A kernel without cachestat, and a user who may only read the file.
+        other.setattr(page_cache, "_SYS_CACHESTAT", -1)
+        other.setattr(os, "geteuid", lambda: os.stat(file).st_uid + 1)
+        other.setattr(os, "access", lambda *_: False)
+        found = {state: page_cache.bring(state, [file]) for state in (None, "cold", "warm")}
+    assert {one["resident_ratio"] for one in found.values()} == {None}
+    assert {one["method"] for one in found.values()} == {None}
+    assert all("only who owns a file" in one["reason"] for one in found.values())
+    assert page_cache.residency([file]).ratio > 0.9
+
+
+def test_root_is_told_of_a_file_of_another_user_that_it_may_not_write(tmp_path, monkeypatch):
+    path = tmp_path / "data"
+    path.write_bytes(bytes(MIB))
+    if os.geteuid() == 0:
+        os.chown(path, 65534, -1)
+    with monkeypatch.context() as other:
+        # A kernel without cachestat, and a file system that is mounted read-only.
+        other.setattr(page_cache, "_SYS_CACHESTAT", -1)
+        other.setattr(os, "geteuid", lambda: 0)
+        other.setattr(os, "access", lambda *_: False)
+        found = page_cache.residency([str(path)])
+    assert (found.method, found.pages) == ("mincore", MIB // 4096)
+    assert found.resident is not None
+
+
 def test_pages_that_somebody_has_mapped_stay_and_it_is_said(file):
     import mmap
 

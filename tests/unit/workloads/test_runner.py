@@ -4,12 +4,14 @@ import json
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
 from pyrometer.workloads import registry, runner
 from pyrometer.workloads.launch import launch_spec
 from pyrometer.workloads.runner import main
+from pyrometer.workloads.values import IterationResult
 
 
 class FakeContext:
@@ -98,6 +100,35 @@ def test_exception_ends_the_run_with_1(run, spark, capsys):
     assert (lines[1]["rows"], lines[1]["checksum"]) == (None, None)
     assert "ValueError: told to raise" in capsys.readouterr().err
     assert spark.stopped == 1
+
+
+def test_an_iteration_whose_check_raises_is_kept_as_failed(run, spark, monkeypatch):
+    def broken(*_):
+        raise KeyError("sum")
+
+    monkeypatch.setattr("tests.support.toy_workload.Toy.verify", broken)
+    code, lines = run("right", iterations=2, warmup=0)
+    assert code == 1
+    assert [line["k"] for line in lines] == ["start", "end"]
+    assert (lines[1]["status"], lines[1]["error"]) == ("failed", "KeyError: 'sum'")
+    assert (lines[1]["rows"], lines[1]["checksum"]) == (0, "0" * 16)
+    assert spark.sparkContext.properties[-1] == ("pyrometer.warmup", None)
+
+
+def test_an_iteration_ends_when_its_result_says(run, spark, monkeypatch):
+    ended = []
+
+    def slow(*_):
+        ended.append(time.monotonic_ns())
+        time.sleep(0.05)
+        return IterationResult(0, "0" * 16, ended_mono_ns=ended[0])
+
+    monkeypatch.setattr("tests.support.toy_workload.Toy.run", slow)
+    stopped = time.time_ns()
+    monkeypatch.setattr(time, "time_ns", lambda: stopped)
+    _, lines = run("right", iterations=1, warmup=0)
+    assert lines[1]["mono_ns"] == ended[0]
+    assert lines[1]["wall_ns"] <= stopped - 50_000_000
 
 
 def test_iterations_that_cannot_be_written_do_not_end_the_run(run, spark, tmp_path, capsys):

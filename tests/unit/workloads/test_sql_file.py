@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import signal
+import time
 from dataclasses import dataclass, field
 
 import pytest
 
 from pyrometer.core.errors import UsageError
 from pyrometer.workloads import registry, runner
+from pyrometer.workloads.custom import sql_file
 from pyrometer.workloads.custom.sql_file import argument, statements
 from pyrometer.workloads.launch import launch_spec
 
@@ -141,6 +143,53 @@ def test_an_iteration_unlike_the_first_is_a_wrong_result_and_says_where(run, cap
     assert [end["status"] for end in ends] == ["ok", "wrong_result"]
     assert "statement-2, unlike the first iteration: expected 1 rows" in ends[1]["error"]
     assert "WRONG RESULT" in capsys.readouterr().err
+
+
+def test_floats_that_differ_in_their_last_digits_repeat(run):
+    code, _, ends = run("select 1; select 2", [[(1,)], [("a", 0.3)], [(1,)], [("a", 0.1 + 0.2)]])
+    assert code == 0
+    assert [end["status"] for end in ends] == ["ok", "ok"]
+    assert ends[0]["checksum"] != ends[1]["checksum"]
+
+
+@pytest.mark.parametrize(("first", "second"), [(0.3, 0.31), (1e-7, 1.1e-7)])
+def test_floats_that_differ_by_more_do_not_repeat(run, first, second):
+    code, _, ends = run("select 1; select 2", [[(1,)], [(first,)], [(1,)], [(second,)]])
+    assert code == runner.EXIT_WRONG_RESULT
+    assert "statement-2, unlike the first iteration" in ends[1]["error"]
+
+
+@pytest.fixture
+def computed(monkeypatch):
+    """When each checksum was computed."""
+    times = []
+    of_rows = sql_file.checksum
+
+    def timed(rows):
+        times.append(time.monotonic_ns())
+        return of_rows(rows)
+
+    monkeypatch.setattr(sql_file, "checksum", timed)
+    return times
+
+
+def test_checksums_are_computed_after_the_iteration_has_ended(run, computed):
+    _, _, ends = run("select 1; select 2", [[(1,)], [(2,)]] * 2)
+    parts = ends[0]["parts"]
+    assert max(part["ended_mono_ns"] for part in parts) <= ends[0]["mono_ns"] <= computed[0]
+
+
+def test_many_rows_are_not_held_until_the_last_statement_has_ended(run, computed, monkeypatch):
+    monkeypatch.setattr(sql_file, "MOST_HELD_ROWS", 1)
+    answers = [[(1,), (2,)], [(3,)], [(4,)]] * 2
+    code, _, ends = run("select 1; select 2; select 3", answers)
+    parts = ends[0]["parts"]
+    assert code == 0
+    assert [(part["name"], part["rows"]) for part in parts] == [
+        ("statement-1", 2), ("statement-2", 1), ("statement-3", 1),
+    ]  # fmt: skip
+    assert parts[0]["ended_mono_ns"] <= computed[0] <= parts[1]["started_mono_ns"]
+    assert ends[0]["mono_ns"] <= computed[1]
 
 
 def test_a_parameter_without_a_value_or_an_unknown_one_is_told(tmp_path):

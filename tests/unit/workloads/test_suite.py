@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import time
 from datetime import date
 from decimal import Decimal
 from importlib import metadata
+from pathlib import Path
 from types import SimpleNamespace
 
 import duckdb
@@ -186,13 +188,49 @@ def test_what_cannot_be_run_is_said_before_data_is_made(tmp_path, levels, messag
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_folder_of_the_tables_may_have_any_name():
+def said_at_setup(root, **levels):
+    """What a session with a catalog is told, for data in the folder."""
     said = []
     catalog = SimpleNamespace(dropTempView=said.append, setCurrentDatabase=said.append)
     spark = SimpleNamespace(sql=said.append, catalog=catalog)
-    prepared = Prepared(root="/it's").with_paths(**{table: table for table in Tpch.tables})
-    Tpch().setup(spark, prepared, spec(**{"data.source": "catalog"}))
-    assert sum("LOCATION '/it\\'s/" in one for one in said) == 1 + len(Tpch.tables)
+    root.mkdir()
+    (root / QUERIES_FILE).write_text("{}")
+    prepared = Prepared(root=str(root)).with_paths(**{table: table for table in Tpch.tables})
+    Tpch().setup(spark, prepared, spec(**{"data.source": "catalog", **levels}))
+    return said
+
+
+def test_the_folder_of_the_tables_may_have_any_name(tmp_path):
+    said = said_at_setup(tmp_path / "it's")
+    assert sum(f"LOCATION '{tmp_path}/it\\'s/" in one for one in said) == 1 + len(Tpch.tables)
+
+
+def test_data_in_another_codec_have_a_database_of_their_own(tmp_path):
+    plain, packed = (said_at_setup(tmp_path / c, **{"data.codec": c}) for c in ("snappy", "zstd"))
+    assert (plain[-1], packed[-1]) == ("pyrometer_tpch", "pyrometer_tpch_zstd")
+    assert sum("TABLE pyrometer_tpch_zstd." in one for one in packed) == 2 * len(Tpch.tables)
+    assert not any("pyrometer_tpch." in one for one in packed)
+
+
+def test_queries_are_read_once_and_no_checksum_is_in_the_time(prepared, monkeypatch):
+    suite_of_two = Two()
+    suite_of_two.setup(
+        SimpleNamespace(read=SimpleNamespace(parquet=lambda path: SimpleNamespace(
+            createOrReplaceTempView=lambda name: None))),
+        prepared.with_paths(**{table: table for table in Tpch.tables}), spec(),
+    )  # fmt: skip
+    (Path(prepared.root) / QUERIES_FILE).unlink()
+    computed = []
+    of_rows = suite.checksum
+
+    def timed(rows):
+        computed.append(time.monotonic_ns())
+        return of_rows(rows)
+
+    monkeypatch.setattr(suite, "checksum", timed)
+    found = suite_of_two.run(Answers(stopped=False), prepared, spec())
+    assert max(p.ended_mono_ns for p in found.parts) <= found.ended_mono_ns <= min(computed)
+    assert found.parts[0].checksum == of_rows([(2, 0.5), (1, Decimal("2.5"))])
 
 
 def test_a_missing_generator_is_a_missing_capability(monkeypatch, tmp_path):

@@ -141,13 +141,14 @@ def leftover_settings(records: Path | None = None, root: Path = Path("/")) -> li
 
 def show_card(card: Card, console: common.Console) -> None:
     """Print the host card."""
+    from rich.markup import escape
     from rich.table import Table
 
     from pyrometer.core import units
 
-    def rate(estimate: Estimate | None) -> str:
+    def rate(estimate: Estimate | None, reason: str | None = None) -> str:
         if estimate is None:
-            return units.MISSING
+            return escape(reason) if reason else units.MISSING
         ends = ""
         if estimate.low is not None and estimate.high is not None:
             ends = f"  ({units.size(estimate.low)} to {units.size(estimate.high)})"
@@ -173,8 +174,8 @@ def show_card(card: Card, console: common.Console) -> None:
             if (loaded := card.latency_loaded_ns)
             else []
         ),
-        ("disk, write", rate(card.disk_write_bytes_per_s)),
-        ("disk, read", rate(card.disk_read_bytes_per_s)),
+        ("disk, write", rate(card.disk_write_bytes_per_s, card.disk_reason)),
+        ("disk, read", rate(card.disk_read_bytes_per_s, card.disk_reason)),
         ("steal", units.percent(card.steal_ratio)),
         ("noise", f"{units.percent(card.alu_sd)} arithmetic, {units.percent(card.copy_sd)} copy"),
         ("smallest effect", f"{effects} pairs, at the noise of copying memory"),

@@ -28,12 +28,15 @@ from pyrometer.core.installation import reinstall
 from pyrometer.core.replacing import replacing
 from pyrometer.statistics.distributions import t_quantile
 from pyrometer.store.manifest import Host
+from pyrometer.workloads import page_cache
 
 SCHEMA = "pyrometer/host-card/1"
 DISK_BYTES = 256 << 20
 LEVEL = 0.95
 POWER = 0.8
 PAIRS = (5, 10, 20, 40)
+MEMORY_DIFFERS = 0.05
+"""Relative difference from which on memory is another: less, and another kernel keeps it back."""
 
 
 class Card(BaseModel):
@@ -52,6 +55,8 @@ class Card(BaseModel):
         The same while all other CPUs read memory; ``None`` on one CPU and in older cards.
     disk_write_bytes_per_s, disk_read_bytes_per_s : Estimate or None
         Sequential, past the page cache (written with fsync, read after it was dropped).
+    disk_reason : str or None
+        Why they are missing.
     steal_ratio : float or None
         Share of CPU time that the hypervisor took while the card was measured.
     alu_sd, copy_sd : float
@@ -113,7 +118,7 @@ def measure(say: Callable[[str], Any], folder: Path | None = None) -> Card:
         cpu_model=host.cpu_model,
         cpus_count=host.cpus_count,
         threads_per_core=threads_per_core(),
-        numa_nodes_count=len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or None,
+        numa_nodes_count=_nodes(),
         memory_bytes=host.memory_bytes,
         copy_bytes_per_s=median(raw["copy_bytes_per_s"]),
         triad_bytes_per_s=median(raw["triad_bytes_per_s"]),
@@ -222,8 +227,12 @@ def threads_per_core() -> int | None:
     return count
 
 
+def _nodes() -> int | None:
+    return len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or None
+
+
 def measure_disk(folder: Path) -> tuple[Estimate | None, Estimate | None, str | None]:
-    """Write and read a file of 256 MiB five times, past the page cache.
+    """Write and read a file of 256 MiB seven times, past the page cache.
 
     Returns
     -------
@@ -243,6 +252,8 @@ def measure_disk(folder: Path) -> tuple[Estimate | None, Estimate | None, str | 
                 os.fsync(file.fileno())
                 writes.append(DISK_BYTES / (time.perf_counter() - start))
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+                if (page_cache.residency([file.name]).ratio or 0) > 0.5:
+                    return None, None, f"{folder}: files there stay in memory, as on a tmpfs"
                 start = time.perf_counter()
                 file.seek(0)
                 while file.read(len(block)):
@@ -268,15 +279,25 @@ def keep(card: Card) -> Path:
     return path
 
 
-def kept(hostname: str, cpu_model: str | None) -> dict[str, Any] | None:
-    """Give the card that is kept, if it is of this host; ``None`` if there is none."""
+def kept(host: Host) -> dict[str, Any] | None:
+    """Give the card that is kept, if it is of this host as it is; ``None`` if there is none."""
     try:
         card = Card.model_validate_json(card_file().read_bytes())
     except (OSError, ValidationError):
         return None
-    if (card.hostname, card.cpu_model) != (hostname, cpu_model):
-        return None
-    return card.model_dump(mode="json")
+    return card.model_dump(mode="json") if _is_of(card, host) else None
+
+
+def _is_of(card: Card, host: Host) -> bool:
+    """Whether a card is of a host: a machine in the cloud changes its size and keeps its name."""
+    if (card.hostname, card.cpu_model) != (host.hostname, host.cpu_model):
+        return False
+    counts = ((card.cpus_count, host.cpus_count), (card.numa_nodes_count, _nodes()))
+    if any(None not in pair and pair[0] != pair[1] for pair in counts):
+        return False
+    if not card.memory_bytes or not host.memory_bytes:
+        return True
+    return abs(host.memory_bytes / card.memory_bytes - 1) < MEMORY_DIFFERS
 
 
 def _ask_probe() -> dict[str, Any]:
@@ -296,14 +317,13 @@ def this_host(with_card: bool = True) -> Host:
     """Read the machine, and the host card if one is kept; what cannot be read is ``None``."""
     cpuinfo = _text("/proc/cpuinfo")
     memory = parse_meminfo(_text("/proc/meminfo"))
-    name, model = socket.gethostname(), parse_cpu_model(cpuinfo)
-    return Host(
-        hostname=name,
-        card=kept(name, model) if with_card else None,
+    host = Host(
+        hostname=socket.gethostname(),
         kernel=platform.release(),
         cpus_count=os.cpu_count(),
-        cpu_model=model,
+        cpu_model=parse_cpu_model(cpuinfo),
         memory_bytes=memory.get("MemTotal"),
         swap_bytes=memory.get("SwapTotal"),
         virtualised=parse_virtualised(cpuinfo, _text("/sys/class/dmi/id/product_name")),
     )
+    return host.model_copy(update={"card": kept(host)}) if with_card else host

@@ -203,13 +203,15 @@ class MemoryWatch:
                     line.split() for line in (folder / "memory.stat").read_text().splitlines()
                 )
                 if "total_inactive_file" in rows:  # Version 1.
-                    names = ("total_inactive_file", "total_swap", "total_rss")
+                    names = ("total_inactive_file", "total_swap", "total_rss", "total_shmem")
                     found = [int(rows.get(name, 0)) for name in names]
                 else:
                     swap = folder / "memory.swap.current"
                     swapped = int(swap.read_text()) if swap.is_file() else 0
-                    found = [int(rows["inactive_file"]), swapped, int(rows["anon"])]
-                return found[0], found[1], found[2]
+                    own = (int(rows["anon"]), int(rows.get("shmem", 0)))
+                    found = [int(rows["inactive_file"]), swapped, *own]
+                # Shared memory, as ZGC's heap is, can only be swapped out, too.
+                return found[0], found[1], found[2] + found[3]
         return None
 
     def _host(self) -> tuple[int, int, int] | None:
@@ -217,8 +219,8 @@ class MemoryWatch:
         self._before = self._before or now
         swapped = now["SwapTotal"] - now["SwapFree"]
         at_first = self._before["SwapTotal"] - self._before["SwapFree"]
-        anonymous = max(0, now.get("AnonPages", 0) - self._before.get("AnonPages", 0))
-        return now["Inactive(file)"], max(0, swapped - at_first), anonymous
+        grown = (now.get(k, 0) - self._before.get(k, 0) for k in ("AnonPages", "Shmem"))
+        return now["Inactive(file)"], max(0, swapped - at_first), max(0, sum(grown))
 
 
 def missed(memory: Mapping[str, Any]) -> str | None:

@@ -28,6 +28,8 @@ ABOUT_NODES = ("numa.nodes", "numa.bind", "os.numa_balancing")
 """Factors that make a run one about nodes; so does a machine that was given several."""
 _ON_NODE = re.compile(r"N([0-9]{1,4})=([0-9]{1,18})")
 _PAGE = re.compile(r"kernelpagesize_kB=([0-9]{1,9})")
+_OF_MEMORY = ("/memfd:", "/dev/zero", "/SYSV", "/anon_hugepage")
+"""How names of files begin that are memory: ZGC's heap, shared memory, huge pages."""
 LARGEST_BYTES = 64 << 20
 
 
@@ -50,7 +52,7 @@ def parse_numastat(text: str) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Maps:
-    """Memory of a process by node, files left out, and the nodes that it is bound to."""
+    """Memory of a process by node, files on disks left out, and the nodes it is bound to."""
 
     by_node: Mapping[int, int]
     bound: frozenset[int]
@@ -64,7 +66,9 @@ class Maps:
 def parse_numa_maps(text: str) -> Maps:
     r"""Read ``numa_maps`` of a process.
 
-    Pages of files are left out: they lie where whoever read them first ran.
+    Pages of files are left out: they lie where whoever read them first ran. Memory that the kernel
+    shows as a file counts; the heap of a ZGC that maps it three times (before JDK 21's
+    generations), up to as often.
 
     Examples
     --------
@@ -83,7 +87,8 @@ def parse_numa_maps(text: str) -> Maps:
         if policy.split("=")[0] == "bind":
             with contextlib.suppress(ValueError):
                 bound.update(parse_numbers(nodes))
-        if any(word.startswith("file=") for word in words[2:]):
+        file = next((word[5:] for word in words[2:] if word.startswith("file=")), None)
+        if file is not None and not file.startswith(_OF_MEMORY):
             continue
         size = _PAGE.search(line)
         each = 1024 * (int(size[1]) if size else 4)

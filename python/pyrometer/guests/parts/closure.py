@@ -9,7 +9,7 @@ import os
 import re
 import stat
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,6 +23,9 @@ below the modules of the Python that it was made of, which has others."""
 
 OF_THE_KERNEL = ("/dev", "/proc", "/sys")
 """Folders that a machine has from its own kernel: a command that names a file there means that."""
+
+IN_MEMORY = "/dev/shm/"  # noqa: S108 - nothing is written there
+"""Files below it are no kernel's, and are not copied: a machine has an empty one."""
 
 _LIBRARY = re.compile(r"^\s+(\S+) \(([^)]*)\) => (\S+)$", re.MULTILINE)
 _MOST_LINKS = 40
@@ -44,6 +47,8 @@ class Listing:
         What was asked for and is not there.
     unreadable : list of str
         Files and folders that this user may not read: they are left out.
+    in_memory : list of str
+        What was asked for and lies below `IN_MEMORY`: it is left out, as is whatever else does.
     """
 
     folders: set[str] = field(default_factory=set)
@@ -51,6 +56,7 @@ class Listing:
     links: dict[str, str] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
+    in_memory: list[str] = field(default_factory=list)
 
     @property
     def size(self) -> int:
@@ -105,7 +111,7 @@ def collect(
     waiting = [os.path.abspath(root) for root in roots]
     asked = set(waiting)
     while waiting:
-        path = _through_links(waiting.pop(), found, known)
+        path = _through_links(waiting.pop(), found, known, asked)
         if path is None or path in found.folders or path in found.files:
             continue
         try:
@@ -126,7 +132,7 @@ def collect(
     return found
 
 
-def _through_links(path: str, found: Listing, known: Listing) -> str | None:
+def _through_links(path: str, found: Listing, known: Listing, asked: Collection[str]) -> str | None:
     """Note the links in a path; gives the path without any.
 
     ``None`` where they lead in circles, or to what is the kernel's.
@@ -142,6 +148,9 @@ def _through_links(path: str, found: Listing, known: Listing) -> str | None:
             continue
         here = f"{at}/{part}"
         if here in OF_THE_KERNEL:
+            there = "/".join([here, *parts])
+            if path in asked and there.startswith(IN_MEMORY) and os.path.exists(there):
+                found.in_memory.append(path)
             return None
         try:
             target = os.readlink(here)

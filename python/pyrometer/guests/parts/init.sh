@@ -62,7 +62,8 @@ $B mount -t devtmpfs devtmpfs /new/dev
 $B mkdir -p /new/dev/shm /new/dev/pts
 $B mount -t tmpfs tmpfs /new/dev/shm
 $B mount -t devpts devpts /new/dev/pts
-$B mount -t tmpfs -o size=16m tmpfs /new/run
+# Files of this trial below /run stay where they are.
+[ -n "$($B ls -A /new/run)" ] || $B mount -t tmpfs -o size=16m tmpfs /new/run
 $B chmod 1777 /new/tmp
 $B mount -t cgroup2 cgroup2 /new/sys/fs/cgroup 2>/dev/null
 $B mount -t tracefs tracefs /new/sys/kernel/tracing 2>/dev/null
