@@ -99,6 +99,39 @@ def piece(link: str) -> Evidence:
 
 
 @pytest.mark.slow
+def test_a_stage_that_is_not_found_is_named(browser: Browser) -> None:
+    page = follow(browser, "stages", piece("/stage/999/0"))
+    assert page.text("#stages .not-here") == "Not found on this page: stage 999."
+
+
+@pytest.mark.slow
+def test_what_was_not_found_is_named_until_the_next_link_is_followed(browser: Browser) -> None:
+    page = follow(browser, "stages", piece("/stage/999/0"), piece("/ledger/task/run_queue"))
+    assert len(page.all_texts(".not-here")) == 1
+    page.js("document.querySelector(\".finding a[href='#ledger']\").click()")
+    assert page.all_texts(".not-here") == []
+
+
+@pytest.mark.slow
+def test_of_a_stage_without_tasks_evidence_leads_to_its_row(browser: Browser) -> None:
+    one = a_finding("skew.time")
+    one.evidence = [piece("/stage/1/0")]
+    data = page_of(some_findings(one))
+    for stage in data.content["summary"]["stages"]:
+        stage["tasks"] = None
+    page = opened(browser, data, "skew.time")
+    page.js("document.querySelector(\".finding a[href='#stages']\").click()")
+    assert page.js("return document.querySelector('#stages .not-here') === null")
+    assert page.until(
+        lambda: page.js(
+            "const row = document.querySelector('#stages [data-stage=\"1\"]').closest('tr');"
+            "const { top, bottom } = row.getBoundingClientRect();"
+            "return top >= 0 && bottom <= innerHeight"
+        )
+    )
+
+
+@pytest.mark.slow
 def test_evidence_opens_its_range_of_the_timeline(browser: Browser) -> None:
     whole = browser.open(page_of(some_findings())).text("#timeline-range")
     page = follow(browser, "timeline", piece("/timeline"), stage_id=1, stage_attempt=0)
@@ -147,6 +180,23 @@ def test_of_several_applications_evidence_opens_its_own(browser: Browser) -> Non
     page.js("document.querySelector(\".finding a[href='#plans']\").click()")
     chosen = "return document.querySelector('#plans [aria-selected=\"true\"]').id"
     assert page.js(chosen) == "op-1-0-13"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("apps", "opens"), [((1,), "1"), ((0, 1), "1·1"), ((0,), None)])
+def test_evidence_opens_the_stage_of_its_application_alone(
+    browser: Browser, apps: tuple[int, ...], opens: str | None
+) -> None:
+    one = a_finding("gc.a")
+    one.evidence = [piece("/stage/1/0")]
+    one.place = one.place.model_copy(update={"app": 1})
+    data = page_of(some_findings(one))
+    summary = data.content["summary"]
+    summary["stages"] = [{**each, "app_index": app} for app in apps for each in summary["stages"]]
+    page = opened(browser, data, "gc.a")
+    page.js("document.querySelector(\".finding a[href='#stages']\").click()")
+    stage = "return document.querySelector('.stage-open[aria-expanded=true]')?.dataset.stage"
+    assert page.js(stage) == opens
 
 
 def test_a_remedy_is_copied(browser: Browser) -> None:

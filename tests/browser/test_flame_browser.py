@@ -13,6 +13,7 @@ from selenium.webdriver.common.keys import Keys
 from tests.browser.conftest import Browser
 from tests.support.report_fixture import manifest, run_rows, write_tables
 
+from pyrometer.flame import pack
 from pyrometer.flame.page import write_flame
 from pyrometer.flame.selection import Selection
 from pyrometer.statistics.shares import wilson
@@ -159,6 +160,64 @@ def test_it_opens_on_tasks_with_runners_folded(browser: Browser, plain: Path) ->
     assert page.text("#flame-status").startswith("java.lang.Thread.run · total")
     page.driver.get("about:blank")
     assert page.complaints() == []
+
+
+def linked_from_the_leaf(browser: Browser, run: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Link to a zoom from the leaf on a page whose light frames come later; what it zooms to."""
+    monkeypatch.setattr(pack, "MANY_FRAMES", 0)
+    monkeypatch.setattr(pack, "LIGHT", 0.05)
+    write_tables(run / "tables", run_rows())
+    (run / "manifest.json").write_text(json.dumps(manifest() | {"schema_version": 1}))
+    write_flame(run, run / "flame.html")
+    page = browser.go(run / "flame.html")
+    page.until(lambda: page.all_texts("#flame [data-frame]"))
+    choose(page, "inverted", "from the leaf")
+    canvas = page.driver.find_element(By.ID, "flame-canvas")
+    canvas.send_keys(Keys.ARROW_DOWN * 2 + Keys.ENTER)
+    zoomed = page.text("#flame-status")
+    page.driver.find_element(By.CSS_SELECTOR, '[data-keep="link"]').click()
+    assert "stacks=leaf&zoom=" in page.driver.current_url
+    return zoomed
+
+
+def test_a_link_from_the_leaf_keeps_its_zoom_where_light_frames_come_later(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zoomed = linked_from_the_leaf(browser, tmp_path, monkeypatch)
+    browser.driver.refresh()
+    browser.until(lambda: browser.all_texts("#flame [data-frame]"))
+    assert browser.text("#flame-status") == zoomed
+    browser.driver.get("about:blank")
+    assert browser.complaints() == []
+
+
+# Runs when the page stands, and before its light frames come: makes a link, then presses keys.
+AT_ONCE = """
+new MutationObserver((_, watch) => {
+  watch.disconnect();
+  document.querySelector('[data-keep="link"]').click();
+  window.linkedAtOnce = location.href;
+  const canvas = document.getElementById("flame-canvas");
+  for (const key of KEYS) canvas.dispatchEvent(new KeyboardEvent("keydown", { key }));
+}).observe(document, { subtree: true, attributeFilter: ["data-ready"] });
+"""
+
+
+@pytest.mark.parametrize("keys", [["Escape"], ["ArrowDown", "Enter"]])
+def test_until_light_frames_come_a_link_keeps_its_zoom_and_the_reader_may_leave_it(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keys: list[str]
+) -> None:
+    zoomed = linked_from_the_leaf(browser, tmp_path, monkeypatch)
+    box = browser.driver.current_url.split("&zoom=")[1]
+    source = {"source": AT_ONCE.replace("KEYS", json.dumps(keys))}
+    script = browser.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", source)
+    browser.driver.refresh()
+    browser.driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
+    browser.until(lambda: browser.all_texts("#flame [data-frame]"))
+    assert browser.js("return window.linkedAtOnce").endswith(f"&zoom={box}")
+    assert browser.text("#flame-status") != zoomed
+    browser.driver.get("about:blank")
+    assert browser.complaints() == []
 
 
 def test_a_frame_stands_between_its_callers_and_callees(flame: Browser) -> None:

@@ -40,6 +40,8 @@ MANY_FRAMES = 2_000_000
 LIGHT = 1 / 20_000
 # Stacks whose frames are fetched at a time.
 _BATCH = 50_000
+# A report holds much else, so its limits are lower.
+_MORE = "pyrometer flame RUN writes a page with room for more."
 
 
 def build_flame(
@@ -69,7 +71,8 @@ def build_flame(
     folded = fold(tables, most)
     if folded is None:
         return {"reason": "The profiler delivered no samples."}
-    return pack_flame(tables, folded, pack, axis)
+    flame = pack_flame(tables, folded, pack, axis)
+    return flame | {"note": flame["note"] and f"{flame['note']} {_MORE}"}
 
 
 @dataclass(frozen=True)
@@ -307,8 +310,7 @@ def _note(facts: dict[str, Any]) -> str | None:
     sentences = []
     if facts["given_up"]:
         sentences.append(
-            f"There are too many samples to distinguish by {', '.join(facts['given_up'])}, too: "
-            "a view of fewer iterations or a shorter run has these."
+            f"There are too many samples to distinguish by {', '.join(facts['given_up'])}, too."
         )
     if (facts["stack"] == -2).any():
         sentences.append(

@@ -250,7 +250,6 @@ def _spill_note(totals: Mapping[str, Any]) -> str | None:
 SCHEMA = "pyrometer/report/1"
 # What is cut, and how much of it was cut, is shown in the page.
 MAX_STAGES = 2_000
-MAX_OPENED_STAGES = 100
 MAX_EXECUTIONS = 100
 MAX_PLAN_NODES = 20_000
 MAX_LIST = 5_000
@@ -361,20 +360,21 @@ def _truncated_lists(shown: dict[str, Any], cuts: list[str]) -> dict[str, Any]:
 
 
 def _with_slim_tasks(stages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Keep the tasks of the longest stages, without what is 0 or not known."""
-    kept = sorted(stages, key=lambda s: -(s.get("duration_ns") or 0))[:MAX_OPENED_STAGES]
-    opened = {id(stage) for stage in kept}
+    """Leave out of the rows of tasks what is not known; what is 0 stays."""
     slim = []
     for stage in stages:
-        tasks = stage.get("tasks") if id(stage) in opened else None
         rows = {
-            name: [{k: v for k, v in row.items() if v not in (None, 0, False)} for row in value]
+            name: [_known(row) for row in value]
             if name in ("slowest", "executors", "hosts")
             else value
-            for name, value in (tasks or {}).items()
+            for name, value in (stage.get("tasks") or {}).items()
         }
         slim.append({**stage, "tasks": rows or None})
     return slim
+
+
+def _known(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in row.items() if value is not None and value is not False}
 
 
 def _truncated_queries(found: Mapping[str, Any] | None, cuts: list[str]) -> Any:

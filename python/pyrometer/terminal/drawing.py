@@ -172,12 +172,17 @@ def bar(share: float | None, plain: bool = False) -> str:
 
 
 def interval(value: int | None, low: float | None, high: float | None) -> str:
-    """Write a time with half the width of its interval."""
+    """Write a time, and how far the further end of its interval lies.
+
+    Examples
+    --------
+    >>> interval(9_000, 5_000, 10_000), interval(9_000, None, None)
+    ('9.00 µs [dim]± 4.00 µs[/]', '9.00 µs')
+    """
     text = units.duration(value)
     if value is None or low is None or high is None:
         return text
-    half = (high - low) / 2
-    return f"{text} [dim]± {units.duration(half)}[/]"
+    return f"{text} [dim]± {units.duration(max(high - value, value - low))}[/]"
 
 
 def words(name: str) -> str:

@@ -15,6 +15,7 @@ from pyrometer.cli.read.flame import app
 from pyrometer.core import units
 from pyrometer.core.errors import UsageError
 from pyrometer.flame import pack as report_flame
+from pyrometer.flame import page as flame_page
 from pyrometer.flame.page import write_flame
 from pyrometer.flame.selection import Selection
 from pyrometer.statistics.shares import wilson
@@ -164,6 +165,17 @@ def test_frames_of_light_runs_come_apart(
     first, later = frames("apart.html")
     assert first + later == whole
     assert 0 < first < whole
+
+
+def test_the_note_on_what_was_given_up_offers_nothing_that_cannot_help(
+    run_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flame_page, "MAX_FACTS", 10)
+    note = write_flame(run_dir, tmp_path / "f.html").note
+    assert note is not None
+    assert "too many samples to distinguish by task" in note
+    assert "iterations" not in note
+    assert "pyrometer flame" not in note
 
 
 @pytest.mark.parametrize(

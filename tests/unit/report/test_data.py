@@ -24,6 +24,7 @@ from tests.support.report_fixture import (
 from tests.support.summary_fixture import eventlog_only_summary, summary
 
 from pyrometer.accounts.io import COUNTED, ESTIMATED
+from pyrometer.accounts.stage_tasks import MAX_STAGES
 from pyrometer.flame import facts
 from pyrometer.flame import pack as report_flame
 from pyrometer.pages.axis import Axis, gauge_line, occupancy, rate_line
@@ -245,6 +246,7 @@ def test_light_stacks_are_summed_beyond_the_cap(
     assert columns["flame.weight"].sum() == sum(s["weight"] for s in ROWS["samples"])
     assert "heaviest" in made.content["flame"]["note"]
     assert "by task, too" in made.content["flame"]["note"]
+    assert "pyrometer flame RUN" in made.content["flame"]["note"]
     assert made.content["flame"]["dimensions"]["task"] == [None]
     assert report_flame.REST in columns["flame.strings.bytes"].tobytes().decode()
 
@@ -329,19 +331,19 @@ def test_missing_figures_say_why() -> None:
 # --- bounds ---
 
 
-def test_tasks_of_the_longest_stages_alone_are_on_the_page_without_zeros(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_tasks_are_on_the_page_with_their_zeros_and_without_what_is_not_known() -> None:
     source = summary()
-    longest = max(source["stages"], key=lambda s: s["duration_ns"])
+    task = {"task_attempt_id": 0, "task_index": 0, "speculative": False, "input_bytes": None}
     row = {"host": "a", "tasks_count": 3, "failed_tasks_count": 0, "max_ns": 5, "input_bytes": None}
-    for stage in source["stages"]:
-        stage["tasks"] = {"quantiles": [], "slowest": [], "hosts": [row], "hosts_count": 1}
-    monkeypatch.setattr(report_data, "MAX_OPENED_STAGES", 1)
-    made = {s["stage_id"]: s["tasks"] for s in build(source, {}, None).content["summary"]["stages"]}
-    (tasks,) = (tasks for tasks in made.values() if tasks)
-    assert made[longest["stage_id"]] is tasks
-    assert tasks["hosts"] == [{"host": "a", "tasks_count": 3, "max_ns": 5}]
+    tasks = {"quantiles": [], "slowest": [task], "hosts": [row], "hosts_count": 1}
+    (stage, *_) = source["stages"]
+    source["stages"] = [stage | {"stage_id": n, "tasks": tasks} for n in range(MAX_STAGES)]
+    made = build(source, {}, None).content["summary"]["stages"]
+    assert len(made) == MAX_STAGES
+    for stage in made:
+        assert stage["tasks"]["slowest"] == [{"task_attempt_id": 0, "task_index": 0}]
+        (host,) = stage["tasks"]["hosts"]
+        assert host == {"host": "a", "tasks_count": 3, "failed_tasks_count": 0, "max_ns": 5}
 
 
 def test_probes_of_many_executors_take_little_of_the_page(

@@ -1,4 +1,5 @@
 // From the link of a piece of evidence to what it opens on this page.
+import { el } from "../ui/dom.js";
 import { time, words } from "../ui/format.js";
 
 const SECTIONS = { ledger: "ledger", jvm: "jvm", flame: "flame", timeline: "timeline", stage: "stages", sql: "plans" };
@@ -39,11 +40,13 @@ export function target({ link, range_ms: range }, place = {}) {
 }
 
 // Goes there: the stage's tasks are opened, the operator is selected in its plan, the row unfolded, the
-// time in view, the name found.
+// time in view, the name found. What is not found is named in its section.
 export function open(goal) {
+  for (const old of document.querySelectorAll(".not-here")) old.remove();
   const section = document.getElementById(goal.section);
   if (!section) return;
   const inside = inner(section, goal);
+  if (!inside && [goal.stage, goal.sql, goal.row].some((one) => one !== undefined)) section.querySelector("h2")?.after(el("p", { class: "note not-here", role: "status" }, `Not found on this page: ${goal.label}.`));
   (inside ?? section).scrollIntoView({ block: inside ? "center" : "start" });
   const focus = inside?.closest("[tabindex]") ?? inside?.querySelector("button") ?? section.querySelector("h2");
   if (focus) {
@@ -63,20 +66,19 @@ function inner(section, goal) {
 }
 
 function openStage(section, { stage, app }) {
-  const name = app === undefined ? stage : `${app}·${stage}`;
-  const button = stageButton(section, name) ?? (unfold(section) ? stageButton(section, name) : null);
-  if (!button) return null;
-  if (button.getAttribute("aria-expanded") !== "true") button.click();
-  return button.closest("tr");
+  const number = stageNumber(section, stage, app) ?? (unfold(section) ? stageNumber(section, stage, app) : null);
+  if (!number) return null;
+  // Of a stage whose tasks are not on the page there is the row alone.
+  if (number.getAttribute("aria-expanded") === "false") number.click();
+  return number.closest("tr");
 }
 
-// Of several applications the stage of the one that is named, else of the one that has it: a name such as
-// 0·3 ends in the stage's.
-function stageButton(section, name) {
-  const own = section.querySelector(`.stage-open[data-stage="${CSS.escape(name)}"]`);
-  if (own) return own;
-  const others = section.querySelectorAll(`.stage-open[data-stage$="${CSS.escape(`·${name}`)}"]`);
-  return others.length === 1 ? others[0] : null;
+// The stage of the application that is named, else of the only one that has it. Where several have stages
+// in the table, its name is such as 0·3, else 3.
+function stageNumber(section, stage, app) {
+  const within = app === undefined ? "" : `[data-app="${CSS.escape(app)}"]`;
+  const found = section.querySelectorAll(`:is([data-stage="${CSS.escape(stage)}"], [data-stage$="${CSS.escape(`·${stage}`)}"])${within}`);
+  return found.length === 1 ? found[0] : null;
 }
 
 // Draws the rows of a long table that are not drawn yet; whether there were any.

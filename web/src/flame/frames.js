@@ -12,6 +12,7 @@ export function pattern(text) {
 }
 
 // Which boxes match, and the share of the part in view (box `root`) that lies in or under a match.
+// `partial`: `frames` are those that are drawn alone.
 export function search(view, wanted, root = -1) {
   const known = new Uint8Array(view.frames); // 0 not tried, 1 no, 2 yes
   const matches = (frame, label) => (known[frame] ||= 1 + wanted.test(label())) === 2;
@@ -22,9 +23,13 @@ export function search(view, wanted, root = -1) {
     // A folded box matches by the frames that it stands for.
     else hit[i] = wanted.test(view.label(i)) || [...(view.folded?.(i)?.names() ?? [])].some((one) => matches(one, () => view.name(one)));
   }
-  const { matched, frames } = view.run ? covered(view, matches, wanted, root) : shown(view, hit, root);
+  const met = view.run || view.least > 0 ? metNames(view, matches) : null;
+  const { matched, frames } = view.run ? covered(view, met, wanted, rangeOf(view, root)) : shown(view, hit, root);
+  // Where light boxes are left out, their samples count all the same.
+  const partial = view.least > 0;
+  const all = partial ? sampled(view, met, wanted, root) : matched;
   const whole = root < 0 ? view.sum : view.total[root];
-  return { hit, frames, matched, share: whole ? matched / whole : 0 };
+  return { hit, frames, partial, matched: all, share: whole ? all / whole : 0 };
 }
 
 // The one box that all matches lie in; -1 where they lie in several.
@@ -46,20 +51,20 @@ function shown(view, hit, root) {
   return { matched, frames };
 }
 
-// Of all runs, drawn or not.
-function covered(view, matches, wanted, root) {
+// For each name whether it matches: a large tree has far fewer names than frames.
+const metNames = (view, matches) => Uint8Array.from({ length: view.frames - 1 }, (_, name) => Number(matches(name, () => view.name(name))));
+
+// Of all runs in a range (see `rangeOf`), drawn or not.
+function covered(view, met, wanted, [first, last, top]) {
   const { runs: { source, rows, begin, depth, total, end }, model, query } = view;
   const { frame } = model;
-  // A large tree has far fewer names than frames.
-  const met = Uint8Array.from({ length: view.frames - 1 }, (_, name) => Number(matches(name, () => view.name(name))));
-  const [first, last] = rangeOf(view, root);
   let [matched, frames, beyond] = [0, 0, 0];
   for (let run = first; run < last; run += 1) {
     let hits = 0;
     if (source[run] < 0) hits = Number(wanted.test(groupName(model, query.groups[depth[run]], -1 - source[run])));
     else {
       const stop = begin[run] + rows[run];
-      for (let at = begin[run] + (run === first && root >= 0 ? view.row[root] : 0); at < stop; at += 1) hits += met[frame[at]];
+      for (let at = begin[run] + (run === first ? top : 0); at < stop; at += 1) hits += met[frame[at]];
     }
     if (!hits) continue;
     frames += hits;
@@ -68,9 +73,36 @@ function covered(view, matches, wanted, root) {
   return { matched, frames };
 }
 
-// Runs of box `root`, all for -1.
+// What matches of box `root` of stacks from the leaf up, by its samples.
+function sampled(view, met, wanted, root) {
+  const { runs: { source, parent, rows, begin, end, self }, model: { frame }, query } = view;
+  if (root < 0) return covered(view, met, wanted, rangeOf(view, root)).matched;
+  const leaves = view.from[root];
+  if (source[leaves[0]] < 0) return covered(view, met, wanted, [leaves[0], end[leaves[0]], 0]).matched;
+  const within = (first, last) => {
+    for (let at = first; at <= last; at += 1) if (met[frame[at]]) return true;
+    return false;
+  };
+  const above = view.depth[root] - (query.groups?.length ?? 0); // rows from the leaf to the box
+  let matched = 0;
+  for (const leaf of leaves) {
+    let [run, row] = [leaf, rows[leaf] - 1 - above];
+    while (row < 0) {
+      run = parent[run];
+      row += rows[run];
+    }
+    while (run >= 0 && source[run] >= 0 && !within(begin[run], begin[run] + row)) {
+      run = parent[run];
+      row = rows[run] - 1;
+    }
+    if (run >= 0 && source[run] >= 0) matched += self[leaf];
+  }
+  return matched;
+}
+
+// Runs of box `root`, all for -1: [first, last), and the row of the first with which the box begins.
 export function rangeOf(view, root) {
-  return root < 0 || !view.run ? [0, view.runs.size] : [view.run[root], view.runs.end[view.run[root]]];
+  return root < 0 || !view.run ? [0, view.runs.size, 0] : [view.run[root], view.runs.end[view.run[root]], view.row[root]];
 }
 
 // Frames by name: self, and total without counting a recursive frame twice. Of box `root` and what
@@ -82,13 +114,13 @@ export function hottest(view, root = -1) {
   const [n, selfN] = [new Float64Array(names), new Float64Array(names)];
   const beyond = new Uint32Array(names); // where the outermost box of the name ends
   const place = new Int32Array(names).fill(-1);
-  const [first, last] = rangeOf(view, root);
+  const [first, last, top] = rangeOf(view, root);
   const { source, rows, begin, end, total: weights, n: counts } = runs;
   const { frame: frames } = model;
   for (let run = first; run < last; run += 1) {
     if (source[run] < 0) continue;
     const [weight, count, reach, stop] = [weights[run], counts[run], end[run], begin[run] + rows[run]];
-    for (let at = begin[run] + (run === first && root >= 0 && view.row ? view.row[root] : 0); at < stop; at += 1) {
+    for (let at = begin[run] + (run === first ? top : 0); at < stop; at += 1) {
       const frame = frames[at];
       place[frame] = at;
       if (run < beyond[frame]) continue;
@@ -107,14 +139,14 @@ export function hottest(view, root = -1) {
   return list;
 }
 
-// The outermost occurrences of a frame: [run, row] of each.
-export function occurrences(view, frame, [first, last] = [0, view.runs.size]) {
+// The outermost occurrences of a frame in a range (see `rangeOf`): [run, row] of each.
+export function occurrences(view, frame, [first, last, top] = rangeOf(view, -1)) {
   const { runs, model } = view;
   const found = [];
   for (let run = first; run < last;) {
     const begin = runs.begin[run];
     const rows = runs.source[run] < 0 ? 0 : runs.rows[run];
-    let row = 0;
+    let row = run === first ? top : 0;
     while (row < rows && model.frame[begin + row] !== frame) row += 1;
     if (row < rows) found.push([run, row]);
     run = row < rows ? runs.end[run] : run + 1;

@@ -26,13 +26,14 @@ export function flameGraph(model, window, time = null, more = null) {
   const { meta } = model;
   const state = { event: meta.event_names[0], filters: {}, groups: [], weight: "time", inverted: false, upright: false, runners: false, colour: "what", lit: null, text: "" };
   let [all, found] = [null, null]; // all boxes of the view; what the search found
+  let awaited = -1; // the box of a link, until its frames have come
   const measured = (window?.iterations ?? []).map((number) => meta.dimensions.iteration.indexOf(number)).filter((index) => index >= 0);
 
   const picture = flameCanvas({
     id: "flame-canvas",
     label: "Flame graph; the selected frame is read out below",
     tallest: () => Math.max(400, Math.round(innerHeight * 0.85), TALLEST),
-    look: { pick, moved: describe, key: (key) => zoom.pressed(key) },
+    look: { pick, moved: describe, key: pressed },
   });
   const zoom = makeZoom("flame", go, (text) => { state.text = text; look(); });
   const status = el("p", { class: "flame-status", "aria-live": "polite", id: "flame-status" });
@@ -47,7 +48,7 @@ export function flameGraph(model, window, time = null, more = null) {
   const controls = flameControls(model, state, measured, { rebuild, recolour, turn, fold, more: [zoom.controls, keep] });
 
   function link() {
-    history.replaceState(null, "", toLink({ ...state, at: zoom.at, ...time?.linked() }, meta, measured));
+    history.replaceState(null, "", toLink({ ...state, at: awaited >= 0 ? awaited : zoom.at, ...time?.linked() }, meta, measured));
     status.textContent = "The address of this page now leads to this view.";
   }
 
@@ -101,6 +102,12 @@ export function flameGraph(model, window, time = null, more = null) {
     }
   }
 
+  // While a link's box is awaited all may be in view already: Escape then draws nothing, but is a choice too.
+  function pressed(key) {
+    if (key === "Escape") awaited = -1;
+    return zoom.pressed(key);
+  }
+
   function fold() {
     const { at } = zoom;
     rebuild();
@@ -130,15 +137,19 @@ export function flameGraph(model, window, time = null, more = null) {
       status.textContent = `This browser could not unpack the lightest stacks (${error.message}): search and table are not available.`;
       return;
     }
-    if (state.inverted) rebuild();
-    else {
+    if (state.inverted) {
+      const box = awaited;
+      rebuild();
+      if (box >= 0) zoom.to(box);
+    } else {
       look();
       drawFrames();
     }
   }
 
-  // Draw what the zoom says.
+  // Draw what the zoom says: whoever goes elsewhere no longer waits for the box of a link.
   function go() {
+    awaited = -1;
     // A link, or a search, may lead to a frame that is folded.
     let view = all.zoom(zoom.at) ?? all;
     const unfolded = placeOf(view, zoom.at) < 0 ? all.unfold(zoom.at) : null;
@@ -243,7 +254,8 @@ export function flameGraph(model, window, time = null, more = null) {
   zoom.input.value = state.text;
   time?.restore(linked);
   rebuild();
-  if (root >= 0) zoom.to(root);
+  if (state.inverted && !complete()) awaited = root;
+  else if (root >= 0) zoom.to(root);
   if (location.hash && linked.event) setTimeout(() => picture.canvas.scrollIntoView());
   time?.onChange(rebuild);
 

@@ -28,11 +28,11 @@ export function inverted(view) {
     if (runs.depth[run] === groups.length - 1) stacks(run + 1, runs.end[run], groups.length);
     run += 1;
   }
-  return finished(view, out, (i) => out.group[i] < 0);
+  return finished(view, out, (i) => out.group[i] < 0, least);
 }
 
 // Callers of a frame: its boxes from there up to the root, merged; the frame itself comes first.
-// Callees: what it calls, merged. `range` [first, last) of runs to look in, all unless given.
+// Callees: what it calls, merged. `range` to look in (see `rangeOf` in frames.js), all unless given.
 export function callers(view, frame, range) {
   return around(view, frame, range, up);
 }
@@ -52,9 +52,10 @@ function around(view, frame, range, step) {
     sum += runs.total[run];
     samples += runs.n[run];
   }
-  merge(view, out, places, numbers(0, places.size), 0, step, runs.size > MANY ? LIGHT * sum : 0, false);
+  const least = runs.size > MANY ? LIGHT * sum : 0;
+  merge(view, out, places, numbers(0, places.size), 0, step, least, false);
   const facts = factsIn(runs, found.map(([run]) => [runs.start[run], runs.start[runs.end[run]]]));
-  return finished({ ...view, groups: [], sum, samples, effective: effective(facts, runs.weight, runs.ticks) }, out, () => false);
+  return finished({ ...view, groups: [], sum, samples, effective: effective(facts, runs.weight, runs.ticks) }, out, () => false, least);
 }
 
 const numbers = (first, last) => Uint32Array.from({ length: last - first }, (_, i) => first + i);
@@ -146,8 +147,9 @@ function boxes() {
   return out;
 }
 
-// `own(i)`: box i consists of what was spent in its runs themselves, not under them.
-function finished(view, out, own) {
+// `own(i)`: box i consists of what was spent in its runs themselves, not under them. `least`: boxes that
+// weigh less are left out. Boxes have `from`, the runs whose facts they stand for.
+function finished(view, out, own, least) {
   const { runs } = view;
   const size = out.depth.length;
   const x = new Float64Array(size);
@@ -158,6 +160,6 @@ function finished(view, out, own) {
     next[depth] = x[i] + out.total[i];
     next[depth + 1] = x[i];
   }
-  const columns = { size, x, id: Float64Array.from({ length: size }, (_, i) => i), depth: Uint16Array.from(out.depth), total: Float64Array.from(out.total), self: Float64Array.from(out.self), n: Float64Array.from(out.n) };
+  const columns = { size, least, from: out.from, x, id: Float64Array.from({ length: size }, (_, i) => i), depth: Uint16Array.from(out.depth), total: Float64Array.from(out.total), self: Float64Array.from(out.self), n: Float64Array.from(out.n) };
   return drawn(view, columns, { group: (i) => out.group[i], frame: (i) => out.frame[i], kind: (i) => out.kind[i], ranges: (i) => Array.from(out.from[i], (run) => [runs.start[run], own(i) ? runs.start[run + 1] : runs.start[runs.end[run]]]) });
 }

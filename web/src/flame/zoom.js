@@ -32,7 +32,7 @@ export function makeZoom(id, draw, search) {
       else return false;
       return true;
     },
-    matched: (found) => `${percent(found.share)} matched (${count(found.frames)} frames)`,
+    matched: (found) => `${percent(found.share)} matched (${count(found.frames)} frames${found.partial ? " drawn" : ""})`,
   };
 
   function show(box) {

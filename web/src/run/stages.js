@@ -7,6 +7,8 @@ import { table } from "../ui/table.js";
 import { facts, tipOn } from "../ui/tip.js";
 import { taskDetails } from "./tasks.js";
 
+const MOST_OPENED = 200; // stages that have their tasks: MAX_STAGES of accounts/stage_tasks.py
+
 export function stagesSection(summary, cuts) {
   const help = "A stage is a set of tasks that run the same code on partitions of the data. Click a heading to sort; select a stage for its tasks: quantiles, the slowest, and each executor.";
   const stages = summary.stages ?? [];
@@ -42,7 +44,10 @@ export function stagesSection(summary, cuts) {
   const known = (column, stage) => ["Iteration", "SQL"].includes(column.label) ? !gone(column.value(stage)) : column.value(stage) > 0;
   used = columns.filter((column) => !optional.has(column.label) || stages.some((stage) => known(column, stage)));
   const cut = (cuts ?? []).find((text) => text.startsWith("stages:"));
+  const open = stages.filter((stage) => stage.tasks).length;
+  const closed = stages.some((stage) => !stage.tasks && stage.tasks_count > 0);
   return section("stages", "Stages", help, cut && el("p", { class: "note" }, `Shown: ${cut.slice(8)}.`),
+    open > 0 && closed && el("p", { class: "note", id: "stages-open" }, `Tasks can be opened for ${count(open)} of ${count(stages.length)} stages: at most the ${MOST_OPENED} longest that ended.`),
     table(used, stages, { first: 60, sort: { column: used.findIndex((column) => column.label === "Duration"), down: true } }));
 }
 
@@ -52,10 +57,11 @@ const atMost = (text, better, show) => (better === null ? text : [text, el("span
 
 const nameOf = (stage, several) => `${several ? `${stage.app_index}·` : ""}${stage.stage_id}${stage.stage_attempt ? `.${stage.stage_attempt}` : ""}`;
 
-// The stage's number; where its tasks are known, a button that opens them below the row.
+// The stage's number, by which links find its row; where its tasks are known, a button that opens them below it.
 function opener(stage, name, width) {
-  if (!stage.tasks) return name;
-  const button = el("button", { type: "button", class: "link stage-open", "aria-expanded": "false", "aria-label": `Tasks of stage ${name}`, data: { stage: name }, on: { click: toggle } }, el("span", { class: "fold", "aria-hidden": "true" }), name);
+  const data = { stage: name, app: stage.app_index };
+  if (!stage.tasks) return el("span", { data }, name);
+  const button = el("button", { type: "button", class: "link stage-open", "aria-expanded": "false", "aria-label": `Tasks of stage ${name}`, data, on: { click: toggle } }, el("span", { class: "fold", "aria-hidden": "true" }), name);
   function toggle() {
     const row = button.closest("tr");
     const open = button.getAttribute("aria-expanded") === "true";
@@ -68,7 +74,7 @@ function opener(stage, name, width) {
 
 function tasks(stage) {
   const bad = (stage.failed_tasks_count ?? 0) + (stage.killed_tasks_count ?? 0);
-  return [count(stage.tasks_count), bad > 0 && el("span", { class: "bad" }, ` +${count(bad)} failed`)];
+  return [count(stage.tasks_count), bad > 0 && el("span", { class: "bad" }, ` +${count(bad)} failed or killed`)];
 }
 
 function ratio(part, whole) {

@@ -1,5 +1,5 @@
 // Tasks of one stage: quantiles as on Spark's own page, the slowest beside the median, sums by place.
-// What is 0 is left out of the page's data.
+// What is not known is left out of the page's data, and shown as a dash.
 import { bar } from "../ui/bars.js";
 import { el, svg } from "../ui/dom.js";
 import { count, gone, significant, time, unit, words } from "../ui/format.js";
@@ -36,13 +36,13 @@ export function taskDetails(stage, name) {
 
 function slowColumns(tasks, medians) {
   const beside = (measure, item) => {
-    const [value, median] = [item[measure] ?? 0, medians.get(measure)];
+    const [value, median] = [item[measure], medians.get(measure)];
     return [shown(measure)(value), value > 0 && median > 0 && el("span", { class: "aside" }, ` ${significant(value / median)} ×`)];
   };
   const measures = Object.keys(NAMES).filter((measure) => tasks.some((item) => item[measure] > 0));
   return [
     { label: "Task", value: (item) => item.task_attempt_id, show: (item) => `${item.task_attempt_id}${item.speculative ? " (speculative)" : ""}`, number: true, help: "Spark's task id; the partition is beside it." },
-    { label: "Index", value: (item) => item.task_index ?? 0, number: true },
+    { label: "Index", value: (item) => item.task_index, number: true },
     ...measures.map((measure) => ({ label: nameOf(measure), value: (item) => item[measure], show: (item) => beside(measure, item), number: true, help: "× is times the median of the stage's tasks." })),
     { label: "Executor", value: (item) => item.executor_id }, { label: "Host", value: (item) => item.host }, { label: "Locality", value: (item) => item.locality },
   ];
@@ -54,11 +54,11 @@ function groups(list, title, name, hosts) {
   return table([
     { label: title, value: name, show: (item) => el("bdi", null, name(item) ?? "–") },
     ...(hosts ? [{ label: "Host", value: (item) => item.host, show: (item) => el("bdi", null, item.host ?? "–") }] : []),
-    { label: "Tasks", value: (item) => item.tasks_count ?? 0, show: (item) => [count(item.tasks_count ?? 0), item.failed_tasks_count > 0 && el("span", { class: "bad" }, ` +${count(item.failed_tasks_count)} failed`)], number: true },
+    { label: "Tasks", value: (item) => item.tasks_count, show: (item) => [count(item.tasks_count), item.failed_tasks_count > 0 && el("span", { class: "bad" }, ` +${count(item.failed_tasks_count)} failed or killed`)], number: true },
     { label: "Run time", value: (item) => item.executor_run_time_ns, show: (item) => bar(item.executor_run_time_ns, most, time(item.executor_run_time_ns)), number: true, help: "Sum over its successful tasks." },
     { label: "Median task", value: (item) => item.median_ns, show: (item) => time(item.median_ns), number: true },
     { label: "Longest task", value: (item) => item.max_ns, show: (item) => time(item.max_ns), number: true },
-    ...sums.map((measure) => ({ label: nameOf(measure), value: (item) => item[measure], show: (item) => shown(measure)(item[measure] ?? 0), number: true })),
+    ...sums.map((measure) => ({ label: nameOf(measure), value: (item) => item[measure], show: (item) => shown(measure)(item[measure]), number: true })),
   ], list);
 }
 

@@ -175,12 +175,17 @@ function strip(timeline, columns, axis, painters, selection) {
   }, { "aria-hidden": "true" });
   let start = null;
   const at = (event) => (event.offsetX / canvas.clientWidth) * axis.duration;
-  canvas.addEventListener("pointerdown", (event) => { start = at(event); canvas.setPointerCapture(event.pointerId); });
+  canvas.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
+    start = at(event);
+    canvas.setPointerCapture(event.pointerId);
+  });
   canvas.addEventListener("pointermove", (event) => { if (start !== null && Math.abs(at(event) - start) > axis.duration / 400) axis.set(Math.min(start, at(event)), Math.max(start, at(event))); });
   canvas.addEventListener("pointerup", (event) => {
     if (start !== null && Math.abs(at(event) - start) <= axis.duration / 400) axis.set(start - (axis.to - axis.from) / 2, start + (axis.to - axis.from) / 2);
     start = null;
   });
+  canvas.addEventListener("pointercancel", () => { start = null; });
   painters.push(paint);
   return el("div", { class: "track strip" }, el("div", { class: "side" }, el("span", { class: "aside" }, "whole run")), canvas);
 }
@@ -206,6 +211,7 @@ function trackRow(track, painter, timeline, axis, painters, mode) {
   painters.push(paint);
 
   canvas.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
     canvas.setPointerCapture(event.pointerId);
     brush = { from: event.offsetX, to: event.offsetX, pan: event.shiftKey, selects: selection && (mode.selects || event.altKey), more: event.ctrlKey || event.metaKey, axis: [axis.from, axis.to] };
   });
@@ -237,6 +243,7 @@ function trackRow(track, painter, timeline, axis, painters, mode) {
       else selection.set([meant.range], meant.focus);
     }
   });
+  canvas.addEventListener("pointercancel", () => { brush = null; axis.changed(); });
   canvas.addEventListener("pointerleave", () => { axis.cursor = null; hideTip(); axis.changed(); });
   canvas.addEventListener("dblclick", axis.reset);
   canvas.addEventListener("wheel", (event) => {

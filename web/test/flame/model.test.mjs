@@ -4,7 +4,7 @@ import { groupName, links } from "../../src/flame/boxes.js";
 import { wilson } from "../../src/ui/format.js";
 import { callees, callers } from "../../src/flame/merge.js";
 import { hasBoth, loadFlame, makeView } from "../../src/flame/model.js";
-import { follow, hottest, pathOf, pattern, search } from "../../src/flame/frames.js";
+import { follow, hottest, pathOf, pattern, rangeOf, search } from "../../src/flame/frames.js";
 
 // A small model from lines of "a;b;c weight {dimensions}".
 function model(lines) {
@@ -194,6 +194,36 @@ test("callers and callees of a frame are merged over its places", () => {
   const under = callees(view, f.frame);
   assert.deepEqual(rows(under).map(([name, depth, , total, self]) => [name, depth, total, self]), [["f", 0, 15, 1], ["x", 1, 6, 4], ["y", 2, 2, 2], ["z", 1, 8, 0], ["f", 2, 8, 0], ["x", 3, 8, 8]]);
   assert.equal(under.sum, 15);
+});
+
+test("callers and callees are those of the box in view, not of what is above it in its run", () => {
+  const view = makeView(model([{ path: ["f", "g", "f", "x"], weight: 5 }]), { event: "cpu" });
+  const names = (merged) => rows(merged).map(([name]) => name);
+  const [f, range] = [view.frame(0), rangeOf(view, 1)];
+  assert.deepEqual(names(callees(view, f, range)), ["f", "x"]);
+  assert.deepEqual(names(callers(view, f, range)), ["f", "g", "f"]);
+  assert.deepEqual(names(callees(view, f, rangeOf(view, -1))), ["f", "g", "f", "x"]);
+});
+
+test("from the leaf, a search counts the samples of boxes too light to be made", () => {
+  const [size, many] = [100_001, 20_000];
+  const names = ["work", ...Array.from({ length: many }, (_, i) => `caller${i}`)];
+  let end = 0;
+  // Runs of two frames: each of many callers, five times or six, and what all of them call.
+  const loaded = loadFlame({ dimensions: { what: ["x"] }, event_names: ["cpu"], events: { cpu: { unit: "ns" } }, kinds: ["unknown"] }, {
+    "flame.strings.ends": Uint32Array.from(names, (name) => (end += name.length)),
+    "flame.strings.bytes": new TextEncoder().encode(names.join("")),
+    "flame.frame": Uint16Array.from({ length: 2 * size }, (_, at) => (at % 2 ? 0 : 1 + ((at / 2) % many))),
+    "flame.kind": new Uint8Array(2 * size), "flame.run": new Uint8Array(size).fill(2), "flame.depth": new Uint8Array(size), "flame.node": Uint32Array.from({ length: size }, (_, i) => i),
+    "flame.event": new Uint8Array(size), "flame.weight": new Float64Array(size).fill(1), "flame.critical": new Float64Array(size), "flame.n": new Uint8Array(size).fill(1), "flame.what": new Uint8Array(size) });
+  const view = makeView(loaded, { event: "cpu", inverted: true });
+  assert.deepEqual(rows(view).map(([name, , , total]) => [name, total]), [["work", size]]);
+  const { share, frames, partial } = search(view, /^caller/);
+  assert.deepEqual([share, frames, partial], [1, 0, true]);
+  assert.deepEqual([search(view, /^caller7$/, 0).matched, search(view, /^work$/, 0).share, search(view, /^none$/, 0).matched], [5, 1, 0]);
+  const grouped = makeView(loaded, { event: "cpu", inverted: true, groups: ["what"] });
+  assert.deepEqual([-1, 0, 1].map((root) => search(grouped, /^caller7$/, root).matched), [5, 5, 5]);
+  assert.equal(search(makeView(loaded, { event: "cpu" }), /^caller7$/).partial, false);
 });
 
 test("of a large tree the boxes worth drawing are made, and more of them on zooming in", () => {
