@@ -123,6 +123,7 @@ test-fast: setup test-web ## The tests of every room that start no Spark, and th
 # Tests of rooms that start no program: a missing tool changes nothing in them. Nor in how a process is
 # started and ended.
 TOOLLESS := property golden $(addprefix unit/,accounts api attribution benchmarks characterise cluster compare core corun docs experiments explain export flame guests hosts layouts pages push report scaling simulation statistics store summary terminal trial tune verification workloads collect/probes/test_python_sampler.py) \
+  packaging/test_maven_lock.py \
   $(addprefix integration/,accounts docs explain push simulation store summary cli/test_kept_summary.py workloads/test_warmup_found.py \
   $(addprefix collect/test_,beside.py run_process.py faults_jvm.py probe_budget.py probe_due.py probe_sched.py)) \
   $(addprefix contract/,test_failing_truths.py test_iterative_workloads.py test_structural_truths.py test_suites.py test_truth_causes.py test_workloads.py)

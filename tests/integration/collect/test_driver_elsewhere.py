@@ -20,7 +20,7 @@ from pyrometer.store import Run
 from pyrometer.store.paths import RunPaths
 from pyrometer.workloads.spark import SparkInstall, find_spark
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 ADDRESS = "127.0.0.1"
 PATIENCE_S = 90.0
@@ -43,7 +43,7 @@ def free_port() -> int:
         return int(listening.getsockname()[1])
 
 
-@pytest.fixture(scope="module", params=["4.x", pytest.param("3.5", marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=["4.x", "3.5"])
 def standalone(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Standalone]:

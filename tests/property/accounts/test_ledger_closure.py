@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.tables import HOST, MS, Rows, StageSpec, World, mono, write_tables
 
 from pyrometer.accounts.ledger.report import ledger_report
@@ -49,7 +50,7 @@ def value(view: View, path: str) -> int:
     on_cpu=st.sampled_from([0.1, 0.5, 0.8]),
     gap=st.integers(0, 60),
 )
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(6, 15), deadline=None)
 def test_consistent_sources_close_within_their_resolution(
     tasks: list[list[int]], slots: int, on_cpu: float, gap: int
 ) -> None:

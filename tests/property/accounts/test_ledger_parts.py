@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.simulation.scheduler import WAKERS, add_events
 from tests.support.tables import HOST, MS, PID, Rows, StageSpec, World, mono, write_tables
 
@@ -77,7 +78,7 @@ def gap_ns(view: View) -> float:
     by=st.sampled_from(["stage", "task", "sql"]),
     most=st.integers(1, 6),
 )
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(6, 15), deadline=None)
 def test_parts_of_a_partition_add_up_to_the_whole(
     tasks: list[list[int]], by: Any, most: int
 ) -> None:
@@ -314,7 +315,7 @@ def test_the_page_leads_from_stages_by_operators_to_tasks(tmp_path: Path) -> Non
     events=st.booleans(),
     log_alone=st.booleans(),
 )  # fmt: skip
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(5, 10), deadline=None)
 def test_the_page_shows_what_the_ledger_of_each_stage_shows(
     tasks: list[list[int]], events: bool, log_alone: bool
 ) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
+from tests.support.examples import examples
 from tests.support.tables import MS, PID, Rows, StageSpec, World, mono, write_tables
 
 from pyrometer.accounts.ledger import terminal as ledger_terminal
@@ -34,7 +35,7 @@ def whole() -> Rows:
 ROWS = whole()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(10, 30), deadline=None)
 @given(
     dropped=st.sets(st.sampled_from(sorted(ROWS)), max_size=4),
     seed=st.integers(0, 1 << 30),

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from tests.support.examples import examples
 from tests.support.explain.findings import a_finding, estimate, some_findings
 
 from pyrometer.explain import markdown, sarif
@@ -130,7 +131,7 @@ def test_sarif_is_json_without_controls_links_and_placeholders(text: str) -> Non
             assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", said)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(8, 20), deadline=None)
 @given(hostile.map(lambda text: text * 400))
 def test_long_texts_are_cut(text: str) -> None:
     found = findings(text)

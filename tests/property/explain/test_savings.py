@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.simulation.simulated import Log, measured
 
 from pyrometer.explain.change import (
@@ -80,7 +81,7 @@ def changes(draw: st.DrawFn, stages: int) -> Change:
     return tuple(edits())
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(20, 60))
 @given(st.data(), st.lists(LENGTHS, min_size=1, max_size=4), st.integers(1, 4), st.integers(0, 200))
 def test_changes_together_never_save_more_than_the_elapsed_time(
     data: st.DataObject, stages: list[list[int]], cores: int, gap: int
@@ -106,7 +107,7 @@ def check(what_if: WhatIf, parts: list[Part]) -> None:
     assert (elapsed.high or 0) <= what_if.measured_ns
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(8, 20))
 @given(st.data(), st.lists(LENGTHS, min_size=1, max_size=4), st.integers(1, 4), st.integers(0, 200))
 def test_a_change_of_which_nothing_comes_true_saves_nothing(
     data: st.DataObject, stages: list[list[int]], cores: int, gap: int
@@ -115,7 +116,7 @@ def test_a_change_of_which_nothing_comes_true_saves_nothing(
     assert what_if.saved_ratio([(data.draw(changes(len(stages))), 0.0)]) == 0
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(30, 100))
 @given(st.data(), st.lists(LENGTHS, min_size=1, max_size=9), st.integers(1, 4), st.integers(0, 200))
 def test_an_elapsed_time_is_that_of_the_whole_schedule_to_the_last_bit(
     data: st.DataObject, stages: list[list[int]], cores: int, gap: int

@@ -12,6 +12,7 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.support.cli import inside
+from tests.support.examples import examples
 
 from pyrometer.accounts.ledger.elapsed.elapsed_view import elapsed
 from pyrometer.accounts.ledger.slot_view import slots
@@ -38,7 +39,9 @@ TIMES = {
     "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd": ("time",),
 }
 cheap = settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(8, 25),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
 

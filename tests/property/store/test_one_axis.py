@@ -11,6 +11,7 @@ import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.hosts.two_hosts import BOUND, WEST, TwoHosts, WestClock
 from tests.support.tables import HOST, MS, PID, S, StageSpec, mono, wall, write_tables
 
@@ -48,7 +49,7 @@ def read(west: WestClock, *queries: str) -> list[list[tuple[Any, ...]]]:
 
 
 @given(west=CLOCKS)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(5, 10), deadline=None)
 def test_times_of_another_host_land_where_one_clock_had_shown_them(west: WestClock) -> None:
     queries = [
         f"SELECT host, {columns} FROM {table} ORDER BY ALL" for table, columns in TIMES.items()
@@ -64,7 +65,7 @@ def test_times_of_another_host_land_where_one_clock_had_shown_them(west: WestClo
 
 
 @given(west=CLOCKS)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=examples(3, 6), deadline=None)
 def test_joins_by_time_give_the_same_rows(west: WestClock) -> None:
     # Which task each wall sample lies in, by process, thread and time.
     sql = """

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.hosts.probes import Counter, ProbeOf
 from tests.support.tables import HOST, MS, S, StageSpec, World, mono, write_tables
 
@@ -85,7 +86,7 @@ def read(folder: Path, probes: Sequence[ProbeOf], launched: bool = False) -> dic
     launched=st.booleans(),
     turned=st.booleans(),
 )
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(4, 10), deadline=None)
 def test_totals_of_two_interleaved_probes_are_those_of_one(
     busy: Counter, idle: Counter, rate: int, until: int, since: int, every: int,
     launched: bool, turned: bool,

@@ -8,6 +8,7 @@ import numpy as np
 from benchmarks.tune.surfaces import space
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from pyrometer.tune.advise.adviser import FULL, Observation
 from pyrometer.tune.advise.history import History
@@ -24,7 +25,7 @@ times = st.floats(1e9, 3e9)
 pairs = st.lists(st.tuples(times, times), max_size=12)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(10, 30))
 @given(pairs, st.floats(0.005, 0.2), st.integers(0, 2))
 def test_a_verdict_agrees_with_its_interval(found, margin, failures) -> None:  # type: ignore[no-untyped-def]
     verdict = judge(found, margin=margin, failures=failures)
@@ -44,7 +45,7 @@ def test_a_verdict_agrees_with_its_interval(found, margin, failures) -> None:  #
         assert verdict.outcome == "failed"
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(10, 30))
 @given(pairs.filter(lambda found: len(found) >= FEWEST))
 def test_turned_around_a_gain_is_a_loss(found) -> None:  # type: ignore[no-untyped-def]
     turned = {"confirmed": "slower", "slower": "confirmed"}
@@ -52,7 +53,7 @@ def test_turned_around_a_gain_is_a_loss(found) -> None:  # type: ignore[no-untyp
     assert judge([(b, a) for a, b in found]).outcome == turned.get(one, one)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(10, 30))
 @given(pairs.filter(len), st.floats(1e-3, 1e3))
 def test_units_change_no_verdict(found, unit) -> None:  # type: ignore[no-untyped-def]
     one, other = judge(found), judge([(a * unit, b * unit) for a, b in found])
@@ -63,7 +64,7 @@ def test_units_change_no_verdict(found, unit) -> None:  # type: ignore[no-untype
 points = st.lists(st.tuples(st.integers(1, 20), times, times), min_size=1, max_size=20)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(10, 30))
 @given(points)
 def test_nothing_on_a_front_is_beaten_and_all_else_is(found) -> None:  # type: ignore[no-untyped-def]
     seen = [
@@ -82,7 +83,7 @@ def test_nothing_on_a_front_is_beaten_and_all_else_is(found) -> None:  # type: i
         assert one.on_front != beaten
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(6, 12))
 @given(st.integers(0, 10_000), st.integers(8, 30))
 def test_shares_are_shares_and_the_shortest_is_a_part(seed, trials) -> None:  # type: ignore[no-untyped-def]
     rng = np.random.default_rng(seed)
