@@ -94,7 +94,7 @@ def test_a_killed_run_leaves_a_record_and_the_next_run_puts_back(tmp_path: Path)
     assert SWAPPINESS.read_text().strip() == level
     found = [one for one in leftover_settings() if "vm.swappiness" in one.reason]
     assert len(found) == 1
-    assert (found[0].remedy or "").startswith(f"echo {before} > {SWAPPINESS} && rm ")
+    assert (found[0].remedy or "").startswith(f"as root: echo {before} > {SWAPPINESS} && rm ")
     _run(tmp_path / "b", "--profile", "off", "--no-report", "--", "true")
     assert SWAPPINESS.read_text().strip() == before
     assert not [one for one in leftover_settings() if "vm.swappiness" in one.reason]
