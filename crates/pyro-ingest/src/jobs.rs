@@ -11,12 +11,15 @@ use rustc_hash::FxHashMap;
 
 use crate::read_table::read_table;
 
+/// The job of each stage attempt; none where attempts of the application differ.
+type OfStages = FxHashMap<(i64, i32), Option<i64>>;
+
 /// Jobs by stage and attempt, of each application of a run.
 #[derive(Debug, Default)]
 pub struct StageJobs {
     /// Attempts of an application have one id, and a log each: where these say otherwise of a stage,
     /// its job is not known.
-    apps: FxHashMap<Arc<str>, FxHashMap<(i64, i32), Option<i64>>>,
+    apps: FxHashMap<Arc<str>, OfStages>,
 }
 
 impl StageJobs {
