@@ -66,7 +66,7 @@ def test_memory_of_a_bound_executor_is_told_by_node_without_files(tmp_path: Path
 def test_memory_that_is_shown_as_a_file_counts() -> None:
     lines = [
         f"4000 bind:1 file={name}\\040(deleted) dirty=9 N0=1 N1=2 kernelpagesize_kB=4"
-        for name in ("/memfd:java_heap", "/dev/zero", "/SYSV00000000", "/anon_hugepage", "/data/part-0")
+        for name in ("/memfd:java_heap", "/dev/zero", "/SYSV00000000", "/anon_hugepage", "/data/x")
     ]
     assert dict(parse_numa_maps("\n".join(lines)).by_node) == {0: 4 * 4096, 1: 8 * 4096}
 
