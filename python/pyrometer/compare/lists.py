@@ -200,7 +200,9 @@ def _rows(path: Path, wanted: Sequence[str]) -> Iterator[tuple[str, dict[str, st
                     raise UsageError(f"{path}: more than {MOST_ROWS:,} rows")
                 yield f"{path}:{rows.line_num}", row
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+        raise UsageError(
+            f"{path}: cannot be read: {error.strerror}", "--csv takes a file with a row per trial"
+        ) from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: byte {error.start} is not UTF-8") from error
     except csv.Error as error:

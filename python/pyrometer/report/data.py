@@ -5,7 +5,6 @@ The key figures at the head of the page: each with its interval or n, or why it 
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,12 +15,11 @@ from pyrometer.pages.axis import find_axis
 from pyrometer.pages.columns import Pack
 from pyrometer.pages.page import ReportData, _cut_texts, _environment, _finite, _title
 from pyrometer.report.absent import absent
-from pyrometer.statistics.distributions import t_quantile
+from pyrometer.statistics.warmup import mean_estimate
 from pyrometer.store.tables import Tables
 from pyrometer.timeline.timeline import build_timeline
 
 Figure = dict[str, Any]
-LEVEL = 0.95
 
 
 def key_figures(summary: Mapping[str, Any]) -> list[Figure]:
@@ -148,9 +146,8 @@ def _elapsed(summary: Mapping[str, Any]) -> Figure:
         reason="No measured iteration ended.",
     )
     if len(measured) > 1:
-        mean, spread = figure["value"], statistics.stdev(measured) / len(measured) ** 0.5
-        half = float(t_quantile((1 + LEVEL) / 2, len(measured) - 1)) * spread
-        figure |= {"low": mean - half, "high": mean + half, "method": "mean, t interval 95 %"}
+        mean = mean_estimate(measured)
+        figure |= {"low": mean.low, "high": mean.high, "method": "mean, t interval 95 %"}
     return figure
 
 
@@ -228,7 +225,7 @@ def _bytes_note(io: Mapping[str, Any]) -> str | None:
         if field != "input_bytes" and why:
             parts.append(why)
     cached = _number(io.get("page_cache_ratio"))
-    if cached is not None:
+    if cached is not None and _trusted_bytes(io):
         source = str((io.get("page_cache") or {}).get("source") or "")
         how = ", estimated" if source.startswith("estimated") else ""
         parts.append(f"{units.percent(cached)} from page cache{how}")

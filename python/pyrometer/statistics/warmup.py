@@ -114,7 +114,15 @@ def counting(times: Sequence[float], declared: int, detected: bool = True) -> tu
 
 
 def mean_estimate(values: Sequence[float], level: float = LEVEL) -> Estimate:
-    """Return the mean with Student's interval; one value has no interval, none has no mean."""
+    """Return the mean with Student's interval; one value has no interval, none has no mean.
+
+    Where no value is below 0, as no time is, neither is the interval.
+
+    Examples
+    --------
+    >>> mean_estimate([10.0, 14.0]).low, mean_estimate([-10.0, 14.0]).low < 0
+    (0.0, True)
+    """
     n = len(values)
     if n == 0:
         return Estimate(value=None, low=None, high=None, level=level, n=0, method="t")
@@ -122,7 +130,10 @@ def mean_estimate(values: Sequence[float], level: float = LEVEL) -> Estimate:
     if n == 1:
         return Estimate(value=mean, low=None, high=None, level=level, n=1, method="t")
     half = float(t_quantile((1 + level) / 2, n - 1)) * statistics.stdev(values) / math.sqrt(n)
-    return Estimate(value=mean, low=mean - half, high=mean + half, level=level, n=n, method="t")
+    low = mean - half
+    if low < 0 <= min(values):
+        low = 0.0
+    return Estimate(value=mean, low=low, high=mean + half, level=level, n=n, method="t")
 
 
 def _noise(logs: Sequence[float]) -> float:

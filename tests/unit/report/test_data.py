@@ -298,6 +298,15 @@ def test_elapsed_has_a_t_interval_over_measured_iterations() -> None:
     assert elapsed["n"] == 3
 
 
+def test_no_elapsed_time_is_below_zero() -> None:
+    source = summary()
+    source["iterations"] = [
+        {**one, "elapsed_ns": ns}
+        for one, ns in zip(source["iterations"][1:3], (S, 5 * S), strict=True)
+    ]
+    assert figure("Elapsed per iteration", source)["low"] == 0
+
+
 def test_one_iteration_has_no_interval() -> None:
     source = summary()
     source["iterations"] = source["iterations"][:2]
@@ -311,6 +320,12 @@ def test_what_is_estimated_of_the_page_cache_says_so() -> None:
     for told, ending in ((ESTIMATED, "from page cache, estimated"), (COUNTED, "from page cache")):
         source["io"] |= {"page_cache_ratio": 0.5, "page_cache": {"ratio": 0.5, "source": told}}
         assert str(figure("Bytes processed", source)["note"]).endswith(f"50.0 % {ending}")
+
+
+def test_nothing_is_read_from_the_page_cache_where_nothing_is_read() -> None:
+    source = summary()
+    source["io"] |= {"page_cache_ratio": 1.0, "bytes_source": None, "input_bytes": 0}
+    assert "page cache" not in str(figure("Bytes processed", source)["note"])
 
 
 def test_a_figure_that_is_disputed_has_the_better_number() -> None:
