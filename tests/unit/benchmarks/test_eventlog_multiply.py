@@ -51,6 +51,7 @@ def application() -> bytes:
                 "Task End Reason": {"Reason": "Success" if t < 8 else "TaskKilled"},
                 "Task Info": {
                     "Task ID": t,
+                    "Index": t // 2,
                     "Launch Time": 1_700_000_002_000,
                     "Accumulables": [accumulable],
                 },
