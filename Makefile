@@ -29,7 +29,10 @@ MVN := $(PYTHON) tools/supply/mvn.py
 STEP := @$(PYTHON) tools/step.py
 # Makes an environment; one without pip was interrupted while it was made.
 environment = @$(1)/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(1)
-PYROMETER_BEGAN ?= $(shell date +%s)
+# The same without pip, which takes seconds to install: uv fills it from outside.
+environment_for_uv = @$(1)/bin/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear --without-pip $(1)
+# Once, and the same for the makes that this one starts: with ?= each recipe would have a time of its own.
+PYROMETER_BEGAN := $(or $(PYROMETER_BEGAN),$(shell date +%s))
 export PYROMETER_BEGAN
 export PYROMETER_STAGED := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -41,10 +44,14 @@ help: ## Print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 14
 
 # Packages are loaded, crates compiled and jars built at once.
+SETUP := $(VENV)/.installed
 setup: $(VENV)/.tools ## Set everything up: environment, native parts, plugin (locked versions)
-	@$(MAKE) --no-print-directory -j 3 $(VENV)/.installed
+	@$(MAKE) --no-print-directory -j 3 $(SETUP)
 
-setup-test: setup $(VENV)-spark35/.installed $(VENV)-remote/.installed ## The same, and what else the tests need: a second Spark (3.5), object stores
+# `setup` has this SETUP, too, if it is made for `setup-test`. Else it is finished: no two makes build the same.
+setup-test: SETUP += $(VENV)-spark35/.installed $(VENV)-remote/.installed
+setup-test: setup ## The same, and what else the tests need: a second Spark (3.5), object stores
+	@$(MAKE) --no-print-directory -j 3 $(SETUP)
 
 $(VENV)/.tools: tools/check_tools.sh
 	@PYTHON=$(PYTHON) sh tools/check_tools.sh
@@ -58,12 +65,12 @@ $(VENV)/.requirements: $(VENV)/.tools requirements/dev.txt requirements/uv.txt
 
 $(VENV)-spark35/.installed: $(VENV)/.requirements requirements/spark35.txt
 	@PYTHON=$(firstword $(wildcard $(VENV)-spark35/bin/python) $(PYTHON)) sh tools/check_tools.sh spark35
-	$(call environment,$(VENV)-spark35)
+	$(call environment_for_uv,$(VENV)-spark35)
 	$(STEP) spark35 env VIRTUAL_ENV=$(VENV)-spark35 $(UV) pip install --require-hashes -r requirements/spark35.txt
 	@touch $@
 
 $(VENV)-remote/.installed: $(VENV)/.requirements requirements/remote.txt
-	$(call environment,$(VENV)-remote)
+	$(call environment_for_uv,$(VENV)-remote)
 	$(STEP) remote env VIRTUAL_ENV=$(VENV)-remote $(UV) pip install --require-hashes -r requirements/remote.txt
 	@touch $@
 
@@ -86,8 +93,8 @@ $(BUNDLED)/pyrometer-plugin.jar: $(call jvm_sources,plugin) $(NATIVES)/pyro-agen
 $(JAR_FOR):
 	@mkdir -p build && rm -f build/jar-for-* && touch $@
 $(BUNDLED)/pyrometer-workloads.jar: $(call jvm_sources,workloads)
-# One after the other: Maven's repository is not made for two at once.
-$(BUNDLED)/pyrometer-workloads.jar: | $(BUNDLED)/pyrometer-plugin.jar
+# One after the other: Maven's repository is not made for two at once. The plugin's waits for cargo anyway.
+$(BUNDLED)/pyrometer-plugin.jar: | $(BUNDLED)/pyrometer-workloads.jar
 $(JARS): $(BUNDLED)/pyrometer-%.jar:
 	@mkdir -p $(BUNDLED)
 	@rm -rf jvm/$*/target/classes/org/pyrometer/natives
@@ -131,7 +138,8 @@ TOOLLESS := property golden $(addprefix unit/,accounts api attribution benchmark
 test-bare: setup-test ## The tests without Spark on a PATH that hides every optional tool: they pass, or say what is missing
 	sh tools/hide_optional_tools.sh $(PYTEST) -m "not slow and not spark" $(TOOLLESS:%=--ignore=tests/%)
 
-test-all: setup-test test-rust test-jvm test-web ## The tests and the slow ones, with many more examples of properties
+test-all: setup-test ## The tests and the slow ones, with many more examples of properties
+	@$(MAKE) --no-print-directory -j 2 -O test-rust test-jvm test-web
 	PYROMETER_THOROUGH=1 $(PYTEST)
 
 test-rust:
@@ -213,7 +221,7 @@ docs-site: $(VENV)-docs/.installed
 	@$(PYTHON) tools/check_site.py
 
 $(VENV)-docs/.installed: $(VENV)/.requirements requirements/docs.txt
-	$(call environment,$(VENV)-docs)
+	$(call environment_for_uv,$(VENV)-docs)
 	@VIRTUAL_ENV=$(VENV)-docs $(UV) pip install -q --require-hashes -r requirements/docs.txt
 	@touch $@
 
@@ -252,7 +260,7 @@ sbom: $(VENV)/.requirements ## Write the wheel's bill of materials (CycloneDX) i
 	$(BIN)/python -m tools.supply.sbom
 
 $(VENV)-audit/.installed: $(VENV)/.requirements requirements/audit.txt
-	$(call environment,$(VENV)-audit)
+	$(call environment_for_uv,$(VENV)-audit)
 	-$(STEP) pip-audit env VIRTUAL_ENV=$(VENV)-audit $(UV) pip install --require-hashes -r requirements/audit.txt && touch $@
 
 audit: $(VENV)-audit/.installed ## Ask for known weaknesses of all that is locked (needs a network)
@@ -263,19 +271,21 @@ audit: $(VENV)-audit/.installed ## Ask for known weaknesses of all that is locke
 WHEEL_BIN := $(VENV)-wheel/bin
 GLIBC := 2.28
 TRIPLE := $(ARCH)-unknown-linux-gnu
-LINKER := $(if $(filter $(HOST_ARCH),$(ARCH)),cc,$(ARCH)-linux-gnu-gcc)
-WHEEL_PROBE := $(TARGET_DIR)/$(TRIPLE)/release/pyro-probe
 
 $(VENV)-wheel/.installed: requirements/wheel.txt
 	$(call environment,$(VENV)-wheel)
 	$(STEP) maturin $(WHEEL_BIN)/python -m pip install --require-hashes -r requirements/wheel.txt
 	@touch $@
 
-$(WHEEL_PROBE): export CARGO_TARGET_$(shell echo $(TRIPLE) | tr a-z- A-Z_)_LINKER := $(LINKER)
+ifeq ($(ARCH),$(HOST_ARCH))
+# The one that `setup` has compiled.
+WHEEL_PROBE := $(BUNDLED)/pyro-probe
+else
+WHEEL_PROBE := $(TARGET_DIR)/$(TRIPLE)/release/pyro-probe
+$(WHEEL_PROBE): export CARGO_TARGET_$(shell echo $(TRIPLE) | tr a-z- A-Z_)_LINKER := $(ARCH)-linux-gnu-gcc
 $(WHEEL_PROBE): $(RUST_SOURCES)
 	$(STEP) probe cargo build --locked --release --target $(TRIPLE) -p pyro-probe -p pyro-agent --config 'profile.release.strip="symbols"'
 
-ifneq ($(ARCH),$(HOST_ARCH))
 $(NATIVES)/pyro-agent: $(WHEEL_PROBE)
 	@mkdir -p $(NATIVES)
 	@cp $(WHEEL_PROBE) $(NATIVES)/pyro-probe

@@ -1,11 +1,13 @@
-"""What holds for all tests: Ctrl-C reaches what they start, a slow machine fails none, verdicts and
-tunings of the user who runs them are neither read nor written, and where everything is required a
-tool that is missing fails those that need it.
+"""What holds for all tests: Ctrl-C reaches what they start, a slow machine fails none, verdicts,
+tunings and caches (but for data sets) of the user who runs them are neither read nor written, the
+longest begin first, and where everything is required a tool that is missing fails those that need
+it.
 """
 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import shutil
 import signal
@@ -18,10 +20,11 @@ import pytest
 from hypothesis import settings
 
 from pyrometer.verification.record import VARIABLE as VERDICTS
+from pyrometer.workloads.data_cache import default_root
 from tests.support import needs
 
 # A stall of the machine is no defect of what is tested: only the whole test has a limit of time.
-settings.register_profile("pyrometer", deadline=None, max_examples=15)
+settings.register_profile("pyrometer", deadline=None, max_examples=10)
 settings.register_profile("thorough", deadline=None, max_examples=100)
 settings.load_profile("thorough" if os.environ.get("PYROMETER_THOROUGH") else "pyrometer")
 
@@ -31,6 +34,31 @@ atexit.register(shutil.rmtree, os.environ[VERDICTS], ignore_errors=True)
 
 # Tunings of this machine warm the start of others.
 os.environ["PYROMETER_TUNINGS"] = "none"
+
+OWN_CACHE = "pyrometer-cache-"
+
+
+def use_own_cache() -> None:
+    """Keep tables of event logs, fetched runs and the card of the host apart from the user's.
+
+    Data sets stay where the user has them, as it takes minutes to make them. What other tools keep
+    in the user's cache is linked.
+    """
+    users = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    if users.name.startswith(OWN_CACHE):
+        return  # that of the process that started this one
+    os.environ["PYROMETER_CACHE"] = str(default_root())
+    own = Path(tempfile.mkdtemp(prefix=OWN_CACHE))
+    atexit.register(shutil.rmtree, own, ignore_errors=True)
+    # There may be none, or one that we may not look into.
+    with contextlib.suppress(OSError):
+        for one in users.iterdir():
+            if one.name != "pyrometer":
+                (own / one.name).symlink_to(one.absolute())
+    os.environ["XDG_CACHE_HOME"] = str(own)
+
+
+use_own_cache()
 
 # A shell that began them may ignore it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -42,7 +70,11 @@ if signal.getsignal(signal.SIGQUIT) is signal.SIG_IGN:
 MANY_VARIANTS = ("unit/explain", "unit/store", "unit/compare", "unit/accounts", "property/store",
                  "integration/collect", "browser")  # fmt: skip
 """Folders in which of a test's variants the first two run each time, the others with the slow ones:
-they start programs or make runs, and differ in a value."""
+they start programs or make runs, and differ in a value. Those that are marked slow are not counted,
+and all of a test that is marked ``every_variant`` run: they read what was made once for all."""
+TUTORIALS = "tests/integration/docs/test_tutorials.py::test_each_command"
+LONGEST = (TUTORIALS, "tests/packaging/test_wheel.py")
+"""How the names of tests begin that take many minutes."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -52,10 +84,30 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     folders = tuple(f"{Path(__file__).parent / folder}{os.sep}" for folder in MANY_VARIANTS)
     for item in items:
         name, _, variant = item.nodeid.partition("[")
-        if variant and str(item.path).startswith(folders):
+        told = item.get_closest_marker("slow") or item.get_closest_marker("every_variant")
+        if variant and not told and str(item.path).startswith(folders):
             seen[name] = seen.get(name, 0) + 1
             if seen[name] > 2:
                 item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Begin with the longest tests, and share tutorials out: at the end no worker is left alone."""
+    if config.getoption("dist") != "loadscope":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class LongestFirst(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return nodeid if nodeid.startswith(TUTORIALS) else super()._split_scope(nodeid)
+
+        def _assign_work_unit(self, node: Any) -> None:
+            for scope in [one for one in self.workqueue if one.startswith(LONGEST)]:
+                self.workqueue.move_to_end(scope, last=False)
+            super()._assign_work_unit(node)
+
+    return LongestFirst(config, log)
 
 
 @pytest.hookimpl(wrapper=True)

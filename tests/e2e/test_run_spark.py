@@ -110,6 +110,7 @@ def processes(run_dir: Path, role: str) -> list[dict[str, Any]]:
     return [r for r in record.processes(RunPaths(run_dir)) if r["role"] == role]
 
 
+@pytest.mark.slow  # plugins beside ours: tests/integration/collect/test_plugin_spark.py
 def test_an_application_with_its_own_plugin_stays_its_own(
     install: SparkInstall, classes: Path, tmp_path: Path
 ) -> None:

@@ -71,9 +71,13 @@ def test_a_table_is_made_of_real_trials_whatever_kills_the_search(tmp_path: Path
     assert first.seconds is not None
     assert table.seen[0].value == pytest.approx(first.seconds * 1e9)
     assert len({tuple(one.configuration.items()) for one in table.seen}) == 4
-    # Of runs that were read only the manifest is kept.
-    left = [[one.name for one in run.iterdir()] for run in (root / "trials").iterdir()]
-    assert left.count(["manifest.json"]) >= 3
+    # Of runs that finished only the manifest is kept; of the others (killed, or given up as slower
+    # than the limit) all is.
+    entries = read_journal(root, KINDS)
+    read = [one for one in entries.ended.values() if one.status == "finished"]
+    assert 1 in {one.trial for one in read}
+    for one in [*read, *entries.disturbed]:
+        assert [file.name for file in (root / "trials" / one.folder).iterdir()] == ["manifest.json"]
     course = replay(table, "random", 0, (3.0,))
     assert course.trials > 0
     assert course.spent <= 3.0

@@ -6,7 +6,10 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ import pytest
 
 from pyrometer.cli import main
 from pyrometer.store.manifest import Manifest, read_manifest
+from pyrometer.terminal import console
 
 
 @dataclass
@@ -84,6 +88,32 @@ def inside(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> Done:
     code = main.run_verb([str(argument) for argument in arguments])
     said = capsys.readouterr()
     return Done(code, said.out, said.err)
+
+
+@contextmanager
+def reader() -> Iterator[Callable[[], None]]:
+    """Make standard output a pipe; gives what lets its reader go, which is to be called."""
+    reading, writing = os.pipe()
+    stream = os.fdopen(writing, "w", encoding="utf-8")
+    # A console that nobody reads stays silent.
+    console.out.cache_clear()
+    try:
+        # Here, as pytest sets it before each phase of a test.
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("sys.stdout", stream)
+            yield partial(os.close, reading)
+    finally:
+        console.out.cache_clear()
+        with suppress(BrokenPipeError):
+            stream.close()
+
+
+@contextmanager
+def nobody_reads() -> Iterator[None]:
+    """Make standard output a pipe whose reader has gone."""
+    with reader() as leave:
+        leave()
+        yield
 
 
 def codes(run_dir: Path) -> set[str]:

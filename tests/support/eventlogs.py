@@ -22,11 +22,6 @@ def others() -> list[Path]:
     return sorted(Path(CORPUS, "eventlogs").glob("*/*")) if CORPUS else []
 
 
-def every_log() -> list[Path]:
-    """All of them."""
-    return [*recorded(), *others()]
-
-
 def each_log() -> list[ParameterSet]:
     """All of them as parameters: ours in every run of the tests, the others' with the slow ones."""
     return [

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import random
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,12 @@ ITERATIONS = [
 
 
 def run_rows() -> dict[str, list[dict[str, Any]]]:
-    """Rows of every table that the report reads."""
+    """Rows of every table that the report reads; each caller has rows of its own."""
+    return {table: [dict(row) for row in rows] for table, rows in _rows().items()}
+
+
+@cache
+def _rows() -> dict[str, list[dict[str, Any]]]:
     rng = random.Random(7)
     rows: dict[str, list[dict[str, Any]]] = {
         "apps": [{

@@ -208,6 +208,23 @@ fn what_was_dropped_is_not_a_success() {
 }
 
 #[test]
+fn a_record_that_cannot_be_saved_is_told_at_the_end() {
+    let place = Place::new();
+    place.append("gc-1.log", "one\n");
+    // A folder is in its way, as a disk that is full would be.
+    fs::create_dir(place.path("raw/..shipping.json.tmp")).unwrap();
+    let agent = place.agent(&[]).spawn().unwrap();
+    while !place.path("raw/.shipping.lock").exists() {
+        sleep(Duration::from_millis(20));
+    }
+    terminate(&agent);
+    let output = finished(agent);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("saved (Is a directory"), "{said}");
+}
+
+#[test]
 fn a_folder_with_a_file_that_is_left_out_is_not_removed() {
     let place = Place::new();
     place.append("gc-1.log", "one\n");

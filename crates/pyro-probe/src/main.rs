@@ -36,7 +36,10 @@ fn main() -> ExitCode {
             }
         },
         Ok(Command::Tiers(_)) => print(&tiers::report()),
-        Ok(Command::Card(_)) => print(&card::report()),
+        Ok(Command::Card(_)) => match card::report() {
+            Ok(found) => print(&found),
+            Err(message) => ended(Err(std::io::Error::other(message))),
+        },
         Ok(Command::Canary(_)) => print(&card::canary()),
         Err(Answer::Text(text)) => print(&text),
         Err(Answer::Wrong(message)) => {

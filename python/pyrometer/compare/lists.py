@@ -24,9 +24,11 @@ _TIMES = """
     WHERE NOT warmup AND status = 'success' AND end_wall_ns IS NOT NULL ORDER BY iteration
 """
 _WHOLE = """
-    SELECT (max(end_wall_ns) - min(start_wall_ns))::BIGINT FROM apps WHERE end_wall_ns IS NOT NULL
+    SELECT CASE WHEN bool_and(coalesce(start_wall_ns, 0) <> 0 AND coalesce(end_wall_ns, 0) <> 0)
+      THEN (max(end_wall_ns) - min(start_wall_ns))::BIGINT END
+    FROM apps
 """
-# Of a log that was cut: up to its last event.
+# Of a log that was cut: up to its last event. This reads all tasks.
 _SEEN = f"SELECT (max(gone_wall_ns) - min(born_wall_ns))::BIGINT FROM ({LIVES})"
 
 
@@ -101,21 +103,23 @@ def read_trials(
     Raises
     ------
     UsageError
-        If the file cannot be read, a column is missing, a value is not a number (the message has
-        the line), or all are empty.
+        If the file cannot be read, a column is missing, a row is too short or its value is not a
+        number (the message has the line), or all are empty.
     """
     wanted = [value, *treatment, *([block] if block else [])]
     found: list[tuple[str, float, str | None]] = []
     without: Counter[str] = Counter()
     for where, row in _rows(path, wanted):
-        name = ", ".join(str(row[one]) for one in treatment)
-        # None: the row is too short.
-        if row[value] is not None and not row[value].strip():
+        short = [one for one in wanted if row[one] is None]
+        if short:
+            raise UsageError(f"{where}: the row ends before column {short[0]}")
+        name = ", ".join(row[one] for one in treatment)
+        if not row[value].strip():
             without[name] += 1
             continue
         try:
             number = float(row[value])
-        except (TypeError, ValueError):
+        except ValueError:
             raise UsageError(f"{where}: {value} is {row[value]!r}, not a number") from None
         found.append((name, number, row[block] if block else None))
     if not without:

@@ -37,6 +37,8 @@ class Entries:
         The last end of each trial, by its number, in the order of their ends.
     disturbed : list of Ended
         Attempts that were repeated.
+    before : list of Ended
+        Ends of trials that were tried again, and ended again.
     open : dict of int to Began
         Trials that began and did not end.
     attempts : dict of int to int
@@ -49,6 +51,7 @@ class Entries:
 
     ended: dict[int, Ended] = field(default_factory=dict)
     disturbed: list[Ended] = field(default_factory=list)
+    before: list[Ended] = field(default_factory=list)
     open: dict[int, Began] = field(default_factory=dict)
     attempts: dict[int, int] = field(default_factory=dict)
     others: list[BaseModel] = field(default_factory=list)
@@ -56,7 +59,9 @@ class Entries:
 
     def end(self, record: Ended) -> None:
         """Take the end of a trial; one that was tried again ended now, not when it did first."""
-        self.ended.pop(record.trial, None)
+        earlier = self.ended.pop(record.trial, None)
+        if earlier is not None:
+            self.before.append(earlier)
         self.ended[record.trial] = record
 
     def ends_of(self, trials: Iterable[PlannedTrial]) -> list[Ended]:

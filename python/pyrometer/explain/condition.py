@@ -340,7 +340,7 @@ class _Parser:
         rules = self._rules() if quantity in ("saving", "count") else None
         compare = self._token.text
         if compare not in _COMPARE:
-            raise self._wrong(f"expected one of {' '.join(_COMPARE)} behind {quantity}")
+            raise self._wrong(f"expected one of {' '.join(_COMPARE)} after {quantity}")
         self._next += 1
         token = self._token
         if token.number is None:

@@ -20,11 +20,12 @@ __all__ = ["FORMATS", "Stacks", "export_profile", "format_of"]
 
 
 class Format(NamedTuple):
-    """A format: its writer, how its files' names end, and the labels that its samples can have."""
+    """A format: its writer, how its files' names end, and what its samples can have."""
 
     write: Callable[[Stacks, BinaryIO], None]
     ending: str
     labels: tuple[str, ...] = ()
+    times: bool = False
 
 
 FORMATS = {
@@ -32,7 +33,7 @@ FORMATS = {
     "svg": Format(write_svg, ".svg"),
     "speedscope": Format(write_speedscope, ".speedscope.json"),
     "pprof": Format(write_pprof, ".pb.gz", LABELS),
-    "firefox": Format(write_firefox, ".firefox.json"),
+    "firefox": Format(write_firefox, ".firefox.json", times=True),
     "otlp": Format(write_otlp, ".otlp.pb", LABELS),
 }
 
@@ -66,7 +67,8 @@ def export_profile(
     Returns
     -------
     dict
-        ``file``, ``format``, ``event``, ``unit``, ``size_bytes``.
+        ``file``, ``format``, ``event``, ``unit``, ``size_bytes``; ``left_out_count``, the samples
+        that a format with times lacks, as theirs are not known or on another clock.
 
     Raises
     ------
@@ -89,6 +91,7 @@ def export_profile(
             "event": stacks.event,
             "unit": stacks.unit,
             "size_bytes": target.stat().st_size,
+            "left_out_count": stacks.untimed_count if chosen.times else 0,
         }
 
 

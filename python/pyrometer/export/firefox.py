@@ -89,7 +89,10 @@ def task_markers(stacks: Stacks) -> dict[Thread, list[Marker]]:
 
 
 def process_markers(stacks: Stacks) -> dict[int | None, list[Marker]]:
-    """Return the GC pauses of each process, and the stages, where both clocks are known."""
+    """Return the GC pauses of each process, and the stages, where both clocks are known.
+
+    Of an iteration, those that began while it went on.
+    """
     tables = stacks.run.tables
     found: dict[int | None, list[Marker]] = defaultdict(list)
     after = stacks.after_mono_ns
@@ -98,7 +101,8 @@ def process_markers(stacks: Stacks) -> dict[int | None, list[Marker]]:
     pauses = f"""
         SELECT pid, start_mono_ns + {after}, start_mono_ns + duration_ns + {after},
             collector, kind, cause, heap_before_bytes, heap_after_bytes
-        FROM gc_pauses WHERE start_mono_ns IS NOT NULL ORDER BY start_mono_ns
+        FROM gc_pauses g WHERE start_mono_ns IS NOT NULL {_began_in(stacks)}
+        ORDER BY start_mono_ns
     """
     for pid, start, end, collector, kind, cause, *heap in tables.query(pauses):
         data = {"collector": collector, "kind": kind, "cause": cause or "no cause logged"}
@@ -126,6 +130,14 @@ def _stages(stacks: Stacks, after: int) -> Iterator[Marker]:
 
 def _only(stacks: Stacks) -> str:
     return "" if stacks.iteration is None else f" AND iteration = {int(stacks.iteration)}"
+
+
+def _began_in(stacks: Stacks) -> str:
+    """Condition on pauses `g`, which have no number of an iteration."""
+    if stacks.iteration is None:
+        return ""
+    return f"""AND EXISTS (SELECT 1 FROM iterations i WHERE i.iteration = {int(stacks.iteration)}
+        AND g.start_mono_ns >= i.start_mono_ns AND g.start_mono_ns < i.end_mono_ns)"""
 
 
 VERSION = 60

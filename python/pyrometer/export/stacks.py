@@ -191,6 +191,12 @@ class Stacks:
         return str(found[0][0]) if found else None
 
     @cached_property
+    def untimed_count(self) -> int:
+        """Samples that `timed` leaves out: without a time, or on another clock than `clock`."""
+        sql = f"SELECT {TAKEN} FROM {CHOSEN} WHERE clock IS DISTINCT FROM ?"
+        return int(self.run.tables.scalar(sql, [self.clock]) or 0)
+
+    @cached_property
     def first_ns(self) -> int:
         """Time of the first sample on `clock`; 0 without times."""
         sql = f"SELECT min(t_ns) FROM {CHOSEN} WHERE clock = ?"
@@ -207,7 +213,7 @@ class Stacks:
         return clock_offset_ns(self.run)
 
     def timed(self) -> Iterator[Timed]:
-        """Return the single samples of `sums` that have times, by process, thread and time."""
+        """Return the single samples of `sums` with times on `clock`, by process, thread, time."""
         only = "" if self.iteration is None else f" AND {_iteration(self.iteration)}"
         sql = f"""
             SELECT host, pid, tid, thread_name, t_ns, stack_id, frame_ids, {LEAF}, weight

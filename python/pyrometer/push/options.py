@@ -5,6 +5,7 @@ What is sent of a run, and how finely.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -64,6 +65,19 @@ class Window:
     def slices(self, every_ns: int) -> int:
         """Into how many periods of about a length it is parted."""
         return max(1, round((self.end_wall_ns - self.start_wall_ns) / every_ns))
+
+    def width_ns(self, every_ns: int) -> int:
+        """Length of these periods; above 0, also where the wall clock was set back meanwhile.
+
+        Examples
+        --------
+        >>> Window(0, 25_000_000_000, None).width_ns(10_000_000_000)
+        12500000000
+        >>> Window(25_000_000_000, 0, None).width_ns(10_000_000_000)
+        1
+        """
+        length_ns = self.end_wall_ns - self.start_wall_ns
+        return max(1, math.ceil(length_ns / self.slices(every_ns)))
 
 
 LABELS = "PYROMETER_PUSH_LABELS"

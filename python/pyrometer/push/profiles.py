@@ -11,7 +11,6 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,8 +96,7 @@ class Part:
         self, frames: Mapping[int, tuple[str, str, int]], event: str, at: int, number: int,
         kind: Kind, window: Window, settings: Settings, period: int,
     ) -> None:  # fmt: skip
-        count = window.slices(settings.every_ns)
-        width = math.ceil((window.end_wall_ns - window.start_wall_ns) / count)
+        width = window.width_ns(settings.every_ns)
         start = window.start_wall_ns + at * width
         self._frames = frames
         self._event, self._kind, self._end = event, kind, start + width
@@ -199,7 +197,7 @@ def profiles(
 def _label(tables: Tables, window: Window, settings: Settings) -> None:
     """Sum samples by what they are labelled with; light values of a label become ``other``."""
     count = window.slices(settings.every_ns)
-    width = max(1, math.ceil((window.end_wall_ns - window.start_wall_ns) / count))
+    width = window.width_ns(settings.every_ns)
     shift = window.start_wall_ns - (window.start_mono_ns or 0)
     columns = ", ".join(f"{_COLUMNS[name]} AS {name}" for name in settings.by)
     tables.define(

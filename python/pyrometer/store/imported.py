@@ -151,13 +151,20 @@ def import_profiles(
     Raises
     ------
     UsageError
-        If a file cannot be read as its format (says where), or ``run_dir`` holds something; what
-        was written is then removed again.
+        If a file cannot be read as its format (says where; what was written is then removed
+        again), ``run_dir`` holds something, or no file is of folded stacks that ``event`` or
+        ``unit`` could be of.
     """
     sources = [Path(file) for file in files]
     if kind is not None and kind not in FORMATS:
         raise UsageError(f"unknown format {kind!r}", f"choose one of {', '.join(FORMATS)}")
     formats = [kind or detect(source) for source in sources]
+    said = [name for name, it in (("event", event), ("unit", unit)) if it is not None]
+    if said and "folded" not in formats:
+        raise UsageError(
+            f"--{said[0]} is for folded stacks: {sources[0]} ({formats[0]}) names its own",
+            f"leave out --{said[0]}",
+        )
     with new_run_folder(Path(run_dir)) as paths:
         report = _make(paths, sources, formats, {"event": event, "unit": unit})
         keep_private(paths.root)

@@ -98,7 +98,7 @@ class Pace(_Part):
     budget_ratio : float or None
         Share of a CPU that its passes may cost.
     unheld_cpu_ratio : float or None
-        What they cost in the end, where not even the slowest pace held the budget.
+        The most they cost at the end, or over a long stretch, where no pace held the budget.
     changes_count : int
         How often the pace changed.
     """

@@ -17,6 +17,7 @@ from pyrometer.core.errors import UsageError
 from pyrometer.core.process_numbers import KEY
 from pyrometer.store.scratch import Scratch
 from pyrometer.store.sql import host_views
+from pyrometer.store.sql.failures import SPILL, failure_of
 from pyrometer.store.sql.heads import Head, read_heads
 from pyrometer.store.sql.host_times import AXIS, on_axis, timed
 from pyrometer.store.sql.host_views import HostRows
@@ -100,7 +101,7 @@ class Tables:
         self.hosts: tuple[str, ...] = ()
         self._files = files_of(folder)
         self.is_small = self._files.size_bytes() <= _SMALL_BYTES
-        self._spill: Scratch | None = Scratch("pyrometer-duckdb-")
+        self._spill: Scratch | None = Scratch(SPILL)
         self.connection = duckdb.connect(
             config={
                 "memory_limit": MEMORY_LIMIT,
@@ -290,24 +291,14 @@ class Tables:
 
     @contextlib.contextmanager
     def _in_range(self) -> Iterator[None]:
-        """Say in one message that values of damaged tables cannot be added up, or not fetched."""
+        """Say in one message what could not be fetched or added up, or had no room."""
         try:
             yield
         except duckdb.Error as error:
-            found = self._files.failure() or self._too_large(error)
+            found = self._files.failure() or failure_of(error, self.folder)
             if found is None:
                 raise
             raise found from error
-
-    def _too_large(self, error: duckdb.Error) -> UsageError | None:
-        why = str(error).splitlines()[0]
-        reckoned = isinstance(error, (duckdb.OutOfRangeException, duckdb.ConversionException))
-        if not reckoned or ("overflow" not in why.lower() and "out of range" not in why.lower()):
-            return None
-        return UsageError(
-            f"{self.folder}: values are too large to compute with ({why})",
-            "restore the damaged streams from their source, and ingest them again",
-        )
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Rows of a query. Only for results that are small whatever the run."""

@@ -195,7 +195,7 @@ def _one(summary: Summary, group: _Group) -> Story:
     text = (
         f"{group.called}{name} kept {every} busy for {time}"
         if alone
-        else f"{group.called}{name} and others beside it kept {every} busy for {time}"
+        else f"{group.called}{name} and others at the same time kept {every} busy for {time}"
     )
     doing = work(summary, stage if alone else None)
     return Story(f"{text}: {doing.text}" if doing.text else text, doing.next_step or ask)

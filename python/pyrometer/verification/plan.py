@@ -39,6 +39,8 @@ HEAPS = ("jvm.heap", "spark.driver.memory", "spark.executor.memory")
 DRIVER_MEMORY = "spark.driver.memory"
 SCALE = "workload.scale"
 VARIANT = "remedy"
+FILLED = ("{folder}", "{run}")
+"""What the file of a workload fills in wherever it stands in a command."""
 
 
 @dataclass(frozen=True)
@@ -171,12 +173,8 @@ def propose(
     if isinstance(tried, Refusal):
         return tried
     command, remedy = tried
-    secret = any(REDACTED[:9] in word for word in (*ran.command, *ran.levels.values(), *command))
-    if secret:
-        return Refusal(
-            "a secret of the command was struck out when the run was written down",
-            by_hand(finding, ran),
-        )
+    if why := _not_as_typed(ran, command):
+        return Refusal(why, by_hand(finding, ran))
     saving = finding.saving.elapsed_ns.value or 0.0
     ratio = saving / ran.whole_ns if ran.whole_ns else 0.0
     if ran.length_s is None or not 0 < ratio < 1:
@@ -230,6 +228,17 @@ def _what(
     if ran.workload is None and DRIVER_MEMORY in levels:
         return _driver_memory(finding, ran, levels)
     return (), levels
+
+
+def _not_as_typed(ran: Ran, changed: Sequence[str]) -> str | None:
+    """Say why words of a command, or levels, would reach the trials as others than they were."""
+    words = (*ran.command, *changed)
+    if any(REDACTED[:9] in word for word in (*words, *ran.levels.values())):
+        return "a secret of the command was struck out when the run was written down"
+    place = next((one for one in FILLED if any(one in word for word in words)), None)
+    if place is None or ran.workload is not None:
+        return None
+    return f"{place} stands in the command, and would be filled in by the file of its trials"
 
 
 def _driver_memory(

@@ -1,8 +1,8 @@
 """Verdicts that are kept: how findings of each rule fared when they were tried.
 
-A folder of one's own, or of a team, with a file for each host that writes: one verdict a line
-(``pyrometer/verdict/1``), appended under a lock, never changed. A damaged line is skipped, and said
-so.
+A folder of one's own, or of a team, with a file for each host and user: one verdict a line
+(``pyrometer/verdict/1``), appended under a lock, never changed. Who may read the folder may read
+its files. A damaged line is skipped, and said so.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import math
 import os
 import platform
 import re
+import stat
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -118,11 +119,14 @@ def keep(folder: Path, verdict: Verdict) -> bool:
         If it cannot be written; nothing of it remains then.
     """
     line = redacted(verdict.model_dump_json(by_alias=True, exclude_none=True)).encode() + b"\n"
-    path = folder / f"{_word(platform.node())}.ndjson"
+    path = folder / f"{_word(platform.node())}-{os.geteuid()}.ndjson"
+    # The folder may be one that others write to: no link of theirs is followed.
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
         make_private(folder)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, FILE_MODE)
+        descriptor = os.open(path, flags, FILE_MODE)
         try:
+            _share(descriptor, folder)
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             if any(one.id == verdict.id for one in read(folder).verdicts):
                 return False
@@ -135,6 +139,15 @@ def keep(folder: Path, verdict: Verdict) -> bool:
             f"name another folder: --verdicts, {VARIABLE}",
         ) from error
     return True
+
+
+def _share(descriptor: int, folder: Path) -> None:
+    """Let those read a file of ours who may read its folder: a team's is open to the team."""
+    found = os.fstat(descriptor)
+    mode = stat.S_IMODE(found.st_mode)
+    missing = folder.stat().st_mode & 0o044 & ~mode
+    if missing and found.st_uid == os.geteuid():
+        os.fchmod(descriptor, mode | missing)
 
 
 def _append(descriptor: int, line: bytes) -> None:

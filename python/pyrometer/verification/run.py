@@ -24,7 +24,6 @@ from pyrometer.core.replacing import replacing
 from pyrometer.experiments.folder import Plan, Surroundings, is_experiment, read_plan
 from pyrometer.experiments.history.stored_runs import iterations_of, length_of
 from pyrometer.experiments.journal import read_journal
-from pyrometer.experiments.judge.analysis import experiment_report
 from pyrometer.experiments.plan.file import Guard
 from pyrometer.experiments.run import guard
 from pyrometer.experiments.run.environment import Actions, Screen
@@ -45,7 +44,7 @@ from pyrometer.verification.plan import (
 )
 from pyrometer.verification.record import Verdict
 from pyrometer.verification.trial_files import command_file, experiment_file, named
-from pyrometer.verification.verdict import Outcome, Prediction, alike, judge
+from pyrometer.verification.verdict import Outcome, Prediction, judge
 from pyrometer.window.windows import MEASURED, OBSERVING
 from pyrometer.workloads import registry
 from pyrometer.workloads.contract import parse_scale
@@ -286,9 +285,7 @@ def _until(
 
 def outcome_of(test: Verification) -> Outcome:
     """Judge the trials that have ended."""
-    plan, entries = read_plan(test.root), read_journal(test.root)
-    report = experiment_report(plan, entries)
-    return judge(report, test.prediction, alike(entries.ended.values()))
+    return judge(read_plan(test.root), read_journal(test.root), test.prediction)
 
 
 def verdict_of(test: Verification, outcome: Outcome, run_id: str, workload: str) -> Verdict:

@@ -59,13 +59,12 @@ def command_file(one: Proposal) -> str:
         "summary": "The command of a run, to test what slows it down.",
         "command": list(one.command),
     }
-    if one.changed:
-        # All words stand in the level: braces in them mean nothing there.
+    if one.changed or any("{" in word for word in one.command):
+        # All words stand in the level: names in braces are none of a workload's file there.
         made["command"] = [f"{{{VARIANT}}}"]
-        levels = {
-            "as-it-was": {"doc": AS_IT_WAS, "argv": list(one.command)},
-            "made": {"doc": REMEDY, "argv": list(one.changed)},
-        }
+        levels = {"as-it-was": {"doc": AS_IT_WAS, "argv": list(one.command)}}
+        if one.changed:
+            levels["made"] = {"doc": REMEDY, "argv": list(one.changed)}
         made["variants"] = {
             VARIANT: {"doc": "The remedy.", "default": "as-it-was", "levels": levels}
         }

@@ -1,8 +1,10 @@
 """What an experiment says of a finding. Pure.
 
-`proven`: surely faster with the remedy, and by more than what counts as none. `refuted`: surely
-slower, or surely not faster by more than that. `no_difference`: none above so many per cent, which
-excludes what was predicted. `not_testable`: the trials cannot tell, or were not of the same work.
+`proven`: surely faster with the remedy, and as measured by more than what counts as none.
+`refuted`: surely slower, or surely not faster by more than that. `no_difference`: none above so
+many per cent, which excludes what was predicted. `not_testable`: the trials cannot tell, were not
+of the same work, or have not all been run: whoever stops as soon as it looks well would prove
+savings that are none.
 
 The change within blocks, as a share, is applied to the time of the run, so that measured and
 predicted saving are of the same seconds.
@@ -12,12 +14,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pyrometer.core import units
 from pyrometer.core.estimate import Estimate
-from pyrometer.experiments.folder import Ended
+from pyrometer.experiments.folder import Ended, Plan
+from pyrometer.experiments.journal import Entries
+from pyrometer.experiments.judge.analysis import experiment_report
 from pyrometer.experiments.judge.schema import ExperimentReport, TreatmentReport
 from pyrometer.explain.schema import Judgement
 from pyrometer.statistics.treatments import PairReport
@@ -119,23 +123,25 @@ def _same(seen: dict[str, set[object]]) -> Same:
     return "same" if before == after else "different"
 
 
-def judge(report: ExperimentReport, predicted: Prediction, seen: Alike) -> Outcome:
-    """Give the verdict of an experiment with the two treatments `AS_IT_WAS` and `REMEDY`."""
+def judge(plan: Plan, entries: Entries, predicted: Prediction) -> Outcome:
+    """Give the verdict of an experiment with the two treatments `AS_IT_WAS` and `REMEDY`.
+
+    Trials that something outside ended say nothing of either.
+    """
+    own = {number: one for number, one in entries.ended.items() if one.outside is None}
+    report = experiment_report(plan, replace(entries, ended=own))
+    left = len(plan.trials) - len(entries.ended)
+    seen = alike(own.values())
+    notes = _notes(report, seen, len(entries.ended) - len(own))
     by_name = {one.name: one for one in report.treatments}
-    notes = _notes(report, seen)
     for name in (AS_IT_WAS, REMEDY):
         ended = _unfinished(by_name[name], notes)
-        if ended is not None:
+        if ended is not None and (not left or ended.verdict == "not_testable"):
             return ended
     pair = report.comparison.pairs[0] if report.comparison else None
     blocks = pair.change.n if pair else 0
-    if pair is None or blocks < FEWEST_BLOCKS:
-        return Outcome(
-            "not_testable", notes=notes, blocks=blocks,
-            reason=f"{blocks} of {report.blocks} blocks were run, at least {FEWEST_BLOCKS} are"
-            " needed",
-            by_hand="the same command goes on where it stopped; give it a larger --budget",
-        )  # fmt: skip
+    if left or pair is None or blocks < FEWEST_BLOCKS:
+        return _not_yet(report, blocks, left, notes)
     if seen.results == "different":
         return Outcome(
             "not_testable", notes=notes, blocks=blocks,
@@ -143,6 +149,19 @@ def judge(report: ExperimentReport, predicted: Prediction, seen: Alike) -> Outco
             by_hand="compare the two results by hand: digits of sums may differ by their order",
         )  # fmt: skip
     return _compared(pair, predicted, report.margin, notes)
+
+
+def _not_yet(report: ExperimentReport, blocks: int, left: int, notes: tuple[str, ...]) -> Outcome:
+    """Say what is lacking: trials that have not been run, or that have to be run again."""
+    if left:
+        why = "there is a verdict once all trials have been run"
+        then = "the same command goes on where it stopped; give it a larger --budget"
+    else:
+        why = f"at least {FEWEST_BLOCKS} are needed"
+        then = "run again what did not finish: pyrometer experiment resume DIR --retry; then the"
+        then += " same command"
+    reason = f"{blocks} of {report.blocks} blocks are complete; {why}"
+    return Outcome("not_testable", reason=reason, by_hand=then, notes=notes, blocks=blocks)
 
 
 def _unfinished(one: TreatmentReport, notes: tuple[str, ...]) -> Outcome | None:
@@ -173,7 +192,7 @@ def _compared(
 
     between = f"between {units.percent(saved.low, True)} and {units.percent(saved.high, True)}"
     least = predicted.ratio.low or 0.0
-    if pair.verdict == "faster":
+    if pair.verdict == "faster" and (saved.value or 0.0) > margin:
         return told("proven", predicted.smaller)
     if saved.low is None or saved.high is None:
         found = told("not_testable", "its times do not vary: their noise is not known")
@@ -186,11 +205,7 @@ def _compared(
     elif saved.high < least:
         found = told("no_difference", None, max(abs(saved.low), saved.high))
     else:
-        wanted = _blocks_for(predicted.ratio.value or 0.0, pair, margin)
-        more = "" if wanted is None else f"; about {wanted} blocks would show what is predicted"
-        found = told(
-            "not_testable", f"{saved.n} blocks cannot tell: it saves {between}{more}"
-        )  # fmt: skip
+        found = told("not_testable", _undecided(pair, predicted, margin, between))
     if predicted.smaller and found.verdict in ("refuted", "no_difference"):
         return told(
             "not_testable",
@@ -198,6 +213,14 @@ def _compared(
             f" ({predicted.smaller})",
         )
     return found
+
+
+def _undecided(pair: PairReport, predicted: Prediction, margin: float, between: str) -> str:
+    above = f"show none above {units.percent(margin)}"
+    what = above if pair.verdict == "faster" else "cannot tell"
+    wanted = _blocks_for(predicted.ratio.value or 0.0, pair, margin)
+    more = "" if wanted is None else f"; about {wanted} blocks would show what is predicted"
+    return f"{pair.change.n} blocks {what}: it saves {between}{more}"
 
 
 def _blocks_for(ratio: float, pair: PairReport, margin: float) -> int | None:
@@ -208,7 +231,7 @@ def _blocks_for(ratio: float, pair: PairReport, margin: float) -> int | None:
     return max(pair.change.n + 1, math.ceil(pair.trials_needed * share**2))
 
 
-def _notes(report: ExperimentReport, seen: Alike) -> tuple[str, ...]:
+def _notes(report: ExperimentReport, seen: Alike, void: int) -> tuple[str, ...]:
     found = {
         "same": "results compared: the same rows",
         "different": "results compared: they differ",
@@ -221,6 +244,9 @@ def _notes(report: ExperimentReport, seen: Alike) -> tuple[str, ...]:
         notes.append("the plan has the same operators")
     if report.disturbed_count:
         notes.append(f"{report.disturbed_count} of {report.done_count} trials were disturbed")
+    if void:
+        ended = report.done_count + void
+        notes.append(f"{void} of {ended} trials were ended from outside, and do not count")
     return tuple(notes)
 
 

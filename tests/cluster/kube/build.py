@@ -43,7 +43,9 @@ def place() -> Path:
         made_of.update((SOURCES / name).read_bytes())
     made_of.update(" ".join(LINKED).encode())
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache, "pyrometer-test-bed", f"{PROGRAM}-{made_of.hexdigest()[:16]}")
+    # A link to it may lie where the hosts of a bed have folders of their own.
+    folder = Path(cache, "pyrometer-test-bed").resolve()
+    return folder / f"{PROGRAM}-{made_of.hexdigest()[:16]}"
 
 
 def control_plane() -> Path:

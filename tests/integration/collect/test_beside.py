@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 from tests.support import cli, needs
 
-from pyrometer.collect.attach.hotspot import Jvm
+from pyrometer.collect.attach import hotspot
+from pyrometer.collect.attach.hotspot import Jvm, NoAnswerError
 from pyrometer.core.errors import CapabilityError
 from pyrometer.core.liveness import runs
 from pyrometer.orchestrator import attach
@@ -144,6 +145,18 @@ def test_a_jvm_that_forbids_it_is_left_alone(program, tmp_path):
             attach.attach(process.pid, run_dir=tmp_path / "r")
         assert process.poll() is None
     assert not (tmp_path / "r").exists()
+
+
+def test_a_stopped_jvm_gives_no_answer_and_a_refusal_is_one(jvm, monkeypatch):
+    target = Jvm(jvm.pid)
+    with pytest.raises(CapabilityError, match="refused nosuch") as refused:
+        target.ask("nosuch")
+    assert not isinstance(refused.value, NoAnswerError)
+    monkeypatch.setattr(hotspot, "ANSWER_S", 0.2)
+    jvm.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, jvm.pid, os.WSTOPPED)
+    with pytest.raises(NoAnswerError, match="does not answer properties"):
+        target.ask("properties")
 
 
 @pytest.mark.slow

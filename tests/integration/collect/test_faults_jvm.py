@@ -129,7 +129,7 @@ OPTIONS = {
 
 
 # What touches most of the agent comes with every run; the others with the slow tests.
-COMMON = {"small heap", "concurrent", "archive of classes", "own log", "another agent"}
+COMMON = {"small heap", "another agent"}
 
 
 @pytest.mark.parametrize(

@@ -15,14 +15,13 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from tests.integration.collect.test_driver_elsewhere import free_port
 from tests.support import needs
 
 from pyrometer import _artifacts, _core
 from pyrometer.workloads.spark import SparkInstall, find_spark
 
 pytestmark = pytest.mark.spark
-
-STANDALONE = "spark://127.0.0.1:17077"
 
 PLUGIN = """
 import java.nio.file.*;
@@ -376,9 +375,12 @@ def test_a_killed_driver_leaves_its_records(tmp_path: Path) -> None:
 
 
 @pytest.fixture(params=["4.x", "3.5"])
-def standalone(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SparkInstall]:
-    """A standalone master and a worker, without the scripts that the pip package lacks."""
-    install = spark(request.param)
+def standalone(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[tuple[SparkInstall, str]]:
+    """A standalone master, by its address, and a worker: without the scripts that pip's lacks."""
+    install, port = spark(request.param), free_port()
+    master = f"spark://127.0.0.1:{port}"
     opens = ["java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net",
              "java.nio", "java.util", "java.util.concurrent", "sun.nio.ch"]  # fmt: skip
     java = ["java", "-Xmx256m", *(f"--add-opens=java.base/{p}=ALL-UNNAMED" for p in opens),
@@ -392,10 +394,10 @@ def standalone(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Spark
     }
     log = tmp_path / "cluster.log"
     roles = [
-        ["org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", "17077",
+        ["org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", str(port),
          "--webui-port", "0"],
         ["org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "--cores", "1",
-         "--memory", "1g", "--webui-port", "0", STANDALONE],
+         "--memory", "1g", "--webui-port", "0", master],
     ]  # fmt: skip
     with log.open("w") as out:
         daemons = [subprocess.Popen([*java, *role], env=env, stdout=out, stderr=out)
@@ -406,7 +408,7 @@ def standalone(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Spark
             assert time.monotonic() < until, log.read_text()[-2000:]
             assert all(daemon.poll() is None for daemon in daemons), log.read_text()[-2000:]
             time.sleep(0.2)
-        yield install
+        yield install, master
     finally:
         for daemon in daemons:
             daemon.kill()
@@ -414,8 +416,10 @@ def standalone(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Spark
 
 
 @pytest.mark.slow
-def test_executors_of_a_cluster_get_the_jar(standalone: SparkInstall, tmp_path: Path) -> None:
-    install = standalone
+def test_executors_of_a_cluster_get_the_jar(
+    standalone: tuple[SparkInstall, str], tmp_path: Path
+) -> None:
+    install, master = standalone
     raw = prepare(tmp_path)
     (tmp_path / "app.py").write_text(
         "from pyspark.sql import SparkSession\n"
@@ -424,7 +428,7 @@ def test_executors_of_a_cluster_get_the_jar(standalone: SparkInstall, tmp_path: 
         "s.stop()\n"
     )
     done = subprocess.run(
-        [str(install.home / "bin" / "spark-submit"), "--master", STANDALONE,
+        [str(install.home / "bin" / "spark-submit"), "--master", master,
          "--executor-memory", "600m", "app.py"],
         cwd=tmp_path, env=environment(install, raw), capture_output=True, text=True,
         timeout=200, check=False,

@@ -348,7 +348,8 @@ def test_processes_named_by_plugin_files_are_followed(
     named = {p["pid"]: p["gone"] for p in report_of(paths)["processes"]}
     assert named[stranger.pid]
     assert elsewhere.pid not in named, "a number of another host"
-    assert report_of(paths)["named"] == {"elsewhere_count": 1, "unsaid_count": 0}
+    found = report_of(paths)["named"]
+    assert found == {"elsewhere_count": 1, "ended_count": 0, "unsaid_count": 0}
     assert not named[sleeper.pid]
 
 

@@ -130,6 +130,7 @@ def off_cpu(waits: Waits, name: str) -> tuple[int, int, int]:
     return row[0] or 0, row[1] or 0, row[2] or 0
 
 
+@pytest.mark.every_variant
 @pytest.mark.parametrize("name", THREADS)
 def test_time_off_the_cpu_is_what_the_threads_declare(waits: Waits, name: str) -> None:
     told = waits.truth[name]

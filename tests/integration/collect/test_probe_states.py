@@ -150,6 +150,7 @@ def within(measured: float, declared: float, wall: float, slack: float = 0.0) ->
     assert abs(measured - declared) <= bound, (measured, declared)
 
 
+@pytest.mark.every_variant
 @pytest.mark.parametrize("tier", ["T1", "T2", "T3"])
 @pytest.mark.parametrize("name", THREADS)
 def test_time_on_a_cpu_waiting_for_one_and_asleep_are_as_declared(
@@ -179,6 +180,7 @@ def test_time_on_a_cpu_waiting_for_one_and_asleep_are_as_declared(
     within(asleep, idle - queue, wall, more)
 
 
+@pytest.mark.every_variant
 @pytest.mark.parametrize("tier", ["T1", "T2"])
 @pytest.mark.parametrize(("name", "place"), PLACES.items())
 def test_where_a_thread_waits_is_named(

@@ -5,6 +5,7 @@ The application is a shell or Python here, so that what is tested is Pyrometer a
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import pty
@@ -22,7 +23,16 @@ from tests.support.cli import codes, environment, opened, pyrometer, start
 
 from pyrometer.cli.main import run_verb
 from pyrometer.collect.host.facts import descendants
-from pyrometer.collect.launch.process import drain, held_signals, signal_name, wait
+from pyrometer.collect.launch.process import (
+    PR_GET_CHILD_SUBREAPER,
+    PR_SET_CHILD_SUBREAPER,
+    Grace,
+    adopted_orphans,
+    drain,
+    held_signals,
+    signal_name,
+    wait,
+)
 
 OFF = ("run", "--profile", "off", "--no-report", "-o", "run")
 
@@ -282,6 +292,42 @@ def test_a_request_that_comes_with_the_end_of_the_application_is_one() -> None:
         assert (ending.signal, ending.interrupted_by) == ("SIGKILL", "SIGINT")
         signal.pthread_kill(here, signal.SIGTERM)
     assert late == [signal.SIGTERM], "what comes later is for the caller"
+
+
+def test_a_process_that_we_may_not_end_is_waited_for_and_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kill = os.kill
+
+    def as_another_user(pid: int, number: int) -> None:
+        if number != signal.SIGKILL:
+            raise PermissionError(1, "Operation not permitted")
+        kill(pid, number)
+
+    monkeypatch.setattr(os, "kill", as_another_user)
+    with held_signals():
+        pid = os.posix_spawn("/bin/sleep", ["sleep", "60"], os.environ)
+        ending = wait(pid, lambda: None, 0.1, Grace(interrupt_s=0.1, terminate_s=0.1))
+    assert (ending.signal, ending.interrupted_by) == ("SIGKILL", "time-out")
+    assert ending.unreachable == (pid,)
+
+
+def adopts() -> int:
+    found = ctypes.c_int()
+    assert ctypes.CDLL(None).prctl(PR_GET_CHILD_SUBREAPER, ctypes.byref(found), 0, 0, 0) == 0
+    return found.value
+
+
+def test_orphans_are_ours_for_as_long_as_a_run_lasts() -> None:
+    before, prctl = adopts(), ctypes.CDLL(None).prctl
+    # What started the tests may have had them adopt orphans already.
+    assert prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) == 0
+    try:
+        with adopted_orphans():
+            assert adopts() == 1
+        assert adopts() == 0
+    finally:
+        prctl(PR_SET_CHILD_SUBREAPER, before, 0, 0, 0)
 
 
 MAIN_THREAD_ENDS = """

@@ -36,10 +36,14 @@ def files_of(page: str) -> dict[str, str]:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """The Python sources as in a fresh clone, with what is built linked beside them."""
+    """The Python sources as in a clone, with what is built linked beside them.
+
+    What Python has compiled comes along: to compile it again takes longer than the tests.
+    """
     source = Path(package.__file__).parent
     copy = tmp_path / "python" / "pyrometer"
-    built = shutil.ignore_patterns("__pycache__", "_bundled", "*.so", "*.tmp")
+    # A name that ends in neither is of a file that another process is writing.
+    built = shutil.ignore_patterns("_bundled", "*.so", "*.tmp", "*.pyc.*")
     shutil.copytree(source, copy, ignore=built)
     for one in [source / "_bundled", *source.glob("*.so")]:
         (copy / one.name).symlink_to(one)

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from tests.support.eventlog_count import MAXIMA, METRICS, Count, count, plain_lines
-from tests.support.eventlogs import every_log, name_of, parts_of
+from tests.support.eventlogs import each_log, parts_of
 
 from pyrometer import _core
 
@@ -19,7 +19,7 @@ def _table(out: Path, name: str) -> Any:
     return pq.read_table(out / f"{name}.parquet")
 
 
-@pytest.mark.parametrize("log", every_log(), ids=name_of)
+@pytest.mark.parametrize("log", each_log())
 def test_a_recorded_log_is_counted_right(log: Path, tmp_path: Path) -> None:
     report = json.loads(_core.ingest_eventlogs([str(log)], str(tmp_path)))
     lines = [line for part in parts_of(log) for line in plain_lines(part.read_bytes())]

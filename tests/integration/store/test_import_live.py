@@ -10,6 +10,7 @@ import pytest
 from tests.integration.store.test_jfr_live import JAVAS, burn
 from tests.support import needs
 from tests.support.exported import read_exported
+from tests.support.java.installed import NO_JAVA
 
 from pyrometer.export import export_profile
 from pyrometer.store import Run
@@ -19,7 +20,7 @@ FIXTURE = Path(__file__).parents[2] / "fixtures" / "jfr" / "profile-burn-20632.j
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("java", JAVAS, ids=lambda path: path.parts[-3])
+@pytest.mark.parametrize("java", JAVAS or NO_JAVA, ids=lambda path: path.parts[-3])
 def test_a_recording_of_the_jdk_has_its_hot_method_on_top(java: Path, tmp_path: Path) -> None:
     # A number at the end of the name is not the process.
     recording = tmp_path / "mine-1.jfr"

@@ -29,13 +29,14 @@ from typing import Any
 
 import duckdb
 import pytest
+from tests.support.java.installed import NO_JAVA, javas
 
 from pyrometer import _artifacts, _core
 
 TESTS = Path(__file__).parents[2]
 FIXTURES = TESTS / "fixtures" / "jfr"
 PROGRAM = TESTS / "support" / "java" / "PrintRecording.java"
-_FOUND = sorted({path.resolve() for path in Path("/usr/lib/jvm").glob("*/bin/java")})
+_FOUND = javas()
 PROGRAMS = [["Memory.java"], pytest.param(["Burn.java", "300"], marks=pytest.mark.slow)]
 JAVAS = [*_FOUND[-1:], *(pytest.param(one, marks=pytest.mark.slow) for one in _FOUND[:-1])]
 """The newest, and in the slow tests each other that is installed."""
@@ -261,14 +262,29 @@ def _compare_compilations(out: Path, events: list[dict[str, Any]]) -> None:
         assert one[-1] == pytest.approx(other[-1], abs=2, rel=1e-9)
 
 
-@pytest.mark.parametrize("java", JAVAS, ids=lambda path: path.parts[-3])
+def test_the_newest_java_is_the_one_of_the_highest_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, version in (("jdk-21", "21.0.5"), ("jdk-9", "9.0.4"), ("jdk-8", "1.8.0_442")):
+        program = tmp_path / name / "bin" / "java"
+        program.parent.mkdir(parents=True)
+        program.touch(0o755)
+        (tmp_path / name / "release").write_text(f'JAVA_VERSION="{version}"\n')
+    assert [java.parts[-3] for java in javas(tmp_path)] == ["jdk-8", "jdk-9", "jdk-21"]
+    monkeypatch.setenv("PATH", str(tmp_path / "jdk-9" / "bin"))
+    assert javas(tmp_path / "none") == [tmp_path.resolve() / "jdk-9" / "bin" / "java"]
+    monkeypatch.setenv("PATH", str(tmp_path / "none"))
+    assert javas(tmp_path / "none") == []
+
+
+@pytest.mark.parametrize("java", JAVAS or NO_JAVA, ids=lambda path: path.parts[-3])
 def test_the_stored_recording(java: Path, tmp_path: Path) -> None:
     found = compare(java, FIXTURES / "profile-burn-20632.jfr", tmp_path / "out")
     assert found == {"cpu": 259, "wall": 204, "alloc": 137, "lock": 1}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("java", JAVAS, ids=lambda path: path.parts[-3])
+@pytest.mark.parametrize("java", JAVAS or NO_JAVA, ids=lambda path: path.parts[-3])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p[0])
 def test_a_recording_of_async_profiler(java: Path, program: list[str], tmp_path: Path) -> None:
     library = "linux-x64/libasyncProfiler.so"
@@ -284,7 +300,7 @@ def test_a_recording_of_async_profiler(java: Path, program: list[str], tmp_path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("java", JAVAS, ids=lambda path: path.parts[-3])
+@pytest.mark.parametrize("java", JAVAS or NO_JAVA, ids=lambda path: path.parts[-3])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p[0])
 def test_a_recording_of_the_jdk(java: Path, program: list[str], tmp_path: Path) -> None:
     recording = tmp_path / "mine.jfr"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import zipfile
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import duckdb
 import pytest
 from tests.support import needs
+from tests.support.java.installed import NO_JAVA, javas
 
 from pyrometer import _artifacts, _core
 
@@ -19,9 +19,7 @@ BURN = Path(__file__).parents[2] / "fixtures" / "jfr" / "Burn.java"
 PROFILER = (
     "start,event={event},interval=10ms,wall=50ms,clock=monotonic,jfr,loglevel=none,file={file}"
 )
-JAVAS = sorted({path.resolve() for path in Path("/usr/lib/jvm").glob("*/bin/java")}) or [
-    Path(found) for found in [shutil.which("java")] if found
-]
+JAVAS = javas()
 CPU_PER_METHOD = """
     SELECT s.thread_name || ' ' || f.method, sum(s.weight)::BIGINT
     FROM '{out}/samples.parquet' s JOIN '{out}/stacks.parquet' k ON k.stack_id = s.java_stack
@@ -50,7 +48,7 @@ def ingest(recording: Path, out: Path) -> tuple[dict[str, Any], dict[str, int]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("java", JAVAS, ids=lambda path: path.parts[-3])
+@pytest.mark.parametrize("java", JAVAS or NO_JAVA, ids=lambda path: path.parts[-3])
 def test_async_profiler_accounts_for_the_cpu_time(java: Path, tmp_path: Path) -> None:
     library = "linux-x64/libasyncProfiler.so"
     with zipfile.ZipFile(_artifacts.plugin_jar()) as jar:
@@ -68,7 +66,7 @@ def test_async_profiler_accounts_for_the_cpu_time(java: Path, tmp_path: Path) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("java", JAVAS, ids=lambda path: path.parts[-3])
+@pytest.mark.parametrize("java", JAVAS or NO_JAVA, ids=lambda path: path.parts[-3])
 def test_the_jdk_own_recorder_is_read(java: Path, tmp_path: Path) -> None:
     recording = tmp_path / "mine.jfr"
     options = "settings=profile,jdk.Compilation#threshold=0ms"

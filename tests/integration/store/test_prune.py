@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from pathlib import Path
 
 import pytest
-from tests.support.cli import Done, inside
+from tests.support.cli import Done, inside, nobody_reads
 from tests.support.hosts.agent import unpacked
 from tests.support.hosts.shipping import APP, OTHER, Place, found, probe, times
 from tests.support.stores.planned_store import Store, files_below, own_cache, use
@@ -25,15 +26,24 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return unpacked(tmp_path_factory.mktemp("agent"))
 
 
-@pytest.fixture
-def place(tmp_path: Path, agent: Path) -> Place:
+@pytest.fixture(scope="module")
+def shipped(tmp_path_factory: pytest.TempPathFactory, agent: Path) -> Place:
     """Two applications, and a service on each of two hosts."""
-    place = Place(tmp_path, agent)
+    place = Place(tmp_path_factory.mktemp("shipped"), agent)
     for app, name in ((APP, "h"), (OTHER, "i")):
         folder = place.raw(name)
         (folder / "gc-7.log").write_text("a line\n")
         place.ship(folder, app, "1", name)
         place.service(name, probe(times(0, 100), 62), [found(app, "1", 62)])
+    return place
+
+
+@pytest.fixture
+def place(tmp_path: Path, shipped: Place) -> Place:
+    """The same for one test alone, with the times of its files."""
+    place = Place(tmp_path, shipped.agent)
+    shutil.copytree(shipped.folder, tmp_path, symlinks=True, dirs_exist_ok=True)
+    place.now_ns, place.raws = shipped.now_ns, shipped.raws
     return place
 
 
@@ -88,6 +98,15 @@ def test_old_parts_are_listed_then_removed_whole(
     left = chunks(place.store)
     assert left == {one for one in before if OTHER in one.parts}
     assert [one.name for one in place.store.iterdir()] == [OTHER]
+
+
+@pytest.mark.usefixtures("later")
+def test_all_that_is_old_goes_also_where_nobody_reads_what_is_removed(
+    capsys: pytest.CaptureFixture[str], place: Place
+) -> None:
+    with nobody_reads():
+        assert prune(capsys, place.store, "--remove").code == 0
+    assert list(place.store.iterdir()) == []
 
 
 @pytest.mark.usefixtures("later")

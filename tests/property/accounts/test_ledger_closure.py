@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,12 @@ STAGES = [
 def account(rows: Rows, window: str | None = None) -> LedgerReport:
     with tempfile.TemporaryDirectory() as folder, Run.open(_write(folder, rows)) as run:
         return ledger_report(run, window)
+
+
+@cache
+def intact() -> LedgerReport:
+    """Give the ledger of `STAGES` of which nothing is lost, made once."""
+    return account(World(STAGES).rows)
 
 
 def _write(folder: str, rows: Rows) -> Path:
@@ -70,7 +77,7 @@ def test_consistent_sources_close_within_their_resolution(
 
 def test_losing_run_queue_readings_moves_closure_by_that_time() -> None:
     world = World(STAGES)
-    before = account(world.rows).slot_view
+    before = intact().slot_view
     lost = [row for row in world.rows["thread_counters"] if row["tid"] == 100]
     kept = [row for row in world.rows["thread_counters"] if row["tid"] != 100]
     after = account({**world.rows, "thread_counters": kept}).slot_view
@@ -82,7 +89,7 @@ def test_losing_run_queue_readings_moves_closure_by_that_time() -> None:
 
 def test_losing_a_fifth_of_the_spans_moves_closure_by_their_time() -> None:
     world = World(STAGES)
-    before = account(world.rows).slot_view
+    before = intact().slot_view
     kept = [row for i, row in enumerate(world.rows["spans"]) if i % 5]
     lost = [row for i, row in enumerate(world.rows["spans"]) if not i % 5]
     after = account({**world.rows, "spans": kept}).slot_view
@@ -96,7 +103,7 @@ def test_losing_a_fifth_of_the_spans_moves_closure_by_their_time() -> None:
 
 def test_losing_a_fifth_of_the_sleeping_samples_moves_closure_by_that_share() -> None:
     world = World(STAGES)
-    before = account(world.rows).slot_view
+    before = intact().slot_view
     asleep = [i for i, row in enumerate(world.rows["samples"]) if row.get("state") == "sleeping"]
     gone = set(asleep[::5])
     kept = [row for i, row in enumerate(world.rows["samples"]) if i not in gone]
@@ -110,7 +117,7 @@ def test_losing_a_fifth_of_the_sleeping_samples_moves_closure_by_that_share() ->
 
 def test_losing_a_fifth_of_the_attempts_moves_closure_by_their_run_time() -> None:
     world = World(STAGES)
-    before = account(world.rows).slot_view
+    before = intact().slot_view
     kept = [row for i, row in enumerate(world.rows["tasks"]) if i % 5]
     lost = [row for i, row in enumerate(world.rows["tasks"]) if not i % 5]
     after = account({**world.rows, "tasks": kept}).slot_view
@@ -122,17 +129,15 @@ def test_losing_a_fifth_of_the_attempts_moves_closure_by_their_run_time() -> Non
 def test_losing_an_executor_s_registration_moves_closure_by_its_slots() -> None:
     world = World(STAGES)
     late = [{**row, "add_wall_ns": row["add_wall_ns"] + 30 * MS} for row in world.rows["executors"]]
-    before, after = (
-        account(world.rows).slot_view,
-        account({**world.rows, "executors": late}).slot_view,
-    )
+    before = intact().slot_view
+    after = account({**world.rows, "executors": late}).slot_view
     assert before.total_ns - after.total_ns == 30 * MS * world.slots  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("comm", ["Executor task l", "GC Thread#0", "C2 CompilerThre"])
 def test_losing_a_thread_s_readings_moves_the_core_view_by_its_cpu(comm: str) -> None:
     world = World(STAGES)
-    before = account(world.rows).core_view
+    before = intact().core_view
     kept = [row for row in world.rows["thread_counters"] if row["comm"] != comm]
     lost = [row for row in world.rows["thread_counters"] if row["comm"] == comm]
     after = account({**world.rows, "thread_counters": kept}).core_view
@@ -146,7 +151,7 @@ def test_losing_a_thread_s_readings_moves_the_core_view_by_its_cpu(comm: str) ->
 
 def test_threads_of_the_kernel_are_told_by_name_and_taken_from_the_other_processes() -> None:
     world = World(STAGES)
-    before = account(world.rows).core_view
+    before = intact().core_view
     rows = {row.path: row for row in before.rows}
     assert rows["kernel_threads"].method == "unavailable"
     used = {"kernel/kswapd": 3 * MS, "kernel/kworker": 2 * MS, "kernel/jbd2": 0}
@@ -188,7 +193,7 @@ def test_soft_interrupts_of_a_thread_of_the_kernel_count_once() -> None:
 @pytest.mark.parametrize("name", ["cpu_idle_ns", "cpu_user_ns"])
 def test_losing_host_time_moves_the_core_view_by_that_time(name: str) -> None:
     world = World(STAGES)
-    before = account(world.rows).core_view
+    before = intact().core_view
     rows = [
         {**row, "value": round(row["value"] * 0.8)}
         if row["scope"] == "host" and row["name"] == name
@@ -206,7 +211,7 @@ def test_losing_host_time_moves_the_core_view_by_that_time(name: str) -> None:
 
 def test_threads_counted_to_the_nanosecond_go_before_ticks() -> None:
     world = World(STAGES)
-    before = account(world.rows).core_view
+    before = intact().core_view
     missed = 7 * MS
     whole = world.task_cpu + world.other_cpu + world.elsewhere + missed
     rows = list(world.rows["os_series"])
@@ -233,7 +238,7 @@ def test_threads_counted_to_the_nanosecond_go_before_ticks() -> None:
 
 
 def test_every_sum_of_children_stays_within_its_parent_s_samples() -> None:
-    report = account(World(STAGES).rows)
+    report = intact()
     for view in (report.slot_view, report.core_view):
         paths = {row.path for row in view.rows}
         assert len(paths) == len(view.rows)
@@ -279,7 +284,7 @@ def test_with_an_event_log_alone_the_slot_view_is_coarse_and_says_so() -> None:
 def test_stolen_time_is_a_row_of_its_own_in_proportion_to_task_cpu() -> None:
     world = World(STAGES)
     stolen = 400 * MS
-    before = account(world.rows)
+    before = intact()
     rows = [
         {**row, "value": stolen}
         if row["name"] == "cpu_steal_ns" and row["value"] == 0 and row["t_mono_ns"] == last(world)

@@ -34,6 +34,12 @@ def shown_by_one_clock() -> LedgerReport:
     return account(TwoHosts(STAGES))
 
 
+@cache
+def west_ahead(probe: bool = True) -> LedgerReport:
+    """Give the ledger of a west whose clock is 2 s ahead, made once; with its probe or without."""
+    return account(TwoHosts(STAGES, WestClock(2 * S), probe=probe))
+
+
 def values(view: View) -> dict[str, int]:
     return {row.path: row.value_ns for row in view.rows if row.value_ns is not None}
 
@@ -89,7 +95,7 @@ def test_hosts_add_up_to_the_whole() -> None:
 @pytest.mark.parametrize("since_ms", [200, 900])
 def test_time_before_a_hosts_probe_is_a_row_and_no_others(since_ms: int) -> None:
     late = account(TwoHosts(STAGES, WestClock(2 * S), since_ms=since_ms))
-    truth = account(TwoHosts(STAGES, WestClock(2 * S)))
+    truth = west_ahead()
     views = [by_name(report)[WEST].core_view for report in (late, truth)]
     found, expected = map(values, views)
     assert "no_probe" not in expected
@@ -132,7 +138,7 @@ def test_the_same_number_of_a_process_on_both_hosts_changes_nothing() -> None:
 
 def test_a_host_without_a_probe_is_a_row_without_a_value_and_keeps_the_account_open() -> None:
     two = TwoHosts(STAGES, WestClock(2 * S), probe=False)
-    report = account(two)
+    report = west_ahead(probe=False)
     rows = {row.path: row for row in report.core_view.rows}
     for path in ("not_observed", f"not_observed/{WEST}"):
         assert rows[path].method == "unavailable"
@@ -151,7 +157,7 @@ def test_a_host_without_a_probe_is_a_row_without_a_value_and_keeps_the_account_o
 
 
 def test_what_a_probe_did_not_see_of_tasks_is_not_counted_as_nothing() -> None:
-    one = account(TwoHosts(STAGES, WestClock(2 * S), probe=False))
+    one = west_ahead(probe=False)
     queue = next(row for row in one.slot_view.rows if row.path == "task/run_queue")
     assert f"without that of tasks on {WEST}" in queue.source
     (west,) = [host for host in one.hosts if host.host == WEST]
@@ -209,7 +215,7 @@ def test_a_run_of_one_host_has_no_list_of_hosts() -> None:
 
 
 def test_a_bound_that_is_wider_than_a_tick_is_a_doubt() -> None:
-    narrow = account(TwoHosts(STAGES, WestClock(2 * S)))
+    narrow = west_ahead()
     two = TwoHosts(STAGES, WestClock(2 * S), answer_ns=40 * MS)
     for row in two.rows["processes"]:
         # Of no application, whose tasks would bound the clock.

@@ -33,7 +33,8 @@ QUICK = settings(max_examples=4, deadline=None, suppress_health_check=list(Healt
 
 def imported(content: bytes, folder: Path, kind: str | None = None) -> Path:
     (folder / "profile").write_bytes(content)
-    import_profiles([folder / "profile"], folder / "run", kind, unit="ns")
+    unit = "ns" if kind == "folded" else None
+    import_profiles([folder / "profile"], folder / "run", kind, unit=unit)
     return folder / "run"
 
 

@@ -126,6 +126,7 @@ def test_pauses_take_who_waits_on_a_futex(world: tuple[Seen, Tables]) -> None:
     )
 
 
+@pytest.mark.every_variant
 @pytest.mark.parametrize("tid", [LONG, LONG_UNCOUNTED, TRACED])
 def test_long_sleeps_have_their_stack_and_class(world: tuple[Seen, Tables], tid: int) -> None:
     _, tables = world

@@ -5,26 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from tests.support.explain.planted import judged
 from tests.support.simulation.simulated import Log
 from tests.support.tables import MONO0, MS, PID, StageSpec, World
 
-from pyrometer.explain.findings import explain
 from pyrometer.explain.rule import Rule
-from pyrometer.explain.schema import Finding, Findings
-from pyrometer.store import Run
-
-
-def asked(folder: Path, rule: Rule) -> Findings:
-    """Ask one rule."""
-    with Run.open(folder) as run:
-        found = explain(run, rules=[rule])
-    assert not [one for one in found.unjudged if "broke" in one.missing], found.unjudged
-    return found
+from pyrometer.explain.schema import Finding
 
 
 def shown(folder: Path, rule: Rule) -> list[Finding]:
     """Findings of one rule that are told."""
-    return [one for one in asked(folder, rule).findings if one.shown]
+    return [one for one in judged(folder, rule).findings if one.shown]
 
 
 def holds(finding: Finding, seconds: float) -> bool:

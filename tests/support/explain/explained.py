@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.support.explain.asked import asked
 from tests.support.simulation.simulated import Log
 from tests.support.tables import HOST, MS, PID, mono
 
-from pyrometer.explain.findings import explain
 from pyrometer.explain.rule import Rule
 from pyrometer.explain.schema import Finding
 from pyrometer.store import Run
@@ -136,7 +136,7 @@ class Job:
         """Do the same with what lies below the noise."""
         self.log.rows["apps"][0]["end_wall_ns"] = _wall(self.now_ms + end_ms)
         with Run.open(self.log.write(folder)) as run:
-            report = explain(run, rules=[rule])
+            report = asked(run, [rule])
         broken = [one.missing for one in report.unjudged if "broke" in one.missing]
         assert not broken, broken
         return report.findings

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.support.explain.asked import asked
 from tests.support.explain.summarised import summarised
 from tests.support.tables import HOST, MS, PID, StageSpec, World, mono
 
 from pyrometer.core.estimate import Estimate
-from pyrometer.explain.findings import explain, explained
+from pyrometer.explain.findings import explained
 from pyrometer.explain.rule import Rule
 from pyrometer.explain.schema import Finding, Findings
 from pyrometer.store import Run
@@ -23,7 +24,7 @@ S = 1_000_000_000
 def judged(folder: Path, rule: Rule) -> Findings:
     """Ask one rule about a run directory."""
     with Run.open(folder) as run:
-        return sound(explain(run, rules=[rule]))
+        return sound(asked(run, [rule]))
 
 
 def sound(found: Findings) -> Findings:

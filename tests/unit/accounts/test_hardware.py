@@ -207,6 +207,17 @@ def test_the_card_is_of_the_launchers_host_where_only_that_is_counted(tmp_path):
         assert (NOT_OF_THE_CARD in (found.reason or "")) != compared
 
 
+def test_a_card_of_fewer_threads_than_cpus_gives_no_share(world, tmp_path):
+    count(world, "memory_bytes", (0, 0), (world.end_ms, GIB), tid=None, scope="node/0")
+    card = {"triad_bytes_per_s": {"value": 1.0, "low": 1.0, "high": 1.0, "level": 0.95, "n": 9,
+                                  "method": "median"}, "cpus_allowed_count": 4}  # fmt: skip
+    for threads, compared in ((4, True), (1, False)):
+        host = {"hostname": HOST, "card": card | {"threads_count": threads}}
+        found = shown(world, tmp_path / str(threads), manifest={"host": host}).bandwidth
+        assert (found.share_of_attainable is not None) == compared
+        assert ("by 1 of 4 CPUs" in (found.reason or "")) != compared
+
+
 def test_without_controllers_resctrl_and_then_misses_are_asked(world, tmp_path):
     count(world, "LLC-load-misses", (0, 0), (world.end_ms, 1000), running=0.5)
     count(world, "node-loads", (0, 0), (world.end_ms, 1000))

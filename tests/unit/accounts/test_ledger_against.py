@@ -16,6 +16,7 @@ from pyrometer.accounts.ledger.report import ledger_against
 from pyrometer.accounts.ledger.schema import LedgerReport, RowDifference
 from pyrometer.accounts.ledger.terminal import difference_lines
 from pyrometer.accounts.ledger.unseen import NO_EXITS, NO_GC_LOG, NOT_OBSERVED
+from pyrometer.cli.main import run_verb
 from pyrometer.terminal.drawing import Look, put
 
 STAGES = [StageSpec([400, 300, 500, 200])]
@@ -49,6 +50,15 @@ def slot_rows(report: LedgerReport) -> dict[str, RowDifference]:
 def core_rows(report: LedgerReport) -> dict[str, RowDifference]:
     assert report.against is not None
     return {row.path: row for row in report.against.core_view}
+
+
+@pytest.mark.parametrize("words", [["--top", "5"], ["--by", "stage"], ["--stage", "0"]])
+def test_options_of_parts_do_not_go_with_a_difference(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    run = str(tmp_path)
+    assert run_verb(["ledger", run, "--against", run, *words]) == 2
+    assert f"--against cannot be combined with {words[0]}" in capsys.readouterr().err
 
 
 def test_what_one_side_did_not_measure_is_no_change(tmp_path: Path) -> None:

@@ -206,6 +206,10 @@ def test_a_run_without_sql_is_said_so(tmp_path):
     [
         (["parquet-scam"], "did you mean 'parquet-scan'?"),
         (["{run}", "--csv", "{run}/none/out.csv"], "no such folder"),
+        (["{run}", "--iterations", "3"], "--iterations is for a workload to run"),
+        (["{run}", "--set", "jvm.heap=1g"], "--set is for a workload to run"),
+        (["{run}", "--scale", "test"], "--scale is for a workload to run"),
+        (["{run}", "-o", "out"], "--output is for a workload to run"),
     ],
 )
 def test_bad_words_are_one_message(suite, capsys, words, message):

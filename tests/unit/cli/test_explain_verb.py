@@ -6,17 +6,16 @@ import errno
 import io
 import json
 import os
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
-from tests.support.cli import inside
+from tests.support.cli import inside, nobody_reads, reader
 from tests.support.explain.findings import RULES, invented_log
 
 from pyrometer.cli import main
-from pyrometer.terminal import console
+from pyrometer.explain.schema import Finding
+from pyrometer.verification.verdict import Outcome
 
 SKEW = "finding(skew)"
 
@@ -90,26 +89,31 @@ def test_a_condition_that_holds_is_exit_code_1(
     assert inside(capsys, "explain", run, "--json").json["fail_if"] is None
 
 
-@pytest.fixture
-def nobody_reads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Make standard output a pipe whose reader has gone."""
-    reading, writing = os.pipe()
-    os.close(reading)
-    stream = os.fdopen(writing, "w", encoding="utf-8")
-    monkeypatch.setattr("sys.stdout", stream)
-    console.out.cache_clear()
-    yield
-    console.out.cache_clear()
-    with suppress(BrokenPipeError):
-        stream.close()
-
-
 @pytest.mark.parametrize(("rule", "code"), [(SKEW, 1), ("saving > 90%", 0)])
 @pytest.mark.parametrize("more", [[], ["--json"], ["-f", "md"]])
 def test_a_verdict_is_the_exit_code_also_where_nobody_reads_it(
-    run: Path, nobody_reads: None, rule: str, code: int, more: list[str]
+    run: Path, rule: str, code: int, more: list[str]
 ) -> None:
-    assert main.run_verb(["explain", str(run), "--fail-if", rule, *more]) == code
+    with nobody_reads():
+        assert main.run_verb(["explain", str(run), "--fail-if", rule, *more]) == code
+
+
+def test_every_finding_is_tried_also_where_the_reader_goes_meanwhile(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[str] = []
+    with reader() as leave:
+
+        def prepared(finding: Finding, *_: object, **__: object) -> Outcome:
+            if not tried:
+                leave()
+            tried.append(finding.key)
+            return Outcome("not_testable", reason="it has no command")
+
+        monkeypatch.setattr("pyrometer.verification.run.prepare", prepared)
+        words = ["explain", str(run), "--verify", "--verdicts", str(run.parent / "verdicts")]
+        assert main.run_verb(words) == 1
+    assert len(tried) > 1
 
 
 def test_the_broken_pipe_of_another_process_is_an_error(

@@ -28,7 +28,8 @@ def folder(tmp_path: Path) -> Path:
         write_tables(run / "tables", run_rows())
         stamp = {"schema_version": schema_version(), "started_wall_ns": 0}
         (run / "tables" / STAMP).write_text(json.dumps(stamp))
-        facts = manifest() | {"schema_version": 1, "started_wall_ns": begun}
+        times = {"started_wall_ns": begun, "ended_wall_ns": begun + 5 * SECOND}
+        facts = manifest() | times | {"schema_version": 1}
         (run / "manifest.json").write_text(json.dumps(facts))
     shutil.copytree(EXPERIMENT, root / "join")
     (root / "cut").mkdir()
@@ -51,6 +52,14 @@ def test_ls_lists_the_newest_first(folder: Path, capsys: pytest.CaptureFixture[s
         assert one["size_bytes"] == sum(f.stat().st_size for f in files)
     for name in ("a-new", "join", "z-old", "cut"):
         assert name in done.stderr
+
+
+def test_ls_knows_how_long_runs_took_that_were_recorded_elsewhere(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entries = inside(capsys, "ls", folder, "--json").json["entries"]
+    # They have times of the wall clock alone.
+    assert {one["elapsed_ns"] for one in entries if one["kind"] == "run"} == {5 * SECOND}
 
 
 def test_ls_tells_what_it_leaves_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

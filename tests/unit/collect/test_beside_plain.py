@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import mmap
 import os
+import shlex
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from pyrometer.cli.measure.probe import seconds
-from pyrometer.collect.attach import hotspot
-from pyrometer.collect.attach.hotspot import Jvm
+from pyrometer.collect.attach import hotspot, profiler, profiler_keeper
+from pyrometer.collect.attach.hotspot import Jvm, NoAnswerError
 from pyrometer.collect.attach.polled_tasks import PolledTasks, Span, named_tasks, write_spans
 from pyrometer.collect.attach.profiler import AttachedStacks
 from pyrometer.collect.attach.spark_jvm import (
@@ -103,6 +106,31 @@ def test_polling_that_ends_early_says_why(tmp_path):
     assert refused.report(RunPaths(tmp_path)).reason == "it does not answer"
 
 
+def test_slow_dumps_take_no_more_of_the_time_than_fast_ones(tmp_path):
+    class Slow(Contained):
+        def lines(self, command):
+            time.sleep(0.06)
+            return super().lines(command)
+
+    class Pauses:
+        def __init__(self):
+            self.asked = []
+
+        def wait(self, seconds):
+            self.asked.append(seconds)
+            return len(self.asked) > 2
+
+        def set(self):
+            pass
+
+    polled = PolledTasks(Slow())
+    polled._ended = pauses = Pauses()
+    polled.start(RunPaths(tmp_path), os.getpid())
+    assert polled.jvm.went_on.wait(60)
+    polled.stop()
+    assert min(pauses.asked[1:]) >= 100 * 0.06
+
+
 def test_an_event_log_knows_better(tmp_path):
     spans = [Span(7, 0, 0, 3, 0, 45, 100, 200, 300, 400)]
     file = tmp_path / "plugin-x.ndjson"
@@ -145,6 +173,12 @@ def test_what_cannot_be_observed_is_refused_at_once(tmp_path, monkeypatch):
         with pytest.raises(CapabilityError, match="belongs to user") as refused:
             Jvm(sleeper.pid)
         assert f"pyrometer attach {sleeper.pid}" in (refused.value.remedy or "")
+        monkeypatch.setattr(hotspot.pwd, "getpwuid", {}.__getitem__)
+        with pytest.raises(CapabilityError, match="belongs to user #") as refused:
+            Jvm(sleeper.pid)
+        words = shlex.split(refused.value.remedy or "", comments=True)
+        # That user may be unable to enter the folder of this Python.
+        assert words == ["sudo", sys.executable, "-m", "pyrometer", "attach", str(sleeper.pid)]
     finally:
         sleeper.kill()
         sleeper.wait()
@@ -160,6 +194,93 @@ def test_a_jvm_that_does_not_see_the_run_directory_is_not_touched(tmp_path):
         AttachedStacks(away, "java", StacksProbe({"cpu": "10ms"})).start(paths, away.pid)
     assert f"pyrometer probe --pid {away.pid}" in (refused.value.remedy or "")
     assert list(paths.raw.iterdir()) == []
+
+
+class Answering:
+    """A JVM that takes whatever it is told, but for the words that it is deaf to, or refuses."""
+
+    runs = True
+    why: type[CapabilityError] = NoAnswerError
+
+    def __init__(self, deaf="", times=sys.maxsize, **more):
+        self.pid, self.uid, self.told = os.getpid(), os.geteuid(), []
+        self.deaf, self.times = deaf, times
+        vars(self).update(more)
+
+    def load(self, library, options):
+        self.told.append(options)
+        if self.deaf and options.startswith(self.deaf) and len(self.told) <= self.times:
+            raise self.why("it said no")
+        return 0
+
+
+def attached(jvm, tmp_path, monkeypatch):
+    monkeypatch.setattr(profiler, "library", lambda jvm: Path("/lib.so"))
+    paths = RunPaths(tmp_path)
+    paths.raw.mkdir()
+    stacks = AttachedStacks(jvm, "java", StacksProbe({"cpu": "10ms"}))
+    stacks.start(paths, jvm.pid)
+    return stacks
+
+
+@pytest.mark.parametrize(
+    ("deaf", "why", "stays", "told"),
+    [
+        ("stop", NoAnswerError, True, "the profiler was not stopped yet: it said"),
+        ("stop", CapabilityError, False, "the profiler did not stop: it said"),
+        ("", NoAnswerError, False, ""),
+    ],
+)
+def test_what_waits_for_our_death_stays_where_the_jvm_does_not_answer(
+    deaf, why, stays, told, tmp_path, monkeypatch
+):
+    ended = []
+    keeper = SimpleNamespace(start=lambda *words: None, stop=ended.append, pids=[])
+    monkeypatch.setattr(profiler, "Detached", lambda: keeper)
+    stacks = attached(Answering(deaf, why=why), tmp_path, monkeypatch)
+    stacks.stop()
+    assert (ended == []) == stays
+    reason = stacks.report(RunPaths(tmp_path)).reason or ""
+    assert reason.startswith(told)
+    assert bool(reason) == bool(told)
+
+
+@pytest.mark.parametrize(("why", "times"), [(NoAnswerError, 3), (CapabilityError, 1)])
+def test_a_jvm_that_does_not_answer_is_asked_again_to_stop_its_profiler_and_one_that_refuses_is_not(
+    why, times, monkeypatch
+):
+    jvm = Answering("stop", times=2, why=why)
+    monkeypatch.setattr(profiler_keeper, "Jvm", lambda pid: jvm)
+    monkeypatch.setattr(profiler_keeper, "RETRY_S", 0.0)
+    profiler_keeper.main(os.getpid(), os.getpid(), Path("/lib.so"), "stop")
+    assert jvm.told == ["stop"] * times
+
+
+def test_a_jvm_whose_agent_has_loaded_a_profiler_is_left_alone(tmp_path, monkeypatch):
+    copy = tmp_path / "libasyncProfiler-1234.so"
+    copy.write_bytes(b"library")
+    jvm = Answering()
+    with copy.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ):
+        copy.unlink()
+        with pytest.raises(CapabilityError, match=r"of its own .*-1234\.so") as refused:
+            attached(jvm, tmp_path, monkeypatch)
+    # It may have ended its recording, and cannot be unloaded.
+    assert "restart it without the agent" in (refused.value.remedy or "")
+    assert f"pyrometer probe --pid {jvm.pid}" in (refused.value.remedy or "")
+    assert jvm.told == []
+    assert list(RunPaths(tmp_path).raw.iterdir()) == []
+
+
+def test_a_jvm_whose_user_cannot_enter_the_run_directory_is_not_touched(tmp_path, monkeypatch):
+    def does(action):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "fchown", lambda *words: None)
+    jvm = Answering(uid=os.geteuid() + 1, user=SimpleNamespace(does=does))
+    with pytest.raises(CapabilityError, match="Permission denied") as refused:
+        attached(jvm, tmp_path, monkeypatch)
+    assert "-o" in (refused.value.remedy or "")
+    assert jvm.told == []
 
 
 @pytest.mark.parametrize("text", ["0", "-1s", "x", "5d", ""])

@@ -6,15 +6,19 @@ import io
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
+from tests.support.cli import nobody_reads
 
 from pyrometer.cli.begin.doctor import show
+from pyrometer.cli.main import run_verb
 from pyrometer.collect.doctor import examine, finding
 from pyrometer.collect.doctor.finding import Finding, attempted
 from pyrometer.collect.doctor.java import JVM_PROBES, find_java, jvm_probes
 from pyrometer.collect.doctor.kernel import perf_remedy
+from pyrometer.collect.host import card
 
 PROBE = Finding("os", "T0", True, "")
 NAMES = {17: 'openjdk version "17.0.15" 2025-04-15', 11: 'openjdk version "11.0.2"',
@@ -128,3 +132,17 @@ def test_where_nothing_can_be_put_down_for_a_while_other_rows_stand(
     rows = {row.name: row for row in examine.examine(tmp_path, {"PATH": ""})}
     assert rows["python"].reason.startswith("the check failed: ")
     assert rows["run_directory"].available
+
+
+def test_the_card_is_kept_also_where_nobody_reads_what_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kept: list[object] = []
+    made = SimpleNamespace(model_dump=lambda **_: {})
+    monkeypatch.setattr(card, "measure", lambda say: made)
+    monkeypatch.setattr(card, "keep", kept.append)
+    monkeypatch.setattr("pyrometer.cli.begin.doctor.show_card", lambda *_: None)
+    monkeypatch.setattr(examine, "examine", lambda *_: [PROBE])
+    with nobody_reads():
+        run_verb(["doctor", "--card"])
+    assert kept == [made]

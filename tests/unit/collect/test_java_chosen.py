@@ -11,6 +11,7 @@ import pytest
 from pyrometer.collect.host.placement import ANYWHERE, Place, Placement
 from pyrometer.collect.launch.command import understand
 from pyrometer.collect.launch.java import contradicted, java_of, refused, spark_env_home, unfit
+from pyrometer.collect.launch.launch import program_of
 from pyrometer.collect.launch.treatment import applied_here
 from pyrometer.core.errors import UsageError
 from pyrometer.trial.factors import parse_treatment
@@ -139,6 +140,17 @@ def test_a_collector_that_the_application_has_already_is_refused(
         applied_here(levels, resolve_layout(levels), command, Placement(), tmp_path, env)
 
 
+def test_a_collector_in_a_comment_of_sparks_defaults_is_nobodys(tmp_path: Path) -> None:
+    commented = "# spark.driver.extraJavaOptions -XX:+UseSerialGC\n"
+    make_spark(tmp_path / "spark", defaults=commented)
+    env = environment(SPARK_HOME=str(tmp_path / "spark"))
+    levels = parse_treatment(["jvm.gc=parallel"])
+    command = understand(["spark-submit", "app.py"])
+    asked = resolve_layout(levels)
+    applied, _ = applied_here(levels, asked, command, Placement(), tmp_path, env)
+    assert "-XX:+UseParallelGC" in applied.jvm_options
+
+
 def test_pins_that_the_application_contradicts_are_left_out(tmp_path: Path) -> None:
     # One CPU: -XX:ConcGCThreads would be more than the application's -XX:ParallelGCThreads.
     bound = Placement(Place(frozenset(range(32))), ())
@@ -193,6 +205,29 @@ def test_a_home_that_spark_env_replaces_is_refused(tmp_path: Path) -> None:
     command = understand(["spark-submit", "app.py"])
     with pytest.raises(UsageError, match="sets JAVA_HOME="):
         applied_here(levels, Layout(), command, Placement(ANYWHERE), tmp_path, env)
+
+
+def test_a_home_beside_the_path_of_a_java_is_refused(tmp_path: Path) -> None:
+    asked, other = make_java(tmp_path / "asked"), make_java(tmp_path / "other")
+    levels = parse_treatment([f"jvm.home={tmp_path / 'asked'}"])
+    env, place = environment(), Placement(ANYWHERE)
+    command = understand([str(other), "Main"])
+    with pytest.raises(UsageError, match="the command itself starts"):
+        applied_here(levels, Layout(), command, place, tmp_path, env)
+    same = understand([str(asked), "Main"])
+    applied, _ = applied_here(levels, Layout(), same, place, tmp_path, env)
+    assert applied.env["JAVA_HOME"] == str(tmp_path / "asked")
+
+
+def test_a_home_may_be_below_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    java = make_java(tmp_path / "java")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    levels = parse_treatment(["jvm.home=~/java"])
+    place, env = Placement(ANYWHERE), environment()
+    command = understand([str(java), "Main"])
+    applied, _ = applied_here(levels, Layout(), command, place, tmp_path, env)
+    assert applied.env["JAVA_HOME"] == str(tmp_path / "java")
+    assert program_of(understand(["java", "Main"]), env, levels) == str(java)
 
 
 @pytest.mark.parametrize("word", ["-Xmx1g", "-Dspark.a=b", "'-Da=b c"])

@@ -181,6 +181,21 @@ def test_levels_are_held_against_what_the_jvm_says(
     assert (finish.misapplied(treatment, resolve_layout(treatment), [driver]) == []) == right
 
 
+def test_a_driver_on_another_java_than_was_asked_for_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "release").write_text('JAVA_VERSION="17.0.15"\n')
+    treatment, layout = {"jvm.home": str(tmp_path)}, resolve_layout({})
+    assert finish.misapplied(treatment, layout, [{"java_version": "17.0.15-ea"}]) == []
+    (told,) = finish.misapplied(treatment, layout, [{"java_version": "11.0.2"}])
+    assert told == f"jvm.home={tmp_path} is Java 17.0.15, but the driver's is 11.0.2."
+    monkeypatch.setenv("HOME", str(tmp_path.parent))
+    treatment["jvm.home"] = f"~/{tmp_path.name}"
+    assert finish.misapplied(treatment, layout, [{"java_version": "17.0.15"}]) == []
+    assert len(finish.misapplied(treatment, layout, [{"java_version": "11.0.2"}])) == 1
+
+
 def test_agent_properties_hold_probes_and_treatment() -> None:
     needs = Needs(executor_options=("-Da=1",), agent={"raw.dir": "/r", "conf.spark.x": "1"})
     keys = environment.agent_keys(needs, Applied(("-XX:+UseZGC",), (), (), {"spark.x": "2"}, {}))

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 from tests.support.cli import inside
-from tests.support.tables import StageSpec, World
+from tests.support.tables import MS, StageSpec, World, wall
 
 from pyrometer.compare.alike import differences_of_kind
 from pyrometer.compare.changes import changes, operator_changes
+from pyrometer.compare.lists import times_of
 from pyrometer.compare.runs import compare_runs
 from pyrometer.compare.sides import Side, sides_of
 from pyrometer.store import Run
@@ -144,6 +145,23 @@ def test_one_application_on_each_side_has_no_interval(before: Path, after: Path)
     report = compare_runs([before], [after], margin=0.02)
     assert report.pairs[0].verdict == "cannot tell"
     assert "one_run_each" in [doubt.code for doubt in report.doubts]
+
+
+def test_an_application_that_was_not_seen_to_end_counts_beside_one_that_was(
+    tmp_path: Path,
+) -> None:
+    world = World([StageSpec([400])])
+    world.add("apps", app_index=1, app_id="local-2", start_wall_ns=wall(1000))
+    world.add("jobs", app_index=1, job_id=0, submit_wall_ns=wall(1100), end_wall_ns=wall(2000))
+    with Run.open(world.write(tmp_path)) as run:
+        assert times_of(run) == [2000 * MS]
+
+
+def test_no_task_is_read_of_applications_that_were_seen_to_begin_and_end(tmp_path: Path) -> None:
+    world = World([StageSpec([400])])
+    with Run.open(world.write(tmp_path)) as run:
+        run.tables.define_view("tasks", "SELECT 'nothing of tasks' AS what")
+        assert times_of(run) == [world.end_ms * MS]
 
 
 def test_a_run_that_is_given_twice_on_a_side_is_named(

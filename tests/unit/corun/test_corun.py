@@ -382,8 +382,25 @@ def test_after_a_kill_those_of_a_party_are_made_again_and_nothing_is_left(root, 
     assert entries.ended.keys() == {one.number for one in plan.trials}
     again = {one.attempt for one in entries.ended.values() if one.trial in together}
     assert again == {1, 2}
-    assert run_verb(["experiment", "resume", str(part)]) == 0
-    assert f"pyrometer corun {part}" in capsys.readouterr().err.replace("\n", "")
+    capsys.readouterr()
+    assert run_verb(["experiment", "resume", str(part), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (found["schema"], len(found["encounters"])) == ("pyrometer/corun/1", len(SLOWER))
+    assert (part / "report.html").is_file()
+
+
+def test_to_resume_what_failed_altogether_is_exit_code_1(root, tmp_path, capsys):
+    part, failed = tmp_path / "part", Attempt("failed", reason="no input")
+    begin(part, read_plan(root))
+    broken = dataclasses.replace(
+        Machine(1, 1).actions(),
+        run_trial=lambda t, w: failed,
+        run_parallel=lambda t, w: [failed for _ in t],
+    )
+    carry_out(part, actions=broken)
+    capsys.readouterr()
+    assert run_verb(["experiment", "resume", str(part), "--json"]) == 1
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["done_count"] == 0
 
 
 def test_a_workload_of_a_file_is_the_same_twice_and_must_not_change(tmp_path):

@@ -5,19 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from tests.support.hosts.two_hosts import ELSEWHERE, WEST, TwoHosts, one_machine
 from tests.support.tables import HOST, MS, StageSpec, mono, wall, write_tables
 
+from pyrometer.collect.launch.process import TIMEOUT
 from pyrometer.experiments.folder import HostSeen, Surroundings
 from pyrometer.experiments.plan.file import Guard
-from pyrometer.experiments.run.attempt import Attempt, TrialFacts, trial_facts
+from pyrometer.experiments.run.attempt import Attempt, TrialFacts, run_trial, trial_facts
 from pyrometer.experiments.run.attempts import with_hosts
+from pyrometer.experiments.run.environment import Quiet
 from pyrometer.experiments.run.hosts import on_a_cluster
 from pyrometer.store import Run
 from pyrometer.store.manifest import Host, Manifest, Workload, write_manifest
+from pyrometer.trial.trial import Trial
 
 S = 1000
 
@@ -92,6 +96,20 @@ def test_the_wait_for_the_first_executor_is_measured_and_in_no_time(
         facts = trial_facts(run)
     assert facts.waited_s == waited_s
     assert facts.seconds == 60.0 - (waited_s or 0.0)
+
+
+def test_of_a_run_that_ran_out_of_time_its_wait_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = written(tmp_path / "run", "yarn", [30 * S], [])
+    stopped = SimpleNamespace(
+        ending=SimpleNamespace(interrupted_by=TIMEOUT),
+        record=SimpleNamespace(paths=SimpleNamespace(root=root)),
+    )
+    launch = "pyrometer.experiments.run.attempt.orchestrator.run"
+    monkeypatch.setattr(launch, lambda trial, watch, report: stopped)
+    found = run_trial(Trial(command=("x",), timeout_s=60.0), Quiet())
+    assert (found.status, found.censored_s, found.waited_s) == ("timeout", 60.0, 28.0)
 
 
 @pytest.mark.parametrize(

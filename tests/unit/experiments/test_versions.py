@@ -7,8 +7,9 @@ from tests.support import experiments
 from tests.support.experiments import Machine, napping
 
 from pyrometer.core.errors import UsageError
+from pyrometer.experiments.plan.treatments import Treatment, Treatments
 from pyrometer.experiments.run.loop import begin, carry_out
-from pyrometer.experiments.run.planned import plan_of
+from pyrometer.experiments.run.planned import honoured, plan_of
 from pyrometer.experiments.run.versions import versions_of
 
 
@@ -57,6 +58,17 @@ def test_a_plan_has_the_versions_that_its_treatments_run_on(tmp_path):
     assert versions_of(plan) == {
         "Spark": "4.0.1", "Java": "17.0.9", f"Java (jvm.home={home})": "21.0.1",
     }  # fmt: skip
+
+
+def test_a_java_below_the_users_home_is_looked_into(tmp_path, monkeypatch):
+    java(tmp_path / "other", "21.0.1")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    levels = {"jvm.home": "~/other"}
+    plan = experiments.plan(["a", "b"], 1, 1)
+    plan.treatments[1].levels = levels
+    assert versions_of(plan)["Java (jvm.home=~/other)"] == "21.0.1"
+    one = Treatments({"a": Treatment("a", levels, levels, levels)})
+    assert honoured(one, "parquet-scan", tmp_path).left_out == []
 
 
 def test_another_java_is_not_gone_on_with(tmp_path):

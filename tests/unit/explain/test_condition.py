@@ -57,7 +57,7 @@ def test_a_condition_asks_what_it_says(text: str, holds: bool) -> None:
         ("finding(gc.heep)", "no rule or family 'gc.heep' at character 9", "did you mean gc.heap?"),
         ("finding(xyzzy)", "no rule or family 'xyzzy'", "pyrometer rules"),
         ("finding(gc", "expected `)`, found the end", "--fail-if"),
-        ("saving", "expected one of > >= < <= == != behind saving, found the end", "--fail-if"),
+        ("saving", "expected one of > >= < <= == != after saving, found the end", "--fail-if"),
         ("saving > much", "expected a number, found 'much' at character 10", "--fail-if"),
         ("saving > 10", "saving is compared with % or a time", "--fail-if"),
         ("elapsed > 10%", "elapsed is compared with a time", "--fail-if"),

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.explain.causes import asked, pause
+from tests.support.explain.causes import pause
+from tests.support.explain.planted import judged
 from tests.support.tables import HOST, MS, PID, StageSpec, World
 
 from pyrometer.explain.catalogue.memory.gc_explicit import RULE as EXPLICIT
@@ -92,7 +93,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def queried(folder: Path, rule: Rule) -> Iterator[Evidence]:
     """Give the evidence of a rule that says it is a query."""
-    for finding in asked(folder, rule).findings:
+    for finding in judged(folder, rule).findings:
         yield from (one for one in finding.evidence if (one.query or "").startswith("SELECT"))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from tests.support.cli import inside
 from tests.support.exported import Sums, otlp_profile, read_exported
 from tests.support.profile_proto import messages, packed, read_profile, whole
 from tests.support.report_fixture import WALL0, S, manifest, run_rows, write_tables
@@ -126,6 +127,37 @@ def test_firefox_has_tasks_and_pauses_as_markers(run_dir: Path, tmp_path: Path) 
     assert found["GC pause"] == len(ROWS["gc_pauses"])
 
 
+def test_firefox_has_the_pauses_of_its_iteration_alone(run_dir: Path, tmp_path: Path) -> None:
+    export_profile(run_dir, "firefox", tmp_path / "out", "cpu", iteration=2)
+    threads = json.loads((tmp_path / "out").read_bytes())["threads"]
+    entries = [entry for thread in threads for entry in thread["markers"]["data"]]
+    (own,) = (row for row in ROWS["iterations"] if row["iteration"] == 2)
+    during = [
+        row
+        for row in ROWS["gc_pauses"]
+        if own["start_mono_ns"] <= row["start_mono_ns"] < own["end_mono_ns"]
+    ]
+    found = [entry for entry in entries if entry["type"] == "GC pause"]
+    assert 0 < len(found) == len(during) < len(ROWS["gc_pauses"])
+
+
+def test_samples_on_another_clock_are_counted_where_they_cannot_be_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = run_rows()
+    cpu = [row for row in rows["samples"] if row["event"] == "cpu"]
+    cpu[0]["clock"] = "perf"
+    cpu[1]["clock"] = cpu[1]["t_ns"] = None
+    run, out = written(tmp_path / "run", rows), tmp_path / "out"
+    words = ("export", run, "--event", "cpu", "-o", out, "--json", "--format")
+    done = inside(capsys, *words, "firefox")
+    assert (done.code, done.json["left_out_count"]) == (0, 2)
+    assert "left out: 2 samples without a time on the clock most samples use" in done.stderr
+    assert sum(read_exported(out, "firefox").values()) < sum(truth("cpu").values())
+    whole = inside(capsys, *words, "folded")
+    assert (whole.json["left_out_count"], "left out" in whole.stderr) == (0, False)
+
+
 def test_firefox_has_the_samples_of_the_other_formats(tmp_path: Path) -> None:
     rows = run_rows()
     wall = next(row for row in rows["samples"] if row["event"] == "wall")
@@ -195,6 +227,7 @@ def test_the_verb(run_dir: Path, tmp_path: Path) -> None:
         "event": "cpu",
         "unit": "ns",
         "size_bytes": target.stat().st_size,
+        "left_out_count": 0,
     }
     assert read_exported(target, "speedscope") == truth("cpu", "stage_id")
     nameless = CliRunner().invoke(app, [str(run_dir), "-o", str(tmp_path / "x")])

@@ -219,6 +219,13 @@ def test_the_command_prints_the_changes_and_writes_the_page(tmp_path, capsys):
     assert {f["name"] for f in content["frames"]} == {f["name"] for f in made["frames"]}
 
 
+def test_side_b_may_begin_after_an_equals_sign(tmp_path, capsys):
+    runs = [str(world(ms).write(tmp_path / str(ms))) for ms in (900, 910, 1800, 1810)]
+    assert run_verb(["flame", *runs[:2], f"--against={runs[2]}", runs[3], "--json"]) == 0
+    made = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert [len(made[side]["runs"]) for side in "ab"] == [2, 2]
+
+
 def test_options_about_one_run_do_not_go_with_a_difference(tmp_path, capsys):
     run = str(world().write(tmp_path / "a"))
     assert run_verb(["flame", run, "--against", run, "--by", "stage"]) == 2

@@ -385,7 +385,11 @@ def test_a_dry_run_writes_the_file_alone(tmp_path, capsys):
     assert made["baseline"] == made["matrix"]["include"][0]
     assert made["set"] == {"spark.driver.memory": "1g"}
     assert not root.exists()
-    assert "block 1:" in capsys.readouterr().err
+    assert "block 1:" in capsys.readouterr().out
+    assert run_verb(["layout", *words, "--dry-run", "--json", "-o", str(root)]) == 0
+    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert told["schema"] == "pyrometer/experiment-plan/1"
+    assert told["plan"]["trials"]
 
 
 def test_a_workload_without_spark_has_no_layouts(tmp_path, capsys):

@@ -140,3 +140,14 @@ def test_a_wrong_clock_loses_no_sample(recording: Recording, tmp_path: Path) -> 
     assert chunk is not None
     far = Window(chunk.start_wall_ns, chunk.start_wall_ns, (chunk.start_mono_ns or 0) + 10**18)
     assert totals(made(recording, tmp_path / "out", Settings(), far)) == sums(recording)
+
+
+def test_a_clock_that_was_set_back_between_chunks_makes_no_period_shorter_than_nothing(
+    recording: Recording, tmp_path: Path
+) -> None:
+    chunk = recording.next()
+    assert chunk is not None
+    back = Window(chunk.start_wall_ns, chunk.start_wall_ns - 10**9, chunk.start_mono_ns)
+    found = made(recording, tmp_path / "out", Settings(), back)
+    assert totals(found) == sums(recording)
+    assert {profile.duration_ns for _, profile in found} == {1}

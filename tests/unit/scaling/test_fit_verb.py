@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
 from tests.support import golden, needs
@@ -146,6 +147,15 @@ def test_bad_input_is_refused_with_its_place(tmp_path, capsys, content, options,
     path = tmp_path / "bad.csv"
     path.write_text(content)
     assert message.format(file=path) in refused(capsys, path, *options)
+
+
+def test_a_card_of_fewer_threads_than_cpus_is_no_limit(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "rates.csv"
+    path.write_text("p,value,GB\n1,10,1\n2,6,1\n")
+    host = SimpleNamespace(card={"threads_count": 1, "cpus_allowed_count": 4})
+    monkeypatch.setattr("pyrometer.collect.host.card.this_host", lambda: host)
+    said = refused(capsys, path, "--limit", "card", "--bandwidth", "GB")
+    assert "by 1 of 4 CPUs" in said
 
 
 def test_files_that_cannot_be_read_are_refused(tmp_path, capsys):

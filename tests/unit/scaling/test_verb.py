@@ -10,6 +10,7 @@ import pytest
 import yaml
 from tests.support import experiments
 
+from pyrometer.cli.compare.experiment import show_plan
 from pyrometer.cli.main import run_verb
 from pyrometer.cli.shared.experiment_file import begin_written
 from pyrometer.experiments.folder import read_plan
@@ -44,10 +45,12 @@ def test_its_file_is_its_owners_alone_as_levels_may_be_secrets(tmp_path, capsys)
     text = scaling_file("parquet-scan", "layout.tasks", ["1", "2"], secret, scale="test")
     before = os.umask(0)
     try:
-        begin_written(tmp_path / "curve", text, dry=True)
+        plan = begin_written(tmp_path / "curve", text, dry=True)
     finally:
         os.umask(before)
-    assert "plum" not in capsys.readouterr().err
+    show_plan(plan, [], as_json=False)
+    said = capsys.readouterr()
+    assert "plum" not in said.out + said.err
     file = tmp_path / "curve.yaml"
     assert "plum" in file.read_text()
     assert file.stat().st_mode & 0o777 == 0o600

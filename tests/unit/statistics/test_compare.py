@@ -213,6 +213,38 @@ def test_bad_input_is_told_with_its_place(table, words, said, capsys):
     assert said in " ".join(capsys.readouterr().err.split())
 
 
+@pytest.mark.parametrize(
+    ("row", "words", "column"),
+    [
+        ("4", [], "treatment"),
+        ("4,b", ["--block", "round"], "round"),
+        ("4,b", ["--suite", "round"], "round"),
+    ],
+)
+def test_a_row_that_ends_too_early_is_told_with_its_line(tmp_path, capsys, row, words, column):
+    path = tmp_path / "times.csv"
+    path.write_text(f"value,treatment,round\n1,a,x\n2,b,x\n3,a,y\n{row}\n")
+    assert run_verb(["compare", "--csv", str(path), *words]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert f"times.csv:5: the row ends before column {column}" in told
+
+
+@pytest.mark.parametrize(
+    ("option", "whose"),
+    [
+        ("--control", "an experiment and for --csv FILE"),
+        ("--block", "--csv FILE"),
+        ("--treatment", "--csv FILE"),
+        ("--value", "--csv FILE"),
+    ],
+)
+def test_options_that_say_nothing_of_runs_are_refused(tmp_path, capsys, option, whose):
+    run = str(tmp_path)
+    assert run_verb(["compare", run, run, option, "value"]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert f"{option} is for {whose}: it has no effect on runs" in told
+
+
 def test_two_sides_are_needed(capsys):
     assert run_verb(["compare"]) == 2
     assert "give two sides to compare" in capsys.readouterr().err

@@ -148,6 +148,16 @@ def test_several_files_are_one_run(tmp_path: Path) -> None:
         assert twins == []
 
 
+@pytest.mark.parametrize("about", [{"event": "alloc"}, {"unit": "bytes"}])
+def test_what_a_profile_says_itself_is_not_taken_from_options(
+    tmp_path: Path, about: dict[str, str]
+) -> None:
+    (tmp_path / "a.pb.gz").write_bytes(pprof_bytes(STACKS))
+    with pytest.raises(UsageError, match=r"is for folded stacks: .*a\.pb\.gz \(pprof\)"):
+        import_profiles([tmp_path / "a.pb.gz"], tmp_path / "run", **about)
+    assert not (tmp_path / "run").exists()
+
+
 def test_weights_of_several_units_are_several_events(tmp_path: Path) -> None:
     (tmp_path / "a.folded").write_text(FOLDED)
     (tmp_path / "b.pb.gz").write_bytes(pprof_bytes(STACKS))

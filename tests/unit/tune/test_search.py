@@ -277,6 +277,27 @@ def test_a_trial_that_something_outside_ended_is_run_again_once(tmp_path, times)
         assert "SIGTERM, sent from outside" in step.told.failed
 
 
+def test_two_ends_from_outside_before_a_kill_are_neither_run_again_nor_forgotten(tmp_path):
+    def killed(levels, count):
+        how = "ended by SIGTERM, sent from outside"
+        return Attempt("failed", reason="it ended", outside=how) if levels else None
+
+    def wanted(seed):
+        return Listed([{PARTITIONS: "8"}])
+
+    whole, part = begun(tmp_path / "whole"), begun(tmp_path / "part")
+    told = searched(whole, Simulated(killed), wanted).steps[1].told
+    at = [(one["k"], one.get("trial")) for one in lines(whole)].index(("tell", 2))
+    records = TuningPaths(whole).journal.read_bytes().splitlines(keepends=True)
+    TuningPaths(part).journal.write_bytes(b"".join(records[:at]))
+    machine = Simulated()
+    step = searched(part, machine, wanted).steps[1]
+    assert not [name for name in machine.launched if name.startswith("0002")]
+    assert len(step.attempts) == 2
+    assert step.told.failed == told.failed
+    assert step.told.cost == pytest.approx(told.cost)
+
+
 def test_a_disturbed_attempt_is_no_first_end_from_outside(tmp_path):
     """The trial that is run again in its place may be ended from outside once, as any other."""
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.support.cli import nobody_reads
 from tests.support.experiments import NAP
 from tests.support.tuning import COLLECTOR, PARTITIONS, Drawn, Simulated, tuning
 
@@ -179,6 +180,10 @@ def test_a_command_of_the_user_is_tuned_from_the_command_line(tmp_path, monkeypa
     # It is there, and is not begun again.
     assert run_verb(["tune", *words, "-o", "t"]) == 2
     assert "pyrometer tune resume t" in capsys.readouterr().err
+    Path("t/report.html").unlink()
+    with nobody_reads():
+        assert run_verb(["tune", "resume", "t"]) == 0
+    assert Path("t/report.html").is_file()
 
 
 def test_show_and_the_page_have_the_verdict_and_every_trial(tmp_path, capsys):
@@ -318,6 +323,13 @@ def test_apply_writes_nothing_unless_it_is_told_where(tmp_path, monkeypatch, cap
     assert text.startswith("# mine\n")
     assert "spark.eventLog.enabled true\n" in text
     assert f"-{PARTITIONS} 999" in capsys.readouterr().out
+
+
+def test_apply_writes_its_file_also_where_nobody_reads_what_it_prints(tmp_path):
+    root, conf = tuned(tmp_path / "t"), tmp_path / "d.conf"
+    with nobody_reads():
+        assert run_verb(["tune", "apply", str(root), "-o", str(conf)]) == 0
+    assert PARTITIONS in conf.read_text()
 
 
 def test_apply_shows_no_secret_and_keeps_owner_rights_and_links_of_a_file(

@@ -21,6 +21,7 @@ from pyrometer.verification.plan import (
     propose,
 )
 from pyrometer.verification.trial_files import command_file, experiment_file, named
+from pyrometer.workloads import registry
 
 HOUR = 3600.0
 
@@ -145,6 +146,7 @@ def test_a_saving_below_any_noise_is_refused():
         (finding(), ran(levels={"spark.sql.shuffle.partitions": "8"}), "had spark", "compare"),
         (finding(), ran(COMMAND, command=("a", f"--password={REDACTED}")), "secret", "run"),
         (finding(), ran(levels={"spark.x": REDACTED}), "secret", "run"),
+        (finding(), ran(COMMAND, command=("a", "--to={run}/b")), "{run} stands in", "run"),
         (finding(), ran(length_s=None), "not known", "run"),
         (finding(), ran(whole_ns=0), "not known", "run"),
         (finding(12.0), WORKLOAD, "not known", "run"),
@@ -178,6 +180,17 @@ def test_the_remedy_of_a_command_is_set_or_is_the_changed_command(tmp_path):
     variants = yaml.safe_load(command_file(one))["variants"]["remedy"]["levels"]
     assert variants["as-it-was"]["argv"] == ["python", "app.py"]
     assert variants["made"]["argv"] == ["python", "new.py", "{x}"]
+
+
+def test_words_in_braces_reach_the_trials_of_a_command_as_they_were_typed(tmp_path):
+    words = ("spark-submit", "app.py", "--out={date}", "{{APP_ID}}", "{remedy}")
+    one = proposed(of=ran(COMMAND, command=words))
+    file = tmp_path / "command.yaml"
+    file.write_text(command_file(one))
+    found = plan(tmp_path, one, str(file))
+    assert [treatment.name for treatment in found.treatments] == [AS_IT_WAS, REMEDY]
+    command = registry.get(str(file)).command(registry.resolve(str(file), {}), tmp_path)
+    assert command.argv == words
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +56,41 @@ def test_files_of_several_hosts_are_one_record(tmp_path):
     assert not keep(tmp_path, verdict(1))
     keep(tmp_path, verdict(2))
     assert len(read(tmp_path).verdicts) == 2
+
+
+@pytest.mark.parametrize("rights", [0o700, 0o750, 0o755])
+def test_who_may_read_the_folder_may_read_its_verdicts(tmp_path, rights):
+    team = tmp_path / "team"
+    keep(team, verdict(1))
+    assert only(team).stat().st_mode & 0o777 == 0o600
+    team.chmod(rights)
+    keep(team, verdict(2))
+    assert only(team).stat().st_mode & 0o777 == 0o600 | (rights & 0o044)
+
+
+def test_users_of_a_host_write_a_file_each_and_all_are_read(tmp_path, monkeypatch):
+    keep(tmp_path, verdict(1))
+    (mine,) = tmp_path.iterdir()
+    # That of an earlier version, which only the first user of the host could write to.
+    mine.rename(tmp_path / f"{mine.stem.rpartition('-')[0]}.ndjson")
+    keep(tmp_path, verdict(2))
+    user = os.geteuid()
+    monkeypatch.setattr("pyrometer.verification.record.os.geteuid", lambda: user + 1)
+    assert keep(tmp_path, verdict(3))
+    assert not keep(tmp_path, verdict(1))
+    assert len(list(tmp_path.iterdir())) == 3
+    assert [one.id[-1] for one in read(tmp_path).verdicts] == ["1", "2", "3"]
+
+
+def test_a_link_in_the_place_of_the_file_is_not_followed(tmp_path):
+    keep(tmp_path / "team", verdict(1))
+    precious, mine = tmp_path / "precious", only(tmp_path / "team")
+    mine.rename(precious)
+    before = precious.read_bytes()
+    mine.symlink_to(precious)
+    with pytest.raises(CapabilityError):
+        keep(tmp_path / "team", verdict(2))
+    assert precious.read_bytes() == before
 
 
 @pytest.mark.parametrize(

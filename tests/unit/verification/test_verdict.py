@@ -10,7 +10,6 @@ from tests.support.explain.tried_findings import S, estimate
 
 from pyrometer.experiments.folder import Ended, Surroundings
 from pyrometer.experiments.journal import Entries
-from pyrometer.experiments.judge.analysis import experiment_report
 from pyrometer.verification.plan import AS_IT_WAS, REMEDY
 from pyrometer.verification.verdict import Alike, Prediction, alike, judge
 
@@ -38,8 +37,7 @@ def journal(before, after, **more):
 
 
 def judged(before, after, predicted=PREDICTED, **more):
-    plan, entries = journal(before, after, **more)
-    return judge(experiment_report(plan, entries), predicted, alike(entries.ended.values()))
+    return judge(*journal(before, after, **more), predicted)
 
 
 def spread(mean, by, n=4):
@@ -56,6 +54,7 @@ STEADY = [10.0, 10.1, 9.9, 10.0]
         ([8.0, 8.1, 7.9, 8.0], "proven"),
         ([9.5, 9.6, 9.41, 9.5], "proven"),  # surely faster, if less than predicted
         ([12.0, 12.1, 11.9, 12.0], "refuted"),  # slower
+        ([9.763, 10.014, 9.665, 9.915], "no_difference"),  # faster, by less than counts
         ([10.01, 10.09, 9.9, 10.02], "no_difference"),  # within the margin
         ([10.5, 10.6, 9.8, 10.4], "refuted"),  # perhaps slower, surely not faster
         ([9.0, 10.5, 9.9, 9.5], "no_difference"),  # some saving, not that
@@ -116,13 +115,57 @@ def test_one_trial_that_failed_costs_its_block_alone():
     assert found.blocks == 4
 
 
+def test_what_saves_less_than_counts_is_not_proven():
+    found = judged(STEADY, [9.763, 10.014, 9.665, 9.915], Prediction(estimate(0.2 * S), 10 * S))
+    assert 0.001 < found.measured_ratio.low < found.measured_ratio.value < 0.02
+    assert found.measured_ratio.high > 0.02
+    assert found.verdict == "not_testable"
+    assert "4 blocks show none above 2.00 %" in found.reason
+
+
+@pytest.mark.parametrize("after", [[8.0, 8.1, 7.9], [12.0, 12.1, 11.9], ["out_of_memory"] * 3])
+def test_nothing_is_told_before_all_trials_have_been_run(after):
+    found = judged([10.0, 10.1, 9.9, None, None], [*after, None, None])
+    assert found.verdict == "not_testable"
+    assert "of 5 blocks are complete; there is a verdict once all trials have" in found.reason
+    assert "goes on where it stopped" in found.by_hand
+
+
+def test_a_job_that_does_not_run_is_told_at_once():
+    found = judged(["failed", None, None], [8.0, None, None])
+    assert found.reason.startswith("as it was, 1 of 1 trials failed")
+
+
+def test_trials_that_something_outside_ended_count_for_neither():
+    before = [10.0, 10.1, 9.9, 10.0, 10.1, 9.9]
+    plan, entries = journal(before, ["out_of_memory"] * 3 + [8.0, 8.1, 7.9])
+    assert judge(plan, entries, PREDICTED).verdict == "refuted"
+    for number, one in entries.ended.items():
+        if one.status == "out_of_memory":
+            entries.ended[number] = one.model_copy(update={"outside": "the kernel"})
+    found = judge(plan, entries, PREDICTED)
+    assert (found.verdict, found.blocks) == ("proven", 3)
+    assert "3 of 12 trials were ended from outside, and do not count" in found.notes
+
+
+def test_where_others_ended_all_trials_it_says_how_to_run_them_again():
+    outside = {AS_IT_WAS: None, REMEDY: "ended by SIGTERM, sent from outside"}
+    found = judged(STEADY, ["failed"] * 4, outside=outside)
+    assert found.verdict == "not_testable"
+    assert "0 of 4 blocks" in found.reason
+    assert "pyrometer experiment resume DIR --retry" in found.by_hand
+
+
 def test_two_blocks_are_too_few():
     stopped = judged([10.0, 10.1, None, None], [8.0, 8.1, None, None])
     assert stopped.verdict == "not_testable"
-    assert "2 of 4 blocks were run" in stopped.reason
+    assert "2 of 4 blocks are complete" in stopped.reason
     nothing = judged([None] * 3, [None] * 3)
     assert nothing.verdict == "not_testable"
     assert "0 of 3 blocks" in nothing.reason
+    failed = judged([10.0, 10.1, 9.9], [8.0, 8.1, "failed"])
+    assert failed.verdict == "not_testable"
+    assert "2 of 3 blocks are complete; at least 3 are needed" in failed.reason
 
 
 def test_another_result_is_not_the_same_work():

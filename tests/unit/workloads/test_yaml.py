@@ -10,13 +10,15 @@ import yaml
 
 from pyrometer.cli.measure.run import make_trial
 from pyrometer.collect.launch import launch
+from pyrometer.collect.probes.base import Needs
 from pyrometer.core.errors import UsageError
 from pyrometer.core.schema import schema_folder
+from pyrometer.store.paths import RunPaths
 from pyrometer.trial.trial import Trial
 from pyrometer.workloads import registry
 from pyrometer.workloads.custom.yaml import Unrepeated
 from pyrometer.workloads.launch import launch_spec
-from pyrometer.workloads.values import IterationResult, PartResult
+from pyrometer.workloads.values import IterationResult, PartResult, no_progress
 
 COMMAND = """\
 name: count-words
@@ -116,6 +118,19 @@ def test_a_command_is_one_iteration_and_its_folder_names_the_run(write, tmp_path
     assert (trial.iterations, trial.warmup, trial.label) == (1, 0, tmp_path.name)
     assert Trial(name="a/b/q.sql").label == "q"
     assert Trial(name="a/sales/workload.yaml").label == "sales"
+
+
+def test_variables_of_a_level_stay_beside_what_instruments_the_job(write, tmp_path):
+    name = write(
+        "name: a\nsummary: b\ncommand: ['true', '{way}']\nvariants:\n"
+        "  way: {doc: How., default: one, levels: {one: {doc: It., env: {\n"
+        "    SPARK_SUBMIT_OPTS: '-Dmine=1', PYTHONPATH: mine, OTHER: here}}}}\n"
+    )
+    trial = make_trial([name], False, [], 1, "auto", "off", "default", None)
+    needs = Needs(jvm_options=("-javaagent:ours.jar",), python_path=("ours",))
+    env = launch.launch_of(trial, needs, RunPaths(tmp_path / "run"), no_progress).env
+    assert env["SPARK_SUBMIT_OPTS"] == "-Dmine=1 -javaagent:ours.jar"
+    assert (env["PYTHONPATH"], env["OTHER"]) == ("ours:mine", "here")
 
 
 def test_sql_takes_tables_settings_parameters_and_the_right_result(write, tmp_path):

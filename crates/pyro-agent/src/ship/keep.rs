@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 
-use rustix::fs::{self, AtFlags, FlockOperation, Mode, OFlags, flock};
+use rustix::fs::{self, AtFlags, FallocateFlags, FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 
 use crate::ship::ports::Keep;
@@ -13,6 +13,10 @@ use crate::ship::ports::Keep;
 const NAME: &str = ".shipping.json";
 /// Whoever holds its lock ships the folder.
 pub const LOCK: &str = ".shipping.lock";
+/// Keeps room on the disk: without it no state would be written once the disk is full, and nothing
+/// be given back.
+const ROOM: &str = ".shipping.room";
+const ROOM_BYTES: u64 = 64 << 10;
 /// A state of thousands of files is smaller.
 const MAX_BYTES: u64 = 16 << 20;
 
@@ -58,7 +62,33 @@ impl Keep for KeptFile {
 
     fn save(&mut self, text: &str) -> io::Result<()> {
         // What it says is shipped is given back to the disk: it must not be forgotten before that is.
-        write(&self.folder, NAME, text, File::sync_data)
+        let save = || write(&self.folder, NAME, text, File::sync_data);
+        in_room(&self.folder, save)?;
+        keep_room(&self.folder, text.len() as u64);
+        Ok(())
+    }
+}
+
+/// Does what takes room on the disk: where that is full, once more in the room that was kept.
+fn in_room(folder: &File, write: impl Fn() -> io::Result<()>) -> io::Result<()> {
+    let done = write();
+    let is_full = done.as_ref().is_err_and(|error| {
+        let kind = error.kind();
+        kind == io::ErrorKind::StorageFull || kind == io::ErrorKind::QuotaExceeded
+    });
+    if is_full && fs::unlinkat(folder, ROOM, AtFlags::empty()).is_ok() {
+        return write();
+    }
+    done
+}
+
+/// Keeps room for a text that is twice as long, where there is any.
+fn keep_room(folder: &File, length: u64) {
+    let bytes = (2 * length).max(1).next_multiple_of(ROOM_BYTES);
+    let how = OURS | OFlags::WRONLY | OFlags::CREATE;
+    if let Ok(file) = fs::openat(folder, ROOM, how, Mode::RUSR | Mode::WUSR) {
+        // A file system that cannot keep any has the next state take its chance.
+        let _ = fs::fallocate(&file, FallocateFlags::KEEP_SIZE, 0, bytes);
     }
 }
 
@@ -118,6 +148,41 @@ mod tests {
         drop(one);
         let mut next = KeptFile::take(raw.path()).unwrap();
         assert_eq!(next.load().unwrap().as_deref(), Some("second"));
+    }
+
+    /// Whether the file system keeps room: not each can.
+    fn keeps_room(folder: &Path) -> bool {
+        let file = File::create(folder.join("probing")).unwrap();
+        fs::fallocate(&file, FallocateFlags::KEEP_SIZE, 0, ROOM_BYTES).is_ok()
+    }
+
+    #[test]
+    fn a_disk_that_is_full_has_room_for_the_next_state() {
+        use std::os::unix::fs::MetadataExt as _;
+        let raw = tempfile::tempdir().unwrap();
+        let mut kept = KeptFile::take(raw.path()).unwrap();
+        let room = raw.path().join(ROOM);
+        kept.save("first").unwrap();
+        let kept_bytes = 512 * std::fs::metadata(&room).unwrap().blocks();
+        assert!(
+            kept_bytes >= ROOM_BYTES || !keeps_room(raw.path()),
+            "{kept_bytes}"
+        );
+        // As long as the room is kept, nothing else fits.
+        let write = || -> io::Result<()> {
+            match room.exists() {
+                true => Err(io::ErrorKind::StorageFull.into()),
+                false => Ok(()),
+            }
+        };
+        in_room(&kept.folder, write).unwrap();
+        assert!(!room.exists());
+        let full = || -> io::Result<()> { Err(io::ErrorKind::StorageFull.into()) };
+        assert!(in_room(&kept.folder, full).is_err(), "none is left");
+        kept.save("second").unwrap();
+        assert!(room.exists(), "kept again");
+        let other = || -> io::Result<()> { Err(io::ErrorKind::PermissionDenied.into()) };
+        assert!(in_room(&kept.folder, other).is_err() && room.exists());
     }
 
     #[test]

@@ -82,7 +82,7 @@ pub trait Keep {
     /// Saves a text in the place of the last one: whole or not at all.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If it cannot be written; `NotFound` where its folder is gone.
     fn save(&mut self, text: &str) -> io::Result<()>;
 }
 

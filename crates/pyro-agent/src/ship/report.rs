@@ -9,6 +9,8 @@ pub struct Round {
     pub waiting: bool,
     /// The folder or a file could not be read: there may be more.
     pub unread: bool,
+    /// What was shipped could not be remembered.
+    pub unsaved: bool,
 }
 
 impl Round {

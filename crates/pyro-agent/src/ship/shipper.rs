@@ -114,23 +114,24 @@ impl<F: Files, S: Store, K: Keep, C: Clock> Shipper<F, S, K, C> {
             self.mark_tried();
         }
         // What may be put is known before it is put: a piece is never cut anew under a number that the store may have.
-        if self.save() {
-            self.free();
-        }
-        if let (true, Ok(seen)) = (due, &seen) {
+        let is_known = self.remember();
+        if let (true, true, Ok(seen)) = (due, is_known, &seen) {
             let probing = self.backoff.failures() > 0;
             if self.put_all(seen, until_ns) && probing {
                 self.mark_tried();
-                self.save();
-                self.put_all(seen, until_ns);
+                if self.remember() {
+                    self.put_all(seen, until_ns);
+                }
             }
         }
         let waiting = self.state.files.values().any(|file| !file.queue.is_empty());
-        if ended && self.save() {
-            self.free();
-        }
+        let unsaved = !(if ended { self.remember() } else { is_known });
         let unread = self.unread || seen.is_err();
-        Round { waiting, unread }
+        Round {
+            waiting,
+            unread,
+            unsaved,
+        }
     }
 
     /// The next round asks the store also where it would be left alone: there may be no later one.
@@ -356,22 +357,19 @@ impl<F: Files, S: Store, K: Keep, C: Clock> Shipper<F, S, K, C> {
         Ok(true)
     }
 
-    /// Saves the state; whether what it says is safe now.
-    fn save(&mut self) -> bool {
+    /// Saves the state, and gives back what it says arrived; whether what it says is safe now.
+    fn remember(&mut self) -> bool {
         let text = self.state.text();
-        if text == self.saved {
-            return true;
-        }
-        match self.keep.save(&text) {
-            Ok(()) => {
-                self.saved = text;
-                true
-            }
-            Err(error) => {
+        if text != self.saved {
+            if let Err(error) = self.keep.save(&text) {
                 self.report.last_problem = Some(error.to_string());
-                false
+                // Without its folder nobody goes on from there: nothing is cut anew.
+                return error.kind() == io::ErrorKind::NotFound;
             }
+            self.saved = text;
         }
+        self.free();
+        true
     }
 
     /// Gives the disk back what the saved state says nobody needs.

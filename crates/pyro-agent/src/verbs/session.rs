@@ -115,6 +115,9 @@ impl Session {
         let report = self.shipper.report();
         let bytes = format!("{} bytes did not reach the store", report.waiting_bytes);
         match report.last_problem {
+            Some(problem) if round.unsaved => {
+                format!("{bytes}, and the record of what did could not be saved ({problem})")
+            }
             Some(problem) if round.unread => {
                 format!("{bytes}, and not all could be read ({problem})")
             }

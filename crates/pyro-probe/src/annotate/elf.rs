@@ -8,8 +8,10 @@ use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable, 
 use object::read::{ReadRef, StringTable};
 use object::{LittleEndian, SectionIndex};
 
-/// Largest table that is read.
+/// Bytes of the tables that are read of a file, together.
 const MAX_BYTES: u64 = 256 << 20;
+/// Segments, and sections, of a file at most.
+const MAX_ROWS: usize = 1 << 16;
 const PAGE: u64 = 4096;
 
 type Header = FileHeader64<LittleEndian>;
@@ -59,6 +61,14 @@ pub fn symbol<'data>(file: impl ReadRef<'data>, name: &str) -> Result<Found, Str
         return Err("not a 64-bit little-endian ELF file".to_owned());
     }
     let header = Header::parse(file).map_err(|error| error.to_string())?;
+    for count in [
+        header.phnum(LittleEndian, file),
+        header.shnum(LittleEndian, file),
+    ] {
+        if count.map_err(|error| error.to_string())? > MAX_ROWS {
+            return Err("too many segments or sections".to_owned());
+        }
+    }
     let segments = segments(header, file).map_err(|error| error.to_string())?;
     let sections = header
         .section_headers(LittleEndian, file)
@@ -66,10 +76,11 @@ pub fn symbol<'data>(file: impl ReadRef<'data>, name: &str) -> Result<Found, Str
     // Their names are not needed.
     let sections: SectionTable<'data, Header, _> =
         SectionTable::new(sections, StringTable::default());
+    let mut room = MAX_BYTES;
     for kind in [SHT_DYNSYM, SHT_SYMTAB] {
         for section in sections.iter() {
             if section.sh_type(LittleEndian) == kind
-                && let Some(symbol) = look_up(file, &sections, section, name)
+                && let Some(symbol) = look_up(file, &sections, section, name, &mut room)
             {
                 if symbol.st_type() == STT_TLS {
                     return Err("thread-local: each thread has its own".to_owned());
@@ -98,19 +109,18 @@ fn segments<'data>(
     Ok(loaded.collect())
 }
 
-/// A symbol that is defined here.
+/// A symbol that is defined here; tables for which there is no `room` are not read.
 fn look_up<'data, R: ReadRef<'data>>(
     file: R,
     sections: &SectionTable<'data, Header, R>,
     section: &<Header as FileHeader>::SectionHeader,
     name: &str,
+    room: &mut u64,
 ) -> Option<&'data Sym64<LittleEndian>> {
     let link = SectionIndex(section.sh_link(LittleEndian) as usize);
     let strings = sections.section(link).ok()?;
-    let fits = |section: &<Header as FileHeader>::SectionHeader| {
-        section.sh_size(LittleEndian) <= MAX_BYTES
-    };
-    (fits(strings) && fits(section)).then_some(())?;
+    let size = |section: &<Header as FileHeader>::SectionHeader| section.sh_size(LittleEndian);
+    *room = room.checked_sub(size(strings).checked_add(size(section))?)?;
     // As a whole: names would be read from the file one by one.
     let bytes = strings.data(LittleEndian, file).ok()?;
     let strings = StringTable::new(bytes, 0, bytes.len() as u64);
@@ -218,6 +228,17 @@ mod tests {
                 .unwrap_err()
                 .contains("not an ELF")
         );
+    }
+
+    #[test]
+    fn a_file_of_too_many_sections_is_refused() {
+        let mut file = small("x", 1, 8);
+        let sections = u64::from_le_bytes(file[40..48].try_into().unwrap()) as usize;
+        // No number in the header: it is the size of the first section.
+        file[60..62].fill(0);
+        file[sections + 32..sections + 40].copy_from_slice(&(1_u64 << 40).to_le_bytes());
+        let message = symbol(file.as_slice(), "x").unwrap_err();
+        assert_eq!(message, "too many segments or sections");
     }
 
     #[test]

@@ -3,16 +3,19 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
+use std::path::Path;
 
 use object::read::ReadCache;
 
 use super::elf::{self, Found};
 use super::maps::{self, Mapping};
 use super::spec::{Place, Type};
-use crate::sys::read_memory;
+use crate::sys::{open_regular, read_memory};
 
 /// Longest `/proc/PID/maps` that is read.
 const MOST_MAPS_BYTES: u64 = 16 << 20;
+/// Libraries of a process that are looked at: one may map any number of files.
+const MOST_LIBRARIES: usize = 1024;
 
 /// A word of one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +71,9 @@ impl Symbols {
         let program = program.to_string_lossy();
         let mut paths: Vec<&str> = Vec::new();
         for mapping in mappings.iter().filter(|mapping| mapping.executable) {
+            if paths.len() == MOST_LIBRARIES {
+                break;
+            }
             if mapping.path != program && !paths.contains(&mapping.path) {
                 paths.push(mapping.path);
             }
@@ -103,11 +109,8 @@ impl Symbols {
 
     fn in_file(&mut self, path: &str, name: &str) -> Result<Found, String> {
         use std::os::unix::fs::MetadataExt;
-        let file = File::open(path).map_err(|error| error.to_string())?;
+        let file = open_regular(Path::new(path)).map_err(|error| error.to_string())?;
         let facts = file.metadata().map_err(|error| error.to_string())?;
-        if !facts.is_file() {
-            return Err("not a regular file".to_owned());
-        }
         let key = (facts.dev(), facts.ino());
         let found = self.known.entry(key);
         found

@@ -3,8 +3,12 @@
 //! Since version 14 every process of a server has a pointer `my_wait_event_info`, to a word that is
 //! 0 while it waits for nothing: class in the first byte, event in the last two.
 
+use std::io::Read as _;
+use std::path::Path;
+
 use super::names::{self, Names};
 use super::spec::{Place, Type};
+use crate::sys::open_regular;
 
 /// Names of a version's events, as its server names them (`tools/postgres_wait_events.py`).
 const KNOWN: [(&str, &str); 1] = [("15", include_str!("postgres-15.txt"))];
@@ -21,6 +25,8 @@ const CLASSES: [(u8, &str); 10] = [
     (0x0a, "IO"),
     (0x0b, "InjectionPoint"),
 ];
+/// Longest file `PG_VERSION` that is read.
+const MOST_VERSION_BYTES: u64 = 64;
 /// What a process is said to wait for when it does not.
 pub const NOTHING: &str = "no wait event";
 
@@ -37,7 +43,11 @@ pub fn word() -> (Place, Type) {
 
 /// Version of the server that a process belongs to: its working directory is the data directory.
 pub fn version(pid: i32) -> Option<String> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/cwd/PG_VERSION")).ok()?;
+    let file = open_regular(Path::new(&format!("/proc/{pid}/cwd/PG_VERSION"))).ok()?;
+    let mut text = String::new();
+    file.take(MOST_VERSION_BYTES)
+        .read_to_string(&mut text)
+        .ok()?;
     let major = text.trim();
     (major.len() <= 8).then(|| major.to_owned())
 }
@@ -75,6 +85,35 @@ mod tests {
         assert_eq!(names[&0x0300_0004], "Lock:tuple");
         assert!(names.len() > 200);
         assert!(super::names("8").is_none());
+    }
+
+    #[test]
+    fn a_version_is_read_of_a_short_regular_file_alone() {
+        use std::process::{Child, Command};
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("PG_VERSION");
+        let mut process = Command::new("sleep")
+            .arg("60")
+            .current_dir(&folder)
+            .spawn()
+            .unwrap();
+        let version_of = |process: &Child| {
+            let (pid, (say, hear)) = (process.id() as i32, std::sync::mpsc::channel());
+            std::thread::spawn(move || say.send(version(pid)));
+            hear.recv_timeout(std::time::Duration::from_secs(10))
+        };
+        std::fs::write(&path, "15\n").unwrap();
+        let of_a_file = version_of(&process);
+        std::fs::write(&path, format!("15{}", "\n".repeat(100))).unwrap();
+        let of_a_long_file = version_of(&process);
+        std::fs::remove_file(&path).unwrap();
+        Command::new("mkfifo").arg(&path).status().unwrap();
+        let of_a_pipe = version_of(&process);
+        process.kill().unwrap();
+        process.wait().unwrap();
+        assert_eq!(of_a_file, Ok(Some("15".to_owned())));
+        assert_eq!(of_a_long_file, Ok(Some("15".to_owned())));
+        assert_eq!(of_a_pipe, Ok(None));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Raw repetitions are printed; the reader computes estimates.
 
 mod reads;
+mod room;
 
 use std::hint::black_box;
 use std::sync::Barrier;
@@ -32,14 +33,27 @@ const CANARY_REPETITIONS: usize = 5;
 const CANARY_LATENCY_STEPS: usize = 100_000;
 const CANARY_ALU_STEPS: u64 = 8_000_000;
 
-/// Measures for about ten seconds and returns the repetitions as JSON.
-pub fn report() -> Value {
-    let threads = thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let (copy, triad) = bandwidth(threads, ARRAY_BYTES / 8, BANDWIDTH_REPETITIONS);
+/// Measures for about ten seconds and returns the repetitions as JSON; with fewer threads than CPUs
+/// where they would take more than half of the memory that is free.
+///
+/// # Errors
+/// If not even one thread has the memory: smaller arrays would measure the caches.
+pub fn report() -> Result<Value, String> {
+    let cpus = thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let (read_bytes, chase_bytes) = (
         reads::beyond_cache(READ_BYTES),
         reads::beyond_cache(CHASE_BYTES),
     );
+    let needed = |threads| needed_bytes(threads, read_bytes, chase_bytes);
+    let free = room::free_bytes();
+    let threads = room::threads_in(free, cpus, needed).ok_or_else(|| {
+        format!(
+            "memory takes {} MiB to measure, more than half of the {} MiB that are free here",
+            needed(1) >> 20,
+            free.unwrap_or(0) >> 20
+        )
+    })?;
+    let (copy, triad) = bandwidth(threads, ARRAY_BYTES / 8, BANDWIDTH_REPETITIONS);
     let reading = reads::thread_counts(threads)
         .into_iter()
         .map(|count| {
@@ -51,7 +65,8 @@ pub fn report() -> Value {
         .collect();
     let chase = || latency(chase_bytes, LATENCY_STEPS, LATENCY_REPETITIONS);
     let loaded = (threads > 1).then(|| reads::under_load(threads - 1, read_bytes, chase));
-    json!({
+    Ok(json!({
+        "cpus_count": cpus,
         "threads_count": threads,
         "array_bytes": ARRAY_BYTES,
         "chase_bytes": chase_bytes,
@@ -63,7 +78,14 @@ pub fn report() -> Value {
         "latency_ns": chase(),
         "alu_ns": alu(ALU_STEPS, ALU_REPETITIONS),
         "alu_steps_count": ALU_STEPS,
-    })
+    }))
+}
+
+/// Bytes that the measurements take, of which one runs after the other: arrays to copy, or a chase
+/// and its order beside what is read.
+fn needed_bytes(threads: usize, read_bytes: usize, chase_bytes: usize) -> usize {
+    let chasing = chase_bytes + chase_bytes / LINE_BYTES * size_of::<u32>() + read_bytes;
+    chasing.max(3 * ARRAY_BYTES * threads)
 }
 
 /// Measures for a few tenths of a second what the machine attains now, and returns the repetitions.
@@ -178,6 +200,13 @@ fn alu(steps: u64, repetitions: usize) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_grows_with_the_threads_that_copy() {
+        let needed = |threads| needed_bytes(threads, READ_BYTES, CHASE_BYTES);
+        assert_eq!(needed(1), (256 + 256 + 16) << 20);
+        assert_eq!(needed(64), (64 * 384) << 20);
+    }
 
     #[test]
     fn the_chase_visits_every_line_once() {

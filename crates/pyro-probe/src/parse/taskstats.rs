@@ -18,6 +18,9 @@ const DELAYS: [(&str, usize); 8] = [
     ("irq", 416),
 ];
 
+/// From this version on the kernel says of which process a thread was.
+pub const WITH_PROCESSES: u16 = 12;
+
 /// Names of the delays, in the order of [`Stats::delays`].
 pub const KINDS: [&str; 8] = {
     let mut names = [""; 8];
@@ -310,7 +313,11 @@ mod tests {
                 assert_eq!((stats.io.rchar, stats.io.written), (Some(216), Some(256)));
                 assert_eq!(stats.user_ns, 152_000);
             }
-            assert_eq!(stats.pid.is_some(), version >= 12, "version {version}");
+            assert_eq!(
+                stats.pid.is_some(),
+                version >= WITH_PROCESSES,
+                "version {version}"
+            );
         }
     }
 

@@ -151,12 +151,12 @@ impl<H> Meter<H> {
 /// What was looked for and is not there, with what to do.
 pub type Refused = (String, &'static str);
 
-/// Opens what this machine has. `family` is the CPU's (`cpu family` of x86), for PMUs whose events
+/// Opens what this machine has. `amd` is family and model of a CPU by AMD, for PMUs whose events
 /// have no names.
 pub fn open<K: Kernel>(
     kernel: &mut K,
     sysfs: &Sysfs,
-    family: Option<u32>,
+    amd: Option<(u32, u32)>,
     refused: &mut Vec<Refused>,
 ) -> Vec<Meter<K::Handle>> {
     let mut meters = Vec::new();
@@ -180,27 +180,9 @@ pub fn open<K: Kernel>(
         }
     }
     let read_apart = meters.iter().any(|meter| meter.measure == READ);
-    if !read_apart
-        && matches!(family, Some(0x17 | 0x19))
-        && devices.iter().any(|name| name == "amd_df")
-    {
-        for terms in ZEN_CHANNELS {
-            match sysfs.config("amd_df", terms) {
-                Ok(config) => {
-                    add(
-                        kernel,
-                        sysfs,
-                        "amd_df",
-                        config,
-                        LINE,
-                        (BOTH, false),
-                        &mut meters,
-                        refused,
-                    );
-                }
-                Err(error) => refused.push((format!("amd_df: {error}"), NOT_KNOWN)),
-            }
-        }
+    let fabric = devices.iter().any(|name| name == "amd_df");
+    if let (false, true, Some(cpu)) = (read_apart, fabric, amd) {
+        channels(kernel, sysfs, cpu, &mut meters, refused);
     }
     for (name, measure) in ENERGY {
         // Joules to nanojoules.
@@ -222,6 +204,47 @@ pub fn open<K: Kernel>(
 }
 
 const NOT_KNOWN: &str = "Nothing to do: this PMU has other events than those that Pyrometer knows.";
+
+/// Whether [`ZEN_CHANNELS`] are events of this CPU: Zen 4 has the family of Zen 3, and other events.
+fn has_channels((family, model): (u32, u32)) -> bool {
+    match family {
+        0x17 => true,
+        0x19 => matches!(model, 0x00..=0x0f | 0x20..=0x5f),
+        _ => false,
+    }
+}
+
+/// Opens the channels of Zen 1 to 3.
+fn channels<K: Kernel>(
+    kernel: &mut K,
+    sysfs: &Sysfs,
+    cpu: (u32, u32),
+    meters: &mut Vec<Meter<K::Handle>>,
+    refused: &mut Vec<Refused>,
+) {
+    if !has_channels(cpu) {
+        let (family, model) = cpu;
+        let reason =
+            format!("amd_df: events of family {family:#x}, model {model:#x} are not known");
+        refused.push((reason, NOT_KNOWN));
+        return;
+    }
+    for terms in ZEN_CHANNELS {
+        match sysfs.config("amd_df", terms) {
+            Ok(config) => add(
+                kernel,
+                sysfs,
+                "amd_df",
+                config,
+                LINE,
+                (BOTH, false),
+                meters,
+                refused,
+            ),
+            Err(error) => refused.push((format!("amd_df: {error}"), NOT_KNOWN)),
+        }
+    }
+}
 
 /// Events of a device that count a traffic, with their worth in bytes.
 fn counted(sysfs: &Sysfs, device: &str, traffic: &Traffic) -> Vec<(format::Config, f64)> {

@@ -46,7 +46,7 @@ impl Perf {
     /// Opens what this machine has.
     pub fn start(descriptors: &Descriptors, of_threads: OfThreads) -> Self {
         let sysfs = Sysfs::at("/sys");
-        let mut started = Self::open(System, &sysfs, cpu_family(), of_threads, descriptors);
+        let mut started = Self::open(System, &sysfs, amd_cpu(), of_threads, descriptors);
         match Resctrl::create(
             Path::new("/sys/fs/resctrl"),
             &sysfs,
@@ -75,7 +75,7 @@ impl<K: Kernel> Perf<K> {
     fn open(
         mut kernel: K,
         sysfs: &Sysfs,
-        family: Option<u32>,
+        amd: Option<(u32, u32)>,
         of_threads: OfThreads,
         descriptors: &Descriptors,
     ) -> Self {
@@ -87,7 +87,7 @@ impl<K: Kernel> Perf<K> {
             }
         }
         let mut refused = Vec::new();
-        let meters = memory::open(&mut kernel, sysfs, family, &mut refused);
+        let meters = memory::open(&mut kernel, sysfs, amd, &mut refused);
         Self {
             tried,
             threads: Threads::new(plan, descriptors),
@@ -199,14 +199,25 @@ fn write(outputs: &mut Outputs, row: Row) {
     outputs.perf_counts.row_done();
 }
 
-/// `cpu family` of an x86 CPU by AMD.
-fn cpu_family() -> Option<u32> {
-    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+/// Family and model of an x86 CPU by AMD.
+fn amd_cpu() -> Option<(u32, u32)> {
+    family_and_model(&std::fs::read_to_string("/proc/cpuinfo").ok()?)
+}
+
+/// `cpu family` and `model` in `/proc/cpuinfo`, if that is of AMD.
+fn family_and_model(text: &str) -> Option<(u32, u32)> {
     let value = |name: &str| {
-        let line = text.lines().find(|line| line.starts_with(name))?;
-        Some(line.split_once(':')?.1.trim())
+        let mut lines = text.lines().filter_map(|line| line.split_once(':'));
+        let (_, value) = lines.find(|(found, _)| found.trim() == name)?;
+        Some(value.trim())
     };
-    (value("vendor_id")? == "AuthenticAMD").then(|| value("cpu family")?.parse().ok())?
+    if value("vendor_id")? != "AuthenticAMD" {
+        return None;
+    }
+    Some((
+        value("cpu family")?.parse().ok()?,
+        value("model")?.parse().ok()?,
+    ))
 }
 
 /// A capability for `tiers`: name, means, and what came of it.
@@ -224,7 +235,7 @@ pub fn capabilities() -> Vec<Capability> {
     let perf = Perf::open(
         System,
         &Sysfs::at("/sys"),
-        cpu_family(),
+        amd_cpu(),
         OfThreads::All,
         &Descriptors::new(0),
     );

@@ -1,6 +1,6 @@
 //! Which processes are followed.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::os::fd::{AsRawFd, RawFd};
 use std::rc::Rc;
 
@@ -130,6 +130,9 @@ impl Processes {
         self.io_denied += u64::from(process.io.is_none());
         process.threads = self.with_threads.then(|| {
             let source = self.source(pid);
+            if matches!(source, Source::Records(_)) {
+                process.held.push(descriptors.hold(1));
+            }
             Threads::new(pid, machine.ticks_per_second, descriptors, source)
         });
         self.followed.insert(pid, process);
@@ -269,6 +272,15 @@ impl Processes {
             .collect()
     }
 
+    /// Processes by their threads, with those that ended lately.
+    pub fn by_thread(&self) -> HashMap<i64, i64> {
+        let ended = self.ended_lately.iter();
+        let ended = ended.flat_map(|(pid, tids)| tids.iter().map(move |&tid| (*pid, tid)));
+        let main = self.followed.keys().map(|&pid| (pid, pid));
+        let all = ended.chain(main).chain(self.threads());
+        all.map(|(pid, tid)| (tid.into(), pid.into())).collect()
+    }
+
     /// Writes the last counters of a thread that ended. Its process may have come and gone unseen.
     pub fn exited(&mut self, pid: i32, last: &Counters, rows: &mut Rows) {
         if !self.with_threads {
@@ -324,5 +336,32 @@ impl Processes {
             gone: true,
             ..process.seen
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use std::process::Command;
+
+    use crate::sys::watch_exit;
+
+    #[test]
+    fn what_is_open_of_a_process_besides_its_files_counts_until_it_is_let_go() {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let (pid, watched) = (child.id() as i32, watch_exit(child.id() as i32).is_some());
+        // No file of `/proc` is kept open.
+        let descriptors = Descriptors::new(0);
+        let how = (Tier::T3, None);
+        let mut processes = Processes::new(Machine::ask(), pid, false, how, &descriptors).unwrap();
+        let (mut recorder, mut buffer) = (Recorder::default(), Buffer::default());
+        let followed = processes.follow(pid, Cause::Root, &mut recorder, &mut buffer);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(followed);
+        assert_eq!(descriptors.kept(), 1 + usize::from(watched));
+        drop(processes);
+        assert_eq!(descriptors.kept(), 0);
     }
 }

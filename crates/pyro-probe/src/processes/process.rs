@@ -10,7 +10,9 @@ use crate::output::Recorder;
 use crate::parse::process::{io, stat, status};
 use crate::parse::ticks_ns;
 use crate::rows::Rows;
-use crate::sys::{Buffer, Descriptors, Folder, ProcFile, mono_ns, process_cpu_ns, watch_exit};
+use crate::sys::{
+    Buffer, Descriptors, Folder, Held, ProcFile, mono_ns, process_cpu_ns, watch_exit,
+};
 use crate::threads::Threads;
 
 /// What a pass reads.
@@ -101,6 +103,8 @@ pub(super) struct Process {
     /// Tells when it ends.
     pub(super) exit: Option<OwnedFd>,
     pub(super) threads: Option<Threads>,
+    /// Counts the descriptors that are open besides those of files of `/proc`.
+    pub(super) held: Vec<Held>,
 }
 
 impl Process {
@@ -114,6 +118,8 @@ impl Process {
         buffer: &mut Buffer,
     ) -> Option<Self> {
         let exit = watch_exit(pid);
+        // That, and the folder of its threads.
+        let held = vec![descriptors.hold(1 + usize::from(exit.is_some()))];
         let file = |name: &str| ProcFile::new(&format!("/proc/{pid}/{name}"), descriptors);
         let mut stat_file = file("stat");
         let parsed = stat(stat_file.read(buffer).ok()?)?;
@@ -148,6 +154,7 @@ impl Process {
             clock: (0, None),
             exit,
             threads: None,
+            held,
         })
     }
 

@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 
 /// Cost is the mean of so long.
 const WINDOW_NS: i64 = 5_000_000_000;
+/// A mean that is too high for so long is no single burst, which is seen for as long as a window.
+const LONG_NS: i64 = 2 * WINDOW_NS;
 /// What is too much is known after so long: threads that are new are dear once.
 const SETTLED_NS: i64 = 2_000_000_000;
 /// No pace is slower, whatever it costs.
@@ -44,7 +46,10 @@ pub struct Pace {
     changed_ns: i64,
     /// Readings that there would have been by the last change.
     readings: f64,
-    unheld: Option<f64>,
+    /// What it costs now, where that is too much and no pace is slower; and since when.
+    unheld: Option<(i64, f64)>,
+    /// The most that it cost so when that had lasted for long.
+    lasting: Option<f64>,
 }
 
 impl Pace {
@@ -62,6 +67,7 @@ impl Pace {
             changed_ns: 0,
             readings: 0.0,
             unheld: None,
+            lasting: None,
         }
     }
 
@@ -102,7 +108,8 @@ impl Pace {
         } else {
             self.halvings
         };
-        self.unheld = (ratio > budget && halvings == self.halvings).then_some(ratio);
+        let unheld = ratio > budget && halvings == self.halvings;
+        self.note_unheld(now_ns, unheld.then_some(ratio));
         if halvings == self.halvings {
             return false;
         }
@@ -119,6 +126,21 @@ impl Pace {
             });
         }
         true
+    }
+
+    /// Takes note of a cost that no pace holds.
+    fn note_unheld(&mut self, now_ns: i64, ratio: Option<f64>) {
+        let since_ns = self.unheld.map_or(now_ns, |(since_ns, _)| since_ns);
+        self.unheld = ratio.map(|ratio| (since_ns, ratio));
+        if now_ns - since_ns >= LONG_NS {
+            self.lasting = self.lasting.into_iter().chain(ratio).reduce(f64::max);
+        }
+    }
+
+    /// The most that passes cost above the budget: now, or for long.
+    fn unheld_ratio(&self) -> Option<f64> {
+        let now = self.unheld.map(|(_, ratio)| ratio);
+        now.into_iter().chain(self.lasting).reduce(f64::max)
     }
 
     /// Mean of the pace so far.
@@ -138,7 +160,7 @@ impl Pace {
             "hz": self.hz(),
             "mean_hz": self.mean_hz(),
             "budget_ratio": self.budget_ratio,
-            "unheld_cpu_ratio": self.unheld,
+            "unheld_cpu_ratio": self.unheld_ratio(),
             "changes_count": self.changes_count,
             "changes": self.changes.iter().map(change).collect::<Vec<_>>(),
         })
@@ -204,6 +226,22 @@ mod tests {
         let mut machine = started(&mut pace);
         assert_eq!(machine.run(&mut pace, 2, 0.0, 0.004), 1);
         assert_eq!(pace.hz(), 5.0);
+    }
+
+    #[test]
+    fn a_budget_that_was_exceeded_for_long_is_told_after_idle_seconds_too() {
+        let mut pace = Pace::new(1.0, Some(0.02));
+        let mut machine = started(&mut pace);
+        for seconds in [1, 4] {
+            machine.run(&mut pace, seconds, 0.2, 0.0);
+            machine.run(&mut pace, 20, 0.0, 0.0);
+            assert!(pace.to_json()["unheld_cpu_ratio"].is_null(), "{seconds} s");
+        }
+        machine.run(&mut pace, 30, 0.05, 0.0);
+        machine.run(&mut pace, 30, 0.04, 0.0);
+        machine.run(&mut pace, 20, 0.0, 0.0);
+        let told = pace.to_json()["unheld_cpu_ratio"].as_f64().unwrap();
+        assert!((told - 0.05).abs() < 1e-6, "{told}");
     }
 
     #[test]

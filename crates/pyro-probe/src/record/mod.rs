@@ -1,6 +1,7 @@
 //! `pyro-probe record`: follow processes until they are gone.
 
 mod budget;
+mod keeper;
 mod probe;
 mod report;
 mod schedule;

@@ -1,9 +1,10 @@
 //! The probe at work: its readings, pass after pass.
 
+use std::collections::HashMap;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use super::keeper::Keeper;
 use super::timing::Timing;
 
 use crate::annotate::Annotations;
@@ -42,7 +43,7 @@ pub(super) struct Probe {
     pub(super) tier_reason: Option<String>,
     pub(super) events: Option<Recording>,
     pub(super) taskstats: Taskstats,
-    pub(super) keeper: Option<OwnedFd>,
+    pub(super) keeper: Option<Keeper>,
     pub(super) buffer: Buffer,
     pub(super) timing: Timing,
     pub(super) rounds: u64,
@@ -52,10 +53,18 @@ pub(super) struct Probe {
     pub(super) listing: Vec<u8>,
 }
 
+/// Of the descriptors that are allowed, those that files of `/proc` may fill: the rest is for
+/// processes that come later.
+fn for_files(allowed: usize) -> usize {
+    allowed.saturating_sub((allowed / 8).max(64))
+}
+
 impl Probe {
     pub(super) fn start(options: &Options) -> io::Result<Self> {
         let started_mono_ns = mono_ns();
-        let allowed = sys::raise_descriptor_limit().saturating_sub(64);
+        // At first: it may end while the probe starts.
+        let keeper = options.keeper_pid.map(Keeper::watch);
+        let allowed = for_files(sys::raise_descriptor_limit());
         let descriptors = Descriptors::new(options.max_open.min(allowed));
         let (host, part) = (&options.host, options.part);
         let report_name = format!("probe-{host}{}.report.json", numbered(part));
@@ -101,7 +110,7 @@ impl Probe {
             named: Named::new(&options.raw_dir),
             recorder,
             rows,
-            keeper: options.keeper_pid.and_then(sys::watch_exit),
+            keeper,
             tier: granted.tier,
             tier_reason: granted.reason,
             events: granted.events,
@@ -127,7 +136,7 @@ impl Probe {
                 if !self.raw.still_there() {
                     return "folder removed";
                 }
-                if self.keeper_is_gone() {
+                if self.keeper.as_ref().is_some_and(Keeper::is_gone) {
                     return UNKEPT;
                 }
                 housekeeping_due = now + HOUSEKEEPING_NS;
@@ -144,11 +153,6 @@ impl Probe {
                 self.wait(due);
             }
         }
-    }
-
-    fn keeper_is_gone(&self) -> bool {
-        let keeper = self.keeper.as_ref().map(AsRawFd::as_raw_fd);
-        keeper.is_some_and(|keeper| sys::wait(mono_ns(), &[keeper])[0])
     }
 
     /// Waits; a process that ends meanwhile gets its last reading at once.
@@ -178,11 +182,17 @@ impl Probe {
         let traced = self.events.is_some();
         let followed: Vec<i64> = processes.alive().map(|seen| seen.pid.into()).collect();
         let follows = |pid| followed.contains(&pid);
-        self.taskstats.exits(follows, &mut |event| match event {
-            ExitEvent::Delay(row) => rows.delay(row),
-            ExitEvent::Ended(pid, last) if !traced => processes.exited(pid as i32, &last, rows),
-            ExitEvent::Ended(..) => {}
-        });
+        let by_thread = match self.taskstats.knows_processes() {
+            true => HashMap::new(),
+            false => processes.by_thread(),
+        };
+        let process_of = |tid: i64| by_thread.get(&tid).copied();
+        self.taskstats
+            .exits(follows, process_of, &mut |event| match event {
+                ExitEvent::Delay(row) => rows.delay(row),
+                ExitEvent::Ended(pid, last) if !traced => processes.exited(pid as i32, &last, rows),
+                ExitEvent::Ended(..) => {}
+            });
     }
 
     fn pass(&mut self, now: i64) {

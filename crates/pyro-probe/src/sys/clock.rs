@@ -18,6 +18,11 @@ pub fn mono_ns() -> i64 {
     clock_ns(libc::CLOCK_MONOTONIC).unwrap_or(0)
 }
 
+/// CLOCK_BOOTTIME, from which the starts of processes are counted.
+pub fn boot_ns() -> i64 {
+    clock_ns(libc::CLOCK_BOOTTIME).unwrap_or_else(mono_ns)
+}
+
 /// What CLOCK_MONOTONIC is here more than in the kernel, whose programs know no time namespace; 0 where nothing says
 /// that there is one.
 pub fn ahead_of_kernel_ns() -> i64 {

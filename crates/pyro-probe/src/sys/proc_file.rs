@@ -37,6 +37,15 @@ impl Descriptors {
         }
         fits
     }
+    /// Counts so many as kept open for as long as what is returned lives, beyond the limit too: no
+    /// process can be followed without them.
+    pub fn hold(&self, count: usize) -> Held {
+        self.kept.set(self.kept() + count);
+        Held {
+            descriptors: self.clone(),
+            count,
+        }
+    }
     /// Counts so many as closed.
     pub fn give_back(&self, count: usize) {
         self.kept.set(self.kept().saturating_sub(count));
@@ -44,6 +53,19 @@ impl Descriptors {
     /// Readings that had to open and close their file, as the limit was reached.
     pub fn open_read_close(&self) -> u64 {
         self.short_reads.get()
+    }
+}
+
+/// Descriptors that count as kept open until this is dropped.
+#[derive(Debug)]
+pub struct Held {
+    descriptors: Descriptors,
+    count: usize,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.descriptors.give_back(self.count);
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use libc::{c_int, c_long};
 
 use super::clock::mono_ns;
+use crate::parse::process::stat;
 
 /// A constant of `sysconf`.
 pub fn sysconf(name: c_int) -> i64 {
@@ -61,6 +62,15 @@ pub fn watch_exit(pid: i32) -> Option<OwnedFd> {
         let raw = libc::syscall(libc::SYS_pidfd_open, pid as c_long, 0 as c_long);
         (raw >= 0).then(|| OwnedFd::from_raw_fd(raw as RawFd))
     }
+}
+
+/// When a process was started, in clock ticks since boot; `None` where it has ended, whether its
+/// exit status was read or not.
+pub fn start_ticks(pid: i32) -> Option<i64> {
+    let bytes = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let stat = stat(&text).filter(|stat| !matches!(stat.state, "Z" | "X"))?;
+    Some(stat.start_ticks)
 }
 
 static STOP: AtomicBool = AtomicBool::new(false);

@@ -22,6 +22,8 @@ const DATAGRAM_BYTES: usize = 16 << 10;
 #[derive(Debug)]
 pub struct Client {
     family: u16,
+    /// Version of the kernel's structure.
+    pub version: u16,
     queries: Netlink,
     /// Messages about threads that end.
     pub exits: Netlink,
@@ -54,6 +56,7 @@ impl Client {
         let exits = Netlink::open()?;
         let mut client = Self {
             family,
+            version: 0,
             queries,
             exits,
             buffer,
@@ -69,7 +72,7 @@ impl Client {
         client.queries.send(&question)?;
         let answer = client.queries.take(&mut client.buffer).map(messages);
         match answer.unwrap_or_default().first() {
-            Some(Message::Thread(_)) => {}
+            Some(Message::Thread(stats)) => client.version = stats.version,
             Some(Message::Error(code)) => return Err(io::Error::from_raw_os_error(code.abs())),
             _ => return Err(io::ErrorKind::InvalidData.into()),
         }

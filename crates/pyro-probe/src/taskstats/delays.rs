@@ -6,21 +6,12 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::client::{ATTR_PID, ATTR_TGID, Client};
+use super::exits::{ExitEvent, Exits};
 use super::guardian;
 use super::rows::{Last, Row, process_rows, thread_rows};
 use super::setting::{SWITCH, Setting};
-use crate::parse::counters::Counters;
-use crate::parse::taskstats::{KINDS, Message, messages};
+use crate::parse::taskstats::{KINDS, Message, WITH_PROCESSES, messages};
 use crate::sys::mono_ns;
-
-/// What the kernel reports as a thread ends.
-#[derive(Debug)]
-pub enum ExitEvent {
-    /// What had delayed it, or its process.
-    Delay(Row),
-    /// Its process, and its last counters.
-    Ended(i64, Counters),
-}
 
 /// Delay accounting for as long as a probe runs; without permission it does nothing and says why.
 #[derive(Debug, Default)]
@@ -31,8 +22,7 @@ pub struct Taskstats {
     pub(super) last: HashMap<(i64, usize), Last>,
     refused: Option<String>,
     not_switched_on: Option<String>,
-    version: u16,
-    exits_count: u64,
+    exits: Exits,
     overruns_count: u64,
 }
 
@@ -69,7 +59,6 @@ impl Taskstats {
         };
         for pid in pids {
             if let Some(stats) = client.ask(ATTR_TGID, pid) {
-                self.version = stats.version;
                 process_rows(&mut self.last, pid.into(), mono_ns(), &stats, emit);
             }
         }
@@ -103,9 +92,21 @@ impl Taskstats {
         }
     }
 
+    /// Whether the kernel says of which process a thread that ended was.
+    pub fn knows_processes(&self) -> bool {
+        let client = self.client.as_ref();
+        client.is_none_or(|client| client.version >= WITH_PROCESSES)
+    }
+
     /// Hands over every thread that ended since the last call, of followed processes and their
-    /// children; rows of what had delayed it, and its process if that ended with it.
-    pub fn exits(&mut self, follows: impl Fn(i64) -> bool, emit: &mut dyn FnMut(ExitEvent)) {
+    /// children; rows of what had delayed it, and its process if that ended with it. `process_of`
+    /// gives the process of a thread where the kernel does not say it.
+    pub fn exits(
+        &mut self,
+        follows: impl Fn(i64) -> bool,
+        process_of: impl Fn(i64) -> Option<i64>,
+        emit: &mut dyn FnMut(ExitEvent),
+    ) {
         let Some(client) = self.client.as_mut() else {
             return;
         };
@@ -114,14 +115,7 @@ impl Taskstats {
             for message in messages(datagram) {
                 match message {
                     Message::Thread(stats) => {
-                        let pid = stats.pid.unwrap_or(stats.tid);
-                        if follows(pid) || follows(stats.parent_pid) {
-                            self.exits_count += 1;
-                            thread_rows(pid, stats.tid, now, &stats, &mut |row| {
-                                emit(ExitEvent::Delay(row));
-                            });
-                            emit(ExitEvent::Ended(pid, stats.counters(now)));
-                        }
+                        self.exits.take(now, &stats, &follows, &process_of, emit);
                     }
                     Message::Process(pid, stats) if follows(pid) => {
                         process_rows(&mut self.last, pid, now, &stats, &mut |row| {
@@ -149,9 +143,10 @@ impl Taskstats {
         json!({
             "available": self.client.is_some(),
             "switched_on": self.switched_on,
-            "version": self.version,
-            "exits_count": self.exits_count,
-            "lost_exits": self.overruns_count > 0,
+            "version": self.client.as_ref().map_or(0, |client| client.version),
+            "exits_count": self.exits.taken_count,
+            "unassigned_exits_count": self.exits.unassigned_count,
+            "lost_exits": self.overruns_count + self.exits.unassigned_count > 0,
             "reason": self.refused.as_ref().or(self.not_switched_on.as_ref()),
         })
     }

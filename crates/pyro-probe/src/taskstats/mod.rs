@@ -2,12 +2,14 @@
 
 mod client;
 mod delays;
+mod exits;
 mod guardian;
 mod rows;
 mod setting;
 
 pub use client::try_taskstats;
-pub use delays::{ExitEvent, Taskstats};
+pub use delays::Taskstats;
+pub use exits::ExitEvent;
 pub use guardian::guard;
 pub use rows::Row;
 pub use setting::{RECORDS, SWITCH};

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::parse::process::stat;
+use crate::sys;
 
 /// The switch of delay accounting.
 pub const SWITCH: &str = "/proc/sys/kernel/task_delayacct";
@@ -146,11 +146,9 @@ fn lock(records: &Path) -> io::Result<File> {
     Ok(folder)
 }
 
-/// When a process started; `None` where it has ended, whether its exit status was read or not.
+/// When a process started; `None` where it has ended.
 fn start_ticks(pid: &str) -> Option<i64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let stat = stat(&text).filter(|stat| !matches!(stat.state, "Z" | "X"))?;
-    Some(stat.start_ticks)
+    sys::start_ticks(pid.parse().ok()?)
 }
 
 fn own_mark() -> String {

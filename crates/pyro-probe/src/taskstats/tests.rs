@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 
-use super::delays::{ExitEvent, Taskstats};
+use super::delays::Taskstats;
+use super::exits::{ExitEvent, Exits};
 use super::rows::{Row, process_rows, thread_rows};
 use crate::parse::taskstats::{Delay, KINDS, Stats};
 
@@ -67,6 +68,35 @@ fn a_thread_has_rows_of_what_delayed_it() {
 }
 
 #[test]
+fn a_thread_is_of_the_process_that_is_known_or_of_none() {
+    let (mut exits, mut ended) = (Exits::default(), Vec::new());
+    // (tid, process as the kernel says it from version 12 on, parent of that)
+    for (tid, pid, parent_pid) in [
+        (12, Some(10), 1),
+        (13, None, 1),
+        (14, None, 1),
+        (20, None, 10),
+        (31, Some(30), 1),
+        (32, Some(32), 10),
+    ] {
+        let stats = Stats {
+            tid,
+            pid,
+            parent_pid,
+            ..stats(0, 0)
+        };
+        let known = |tid: i64| (tid == 13).then_some(10);
+        exits.take(5, &stats, |pid| pid == 10, known, &mut |event| {
+            if let ExitEvent::Ended(pid, last) = event {
+                ended.push((pid, last.tid));
+            }
+        });
+    }
+    assert_eq!(ended, [(10, 12), (10, 13), (32, 32)]);
+    assert_eq!((exits.taken_count, exits.unassigned_count), (3, 2));
+}
+
+#[test]
 fn the_kernel_answers_or_says_why_not() {
     let folder = tempfile::tempdir().unwrap();
     let mut taskstats = Taskstats::start(folder.path());
@@ -80,16 +110,23 @@ fn the_kernel_answers_or_says_why_not() {
     taskstats.pass([me].into_iter(), &mut |row| rows.push(row));
     assert_eq!(rows.len(), KINDS.len(), "{rows:?}");
     // The kernel adds up a thread's time at its switches and at ticks: let it be switched.
-    let pause = || std::thread::sleep(std::time::Duration::from_millis(1));
-    std::thread::spawn(pause).join().unwrap();
+    let paused = || {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        std::fs::read_link("/proc/thread-self").unwrap()
+    };
+    let path = std::thread::spawn(paused).join().unwrap();
+    let tid: i64 = path.file_name().unwrap().to_str().unwrap().parse().unwrap();
     let (mut ended, me) = (Vec::new(), i64::from(me));
+    // Before Linux 5.19 the kernel does not say it.
+    let process_of = |ended: i64| (ended == tid).then_some(me);
     // The thread may be joined before the kernel has reported its end.
     for _ in 0..100 {
-        taskstats.exits(|pid| pid == me, &mut |event| {
+        let mut take = |event| {
             if let ExitEvent::Ended(pid, record) = event {
                 ended.push((pid, record.run_ns));
             }
-        });
+        };
+        taskstats.exits(|pid| pid == me, process_of, &mut take);
         if !ended.is_empty() {
             break;
         }

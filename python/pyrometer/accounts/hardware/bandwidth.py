@@ -20,6 +20,7 @@ NO_SOURCE = (
     " pyrometer doctor shows which of them can be had"
 )
 NO_CARD = "what this machine can move is not known: pyrometer doctor --card measures it once"
+AGAIN = "pyrometer doctor --card measures it again once more memory is free"
 _ELSEWHERE = "part of this traffic was on hosts other than the launcher's"
 NOT_OF_THE_CARD = (
     f"{_ELSEWHERE}; only the launcher's host card is known, so what those can move is not"
@@ -164,14 +165,16 @@ def _rates(result: Bandwidth, scope: Scope, by: Scopes) -> Bandwidth:
         return result
     result.bytes_per_s = result.total_bytes / length
     manifest = scope.run.manifest
-    best, by_what = attainable(manifest.host.card if manifest else None)
+    card = manifest.host.card if manifest else None
+    best, by_what = attainable(card)
     if _elsewhere(scope, (MISSES,) if result.source == "cache misses" else _TRAFFIC):
-        why = NO_CARDS if best is None else NOT_OF_THE_CARD
+        why = NOT_OF_THE_CARD if card else NO_CARDS
         result.reason = "; ".join(filter(None, (result.reason, why)))
         return result
     result.attainable_bytes_per_s, result.attainable_by = best, by_what
     if best is None:
-        result.reason = result.reason or NO_CARD
+        short = f"{fewer}: {AGAIN}" if (fewer := fewer_threads(card)) else None
+        result.reason = "; ".join(filter(None, (result.reason, short))) or NO_CARD
     else:
         result.share_of_attainable = share(result.bytes_per_s, best)
     return result
@@ -194,9 +197,9 @@ def attainable(card: Mapping[str, Any] | None) -> tuple[Estimate | None, str | N
     """Give the highest rate that the host card measured on this machine, and how.
 
     Reads move each byte once; of a triad the lines that are fetched in order to be written are not
-    in the card's figure, so it is second choice.
+    in the card's figure, so it is second choice. What fewer threads than CPUs attained is less.
     """
-    if not card:
+    if not card or fewer_threads(card):
         return None, None
     reads = {
         threads: Estimate.model_validate(found)
@@ -209,6 +212,23 @@ def attainable(card: Mapping[str, Any] | None) -> tuple[Estimate | None, str | N
     if card.get("triad_bytes_per_s"):
         return Estimate.model_validate(card["triad_bytes_per_s"]), "triad, all threads"
     return None, None
+
+
+def fewer_threads(card: Mapping[str, Any] | None) -> str | None:
+    """Say that fewer threads measured a host card than CPUs could; ``None`` where all did.
+
+    Examples
+    --------
+    >>> fewer_threads({"threads_count": 1, "cpus_allowed_count": 4})
+    'memory was short when the host card was measured, by 1 of 4 CPUs: what all move is not known'
+    """
+    threads, cpus = ((card or {}).get(name) for name in ("threads_count", "cpus_allowed_count"))
+    if not threads or not cpus or threads >= cpus:
+        return None
+    return (
+        f"memory was short when the host card was measured, by {threads} of {cpus} CPUs:"
+        " what all move is not known"
+    )
 
 
 def share(value: float, of: Estimate) -> Estimate:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pyrometer.cli.shared.typed import typed
 from pyrometer.core.errors import UsageError, WorkloadError
 from pyrometer.core.replacing import replacing
 from pyrometer.terminal.console import JsonOption, emit_json, human
@@ -112,6 +113,7 @@ VECTORED = "spark.hadoop.parquet.hadoop.vectored.io.enabled"
 
 
 def characterise(
+    context: typer.Context,
     what: Annotated[
         str,
         typer.Argument(
@@ -150,6 +152,8 @@ def characterise(
     path = place_of(what)
     if what in registry.entries() or not path.exists() or custom.workload(what):
         path = _run(what, setting, scale, iterations, output)
+    elif given := typed(context, "setting", "scale", "iterations", "output"):
+        raise UsageError(f"{given[0]} is for a workload to run: {what} has run", "leave it out")
     with Run.open(path) as opened:
         analysis = analyse(opened)
     if table is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pyrometer.cli.shared.endings import ending_with
+from pyrometer.cli.shared.endings import ending_with, read_or_not
 from pyrometer.terminal import console as common
 
 if TYPE_CHECKING:
@@ -65,8 +65,9 @@ def doctor(
         return
     findings = [*examiner.examine(Path.cwd(), os.environ), *leftover_groups(), *leftover_settings()]
     with ending_with(None if examiner.can_run(findings) else typer.Exit(3)):
-        common.human(as_json).print(examiner.verdict(findings), style="bold", soft_wrap=True)
-        show(findings, common.human(as_json))
+        with read_or_not():
+            common.human(as_json).print(examiner.verdict(findings), style="bold", soft_wrap=True)
+            show(findings, common.human(as_json))
         data = examiner.as_data(findings)
         if card:
             from pyrometer.collect.host import card as cards
@@ -164,7 +165,7 @@ def show_card(card: Card, console: common.Console) -> None:
     table = Table.grid(padding=(0, 2))
     for name, text in (
         ("CPU", f"{card.cpu_model}: {card.cpus_count} CPUs, {siblings} per core, {nodes} node(s)"),
-        ("memory", units.size(card.memory_bytes)),
+        ("memory", f"{units.size(card.memory_bytes)}{_measured_by(card)}"),
         ("copy", rate(card.copy_bytes_per_s)),
         ("triad", rate(card.triad_bytes_per_s)),
         *((f"read, {n} threads", rate(found)) for n, found in card.read_bytes_per_s.items()),
@@ -183,6 +184,13 @@ def show_card(card: Card, console: common.Console) -> None:
         table.add_row(f" {name}", text)
     console.print("\n[bold]Host card[/]  medians with 95 % intervals")
     console.print(table)
+
+
+def _measured_by(card: Card) -> str:
+    threads, cpus = card.threads_count, card.cpus_allowed_count
+    if not threads or not cpus or threads >= cpus:
+        return ""
+    return f"; measured by {threads} of {cpus} CPUs, as little of it was free"
 
 
 def show(findings: Sequence[Finding], console: common.Console) -> None:

@@ -54,8 +54,8 @@ def bisect(
 ) -> None:
     """Find the first slower level of an ordered list (kernels, versions, sizes) in few trials.
 
-    Levels are those of the file, in their order: that one and all behind it are slower than the
-    first. Each trial is at the level that says most about the answer, until its probability of
+    Levels are those of the file, in their order: the level found and all after it are slower than
+    the first. Each trial is at the level that says most about the answer, until its probability of
     being wrong is at most --error.
 
     Exit code: 1 if it cannot tell yet, or was interrupted.

@@ -13,6 +13,7 @@ import typer
 from pyrometer.cli.shared.against import SeveralAgainst
 from pyrometer.cli.shared.margin import parse_margin
 from pyrometer.cli.shared.run_named import run_path
+from pyrometer.cli.shared.typed import typed
 from pyrometer.compare.terminal import show, show_doubts
 from pyrometer.core.errors import UsageError
 from pyrometer.terminal.console import JsonOption, emit_json, human
@@ -102,6 +103,8 @@ def _tested(name: str, test: RankTest) -> str:
 app = typer.Typer()
 
 MARGIN = "2%"
+COLUMNS = ("value", "treatment", "block")
+"""Options that name columns of a CSV file."""
 
 EXAMPLES = """\b
 Examples:
@@ -116,6 +119,7 @@ Examples:
 
 @app.command(cls=SeveralAgainst, epilog=EXAMPLES)
 def compare(
+    context: typer.Context,
     run: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -184,7 +188,8 @@ def compare(
     from pyrometer.statistics.treatments import analyse
 
     least = parse_margin(margin or MARGIN)
-    if table is not None and (run or against):
+    given = [*(run or ()), *(against or ())]
+    if table is not None and given:
         raise UsageError("give runs or --csv, not both")
     if suite is not None:
         if table is None or block is not None:
@@ -202,9 +207,13 @@ def compare(
             what=f"{value} of {table.name}", unit="as given", margin=least, control=control,
         )  # fmt: skip
         report.doubts = [*doubts, *report.doubts]
-    elif experiments := [path for path in (*(run or ()), *(against or ())) if _holds_one(path)]:
-        report = _of_experiment(experiments, [*(run or ()), *(against or ())], control, margin)
+    elif experiments := [path for path in given if _holds_one(path)]:
+        _refuse(typed(context, *COLUMNS), "an experiment", "--csv FILE")
+        report = _of_experiment(experiments, given, control, margin)
     else:
+        _check_two_sides(run or [], against or [])
+        _refuse(typed(context, *COLUMNS), "runs", "--csv FILE")
+        _refuse(typed(context, "control"), "runs", "an experiment and for --csv FILE")
         report = _of_runs(run or [], against or [], least)
     if isinstance(report, RunsReport):
         show_runs(human(as_json), report, every)
@@ -217,6 +226,12 @@ def compare(
 def columns_of(treatment: str) -> list[str]:
     """Split the columns that name a treatment."""
     return [name.strip() for name in treatment.split(",") if name.strip()]
+
+
+def _refuse(options: list[str], what: str, whose: str) -> None:
+    """Refuse options that would have no effect."""
+    if options:
+        raise UsageError(f"{options[0]} is for {whose}: it has no effect on {what}", "leave it out")
 
 
 def _holds_one(path: Path) -> bool:
@@ -250,20 +265,21 @@ def _of_experiment(
     return report.comparison
 
 
-def _of_runs(a: list[Path], b: list[Path], margin: float) -> CompareReport:
-    from pyrometer.compare.runs import compare_runs
-
+def _check_two_sides(a: list[Path], b: list[Path]) -> None:
     tables = [path for path in (*a, *b) if path.suffix == ".csv"]
     if tables:
         raise UsageError(
             f"{tables[0]} is a CSV file: one row per trial, with a column that names the treatment",
             f"pyrometer compare --csv {tables[0]} --value COLUMN --treatment COLUMN",
         )
-    if not b and len(a) == 2:
-        a, b = a[:1], a[1:]
-    if not a or not b:
+    if not a or not (b or len(a) == 2):
         raise UsageError(
             "give two sides to compare",
             "pyrometer compare RUN_A RUN_B, or RUN… --against RUN…, or --csv FILE",
         )
-    return compare_runs(a, b, margin)
+
+
+def _of_runs(a: list[Path], b: list[Path], margin: float) -> CompareReport:
+    from pyrometer.compare.runs import compare_runs
+
+    return compare_runs(a, b, margin) if b else compare_runs(a[:1], a[1:], margin)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from pyrometer.cli.shared.corun_report import show_corun
 from pyrometer.cli.shared.experiment_file import (
     FolderOption,
     GuardOption,
@@ -15,13 +16,10 @@ from pyrometer.cli.shared.experiment_file import (
     ScaleOption,
     SeedOption,
     check_new,
-    print_report,
-    reading_trials,
 )
 from pyrometer.terminal.console import JsonOption, err
 
 if TYPE_CHECKING:
-    from pyrometer.corun.schema import CorunReport
     from pyrometer.experiments.folder import Plan
 
 
@@ -53,7 +51,7 @@ def corun(
         typer.Option(
             "--neighbour",
             metavar="cpu|memory|cache|disk",
-            help="Also run each workload beside this neighbour (a level of co.run); repeatable.",
+            help="Also run each workload with this neighbour (a level of co.run); repeatable.",
         ),
     ] = [],  # noqa: B006
     at_once: Annotated[
@@ -97,8 +95,6 @@ def corun(
     """
     from pyrometer.cli.compare.experiment import carry, show_plan
     from pyrometer.cli.shared.forecasts import forecast_of
-    from pyrometer.corun import terminal
-    from pyrometer.corun.page import write_corun
     from pyrometer.experiments.folder import is_experiment
     from pyrometer.experiments.judge import terminal as judge_terminal
     from pyrometer.experiments.run.loop import begin
@@ -118,14 +114,7 @@ def corun(
         begin(root, plan)
         judge_terminal.plan(err(), plan, forecast_of(plan, []), brief=True)
         carry(root, retry=False)
-    report = _report(root)
-
-    def page() -> Path:
-        return write_corun(root, report=report)
-
-    print_report(
-        root, report, terminal.show, page, anything=bool(report.encounters), as_json=as_json
-    )
+    show_corun(root, as_json=as_json)
 
 
 def _plan(
@@ -157,12 +146,3 @@ def _plan(
         }
     )
     return corun_plan(found, rest, output or Path("pyrometer-runs"))
-
-
-def _report(root: Path) -> CorunReport:
-    from pyrometer.corun.analysis import corun_report
-    from pyrometer.experiments.folder import read_plan
-    from pyrometer.experiments.journal import read_journal
-
-    with reading_trials() as reading:
-        return corun_report(root, read_plan(root), read_journal(root), reading=reading)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pyrometer.cli.compare import bisect, calibrate, history
+from pyrometer.cli.shared.corun_report import show_corun
 from pyrometer.cli.shared.endings import ended_by_interrupt, ending_with
 from pyrometer.cli.shared.tuning import resumed_by
 from pyrometer.core.errors import UsageError
@@ -250,7 +251,7 @@ def _go_on(root: Path, *, retry: bool, **out: Any) -> None:
     carry(root, retry=retry)
     kind = read_plan(root).kind
     if kind == "corun":
-        err().print(f"pyrometer corun {root}", markup=False, soft_wrap=True)
+        show_corun(root, as_json=out["as_json"])
         return
     if kind == "bisect":
         bisect.show(root, as_json=out["as_json"])

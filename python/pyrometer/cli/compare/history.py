@@ -66,8 +66,8 @@ def history(
     Runs of the same workload, scale, levels, profile and machine form a series. Changes are found
     by E-divisive means with a permutation test; each has its effect with an interval.
 
-    Exit code: 1 if --fail-if says so: a change to a level that is surely slower, by more than the
-    limit, and was not undone since.
+    Exit code: 1 if --fail-if says so: a change to a level that is significantly slower, by more
+    than the limit, and was not undone since.
     """
     from pyrometer.cli.shared.margin import parse_margin
     from pyrometer.collect.launch.record import HOME

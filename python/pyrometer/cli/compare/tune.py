@@ -10,8 +10,9 @@ import typer
 from pyrometer.cli.compare import recurring
 from pyrometer.cli.shared import tuning as shared
 from pyrometer.cli.shared.default_verb import DefaultVerb
-from pyrometer.cli.shared.endings import ended_by_interrupt
+from pyrometer.cli.shared.endings import ended_by_interrupt, read_or_not
 from pyrometer.cli.shared.run_named import local_path
+from pyrometer.cli.shared.typed import typed
 from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.core.redaction import Redactor
 from pyrometer.terminal.console import JsonOption, emit_json, err, human, program
@@ -292,21 +293,22 @@ def apply(
     file = output if output is not None and output.exists() else None
     before = shared.read_text(file) if file else today
     after = merged(before, found.settings)
+    if output is not None:
+        shared.write_text(output, after)
+        err().print(f"written: {output}", markup=False, soft_wrap=True)
     out = human(as_json)
     out.print(f"# {told}", markup=False, soft_wrap=True)
     out.print(f"\n# spark-defaults.conf\n{found.conf}", markup=False, soft_wrap=True)
     out.print(f"# or: spark-submit {found.options}\n", markup=False, soft_wrap=True)
     for name, level in found.otherwise.items():
-        out.print(f"# beside Spark's settings: {name}={level}", markup=False, soft_wrap=True)
+        extra = f"# in addition to Spark's settings: {name}={level}"
+        out.print(extra, markup=False, soft_wrap=True)
     if tuning.shared:
         redact = Redactor().setting
         levels = ", ".join(f"{name}={redact(name, one)}" for name, one in tuning.shared.items())
         out.print(f"# every trial had: {levels}", markup=False, soft_wrap=True)
     change = difference(before, after, str(output or "spark-defaults.conf"))
     out.print(change, markup=False, soft_wrap=True, end="")
-    if output is not None:
-        shared.write_text(output, after)
-        err().print(f"written: {output}", markup=False, soft_wrap=True)
     if as_json:
         emit_json(
             {
@@ -322,14 +324,10 @@ def apply(
 
 
 def _check_words(context: typer.Context, what: list[str], is_command: bool) -> None:
-    given = [
-        name
-        for name in OUTSIDE
-        if (source := context.get_parameter_source(name)) and source.name == "COMMANDLINE"
-    ]
+    given = typed(context, *OUTSIDE)
     if is_command and given:
         raise UsageError(
-            f"--{given[0]} is for workloads: a command itself decides what it repeats and reads",
+            f"{given[0]} is for workloads: a command itself decides what it repeats and reads",
             "leave it out, or describe the command as a workload (docs/how-to/workloads.md)",
         )
     if not is_command and len(what) > 1:
@@ -367,7 +365,8 @@ def _carry(
         err().print(f"{why}; all that ended is kept", markup=False)
     _remember(root)
     report = _report(root)
-    _show(root, report, as_json=False, to_stderr=as_json)
+    with read_or_not():
+        _show(root, report, as_json=False, to_stderr=as_json)
     _page(root, report)
     if as_json:
         emit_json(report)

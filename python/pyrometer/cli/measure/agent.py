@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pyrometer.cli.shared.default_verb import DefaultVerb
+from pyrometer.cli.shared.endings import read_or_not
 from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.core.installation import reinstall
 from pyrometer.terminal import console as common
@@ -100,7 +101,8 @@ def write(
             "--programs",
             metavar="FOLDER",
             help="Folder with a pyro-agent of your own, such as one that was built for object"
-            " stores, and a pyro-probe. Default, also of what it lacks: those of the package.",
+            " stores, and a pyro-probe. Programs missing there, or all by default, come from the"
+            " package.",
             show_default=False,
         ),
     ] = None,
@@ -195,13 +197,11 @@ def prune(
     console = common.human(as_json)
     for one in found:
         if one.stays is not None:
-            text = f"stays: {one.name}: {one.stays}"
-            console.print(text, markup=False, soft_wrap=True)
+            _say(console, f"stays: {one.name}: {one.stays}")
     for one in old:
         count = there.remove(one, before_ns) if remove else one.chunks_count
         what = f"{units.counted(count, 'chunk')}, {units.size(one.size_bytes)}"
-        text = f"{'removed' if remove else 'would remove'}: {one.name} ({what})"
-        console.print(text, markup=False, soft_wrap=True)
+        _say(console, f"{'removed' if remove else 'would remove'}: {one.name} ({what})")
     total = units.size(sum(one.size_bytes for one in old))
     age = units.counted(int(said[1]), "day")
     end = f"{units.counted(len(old), 'part')} of {len(found)}, {total}, older than {age}"
@@ -245,6 +245,12 @@ def _binaries(machine: str, own: Path | None, to: str) -> dict[str, bytes]:
             " all hosts share: --to file:///mnt/shared/pyrometer",
         )
     return binaries
+
+
+def _say(console: common.Console, text: str) -> None:
+    """Print a line; what is still to be removed is removed also where nobody reads it."""
+    with read_or_not():
+        console.print(text, markup=False, soft_wrap=True)
 
 
 def _told(one: Batch) -> dict[str, Any]:

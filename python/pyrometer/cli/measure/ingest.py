@@ -10,6 +10,7 @@ import typer
 from pyrometer.cli.shared.agents import AgentsOption, checked
 from pyrometer.cli.shared.ingested import print_ingested
 from pyrometer.cli.shared.run_named import run_path
+from pyrometer.cli.shared.typed import typed
 from pyrometer.terminal.console import JsonOption
 
 app = typer.Typer()
@@ -52,7 +53,8 @@ def ingest(
         if (mirror := mirror_of(folder)) is not None:
             mirror.bring_raw()
         report = ingest_run(folder, agents=checked(agents))
-    elif agents is not None and _typed(context, "agents"):
+    elif agents is not None and typed(context, "agents"):
+        # That of the environment is for runs.
         from pyrometer.store.eventlog_run import ingest_shipped
 
         if out is None:
@@ -70,9 +72,3 @@ def ingest(
         if out is None:
             drop_former(folder)
     print_ingested(report, "pyrometer/ingest/1", folder, "show", as_json)
-
-
-def _typed(context: typer.Context, option: str) -> bool:
-    """Whether an option was given on the command line: the environment's is for runs."""
-    source = context.get_parameter_source(option)
-    return source is not None and source.name == "COMMANDLINE"

@@ -15,6 +15,7 @@ import typer
 from pyrometer.cli.shared.agents import AgentsOption, checked
 from pyrometer.cli.shared.budget import BY_PROFILE, ProfileBudgetOption
 from pyrometer.cli.shared.endings import CommandExit
+from pyrometer.cli.shared.typed import typed
 from pyrometer.core import units
 from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.terminal import console as common
@@ -117,14 +118,10 @@ def run(
     """
     # The parser swallows "--"; whether it stood there decides what the first word means.
     is_command = "--" in (context.obj or ())
-    given = [
-        name
-        for name in OF_WORKLOADS
-        if (source := context.get_parameter_source(name)) and source.name == "COMMANDLINE"
-    ]
+    given = typed(context, *OF_WORKLOADS)
     if is_command and given:
         raise UsageError(
-            f"--{given[0]} is for workloads: a command itself decides what it repeats and reads",
+            f"{given[0]} is for workloads: a command itself decides what it repeats and reads",
             "leave it out, or describe the command as a workload (docs/how-to/workloads.md)",
         )
     execute(

@@ -139,8 +139,7 @@ def explain(
     given = form or ENDINGS.get(output.suffix if output else "", "text")
     with read_or_not():
         _give(found, given, output, everything, as_json=as_json)
-    with read_or_not():
-        tries.verify(found, as_json=as_json)
+    tries.verify(found, as_json=as_json)
     with ending_with(None if tries.tried and not failed else typer.Exit(1)):
         if condition is not None:
             _say_how(found, condition, fail_if or "", as_json)

@@ -71,5 +71,11 @@ def export(
         f" ({units.size(written['size_bytes'])})",
         soft_wrap=True,
     )
+    if count := written["left_out_count"]:
+        err().print(
+            f"left out: {units.counted(count, 'sample')} without a time on the clock most samples"
+            " use; formats without times include them",
+            soft_wrap=True,
+        )
     if as_json:
         emit_json({"schema": "pyrometer/export/1", **written})

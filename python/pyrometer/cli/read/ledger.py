@@ -10,6 +10,7 @@ import typer
 from pyrometer.cli.read.show import WindowOption
 from pyrometer.cli.shared.against import SeveralAgainst
 from pyrometer.cli.shared.run_named import run_named, run_path
+from pyrometer.cli.shared.typed import typed
 from pyrometer.core.errors import UsageError
 from pyrometer.terminal.console import JsonOption, emit_json, err, human
 
@@ -32,6 +33,7 @@ SLOWEST = "slowest"
 
 @app.command(cls=SeveralAgainst, epilog=EXAMPLES)
 def ledger(
+    context: typer.Context,
     run: Annotated[
         list[Path],
         typer.Argument(
@@ -93,8 +95,8 @@ def ledger(
     from pyrometer.store import Run
 
     if against:
-        if by or task or stage is not None or sql is not None:
-            raise UsageError("--against cannot be combined with --by, --stage, --sql or --task")
+        if given := typed(context, "by", "stage", "sql", "task", "top"):
+            raise UsageError(f"--against cannot be combined with {given[0]}", "leave it out")
         with err().status("comparing ledgers"):
             report = ledger_against(run, against, window)
     else:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +14,7 @@ import typer
 from pyrometer.cli.shared.endings import ending_with
 from pyrometer.cli.shared.run_named import local_path
 from pyrometer.core.errors import CapabilityError, UsageError
-from pyrometer.push.options import LABELS, TENANT, TOKEN_FILE, USER
+from pyrometer.push.options import BY, LABELS, TENANT, TOKEN_FILE, USER
 from pyrometer.terminal.console import JsonOption, emit_json, err, human
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
+EVERY = "10s"
 EXAMPLES = """
 Examples:
 
@@ -55,14 +57,14 @@ def push(
     ] = [],  # noqa: B006
     every: Annotated[
         str, typer.Option(metavar="TIME", help="Length of a profile: 1s, 10s, 1m.")
-    ] = "10s",
+    ] = EVERY,
     by: Annotated[
         str,
         typer.Option(
             metavar="NAMES",
             help="What to label samples with: any of stage,operator,sql,thread_role,state.",
         ),
-    ] = "stage,operator,sql,thread_role,state",
+    ] = ",".join(BY),
     tenant: Annotated[
         str | None,
         typer.Option(metavar="ID", envvar=TENANT, help="X-Scope-OrgID."),
@@ -110,7 +112,12 @@ def push(
         raise UsageError(f"{error.filename or run}: {error.strerror}") from error
     finally:
         account.close()
-    finish(account, run, as_json)
+    options = {
+        "--tenant": tenant, "--user": user,
+        "--every": None if every == EVERY else every, "--by": None if by == ",".join(BY) else by,
+    }  # fmt: skip
+    again = _again(run, server.address, options, label, has_token=token_file is not None)
+    finish(account, again, as_json)
 
 
 def go(follower: Follower, manifest: Manifest, follow: bool) -> None:
@@ -138,8 +145,31 @@ def say(text: str) -> None:
     err().print(escape(text), soft_wrap=True)
 
 
-def finish(account: Sent, run: Path, as_json: bool) -> None:
+def _again(
+    run: Path,
+    address: str,
+    options: Mapping[str, str | None],
+    labels: Sequence[str],
+    *,
+    has_token: bool,
+) -> str:
+    """Write the command that sends the rest as this call does.
+
+    Errors are redacted: what follows ``--token-file`` would be struck out, so it is not named.
+    """
+    words = ["pyrometer", "push", str(run), "--to", address]
+    words += [word for name, value in options.items() if value for word in (name, value)]
+    words += [word for one in labels for word in ("--label", one)]
+    return shlex.join(words) + (", with the same --token-file" if has_token else "")
+
+
+def finish(account: Sent, again: str, as_json: bool) -> None:
     """Print what was sent.
+
+    Parameters
+    ----------
+    again : str
+        The command that sends the rest.
 
     Raises
     ------
@@ -150,7 +180,7 @@ def finish(account: Sent, run: Path, as_json: bool) -> None:
 
     summary = account.summary()
     console = human(as_json)
-    with ending_with(_lacking(account, run)):
+    with ending_with(_lacking(account, again)):
         console.print(
             f"{summary['profiles']['taken']} profiles of {summary['chunks_count']} chunks taken, "
             f"{units.size(summary['sent_bytes'])}; own CPU {summary['own_cpu_ns'] / 1e9:.2f} s"
@@ -166,17 +196,17 @@ def finish(account: Sent, run: Path, as_json: bool) -> None:
             console.print(f"{units.size(account.open_bytes)} are in incomplete chunks")
 
 
-def _lacking(account: Sent, run: Path) -> CapabilityError | None:
+def _lacking(account: Sent, again: str) -> CapabilityError | None:
     """Say what this call had for the server, and did not bring there."""
     from pyrometer.core import units
 
     missing = [_listed(account.lost)] if account.lost else []
     # A chunk that cannot be read stays so.
-    again = account.lost.keys() & {"refused", "unsure"}
-    remedy = f"to send all once more, also what was taken: rm {account.path}" if again else None
+    resent = account.lost.keys() & {"refused", "unsure"}
+    remedy = f"to send all once more, also what was taken: rm {account.path}" if resent else None
     if account.left_bytes:
         missing.append(f"{units.size(account.left_bytes)} of recordings were not sent")
-        remedy = f"send the rest: pyrometer push {run} --to {account.address}"
+        remedy = f"send the rest: {again}"
     if not missing:
         return None
     why = f" ({account.last_error})" if account.last_error else ""

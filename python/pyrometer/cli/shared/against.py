@@ -47,6 +47,19 @@ def repeated(words: Iterable[str], option: str) -> Iterator[str]:
         yield word
 
 
+def apart(words: Iterable[str], option: str) -> Iterator[str]:
+    """Write the value of an option as the word after it.
+
+    Examples
+    --------
+    >>> " ".join(apart(["a", "--against=b", "c", "--json"], "--against"))
+    'a --against b c --json'
+    """
+    for word in words:
+        name, equals, value = word.partition("=")
+        yield from (name, value) if equals and name == option else (word,)
+
+
 class SeveralAgainst(TyperCommand):
     """A command whose ``--against`` takes all words up to the next option."""
 
@@ -61,6 +74,7 @@ class SeveralAgainst(TyperCommand):
         from pyrometer.store.remote.address import checked, is_url, shown
         from pyrometer.store.remote.opened import address
 
+        args = list(apart(args, AGAINST))
         before = args[: args.index(AGAINST)] if AGAINST in args else args
         rest = super().parse_args(ctx, list(repeated(args, AGAINST)))
         # As the runs are called: a slash at the end is none of the name.

@@ -17,6 +17,7 @@ from pyrometer.store.private import FILE_MODE
 from pyrometer.terminal.console import emit_json, err, human
 
 if TYPE_CHECKING:
+    from pyrometer.experiments.folder import Plan
     from pyrometer.experiments.judge.schema import TrialsReport
     from pyrometer.guests.machine import Machine
 
@@ -103,13 +104,13 @@ def setting(text: str) -> tuple[str, str]:
     return name.strip(), level.strip()
 
 
-def begin_written(root: Path, text: str, *, dry: bool = False) -> None:
-    """Write an experiment's file next to its folder, plan it, and show the plan.
+def begin_written(root: Path, text: str, *, dry: bool = False) -> Plan:
+    """Write an experiment's file next to its folder, plan it, and begin it.
 
     Parameters
     ----------
     dry : bool
-        Only show the plan: nothing is run.
+        Only plan it: nothing is begun, and the plan is for the caller to show.
 
     Raises
     ------
@@ -135,7 +136,9 @@ def begin_written(root: Path, text: str, *, dry: bool = False) -> None:
     if not dry:
         begin(root, plan)
     err().print(str(file), markup=False, soft_wrap=True)
-    terminal.plan(err(), plan, forecast_of(plan, []), brief=not dry)
+    if not dry:
+        terminal.plan(err(), plan, forecast_of(plan, []), brief=True)
+    return plan
 
 
 def _write_new(file: Path, text: str) -> bool:

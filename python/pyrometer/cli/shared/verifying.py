@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pyrometer.cli.shared.endings import ended_by_interrupt
+from pyrometer.cli.shared.endings import ended_by_interrupt, read_or_not
 from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.terminal.console import err, human, say_error
 
@@ -53,8 +53,8 @@ VerdictsOption = Annotated[
     typer.Option(
         "--verdicts",
         metavar="DIR",
-        help="Folder of verdicts, as of a team. Default: PYROMETER_VERDICTS, else"
-        " ~/.local/share/pyrometer/verdicts.",
+        help="Folder of verdicts, for example one that a team shares. Default: PYROMETER_VERDICTS,"
+        " else ~/.local/share/pyrometer/verdicts.",
     ),
 ]
 BUDGET_MIN = 30.0
@@ -212,7 +212,8 @@ def _verify(wanted: Wanted, found: Findings, as_json: bool) -> bool:
             "pyrometer explain RUN --verify FINDING --with -- COMMAND",
         )
     if not findings:
-        human(as_json).print("Nothing above the noise to try: name a finding of --all.")
+        with read_or_not():
+            human(as_json).print("Nothing above the noise to try: name a finding of --all.")
         return True
     assert wanted.ran is not None
     left_s, tried = wanted.budget_s, False
@@ -255,7 +256,8 @@ def _tried(
         verdict=outcome.verdict, measured=outcome.measured_ns, reason=outcome.reason,
         experiment=None if root is None else str(root.absolute()),
     )  # fmt: skip
-    terminal.show(human(as_json), finding, outcome, root)
+    with read_or_not():
+        terminal.show(human(as_json), finding, outcome, root)
     return outcome
 
 

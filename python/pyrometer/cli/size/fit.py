@@ -91,7 +91,7 @@ def fit(
         float | None,
         typer.Option(
             metavar="P",
-            help="Fit only levels up to this one; the others are shown beside the predictions.",
+            help="Fit only levels up to this one; the others are shown next to the predictions.",
         ),
     ] = None,
     without: Annotated[
@@ -197,10 +197,13 @@ def _limit(text: str | None, bandwidth: str | None) -> tuple[float | None, float
     if bandwidth is None:
         raise UsageError("--limit needs the memory throughput of levels", "--bandwidth COLUMN")
     if text == "card":
-        from pyrometer.accounts.hardware.bandwidth import attainable
+        from pyrometer.accounts.hardware.bandwidth import AGAIN, attainable, fewer_threads
         from pyrometer.collect.host.card import this_host
 
-        best, _ = attainable(this_host().card)
+        card = this_host().card
+        if fewer := fewer_threads(card):
+            raise UsageError(fewer, AGAIN)
+        best, _ = attainable(card)
         if best is None or best.value is None:
             raise UsageError("this host has no card", "pyrometer doctor --card measures it once")
         spread = 0.0 if best.low is None or best.high is None else (best.high - best.low) / 4

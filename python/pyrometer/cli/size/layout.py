@@ -87,7 +87,7 @@ def layout(
     Layouts are an experiment: its file stands beside its folder, and ``pyrometer experiment``
     resumes, shows and compares it.
     """
-    from pyrometer.cli.compare.experiment import carry
+    from pyrometer.cli.compare.experiment import carry, show_plan
     from pyrometer.cli.shared.experiment_file import begin_written, check_new
     from pyrometer.experiments.folder import is_experiment
     from pyrometer.experiments.judge.files import keep_layouts
@@ -103,8 +103,9 @@ def layout(
             {"scale": scale, "profile": profile, "blocks": blocks,
              "iterations": iterations, "seed": seed, "guard": {"policy": guard}},
         )  # fmt: skip
-        begin_written(root, text, dry=dry_run)
+        plan = begin_written(root, text, dry=dry_run)
         if dry_run:
+            show_plan(plan, [], as_json=as_json)
             return
         carry(root, retry=False)
     report = _report(root)

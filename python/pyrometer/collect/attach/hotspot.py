@@ -11,9 +11,11 @@ from __future__ import annotations
 import contextlib
 import os
 import pwd
+import shlex
 import signal
 import socket
 import stat
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +28,10 @@ LISTEN_S = 10.0
 ANSWER_S = 30.0
 _MOST_BYTES = 64 << 20
 _DISABLED = "-XX:+DisableAttachMechanism"
+
+
+class NoAnswerError(CapabilityError):
+    """A JVM does not listen or answer, and may do so later: it may be stopped, or busy."""
 
 
 class Jvm:
@@ -79,8 +85,10 @@ class Jvm:
 
         Raises
         ------
+        NoAnswerError
+            If the JVM does not listen or does not answer.
         CapabilityError
-            If the JVM does not listen, does not answer, or refuses.
+            If it refuses, or cannot be made to listen.
         """
         return "".join(self.lines(command, *arguments))
 
@@ -89,7 +97,7 @@ class Jvm:
 
         Raises
         ------
-        CapabilityError
+        NoAnswerError, CapabilityError
             As `ask`.
         """
         given = [*arguments, "", "", ""][:3]
@@ -109,7 +117,7 @@ class Jvm:
                         remaining -= len(line)
                         yield line
         except OSError as error:
-            raise CapabilityError(
+            raise NoAnswerError(
                 f"JVM {self.pid} does not answer {command}: {error.strerror or error}",
                 f"try again; if it is stopped, let it go on first: kill -CONT {self.pid}"
                 if self.runs
@@ -125,6 +133,8 @@ class Jvm:
 
         Raises
         ------
+        NoAnswerError
+            As `ask`.
         CapabilityError
             If the library cannot be loaded, in the JVM's words.
         """
@@ -137,8 +147,7 @@ class Jvm:
 
     def _has_libjvm(self) -> bool:
         try:
-            with (self._proc / "maps").open(encoding="utf-8", errors="replace") as lines:
-                return any("/libjvm.so" in line for line in lines)
+            return mapped(self.pid, "/libjvm.so") is not None
         except OSError as error:
             raise CapabilityError(
                 f"process {self.pid} may not be looked into: {error.strerror}",
@@ -172,7 +181,7 @@ class Jvm:
             deadline = time.monotonic() + LISTEN_S
             while not self._listens():
                 if time.monotonic() > deadline or not self.runs:
-                    raise CapabilityError(
+                    raise NoAnswerError(
                         f"JVM {self.pid} does not begin to listen",
                         f"if it is stopped, let it go on: kill -CONT {self.pid}; if a file of"
                         f" options has {_DISABLED}, start it without",
@@ -226,7 +235,7 @@ def require_owner(pid: int, verb: str) -> None:
     Raises
     ------
     CapabilityError
-        If it is another user's, with the command that its user would give.
+        If it is another user's, with the command that root would give.
     """
     uid = int(_status(pid)["Uid"].split()[1])
     if os.geteuid() in (0, uid):
@@ -236,14 +245,28 @@ def require_owner(pid: int, verb: str) -> None:
     except KeyError:
         owner = f"#{uid}"
     target = f"--pid {pid}" if verb == "probe" else str(pid)
-    raise CapabilityError(
-        f"process {pid} belongs to user {owner}", f"sudo -u {owner} pyrometer {verb} {target}"
-    )
+    # As root: the owner may be unable to enter the folder of this Python, or to write in ours.
+    # By its path: sudo has a PATH of its own.
+    ours = f"{shlex.quote(sys.executable)} -m pyrometer"
+    raise CapabilityError(f"process {pid} belongs to user {owner}", f"sudo {ours} {verb} {target}")
 
 
 def command_line(pid: int) -> list[str]:
     """Words that a process was started with; its name in brackets where there are none."""
     return _words(Path(f"/proc/{pid}/cmdline")) or [f"[{_status(pid).get('Name', pid)}]"]
+
+
+def mapped(pid: int, word: str) -> str | None:
+    """Give the path of a mapped file of a process, by a word in it; ``None`` without one.
+
+    Raises
+    ------
+    OSError
+        If we may not look, or the process is gone.
+    """
+    with Path(f"/proc/{pid}/maps").open(encoding="utf-8", errors="replace") as lines:
+        found = next((line for line in lines if word in line), None)
+    return None if found is None else found.split(maxsplit=5)[5].strip()
 
 
 def parse_properties(text: str) -> dict[str, str]:

@@ -21,9 +21,9 @@ from pyrometer.store.manifest import ProbeEntry
 from pyrometer.store.paths import RunPaths
 
 FASTEST_S = 0.1
-SLOWEST_S = 5.0
 COST = 100
 """A pause is so many times as long as the dump before it took."""
+_LAST_DUMP_S = 5.0
 
 # "task 12.0 in stage 3.1 (TID 45)": index, attempt, stage, its attempt, task id. The thread's id is
 # hexadecimal up to Java 20, then decimal.
@@ -113,7 +113,7 @@ class PolledTasks(Probe):
         """Poll no more; what still runs ends with the last dump."""
         self._ended.set()
         if self._thread is not None:
-            self._thread.join(SLOWEST_S)
+            self._thread.join(_LAST_DUMP_S)
 
     def report(self, paths: RunPaths) -> ProbeEntry:
         """Say how many dumps found how many tasks."""
@@ -167,7 +167,7 @@ class PolledTasks(Probe):
             self._dumps += 1
             self._took_ns += took
             self._cpu_ns = time.thread_time_ns()
-            pause = min(max(FASTEST_S, COST * took / 1e9), SLOWEST_S)
+            pause = max(FASTEST_S, COST * took / 1e9)
 
     def _outer(self, found: list[tuple[int, Words]]) -> list[tuple[int, Words]]:
         """Thread ids as the host knows them, where the JVM runs in a container."""

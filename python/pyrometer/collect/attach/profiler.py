@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pyrometer import _artifacts
 from pyrometer.collect.attach.as_user import put_for_all
-from pyrometer.collect.attach.hotspot import Jvm
+from pyrometer.collect.attach.hotspot import Jvm, NoAnswerError, mapped
 from pyrometer.collect.probes.base import Detached, Probe, complaint
 from pyrometer.collect.probes.stacks import StacksProbe
 from pyrometer.core.errors import CapabilityError
@@ -23,6 +23,8 @@ from pyrometer.store.paths import RunPaths
 _STOP_S = 5.0
 _LOG_BYTES = 16 << 10
 _ALREADY = "already started"
+# Of the copy that an agent in the JVM, such as ours, loads from its jar and then removes.
+_COPY = "libasyncProfiler-"
 
 
 class AttachedStacks(Probe):
@@ -64,8 +66,8 @@ class AttachedStacks(Probe):
         Raises
         ------
         CapabilityError
-            If the JVM does not see the run directory, cannot load the library, or is profiled by
-            somebody else.
+            If the JVM does not see the run directory, or its user cannot enter it; if it cannot
+            load the library, is profiled by somebody else, or an agent in it has loaded another.
         """
         raw = paths.raw.resolve()
         if not sees(Path(f"/proc/{self.jvm.pid}/root"), raw):
@@ -75,22 +77,12 @@ class AttachedStacks(Probe):
                 "give -o a folder that is mounted at the same path in the container, or observe it"
                 f" from outside: pyrometer probe --pid {self.jvm.pid}",
             )
-        self._library = library(self.jvm)
+        if (copy := copy_of_another(self.jvm)) is not None:
+            raise _has_another(self.jvm, copy)
         file = raw / f"profile-{self.role}-{self.jvm.pid}.jfr"
         log = raw / f".profiler-{self.jvm.pid}.log"
-        if os.geteuid() != self.jvm.uid:
-            # The JVM may reach its two files here; nothing else can be read or listed.
-            for folder in (paths.root, paths.raw):
-                folder.chmod(0o711)
-        for needed in (file, log):
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            descriptor = os.open(needed, flags, 0o600)
-            try:
-                # Written by the JVM, which may be another user's than root, who attaches.
-                if os.geteuid() != self.jvm.uid:
-                    os.fchown(descriptor, self.jvm.uid, -1)
-            finally:
-                os.close(descriptor)
+        self._make_files(paths, file, log)
+        self._library = library(self.jvm)
         self._version = self._ask_version(log)
         for command in attempts(self._stacks.command()):
             os.truncate(log, 0)
@@ -101,10 +93,7 @@ class AttachedStacks(Probe):
             said = " ".join(_beginning(log).split()) or "no reason given"
             if _ALREADY in said.lower():
                 file.unlink(missing_ok=True)
-                raise CapabilityError(
-                    f"JVM {self.jvm.pid} is being profiled already ({said})",
-                    "end that first; a JVM that `pyrometer run` started has its own recording",
-                )
+                raise _profiled(self.jvm, said)
             self._notes.append(f"{command}: {said}")
         log.unlink(missing_ok=True)
         if self._file is None:
@@ -115,16 +104,24 @@ class AttachedStacks(Probe):
         self._keep(paths)
 
     def stop(self) -> None:
-        """End the recording and complete its file; if the JVM has ended, it stays as it is."""
+        """End the recording and complete its file; if the JVM has ended, it stays as it is.
+
+        If the JVM does not answer, what waits for our death stays: it goes on trying then.
+        """
         file, self._file = self._file, None
+        answered = True
         if file is not None and self._library is not None and self.jvm.runs:
             try:
                 code = self.jvm.load(self._library, stop_options(file))
                 if code:
                     self._notes.append(f"the profiler did not stop: code {code}")
+            except NoAnswerError as error:
+                answered = False
+                self._notes.append(f"the profiler was not stopped yet: {error.message}")
             except CapabilityError as error:
-                self._notes.append(error.message)
-        self._keeper.stop(_STOP_S)
+                self._notes.append(f"the profiler did not stop: {error.message}")
+        if answered:
+            self._keeper.stop(_STOP_S)
         if self._log is not None:
             complaint(self._log)
 
@@ -144,6 +141,28 @@ class AttachedStacks(Probe):
             dropped=0 if files else None,
             reason="; ".join(self._notes) or None,
         )
+
+    def _make_files(self, paths: RunPaths, *files: Path) -> None:
+        """Make what the JVM writes, which may be another user's than root, who attaches."""
+        theirs = os.geteuid() != self.jvm.uid
+        if theirs:
+            # The JVM may reach its files here; nothing else can be read or listed.
+            for folder in (paths.root, paths.raw):
+                folder.chmod(0o711)
+        for needed in files:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            descriptor = os.open(needed, flags, 0o600)
+            try:
+                if theirs:
+                    os.fchown(descriptor, self.jvm.uid, -1)
+            finally:
+                os.close(descriptor)
+        why = unwritable(self.jvm, files[0]) if theirs else None
+        if why is not None:
+            raise CapabilityError(
+                f"user {self.jvm.uid} of JVM {self.jvm.pid} cannot write {files[0]}: {why}",
+                "give -o a new folder in one that this user may enter: -o /tmp/NAME",
+            )
 
     def _ask_version(self, log: Path) -> str | None:
         assert self._library is not None
@@ -191,6 +210,46 @@ def sees(root: Path, folder: Path) -> bool:
         return (root / folder.relative_to("/")).samefile(folder)
     except OSError:
         return False
+
+
+def unwritable(jvm: Jvm, file: Path) -> str | None:
+    """Say why a JVM's user cannot write a file, by its path in the JVM; ``None`` if it can."""
+
+    def opened() -> None:
+        os.close(os.open(file.relative_to("/"), os.O_WRONLY | os.O_CLOEXEC, dir_fd=root))
+
+    try:
+        root = os.open(f"/proc/{jvm.pid}/root", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            jvm.user.does(opened)
+        finally:
+            os.close(root)
+    except OSError as error:
+        return error.strerror or str(error)
+    return None
+
+
+def copy_of_another(jvm: Jvm) -> str | None:
+    """Give the copy of async-profiler that an agent in the JVM has loaded; ``None`` without one.
+
+    It is another library to the JVM than ours, so neither would know of the other's recording. It
+    stays loaded once that has ended: whether it still records cannot be seen.
+    """
+    with contextlib.suppress(OSError):
+        return mapped(jvm.pid, f"/{_COPY}") or mapped(jvm.pid, f"/.{_COPY}")
+    return None
+
+
+def _profiled(jvm: Jvm, why: str) -> CapabilityError:
+    return CapabilityError(f"JVM {jvm.pid} is being profiled already ({why})", "end that first")
+
+
+def _has_another(jvm: Jvm, copy: str) -> CapabilityError:
+    return CapabilityError(
+        f"JVM {jvm.pid}: an agent has loaded an async-profiler of its own ({copy})",
+        f"restart it without the agent, or observe it from outside: pyrometer probe --pid {jvm.pid}"
+        " (a JVM that `pyrometer run` started has its own recording)",
+    )
 
 
 def library(jvm: Jvm) -> Path:

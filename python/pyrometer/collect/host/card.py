@@ -9,6 +9,7 @@ import json
 import math
 import os
 import platform
+import signal
 import socket
 import statistics
 import subprocess
@@ -35,6 +36,9 @@ DISK_BYTES = 256 << 20
 LEVEL = 0.95
 POWER = 0.8
 PAIRS = (5, 10, 20, 40)
+FREE_MEMORY = "end what takes the memory, or raise the limit of the control group"
+_WITHOUT_MEMORY = (1, -signal.SIGKILL, -signal.SIGABRT)
+"""What the probe ends with: it says so, the kernel kills it, or an allocation fails."""
 MEMORY_DIFFERS = 0.05
 """Relative difference from which on memory is another: less, and another kernel keeps it back."""
 
@@ -47,6 +51,11 @@ class Card(BaseModel):
     copy_bytes_per_s, triad_bytes_per_s : Estimate
         Attainable memory bandwidth of all CPUs together; bytes read plus bytes written by the
         program (what the caches fetch in order to write is not counted).
+    threads_count : int or None
+        Threads that attained it; ``None`` in older cards.
+    cpus_allowed_count : int or None
+        CPUs that the measurement might use: more than threads where memory was short; ``None`` in
+        older cards.
     read_bytes_per_s : dict of str to Estimate
         Attainable when memory is only read, by number of threads; empty in older cards.
     latency_ns : Estimate
@@ -77,6 +86,8 @@ class Card(BaseModel):
     memory_bytes: int | None
     copy_bytes_per_s: Estimate
     triad_bytes_per_s: Estimate
+    threads_count: int | None = None
+    cpus_allowed_count: int | None = None
     read_bytes_per_s: dict[str, Estimate] = Field(default_factory=dict)
     latency_ns: Estimate
     latency_loaded_ns: Estimate | None = None
@@ -109,6 +120,9 @@ def measure(say: Callable[[str], Any], folder: Path | None = None) -> Card:
     say("measuring memory bandwidth, latency and noise (10 s)")
     raw = _ask_probe()
     after = cpu_times()
+    threads, cpus = raw.get("threads_count"), raw.get("cpus_count")
+    if threads and cpus and threads < cpus:
+        say(f"memory is short: its bandwidth was measured by {threads} of {cpus} CPUs")
     say("measuring the disk")
     disk = measure_disk(folder or Path.cwd())
     copies = [1 / rate for rate in raw["copy_bytes_per_s"]]
@@ -122,6 +136,8 @@ def measure(say: Callable[[str], Any], folder: Path | None = None) -> Card:
         memory_bytes=host.memory_bytes,
         copy_bytes_per_s=median(raw["copy_bytes_per_s"]),
         triad_bytes_per_s=median(raw["triad_bytes_per_s"]),
+        threads_count=threads,
+        cpus_allowed_count=cpus,
         read_bytes_per_s={n: median(found) for n, found in raw["read_bytes_per_s"].items()},
         latency_ns=median(raw["latency_ns"]),
         latency_loaded_ns=median(loaded) if (loaded := raw["latency_loaded_ns"]) else None,
@@ -307,6 +323,10 @@ def _ask_probe() -> dict[str, Any]:
             [binary, "card", "--json"], capture_output=True, text=True, timeout=300, check=True
         )
         raw = json.loads(done.stdout)
+    except subprocess.CalledProcessError as error:
+        # Another code is of a probe that does not fit.
+        remedy = FREE_MEMORY if error.returncode in _WITHOUT_MEMORY else reinstall()
+        raise CapabilityError(f"{binary} card: {error.stderr.strip() or error}", remedy) from error
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         raise CapabilityError(f"{binary} card: {error}", reinstall()) from error
     assert isinstance(raw, dict)

@@ -27,13 +27,19 @@ from pyrometer.trial.factors import Level
 
 PREFIX = "pyrometer-"
 REMOVE_S = 5.0
+FIRST_PID_NAMESPACE = 0xEFFFFFFC
+"""Number of the one that a kernel starts with: from there, root sees every process."""
 
-_NAME = re.compile(rf"{PREFIX}(?P<pid>[0-9]+)-(?P<ticks>[0-9]+)")
+_NAME = re.compile(rf"{PREFIX}(?P<pid>[0-9]+)-(?P<ticks>[0-9]+)(?:-(?P<space>[0-9]+))?")
 
 
 def group_name(pid: int) -> str:
-    """Name of the group that the launcher `pid` makes."""
-    return f"{PREFIX}{pid}-{start_ticks(pid)}"
+    """Name of the group that the launcher `pid` makes: its pid, start time and PID namespace."""
+    return f"{PREFIX}{pid}-{start_ticks(pid)}-{_pid_namespace()}"
+
+
+def _pid_namespace() -> int:
+    return os.stat("/proc/self/ns/pid").st_ino
 
 
 def remove(folders: Sequence[str], within_s: float = REMOVE_S) -> list[str]:
@@ -54,8 +60,11 @@ def remove(folders: Sequence[str], within_s: float = REMOVE_S) -> list[str]:
         time.sleep(0.02)
 
 
-def leftovers(folders: Iterable[str], below: bool = False) -> list[str]:
-    """Find groups of runs whose launcher is gone: their name ends in its pid and start time.
+def leftovers(folders: Iterable[str], below: bool = False, proc: Path = Path("/proc")) -> list[str]:
+    """Find groups of runs whose launcher is gone: their name says which process it was.
+
+    Those of another PID namespace (a container) are left out, as from here one cannot tell, unless
+    they are empty and it is seen that no process of that namespace is left.
 
     Parameters
     ----------
@@ -63,10 +72,12 @@ def leftovers(folders: Iterable[str], below: bool = False) -> list[str]:
         Groups that may hold them.
     below : bool
         Whether their descendants are searched, too.
+    proc : Path
+        Where the processes of the host are; another folder simulates a host.
     """
     pattern = f"**/{PREFIX}*" if below else f"{PREFIX}*"
     found = {str(path) for folder in folders for path in Path(folder).glob(pattern)}
-    return sorted(folder for folder in found if _lost(folder))
+    return sorted(folder for folder in found if _lost(folder, proc))
 
 
 def mounted() -> list[str]:
@@ -76,7 +87,12 @@ def mounted() -> list[str]:
 
 
 def members(folder: str) -> list[int]:
-    """Give the processes in a group; none where it is gone."""
+    """Give the processes in a group that can be seen from here; none where it is gone."""
+    return [pid for pid in _listed(folder) if pid > 0]
+
+
+def _listed(folder: str) -> list[int]:
+    # Version 2 lists a process of a PID namespace that is not below ours as 0.
     try:
         return [int(pid) for pid in Path(folder, "cgroup.procs").read_text("ascii").split()]
     except OSError:
@@ -105,9 +121,50 @@ def removal(folders: Sequence[str]) -> str:
     return f"{ending}rmdir {shlex.join(folders)}"
 
 
-def _lost(folder: str) -> bool:
+def _lost(folder: str, proc: Path) -> bool:
     name = _NAME.fullmatch(Path(folder).name)
-    return name is not None and name["ticks"] != str(start_ticks(int(name["pid"])))
+    if name is None or name["ticks"] == str(start_ticks(int(name["pid"]))):
+        return False
+    if name["space"] is not None:
+        space = int(name["space"])
+        return space == _pid_namespace() or (_is_empty(folder) and _has_ended(space, proc))
+    # Names of older versions do not say whose pid it is: its members do.
+    return not any(map(_in_another_namespace, _listed(folder)))
+
+
+def _is_empty(folder: str) -> bool:
+    return not any(_listed(str(file.parent)) for file in Path(folder).rglob("cgroup.procs"))
+
+
+def _has_ended(space: int, proc: Path) -> bool:
+    """Whether a PID namespace has no process; false where not all processes can be seen."""
+    try:
+        if _namespace_of(proc / "self") != FIRST_PID_NAMESPACE or not (proc / "1").exists():
+            return False
+        for process in proc.glob("[0-9]*"):
+            # One that ends meanwhile is in none.
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                if _namespace_of(process) == space:
+                    return False
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _namespace_of(process: Path) -> int:
+    return int(os.readlink(process / "ns" / "pid").removeprefix("pid:[").removesuffix("]"))
+
+
+def _in_another_namespace(pid: int) -> bool:
+    if pid == 0:
+        return True
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    # Its ids from our PID namespace inwards; one, where it is in ours.
+    ids = next((line for line in status.splitlines() if line.startswith("NSpid:")), "")
+    return len(ids.split()) > 2
 
 
 FACTS = {

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pyrometer.collect.host import cgroup
+from pyrometer.collect.launch.java import java_version
 from pyrometer.collect.launch.launch import Launch, result_of_command
 from pyrometer.collect.launch.process import TIMEOUT, Ending
 from pyrometer.collect.launch.record import Record, copy_eventlogs, overlay, processes, results
@@ -289,10 +290,21 @@ def misapplied(
                     f"jvm.gc={treatment['jvm.gc']}, but the driver's collectors are "
                     f"{', '.join(map(str, names))}."
                 )
+        wrong += other_java(treatment, driver)
         master = str(driver.get("master") or "")
         if layout.executors is None and layout.tasks and master not in ("", layout.master):
             wrong.append(f"{TASKS}={layout.tasks}, but the master is {master}.")
     return list(dict.fromkeys(wrong))
+
+
+def other_java(treatment: Mapping[str, Level], driver: Mapping[str, Any]) -> list[str]:
+    """Say that a driver ran on another Java than ``jvm.home``, as a sentence; empty if not."""
+    home, runs = treatment.get("jvm.home"), driver.get("java_version")
+    asked = None if home is None else java_version(str(Path(str(home), "bin/java").expanduser()))
+    # What follows a hyphen (-ea, -internal) may be left out of the file that says the version.
+    if asked is None or not runs or str(runs).partition("-")[0] == asked.partition("-")[0]:
+        return []
+    return [f"jvm.home={home} is Java {asked}, but the driver's is {runs}."]
 
 
 LEFT_OUT = "the application says otherwise: "
@@ -320,7 +332,7 @@ def _doubt(
 ) -> None:
     manifest = record.manifest
     if ending.interrupted_by:
-        record.doubt("workload_interrupted", f"Ended by {ending.interrupted_by}.")
+        record.doubt("workload_interrupted", asked_by(ending))
     elif state(ending, launch.success_code) == "failed":
         how = f"by {ending.signal}" if ending.signal else f"with code {ending.code}"
         record.doubt("workload_failed", f"It ended {how}. {manifest.exit.reason or ''}".strip())
@@ -344,6 +356,19 @@ def _doubt(
     for result in manifest.results:
         if result.status == "wrong_result":
             record.doubt("wrong_result", f"Iteration {result.iteration}: {result.error}.")
+
+
+def asked_by(ending: Ending) -> str:
+    """Say what asked the application to end, and which processes it could not be sent to.
+
+    Examples
+    --------
+    >>> asked_by(Ending(0, None, "SIGTERM", 0, 0, unreachable=(7, 9)))
+    'Ended by SIGTERM, which could not be sent to processes of other users: 7 9.'
+    """
+    others = " ".join(map(str, ending.unreachable))
+    kept = f", which could not be sent to processes of other users: {others}" if others else ""
+    return f"Ended by {ending.interrupted_by}{kept}."
 
 
 def _versions(drivers: Sequence[Mapping[str, Any]]) -> dict[str, str | None]:

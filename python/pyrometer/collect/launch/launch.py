@@ -9,6 +9,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pyrometer import _artifacts
@@ -126,8 +127,10 @@ def launch_of(trial: Trial, needs: Needs, paths: RunPaths, progress: Progress) -
     return launch_workload(trial, needs, paths, progress)
 
 
-def launch_command(trial: Trial, needs: Needs, paths: RunPaths) -> Launch:
-    """Decide how the user's command is started.
+def launch_command(
+    trial: Trial, needs: Needs, paths: RunPaths, variables: Mapping[str, str] = MappingProxyType({})
+) -> Launch:
+    """Decide how the user's command is started; `variables` win over our own.
 
     Raises
     ------
@@ -135,7 +138,7 @@ def launch_command(trial: Trial, needs: Needs, paths: RunPaths) -> Launch:
         The program, Java or Spark is missing; a level that this command cannot take.
     """
     command = commands.understand(trial.command)
-    env = base_environment(paths)
+    env = {**base_environment(paths), **variables}
     layout = resolve_layout(trial.treatment)
     placement = placed_here(layout, trial.treatment)
     host = plan_host(trial.treatment, placement, paths.root)
@@ -224,9 +227,7 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
         raw_dir=paths.raw,
         spark_conf=applied.force,
         spark_home=None if home is None else str(home),
-        cache_state=str(trial.treatment["cache.state"])
-        if "cache.state" in trial.treatment
-        else None,
+        cache_state=None if (state := trial.treatment.get("cache.state")) is None else str(state),
         canary=_artifacts.canary_command() if trial.canaries else (),
         turns=trial.turns,
         barrier=_barrier(trial),
@@ -311,7 +312,7 @@ def program_of(command: Command, env: dict[str, str], treatment: Mapping[str, Le
     name = command.argv[0]
     home = env.get("SPARK_HOME")
     if command.kind == "java" and "jvm.home" in treatment and os.sep not in name:
-        return str(Path(str(treatment["jvm.home"])) / "bin" / "java")
+        return str(Path(str(treatment["jvm.home"]), "bin", "java").expanduser())
     places = pip_spark() if command.kind == "submit" else []
     found = commands.find_program(name, home, places)
     if found is not None:
@@ -363,8 +364,7 @@ def launch_workload_command(trial: Trial, needs: Needs, paths: RunPaths) -> Laun
         )
     treatment = {**command.conf, **{n: v for n, v in trial.treatment.items() if n not in levels}}
     plain = replace(trial, name=None, command=command.argv, treatment=treatment)
-    launch = launch_command(plain, needs, paths)
-    return replace(launch, env={**launch.env, **command.env}, workload_command=command)
+    return replace(launch_command(plain, needs, paths, command.env), workload_command=command)
 
 
 def describe_command(command: OwnCommand) -> Workload:

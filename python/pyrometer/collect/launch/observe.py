@@ -143,12 +143,12 @@ def observe(launch: Launch, probes: Sequence[Probe], record: Record, watch: Watc
         with record.phase("drop cache"):
             drop_caches()
     with (
+        process.adopted_orphans(),
         process.held_signals() as late,
         settings.applied(launch.host.switches) as changed,
         cgroup.applied(launch.host.group) as stay,
         ended_after() as companions,
     ):
-        process.adopt_orphans()
         # Of a notebook or a test, say; they are none of the application's.
         before = descendants(os.getpid())
         watch.phase("run")

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from pyrometer.collect.host import bind
 from pyrometer.collect.host.facts import descendants
@@ -33,6 +34,7 @@ TIMEOUT = "time-out"
 """What stands for a signal in :attr:`Ending.interrupted_by` where time ran out."""
 SI_KERNEL = 0x80
 PR_SET_CHILD_SUBREAPER = 36
+PR_GET_CHILD_SUBREAPER = 37
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class Ending:
         The signal by which we were asked to end the run, or ``TIMEOUT``.
     mono_ns, wall_ns : int
         When the end was seen.
+    unreachable : tuple of int
+        Processes of other users, which we may not send a signal to.
     """
 
     code: int | None
@@ -56,6 +60,7 @@ class Ending:
     interrupted_by: str | None
     mono_ns: int
     wall_ns: int
+    unreachable: tuple[int, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -189,6 +194,7 @@ def wait(pid: int, tick: Tick, timeout_s: float | None = None, grace: Grace = Gr
         interrupted_by=asked,
         mono_ns=pair.mono_ns,
         wall_ns=pair.wall_ns,
+        unreachable=tuple(sorted(ladder.unreachable)),
     )
 
 
@@ -233,13 +239,25 @@ def _pending() -> list[signal.Signals]:
     return found
 
 
-def adopt_orphans() -> None:
-    """Become the parent of the application's processes whose parent ends before them.
+@contextlib.contextmanager
+def adopted_orphans() -> Iterator[None]:
+    """Be the parent of the application's processes whose parent ends before them, for a while.
 
     So a JVM that outlives ``python app.py`` by a moment, closing its files, can be waited for.
     """
+    before = ctypes.c_int(1)
+    _prctl(PR_GET_CHILD_SUBREAPER, ctypes.byref(before))
+    _prctl(PR_SET_CHILD_SUBREAPER, 1)
+    try:
+        yield
+    finally:
+        if not before.value:
+            _prctl(PR_SET_CHILD_SUBREAPER, 0)
+
+
+def _prctl(option: int, argument: Any) -> None:
     with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        ctypes.CDLL(None, use_errno=True).prctl(option, argument, 0, 0, 0)
 
 
 def drain(others: Collection[int], timeout_s: float) -> list[int]:
@@ -286,6 +304,7 @@ class _Ladder:
         self._grace = grace
         self._step = 0
         self._due = float("inf")
+        self.unreachable: set[int] = set()
 
     def ask(self, number: int, from_terminal: bool) -> None:
         if self._step:
@@ -307,8 +326,12 @@ class _Ladder:
         # As a terminal does: to the whole group. A process that left the group chose not to get it.
         below = [pid for pid in descendants(self._pid) if _same_group(pid)]
         for target in [self._pid, *below]:
-            with contextlib.suppress(ProcessLookupError):
+            try:
                 os.kill(target, number)
+            except ProcessLookupError:
+                pass
+            except PermissionError:
+                self.unreachable.add(target)
 
 
 def _same_group(pid: int) -> bool:

@@ -43,11 +43,15 @@ def settings_said(command: Command, env: Mapping[str, str]) -> dict[str, str]:
     if command.kind == "java":
         return dict(command.settings)  # No script of Spark's reads anything else.
     found = {setting: env[name] for name, setting in VARIABLES.items() if env.get(name)}
-    for path in _files(command, env):
-        found |= _of_file(path)
+    found |= settings_of_files(command, env)
     if command.kind in ("python", "other"):
         found |= _of_pyspark(env.get(PYSPARK, ""))
     return {**found, **command.settings}
+
+
+def settings_of_files(command: Command, env: Mapping[str, str]) -> dict[str, str]:
+    """Give the settings of the files that Spark reads for a command."""
+    return {name: one for path in _files(command, env) for name, one in _of_file(path).items()}
 
 
 def _files(command: Command, env: Mapping[str, str]) -> list[Path]:

@@ -7,7 +7,6 @@ What is done to the host for one launch, decided before anything is changed.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -19,7 +18,7 @@ from pyrometer.collect.host.cgroup_plan import Plan
 from pyrometer.collect.host.memory import Condition, condition, with_limit
 from pyrometer.collect.host.neighbours import Neighbour, neighbours
 from pyrometer.collect.host.placement import Placement, write_java
-from pyrometer.collect.launch.command import Command, conf_folder
+from pyrometer.collect.launch.command import Command
 from pyrometer.collect.launch.java import (
     JVM_VARIABLES,
     contradicted,
@@ -30,6 +29,7 @@ from pyrometer.collect.launch.java import (
     unfit,
 )
 from pyrometer.collect.launch.jvm_options import Limited, described, limited, options_of, pinned
+from pyrometer.collect.launch.said_settings import settings_of_files
 from pyrometer.core import schema
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import UsageError
@@ -246,7 +246,13 @@ def _java(
 ) -> str | None:
     if "jvm.home" not in treatment:
         return java_of(command, env, needed)
-    home = str(treatment["jvm.home"])
+    home = os.path.expanduser(str(treatment["jvm.home"]))
+    named = command.argv[0] if command is not None and command.kind == "java" else ""
+    if os.sep in named and os.path.realpath(named) != os.path.realpath(Path(home, "bin", "java")):
+        raise UsageError(
+            f"jvm.home={home}: the command itself starts {named}",
+            "leave one of the two out; java without a path takes that of jvm.home",
+        )
     other = spark_env_home(command, {**env, "JAVA_HOME": home})
     if other is not None:
         raise UsageError(
@@ -257,15 +263,9 @@ def _java(
 
 def _said(command: Command | None, env: Mapping[str, str]) -> Iterable[str]:
     yield from (env.get(name, "") for name in OPTION_VARIABLES)
-    if command is None:
-        return
-    yield from command.argv
-    folder = conf_folder(command, env)
-    files = [Path(folder, "spark-defaults.conf")] if folder else []
-    files += [Path(command.properties_file)] if command.properties_file else []
-    for path in files:
-        with contextlib.suppress(OSError):
-            yield path.read_text(encoding="utf-8", errors="replace")
+    if command is not None:
+        yield from command.argv
+        yield from settings_of_files(command, env).values()
 
 
 @dataclass(frozen=True)

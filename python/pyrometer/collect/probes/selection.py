@@ -42,7 +42,7 @@ def probes_of(trial: Trial) -> list[Probe]:
     if trial.push is not None:
         probes.append(push_probe(trial.push, profile))
     if trial.name is not None and registry.get(trial.name).engine == "process":
-        return [_process_probe(trial, profile)]
+        return [_process_probe(trial, profile)] if "os" in profile.probes else []
     return list(probes)
 
 
@@ -97,7 +97,8 @@ def _process_probe(trial: Trial, profile: Profile) -> Probe:
     """Make the OS probe; with stacks asked for it looks closer, at what processes say, too."""
     assert trial.name is not None
     if "stacks" not in profile.probes:
-        return OsProbe(tier=trial.tier, budget=probe_budget(trial.probe_budget, False))
+        budget = probe_budget(trial.probe_budget, False)
+        return OsProbe(tier=trial.tier or LIGHT_TIER, budget=budget)
     workload = registry.get(trial.name)
     chosen = {n: str(v) for n, v in trial.treatment.items() if n in workload.variants}
     spec = registry.resolve(trial.name, chosen, trial.scale)

@@ -112,14 +112,13 @@ def listing(folder: Path, most: int, more: Sequence[Recognise] = ()) -> Listing:
 
 
 def _run(place: Path, manifest: Manifest) -> Entry:
-    begun, ended = manifest.started_mono_ns, manifest.ended_mono_ns
     return Entry(
         path=str(place),
         kind="run",
         name=manifest.workload.name or " ".join(manifest.workload.command) or place.name,
         state=manifest.state,
         started_wall_ns=manifest.started_wall_ns or manifest.created_wall_ns,
-        elapsed_ns=None if begun is None or ended is None else ended - begun,
+        elapsed_ns=manifest.lasted_ns,
         treatment=manifest.treatment,
     )
 

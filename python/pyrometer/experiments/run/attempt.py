@@ -18,7 +18,7 @@ from pyrometer.collect.launch.observe import Watch
 from pyrometer.collect.launch.process import TIMEOUT
 from pyrometer.core.errors import PyrometerError
 from pyrometer.experiments.folder import HostSeen, Status
-from pyrometer.experiments.run.hosts import on_a_cluster
+from pyrometer.experiments.run.hosts import on_a_cluster, waited_s
 from pyrometer.experiments.run.other_machine import CLOCK, other_machine
 from pyrometer.experiments.run.outside import ended_from_outside
 from pyrometer.guests.facts import oom_kills, oom_kills_since
@@ -193,6 +193,9 @@ class Attempt:
         Of a run that finished.
     outside : str or None
         What ended it, where that may be nothing of its own doing.
+    waited_s : float or None
+        Of a run that ran out of time on a cluster: how much of that it waited for executors, where
+        it came to have one.
     """
 
     status: Status | Literal["interrupted"]
@@ -201,6 +204,7 @@ class Attempt:
     reason: str | None = None
     facts: TrialFacts | None = None
     outside: str | None = None
+    waited_s: float | None = None
 
 
 RunTrial = Callable[[Trial, Watch], Attempt]
@@ -222,10 +226,21 @@ def run_trial(trial: Trial, watch: Watch) -> Attempt:
         return Attempt("failed", reason=error.message)
     kills = oom_kills_since(killed)
     by_us = outcome.ending.interrupted_by
-    found = read(outcome.record.paths.root, bool(kills), detected=trial.warmup == "auto")
+    root = outcome.record.paths.root
+    found = read(root, bool(kills), detected=trial.warmup == "auto")
     if by_us == TIMEOUT:
-        return Attempt("timeout", censored_s=trial.timeout_s, reason=found.reason)
+        return Attempt(
+            "timeout", censored_s=trial.timeout_s, reason=found.reason, waited_s=_waited_s(root)
+        )
     return found
+
+
+def _waited_s(root: Path) -> float | None:
+    try:
+        with Run.open(root) as opened:
+            return waited_s(opened)
+    except PyrometerError:
+        return None
 
 
 def run_turns(trial: Trial, watch: Watch) -> list[Attempt]:

@@ -177,7 +177,7 @@ def _ended(
         status=outcome.status,
         folder=began.folder,
         seconds=outcome.seconds,
-        waited_s=facts.waited_s if facts else None,
+        waited_s=facts.waited_s if facts else outcome.waited_s,
         censored_s=outcome.censored_s,
         outside=outcome.outside,
         iterations_s=list(facts.iterations_s) if facts else [],

@@ -83,7 +83,6 @@ def on_a_cluster(run: Run) -> OnACluster:
     """Read it of a run."""
     if not run.tables.has("executors") or not run.tables.has("apps"):
         return OnACluster()
-    waited_ns = _waited_ns(run.tables.query(_APPS))
     slower = dict(run.tables.query(_SLOWER))
     others = _others(run) if run.tables.several_hosts else {}
     names = sorted({*slower, *others}) if len(slower) > 1 or others else []
@@ -98,7 +97,15 @@ def on_a_cluster(run: Run) -> OnACluster:
         )
         for name in names
     )
-    return OnACluster(None if waited_ns is None else waited_ns / 1e9, hosts)
+    return OnACluster(waited_s(run), hosts)
+
+
+def waited_s(run: Run) -> float | None:
+    """Say how long applications waited for executors: see :class:`OnACluster`."""
+    if not run.tables.has("executors") or not run.tables.has("apps"):
+        return None
+    found = _waited_ns(run.tables.query(_APPS))
+    return None if found is None else found / 1e9
 
 
 def _waited_ns(apps: Sequence[Sequence[Any]]) -> float | None:

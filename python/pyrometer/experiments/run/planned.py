@@ -121,9 +121,10 @@ def _existing(folder: Path) -> Path:
 def _jvm_refuses(levels: Mapping[str, Level], options: tuple[str, ...]) -> str | None:
     """Ask the JVM itself: which collectors and options it has depends on its build."""
     heap = (f"-Xmx{levels['jvm.heap']}",) if "jvm.heap" in levels else ()
-    home = str(levels["jvm.home"]) if "jvm.home" in levels else os.environ.get("JAVA_HOME", "")
+    home = levels.get("jvm.home")
+    named = {} if home is None else {"JAVA_HOME": os.path.expanduser(str(home))}
     try:
-        java = require_java({**os.environ, **({"JAVA_HOME": home} if home else {})})
+        java = require_java({**os.environ, **named})
     except PyrometerError as error:
         return error.message
     assert java is not None

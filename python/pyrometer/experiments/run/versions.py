@@ -69,7 +69,8 @@ def _spark(home: str | None) -> str | None:
 
 
 def _java(home: str | None) -> str | None:
-    java = require_java({**os.environ, **({"JAVA_HOME": home} if home else {})}, needed=False)
+    named = {"JAVA_HOME": os.path.expanduser(home)} if home else {}
+    java = require_java({**os.environ, **named}, needed=False)
     return java_version(java) if java else None
 
 

@@ -77,7 +77,7 @@ def slowed(entry: ProbeEntry) -> str | None:
     rate = f"Probe {label(entry)}: {pace.mean_hz:.3g} passes per second"
     if pace.unheld_cpu_ratio is not None:
         cost = units.percent(pace.unheld_cpu_ratio)
-        return f"{rate} still cost {cost} of a CPU at the end: its budget is {budget}."
+        return f"{rate} still cost {cost} of a CPU: its budget is {budget}."
     if not pace.changes_count:
         return None
     return f"{rate}, not {pace.asked_hz:g}: more would have cost above {budget}."

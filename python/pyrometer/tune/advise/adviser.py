@@ -52,8 +52,8 @@ class Observation:
         Why it counts for nothing: it died, its results differed, a condition (``--subject-to``)
         did not hold.
     void : bool
-        It was not launched for a reason that passes: nothing is known of it, and it may be asked
-        for again.
+        It was not launched, or was stopped by a queue, for a reason that passes: nothing is known
+        of it, and it may be asked for again.
     cost : float
         Core-ns that the trial took, whatever became of it.
     canary : float or None

@@ -224,7 +224,7 @@ def _discarded(history: History) -> list[Discarded]:
     found: dict[tuple[str, str], Discarded] = {}
     for step in history.steps:
         told = step.told
-        if told is not None and told.refused and told.void:
+        if told is not None and told.passes:
             continue  # It may be tried later.
         if told is not None and told.failed is not None and step.asked.configuration:
             key = named(step.asked.configuration), told.failed

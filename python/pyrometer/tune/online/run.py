@@ -320,11 +320,15 @@ def _killed(root: Path, number: int, began: Began | None) -> Told:
 
 def _seen(one: Step, told: Told, baselines: Collection[Told]) -> OnlineRun:
     """Give a run as the policy sees it, by the last runs of the baseline before it."""
-    ended = one.ended
+    ended, limit_s = one.ended, one.asked.limit_s
     known = ended is not None and ended.checksum is not None
+    lost = told.value if told.censored else _lost(told, baselines)
+    if told.void and lost is not None and limit_s is not None:
+        # Its time in a queue is no loss, and for its work it had no more than its limit.
+        lost = min(lost, limit_s * NS)
     return OnlineRun(
         one.asked.configuration, told.value, given_up=told.censored, failed=told.failed,
-        lost=told.value if told.censored else _lost(told, baselines), void=told.void,
+        lost=lost, void=told.void,
         differs=told.differs,
         result=f"{ended.rows} {ended.checksum}" if ended is not None and known else None,
     )  # fmt: skip

@@ -20,7 +20,7 @@ from pyrometer.tune.space.memory import memory_of
 from pyrometer.tune.trials.folder import Tuning
 from pyrometer.tune.trials.measured import NS, Measured, broken, conditions_of, value_of
 from pyrometer.tune.trials.planned import waited_s, worked_s
-from pyrometer.tune.trials.records import Told
+from pyrometer.tune.trials.records import Asked, Told
 from pyrometer.tune.trials.replay import History, Step
 
 Measure = Callable[[Path, Ended, tuple[int, float], Prices | None], Measured]
@@ -81,12 +81,7 @@ class Judge:
         if asked.fidelity != FULL and told.length_s is not None and (full := history.length_s()):
             told.runs = told.length_s / full
         if ended.status == "timeout":
-            # Time is up for all iterations together: of one of them nothing is known.
-            reached = asked.limit_s or (ended.censored_s if self.tuning.once else None)
-            if reached is not None and self.tuning.objective in _REACHED:
-                told.value, told.censored = reached * NS, True
-            else:
-                told.failed = f"given up after {ended.censored_s or 0.0:.0f} s"
+            self._given_up(told, step, history)
         elif ended.status != "finished":
             told.failed = how_it_ended(ended)
             if ended.outside is not None:
@@ -108,6 +103,21 @@ class Judge:
                 told.failed = f"its {self.tuning.objective} is not known: {why}"
             told.value = value if told.failed is None else None
         return told
+
+    def _given_up(self, told: Told, step: Step, history: History) -> None:
+        """Say how much a trial is at least that ran out of time; or why nothing is known of it."""
+        ended, asked = step.ended, step.asked
+        assert ended is not None
+        # Time is up for all iterations together: of one of them nothing is known.
+        reached = asked.limit_s or (ended.censored_s if self.tuning.once else None)
+        why = queued(asked, ended, history)
+        if why is None and reached is not None and self.tuning.objective in _REACHED:
+            told.value, told.censored = reached * NS, True
+            return
+        told.failed = f"given up after {ended.censored_s or 0.0:.0f} s"
+        if why is not None:
+            told.failed = f"{told.failed}: {why}"
+            told.void = told.queued = True
 
     def metrics(
         self, ended: Ended, configuration: Mapping[str, str], root: Path | None = None
@@ -172,6 +182,35 @@ class Judge:
             # One that was adopted after a kill.
             lengths.append(length_of(read_manifest(run_dir)) or 0.0)
         return sum(lengths) * self.tuning.cpus * NS
+
+
+def queued(asked: Asked, ended: Ended, history: History) -> str | None:
+    """Say why a trial that was stopped at its limit may owe that to a queue alone.
+
+    A limit allows for the time that the job as it is waited for executors, and in a trial that is
+    run again for the time that it waited before. Whatever waits longer has less time for its work,
+    which says nothing of its configuration.
+    """
+    if ended.status != "timeout" or asked.limit_s is None or asked.timeout_s is None:
+        return None
+    if not any(one.ended.waited_s for one in history.baselines if one.ended is not None):
+        return None
+    if ended.waited_s is None:
+        return "how long it waited for executors is not known"
+    waits = [
+        one.ended.waited_s or 0.0
+        for one in history.steps
+        if one.ended is not None
+        and one.counts
+        and not one.asked.configuration
+        and one.asked.fidelity == asked.fidelity
+    ]
+    had_s = asked.timeout_s if ended.censored_s is None else ended.censored_s
+    # Where iterations are several, what is beside one's limit is mostly the others' work.
+    allowed_s = min(had_s - asked.limit_s, max(waits, default=0.0) + had_s - asked.timeout_s)
+    if ended.waited_s <= allowed_s:
+        return None
+    return f"it waited {ended.waited_s:.0f} s for executors, longer than its limit allows for"
 
 
 def how_it_ended(ended: Ended) -> str:

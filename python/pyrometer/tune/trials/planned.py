@@ -92,6 +92,24 @@ def worked_s(ended: Ended) -> float | None:
     return None if ended.duration_s is None else max(0.0, ended.duration_s - waited_s(ended))
 
 
+def with_more_time(asked: Asked, ended: Ended, most_s: float) -> Asked:
+    """Give a trial that is run again the time on top that it waited for executors.
+
+    If nobody knows how long that was, it may have been all of its time.
+
+    Parameters
+    ----------
+    ended : Ended
+        How it ended before.
+    most_s : float
+        Beyond which no trial goes on.
+    """
+    if ended.status != "timeout" or asked.timeout_s is None:
+        return asked
+    waited = (ended.censored_s or 0.0) if ended.waited_s is None else ended.waited_s
+    return asked.model_copy(update={"timeout_s": min(asked.timeout_s + waited, most_s)})
+
+
 @dataclass(frozen=True)
 class Length:
     """How long a baseline trial took, and what of it goes with the work.

@@ -55,10 +55,13 @@ class Told(Part):
     refused : bool
         It was never launched.
     void : bool
-        Something outside ended it (a signal, a host that went down, a kernel short of memory), or
-        had the memory that it needs. It failed, and says nothing of its configuration.
+        Something outside ended it (a signal, a host that went down, a kernel short of memory, a
+        queue longer than its limit allows for), or had the memory that it needs. It failed, and
+        says nothing of its configuration.
     differs : bool
         It failed because its result is not that of the baseline.
+    queued : bool
+        A queue longer than its limit allows for stopped it.
     missing : dict of str to str
         Metrics that are not known, each with why.
     seconds : float or None
@@ -80,6 +83,7 @@ class Told(Part):
     refused: bool = False
     void: bool = False
     differs: bool = False
+    queued: bool = False
     canary: float | None = None
     seconds: float | None = None
     length_s: float | None = None
@@ -89,12 +93,17 @@ class Told(Part):
     missing: dict[str, str] = Field(default_factory=dict)
     wall_ns: int
 
+    @property
+    def passes(self) -> bool:
+        """Whether what kept it from a value passes: its configuration may be tried again."""
+        return self.queued or (self.refused and self.void)
+
     def observation(self, asked: Asked) -> Observation:
         """Give it in the engine's words."""
         return Observation(
             configuration=asked.configuration, fidelity=asked.fidelity, block=asked.block,
             value=self.value, cost=self.cost, censored=self.censored, failed=self.failed,
-            void=self.refused and self.void, canary=self.canary, metrics=self.metrics,
+            void=self.passes, canary=self.canary, metrics=self.metrics,
         )  # fmt: skip
 
 

@@ -209,7 +209,7 @@ def history_of(entries: Entries) -> History:
             found.add(record)
         elif isinstance(record, Offered | Known):
             found.say(record)
-    for one in entries.disturbed:
+    for one in (*entries.disturbed, *entries.before):
         if one.trial in by_trial:
             by_trial[one.trial].attempts.append(one)
     for number, step in by_trial.items():

@@ -30,10 +30,10 @@ from pyrometer.tune.advise.adviser import (
 )
 from pyrometer.tune.trials import offers, refused
 from pyrometer.tune.trials.folder import Fidelity, Tuning
-from pyrometer.tune.trials.judged import Check, Judge, Lasted, Measure, lasted
+from pyrometer.tune.trials.judged import Check, Judge, Lasted, Measure, lasted, queued
 from pyrometer.tune.trials.launching import launched
 from pyrometer.tune.trials.measured import NS, measured, parts_of
-from pyrometer.tune.trials.planned import TIMES_BEST, Length, plan_of
+from pyrometer.tune.trials.planned import TIMES_BEST, Length, plan_of, with_more_time
 from pyrometer.tune.trials.records import Asked, Known, Offered, Settled, Told
 from pyrometer.tune.trials.replay import History, Step, history_of, inform, replay
 
@@ -332,10 +332,13 @@ class Search:
                 )  # fmt: skip
                 return self._tell(step, told)
             self._launch(asked)
-        ended = [self.entries.ended[number]]
-        if ended[0].outside is not None:
-            self.screen.note(f"trial {number} is run again: {ended[0].outside}")
-            ended.append(self._launch(asked))
+        before = [one for one in self.entries.before if one.trial == number]
+        ended = [*before, self.entries.ended[number]]
+        void = ended[0].outside or queued(asked, ended[0], self.history)
+        if void is not None and not before:
+            self.screen.note(f"trial {number} is run again: {void}")
+            more = with_more_time(asked, ended[0], self.tuning.timeout_s)
+            ended.append(self._launch(more))
         step.ended = ended[-1]
         disturbed = [one for one in self.entries.disturbed if one.trial == number]
         step.attempts = [*disturbed, *ended]

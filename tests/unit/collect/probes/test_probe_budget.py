@@ -62,7 +62,7 @@ def test_executors_on_other_hosts_get_the_same_counters(tmp_path: Path, counters
     [
         ({"mean_hz": 20.0, "changes_count": 0}, None),
         ({"mean_hz": 12.34, "changes_count": 3}, "12.3 passes per second, not 20: more"),
-        ({"mean_hz": 2.0, "unheld_cpu_ratio": 0.07}, "still cost 7.00 % of a CPU at the end"),
+        ({"mean_hz": 2.0, "unheld_cpu_ratio": 0.07}, "still cost 7.00 % of a CPU: its budget"),
         ({"mean_hz": 2.0, "budget_ratio": None}, None),
     ],
 )

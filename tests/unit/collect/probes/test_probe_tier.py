@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from pyrometer.collect.probes.os import Capability, OsProbe
 from pyrometer.collect.probes.selection import probes_of
 from pyrometer.core.errors import UsageError
 from pyrometer.store.paths import RunPaths
+from pyrometer.trial.trial import Trial
 
 
 def found(refused: set[str]) -> list[Capability]:
@@ -52,11 +54,26 @@ def test_the_tier_of_the_command_line_reaches_the_probe() -> None:
     assert make_trial(["true"], True, [], 1, "0", "light", "test", None).tier is None
 
 
+@pytest.mark.parametrize("trial", [Trial(command=("true",)), Trial("random-read")])
 @pytest.mark.parametrize(("profile", "tier"), [("light", "T1"), ("full", None), ("cpu", None)])
-def test_no_event_of_the_scheduler_is_traced_unless_stacks_are_asked_for(profile, tier) -> None:
-    trial = make_trial(["true"], True, [], 1, "0", profile, "test", None)
-    (probe,) = (one for one in probes_of(trial) if isinstance(one, OsProbe))
+def test_no_event_of_the_scheduler_is_traced_unless_stacks_are_asked_for(
+    trial: Trial, profile: str, tier: str | None
+) -> None:
+    probes = probes_of(replace(trial, profile=profile))
+    (probe,) = (one for one in probes if isinstance(one, OsProbe))
     assert probe.tier == tier
+
+
+def test_a_tier_asked_for_reaches_the_probe_of_a_workload_without_spark() -> None:
+    (probe,) = probes_of(Trial("random-read", profile="light", tier="T2"))
+    assert isinstance(probe, OsProbe)
+    assert probe.tier == "T2"
+
+
+@pytest.mark.parametrize("trial", [Trial(command=("true",)), Trial("random-read")])
+def test_profile_off_has_no_probe_of_the_system(trial: Trial) -> None:
+    probes = probes_of(replace(trial, profile="off"))
+    assert not any(isinstance(one, OsProbe) for one in probes)
 
 
 def test_the_report_says_the_tier_what_came_and_why_not_a_better_one(tmp_path: Path) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.explain.causes import asked, holds, pause, shown
-from tests.support.explain.planted import stack
+from tests.support.explain.causes import holds, pause, shown
+from tests.support.explain.planted import judged, stack
 from tests.support.tables import HOST, MONO0, MS, PID, StageSpec, World
 
 from pyrometer.explain.catalogue.memory.gc_allocation_site import RULE
@@ -44,15 +44,15 @@ def test_users_code_that_allocates_four_fifths(tmp_path: Path) -> None:
 
 
 def test_what_spark_allocates_is_no_finding(tmp_path: Path) -> None:
-    assert asked(world_of(0, 200).write(tmp_path), RULE).findings == []
+    assert judged(world_of(0, 200).write(tmp_path), RULE).findings == []
 
 
 def test_full_collections_are_not_of_what_is_allocated(tmp_path: Path) -> None:
-    assert asked(world_of(160, 40, "full").write(tmp_path), RULE).findings == []
+    assert judged(world_of(160, 40, "full").write(tmp_path), RULE).findings == []
 
 
 def test_a_run_without_samples_of_allocations_is_not_judged(tmp_path: Path) -> None:
-    found = asked(world_of(0, 0).write(tmp_path), RULE)
+    found = judged(world_of(0, 0).write(tmp_path), RULE)
     assert not found.findings
     assert "allocations" in found.unjudged[0].missing
 

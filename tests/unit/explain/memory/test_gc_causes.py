@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.support.explain.causes import asked, holds, pause, paused, shown
-from tests.support.explain.planted import settings
+from tests.support.explain.causes import holds, pause, paused, shown
+from tests.support.explain.planted import judged, settings
 from tests.support.tables import MS, StageSpec, World, wall
 
 from pyrometer.explain.catalogue.memory.gc_explicit import RULE as EXPLICIT
@@ -42,7 +42,7 @@ def test_pauses_of_another_cause_are_not_its_own(
 ) -> None:
     # Near miss: as much time in pauses, of which none has the rule's cause.
     world = paused("young", "Allocation Failure")
-    assert not asked(world.write(tmp_path), rule).findings
+    assert not judged(world.write(tmp_path), rule).findings
 
 
 @pytest.mark.parametrize(("rule", "kind", "cause", "setting"), CASES, ids=BY_CODE)
@@ -52,7 +52,7 @@ def test_pauses_that_no_task_met_cost_nothing(
     # Healthy twin: the pauses were before the first task began, as those of a start are.
     world = World([StageSpec([1000] * 8)])
     pause(world, kind, cause, 1, 90, gc_id=1)
-    assert not asked(world.write(tmp_path), rule).findings
+    assert not judged(world.write(tmp_path), rule).findings
 
 
 def two_jobs(gap_ms: int = 3000) -> tuple[World, int]:
@@ -98,7 +98,7 @@ def test_collections_between_jobs_of_another_cause_are_not_its_own(
 ) -> None:
     world, done = two_jobs()
     pause(world, "full", "Allocation Failure", done + 200, 2000, gc_id=1)
-    assert not asked(world.write(tmp_path), rule).findings
+    assert not judged(world.write(tmp_path), rule).findings
 
 
 def test_full_collections_of_a_heap_that_grows_want_a_start_with_all_of_it(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.support.explain.causes import asked, holds, log, pause, paused, shown
+from tests.support.explain.causes import holds, log, pause, paused, shown
+from tests.support.explain.planted import judged
 from tests.support.tables import MS, StageSpec, World
 
 from pyrometer.explain.catalogue.memory.gc_heap_too_small import RULE as HEAP
@@ -44,7 +45,7 @@ def test_no_room_for_more_young(tmp_path: Path, sizes: dict[str, int]) -> None:
 
 
 def test_no_pauses(tmp_path: Path) -> None:
-    found = asked(World([StageSpec([1000] * 8)]).write(tmp_path), YOUNG)
+    found = judged(World([StageSpec([1000] * 8)]).write(tmp_path), YOUNG)
     assert not found.findings
     assert found.unjudged  # there is no log to look at
 
@@ -56,7 +57,7 @@ def test_full_heap(tmp_path: Path) -> None:
 
 
 def test_mostly_free_heap_need_not_grow(tmp_path: Path) -> None:
-    assert not asked(world_of(FREE).write(tmp_path), HEAP).findings
+    assert not judged(world_of(FREE).write(tmp_path), HEAP).findings
 
 
 def test_pauses_of_other_causes_are_not_the_heaps(tmp_path: Path) -> None:
@@ -74,7 +75,7 @@ def test_a_young_generation_that_grew_is_as_large_as_when_it_cost_most(tmp_path:
         pause(world, "young", "Allocation Failure", 450 + 50 * number, 10, gc_id=number, **small)
     grown = {**FREE, "young_before_bytes": 1000 * MIB}
     pause(world, "young", "Allocation Failure", 1000, 800, gc_id=5, **grown)
-    (finding,) = asked(world.write(tmp_path), YOUNG).findings
+    (finding,) = judged(world.write(tmp_path), YOUNG).findings
     assert not finding.shown
 
 
@@ -82,7 +83,7 @@ def without_log(tmp_path: Path, **executor: object) -> list[Finding]:
     """Tasks that the collector stopped for half of their time, in a heap of 4 GiB, with no log."""
     made = log([{"ms": 1000, "jvm_gc_time_ns": 500 * MS} for _ in range(8)])
     made.rows["executors"][0].update(executor)
-    return asked(made.write(tmp_path), HEAP).findings
+    return judged(made.write(tmp_path), HEAP).findings
 
 
 def peak(gib: float) -> str:
@@ -109,7 +110,7 @@ def test_a_heap_without_a_unit_is_in_mib(tmp_path: Path, used: float, levels: li
     tasks = [{"ms": 1000, "jvm_gc_time_ns": 500 * MS} for _ in range(8)]
     made = log(tasks, **{"spark.executor.memory": "4096"})
     made.rows["executors"][0].update(peak_metrics=peak(used))
-    found = asked(made.write(tmp_path), HEAP).findings
+    found = judged(made.write(tmp_path), HEAP).findings
     assert [one.remedies[0].level for one in found] == levels
 
 
@@ -132,8 +133,8 @@ def beside(threads: str, run_queue: float) -> World:
 
 
 def test_threads_that_mark_beside_tasks(tmp_path: Path) -> None:
-    (alone,) = asked(world_of(FULL).write(tmp_path / "alone"), HEAP).findings
-    (found,) = asked(beside("G1 Conc#0", 0.8).write(tmp_path / "beside"), HEAP).findings
+    (alone,) = judged(world_of(FULL).write(tmp_path / "alone"), HEAP).findings
+    (found,) = judged(beside("G1 Conc#0", 0.8).write(tmp_path / "beside"), HEAP).findings
     assert "beside tasks" in found.mechanism
     before, after = alone.saving.elapsed_ns, found.saving.elapsed_ns
     assert None not in (before.value, after.value, before.low, after.low, after.high)
@@ -147,7 +148,7 @@ def test_threads_that_mark_beside_tasks(tmp_path: Path) -> None:
 def test_threads_that_work_in_pauses_or_that_nobody_waits_for(
     tmp_path: Path, threads: str, run_queue: float
 ) -> None:
-    (found,) = asked(beside(threads, run_queue).write(tmp_path), HEAP).findings
+    (found,) = judged(beside(threads, run_queue).write(tmp_path), HEAP).findings
     assert "beside tasks" not in found.mechanism
 
 
@@ -158,6 +159,6 @@ def test_only_marking_is_left_where_more_young_fits(
     world = world_of({**FREE, "heap_after_bytes": used * MIB})
     for number in range(4):
         pause(world, "remark", "", 700 + 400 * number, 150, gc_id=10 + number)
-    found = asked(world.write(tmp_path), HEAP).findings
+    found = judged(world.write(tmp_path), HEAP).findings
     # Four pauses of 150 ms, which two slots met; the young ones are not counted.
     assert [("tasks for 1.19 s" in one.mechanism) for one in found] == [True] * is_found

@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.support.explain.causes import asked, log
+from tests.support.explain.causes import log
+from tests.support.explain.planted import judged
 
 from pyrometer.explain.catalogue.memory.heap_off_heap import RULE
 from pyrometer.explain.schema import Note
@@ -17,7 +18,7 @@ def noted(folder: Path, peak_mib: int, **conf: str) -> list[Note]:
     made = log([{"ms": 1000} for _ in range(8)], **{**settings, **conf})
     metrics = {"OffHeapUnifiedMemory": peak_mib * MIB}
     made.rows["executors"][0]["peak_metrics"] = json.dumps(metrics)
-    found = asked(made.write(folder), RULE)
+    found = judged(made.write(folder), RULE)
     assert found.findings == []
     return found.notes
 

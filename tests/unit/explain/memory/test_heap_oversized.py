@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.support.explain.causes import asked, log
+from tests.support.explain.causes import log
+from tests.support.explain.planted import judged
 from tests.support.tables import MS
 
 from pyrometer.explain.catalogue.memory.heap_oversized import RULE
@@ -23,7 +24,7 @@ def noted(
     )
     metrics = {"JVMHeapMemory": peak_mib * MIB, "OnHeapUnifiedMemory": unified_mib * MIB}
     made.rows["executors"][0]["peak_metrics"] = json.dumps(metrics)
-    found = asked(made.write(folder), RULE)
+    found = judged(made.write(folder), RULE)
     assert found.findings == []
     return found.notes
 
@@ -54,6 +55,6 @@ def test_more_than_half_is_used(tmp_path: Path) -> None:
 
 
 def test_without_peaks_it_is_not_judged(tmp_path: Path) -> None:
-    found = asked(log([{"ms": 1000} for _ in range(8)]).write(tmp_path), RULE)
+    found = judged(log([{"ms": 1000} for _ in range(8)]).write(tmp_path), RULE)
     assert found.notes == []
     assert "peaks" in found.unjudged[0].missing

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from tests.support.explain.causes import asked, holds, shown
+from tests.support.explain.causes import holds, shown
+from tests.support.explain.planted import judged
 from tests.support.tables import StageSpec, World
 
 from pyrometer.explain.catalogue.memory.heap_reclaim import RULE as RECLAIM
@@ -31,10 +32,10 @@ def test_its_waits_are_found(tmp_path: Path, rule: Rule, wait_class: str) -> Non
 
 @pytest.mark.parametrize(("rule", "wait_class"), CASES)
 def test_waits_for_something_else(tmp_path: Path, rule: Rule, wait_class: str) -> None:
-    assert not asked(world_of("lock").write(tmp_path), rule).findings
+    assert not judged(world_of("lock").write(tmp_path), rule).findings
 
 
 @pytest.mark.parametrize(("rule", "wait_class"), CASES)
 def test_tasks_that_do_not_wait(tmp_path: Path, rule: Rule, wait_class: str) -> None:
     world = World([StageSpec([1000] * 8)], on_cpu=0.9)
-    assert not asked(world.write(tmp_path), rule).findings
+    assert not judged(world.write(tmp_path), rule).findings

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from tests.support.explain.causes import asked, holds, log, shown
+from tests.support.explain.causes import holds, log, shown
 from tests.support.explain.planted import holds as planted_holds
-from tests.support.explain.planted import job, only, samples, stack
+from tests.support.explain.planted import job, judged, only, samples, stack
 
 from pyrometer.explain.catalogue.memory.heap_container_limit import RULE as CONTAINER
 from pyrometer.explain.catalogue.memory.retries_out_of_memory import RULE as OOM
@@ -41,7 +41,7 @@ def test_spill_that_cost_nothing(tmp_path: Path) -> None:
 
 def test_no_spill(tmp_path: Path) -> None:
     tasks = [{"ms": 1000, **READ} for _ in range(8)]
-    assert not asked(log(tasks).write(tmp_path), SPILL).findings
+    assert not judged(log(tasks).write(tmp_path), SPILL).findings
 
 
 LOST = [
@@ -70,13 +70,13 @@ def test_attempts_lost_to_something_else(
 ) -> None:
     lost = {"ms": 2000, "status": "failed", "error": "java.io.FileNotFoundException: part-0"}
     tasks = [dict(lost), dict(lost), *({"ms": 1000} for _ in range(8))]
-    assert not asked(log(tasks).write(tmp_path), rule).findings
+    assert not judged(log(tasks).write(tmp_path), rule).findings
 
 
 @pytest.mark.parametrize(("rule", "error", "setting"), LOST, ids=["heap", "container"])
 def test_nothing_failed(tmp_path: Path, rule: Rule, error: str, setting: str) -> None:
     tasks = [{"ms": 1000} for _ in range(8)]
-    assert not asked(log(tasks).write(tmp_path), rule).findings
+    assert not judged(log(tasks).write(tmp_path), rule).findings
 
 
 @pytest.mark.parametrize(

@@ -5,4 +5,5 @@ mod killed;
 mod spooled;
 mod steady;
 mod store;
+mod unsaved;
 mod world;

@@ -45,6 +45,8 @@ pub struct Inner {
     pub store: BTreeMap<String, Vec<u8>>,
     pub puts: u64,
     pub kept: Option<String>,
+    /// Why nothing is saved any more.
+    pub unsaved: Option<io::ErrorKind>,
     pub now_ns: i64,
     pub effects: u64,
     /// From this effect on there are none: before it, or right after it happened.
@@ -214,6 +216,9 @@ impl Keep for World {
     }
 
     fn save(&mut self, text: &str) -> io::Result<()> {
+        if let Some(kind) = self.0.borrow().unsaved {
+            return Err(kind.into());
+        }
         let saved = self.effect(|inner| inner.kept = Some(text.to_owned()));
         saved.ok_or_else(killed)
     }

@@ -83,6 +83,41 @@ fn zen_3_gives_both_ways_together_and_grace_the_other_socket_apart() {
 }
 
 #[test]
+fn zen_4_of_the_same_family_is_refused_and_not_counted_by_events_of_zen_3() {
+    let (_folder, sysfs) = machine(EPYC);
+    let open = |cpu| {
+        let limit = Descriptors::new(100);
+        Perf::open(
+            Recording::new(""),
+            &sysfs,
+            Some(cpu),
+            OfThreads::All,
+            &limit,
+        )
+    };
+    for model in [0x10, 0x1f, 0x61, 0x78, 0xa0] {
+        let perf = open((0x19, model));
+        let both = |meter: &Meter<Handle>| meter.measure == "memory_bytes";
+        assert!(!perf.meters.iter().any(both), "{model:#x}");
+        let told = |refused: &Refused| refused.0.starts_with("amd_df: events of family 0x19");
+        assert!(perf.refused.iter().any(told), "{model:#x}");
+    }
+    for cpu in [(0x17, 0x31), (0x19, 0x0f), (0x19, 0x21), (0x19, 0x50)] {
+        assert_eq!(open(cpu).meters[0].measure, "memory_bytes", "{cpu:?}");
+    }
+}
+
+#[test]
+fn family_and_model_are_those_of_amd_alone() {
+    let text = "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\n\
+        model name\t: AMD EPYC 9R14\n";
+    assert_eq!(family_and_model(text), Some((0x19, 0x11)));
+    let other = text.replace("AuthenticAMD", "GenuineIntel");
+    assert_eq!(family_and_model(&other), None);
+    assert_eq!(family_and_model(""), None);
+}
+
+#[test]
 fn a_controller_that_may_not_be_read_is_reported_once() {
     let refused = r#"{"event": [13, 772], "errno": 13}
 {"event": [13, 3076], "errno": 13}"#;

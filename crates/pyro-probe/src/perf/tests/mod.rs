@@ -25,6 +25,9 @@ const NO_PMU: &str = include_str!("../../../../../tests/fixtures/perf/no-pmu.ndj
 const PARANOID: &str = include_str!("../../../../../tests/fixtures/perf/paranoid.ndjson");
 const MEMORY: &str = include_str!("../../../../../tests/fixtures/perf/xeon-memory.ndjson");
 
+/// Family and model.
+const ZEN_3: (u32, u32) = (0x19, 0x01);
+
 type Key = (u32, u64, String);
 
 #[derive(Default)]
@@ -195,7 +198,7 @@ fn start_with(recording: &str, tree: &str, limit: usize, of_threads: OfThreads) 
     Perf::open(
         Recording::new(recording),
         &sysfs,
-        Some(0x19),
+        Some(ZEN_3),
         of_threads,
         &Descriptors::new(limit),
     )

@@ -11,7 +11,7 @@ Mechanism
     The simulator schedules the stage with its bytes in pieces of that size.
 
 Evidence
-    Bytes read by the largest task beside the largest piece that Spark would cut; tasks of the
+    Bytes read by the largest task against the largest piece that Spark would cut; tasks of the
     stage.
 
 Remedy

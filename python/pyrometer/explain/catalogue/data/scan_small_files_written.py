@@ -21,7 +21,7 @@ Mechanism
 Evidence
     Spark's metrics of the write: "number of written files", "written output", "number of dynamic
     part", "job commit time"; without the last, the time from the last task to the end of the query.
-    Samples of the wall clock in Spark's writers of files, or run times beside CPU times.
+    Samples of the wall clock in Spark's writers of files, or run times against CPU times.
 
 Remedy
     Divide by a coarser column, or not at all, where the values alone are many; else shuffle by the

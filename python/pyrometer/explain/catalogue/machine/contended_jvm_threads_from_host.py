@@ -10,7 +10,7 @@ Mechanism
     counted CPUs that lies above the quota, at least nothing.
 
 Evidence
-    CPUs that the JVM counted beside the quota of its control group; pauses that tasks met.
+    CPUs that the JVM counted against the quota of its control group; pauses that tasks met.
 
 Remedy
     `-XX:ActiveProcessorCount`, or threads of the collector by number (`jvm.gc_threads`).

@@ -17,7 +17,7 @@ Mechanism
     as the others were idle: at least the tasks' part of what all threads waited, at most all of it.
 
 Evidence
-    Slots beside the CPUs that the application's threads ran on; waits of task threads for a CPU,
+    Slots against the CPUs that the application's threads ran on; waits of task threads for a CPU,
     without those behind other processes. For a JVM that is bound: the CPU of each reading of a
     thread while a stage ran, and idle time of the others. This is checked where one JVM runs all
     tasks, in the `MOST_STAGES` stages whose tasks waited longest, and reported for those with at

@@ -114,15 +114,15 @@ def _suspect(
     where = place(facts, "sql", cost, sql_id=sql.sql_id, node_id=back[0].node_id,
                   operator=back[0].name)  # fmt: skip
     remedies: list[Remedy] = [
-        code("replace the expression or function that the engine lacks: its explain output names"
-             " it"),
+        code("replace the expression or function that the engine does not support: its explain"
+             " output names it"),
     ]  # fmt: skip
     if engine:
         remedies.append(factor(engine[1], "false", "leave the engine off: nothing is converted"))
     yield Suspect(
         place=where,
         mechanism=(
-            f"{len(back)} operators of SQL execution {sql.sql_id} ({names}) ran in the JVM beside"
+            f"{len(back)} operators of SQL execution {sql.sql_id} ({names}) ran in the JVM, next to"
             f" {native} native ones, with {units.counted(conversions, 'conversion')} between rows"
             f" and columns, in stages of {units.duration(sum(cost.values()))} of CPU."
         ),

@@ -1,7 +1,7 @@
 """Off-heap memory that is given to Spark and hardly used.
 
 What it is
-    `spark.memory.offHeap.size` is reserved for each executor beside its heap, and less than half
+    `spark.memory.offHeap.size` is reserved for each executor outside its heap, and less than half
     of it was ever used.
 
 Mechanism

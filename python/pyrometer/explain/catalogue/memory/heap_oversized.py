@@ -10,7 +10,7 @@ Mechanism
     (H - L) / (h - L). The rule takes the smallest h at which that adds less than 2 % of the run,
     that holds the most that was live, and whose share for Spark's unified memory
     (`spark.memory.fraction`, less 300 MiB) holds the most that was in it. It is noted where it is
-    at most half of what was set; where nothing was set, nothing is said.
+    at most half of what was set; where nothing was set, nothing is reported.
 
 Evidence
     Heap after collections in the collector's log, else the peak of the heap in Spark's executor

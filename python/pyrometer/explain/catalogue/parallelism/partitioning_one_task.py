@@ -11,7 +11,7 @@ Mechanism
     purpose alone: what the exchange costs both goes, too.
 
 Evidence
-    The time of the stage's only task beside the slots that were there; CPU samples of the exchange,
+    The time of the stage's only task, and the slots that were there; CPU samples of the exchange,
     or, without samples, the times that its metrics hold.
 
 Remedy

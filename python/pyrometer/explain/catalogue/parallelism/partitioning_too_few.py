@@ -16,7 +16,7 @@ Mechanism
     or `skew.rows`.
 
 Evidence
-    Tasks of the stage beside slots, and the share of slot time left idle while it ran; what its
+    Tasks of the stage against slots, and the share of slot time left idle while it ran; what its
     tasks read.
 
 Remedy

@@ -97,7 +97,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
 def _remedies(killed: bool) -> list[Remedy]:
     memory = Remedy(
         kind="factor", factor="spark.executor.memoryOverheadFactor", level="0.3",
-        text="more memory beside the heap"
+        text="more memory outside the heap"
     )  # fmt: skip
     if killed:
         return [memory]

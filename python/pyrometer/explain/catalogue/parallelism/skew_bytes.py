@@ -11,7 +11,7 @@ Mechanism
     slots to the end, as splitting it makes more tasks.
 
 Evidence
-    Bytes that tasks read, the largest beside the median, and the line of time over bytes through
+    Bytes that tasks read, the largest against the median, and the line of time over bytes through
     the tasks: only as much of the longest task's excess as the line attributes to its bytes counts,
     with the interval of the line's slope.
 

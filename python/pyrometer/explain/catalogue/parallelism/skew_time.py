@@ -9,8 +9,8 @@ Mechanism
     the same work would end at the same time on all slots.
 
 Evidence
-    CPU time of tasks by Spark's counter, the longest beside the median: it is work, not a wait or a
-    slow host. Only what bytes and rows do not explain counts (`skew.bytes`, `skew.rows`).
+    CPU time of tasks by Spark's counter, the longest against the median: it is work, not a wait or
+    a slow host. Only what bytes and rows do not explain counts (`skew.bytes`, `skew.rows`).
 
 Remedy
     More and smaller partitions, divided by something other than what makes rows costly; the costly

@@ -9,7 +9,7 @@ Mechanism
     schedules the stage with its longest tasks first.
 
 Evidence
-    Launch of the task that ended last, and its time beside the median.
+    Launch of the task that ended last, and its time against the median.
 
 Remedy
     Smaller tasks: four times as many partitions make the tail a quarter as long.

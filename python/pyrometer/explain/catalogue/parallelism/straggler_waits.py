@@ -11,7 +11,7 @@ Mechanism
     median, for as much input.
 
 Evidence
-    Waits of the tasks, the longest beside the median; their input and CPU; the hosts that they ran
+    Waits of the tasks, the longest against the median; their input and CPU; the hosts that they ran
     on. Logs before Spark 2.1 have no CPU time of tasks: there everything except collections and
     shuffle counts, for as much input.
 

@@ -1,0 +1,117 @@
+"""What the tests leave out of each run, what they begin with, and whose caches they use."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from tests import conftest
+
+ROOT = Path(__file__).resolve().parents[2]
+TUTORIAL = "tests/integration/docs/test_tutorials.py::test_each_command_runs"
+
+
+def kept(*files: str) -> dict[str, list[str]]:
+    """Variants that run each time, by the name of the test."""
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [*command, "-m", "not slow", *files], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    found = defaultdict(list)
+    for line in done.stdout.splitlines():
+        name, _, variant = line.rpartition("::")[2].partition("[")
+        found[name].append(variant.removesuffix("]"))
+    return found
+
+
+def test_variants_that_their_authors_keep_run_each_time() -> None:
+    folder = "tests/integration/collect"
+    found = kept(f"{folder}/test_faults_jvm.py", f"{folder}/test_probe_states.py")
+    options = found["test_options_of_the_application_stay_what_they_are"]
+    assert options == ["small heap", "another agent"]
+    assert len(found["test_every_end_is_the_programs_own"]) == 2
+    # Of one recording: three tiers of ten threads.
+    states = "test_time_on_a_cpu_waiting_for_one_and_asleep_are_as_declared"
+    assert len(found[states]) == 30
+
+
+class Worker:
+    """Keeps what it is sent, and has it done when it is asked."""
+
+    def __init__(self) -> None:
+        self.sent: list[int] = []
+        self.shutting_down = False
+        self.gateway = SimpleNamespace(id="one")
+
+    def send_runtest_some(self, indices: list[int]) -> None:
+        self.sent += indices
+
+    def shutdown(self) -> None:
+        self.shutting_down = True
+
+
+def test_what_takes_many_minutes_begins_first_and_each_tutorial_by_itself() -> None:
+    many = [f"tests/unit/test_many.py::test_{number}" for number in range(9)]
+    tutorials = [f"{TUTORIAL}[{name}]" for name in ("first", "second")]
+    wheel = [f"tests/packaging/test_wheel.py::test_{number}" for number in range(2)]
+    collected = [*many, *tutorials, *wheel]
+    config: Any = SimpleNamespace(
+        getoption=lambda name: "loadscope",
+        getvalue=lambda name: ["2*popen"],
+        option=SimpleNamespace(loadscopereorder=True),
+    )
+    made = conftest.pytest_xdist_make_scheduler(config, None)
+    workers = [Worker(), Worker()]
+    for worker in workers:
+        made.add_node(worker)
+    for worker in workers:
+        made.add_node_collection(worker, collected)
+    made.schedule()
+    begun = [[collected[index] for index in worker.sent] for worker in workers]
+    assert {first for first, *_ in begun} < {*tutorials, wheel[0]}
+    assert {*tutorials, *wheel} <= {name for names in begun for name in names}
+    for worker in workers:
+        while worker.sent:
+            made.mark_test_complete(worker, worker.sent.pop(0))
+    assert made.tests_finished
+
+
+def test_other_ways_of_sharing_tests_out_are_left_as_they_are() -> None:
+    config: Any = SimpleNamespace(getoption=lambda name: "load")
+    assert conftest.pytest_xdist_make_scheduler(config, None) is None
+
+
+def told(script: str, **variables: str) -> str:
+    """What a script says that imports the configuration of the tests."""
+    env = {**os.environ, "PYROMETER_CACHE": "", **variables}
+    command = [sys.executable, "-c", f"import os; from tests import conftest; {script}"]
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def test_of_the_users_cache_the_tests_use_data_sets_and_what_other_tools_keep(
+    tmp_path: Path,
+) -> None:
+    cache = tmp_path / ".cache"
+    for name in ("pyrometer/eventlogs", "uv"):
+        (cache / name).mkdir(parents=True)
+    script = (
+        "own = os.environ['XDG_CACHE_HOME']; conftest.use_own_cache();"
+        "print(conftest.default_root(), os.listdir(own), os.path.realpath(own + '/uv'),"
+        " own == os.environ['XDG_CACHE_HOME'])"
+    )
+    uv = os.path.realpath(cache / "uv")
+    said = told(script, HOME=str(tmp_path), XDG_CACHE_HOME="")
+    assert said == f"{cache / 'pyrometer'} ['uv'] {uv} True\n"
+
+
+def test_a_cache_that_cannot_be_looked_into_is_left_alone(tmp_path: Path) -> None:
+    # Root may look into any folder, but nobody into one whose name is too long.
+    cache = tmp_path / ("x" * 300)
+    script = "print(os.listdir(os.environ['XDG_CACHE_HOME']))"
+    assert told(script, XDG_CACHE_HOME=str(cache)) == "[]\n"
