@@ -143,7 +143,8 @@ test-all: setup-test ## The tests and the slow ones, with many more examples of 
 	PYROMETER_THOROUGH=1 $(PYTEST)
 
 test-rust:
-	cargo test -q --locked --release --workspace
+	@# Without make's job server, which rustdoc cannot reach.
+	MAKEFLAGS= cargo test -q --locked --release --workspace
 
 sanitize: ## Tests of the crates with unsafe under Miri and AddressSanitizer (a nightly Rust; half an hour)
 	@$(PYTHON) tools/sanitize.py

@@ -106,6 +106,8 @@ def breakdowns(run: Run, executions: Times) -> tuple[dict[str, Breakdown], str |
         if offset is None:
             return {}, "no clock pair joins Spark's clock with that of the samples"
         times = [(name, start - offset, end - offset) for name, start, end in executions]
+    if not times:
+        return {}, "no query ended"
     times.sort(key=lambda part: part[1])
     if any(after[1] < before[2] for before, after in pairwise(times)):
         return {}, "queries ran at the same time: the JVM's own threads worked for several at once"

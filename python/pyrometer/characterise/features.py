@@ -142,12 +142,17 @@ def features_by_query(run: Run) -> dict[str, dict[str, int]]:
     """Count the features of each query of the run of a suite or a SQL file, by its name.
 
     The texts of a suite are next to its data; those of a SQL file went to the runner. Left out is
-    what DuckDB cannot read: a text of another dialect, a statement that is no query.
+    what DuckDB cannot read: a text of another dialect, a statement that is no query; and a text
+    whose tree is nested deeper than `parse_json` reads.
     """
     found = {}
     for name, sql in _texts(run).items():
         text = sql.replace("`", '"')
-        tree = parse_json(run.tables.scalar("SELECT json_serialize_sql(?::VARCHAR)", [text]))
+        serialised = run.tables.scalar("SELECT json_serialize_sql(?::VARCHAR)", [text])
+        try:
+            tree = parse_json(serialised)
+        except ValueError:
+            continue
         if not tree.get("error"):
             found[name] = sql_features(tree)
     return found

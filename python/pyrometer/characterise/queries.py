@@ -52,7 +52,8 @@ _NODES = (
     "SELECT app_index, sql_id, node_id, parent_node_id, trim(name) AS name, simple_string"
     " FROM plan_nodes WHERE is_final ORDER BY ALL"
 )
-Executions = dict[tuple[int, int], list[dict[str, Any]]]
+Rows = list[dict[str, Any]]
+Executions = dict[tuple[int, int], Rows]
 """Those of a query, by application and iteration."""
 _SUMS = ("stages_count", "skipped_stages_count", "tasks_count", "input_bytes", "shuffle_bytes")
 
@@ -62,7 +63,9 @@ class Part(BaseModel):
 
     Counts and volumes are medians over the iterations of the steady part (of all iterations where
     none is known to be steady); operators are those of the last iteration's final plan; ``sql``
-    counts what the text asks for, ``None`` where the text is not known.
+    counts what the text asks for, ``None`` where the text is not known. Where a query runs several
+    times in an iteration, as in the streams of a throughput run, its numbers there are means (a
+    count above 0 is at least 1), and operators are those of the first of these runs.
     """
 
     name: str
@@ -199,14 +202,14 @@ def _undercounted(run: Run, doubts: Sequence[Doubt] | None) -> str | None:
     return "; ".join(f"{one.message}. {one.remedy}" for one in missed) or None
 
 
-def _exact_times(run: Run, name: str) -> dict[int, int]:
-    """Give the runner's times by iteration of a part, where an iteration had it once."""
+def _exact_times(run: Run, name: str) -> dict[int, list[int]]:
+    """Give the runner's times of a part by iteration, one for each time that it ran there."""
     found: dict[int, list[int]] = defaultdict(list)
     for result in run.manifest.results if run.manifest else []:
         for part in result.parts:
             if part.name == name and part.error is None:
                 found[result.iteration].append(part.ended_mono_ns - part.started_mono_ns)
-    return {iteration: times[0] for iteration, times in found.items() if len(times) == 1}
+    return found
 
 
 def _part(
@@ -214,45 +217,31 @@ def _part(
     sql: dict[str, int] | None,
     found_in: Executions,
     nodes: dict[tuple[int, int], list[Any]],
-    exact: dict[int, int],
+    exact: dict[int, list[int]],
     missed: str | None,
 ) -> Part:
-    doubts = []
     iterations = list(found_in.values())
+    repeated = max(map(len, exact.values()), default=1)
     ended = [rows for rows in iterations if all(_ended(row) for row in rows)]
-    if len(ended) < len(iterations):
-        doubts.append(f"{len(iterations) - len(ended)} iterations never ended: not counted")
-    most = max(len(rows) for rows in iterations)
-    if most > 1 and iterations[0][0]["iteration"] is None:
-        doubts.append(f"{most} executions in a row count as one: the query may have been repeated")
-    # By the runner's clock where it timed the part (analysis and planning included), else Spark's.
-    times = [
-        exact.get(
-            rows[0]["iteration"],
-            max(row["end_wall_ns"] for row in rows) - min(row["start_wall_ns"] for row in rows),
-        )
-        for rows in ended
-    ]
+    if repeated > 1:
+        # Only the runner tells apart runs of the query in one iteration.
+        ended = [rows for rows in ended if rows[0]["iteration"] in exact]
+    doubts = _doubts(iterations, ended, repeated)
+    times = [_time(rows, exact) for rows in ended]
     # Spark's times of executions are whole milliseconds: a shorter one counts as one.
     found = detect([max(time, 1_000_000) for time in times])
     if found.steady_from is None:
         reason = "too few iterations to say" if found.shape == "too short" else "not steady"
         doubts.append(f"may still be warming up: {reason}")
     steady = found.steady_from or 0
-    operators: dict[str, int] = defaultdict(int)
-    for row in iterations[-1]:
-        for feature, count in plan_features(nodes[row["app_index"], row["sql_id"]]).items():
-            operators[feature] += count
-    sums = {
-        key: _middle([_sum(row[key] for row in rows) for rows in ended[steady:]]) for key in _SUMS
-    }
+    sums = {key: _middle([_sum(rows, key, exact) for rows in ended[steady:]]) for key in _SUMS}
     if missed:
         sums["input_bytes"] = None
     read, shuffled = sums["input_bytes"], sums["shuffle_bytes"]
     return Part(
         name=name,
         sql=sql,
-        operators=dict(operators),
+        operators=_operators((ended or iterations)[-1], nodes, exact),
         **sums,
         shuffle_heavy=None if read is None or shuffled is None else shuffled > read,
         times_ns=times,
@@ -263,13 +252,63 @@ def _part(
     )
 
 
+def _doubts(iterations: Sequence[Rows], ended: Sequence[Rows], repeated: int) -> list[str]:
+    """Say what makes the numbers of a query doubtful, except its warm-up."""
+    doubts = []
+    if len(ended) < len(iterations):
+        doubts.append(f"{len(iterations) - len(ended)} iterations never ended: not counted")
+    most = max(len(rows) for rows in iterations)
+    if most > 1 and iterations[0][0]["iteration"] is None:
+        doubts.append(f"{most} executions in a row count as one: the query may have been repeated")
+    if repeated > 1:
+        doubts.append(f"ran {repeated} times in an iteration: its numbers there are means")
+    return doubts
+
+
 def _ended(row: dict[str, Any]) -> bool:
     return row["start_wall_ns"] is not None and row["end_wall_ns"] is not None
 
 
-def _sum(values: Any) -> int | None:
-    present = [value for value in values if value is not None]
-    return sum(present) if present else None
+def _runs(rows: Rows, exact: dict[int, list[int]]) -> int:
+    """Count how often a query ran in an iteration, as far as the runner says."""
+    return len(exact.get(rows[0]["iteration"], ())) or 1
+
+
+def _time(rows: Rows, exact: dict[int, list[int]]) -> int:
+    """Give the time of a query in an iteration.
+
+    It is by the runner's clock where that timed the query (analysis and planning included), else
+    by Spark's.
+    """
+    timed = exact.get(rows[0]["iteration"])
+    if timed:
+        return round(statistics.fmean(timed))
+    begun, ended = (row["start_wall_ns"] for row in rows), (row["end_wall_ns"] for row in rows)
+    return int(max(ended) - min(begun))
+
+
+def _operators(
+    rows: Rows, nodes: dict[tuple[int, int], list[Any]], exact: dict[int, list[int]]
+) -> dict[str, int]:
+    """Count the operators of a query in an iteration.
+
+    Of several runs it is the first that counts: their plans may differ, and no plan is their mean.
+    """
+    first = rows[: max(1, len(rows) // _runs(rows, exact))]
+    found: dict[str, int] = defaultdict(int)
+    for row in first:
+        for feature, count in plan_features(nodes[row["app_index"], row["sql_id"]]).items():
+            found[feature] += count
+    return dict(found)
+
+
+def _sum(rows: Rows, key: str, exact: dict[int, list[int]]) -> int | None:
+    """Give a number of a query in an iteration: of several runs the mean, above 0 at least 1."""
+    present = [row[key] for row in rows if row[key] is not None]
+    if not present:
+        return None
+    total = int(sum(present))
+    return max(round(total / _runs(rows, exact)), min(total, 1))
 
 
 def _middle(values: list[int | None]) -> int | None:

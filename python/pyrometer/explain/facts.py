@@ -140,6 +140,13 @@ class Facts:
     def _app(self) -> int | None:
         return self.measured.app_index if self.measured else self.app_index
 
+    @property
+    def release(self) -> tuple[int, int]:
+        """Major and minor number of the application's Spark; (0, 0) where that is not known."""
+        of = [app.spark_version for app in self.summary.apps if app.app_index == self._app]
+        found = re.match(r"(\d{1,9})\.(\d{1,9})", next((one for one in of if one), ""))
+        return (int(found[1]), int(found[2])) if found else (0, 0)
+
     def is_on(self, name: str, default: bool = False) -> bool:
         """Whether a setting is true."""
         text = self.setting(name)
@@ -265,11 +272,13 @@ class Facts:
     def samples_by_stage(self) -> dict[int, dict[str, int]]:
         """CPU samples of tasks by number of the stage and kind of work."""
         attribution(self.scope)  # defines task_samples
+        app = 0 if self.measured is None else self.measured.app_index
         found: dict[int, dict[str, int]] = defaultdict(dict)
         for stage_id, attempt, category, n in self.tables.query(
             f"SELECT stage_id, coalesce(a.stage_attempt, 0), {CATEGORY}, sum(hits)::BIGINT"
             f" FROM task_samples LEFT JOIN ({self.attempts}) a USING (task_attempt_id)"
-            " WHERE event = 'cpu' AND stage_id IS NOT NULL GROUP BY ALL"
+            " WHERE event = 'cpu' AND stage_id IS NOT NULL"
+            f" AND coalesce(app_index, {app}) = {app} GROUP BY ALL"
         ):
             number = self.number(stage_id, attempt)
             if number is not None:

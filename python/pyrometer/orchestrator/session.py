@@ -26,7 +26,8 @@ from pyrometer.store.private import keep_private
 from pyrometer.trial.trial import ProbeBudget, Trial
 from pyrometer.trial.trial import probe_budget as resolved
 from pyrometer.workloads.iterations import IterationLog
-from pyrometer.workloads.results import checksum, result_rows, unlike
+from pyrometer.workloads.results import result_rows, unlike
+from pyrometer.workloads.rounding import rounded_checksum
 
 if TYPE_CHECKING:
     from pyrometer.summary.schema import Summary
@@ -264,7 +265,7 @@ def repeat(
                 rows = result_rows(value)
                 if rows is None:
                     continue
-                ended.update(rows=len(rows), checksum=checksum(rows))
+                ended.update(rows=len(rows), checksum=rounded_checksum(rows))
                 first = rows if first is None else first
                 wrong = unlike(first, rows)
                 if wrong:

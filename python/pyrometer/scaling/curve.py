@@ -27,9 +27,9 @@ from pyrometer.experiments.folder import Ended, ExperimentPaths, Plan
 from pyrometer.experiments.journal import Entries
 from pyrometer.experiments.judge.analysis import experiment_report
 from pyrometer.experiments.judge.schema import Measures, TrialsReport, in_none, unread
-from pyrometer.guests.machine import is_machine, machine_of
 from pyrometer.scaling.analysis import Question, analyse
-from pyrometer.scaling.plan import OF_CLUSTERS, SLOTS, WORKERS, level_number
+from pyrometer.scaling.plan import OF_CLUSTERS, SLOTS, WORKERS, level_number, slots_of_worker
+from pyrometer.scaling.processors import cpus_of_trials
 from pyrometer.scaling.schema import FitReport
 from pyrometer.scaling.simulated import simulated, sized
 from pyrometer.simulation.intervals import Sized
@@ -37,7 +37,6 @@ from pyrometer.simulation.scheduler import of_runs
 from pyrometer.statistics.scaling.levels import Observation
 from pyrometer.statistics.two import mean_of
 from pyrometer.store import Run
-from pyrometer.trial.factors import parse_treatment
 
 MEASURES = {
     "run_time_s": "run time of tasks (Spark)",
@@ -264,7 +263,11 @@ def curve_report(
     elif len(levels) < 2:
         report.reason = "fewer than two levels have a finished trial"
     else:
-        rows = [_observation(factor, varied[one.treatment], one, its) for one, its in trials]
+        slots = {one.name: slots_of_worker(factor, one.levels) for one in plan.treatments}
+        rows = [
+            _observation(factor, varied[one.treatment], slots[one.treatment], one, its)
+            for one, its in trials
+        ]
         simulator = simulated(ready, factor, predict)
         report.fit = analyse(
             rows, "elapsed", _question(plan, factor, trials, predict, cores),
@@ -297,37 +300,15 @@ def _doubts(plan: Plan, entries: Entries) -> list[Doubt]:
     return [one for one in asked.doubts if one.code != "few_trials"]
 
 
-def _observation(factor: str, level: str, one: Ended, its: Measured) -> Observation:
+def _observation(factor: str, level: str, slots: int, one: Ended, its: Measured) -> Observation:
     found = its.measures
     facts = {"cpu": found.get("cpu_time_s"), "bandwidth": found.get("memory_bytes_per_s")}
     if factor in SLOTS:
-        # Only here is a worker a slot, which either runs a task or is idle.
+        # Only here are workers slots, each of which either runs a task or is idle.
         facts |= {"run_time": found.get("run_time_s"), "gc": found.get("gc_s")}
     assert one.seconds is not None
     known = {name: value for name, value in facts.items() if value is not None}
-    return Observation(level_number(factor, level), one.seconds, 1.0, known)
-
-
-def processors(plan: Plan) -> tuple[float | None, float | None]:
-    """CPUs and cores that every trial found, of its own machine where it had one.
-
-    Cores are known of virtual machines alone; ``None`` where trials differ.
-    """
-    found = {
-        machine_of(
-            parse_treatment([f"{k}={v}" for k, v in one.levels.items() if is_machine(k)]),
-            int(plan.machine.get("cpus_count") or 1),
-        )
-        for one in plan.treatments
-    }
-    if found == {None}:
-        cpus = plan.machine.get("cpus_count")
-        return (float(cpus) if isinstance(cpus, int) else None), None
-    sizes = {(one.cpus_count, one.threads_per_core) for one in found if one is not None}
-    if len(sizes) != 1 or None in found:
-        return None, None
-    count, threads = sizes.pop()
-    return float(count), count / threads
+    return Observation(level_number(factor, level), one.seconds, 1.0, known, slots)
 
 
 def _question(
@@ -337,7 +318,7 @@ def _question(
     best = next((its.attainable for _, its in trials if its.attainable is not None), None)
     counted = any("memory_bytes_per_s" in its.measures for _, its in trials)
     # Executors of a cluster are not on the CPUs of this host.
-    cpus = None if factor in OF_CLUSTERS else processors(plan)[0]
+    cpus = None if factor in OF_CLUSTERS else cpus_of_trials(plan, factor)
     spread = 0.0
     if best is not None and best.low is not None and best.high is not None:
         spread = (best.high - best.low) / 4

@@ -7,8 +7,8 @@ from typing import Any
 
 from pyrometer.core.errors import UsageError
 from pyrometer.experiments.plan.source import experiment_text
-from pyrometer.trial.factors import find_factor, parse_cpus, parse_level
-from pyrometer.trial.layout import EXECUTORS, TASKS
+from pyrometer.trial.factors import find_factor, parse_cpus, parse_level, parse_treatment
+from pyrometer.trial.layout import EXECUTORS, TASKS, is_layout, resolve_layout
 
 SLOTS = (TASKS, EXECUTORS)
 """Factors whose level is a number of task slots (of executors: times the slots of each)."""
@@ -95,6 +95,21 @@ def level_number(factor: str, text: str) -> float:
             f"{factor}={text}: not a number", "choose a factor with numbers, such as layout.tasks"
         )
     return float(level)
+
+
+def slots_of_worker(factor: str, levels: Mapping[str, str]) -> int:
+    """Count the tasks that a worker of a curve runs at once: an executor, as many as its slots.
+
+    Examples
+    --------
+    >>> levels = {"layout.executors": "2", "layout.cores_per_executor": "4"}
+    >>> slots_of_worker("layout.executors", levels), slots_of_worker("layout.tasks", {})
+    (4, 1)
+    """
+    if factor != EXECUTORS:
+        return 1
+    layout = [f"{name}={level}" for name, level in levels.items() if is_layout(name)]
+    return resolve_layout(parse_treatment(layout)).slots or 1
 
 
 def scaling_file(

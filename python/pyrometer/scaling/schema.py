@@ -22,7 +22,8 @@ class LevelReport(BaseModel):
     speedup, efficiency : Estimate
         Relative to the level with the fewest workers; ideal are the ratio of workers, and 1.
     worker_time : WorkerTime
-        Workers times elapsed time for one unit of work, and its parts.
+        Workers times elapsed time for one unit of work, times the task slots of each executor
+        where workers are executors, and its parts.
     cpus_used, bandwidth : float or None
         CPUs that tasks kept busy; memory throughput, in the unit of the observations.
     fitted : bool

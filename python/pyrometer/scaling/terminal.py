@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pyrometer.core import units
 from pyrometer.experiments.judge.terminal import headline
 from pyrometer.terminal.drawing import _ends, _number, doubts, spread, table
+from pyrometer.trial.layout import EXECUTORS
 
 if TYPE_CHECKING:
     from pyrometer.core.estimate import Estimate
@@ -60,7 +61,8 @@ def _levels(console: Any, report: FitReport) -> None:
     if not all(one.fitted for one in report.levels):
         notes.append("* not fitted")
     if own := [title for name, title in parts.items() if name in PARTS]:
-        notes.append(f"{', '.join(own)}: parts of workers × time, for one unit of work")
+        slots = " × their task slots" if report.workers == EXECUTORS else ""
+        notes.append(f"{', '.join(own)}: parts of workers{slots} × time, for one unit of work")
     _notes(console, notes)
 
 

@@ -97,7 +97,7 @@ def _gc_jumps(levels: Sequence[Level]) -> list[Doubt]:
         if before is None or after is None:
             continue
         low, high = sorted((before, after))
-        matters = high - low > JUMP_SHARE * b.p * b.unit_time
+        matters = high - low > JUMP_SHARE * b.p * b.slots * b.unit_time
         if high >= JUMP * low and matters and _certain(a, b, "gc"):
             jumps.append(f"from {a.p:g} to {b.p:g}: {before:.3g} → {after:.3g}")
     if not jumps:
@@ -114,8 +114,10 @@ def _certain(a: Level, b: Level, fact: str) -> bool:
 def _crowded(levels: Sequence[Level], cpus: float | None, cores: float | None) -> list[Doubt]:
     found = []
     most = levels[-1].p
-    if cpus is not None and most > cpus:
-        message = f"up to {most:g} workers on {cpus:g} CPUs: beyond {cpus:g} they take turns"
+    tasks = max(one.p * one.slots for one in levels)
+    what = "workers" if tasks == most else "task slots"
+    if cpus is not None and tasks > cpus:
+        message = f"up to {tasks:g} {what} on {cpus:g} CPUs: beyond {cpus:g} they take turns"
         found.append(doubt("scaling_workers_over_cpus", message))
     elif cpus is None:
         used = [(one.p, busy) for one in levels if (busy := cpus_used(one)) is not None]
@@ -124,8 +126,8 @@ def _crowded(levels: Sequence[Level], cpus: float | None, cores: float | None) -
             busy = max(value for _, value in used)
             message = f"from {flat:g} workers on {busy:.3g} CPUs are busy, up to {most:g} workers"
             found.append(doubt("scaling_workers_over_cpus", message))
-    if cores is not None and most > cores and (cpus is None or cores < cpus):
-        message = f"{cores:g} cores, up to {most:g} workers: beyond {cores:g} they share cores"
+    if cores is not None and tasks > cores and (cpus is None or cores < cpus):
+        message = f"{cores:g} cores, up to {tasks:g} {what}: beyond {cores:g} they share cores"
         found.append(doubt("scaling_shared_cores", message))
     return found
 
@@ -142,8 +144,9 @@ WORDS = {
     " shared caches and memory, or a lower frequency do that",
     "gc": "garbage collection",
     "wait": "tasks that wait, for a CPU, for input or output, or for locks",
-    "idle": "workers without a task: skew, stages with few tasks, or the driver",
+    "idle": "{workers} without a task: skew, stages with few tasks, or the driver",
 }
+"""What a part of the workers' time is; ``{workers}`` are task slots where each has several."""
 
 
 def verdict(
@@ -194,9 +197,10 @@ def _lost(before: Level, after: Level) -> list[str]:
     if largest is None:
         return []
     name, share = largest
+    what = WORDS[name].format(workers="task slots" if after.slots > 1 else "workers")
     return [
         f"From {before.p:g} to {after.p:g}, {100 * min(share, 1):.0f} % of the efficiency lost is"
-        f" {WORDS[name]}."
+        f" {what}."
     ]
 
 

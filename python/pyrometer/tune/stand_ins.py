@@ -52,7 +52,7 @@ def stand_ins(
     iterations : int
         Of a trial.
     levels : mapping of str to str
-        What all trials share.
+        What all trials share; those of the workload's own variants are checked already.
     asked : sequence of str
         Kinds, or ``auto``, or ``none``.
 
@@ -85,7 +85,7 @@ def _smaller(
     if not workload.scales:
         return f"{workload.name} has no scales"
     size = parse_scale(workload, scale)
-    least = max(workload.least_scale, workload.scales.get("test", 1))
+    least = max(workload.least_size(levels), workload.scales.get("test", 1))
     small = max(least, size // SMALLER)
     if small * LEAST > size:
         return f"scale {scale} is no more than {LEAST} times the least that says something"

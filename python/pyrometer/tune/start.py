@@ -226,7 +226,9 @@ def _stand_ins(wanted: Wanted, workload: str, *, once: bool) -> list[Fidelity]:
         return []
     iterations = 1 if once else wanted.iterations
     found = registry.get(workload)
-    return stand_ins(found, wanted.scale, iterations, wanted.shared, wanted.fidelities)
+    own = {name: level for name, level in wanted.shared.items() if name in found.variants}
+    levels = registry.resolve(workload, own, wanted.scale).levels
+    return stand_ins(found, wanted.scale, iterations, levels, wanted.fidelities)
 
 
 def space_of(

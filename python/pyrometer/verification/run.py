@@ -116,7 +116,9 @@ def _sizes(manifest: Manifest) -> tuple[int | None, int | None]:
         size = parse_scale(workload, str(manifest.workload.scale or "default"))
     except PyrometerError:
         return None, None
-    return size, workload.scales.get("test")
+    if "test" not in workload.scales:
+        return size, None
+    return size, max(workload.scales["test"], workload.least_size(_levels(manifest)))
 
 
 def _levels(manifest: Manifest) -> dict[str, str]:

@@ -54,7 +54,8 @@ GROUPS = {
 class Workload(abc.ABC):
     """A program that can be run by name, with generated data and a verified result.
 
-    Instances carry no state of a run: one object may prepare, run and verify any specification.
+    One object may prepare, run and verify any specification: all that an instance keeps of a run is
+    what `setup` started, for that session and specification.
 
     Attributes
     ----------
@@ -110,6 +111,10 @@ class Workload(abc.ABC):
     def annotation(self, spec: WorkloadSpec) -> str | None:
         """Name what its processes say of themselves, as ``pyrometer probe --annotate`` takes it."""
         return None
+
+    def least_size(self, levels: Mapping[str, str]) -> int:
+        """Least size that `prepare` takes; a variant that `levels` lacks has its default."""
+        return self.least_scale
 
     @abc.abstractmethod
     def prepare(

@@ -115,7 +115,8 @@ class DataCache:
                 found = self.find(name, recipe)
                 if found is not None:
                     return found
-                self._check_room(bytes_needed)
+                self.root.mkdir(parents=True, exist_ok=True)
+                check_room(self.root, bytes_needed)
                 return self._make(folder, recipe_hash(recipe), recipe, build, progress)
         except PyrometerError:
             raise
@@ -161,16 +162,6 @@ class DataCache:
             raise CapabilityError(f"{folder} cannot be read back", "look at the disk's health")
         return prepared
 
-    def _check_room(self, bytes_needed: int) -> None:
-        self.root.mkdir(parents=True, exist_ok=True)
-        free = shutil.disk_usage(self.root).free
-        if free < bytes_needed:
-            raise CapabilityError(
-                f"the data needs about {units.size(bytes_needed)} below "
-                f"{self.root}, where {units.size(free)} are free",
-                "free some disk, set PYROMETER_CACHE to a larger one, or use a smaller --scale",
-            )
-
     @contextlib.contextmanager
     def _lock(self, name: str, progress: Progress) -> Iterator[None]:
         locks = self.root / "locks"
@@ -182,6 +173,23 @@ class DataCache:
                 progress("waiting for another process that makes this data", 0, 0)
                 fcntl.flock(handle, fcntl.LOCK_EX)
             yield
+
+
+def check_room(folder: Path, bytes_needed: int) -> None:
+    """Check that data would fit below a folder, before any is written.
+
+    Raises
+    ------
+    CapabilityError
+        If its disk has too little room.
+    """
+    free = shutil.disk_usage(folder).free
+    if free < bytes_needed:
+        raise CapabilityError(
+            f"the data needs about {units.size(bytes_needed)} below "
+            f"{folder}, where {units.size(free)} are free",
+            "free some disk, set PYROMETER_CACHE to a larger one, or use a smaller --scale",
+        )
 
 
 def recipe_hash(recipe: Mapping[str, Any]) -> str:

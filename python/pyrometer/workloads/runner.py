@@ -27,7 +27,7 @@ from typing import Any
 from pyrometer.core.errors import PyrometerError, UsageError, WorkloadError
 from pyrometer.workloads import canary, page_cache
 from pyrometer.workloads.barrier import Barrier, barrier
-from pyrometer.workloads.contract import Workload, load
+from pyrometer.workloads.contract import PYTHON_SUFFIX, Workload, load
 from pyrometer.workloads.iterations import (
     ITERATIONS_FILE,
     IterationLog,
@@ -222,6 +222,15 @@ def start_session(conf: dict[str, str]) -> Any:
         raise
 
 
+def pickle_by_value(workload: Workload) -> None:
+    """Send what a workload's own file defines to Spark's Python workers, which cannot import it."""
+    module = sys.modules[type(workload).__module__]
+    if module.__name__.endswith(PYTHON_SUFFIX):
+        from pyspark import cloudpickle
+
+        cloudpickle.register_pickle_by_value(module)
+
+
 def main(arguments: list[str]) -> int:
     """Run what the specification file says; returns the exit code."""
     _on_signals(_interrupt)
@@ -242,6 +251,8 @@ def main(arguments: list[str]) -> int:
     try:
         spark = start_session(conf) if workload.engine == "spark" else None
         _on_signals(_interrupt)  # pyspark has set its own handler
+        if spark is not None:
+            pickle_by_value(workload)
         runner.run(spark, iterations, warmup)
     except Interrupted as interrupted:
         say(f"ended by {interrupted}")

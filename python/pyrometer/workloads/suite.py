@@ -8,7 +8,7 @@ from __future__ import annotations
 import abc
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -17,6 +17,7 @@ from pyrometer.core.errors import UsageError
 from pyrometer.workloads.answers import check_answer, read_queries
 from pyrometer.workloads.contract import Workload
 from pyrometer.workloads.results import checksum
+from pyrometer.workloads.rounding import rounded_checksum
 from pyrometer.workloads.values import (
     IterationResult,
     Mismatch,
@@ -55,11 +56,7 @@ def with_checksum(part: PartResult) -> PartResult:
     """Give the result of a query with its checksum; of one that failed there is none."""
     if part.error is not None:
         return part
-    # A float's last digits depend on the order of additions: the checksum leaves them out.
-    rounded = (
-        [float(f"{v:.6g}") if isinstance(v, float) else v for v in row] for row in part.answer
-    )
-    return replace(part, checksum=checksum(rounded))
+    return replace(part, checksum=rounded_checksum(part.answer))
 
 
 def try_query(spark: Any, name: str, sql: str) -> PartResult:
@@ -100,19 +97,15 @@ def stream_order(names: Sequence[str], stream: int) -> list[str]:
     return order
 
 
-def run_streams(
-    new_session: Callable[[], Any], texts: Mapping[str, str], streams: int
-) -> list[PartResult]:
+def run_streams(sessions: Sequence[Any], texts: Mapping[str, str]) -> list[PartResult]:
     """Run all queries in each of several streams at once.
 
     Parameters
     ----------
-    new_session : callable
-        Starts the session of a stream.
+    sessions : sequence
+        A session for each stream, which has an order of its own.
     texts : Mapping[str, str]
         Queries by name.
-    streams : int
-        How many streams; each has an order of its own.
 
     Returns
     -------
@@ -131,16 +124,16 @@ def run_streams(
 
     def stream(number: int) -> None:
         try:
-            session = new_session()
             for name in stream_order(list(texts), number):
                 if failed:
                     return
-                done.append(try_query(session, name, texts[name]))
+                done.append(try_query(sessions[number], name, texts[name]))
         except BaseException as error:
             failed.append(error)
 
     # Threads that inherit the local properties: jobs keep the number of their iteration.
-    threads = [InheritableThread(target=stream, args=(n,), daemon=True) for n in range(streams)]
+    numbers = range(len(sessions))
+    threads = [InheritableThread(target=stream, args=(n,), daemon=True) for n in numbers]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -234,6 +227,10 @@ class Suite(Workload):
     bytes_a_unit: ClassVar[int]
     bytes_fixed: ClassVar[int]
 
+    def __init__(self) -> None:
+        # Sessions of streams, with the session and the specification that they were started for.
+        self._started: list[tuple[Any, WorkloadSpec, list[Any]]] = []
+
     def _database(self, spec: WorkloadSpec) -> str:
         """Name the database of the tables: one for each codec.
 
@@ -312,11 +309,16 @@ class Suite(Workload):
         return 1 if power else int(spec.levels["workload.streams"])
 
     def setup(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> None:
-        """Register the tables, and read the queries: no iteration reads them again."""
+        """Register the tables, read the queries, start sessions: no iteration does it again."""
         read_queries(prepared)
         if spec.levels["data.source"] == "files":
             self._views(spark, prepared)
-            return
+        else:
+            self._catalog(spark, prepared, spec)
+        if spec.levels["workload.mode"] != "power":
+            self._started.append((spark, spec, self._new_sessions(spark, prepared, spec)))
+
+    def _catalog(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> None:
         # A separate database, so that no table of the same name is hidden or replaced.
         database = self._database(spec)
         folder = _quoted(f"{prepared.root}/.catalog")
@@ -336,9 +338,7 @@ class Suite(Workload):
         if spec.levels["workload.mode"] == "power":
             parts = [try_query(spark, name, text) for name, text in texts.items()]
         else:
-            parts = run_streams(
-                lambda: self._session(spark, prepared, spec), texts, self.streams(spec)
-            )
+            parts = run_streams(self._sessions(spark, prepared, spec), texts)
         ended = time.monotonic_ns()
         parts = [with_checksum(part) for part in parts]
         return IterationResult(
@@ -370,17 +370,24 @@ class Suite(Workload):
             return Mismatch("rows of all queries", str(rows), str(result.rows))
         return None
 
-    def _session(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> Any:
-        """Start a separate session for a stream, with tables and settings of the first one."""
-        session = spark.newSession()
-        for key in self.spark_conf(spec):
-            if session.conf.isModifiable(key):
+    def _sessions(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> list[Any]:
+        """Find the sessions that `setup` started, or start them where it did not run."""
+        kept = [one for base, wanted, one in self._started if base is spark and wanted == spec]
+        return kept[-1] if kept else self._new_sessions(spark, prepared, spec)
+
+    def _new_sessions(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> list[Any]:
+        """Start a separate session for each stream, with tables and settings of the first one."""
+        # A new session knows the context's settings, not those of the session that makes it.
+        keys = [key for key, *_ in spark.sql("SET").collect() if spark.conf.isModifiable(key)]
+        sessions = [spark.newSession() for _ in range(self.streams(spec))]
+        for session in sessions:
+            for key in keys:
                 session.conf.set(key, spark.conf.get(key))
-        if spec.levels["data.source"] == "files":
-            self._views(session, prepared)
-        else:
-            session.catalog.setCurrentDatabase(self._database(spec))
-        return session
+            if spec.levels["data.source"] == "files":
+                self._views(session, prepared)
+            else:
+                session.catalog.setCurrentDatabase(self._database(spec))
+        return sessions
 
     def _views(self, spark: Any, prepared: Prepared) -> None:
         for table in self.tables:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import stat
 from pathlib import Path
 from unittest.mock import MagicMock
@@ -48,6 +49,18 @@ def test_a_block_is_shown_without_orders_to_the_terminal(
     assert "\x1b[2J" not in shown
     assert made.report().is_file()
     assert modes(made.run_dir) == {0o700, 0o600}
+
+
+def test_checksums_of_iterations_leave_out_the_last_digits(tmp_path: Path) -> None:
+    sums = iter([0.3, 0.1 + 0.2])
+    made = repeat(
+        session(), lambda: next(sums), tmp_path / "run", name="sum", iterations=2, warmup=0,
+        probe=False,
+    )  # fmt: skip
+    lines = (made.run_dir / "raw" / "iterations.ndjson").read_text().splitlines()
+    ends = [one for one in map(json.loads, lines) if one["k"] == "end"]
+    assert [one["status"] for one in ends] == ["ok", "ok"]
+    assert len({one["checksum"] for one in ends}) == 1
 
 
 def modes(folder: Path) -> set[int]:

@@ -98,6 +98,7 @@ def test_every_sample_of_a_query_has_one_component(tmp_path):
             "same time",
         ),
         ({}, [("a", OFFSET, OFFSET + 9 * MS)], "no CPU sample"),
+        ({}, [], "no query ended"),
     ],
 )
 def test_what_cannot_be_told_has_a_reason(tmp_path, how, queries, reason):

@@ -13,6 +13,7 @@ from pyrometer.characterise.queries import characterise
 from pyrometer.cli.main import run_verb
 from pyrometer.core.errors import UsageError
 from pyrometer.store import Run
+from pyrometer.store.manifest import Host, Manifest, Result, ResultPart, Workload, write_manifest
 from pyrometer.store.write_tables import write_rows
 
 MS = 1_000_000
@@ -136,6 +137,67 @@ def test_queries_are_told_apart_with_volumes_and_warm_up(suite):
     assert q2.times_ns[0] == 10_200 * MS
     assert q2.operators["loads"] == 4
     assert q2.warmup == "flat"
+
+
+def timed_twice(folder, iterations):
+    """Write down that the runner timed q2 in two streams of each iteration."""
+    parts = [
+        ResultPart(name="q2", rows=1, checksum="0", started_mono_ns=0, ended_mono_ns=length * MS)
+        for length in (110, 210)
+    ]
+    results = [Result(iteration=number, status="ok", parts=parts) for number in range(iterations)]
+    manifest = Manifest(
+        run_id="r", created_wall_ns=0, pyrometer_version="0", workload=Workload(), profile="off",
+        host=Host(), results=results,
+    )  # fmt: skip
+    write_manifest(folder, manifest)
+
+
+def test_a_query_of_several_streams_has_the_means_of_its_runs(suite):
+    timed_twice(suite, 5)
+    with Run.open(suite) as run:
+        q1, q2 = characterise(run, []).parts
+    # The sixth iteration never ended: how often the query ran in it is not known.
+    assert q2.times_ns == [160 * MS] * 5
+    assert q2.doubts == [
+        "1 iterations never ended: not counted",
+        "ran 2 times in an iteration: its numbers there are means",
+    ]
+    assert (q2.stages_count, q2.tasks_count, q2.operators["loads"]) == (1, 3, 2)
+    assert (q2.input_bytes, q2.shuffle_bytes) == (30, 120)
+    assert (len(q1.times_ns), q1.doubts) == (6, [])
+
+
+def test_operators_of_streams_whose_plans_differ_are_those_of_one_plan(suite):
+    timed_twice(suite, 6)
+    first = [node(0, None, "SortMergeJoin"), node(1, 0, "Scan parquet ")]
+    second = [node(0, None, "BroadcastHashJoin")]
+    nodes = [
+        {"app_index": 0, "sql_id": number, "plan_version": 0, "is_final": True, **one}
+        for number in range(18)
+        for one in (second if number % 3 == 2 else first)
+    ]
+    write_rows(suite / "tables", "plan_nodes", nodes)
+    with Run.open(suite) as run:
+        _, q2 = characterise(run, []).parts
+    found = {name: count for name, count in q2.operators.items() if count}
+    assert found == {"sort_merge_joins": 1, "loads": 1}
+
+
+def test_a_stage_that_one_of_two_streams_skipped_is_counted(suite):
+    timed_twice(suite, 6)
+    # Stages 2 n and 2 n + 1 are those of execution n.
+    status = dict.fromkeys(range(0, 36, 2), "succeeded")
+    status |= dict.fromkeys(range(5, 36, 6), "skipped")
+    stages = [
+        {"app_index": 0, "stage_id": stage, "stage_attempt": 0, "job_id": stage // 2, "status": how}
+        for stage, how in status.items()
+    ]
+    write_rows(suite / "tables", "stages", stages)
+    with Run.open(suite) as run:
+        q1, q2 = characterise(run, []).parts
+    assert (q1.stages_count, q1.skipped_stages_count) == (1, 0)
+    assert (q2.stages_count, q2.skipped_stages_count) == (1, 1)
 
 
 def logged(folder, names):
@@ -264,6 +326,15 @@ def test_texts_of_a_sql_file_are_read_with_their_parameters(suite):
         found = features_by_query(run)
     assert list(found) == ["statement-2"]
     assert (found["statement-2"]["joins"], found["statement-2"]["tables"]) == (1, 2)
+
+
+def test_a_text_that_is_nested_too_deep_is_left_out(suite):
+    statements = [{"text": "select " + " + ".join("a" * 200) + " from t"}, {"text": "select 1"}]
+    launched = {"prepared": {"root": "", "facts": {"statements": statements}}}
+    with Run.open(suite) as run:
+        run.paths.raw.mkdir(exist_ok=True)
+        (run.paths.raw / "workload.json").write_text(json.dumps(launched))
+        assert list(features_by_query(run)) == ["statement-2"]
 
 
 def test_a_sql_file_that_is_there_is_a_workload_to_run(tmp_path, monkeypatch, capsys):

@@ -10,8 +10,8 @@ from tests.support import experiments
 
 from pyrometer.cli.main import run_verb
 from pyrometer.experiments.folder import PlannedTreatment
-from pyrometer.scaling.curve import processors
 from pyrometer.scaling.plan import default_levels
+from pyrometer.scaling.processors import processors
 
 MACHINE = ["--set", "machine.numa=4", "--set", "machine.cpus=8", "--set", "machine.memory=8g"]
 

@@ -240,6 +240,16 @@ def test_what_a_workload_allows() -> None:
     assert error.value.remedy == "did you mean 'scale'?"
 
 
+def test_a_smaller_scale_is_one_that_the_workload_takes_at_these_levels() -> None:
+    svm, many = registry.get("svm"), {"workload.features": "100"}
+    (small,) = stand_ins(svm, "200000", 3, many, ["scale"])
+    assert (small.scale, svm.least_size(many)) == ("25000", 25_000)
+    (small,) = stand_ins(svm, "200000", 3, {}, ["scale"])
+    assert small.scale == "20000"
+    with pytest.raises(UsageError, match="no more than 2 times the least"):
+        stand_ins(svm, "40000", 3, many, ["scale"])
+
+
 def test_several_queries_of_a_suite_run_in_the_order_of_their_numbers() -> None:
     tpch = registry.get("tpch")
     spec = registry.resolve("tpch", {"query": "q09+5+q05"}, "test")

@@ -25,7 +25,7 @@ from pyrometer.experiments.run.guard import Look
 from pyrometer.explain.findings import explain
 from pyrometer.report.findings import findings_data
 from pyrometer.store import Run
-from pyrometer.store.manifest import Phase, write_manifest
+from pyrometer.store.manifest import Phase, Workload, write_manifest
 from pyrometer.summary.summary import summarise
 from pyrometer.trial.trial import Trial
 from pyrometer.verification.plan import AS_IT_WAS
@@ -255,6 +255,13 @@ def test_what_ran_is_read_from_the_manifest(tmp_path):
     assert not found.once
     # It has no measured iteration, so no trial can be compared with it.
     assert found.whole_ns == 0
+
+
+@pytest.mark.parametrize(("features", "least"), [("20", 20_000), ("100", 25_000)])
+def test_less_data_is_as_much_as_the_workload_takes_at_its_levels(tmp_path, features, least):
+    ran_so = Workload(name="svm", scale="100000", variant={"workload.features": features})
+    found = read_ran(log_of(tmp_path, name="svm", workload=ran_so))
+    assert (found.size, found.least_size) == (100_000, least)
 
 
 @pytest.mark.parametrize("fields", [{"profile": "attach"}, {"profile": "probe"}])

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import networkx
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
 
+from pyrometer.core.errors import UsageError
+from pyrometer.workloads.catalogue import svdpp
 from pyrometer.workloads.data import graph, points, ratings
 from pyrometer.workloads.data import points as point_answers
 from pyrometer.workloads.data import ratings as factors
-from pyrometer.workloads.values import no_progress
+from pyrometer.workloads.data_cache import DataCache
+from pyrometer.workloads.registry import get, resolve
+from pyrometer.workloads.values import Prepared, no_progress
 
 
 @pytest.fixture
@@ -79,6 +85,17 @@ def test_plane_is_that_of_scikit_learn(written):
     assert 0.8 < ours["correct"] / 4_000 < 0.95
 
 
+@pytest.mark.parametrize("name", ["svm", "logistic-regression"])
+def test_points_too_few_to_learn_a_plane_from_are_refused(name, tmp_path):
+    with pytest.raises(UsageError, match="the least is 10000 points"):
+        resolve(name, {}, "50")
+    many = resolve(name, {"workload.features": "100"}, "20000")
+    with pytest.raises(UsageError, match=r"20000 points are too few .* 100 features") as raised:
+        get(name).prepare(many, DataCache(tmp_path))
+    assert "--scale 25000" in str(raised.value.remedy)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_degrees_follow_a_power_law():
     degrees = sum(np.bincount(target, minlength=6_250) for _, target in graph.blocks(100_000))
     expected = np.cbrt(np.arange(6_251) / 6_250)
@@ -142,6 +159,19 @@ def test_training_is_that_of_the_formulas_one_rating_at_a_time():
     conf = {"rank": 2, "rate": 0.01, "regularisation": [0.1, 0.2], "seed": 3}
     found = factors.svd(no_progress, 200, 2, conf)
     assert found["squares"] == pytest.approx(_by_hand(200, 2, conf), rel=1e-9)
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_a_checksum_holds_only_what_does_not_depend_on_the_order_of_messages(monkeypatch, ordered):
+    def checksum(*numbers):
+        program = SimpleNamespace(run=lambda *_: [9, *numbers], addsCorrections=lambda: ordered)
+        monkeypatch.setattr(svdpp, "java_class", lambda spark, name: program)
+        spark = SimpleNamespace(sparkContext=SimpleNamespace(_jsc=None))
+        prepared = Prepared(paths={"ratings": "ratings"})
+        return svdpp.SvdPlusPlus().run(spark, prepared, resolve("svdpp", {}, "test")).checksum
+
+    assert (checksum(3.5, 1.0) == checksum(3.5, 2.0)) is not ordered
+    assert checksum(3.5, 1.0) != checksum(3.6, 1.0)
 
 
 def _by_hand(count, iterations, conf):

@@ -7,13 +7,18 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.support import needs
 
+from pyrometer.core.errors import CapabilityError
 from pyrometer.core.liveness import runs
 from pyrometer.workloads.catalogue import postgres
 from pyrometer.workloads.catalogue.postgres import Server
+from pyrometer.workloads.catalogue.random_read import RandomRead
+from pyrometer.workloads.registry import resolve
+from pyrometer.workloads.values import Prepared
 
 INITDB = """#!/bin/sh
 # What a user who controls the folder may do meanwhile.
@@ -79,3 +84,21 @@ def test_another_server_that_got_the_number_lives(place: Path, programs: Path) -
         finally:
             process.kill()
             process.wait()
+
+
+def test_a_table_for_which_there_is_no_room_is_not_begun(
+    place: Path, programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Its script was written by an earlier run, when there was room.
+    script = place / "cache" / "data" / "random-read-table"
+    script.mkdir(parents=True)
+    (script / "load.sql").write_text("create table blocks;\n")
+    spec = resolve("random-read", {"workload.engine": "postgresql"}, "test")
+    prepared = Prepared(root=str(script), facts={"reads": 500})
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=1 << 20))
+    try:
+        with pytest.raises(CapabilityError, match="the data needs about"):
+            RandomRead().setup(None, prepared, spec)
+    finally:
+        RandomRead().teardown(prepared, spec)
+    assert not list(script.parents[1].glob(f"{postgres.PREFIX}*"))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import signal
 import subprocess
 import sys
@@ -189,6 +190,31 @@ def test_treatments_take_turns_each_in_a_session_of_its_own(run, monkeypatch):
     ]  # fmt: skip
     fixed = [({"spark.sql.warehouse.dir": "/x"}, (0, 1)), ({}, (2, 3))]
     assert run("right", iterations=2, warmup=2, turns=fixed)[0] == 1
+
+
+ONE_FILE = """\
+from pyspark import cloudpickle
+from tests.support.toy_workload import Toy
+
+def twice(number):
+    return 2 * number
+
+class Twice(Toy):
+    def run(self, spark, prepared, spec):
+        spark.sent = cloudpickle.dumps(lambda number: twice(number) + 1)
+        return super().run(spark, prepared, spec)
+"""
+
+
+def test_functions_of_a_workload_in_one_file_reach_processes_that_cannot_import_it(
+    spark, tmp_path, monkeypatch
+):
+    path = tmp_path / "my.py"
+    path.write_text(ONE_FILE)
+    launch_spec(str(path), raw_dir=tmp_path, iterations=1, warmup=0)
+    assert main([str(tmp_path / "workload.json")]) == 0
+    monkeypatch.delitem(sys.modules, str(path))
+    assert pickle.loads(spark.sent)(21) == 43
 
 
 def test_a_canary_is_measured_before_each_iteration(run, spark):

@@ -149,7 +149,18 @@ def test_floats_that_differ_in_their_last_digits_repeat(run):
     code, _, ends = run("select 1; select 2", [[(1,)], [("a", 0.3)], [(1,)], [("a", 0.1 + 0.2)]])
     assert code == 0
     assert [end["status"] for end in ends] == ["ok", "ok"]
-    assert ends[0]["checksum"] != ends[1]["checksum"]
+
+
+def test_trials_are_compared_without_the_last_digits_of_floats(run):
+    rows = [[(1,)], [("a", 0.3, [0.3])], [(1,)], [("a", 0.1 + 0.2, [0.1 + 0.2])]]
+    _, _, ends = run("select 1; select 2", rows)
+    assert ends[0]["checksum"] == ends[1]["checksum"]
+    assert ends[0]["parts"][1]["checksum"] != ends[1]["parts"][1]["checksum"]
+
+
+def test_trials_whose_floats_differ_by_more_have_other_checksums(run):
+    checksums = {run("select 1", [[(value,)]] * 2)[2][-1]["checksum"] for value in (0.3, 0.30001)}
+    assert len(checksums) == 2
 
 
 @pytest.mark.parametrize(("first", "second"), [(0.3, 0.31), (1e-7, 1.1e-7)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from datetime import date
 from decimal import Decimal
@@ -164,6 +165,75 @@ def test_a_query_that_fails_does_not_keep_others_back(prepared):
         Two().run(Answers(stopped=True), prepared, spec())
 
 
+class Settings(dict):
+    """Settings of a session, one of which is the context's."""
+
+    def isModifiable(self, key):  # noqa: N802
+        return key != "spark.master"
+
+    set = dict.__setitem__
+
+
+class Sessions(Answers):
+    """A session that makes others, which know nothing of its settings and views."""
+
+    def __init__(self, **conf):
+        super().__init__(stopped=False)
+        self.conf, self.views, self.others = Settings(conf), [], []
+        view = SimpleNamespace(createOrReplaceTempView=self.views.append)
+        self.read = SimpleNamespace(parquet=lambda path: view)
+
+    def newSession(self):  # noqa: N802
+        self.others.append(Sessions())
+        return self.others[-1]
+
+    def sql(self, text):
+        if text == "SET":
+            return SimpleNamespace(collect=lambda: [(key, "redacted") for key in self.conf])
+        return super().sql(text)
+
+
+@pytest.fixture
+def streams(prepared, monkeypatch):
+    """A throughput run of one query, set up."""
+    monkeypatch.setattr("pyspark.InheritableThread", threading.Thread)
+    levels = spec(**{"workload.mode": "throughput", "workload.query": "1"})
+    first = Sessions(**{"spark.master": "local", "spark.sql.shuffle.partitions": "7"})
+    two, data = Two(), prepared.with_paths(**{table: table for table in Tpch.tables})
+    two.setup(first, data, levels)
+    return first, lambda: two.run(first, data, levels)
+
+
+def test_streams_have_the_settings_of_the_session_that_was_set_up(streams):
+    first, run = streams
+    assert [one.conf for one in first.others] == [{"spark.sql.shuffle.partitions": "7"}] * 2
+    assert [part.name for part in run().parts] == ["q01", "q01"]
+
+
+def test_no_iteration_of_streams_registers_tables(streams):
+    first, run = streams
+    views = [len(one.views) for one in (first, *first.others)]
+    run()
+    run()
+    assert views == [len(Tpch.tables)] * 3
+    assert [len(one.views) for one in (first, *first.others)] == views
+
+
+def test_each_specification_has_streams_of_its_own_in_a_session(prepared, monkeypatch):
+    monkeypatch.setattr("pyspark.InheritableThread", threading.Thread)
+    data = prepared.with_paths(**{table: table for table in Tpch.tables})
+    throughput = {"workload.mode": "throughput", "workload.query": "1"}
+    wanted = [spec(**throughput, **{"workload.streams": count}) for count in ("2", "3")]
+    two, first = Two(), Sessions()
+    for one in wanted:
+        two.setup(first, data, one)
+    assert [len(two.run(first, data, one).parts) for one in wanted] == [2, 3]
+    assert len(first.others) == 5
+    # Where nothing was set up, nothing of another session is taken.
+    other = Sessions()
+    assert len(two.run(other, data, wanted[0]).parts) == len(other.others) == 2
+
+
 def test_a_query_left_out_is_noticed(prepared):
     mismatch = Two().verify(result({"q01": RIGHT["q01"]}), prepared, spec())
     assert str(mismatch) == "rows of all queries: expected 3, got 2"
@@ -221,13 +291,13 @@ def test_queries_are_read_once_and_no_checksum_is_in_the_time(prepared, monkeypa
     )  # fmt: skip
     (Path(prepared.root) / QUERIES_FILE).unlink()
     computed = []
-    of_rows = suite.checksum
+    of_rows = suite.rounded_checksum
 
     def timed(rows):
         computed.append(time.monotonic_ns())
         return of_rows(rows)
 
-    monkeypatch.setattr(suite, "checksum", timed)
+    monkeypatch.setattr(suite, "rounded_checksum", timed)
     found = suite_of_two.run(Answers(stopped=False), prepared, spec())
     assert max(p.ended_mono_ns for p in found.parts) <= found.ended_mono_ns <= min(computed)
     assert found.parts[0].checksum == of_rows([(2, 0.5), (1, Decimal("2.5"))])

@@ -106,6 +106,19 @@ def test_output_and_exit_code_are_judged(write, tmp_path, text, code, status, er
     assert error is None or error in str(judged.error)
 
 
+def test_what_sparks_readers_skip_holds_no_rows(write, tmp_path):
+    name = write(COMMAND)
+    command = registry.get(name).command(registry.resolve(name, {}), tmp_path)
+    for path in (
+        "_day=1/part-0", "_day=2/part-0", "_spark_metadata/0", "_delta_log/0.json",
+        "_temporary/0/part-0", ".hive-staging/part-0",
+    ):  # fmt: skip
+        file = tmp_path / "out" / path
+        file.parent.mkdir(parents=True)
+        file.write_text("a line\n")
+    assert launch.result_of_command(command, 0).status == "ok"
+
+
 def test_an_exit_code_other_than_0_can_be_the_right_one(write, tmp_path):
     name = write('name: a\nsummary: b\ncommand: ["false"]\nverify: {exit_code: 1}\n')
     command = registry.get(name).command(registry.resolve(name, {}), tmp_path)

@@ -161,7 +161,8 @@ def _report(root: Path, predict: list[float]) -> CurveReport:
     from pyrometer.experiments.folder import read_plan
     from pyrometer.experiments.journal import read_journal
     from pyrometer.experiments.run.planned import this_machine
-    from pyrometer.scaling.curve import curve_report, processors
+    from pyrometer.scaling.curve import curve_report
+    from pyrometer.scaling.processors import processors
 
     plan = read_plan(root)
     cpus, cores = processors(plan)

@@ -63,7 +63,11 @@ class Slots:
         self.slot: int | None = None
         self.paths = {path, name}
         if path != name:
-            os.symlink(path, name)
+            try:
+                os.symlink(path, name)
+            except BaseException:
+                os.remove(path)
+                raise
 
     def reserve(self) -> None:
         """Choose the slot of the child that is about to be forked."""

@@ -36,6 +36,8 @@ FLUSH_NS = 250_000_000
 MAX_DEPTH = 256
 # Code that unpickled functions bring comes under ever new names: forget, rather than grow.
 MAX_STACKS = 20_000
+# Of all these stacks together: 20 MB at most, names apart.
+MAX_FRAMES = 100_000
 # Below this nothing but the clock itself ran.
 QUIET_NS = 50_000
 ERRORS = 3
@@ -71,6 +73,9 @@ class Sampler:
         self.used: dict[int, int] = {}
         self.stacks: dict[tuple[Any, ...], int] = {}
         self.stacks_count = 0
+        # Each by itself: stacks share equal ones.
+        self.frames: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+        self.frames_count = 0
         # Each with the number of samples that are lost with it.
         self.lines: list[tuple[str, int]] = []
         self.samples: list[tuple[int, int, int, int, int, int | None]] = []
@@ -135,7 +140,9 @@ class Sampler:
         if ran - known >= QUIET_NS:
             self.samples.append((now, 0, ran - known, 0, NATIVE_STACK, task))
         self.process_ns, self.own_ns, self.looked_ns = process, own, now
-        if now - self.flushed_ns > FLUSH_NS:
+        # Early at first: where workers are not kept, one ends with its first task.
+        early = self.period_ns + self.flushed_ns - self.since
+        if now - self.flushed_ns > (FLUSH_NS if self.errors else min(FLUSH_NS, early)):
             self._flush(now)
         return ran >= QUIET_NS
 
@@ -172,14 +179,20 @@ class Sampler:
         key = tuple(frames)
         number = self.stacks.get(key)
         if number is None:
-            if len(self.stacks) >= MAX_STACKS:
-                self.stacks.clear()
+            if len(self.stacks) >= MAX_STACKS or self.frames_count + len(key) > MAX_FRAMES:
+                self._forget_stacks()
             number = self.stacks_count
             self.stacks_count += 1
-            self.stacks[key] = number
+            self.frames_count += len(key)
+            self.stacks[tuple(self.frames.setdefault(one, one) for one in key)] = number
             described = [{"m": m, "f": f, "s": s, "l": n} for m, f, s, n in reversed(frames)]
             self._say({"k": "stack", "id": number, "cut": frame is not None, "frames": described})
         return number
+
+    def _forget_stacks(self) -> None:
+        self.stacks.clear()
+        self.frames.clear()
+        self.frames_count = 0
 
     def _say(self, record: dict[str, Any], samples: int = 0) -> None:
         # A process id may come again: with its start it does not.
@@ -244,7 +257,7 @@ class Sampler:
         """Forget what is kept; what comes next is introduced again, and so is each stack."""
         self.dropped += sum(samples for _, samples in self.lines)
         self.lines.clear()
-        self.stacks.clear()
+        self._forget_stacks()
         self.introduced = False
 
 

@@ -14,6 +14,8 @@ from typing import Any
 
 # Variables that the JVM sets for a daemon or a worker that it starts.
 OF_WORKERS = ("PYTHON_WORKER_FACTORY_SECRET", "PYTHON_WORKER_FACTORY_SOCK_DIR")
+# More programs than these do not stand between a JVM and the Python that it starts.
+MOST_WRAPPERS = 16
 LIMITED = "memory of workers is limited (spark.executor.pyspark.memory): not sampled"
 
 
@@ -35,7 +37,7 @@ def begin(samples: str | None, contexts: str | None) -> None:
             import pyrometer_context  # type: ignore[import-not-found]
 
             forks = not module.startswith("pyspark.") or module.endswith("daemon")
-            pyrometer_context.begin(contexts, os.getppid(), forks)
+            pyrometer_context.begin(contexts, _jvm(), forks)
     if samples:
         import pyrometer_sampler  # type: ignore[import-not-found]
 
@@ -47,13 +49,34 @@ def _sample(sampler: Any, folder: str, module: str | None) -> None:
     if module is None:
         _start(sampler, folder, "driver", None)
         return
-    jvm = os.getppid()
+    jvm = _jvm()
     if _is_limited():
         sampler(folder, "worker", jvm).give_up(LIMITED)
     elif module.startswith("pyspark.") and not module.endswith("daemon"):
         _start(sampler, folder, "worker", jvm)
     else:
         _start_in_children(sampler, folder, jvm)
+
+
+def _jvm() -> int:
+    """Give the JVM that this process works for; programs that wrap Python may stand below it."""
+    parent = process = os.getppid()
+    with contextlib.suppress(Exception):
+        for _ in range(MOST_WRAPPERS):
+            with open(f"/proc/{process}/stat", "rb") as file:
+                # Number, name in brackets, state, parent; the name may hold anything.
+                start, _, rest = file.read().rpartition(b")")
+            if start.partition(b"(")[2].startswith(b"java") or _holds_jvm(process):
+                return process
+            process = int(rest.split()[1])
+    return parent
+
+
+def _holds_jvm(process: int) -> bool:
+    """Whether a program of another name has a JVM inside; False where that cannot be seen."""
+    with contextlib.suppress(OSError), open(f"/proc/{process}/maps", "rb") as file:
+        return b"/libjvm.so" in file.read()
+    return False
 
 
 def _module() -> str:

@@ -1,4 +1,4 @@
-"""CPU samples in codecs: of files or of Spark's own blocks, and of which codec.
+"""CPU samples in codecs: of files or of Spark's own blocks, of which codec and which format.
 
 Code that is unpacked from archives, native libraries that are copied out of them, and filters that
 Parquet writes into a configuration go through `java.util.zip` too: they are no data, and left out.
@@ -6,6 +6,9 @@ Parquet writes into a configuration go through `java.util.zip` too: they are no 
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pyrometer.explain.evidence.stack_shares import Shares, shares
@@ -28,11 +31,19 @@ _CODECS = {
     "gzip": r"java\.util\.zip|GzipCodec|[Gg]zip(De)?[Cc]ompress|DeflateCodec",
     "lzf": r"\.lzf\.",
 }
+_FORMATS = {
+    "parquet": r"\bparquet\.",
+    "orc": r"\borc\.",
+    "avro": r"\bavro\.",
+    "text": r"\bdatasources\.((v2\.)?(csv|json|text)\.|HadoopFileLinesReader|CodecStreams)"
+    r"|^org\.apache\.hadoop\.mapred",
+}
+"""Frames of the code of formats; where several are in a stack, the first here."""
 
 
 _STACKS = """
 SELECT stack_id, any_value(hits), bool_or(regexp_matches(name, $1)),
-  bool_or(regexp_matches(name, $2)), {codecs}
+  bool_or(regexp_matches(name, $2)), {codecs}, {formats}
 FROM (SELECT s.stack_id, m.hits, unnest(s.frame_ids) AS frame_id FROM stacks s JOIN (
     SELECT java_stack, sum(hits)::BIGINT AS hits FROM w_samples WHERE event = 'cpu'
       AND role = 'task' AND category = $3 AND java_stack IS NOT NULL GROUP BY 1
@@ -43,8 +54,23 @@ GROUP BY 1
 """
 
 
-def codec_shares(facts: Facts, category: str, of_files: bool) -> tuple[Shares, str | None]:
-    """Give the samples of tasks in codecs, and the codec that most of them are in.
+@dataclass(frozen=True)
+class Codec:
+    """Samples of tasks in codecs.
+
+    Attributes
+    ----------
+    name, format : str or None
+        The codec, and the format of files, that most of them are in.
+    """
+
+    shares: Shares
+    name: str | None = None
+    format: str | None = None
+
+
+def codec_shares(facts: Facts, category: str, of_files: bool) -> Codec:
+    """Give the samples of tasks in codecs.
 
     Parameters
     ----------
@@ -53,31 +79,45 @@ def codec_shares(facts: Facts, category: str, of_files: bool) -> tuple[Shares, s
     of_files : bool
         Of files that are read or written; else of shuffles, spills, broadcasts and results.
     """
-    hits: dict[str, int] = dict.fromkeys(_CODECS, 0)
+    codecs, formats = Counter[str](), Counter[str]()
     mine, others = [], []
-    for stack, found, is_code, is_file, *codecs in _stacks(facts, category):
+    for stack, found, is_code, is_file, *matched in _stacks(facts, category):
         if is_code or bool(is_file) is not of_files:
             others.append(stack)
             continue
         mine.append(stack)
-        codec = next((name for name, is_it in zip(_CODECS, codecs, strict=True) if is_it), None)
-        if codec is not None:
-            hits[codec] += found
+        _count(codecs, _CODECS, matched[: len(_CODECS)], found)
+        _count(formats, _FORMATS, matched[len(_CODECS) :], found)
+    if of_files and not mine:
+        return Codec(Shares({}, {}))
     if of_files:
         where = f"java_stack IN ({_list(mine)})"
     else:  # also those without a stack
         where = f"coalesce(java_stack NOT IN ({_list(others)}), true)"
-    if of_files and not mine:
-        return Shares({}, {}), None
-    first = max(hits, key=lambda name: hits[name])
-    return shares(facts, f"category = '{category}' AND {where}"), first if hits[first] else None
+    found_in = shares(facts, f"category = '{category}' AND {where}")
+    return Codec(found_in, _first(codecs), _first(formats))
+
+
+def _count(hits: Counter[str], names: Iterable[str], matched: Iterable[object], n: int) -> None:
+    """Count samples for the first name that matched."""
+    name = next((name for name, is_it in zip(names, matched, strict=True) if is_it), None)
+    if name is not None:
+        hits[name] += n
+
+
+def _first(hits: Counter[str]) -> str | None:
+    return hits.most_common(1)[0][0] if hits else None
 
 
 def _stacks(facts: Facts, category: str) -> list[tuple[Any, ...]]:
     if not (facts.has("stacks") and facts.has("frames")):
         return []
-    codecs = ", ".join(f"bool_or(regexp_matches(name, '{frames}'))" for frames in _CODECS.values())
-    return facts.tables.query(_STACKS.format(codecs=codecs), [_CODE, _FILES, category])
+    sql = _STACKS.format(codecs=_matches(_CODECS), formats=_matches(_FORMATS))
+    return facts.tables.query(sql, [_CODE, _FILES, category])
+
+
+def _matches(names: Mapping[str, str]) -> str:
+    return ", ".join(f"bool_or(regexp_matches(name, '{frames}'))" for frames in names.values())
 
 
 def _list(stacks: list[int]) -> str:

@@ -6,8 +6,11 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
+from pyrometer.explain.evidence.plan_nodes import CACHE
 from pyrometer.explain.facts import Facts
 
+CACHED = rf"^(?:inmemory|{CACHE.lower()})"
+"""Nodes of cached plans, by their names in `Exercised.nodes`."""
 _SUMS = """
 SELECT coalesce(sum(coalesce(shuffle_written_records_count, 0) + coalesce(shuffle_written_bytes, 0)
     + coalesce(shuffle_read_records_count, 0)), 0),
@@ -68,7 +71,7 @@ class Exercised:
     def planned(self) -> bool:
         """Whether plans show all that ran: no RDDs, no caches, no commands without children."""
         hidden = any(
-            name.startswith("inmemory") or (name.startswith("execut") and leaf)
+            re.search(CACHED, name) or (name.startswith("execut") and leaf)
             for name, (_, leaf) in self.nodes.items()
         )
         return bool(self.nodes) and self.all_sql and not hidden

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from pyrometer.accounts.plan_schema import Node
-from pyrometer.explain.evidence.plan_nodes import Plan
+from pyrometer.explain.evidence.plan_nodes import CACHE, Plan
 
-_BOUNDARY = re.compile(r"^(\w*Exchange|\w*QueryStage|InMemoryTableScan)\b")
+_BOUNDARY = re.compile(rf"^(?:\w*Exchange|\w*QueryStage|{CACHE})\b")
 
 
 @dataclass

@@ -21,6 +21,9 @@ SHELLS = (
     r"|CustomShuffleReader|ColumnarToRow|RowToColumnar"
 )
 """Nodes that only hold others: alternatives of a pattern, for names of nodes."""
+CACHE = "InMemoryTableScan|Scan In-memory"
+"""Nodes that read a cached plan: alternatives of a pattern for the beginning of names of nodes. The
+second is of a cache with a name (``CACHE TABLE``, ``InMemoryTableScanExec.nodeName``)."""
 _WRAPPERS = re.compile(rf"^(?:{SHELLS}|ReusedExchange|Project)\b")
 TEXTS = 4096
 """Texts of nodes of which what was read of them is kept: plans of a loop are alike."""

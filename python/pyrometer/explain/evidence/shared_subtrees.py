@@ -14,7 +14,15 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from pyrometer.accounts.plan_schema import Node
-from pyrometer.explain.evidence.plan_nodes import SHELLS, TEXTS, Plan, metric, plans, unnumbered
+from pyrometer.explain.evidence.plan_nodes import (
+    CACHE,
+    SHELLS,
+    TEXTS,
+    Plan,
+    metric,
+    plans,
+    unnumbered,
+)
 from pyrometer.explain.evidence.scans.scan_filters import conjuncts
 from pyrometer.explain.evidence.scans.scan_text import NULL_CHECK, parts
 from pyrometer.explain.facts import Facts
@@ -25,7 +33,7 @@ _PARTITIONING = re.compile(r"^\w+ (\w+\(.*?\)|SinglePartition)(?:, [A-Z]|$)")
 _WORKS = re.compile(
     r"^(Exchange|\w*Aggregate|Window|Sort|Generate|Expand|\w*Join|CartesianProduct)\b"
 )
-KEPT = re.compile(r"^(InMemoryTableScan|InMemoryRelation|ReusedExchange)\b")
+KEPT = re.compile(rf"^(?:{CACHE}|InMemoryRelation|ReusedExchange)\b")
 """What is there already: nothing above it is computed again from its inputs."""
 _REUSED = "ReusedExchange"
 _LOCAL_SORT = re.compile(r"^Sort \[.*\], false\b")

@@ -1,6 +1,6 @@
 """Observations grouped by level: one level is one number of workers (and amount of work).
 
-Worker time is workers times elapsed time; its parts add up to it.
+Worker time is workers times elapsed time, times the slots of each; its parts add up to it.
 """
 
 from __future__ import annotations
@@ -31,12 +31,15 @@ class Observation:
         Amount of work that it did, in any unit.
     facts : mapping of str to float
         What else is known of it, by name (see :data:`FACTS`).
+    slots : float
+        Tasks that each worker runs at once.
     """
 
     p: float
     value: float
     work: float = 1.0
     facts: Mapping[str, float] = field(default_factory=dict)
+    slots: float = 1.0
 
 
 FACTS = ("cpu", "run_time", "gc", "bandwidth")
@@ -56,6 +59,8 @@ class Level:
         Mean with Student's interval, as given.
     facts : dict of str to list of float
         Values of the runs that have them.
+    slots : float
+        Tasks that each worker runs at once.
     """
 
     p: float
@@ -64,6 +69,7 @@ class Level:
     value: Estimate
     values: tuple[float, ...]
     facts: dict[str, list[float]]
+    slots: float = 1.0
 
     @property
     def n(self) -> int:
@@ -109,7 +115,7 @@ def levels_of(observations: Sequence[Observation], kind: Kind) -> list[Level]:
             name: sorted(one.facts[name] for one in members if name in one.facts) for name in FACTS
         }
         unit_time = mean.value / work if kind == "elapsed" else 1 / mean.value
-        levels.append(Level(p, work, unit_time, mean, values, facts))
+        levels.append(Level(p, work, unit_time, mean, values, facts, members[0].slots))
     return levels
 
 
@@ -118,6 +124,8 @@ PARTS = ("cpu", "gc", "wait", "idle")
 
 class WorkerTime(BaseModel):
     """Workers times elapsed time for one unit of work, and its parts, which sum up to it.
+
+    Where a worker runs several tasks at once, it is that of all their slots.
 
     Attributes
     ----------
@@ -130,7 +138,7 @@ class WorkerTime(BaseModel):
     wait : float or None
         Rest of tasks' run time: waiting for a CPU, input, output, locks.
     idle : float or None
-        Workers without a task.
+        Slots without a task.
     """
 
     total: float
@@ -158,7 +166,7 @@ class WorkerTime(BaseModel):
 
 def worker_time(level: Level) -> WorkerTime:
     """Divide the workers' time of a level, as far as its facts go."""
-    total = level.p * level.unit_time
+    total = level.p * level.slots * level.unit_time
     run, cpu, gc = (level.per_work(name) for name in ("run_time", "cpu", "gc"))
     wait = None if run is None or cpu is None else run - cpu - (gc or 0.0)
     return WorkerTime(

@@ -32,7 +32,8 @@ RULE = Rule(
         "Workers must inherit PYTHONPATH from the launch: python -E and -I prevent that, and "
         "so do executors that a cluster manager starts on other hosts. For these, put "
         "pyrometer/injected on spark.executorEnv.PYTHONPATH, and set "
-        "spark.executorEnv.PYROMETER_PYTHON_DIR."
+        "spark.executorEnv.PYROMETER_PYTHON_DIR. Where spark.python.worker.reuse is false, each "
+        "worker ends with its task, before its last samples are written: set it to true."
     ),
     check=_check,
 )

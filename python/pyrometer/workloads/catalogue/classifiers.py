@@ -9,12 +9,28 @@ from __future__ import annotations
 
 import abc
 import math
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from pyrometer.core.errors import UsageError
 from pyrometer.workloads.catalogue.learning import PointsWorkload, number, stored, vectors
 from pyrometer.workloads.contract import Dataset
 from pyrometer.workloads.results import checksum, unequal, unequal_rows
-from pyrometer.workloads.values import IterationResult, Mismatch, Prepared, WorkloadSpec
+from pyrometer.workloads.values import (
+    IterationResult,
+    Mismatch,
+    Prepared,
+    Progress,
+    WorkloadSpec,
+    no_progress,
+)
+
+if TYPE_CHECKING:
+    from pyrometer.workloads.data_cache import DataCache
+
+POINTS_OF_A_FEATURE = 250
+"""With fewer points for each, a plane may separate the classes, and then none is the likeliest; or
+what is learned fits these points better than the drawn plane does, by more than `verify` allows."""
 
 
 class LinearClassifier(PointsWorkload):
@@ -28,11 +44,37 @@ class LinearClassifier(PointsWorkload):
     """
 
     kind = "halfspace"
+    least_scale = 10_000
     digits: ClassVar[int]
 
     @abc.abstractmethod
     def estimator(self, spark: Any, spec: WorkloadSpec) -> Any:
         """Build MLlib's estimator."""
+
+    def least_size(self, levels: Mapping[str, str]) -> int:
+        """Count the points that a plane of so many features takes."""
+        default = self.variants["workload.features"].default
+        features = int(levels.get("workload.features", default))
+        return max(self.least_scale, POINTS_OF_A_FEATURE * features)
+
+    def prepare(
+        self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress
+    ) -> Prepared:
+        """Build or find the points, and the planes.
+
+        Raises
+        ------
+        UsageError
+            If points are too few for their features.
+        """
+        least = self.least_size(spec.levels)
+        if spec.size < least:
+            raise UsageError(
+                f"{spec.name}: {spec.size} points are too few to learn a plane of"
+                f" {number(spec, 'features')} features from",
+                f"use --scale {least} or more, or fewer workload.features",
+            )
+        return super().prepare(spec, cache, progress)
 
     def answer(self, spec: WorkloadSpec, prepared: Prepared) -> Dataset:
         """Find the planes that the points were drawn with, and that fits them best."""

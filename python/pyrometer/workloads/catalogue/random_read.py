@@ -10,6 +10,7 @@ from pyrometer.core.errors import UsageError
 from pyrometer.core.replacing import new_file
 from pyrometer.workloads.catalogue import fio, postgres
 from pyrometer.workloads.contract import Workload
+from pyrometer.workloads.data_cache import check_room
 from pyrometer.workloads.results import checksum
 from pyrometer.workloads.values import (
     IterationResult,
@@ -178,7 +179,9 @@ class RandomRead(Workload):
         if _fio_engine(spec):
             return
         server = _server(prepared)
+        # It removes what servers of dead processes left, which takes room.
         server.start()
+        check_room(server.folder, self.bytes_needed(spec))
         for statement in Path(prepared.root, "load.sql").read_text().split(";\n"):
             if statement.strip():
                 server.sql(statement)

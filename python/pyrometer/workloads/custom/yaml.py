@@ -303,8 +303,15 @@ def lines(path: Path) -> Iterator[str]:
     """Lines of a text file, or of all in a folder except those that Spark's readers skip."""
     files = [path]
     if path.is_dir():
-        files = [f for f in sorted(path.rglob("*")) if f.is_file() and f.name[0] not in "_."]
+        inner = sorted(path.rglob("*"))
+        files = [f for f in inner if f.is_file() and not _skipped(f.relative_to(path))]
     for file in files:
         with file.open(encoding="utf-8", newline="\n") as text:
             for line in text:
                 yield line.rstrip("\n")
+
+
+def _skipped(path: Path) -> bool:
+    """Whether Spark's readers skip a file: it, or a folder of it, is hidden or of Spark itself."""
+    # A folder of a partition may begin with an underscore: _day=1.
+    return any(part[0] == "." or (part[0] == "_" and "=" not in part) for part in path.parts)

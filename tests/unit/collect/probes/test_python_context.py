@@ -77,6 +77,14 @@ for _ in range(2):
 signal.pause()
 """
 
+# Has a library in memory, and runs the rest of what it is given.
+LAUNCHER = """
+import mmap, subprocess, sys
+with open(sys.argv[1]) as library:
+    memory = mmap.mmap(library.fileno(), 0, access=mmap.ACCESS_READ)
+subprocess.call(sys.argv[2:])
+"""
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
@@ -92,11 +100,11 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def started(folder: Path, module: str) -> Iterator[subprocess.Popen[str]]:
+def started(folder: Path, module: str, *above: str | Path) -> Iterator[subprocess.Popen[str]]:
     needs = OsProbe().needs(RunPaths(folder))
     path = os.pathsep.join([*needs.python_path, str(folder / "lib")])
     process = subprocess.Popen(
-        [sys.executable, "-m", module],
+        [*above, sys.executable, "-m", module],
         env={**os.environ, **needs.environment, "PYTHONPATH": path},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -111,6 +119,14 @@ def started(folder: Path, module: str) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
+def program(folder: Path, name: str) -> Path:
+    """Make a program that runs what it is given, and waits for it."""
+    made = folder / name
+    made.write_text('#!/bin/sh\n"$@"\nexit $?\n')
+    made.chmod(0o755)
+    return made
+
+
 def said(process: subprocess.Popen[str]) -> tuple[str, int]:
     """Wait for a word of a worker, with its process id; it then waits for us."""
     assert process.stdout
@@ -122,6 +138,12 @@ def go_on(process: subprocess.Popen[str]) -> None:
     assert process.stdin
     process.stdin.write("\n")
     process.stdin.flush()
+
+
+def owner(folder: Path) -> int:
+    """Process that made the only file of slots."""
+    (name,) = (folder / "raw").glob("context-*")
+    return int(name.name.removeprefix("context-"))
 
 
 def slots(folder: Path, owner: int) -> tuple[dict[str, int], list[dict[str, Any]]]:
@@ -142,28 +164,28 @@ def slots(folder: Path, owner: int) -> tuple[dict[str, int], list[dict[str, Any]
 
 
 def test_each_worker_says_its_task(folder: Path) -> None:
-    with started(folder, "pyspark.daemon") as daemon:
+    with started(folder, "pyspark.daemon", program(folder, "java")) as jvm:
         for first in (7, 70):
             seen = {}
             for _ in range(4):
-                word, pid = said(daemon)
-                header, records = slots(folder, daemon.pid)
-                assert header == {"parent": os.getpid(), "overflow": 0}
+                word, pid = said(jvm)
+                header, records = slots(folder, owner(folder))
+                assert header == {"parent": jvm.pid, "overflow": 0}
                 # The second worker came after the first had ended: it has its slot.
                 assert [r["tid"] for r in records] == [pid]
                 (record,) = records
                 assert (record["magic"], record["version"]) == (0x54584350, 1)
                 assert (record["stage"], record["start"] > 0) == (-1, True)
                 seen[word] = (record["phase"], record["task"])
-                go_on(daemon)
+                go_on(jvm)
             assert seen == {
                 "idle": (0, -1),
                 "first": (3, first),
                 "second": (3, first + 1),
                 "none": (0, -1),
             }
-        alive = {said(daemon)[1], said(daemon)[1]}
-        assert {record["tid"] for record in slots(folder, daemon.pid)[1]} == alive
+        alive = {said(jvm)[1], said(jvm)[1]}
+        assert {record["tid"] for record in slots(folder, owner(folder))[1]} == alive
 
 
 def test_a_worker_without_a_daemon_has_a_file_of_its_own(folder: Path) -> None:
@@ -182,6 +204,40 @@ def test_a_worker_without_a_daemon_has_a_file_of_its_own(folder: Path) -> None:
         assert worker.wait() == 0
         assert not memory.exists()
         assert list((folder / "raw").iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["java", "java-21"])
+def test_a_program_that_wraps_python_is_not_taken_for_the_jvm(name: str, folder: Path) -> None:
+    above = [program(folder, name), program(folder, "wrapper")]
+    with started(folder, "pyspark.worker", *above) as jvm:
+        _, worker = said(jvm)
+        assert slots(folder, worker)[0]["parent"] == jvm.pid
+
+
+def test_a_jvm_of_another_name_is_known_by_its_library(folder: Path) -> None:
+    (folder / "libjvm.so").write_text("a library")
+    above = [program(folder, "java"), sys.executable, "-c", LAUNCHER, folder / "libjvm.so"]
+    with started(folder, "pyspark.worker", *above) as java:
+        _, worker = said(java)
+        stat = Path(f"/proc/{worker}/stat").read_text()
+        parent = int(stat.rpartition(")")[2].split()[1])
+        assert slots(folder, worker)[0]["parent"] == parent != java.pid
+
+
+def test_memory_that_gets_no_name_is_given_back(folder: Path) -> None:
+    needs = OsProbe().needs(RunPaths(folder))
+    path = os.pathsep.join([*needs.python_path, str(folder / "lib")])
+    env = {**os.environ, **needs.environment, "PYTHONPATH": path}
+    unnamed = "import os, sys; os.rmdir(sys.argv[1]); import pyspark; print(os.getpid())"
+    done = subprocess.run(
+        [sys.executable, "-c", unnamed, str(folder / "raw")],
+        env=env | {"PYTHON_WORKER_FACTORY_SECRET": "x"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == ""
+    assert not list(Path("/dev/shm").glob(f"pyrometer-*.context-{done.stdout.strip()}"))
 
 
 def test_what_is_left_of_killed_processes_is_removed(folder: Path) -> None:

@@ -64,7 +64,49 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
 burn(400)
 time.sleep(0.7)
 """
+KEEPING_FEW = """
+import pyspark, pyrometer_sampler
+pyrometer_sampler.MAX_FRAMES = 3
+def deeper():
+    burn(100)
+for _ in range(4):
+    burn(100)
+    deeper()
+time.sleep(0.5)
+"""
+# Writes that are as early as the first one would all have failed by then.
+MISSING_AT_FIRST = """
+os.rmdir(os.environ["PYROMETER_PYTHON_DIR"])
+import pyspark, pyrometer_sampler
+pyrometer_sampler.FLUSH_NS = 5_000_000_000
+burn(600)
+os.mkdir(os.environ["PYROMETER_PYTHON_DIR"])
+burn(200)
+time.sleep(0.5)
+"""
+# Says its process id, and runs what it is given.
+JVM = """#!/bin/sh
+echo "jvm $$"
+"$@"
+exit $?
+"""
 KEEPING_LITTLE = "import pyspark, pyrometer_sampler\npyrometer_sampler.MAX_KEPT = 100\n"
+
+
+# Without spark.python.worker.reuse a worker ends with its task, and past all that Python would do.
+NOT_KEPT = (
+    BURN
+    + """
+from pyspark.taskcontext import TaskContext
+if __name__ == "__main__":
+    if os.fork() == 0:
+        TaskContext._taskContext = context = TaskContext()
+        context._taskAttemptId = 7
+        burn(200)
+        os._exit(0)
+    os.wait()
+"""
+)
 
 
 @pytest.fixture
@@ -78,13 +120,13 @@ def spark(tmp_path: Path) -> Path:
     return package.parent
 
 
-def run(spark: Path, *arguments: str, raw: str = "raw", **more: str) -> str:
+def run(spark: Path, *arguments: str, raw: str = "raw", above: str = "", **more: str) -> str:
     needs = PythonProbe().needs(RunPaths(spark.parent))
     folder = str(spark.parent / raw)
     path = os.pathsep.join([*needs.python_path, str(spark)])
     env = {**os.environ, **needs.environment, "PYTHONPATH": path, "PYROMETER_PYTHON_DIR": folder}
     done = subprocess.run(
-        [sys.executable, *arguments],
+        [*filter(None, [above]), sys.executable, *arguments],
         env=env | more,
         capture_output=True,
         text=True,
@@ -102,11 +144,14 @@ def lines(spark: Path, kind: str) -> list[dict[str, Any]]:
 
 def test_a_workers_samples_add_up_to_its_cpu_time_by_task(spark: Path) -> None:
     # The daemon of Spark 4 is told the module of its workers, too.
-    words = run(spark, "-m", "pyspark.daemon", "pyspark.worker").splitlines()
+    java = spark / "java"
+    java.write_text(JVM)
+    java.chmod(0o755)
+    words = run(spark, "-m", "pyspark.daemon", "pyspark.worker", above=str(java)).splitlines()
     printed = dict(line.split() for line in words)
     assert printed["threads"] == "1"  # the daemon itself forks without a thread beside it
     processes = lines(spark, "process")
-    assert {(p["kind"], p["jvm"]) for p in processes} == {("worker", os.getpid())}
+    assert {(p["kind"], p["jvm"]) for p in processes} == {("worker", int(printed["jvm"]))}
     worker, child = sorted({p["pid"] for p in processes})
     told = {
         pid: [
@@ -158,7 +203,7 @@ def test_the_application_does_not_notice(spark: Path) -> None:
     assert run(spark, "-c", script) == f"by none /theirs {HOOK}\n"
     # Neither a folder that is not there nor one that cannot be written to is its problem.
     assert run(spark, "-c", "import pyspark; print(1)", raw="away") == "1\n"
-    script = BURN + "import pyspark\nos.rmdir(os.environ['PYROMETER_PYTHON_DIR'])\nburn(700)"
+    script = BURN + "os.rmdir(os.environ['PYROMETER_PYTHON_DIR'])\nimport pyspark\nburn(700)"
     (spark.parent / "gone").mkdir()
     run(spark, "-c", script, raw="gone")
 
@@ -171,6 +216,26 @@ def cpu_of_one_driver(spark: Path) -> int:
     known = {r["id"] for r in records(file, "stack")}
     assert {stack for r in samples for stack in r["stack"] if stack >= 0} <= known
     return sum(sum(r["cpu"]) for r in samples)
+
+
+def test_a_worker_that_ends_with_its_short_task_leaves_samples_of_it(spark: Path) -> None:
+    (spark / "pyspark" / "daemon.py").write_text(NOT_KEPT)
+    run(spark, "-m", "pyspark.daemon")
+    samples = lines(spark, "samples")
+    rows = [row for r in samples for row in zip(r["cpu"], r["task"], strict=True)]
+    assert sum(cpu for cpu, task in rows if task == 7) > 50e6
+
+
+def test_a_folder_that_is_missing_at_first_costs_no_samples(spark: Path) -> None:
+    run(spark, "-c", BURN + MISSING_AT_FIRST)
+    assert cpu_of_one_driver(spark) == pytest.approx(800e6, abs=250e6)
+
+
+def test_stacks_that_are_too_many_are_forgotten_and_introduced_again(spark: Path) -> None:
+    run(spark, "-c", BURN + KEEPING_FEW)
+    assert cpu_of_one_driver(spark) == pytest.approx(800e6, abs=250e6)
+    known = [json.dumps(r["frames"]) for r in lines(spark, "stack")]
+    assert len(known) > len(set(known))
 
 
 def test_what_a_full_disk_does_not_take_is_written_once_there_is_room(spark: Path) -> None:

@@ -60,6 +60,17 @@ def test_an_operator_that_has_no_generated_code(tmp_path: Path) -> None:
     assert judged(made.write(tmp_path), RULE).findings == []
 
 
+def test_near_miss_an_expression_that_has_no_generated_code(tmp_path: Path) -> None:
+    made = world(fused=False)
+    assert judged(made.write(tmp_path / "plain"), RULE).findings
+    for row in made.rows["plan_nodes"]:
+        if row["node_id"] == 1:
+            row["simple_string"] = (
+                "Filter exists(a#1, lambdafunction((lambda x#2 > 0), lambda x#2, false))"
+            )
+    assert judged(made.write(tmp_path / "lambda"), RULE).findings == []
+
+
 def test_healthy_twin(tmp_path: Path) -> None:
     assert judged(world(fused=True).write(tmp_path), RULE).findings == []
 

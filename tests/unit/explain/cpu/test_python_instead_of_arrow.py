@@ -18,6 +18,7 @@ SETTING = "spark.sql.execution.pythonUDF.arrow.enabled"
 
 def test_workers_pickle(tmp_path: Path) -> None:
     world = waiting_for_workers()
+    world.rows["apps"][0]["spark_version"] = "3.5.1"
     workers(world, serialisation=4800, function=1600)
     found = only(world.write(tmp_path), RULE)
     # Three quarters of the wait, 80 % of 4 s, and Arrow saves 0.3 to 0.9 of it.
@@ -26,6 +27,16 @@ def test_workers_pickle(tmp_path: Path) -> None:
         "BatchEvalPython", 3, 0,
     )  # fmt: skip
     assert (found.remedies[0].factor, found.remedies[0].level) == (SETTING, "true")
+
+
+def test_where_arrow_is_the_default_the_function_refuses_it(tmp_path: Path) -> None:
+    world = waiting_for_workers()
+    world.rows["apps"][0]["spark_version"] = "4.2.0"
+    workers(world, serialisation=4800, function=1600)
+    found = only(world.write(tmp_path), RULE)
+    assert found.place.setting is None
+    assert not any(one.factor for one in found.remedies)
+    assert "useArrow=False" in (found.remedies[0].before or "")
 
 
 def test_the_example_pickles_rows() -> None:

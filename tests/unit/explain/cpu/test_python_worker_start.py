@@ -73,6 +73,15 @@ def test_what_starts_cost_is_not_the_functions(tmp_path: Path) -> None:
     assert "60.0 % of the workers' is their start in each task" in function.mechanism
 
 
+def test_near_miss_workers_that_another_application_starts(tmp_path: Path) -> None:
+    world = job()
+    started(world, 1600)
+    for row in world.rows["node_metrics"]:
+        row["app_index"] = 1
+    settings(world, spark__python__worker__reuse="false")
+    assert judged(world.write(tmp_path), RULE).findings == []
+
+
 def test_workers_are_kept(tmp_path: Path) -> None:
     world = job()
     started(world, 1600)

@@ -46,10 +46,13 @@ PARQUET = "org.apache.spark.sql.execution.datasources.parquet.VectorizedParquetR
 SNAPPY = "org.xerial.snappy.SnappyNative.rawUncompress"
 LZ4 = "net.jpountz.lz4.LZ4BlockInputStream.refill"
 INFLATER = "java.util.zip.Inflater.inflate"
+GZIP = ("java.util.zip.GZIPInputStream.read", INFLATER)
+DATASOURCES = "org.apache.spark.sql.execution.datasources"
+ORC = f"{DATASOURCES}.orc.OrcColumnarBatchReader.nextBatch"
+LINES = f"{DATASOURCES}.HadoopFileLinesReader.next"
+CSV = f"{DATASOURCES}.csv.CsvOutputWriter.write"
+DEFLATER = "java.util.zip.Deflater.deflate"
 STACKS = [
-    ((TASK, PARQUET, SNAPPY), "spark.sql.parquet.compression.codec", "uncompressed"),
-    ((TASK, PARQUET, "java.util.zip.GZIPInputStream.read", INFLATER),
-     "spark.sql.parquet.compression.codec", "zstd"),
     ((TASK, LZ4), "spark.shuffle.compress", "false"),
     ((TASK, "org.apache.spark.sql.execution.datasources.FileFormatWriter.executeTask",
       "com.github.luben.zstd.ZstdInputStream.read"), "spark.io.compression.codec", "lz4"),
@@ -62,23 +65,59 @@ def test_codec_and_place_are_of_the_stack(
 ) -> None:
     world = job()
     samples(world, 0.9, category="decompression", java_stack=stack(world, *frames))
-    written = "parquet" in setting
-    if written:
-        for row in world.rows["tasks"]:
-            row["output_bytes"] = 1
     (found,) = judged(world.write(tmp_path), DECOMPRESSION).findings
     assert (found.remedies[0].factor, found.remedies[0].level) == (setting, level)
     assert found.place.setting == setting
 
 
-def test_where_files_are_read_a_setting_does_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("frames", "after"),
+    [
+        ((TASK, PARQUET, SNAPPY), 'option("compression", "uncompressed").parquet('),
+        ((TASK, PARQUET, *GZIP), 'option("compression", "zstd").parquet('),
+        ((TASK, ORC, *GZIP), 'option("compression", "zstd").orc('),
+        ((TASK, LINES, *GZIP), 'option("compression", "none").csv('),
+    ],
+)
+@pytest.mark.parametrize("written", [0, 1])
+def test_where_files_are_read_a_setting_does_nothing(
+    tmp_path: Path, frames: tuple[str, ...], after: str, written: int
+) -> None:
     world = job()
-    frames = (TASK, PARQUET, "java.util.zip.GZIPInputStream.read", INFLATER)
     samples(world, 0.9, category="decompression", java_stack=stack(world, *frames))
+    for row in world.rows["tasks"]:
+        row["output_bytes"] = written
     (found,) = judged(world.write(tmp_path), DECOMPRESSION).findings
     (remedy,) = found.remedies
     assert (remedy.kind, remedy.factor, found.place.setting) == ("code", None, None)
-    assert '.option("compression", "zstd")' in (remedy.after or "")
+    assert after in (remedy.after or "")
+
+
+@pytest.mark.parametrize(
+    ("reader", "how"), [(PARQUET, "with zstd"), (LINES, "without compression")]
+)
+def test_that_no_codec_is_used_is_said_in_words(tmp_path: Path, reader: str, how: str) -> None:
+    world = job()
+    samples(world, 0.9, category="decompression", java_stack=stack(world, TASK, reader, *GZIP))
+    (found,) = judged(world.write(tmp_path), DECOMPRESSION).findings
+    assert found.remedies[0].text == f"write the data {how}"
+
+
+@pytest.mark.parametrize(
+    ("writer", "setting", "after"),
+    [
+        (PARQUET, "spark.sql.parquet.compression.codec", None),
+        (ORC, "spark.sql.orc.compression.codec", None),
+        (CSV, None, 'df.write.option("compression", "none").csv(path)'),
+    ],
+)
+def test_the_codec_of_what_is_written_is_a_setting_of_its_format(
+    tmp_path: Path, writer: str, setting: str | None, after: str | None
+) -> None:
+    world = job()
+    samples(world, 0.9, category="compression", java_stack=stack(world, TASK, writer, DEFLATER))
+    (found,) = judged(world.write(tmp_path), COMPRESSION).findings
+    assert (found.remedies[0].factor, found.remedies[0].after) == (setting, after)
 
 
 def test_a_workload_with_data_in_several_codecs_reads_another(tmp_path: Path) -> None:

@@ -51,6 +51,14 @@ def test_slots_that_are_full_lack_no_tasks(tmp_path: Path) -> None:
     assert job.found(tmp_path, NOT_SPLITTABLE) == []
 
 
+def test_near_miss_a_stage_of_another_application_reads_files(tmp_path: Path) -> None:
+    job = reading([8000], 1024 * MIB)
+    rows = job.log.rows["stages"]
+    rows.append({**rows[0], "app_index": 1})
+    del rows[0]["rdd_names"]
+    assert not job.all_found(tmp_path, NOT_SPLITTABLE)
+
+
 def test_a_job_that_only_infers_a_schema(tmp_path: Path) -> None:
     (found,) = reading([3000] * 4, 10 * MIB).found(tmp_path, INFERRED)
     assert saves(found, 3000 * 0.97)
@@ -75,6 +83,13 @@ def test_a_job_that_writes_what_it_reads(tmp_path: Path) -> None:
 def test_a_job_of_another_action(tmp_path: Path) -> None:
     job = reading([3000] * 4, 10 * MIB, name="count at Load.scala:9")
     assert job.all_found(tmp_path, INFERRED) == []
+
+
+def test_what_another_application_writes_says_nothing_of_the_reader(tmp_path: Path) -> None:
+    job = reading([3000] * 4, 10 * MIB)
+    rows = job.log.rows["stages"]
+    rows.append({**rows[0], "app_index": 1, "details": WRITER})
+    assert job.found(tmp_path, INFERRED)
 
 
 READER = "org.apache.spark.sql.classic.DataFrameReader.json(DataFrameReader.scala:155)\n..."

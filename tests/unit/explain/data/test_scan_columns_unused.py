@@ -45,6 +45,11 @@ def test_one_of_four_cached_columns_is_used(tmp_path: Path) -> None:
     assert "3 of 4 columns" in one.mechanism
 
 
+def test_a_cache_with_a_name_is_one_as_well(tmp_path: Path) -> None:
+    (one,) = found(tmp_path, above(0, "Scan In-memory table t", None, "[id#0L]"), read(0))
+    assert "3 of 4 columns that the scan reads (a, b, c) no query takes" in one.mechanism
+
+
 def test_a_projection_above_a_source_that_prunes_nothing(tmp_path: Path) -> None:
     nodes = [
         above(0, "Project", None, "[a#1]"),

@@ -74,6 +74,11 @@ WITH = [
     ({"spark.dynamicAllocation.maxExecutors": "5", "spark.dynamicAllocation.enabled": "true"}, {}),
     ({"spark.memory.offHeap.size": "2g", "spark.memory.offHeap.enabled": "true"}, {}),
     ({"spark.memory.offHeap.size": "0b"}, {}),
+    ({"spark.sql.cbo.starSchemaDetection": "true"}, {}),
+    ({"spark.sql.cbo.starSchemaDetection": "true", "spark.sql.cbo.starJoinFTRatio": "0.5"}, {}),
+    ({"spark.sql.cbo.planStats.enabled": "true"}, {}),
+    # Sorts spill without a shuffle, too.
+    ({"spark.shuffle.spill.numElementsForceSpillThreshold": "5000"}, {}),
     ({"spark.shuffle.file.buffer": "1m"}, {"tasks": SHUFFLED}),
     ({"spark.sql.autoBroadcastJoinThreshold": "-1"}, {"nodes": (JOIN, SCAN)}),
     # A plan below a cache, of an RDD, or of a command without children is not in the log.

@@ -34,6 +34,9 @@ def test_probes_that_run_at_a_quarter_of_the_others_rate(tmp_path: Path, operato
     assert found[0].shown
     assert holds(found[0], 4 * 0.8 * 0.5 * 0.75)
     assert found[0].place.operator == operator
+    # A table that is broadcast is as large in more tasks.
+    settings = [one.factor for one in found[0].remedies if one.factor]
+    assert bool(settings) == (operator != "BroadcastHashJoin")
 
 
 def test_near_miss_an_operator_without_a_hash_table(tmp_path: Path) -> None:

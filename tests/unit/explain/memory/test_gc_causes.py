@@ -111,6 +111,8 @@ def test_full_collections_of_a_heap_that_grows_want_a_start_with_all_of_it(tmp_p
     assert found["jvm.options"].remedies[0].level == "-Xms1g"
     assert holds(found["spark.driver.memory"], 0.59)
     assert found["spark.driver.memory"].remedies[0].level == "2g"
+    # Python has no level that is called serialised.
+    assert found["jvm.options"].remedies[1].after == "df.persist(StorageLevel.DISK_ONLY)"
 
 
 def test_a_start_with_all_of_a_heap_that_has_no_unit(tmp_path: Path) -> None:

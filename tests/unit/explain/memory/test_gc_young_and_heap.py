@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.support.explain.causes import holds, log, pause, paused, shown
 from tests.support.explain.planted import judged
-from tests.support.tables import MS, StageSpec, World
+from tests.support.tables import MS, PID, StageSpec, World
 
 from pyrometer.explain.catalogue.memory.gc_heap_too_small import RULE as HEAP
 from pyrometer.explain.catalogue.memory.gc_young_too_small import RULE as YOUNG
@@ -36,6 +36,14 @@ def test_small_young_generation(tmp_path: Path) -> None:
     # Ten times the eden fits: of the second that both slots stood still, 0.9 s are saved.
     assert holds(finding, 0.9)
     assert finding.place.setting == "jvm.young"
+    assert finding.remedies[0].level == "1000m"
+
+
+def test_near_miss_the_heap_of_a_jvm_that_runs_no_tasks_is_larger(tmp_path: Path) -> None:
+    world = world_of(FREE)
+    driver = {"pid": PID + 1, "heap_total_bytes": 8000 * MIB}
+    world.rows["gc_pauses"] += [{**row, **driver} for row in world.rows["gc_pauses"]]
+    (finding,) = shown(world.write(tmp_path), YOUNG)
     assert finding.remedies[0].level == "1000m"
 
 

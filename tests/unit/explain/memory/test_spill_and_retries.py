@@ -64,6 +64,59 @@ def test_attempts_lost_to_memory(tmp_path: Path, rule: Rule, error: str, setting
     assert finding.place.setting == setting
 
 
+@pytest.mark.parametrize(
+    ("error", "setting", "level"),
+    [
+        ("Metaspace", "jvm.options", "-XX:MaxMetaspaceSize=512m"),
+        (
+            "Compressed class space",
+            "jvm.options",
+            "-XX:CompressedClassSpaceSize=3g -XX:MaxMetaspaceSize=512m",
+        ),
+        ("Direct buffer memory", "jvm.options", "-XX:MaxDirectMemorySize=8g"),
+        (
+            "Cannot reserve 8192 bytes of direct buffer memory (allocated: 1, limit: 2)",
+            "jvm.options",
+            "-XX:MaxDirectMemorySize=8g",
+        ),
+        ("unable to create native thread: possibly out of memory or process limits", None, None),
+    ],
+)
+def test_a_larger_heap_is_for_a_full_heap_alone(
+    tmp_path: Path, error: str, setting: str | None, level: str | None
+) -> None:
+    lost = {"ms": 2000, "status": "failed", "error": f"java.lang.OutOfMemoryError: {error}"}
+    tasks = [dict(lost), dict(lost), *({"ms": 1000} for _ in range(8))]
+    conf = {"spark.executor.extraJavaOptions": "-Xss2m -XX:MaxMetaspaceSize=256m"}
+    (finding,) = shown(log(tasks, **conf).write(tmp_path), OOM)
+    assert holds(finding, 1.9)
+    assert (finding.remedies[0].factor, finding.remedies[0].level) == (setting, level)
+
+
+@pytest.mark.parametrize(("master", "level"), [("yarn", "512m"), ("local[2, 4]", "2g")])
+def test_the_options_are_those_of_the_jvm_that_ran_the_tasks(
+    tmp_path: Path, master: str, level: str
+) -> None:
+    lost = {"ms": 2000, "status": "failed", "error": "java.lang.OutOfMemoryError: Metaspace"}
+    made = log(
+        [dict(lost), dict(lost), *({"ms": 1000} for _ in range(8))],
+        **{
+            "spark.executor.extraJavaOptions": "-XX:MaxMetaspaceSize=256m",
+            "spark.driver.extraJavaOptions": "-XX:MaxMetaspaceSize=1g",
+        },
+    )
+    made.rows["apps"][0]["master"] = master
+    (finding,) = shown(made.write(tmp_path), OOM)
+    assert finding.remedies[0].level == f"-XX:MaxMetaspaceSize={level}"
+
+
+@pytest.mark.parametrize("error", ["Requested array size exceeds VM limit", ""])
+def test_near_miss_what_no_limit_of_memory_explains(tmp_path: Path, error: str) -> None:
+    lost = {"ms": 2000, "status": "failed", "error": f"java.lang.OutOfMemoryError: {error}"}
+    tasks = [dict(lost), dict(lost), *({"ms": 1000} for _ in range(8))]
+    assert not judged(log(tasks).write(tmp_path), OOM).findings
+
+
 @pytest.mark.parametrize(("rule", "error", "setting"), LOST, ids=["heap", "container"])
 def test_attempts_lost_to_something_else(
     tmp_path: Path, rule: Rule, error: str, setting: str

@@ -40,6 +40,16 @@ def test_results_that_the_driver_decodes_for_three_seconds(tmp_path: Path) -> No
     assert saves(found, 3_000 + 800)
 
 
+@pytest.mark.parametrize(("version", "is_said"), [("3.5.1", True), ("4.2.0", False)])
+def test_arrow_is_not_advised_where_it_is_the_default(
+    tmp_path: Path, version: str, is_said: bool
+) -> None:
+    job = _job(3_000, 50_000_000, 400)
+    job.log.rows["apps"][0]["spark_version"] = version
+    (found,) = job.found(tmp_path, RULE)
+    assert any("arrow" in (one.factor or "") for one in found.remedies) == is_said
+
+
 def _fetched(own_ms: int, size: int = 50_000_000) -> Job:
     """Give a job of eight tasks of a second; results are fetched for three after the last one."""
     job = Job()

@@ -53,3 +53,13 @@ def test_the_same_paths_listed_twice_are_one_cause(tmp_path: Path) -> None:
     job.stage([1_000] * 4)
     result = job.all_found(tmp_path, RULE)
     assert [one.place.stages_count for one in result] == [2, 1]
+
+
+def test_near_miss_a_job_of_another_application_has_its_number(tmp_path: Path) -> None:
+    job = Job()
+    job.query(0, 1, [("Scan", "Scan")])
+    job.stage([1_000] * 8)
+    text = "Listing leaf files and directories for 2000 paths:<br/>file:/data/a, ..."
+    rows = job.log.rows["jobs"]
+    rows.append({**rows[0], "app_index": 1, "description": text})
+    assert not job.all_found(tmp_path, RULE)

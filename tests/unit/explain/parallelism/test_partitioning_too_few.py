@@ -6,6 +6,7 @@ from tests.support.explain.explained import Job, saves
 from pyrometer.explain.catalogue.parallelism.partitioning_too_few import RULE
 from pyrometer.explain.catalogue.parallelism.skew_bytes import RULE as BYTES
 from pyrometer.explain.catalogue.parallelism.skew_rows import RULE as ROWS
+from pyrometer.explain.schema import Remedy
 
 MB = 1_000_000
 
@@ -86,3 +87,28 @@ def test_near_miss_a_file_can_be_divided(tmp_path: Path) -> None:
     job.stage([10_000, 1_000, 1_100], columns=lambda n: {"input_bytes": [200, 20, 22][n] * MB})
     (found,) = job.found(tmp_path, RULE)
     assert saves(found, 10_000 - 12_100 / 2)
+
+
+def _of_files(folder: Path, size: int) -> Remedy:
+    job = Job(executors=1)
+    query = job.query(0, 10_000, [("Scan parquet ", "FileScan parquet [a#1]")])
+    stage = job.stage(
+        [10_000, 1_000, 1_100], sql=query, columns=lambda n: {"input_bytes": [200, 20, 22][n] * MB}
+    )
+    job.metric(query, 0, "size of files read", size)
+    job.log.rows["node_metrics"][-1]["stage_id"] = stage
+    (found,) = job.found(folder, RULE)
+    return found.remedies[0]
+
+
+def test_parts_are_sized_by_the_files_not_by_the_columns_that_are_read(tmp_path: Path) -> None:
+    remedy = _of_files(tmp_path, 360 * MB)
+    assert remedy.factor == "spark.sql.files.maxPartitionBytes"
+    assert remedy.level == str(60 * MB)
+
+
+@pytest.mark.parametrize("size", [600 * MB, 12_000 * MB])
+def test_smaller_parts_do_not_split_files_that_are_read_whole(tmp_path: Path, size: int) -> None:
+    remedy = _of_files(tmp_path, size)
+    assert (remedy.kind, remedy.factor) == ("data", None)
+    assert "these were not split" in remedy.text

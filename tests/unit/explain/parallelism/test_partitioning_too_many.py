@@ -132,6 +132,19 @@ def test_one_setting_divides_all_files(tmp_path: Path) -> None:
     assert found.remedies[0].factor == "spark.sql.files.maxPartitionBytes"
 
 
+def test_parts_are_sized_by_the_files_not_by_the_columns_that_are_read(tmp_path: Path) -> None:
+    job = Job()
+    query = job.query(0, 5_000, [FILES])
+    stage = job.stage(
+        [10] * 800, sql=query,
+        columns=lambda n: {"executor_run_time_ns": 5 * MS, "input_bytes": 2_000_000},
+    )  # fmt: skip
+    job.metric(query, 0, "size of files read", 100_000_000_000)
+    job.log.rows["node_metrics"][-1]["stage_id"] = stage
+    (found,) = job.found(tmp_path, RULE)
+    assert found.remedies[0].level == str(100_000_000_000 // 12)
+
+
 def test_a_cache_that_counts_no_bytes_makes_no_task_an_empty_one(tmp_path: Path) -> None:
     # All cost in proportion to their rows, but of half of them no byte is counted.
     job = Job()
@@ -202,7 +215,10 @@ def test_partitions_joined_up_to_a_size_have_their_number_from_it(tmp_path: Path
     (found,) = _joined(tmp_path, "AQEShuffleRead coalesced")
     assert found.place.stages_count == 2
     assert saves(found, (100 + 60 - 24) * 10 / 4)
-    assert found.remedies[0].factor == "spark.sql.adaptive.advisoryPartitionSizeInBytes"
+    (way,) = found.remedies
+    assert way.factor == "spark.sql.adaptive.advisoryPartitionSizeInBytes"
+    # Spark's own default: as many small ones as there are slots come from another setting.
+    assert way.levels == {"spark.sql.adaptive.coalescePartitions.parallelismFirst": "false"}
 
 
 def test_near_miss_partitions_that_were_not_joined_are_other_causes(tmp_path: Path) -> None:
@@ -244,15 +260,16 @@ FILES = ("Scan parquet ", "FileScan parquet [a#1]")
     [
         (ASKED, "repartition(100).cache()"),
         (NEEDED, "spark.sql.shuffle.partitions"),
-        (FILES, "spark.sql.files.maxPartitionBytes"),
+        (FILES, "set spark.sql.files.maxPartitionBytes to their size over 12"),
     ],
 )
+@pytest.mark.parametrize("scan", ["InMemoryTableScan", "Scan In-memory table t"])
 def test_stages_that_read_a_cache_have_their_number_from_it(
-    tmp_path: Path, made: tuple[str, str], remedy: str
+    tmp_path: Path, made: tuple[str, str], remedy: str, scan: str
 ) -> None:
     job = Job()
     for _ in range(4):
-        nodes = [("InMemoryTableScan", "[a#1]"), made]
+        nodes = [(scan, f"{scan} [a#1]"), made]
         query = job.query(job.now_ms, job.now_ms + 500, nodes)
         stage = job.stage(
             [10] * 100, sql=query,
@@ -266,7 +283,7 @@ def test_stages_that_read_a_cache_have_their_number_from_it(
     assert found.place.stages_count == 4
     assert saves(found, 4 * (100 - 12) * 5 / 4)
     (way,) = found.remedies
-    assert remedy in (way.factor or way.before or "")
+    assert remedy in " ".join(filter(None, (way.factor, way.before, way.text)))
 
 
 def test_run_time_that_does_not_grow_with_the_bytes_is_a_cost_of_each_task(tmp_path: Path) -> None:

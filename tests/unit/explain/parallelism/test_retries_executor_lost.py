@@ -16,7 +16,9 @@ def test_attempts_that_were_lost_with_their_executor(tmp_path: Path) -> None:
     (found,) = job.found(tmp_path, RULE)
     assert "exit code 137" in found.mechanism
     assert found.place.executor == "executor 1"
-    assert found.remedies[0].factor == "spark.executor.memoryOverheadFactor"
+    # Twice the 384 MiB that Spark takes at least.
+    assert found.remedies[0].factor == "spark.executor.memoryOverhead"
+    assert found.remedies[0].level == "768m"
     assert saves(found, 3_000)
 
 

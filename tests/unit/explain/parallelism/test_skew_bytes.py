@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import pytest
 from tests.support.explain.explained import Job, saves
 
 from pyrometer.explain.catalogue.parallelism.skew_bytes import RULE
@@ -34,3 +35,13 @@ def test_even_tasks(tmp_path: Path) -> None:
 
 def test_tasks_of_a_size_in_a_last_round_of_their_own_are_not_skewed(tmp_path: Path) -> None:
     assert not _job([1_000, 1_001, 999, 1_000, 1_002], [10, 11, 9, 10, 12]).found(tmp_path, RULE)
+
+
+@pytest.mark.parametrize(("median", "level"), [(10, str(20 * MB)), (100, None)])
+def test_parts_are_as_small_as_what_is_split(
+    tmp_path: Path, median: int, level: str | None
+) -> None:
+    lengths = [*[1_000, 1_010, 990, 1_000, 1_005] * 3, 12_000]
+    (found,) = _job(lengths, [*[median] * 15, 12 * median]).found(tmp_path, RULE)
+    levels = found.remedies[0].levels
+    assert levels.get("spark.sql.adaptive.advisoryPartitionSizeInBytes") == level

@@ -12,6 +12,7 @@ def _job(lengths: list[int], cpu_ms: list[int], rows: list[int]) -> Job:
     job = Job()
     job.stage(
         lengths,
+        sql=job.query(0, 15_000),
         columns=lambda n: {
             "executor_cpu_time_ns": cpu_ms[n] * MS,
             "shuffle_read_records_count": rows[n],
@@ -24,6 +25,13 @@ def test_a_task_of_as_many_rows_that_used_far_more_cpu(tmp_path: Path) -> None:
     (found,) = _job(LENGTHS, LENGTHS, [*[100, 101, 99] * 5, 100]).found(tmp_path, RULE)
     assert found.place.stage_id == 0
     assert saves(found, 15_000 - 27_015 / 4)
+
+
+def test_more_partitions_are_not_to_be_joined_again(tmp_path: Path) -> None:
+    (found,) = _job(LENGTHS, LENGTHS, [*[100, 101, 99] * 5, 100]).found(tmp_path, RULE)
+    remedy = found.remedies[0]
+    assert (remedy.factor, remedy.level) == ("spark.sql.shuffle.partitions", "64")
+    assert remedy.levels == {"spark.sql.adaptive.coalescePartitions.enabled": "false"}
 
 
 def test_a_task_that_waited_did_not_work(tmp_path: Path) -> None:

@@ -246,3 +246,8 @@ def test_near_miss_a_branch_that_reuses_all_of_its_inputs(tmp_path: Path) -> Non
     rows = job.log.rows["plan_nodes"]
     rows[:] = [row for row in rows if row["node_id"] not in (9, 10, 11)]
     assert job.all_found(tmp_path, RULE) == []
+
+
+def test_near_miss_a_cache_with_a_name_is_read_twice(tmp_path: Path) -> None:
+    job = run("Scan In-memory table kept [a#1]", "Scan In-memory table kept [a#7]")
+    assert not job.all_found(tmp_path, RULE)

@@ -19,7 +19,9 @@ Remedy
     fewer columns.
 
 When it is wrong
-    Where the operators' time is in what they call (a decoder, a hash map, a UDF), fusing them
+    Operators with an expression that has no generated code, such as a lambda function in
+    `transform`, are never fused: those are left out where the plan's text shows the function. Where
+    the operators' time is in what they call (a decoder, a hash map, a UDF), fusing them
     gains little; sort-merge joins gain least.
 
 Source
@@ -54,6 +56,9 @@ _SUPPORT = re.compile(
     r"(Filter|Project|HashAggregate|BroadcastHashJoin|ShuffledHashJoin|SortMergeJoin|Sort|Expand"
     r"|Range|SerializeFromObject|DeserializeToObject|MapElements|Generate)$"
 )
+_INTERPRETED = re.compile(r"\blambdafunction\(")
+"""Functions of functions (`transform`, `filter` of arrays): operators with an expression that has
+no generated code are never fused."""
 _WHERE_OFF = "SortAggregate"
 """Supports it since Spark 3.3, without keys or where `sortAggregate` is on: counted where the
 setting is off, never where Spark gave it up."""
@@ -71,6 +76,7 @@ def unfused(sql: Sql, off: bool = False, limited: bool = False) -> list[Node]:
         for node in sql.nodes
         if node.stage_ids
         and (_SUPPORT.match(node.name) or (off and node.name == _WHERE_OFF))
+        and not _INTERPRETED.search(node.simple_string or "")
         and not _is_fused(node, nodes, limited)
     ]
 

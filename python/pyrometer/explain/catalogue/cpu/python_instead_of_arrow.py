@@ -15,8 +15,10 @@ Evidence
     and for a CPU, by the kernel's counters. The plan's node is `BatchEvalPython`.
 
 Remedy
-    `spark.sql.execution.pythonUDF.arrow.enabled=true` (Spark 3.5 and later), or a pandas UDF. Where
-    a built-in expression does the same, that saves more: see `python.instead-of-builtin`.
+    `spark.sql.execution.pythonUDF.arrow.enabled=true` (Spark 3.5 and later), or a pandas UDF. The
+    setting is true by default since Spark 4.2: there rows are pickled for functions with
+    `useArrow=False`, and where pyarrow or pandas is missing. Where a built-in expression does the
+    same, that saves more: see `python.instead-of-builtin`.
 
 When it is wrong
     For types that Arrow has to convert (nested ones, timestamps of old versions), and for batches
@@ -39,9 +41,12 @@ from pyrometer.explain.evidence.python.work import WORKERS, Work, sampled, witho
 from pyrometer.explain.evidence.saying import code, factor, page, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
+from pyrometer.explain.schema import Remedy
 
 NODE = "BatchEvalPython"
 SETTING = "spark.sql.execution.pythonUDF.arrow.enabled"
+BY_DEFAULT = (4, 2)
+"""Release of Spark from which on the setting is true unless set."""
 ACHIEVED = (0.3, 0.9)
 """Share of the exchange that Arrow saves: measured, see the source."""
 
@@ -73,7 +78,7 @@ def _suspect(facts: Facts, found: dict[int, Work]) -> Suspect:
     first = next(iter(found.values()))
     where = place(
         facts, "python", {n_: one.workers_ns for n_, one in found.items()}, sql_id=first.sql_id,
-        node_id=first.node_id, operator=NODE, setting=SETTING,
+        node_id=first.node_id, operator=NODE, setting=None if _is_default(facts) else SETTING,
     )  # fmt: skip
     return Suspect(
         place=where,
@@ -92,10 +97,25 @@ def _suspect(facts: Facts, found: dict[int, Work]) -> Suspect:
                  f"/sql/{first.sql_id}/{first.node_id}", n),
         ],
         remedies=[
-            factor(SETTING, "true", "exchange columns by Arrow instead of pickled rows"),
+            _by_arrow(facts),
             code("use a built-in expression where there is one", "@udf(\"string\")\n"
                  "def f(s): return s.strip().upper()", "F.upper(F.trim(col))"),
         ],
+    )  # fmt: skip
+
+
+def _is_default(facts: Facts) -> bool:
+    """Whether Arrow would be used if nothing kept this function from it."""
+    return facts.setting(SETTING) is None and facts.release >= BY_DEFAULT
+
+
+def _by_arrow(facts: Facts) -> Remedy:
+    if not _is_default(facts):
+        return factor(SETTING, "true", "exchange columns by Arrow instead of pickled rows")
+    return code(
+        "leave useArrow=False out; where it is not given, install pyarrow and pandas for the"
+        " driver: without them Spark pickles rows, although Arrow is its default",
+        '@udf("string", useArrow=False)', '@udf("string")',
     )  # fmt: skip
 
 
@@ -106,6 +126,6 @@ RULE = Rule(
     suspects=_suspects,
     needs=(SQL_PLANS, WORKERS),
     explains=("python.function", "python.worker-start", "udf."),
-    refute="Run with spark.sql.execution.pythonUDF.arrow.enabled=true: if the stage still lasts as"
-    " long, the exchange is not what it pays for.",
+    refute="Run so that the plan has ArrowEvalPython, by the setting or without useArrow=False: if"
+    " the stage still lasts as long, the exchange is not what it pays for.",
 )

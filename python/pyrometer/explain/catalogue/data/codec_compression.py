@@ -11,7 +11,9 @@ Evidence
     CPU samples in compression, by codec as the frames name it.
 
 Remedy
-    For files: zstd instead of gzip, otherwise no codec (`spark.sql.parquet.compression.codec`). For
+    For files: zstd instead of gzip, otherwise no codec, by the setting of the format
+    (`spark.sql.parquet.compression.codec`, `spark.sql.orc.compression.codec`,
+    `spark.sql.avro.compression.codec`) or, for text, by the option `compression` of the writer. For
     shuffles and spills: `spark.io.compression.codec=lz4`; where it is lz4 already,
     `spark.shuffle.compress=false`.
 

@@ -14,11 +14,12 @@ Evidence
     out of them, filters that Parquet writes into its configuration with gzip.
 
 Remedy
-    For files: zstd instead of gzip, otherwise no codec, where the data are written: an option of
-    the writer, or `spark.sql.parquet.compression.codec` there; factor `data.codec` for workloads
-    that offer it. In an application that only reads, the setting does nothing. For shuffles and
-    spills: `spark.io.compression.codec=lz4`; where it is lz4 already,
-    `spark.shuffle.compress=false`.
+    For files: zstd instead of gzip, otherwise no codec, where the data are written: the option
+    `compression` of the writer, or the setting of its format there
+    (`spark.sql.parquet.compression.codec`, `spark.sql.orc.compression.codec`,
+    `spark.sql.avro.compression.codec`; text has none); factor `data.codec` for workloads that offer
+    it. Where the files are read, these settings do nothing. For shuffles and spills:
+    `spark.io.compression.codec=lz4`; where it is lz4 already, `spark.shuffle.compress=false`.
 
 When it is wrong
     Where bytes are costlier than CPU (remote storage, a slow disk): less compression makes waits
@@ -38,10 +39,10 @@ Source
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyrometer.core import units
-from pyrometer.explain.evidence.codecs import codec_shares
+from pyrometer.explain.evidence.codecs import Codec, codec_shares
 from pyrometer.explain.evidence.saying import code, factor, flame
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SAMPLES, Rule, Suspect
@@ -49,13 +50,22 @@ from pyrometer.explain.schema import Evidence, Place, Remedy
 
 PARQUET, BLOCKS = "spark.sql.parquet.compression.codec", "spark.io.compression.codec"
 OFF = "spark.shuffle.compress"
+_SETTINGS = {
+    "parquet": PARQUET, "orc": "spark.sql.orc.compression.codec",
+    "avro": "spark.sql.avro.compression.codec",
+}  # fmt: skip
+"""Settings of the writers of formats; those of text have none, only an option."""
+_WRITES = {
+    "parquet": "parquet(path)", "orc": "orc(path)", "avro": 'format("avro").save(path)',
+    "text": "csv(path)",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class _Cheaper:
     """What to use instead, and the share of a codec's CPU that goes: decompressing, compressing."""
 
-    setting: str
+    setting: str | None
     level: str
     decompression: tuple[float, float]
     compression: tuple[float, float]
@@ -83,19 +93,16 @@ _UNKNOWN = _Cheaper(BLOCKS, "lz4", (0.5, 1.0), (0.5, 1.0))
 def suspects(facts: Facts, category: str) -> Iterator[Suspect]:
     """Suspect codecs: of ``compression`` or ``decompression``, of files and of Spark's blocks."""
     for of_files in (True, False):
-        found, named = codec_shares(facts, category, of_files)
-        shares = found.by_stage
+        codec = codec_shares(facts, category, of_files)
+        found, named, shares = codec.shares, codec.name, codec.shares.by_stage
         if not shares:
             continue
-        if of_files:
-            cheaper = _OF_FILES.get(named or "", _NO_CODEC)
-        else:
-            cheaper = _OF_BLOCKS.get(named or "", _UNKNOWN)
+        cheaper = _for_files(codec) if of_files else _OF_BLOCKS.get(named or "", _UNKNOWN)
         first = max(shares, key=lambda number: shares[number] * facts.cpu_ns.get(number, 0.0))
         stage = facts.stages[first]
         cpu = sum(facts.cpu_ns.get(number, 0.0) * one for number, one in shares.items())
         what = f"{category.capitalize()} of {'files' if of_files else 'shuffles and spills'}"
-        remedy = _remedy(facts, cheaper, category, of_files)
+        remedy = _remedy(facts, cheaper, category, codec.format if of_files else None)
         yield Suspect(
             place=Place(layer="data", stage_id=stage.stage_id, stage_attempt=stage.attempt,
                         stages_count=len(shares), setting=remedy.factor),
@@ -116,22 +123,38 @@ def suspects(facts: Facts, category: str) -> Iterator[Suspect]:
         )  # fmt: skip
 
 
-def _remedy(facts: Facts, cheaper: _Cheaper, category: str, of_files: bool) -> Remedy:
+def _for_files(codec: Codec) -> _Cheaper:
+    """Give what to use instead in files of a format."""
+    if codec.format == "text":
+        return replace(_NO_CODEC, setting=None, level="none")
+    found = _OF_FILES.get(codec.name or "", _NO_CODEC)
+    if codec.format not in _SETTINGS:
+        return found
+    level = "zstandard" if (codec.format, found.level) == ("avro", "zstd") else found.level
+    return replace(found, setting=_SETTINGS[codec.format], level=level)
+
+
+def _remedy(facts: Facts, cheaper: _Cheaper, category: str, of: str | None) -> Remedy:
     """Give what changes the codec: where files are read, a setting of the reader does nothing."""
-    if not of_files:
+    if cheaper.setting in (BLOCKS, OFF):
         off = "do not compress shuffle blocks"
         text = off if cheaper.setting == OFF else f"use {cheaper.level} for shuffles and spills"
         return factor(cheaper.setting, cheaper.level, text)
     workload = facts.scope.run.manifest.workload if facts.scope.run.manifest else None
     if workload is not None and "data.codec" in workload.variant:
         level = cheaper.level.replace("uncompressed", "none")
-        return factor("data.codec", level, f"read data that are written with {level}")
-    if category == "compression" or facts.tasks.total("output_bytes") > 0:
-        return factor(cheaper.setting, cheaper.level, f"write with {cheaper.level}")
+        return factor("data.codec", level, f"read data that are written {_with(level)}")
+    if category == "compression" and cheaper.setting is not None:
+        return factor(cheaper.setting, cheaper.level, f"write {_with(cheaper.level)}")
+    write = _WRITES.get(of or "", "parquet(path)")
     return code(
-        f"use {cheaper.level} where the data are written", "df.write.parquet(path)",
-        f'df.write.option("compression", "{cheaper.level}").parquet(path)',
+        f"write the data {_with(cheaper.level)}", f"df.write.{write}",
+        f'df.write.option("compression", "{cheaper.level}").{write}',
     )  # fmt: skip
+
+
+def _with(level: str) -> str:
+    return "without compression" if level in ("none", "uncompressed") else f"with {level}"
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:

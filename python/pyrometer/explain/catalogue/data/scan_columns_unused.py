@@ -38,7 +38,7 @@ from dataclasses import dataclass
 from pyrometer.accounts.plan_schema import Node
 from pyrometer.core import units
 from pyrometer.explain.evidence.places import largest
-from pyrometer.explain.evidence.plan_nodes import SHELLS, Plan, metric, plans
+from pyrometer.explain.evidence.plan_nodes import CACHE, SHELLS, Plan, metric, plans
 from pyrometer.explain.evidence.saying import code, place, shown_by
 from pyrometer.explain.evidence.scans.scan_text import columns_of, output, parts, read_columns
 from pyrometer.explain.facts import Facts
@@ -52,7 +52,7 @@ _PASS = re.compile(
     r"|Coalesce)\b"
 )
 _ENDS = re.compile(r"^(Project|HashAggregate|SortAggregate|ObjectHashAggregate)\b")
-_CACHE = "InMemoryTableScan"
+_CACHE = re.compile(CACHE)
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def _use(plan: Plan, scan: Node, columns: list[str]) -> Use:
         if "more field" in text or text.endswith("...") or (reused and "Exchange" in node.name):
             return Use(every, cached)
         mentioned = {_name(column) for column in columns_of(text)}
-        if node.name == _CACHE or (not cached and _ENDS.match(node.name)):
+        if _CACHE.match(node.name) or (not cached and _ENDS.match(node.name)):
             return Use((names | mentioned) & every, cached)
         if cached and node.name == "Project":
             names |= _computed(text)
@@ -135,7 +135,7 @@ def _computed(text: str) -> set[str]:
 
 def _under_cache(plan: Plan, node: Node) -> bool:
     above = _above(plan, node)
-    while above is not None and above.name != _CACHE:
+    while above is not None and not _CACHE.match(above.name):
         above = _above(plan, above)
     return above is not None
 

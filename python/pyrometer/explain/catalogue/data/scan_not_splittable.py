@@ -72,10 +72,13 @@ def piece(facts: Facts, read_bytes: float, files: int) -> float:
 
 def _from_files(facts: Facts) -> dict[int, bool]:
     """Stages that read files, and nothing from a cache or a shuffle: whether by a scan of SQL."""
+    if facts.measured is None:
+        return {}
     rows = facts.tables.query(
         "SELECT stage_id, coalesce(stage_attempt, 0), contains(rdd_names, 'FileScanRDD')"
-        " FROM stages"
-        " WHERE regexp_matches(rdd_names, 'HadoopRDD|FileScanRDD|\"/|\"[a-z0-9]+:/')"
+        " FROM stages WHERE app_index = $1"
+        " AND regexp_matches(rdd_names, 'HadoopRDD|FileScanRDD|\"/|\"[a-z0-9]+:/')",
+        [facts.measured.app_index],
     )
     found = {facts.number(stage, attempt): bool(scan) for stage, attempt, scan in rows}
     return {number: scan for number, scan in found.items() if number is not None}

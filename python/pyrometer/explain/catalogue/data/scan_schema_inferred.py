@@ -64,7 +64,7 @@ SELECT stage_id, coalesce(stage_attempt, 0),
   regexp_matches(details, 'DataFrameWriter|DataStreamWriter'),
   regexp_matches(rdd_names, 'Scan (text|binaryFile)') AND contains(rdd_names, 'mapPartitions'),
   regexp_matches(rdd_names, '"Scan') AND contains(rdd_names, 'mapPartitions')
-FROM stages
+FROM stages WHERE app_index = $1
 """
 
 
@@ -106,8 +106,10 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
 
 
 def _called(facts: Facts) -> Mapping[int, Called]:
+    if facts.measured is None:
+        return {}
     found = {}
-    for stage_id, attempt, *how in facts.tables.query(_CALLED):
+    for stage_id, attempt, *how in facts.tables.query(_CALLED, [facts.measured.app_index]):
         number = facts.number(stage_id, attempt)
         if number is not None:
             found[number] = Called(*map(bool, how))

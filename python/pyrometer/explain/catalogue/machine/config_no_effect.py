@@ -36,7 +36,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from pyrometer.core import units
-from pyrometer.explain.evidence.exercised import Exercised
+from pyrometer.explain.evidence.exercised import CACHED, Exercised
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Remark, Rule
 from pyrometer.explain.schema import Place
@@ -136,20 +136,23 @@ _WHY: tuple[tuple[str, Callable[[Exercised, str], str | None]], ...] = (
     (r"spark\.dynamicAllocation\.(?!enabled$).*", _switch("spark.dynamicAllocation.enabled")),
     (r"spark\.memory\.offHeap\.size", _switch("spark.memory.offHeap.enabled")),
     (r"spark\.speculation\..*", _switch("spark.speculation")),
-    (r"spark\.sql\.cbo\.(?!enabled$).*", _switch("spark.sql.cbo.enabled")),
+    # Star detection works without the cost-based optimiser, and so do plan statistics.
+    (r"spark\.sql\.cbo\.(?!enabled$|starSchemaDetection$|starJoinFTRatio$|planStats\.).*",
+     _switch("spark.sql.cbo.enabled")),
     (r"spark\.rapids\..*", _no_rapids),
     (r"spark\.(shuffle|storage)\.memoryFraction|spark\.storage\.unrollFraction", _removed(3)),
     (r"spark\.akka\..*|spark\.shuffle\.consolidateFiles|spark\.sql\.tungsten\.enabled",
      _removed(2)),
-    # Blocks of broadcasts are fetched with the settings of spark.shuffle.io, too.
-    (r"spark\.shuffle\.(?!io\.|service\.).*|spark\.reducer\..*", _no_shuffle),
+    # Blocks of broadcasts are fetched with the settings of spark.shuffle.io, too, and sorts spill
+    # with those of spark.shuffle.spill.
+    (r"spark\.shuffle\.(?!io\.|service\.|spill\.).*|spark\.reducer\..*", _no_shuffle),
     (r"spark\.sql\.(shuffle\.partitions|adaptive\.(?!enabled$|auto).*)", _no_shuffle),
     (r"spark\.shuffle\.spill\.compress", _no_spill),
     (r"spark\.sql\.adaptive\.(?!enabled$).*", _no_node("^adaptivesparkplan", "adaptive execution")),
     (r"spark\.sql\.shuffle\.partitions", _joined),
     (r"spark\.sql\.((adaptive\.)?autoBroadcastJoinThreshold|join\..*|adaptive\.skewJoin\..*)",
      _no_node("join|cartesian", "a join")),
-    (r"spark\.sql\.inMemoryColumnarStorage\..*", _no_node("^inmemory", "a cached relation")),
+    (r"spark\.sql\.inMemoryColumnarStorage\..*", _no_node(CACHED, "a cached relation")),
     (r"spark\.sql\.files\.(maxPartitionBytes|openCostInBytes|minPartitionNum|maxPartitionNum)",
      _no_node(_FILES.pattern, "a scan of files")),
     (r"spark\.sql\.parquet\..*", _no_parquet),

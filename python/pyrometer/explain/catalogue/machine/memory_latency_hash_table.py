@@ -15,7 +15,8 @@ Evidence
     sampled; shares of its CPU samples by stage.
 
 Remedy
-    A smaller table for each task: more shuffle partitions, rows filtered or columns dropped before
+    A smaller table for each task: more shuffle partitions (a table that is broadcast stays as large
+    as it is), rows filtered or columns dropped before
     the join, keys of integers instead of texts, the smaller side as the one that is built.
 
 When it is wrong
@@ -40,7 +41,9 @@ from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Need, Rule, Suspect
 from pyrometer.explain.what_if import Extent
 
-PROBING = ("HashAggregate", "ShuffledHashJoin", "BroadcastHashJoin")
+BROADCAST = "BroadcastHashJoin"
+"""Each task looks up the same table, however many tasks there are."""
+PROBING = ("HashAggregate", "ShuffledHashJoin", BROADCAST)
 ACHIEVED = (0.25, 1.0)
 """Share of the difference that smaller tables gain. Not measured; assumed."""
 
@@ -72,6 +75,7 @@ def _suspect(facts: Facts, one: OperatorIpc, ipc: float, usual: float) -> Iterat
     mine = shares(facts, f"operator = '{one.operator}'")
     if not mine.found:
         return
+    is_broadcast = one.operator == BROADCAST
     most = 1 - ipc / usual
     high = 1 - (one.ipc.low or ipc) / usual
     low = max(0.0, 1 - (one.ipc.high or ipc) / usual)
@@ -93,11 +97,19 @@ def _suspect(facts: Facts, one: OperatorIpc, ipc: float, usual: float) -> Iterat
                      "show --json: operators", flame(find=one.operator)),
         ],
         remedies=[
-            factor("spark.sql.shuffle.partitions", str(2 * _partitions(facts)),
-                   "smaller tables for each task: twice as many shuffle partitions"),
+            *([] if is_broadcast else [
+                factor("spark.sql.shuffle.partitions", str(2 * _partitions(facts)),
+                       "smaller tables for each task: twice as many shuffle partitions")]),
             code("filter rows and drop columns before the join or aggregate; use numbers as keys"),
         ],
+        refute=_REFUTE_BROADCAST if is_broadcast else None,
     )  # fmt: skip
+
+
+_REFUTE_BROADCAST = (
+    "Broadcast half of the rows or columns: if the operator needs as much CPU for each row, its"
+    " table was not what it waited for."
+)
 
 
 def _partitions(facts: Facts) -> int:

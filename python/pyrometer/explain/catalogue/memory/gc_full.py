@@ -108,8 +108,8 @@ def _suspect(
         ],
         remedies=[
             remedy,
-            Remedy(kind="code", text="cache less, or serialised (MEMORY_AND_DISK_SER)",
-                   before="df.cache()", after="df.persist(StorageLevel.MEMORY_AND_DISK_SER)"),
+            Remedy(kind="code", text="cache less, or on disk",
+                   before="df.cache()", after="df.persist(StorageLevel.DISK_ONLY)"),
         ],
     )  # fmt: skip
 

@@ -39,6 +39,7 @@ from pyrometer.explain.evidence.memory.allocations import evidence_of
 from pyrometer.explain.evidence.memory.pauses import (
     NEEDS,
     YOUNG,
+    began_in_window,
     met_by_tasks,
     met_query,
     total,
@@ -50,16 +51,18 @@ from pyrometer.explain.schema import Evidence, Place, Remedy
 from pyrometer.explain.what_if import Extent
 
 _BEFORE = "sum(young_before_bytes * duration_ns::DOUBLE) / sum(duration_ns)"
-_SIZED = (
-    "FROM gc_pauses WHERE young_before_bytes > 0 AND heap_total_bytes > 0"
-    " AND old_after_bytes IS NOT NULL AND duration_ns > 0"
-)
-_SIZES = (
-    f"SELECT {_BEFORE}, quantile_cont(old_after_bytes, 0.9), max(heap_total_bytes), count(*)"
-    f" {_SIZED}"
-)
 LEFT_FREE = 1.5
 """Room of the old generation, over what it keeps: what each collection promotes needs some."""
+
+
+def _sized(facts: Facts) -> str:
+    """Give the pauses of the window whose sizes are known, in JVMs that ran the tasks."""
+    sized = (
+        "FROM gc_pauses WHERE young_before_bytes > 0 AND heap_total_bytes > 0"
+        f" AND old_after_bytes IS NOT NULL AND duration_ns > 0 AND {began_in_window(facts)}"
+    )
+    ran = "SELECT pid FROM spans WHERE task_attempt_id IS NOT NULL AND pid IS NOT NULL"
+    return f"{sized} AND pid IN ({ran})" if facts.has("spans") else sized
 
 
 def young_sizes(facts: Facts) -> tuple[float, float] | None:
@@ -68,7 +71,10 @@ def young_sizes(facts: Facts) -> tuple[float, float] | None:
     A heap that grows has most of its collections while it is small, and most of its pauses' time
     later: the mean over that time counts.
     """
-    rows = facts.tables.query(_SIZES)
+    rows = facts.tables.query(
+        f"SELECT {_BEFORE}, quantile_cont(old_after_bytes, 0.9), max(heap_total_bytes), count(*)"
+        f" {_sized(facts)}"
+    )
     now, old, heap, n = rows[0] if rows else (None, None, None, 0)
     if not n or now is None or old is None:
         return None
@@ -109,7 +115,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                      query=met_query(facts, YOUNG)),
             Evidence(what="young generation before a collection, by time of pauses", link="/jvm",
                      estimate=exactly(now, count), unit="bytes", table="gc_pauses",
-                     query=f"SELECT {_BEFORE} {_SIZED}"),
+                     query=f"SELECT {_BEFORE} {_sized(facts)}"),
             *evidence_of(facts),
         ],
         remedies=[

@@ -27,16 +27,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pyrometer.explain.catalogue.memory.retries_out_of_memory import CONTAINER, suspected
+from pyrometer.explain.catalogue.memory.gc_heap_too_small import larger
+from pyrometer.explain.catalogue.memory.retries_out_of_memory import (
+    CONTAINER,
+    matching,
+    suspected,
+)
+from pyrometer.explain.evidence.saying import factor
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
+from pyrometer.explain.schema import Remedy
+
+OVERHEAD = "spark.executor.memoryOverhead"
+
+
+def more_overhead(facts: Facts) -> Remedy:
+    """Double the overhead that is in effect: as set, else what Spark takes then."""
+    now = _now(facts)
+    return factor(OVERHEAD, larger(now), f"{larger(now)} instead of {now}")
+
+
+def _now(facts: Facts) -> str:
+    known = facts.measured.settings.overhead_bytes if facts.measured else 0
+    return facts.size(OVERHEAD, f"{known >> 20}m")
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
-    now = facts.measured.settings.overhead_bytes if facts.measured else 0
     found = suspected(
-        facts, CONTAINER, "spark.executor.memoryOverhead", f"{now >> 20}m",
-        "the container's limit of memory",
+        facts, matching(CONTAINER), "the container's limit of memory",
+        f"{OVERHEAD}={_now(facts)}", more_overhead(facts),
     )  # fmt: skip
     if found is not None:
         yield found

@@ -22,7 +22,8 @@ Evidence
     whatever it reads counts, for all tasks beyond as many as made the rows.
 
 Remedy
-    Aggregate first, or write instead of collecting; for pandas, use Arrow.
+    Aggregate first, or write instead of collecting; for pandas, use Arrow (the default since Spark
+    4.2).
 
 When it is wrong
     The result is needed whole, and is as small as it can be. Rows that are written instead are
@@ -73,6 +74,7 @@ in 1.1 to 1.4 µs each, of ten in 2.2 to 2.5 (three times 200 000 each, 2026-11-
 pickled them before is not counted."""
 _OBJECTS = re.compile(r"^(collect|toLocalIterator|take|head) at \S+\.py:")
 """Lines of Python that make an object of each row."""
+_ARROW = "spark.sql.execution.arrow.pyspark.enabled"
 _GIVEN = re.compile(r"^(LocalTableScan|Scan ExistingRDD)")
 """What reads rows that the program gave."""
 _ENCODES = r"ArrowConverters\$ArrowBatch\w*Iterator|SparkPlan[.].*getByteArrayRdd"
@@ -287,12 +289,19 @@ def _suspect(facts: Facts, mine: Sequence[Result]) -> Suspect:
               if largest.encoded_ns else []),
         ],
         remedies=[
-            Remedy(kind="factor", factor="spark.sql.execution.arrow.pyspark.enabled",
-                   level="true", text="where it is toPandas: send columns, not rows"),
+            *_by_arrow(facts),
             Remedy(kind="code", text="aggregate, or write, where the data are",
                    before="rows = df.collect()", after="df.write.parquet(path)"),
         ],
     )  # fmt: skip
+
+
+def _by_arrow(facts: Facts) -> list[Remedy]:
+    """Have Arrow send columns, where it is not on already: by default since Spark 4.2."""
+    if facts.is_on(_ARROW, default=facts.release >= (4, 2)):
+        return []
+    text = "where it is toPandas: send columns, not rows"
+    return [Remedy(kind="factor", factor=_ARROW, level="true", text=text)]
 
 
 RULE = Rule(

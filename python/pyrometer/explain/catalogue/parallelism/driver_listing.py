@@ -60,10 +60,12 @@ LISTED_BY_A_JOB = (0.8, 1.0)
 
 def listing(facts: Facts) -> dict[int, str]:
     """Give the stages of jobs that only list files, by number, with what they list."""
-    if not facts.has("jobs"):
+    if facts.measured is None or not facts.has("jobs"):
         return {}
     rows = facts.tables.query(
-        "SELECT job_id, description FROM jobs WHERE starts_with(description, $1)", [LISTING]
+        "SELECT job_id, description FROM jobs WHERE app_index = $1"
+        " AND starts_with(description, $2)",
+        [facts.measured.app_index, LISTING],
     )
     said = {int(job): str(text) for job, text in rows}
     return {

@@ -14,7 +14,7 @@ Evidence
     load code.
 
 Remedy
-    Fewer, larger tasks; more CPU for the driver.
+    Fewer, larger tasks, where a stage has more than three for each slot; more CPU for the driver.
 
 When it is wrong
     The delay is the executor's: its thread that launches tasks had no CPU, or it paused for its
@@ -35,11 +35,12 @@ from pyrometer.core import units
 from pyrometer.explain.catalogue.parallelism.partitioning_too_few import PER_SLOT
 from pyrometer.explain.change import Less
 from pyrometer.explain.evidence.places import of_stage, of_tasks
-from pyrometer.explain.evidence.shuffle_partitions import partitions
+from pyrometer.explain.evidence.task_counts import recounted
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
+from pyrometer.simulation.measured import Stage
 
 FLOOR = 0.1
 """Quantile of the delay that any task has."""
@@ -82,12 +83,20 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                      " launch_wall_ns - executor_run_time_ns - executor_deserialize_time_ns"
                      " - result_serialization_time_ns)", facts, n),
         ],
-        remedies=[
-            partitions(facts, worst, PER_SLOT * facts.slots, "fewer, larger tasks"),
-            Remedy(kind="factor", factor="spark.driver.cores", level="4",
-                   text="more CPU for the driver"),
-        ],
+        remedies=_remedies(facts, worst),
     )  # fmt: skip
+
+
+def _remedies(facts: Facts, worst: Stage) -> list[Remedy]:
+    """Say how the queue gets shorter; a stage with few tasks for each slot needs all of them."""
+    wanted = PER_SLOT * facts.slots
+    crowded = worst.tasks_count > wanted
+    fewer = [recounted(facts, worst, wanted, "fewer, larger tasks")] if crowded else []
+    return [
+        *fewer,
+        Remedy(kind="factor", factor="spark.driver.cores", level="4",
+               text="more CPU for the driver"),
+    ]  # fmt: skip
 
 
 RULE = Rule(

@@ -20,8 +20,8 @@ Evidence
     tasks read.
 
 Remedy
-    After a shuffle `spark.sql.shuffle.partitions`; for files a smaller
-    `spark.sql.files.maxPartitionBytes`; for RDDs more partitions.
+    After a shuffle `spark.sql.shuffle.partitions`; for files `spark.sql.files.maxPartitionBytes` of
+    their size over the wanted number of tasks; for RDDs more partitions.
 
 When it is wrong
     The work cannot be divided further: few rows, few keys, files that are read whole. Stages of
@@ -40,13 +40,11 @@ import numpy as np
 from pyrometer.core import units
 from pyrometer.explain.change import Apart, Edit, Recount
 from pyrometer.explain.evidence.places import largest, of_stage, of_tasks, slots_at
-from pyrometer.explain.evidence.shuffle_partitions import partitions
 from pyrometer.explain.evidence.task_costs import read_bytes, read_rows
+from pyrometer.explain.evidence.task_counts import recounted
 from pyrometer.explain.facts import Facts, TaskColumns
 from pyrometer.explain.rule import Rule, Suspect
-from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
-from pyrometer.simulation.measured import Stage
 
 PER_SLOT = 3
 """Tasks for each slot: see the source."""
@@ -115,27 +113,8 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
                 of_tasks("time of tasks", work, "ns", "sum(finish_wall_ns - launch_wall_ns)",
                          stage, count),
             ],
-            remedies=_remedies(facts, stage, tasks, wanted),
+            remedies=[recounted(facts, stage, wanted, f"{wanted} tasks, three for each slot")],
         )  # fmt: skip
-
-
-def _remedies(facts: Facts, stage: Stage, tasks: TaskColumns, wanted: int) -> list[Remedy]:
-    size = tasks.total("input_bytes")
-    if size > 0:
-        return [
-            Remedy(kind="factor", factor="spark.sql.files.maxPartitionBytes",
-                   level=str(max(1 << 20, int(size / wanted))),
-                   text=f"divide the files into about {wanted} parts"),
-        ]  # fmt: skip
-    if stage.parent_ids or tasks.total("shuffle_read_records_count") > 0:
-        return [
-            partitions(facts, stage, wanted, f"{wanted} partitions after the shuffle",
-                       {"spark.sql.adaptive.coalescePartitions.enabled": "false"}),
-        ]  # fmt: skip
-    return [
-        Remedy(kind="factor", factor="spark.default.parallelism", level=str(wanted),
-               text=f"{wanted} partitions, three for each slot"),
-    ]  # fmt: skip
 
 
 RULE = Rule(

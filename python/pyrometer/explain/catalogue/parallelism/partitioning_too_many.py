@@ -26,8 +26,9 @@ Evidence
     and run time against bytes, from the stage's own tasks; CPU samples in code that opens blocks.
 
 Remedy
-    Fewer partitions after a shuffle or in a cache, adaptive coalescing with its own target
-    size, larger `maxPartitionBytes`; small files compacted; a table in fewer buckets.
+    Fewer partitions after a shuffle or in a cache; adaptive coalescing up to a larger target size,
+    without `parallelismFirst`; `maxPartitionBytes` of the size of the files over the wanted number
+    of tasks; small files compacted; a table in fewer buckets.
 
 When it is wrong
     Larger tasks need more memory: where they spill, the saving shrinks. Where tasks differ much in
@@ -43,11 +44,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 
 import numpy as np
 
-from pyrometer.accounts.plan_schema import Node
 from pyrometer.core import units
 from pyrometer.explain.catalogue.parallelism.driver_listing import listing
 from pyrometer.explain.catalogue.parallelism.partitioning_too_few import PER_SLOT
@@ -58,7 +57,14 @@ from pyrometer.explain.evidence.scans.buckets import buckets_of
 from pyrometer.explain.evidence.shuffle_partitions import partitions
 from pyrometer.explain.evidence.shuffles import Shuffle, bytes_of_files, ends_of, shuffles
 from pyrometer.explain.evidence.stack_shares import through
-from pyrometer.explain.evidence.task_costs import Fixed, joined, saved_of
+from pyrometer.explain.evidence.task_costs import Fixed, joined, read_bytes, saved_of
+from pyrometer.explain.evidence.task_counts import (
+    ADVISORY,
+    bytes_in,
+    cached_partitions,
+    parts_of_files,
+    recached,
+)
 from pyrometer.explain.facts import Facts, TaskColumns
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
@@ -73,7 +79,6 @@ OPENS = (
 READS = ("AQEShuffleRead", "CustomShuffleReader")
 """Nodes that read a shuffle as adaptive execution divided it anew."""
 _SUCCEEDED = " FILTER (status = 'success')"
-ADVISORY = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
 
 
 @dataclass(frozen=True)
@@ -139,7 +144,7 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
 
 
 def _crowded(facts: Facts) -> Iterator[Crowded]:
-    cached, listed = _cached(facts), bytes_of_files(facts)
+    cached, listed = cached_partitions(facts), bytes_of_files(facts)
     joins, tables, lists = _joined(facts), _buckets(facts), listing(facts)
     for stage in facts.stages:
         slots, count = max(1, slots_at(facts, stage)), stage.tasks_count
@@ -169,20 +174,6 @@ def _crowded(facts: Facts) -> Iterator[Crowded]:
         )
 
 
-def _cached(facts: Facts) -> dict[int, str]:
-    """Give what made the partitions of the cache that a stage reads: an exchange, or nothing."""
-    found = {}
-    for plan in plans(facts):
-        nodes = plan.sql.nodes
-        for place, node in enumerate(nodes):
-            if not node.name.startswith("InMemoryTableScan"):
-                continue
-            below = _under(nodes[place:])
-            made = next((one.simple_string or "" for one in below if one.name == "Exchange"), "")
-            found.update(dict.fromkeys(facts.stages_of(node, plan.sql), made))
-    return found
-
-
 def _joined(facts: Facts) -> set[int]:
     """Give the stages whose partitions of a shuffle adaptive execution joined up to a size."""
     found: set[int] = set()
@@ -205,12 +196,6 @@ def _buckets(facts: Facts) -> dict[int, str]:
                 name = node.name.split()[-1]
                 found.update(dict.fromkeys(facts.stages_of(node, plan.sql), name))
     return found
-
-
-def _under(nodes: Sequence[Node]) -> Iterator[Node]:
-    """Give what lies under the first of nodes in pre-order; plans are deep: without recursion."""
-    top, *others = nodes
-    return takewhile(lambda one: one.depth > top.depth, others)
 
 
 def _suspect(facts: Facts, mine: Sequence[Crowded], blocks: Sequence[Less]) -> Suspect:
@@ -244,12 +229,7 @@ def _suspect(facts: Facts, mine: Sequence[Crowded], blocks: Sequence[Less]) -> S
 
 def _remedy(facts: Facts, mine: Sequence[Crowded], first: Crowded, wanted: int) -> Remedy:
     if any("REPARTITION" in (one.cached or "") for one in mine):
-        return Remedy(
-            kind="code",
-            text="cache it in fewer partitions: stages that read it have as many tasks",
-            before=f"kept = df.repartition({first.tasks.count}).cache()",
-            after=f"kept = df.repartition({wanted}).cache()",
-        )  # fmt: skip
+        return recached(first.tasks.count, wanted)
     if first.buckets is not None:
         return Remedy(
             kind="data", text=f"write {first.buckets} in fewer buckets: a scan has a task for each",
@@ -257,17 +237,16 @@ def _remedy(facts: Facts, mine: Sequence[Crowded], first: Crowded, wanted: int) 
             after=f"df.write.bucketBy({wanted}, key).saveAsTable(name)",
         )  # fmt: skip
     if first.is_scan:
-        most = max(one.tasks.total("input_bytes") for one in mine)
-        return Remedy(
-            kind="factor", factor="spark.sql.files.maxPartitionBytes",
-            level=str(max(1 << 27, int(most / wanted))),
-            levels={"spark.sql.files.openCostInBytes": "65536"},
-            text="fewer, larger parts of the files",
-        )  # fmt: skip
+        stages = [first.stage, *(one.stage for one in mine if one is not first)]
+        return parts_of_files(facts, stages, wanted)
     if first.setting == "joined":
+        most = max(float(read_bytes(one.tasks).sum()) for one in mine)
         return Remedy(
-            kind="factor", factor=ADVISORY, level="64m",
-            text="let adaptive execution coalesce partitions up to its own target size",
+            kind="factor", factor=ADVISORY,
+            level=str(max(bytes_in(facts, ADVISORY), int(most / wanted))),
+            levels={"spark.sql.adaptive.coalescePartitions.parallelismFirst": "false"},
+            text="let adaptive execution coalesce partitions up to this size, whatever the number"
+            " of slots",
         )  # fmt: skip
     text = f"{wanted} partitions after the shuffle, three for each slot"
     return partitions(facts, first.stage, wanted, text)

@@ -13,8 +13,9 @@ Evidence
     attempts that ended with them.
 
 Remedy
-    Killed for memory: more `spark.executor.memoryOverhead`, fewer tasks at once in an executor. A
-    machine taken away: decommissioning, or machines that stay.
+    Killed for memory: twice the `spark.executor.memoryOverhead` that is in effect (see
+    `heap.container-limit`), or fewer tasks at once in an executor. A machine taken away:
+    decommissioning, or machines that stay.
 
 When it is wrong
     The executor was lost at the end, with nothing on it.
@@ -30,17 +31,24 @@ from collections.abc import Iterator
 import numpy as np
 
 from pyrometer.core import units
+from pyrometer.explain.catalogue.memory.heap_container_limit import more_overhead
 from pyrometer.explain.catalogue.parallelism.retries_failed_tasks import ends
 from pyrometer.explain.change import Less
 from pyrometer.explain.evidence.places import of_tasks
+from pyrometer.explain.evidence.saying import factor
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.rule import Rule, Suspect
-from pyrometer.explain.schema import Evidence, Place, Remedy
+from pyrometer.explain.schema import Evidence, Place
 from pyrometer.explain.what_if import Extent
 from pyrometer.simulation.queries import GIVEN_UP
 
 MEMORY = ("memory limits", "oom", "exit code 137", "exit code is 137", "status: 137", "outofmemory")
 """Words of cluster managers for a container that was killed for its memory."""
+_STAYS = factor(
+    "spark.decommission.enabled", "true",
+    "where machines are taken away: let executors migrate their blocks first",
+    **{"spark.storage.decommission.enabled": "true"},
+)  # fmt: skip
 _LOST = """
 SELECT executor_id, host, remove_reason FROM executors
 WHERE app_index = $1 AND remove_wall_ns IS NOT NULL AND remove_reason IS NOT NULL
@@ -90,23 +98,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                      query="SELECT executor_id, remove_reason FROM executors WHERE remove_reason"
                      " IS NOT NULL"),
         ],
-        remedies=_remedies(killed),
+        remedies=[more_overhead(facts) if killed else _STAYS],
     )  # fmt: skip
-
-
-def _remedies(killed: bool) -> list[Remedy]:
-    memory = Remedy(
-        kind="factor", factor="spark.executor.memoryOverheadFactor", level="0.3",
-        text="more memory outside the heap"
-    )  # fmt: skip
-    if killed:
-        return [memory]
-    stays = Remedy(
-        kind="factor", factor="spark.decommission.enabled", level="true",
-        levels={"spark.storage.decommission.enabled": "true"},
-        text="where machines are taken away: let executors migrate their blocks first",
-    )  # fmt: skip
-    return [stays]
 
 
 RULE = Rule(

@@ -17,8 +17,9 @@ Evidence
 
 Remedy
     For joins, adaptive execution splits skewed partitions (`spark.sql.adaptive.skewJoin.enabled`
-    with a lower factor and size). For aggregations, group by the key and a salt first, then by the
-    key. For one key without meaning (null, empty), filter it before the shuffle.
+    with a lower factor and threshold), into parts of at least
+    `spark.sql.adaptive.advisoryPartitionSizeInBytes`. For aggregations, group by the key and a salt
+    first, then by the key. For one key without meaning (null, empty), filter it before the shuffle.
 
 When it is wrong
     Where the large task is work that cannot be divided: one row, one group of a window function,
@@ -41,6 +42,7 @@ from pyrometer.core import units
 from pyrometer.explain.change import Even
 from pyrometer.explain.evidence.places import largest, of_stage, of_tasks, slots_at
 from pyrometer.explain.evidence.task_costs import read_bytes, read_rows
+from pyrometer.explain.evidence.task_counts import ADVISORY, bytes_in
 from pyrometer.explain.facts import Facts, TaskColumns
 from pyrometer.explain.judge import LEAST_RATIO
 from pyrometer.explain.rule import Rule, Suspect
@@ -196,17 +198,19 @@ def _suspect(facts: Facts, stage: Stage, tasks: TaskColumns, extent: Extent) -> 
             of_tasks("longest task", longest, "ns", "max(finish_wall_ns - launch_wall_ns)", stage,
                      tasks.count),
         ],
-        remedies=remedies(median),
+        remedies=remedies(facts, median),
     )  # fmt: skip
 
 
-def remedies(median_bytes: float) -> list[Remedy]:
-    """Say how partitions are divided."""
-    least = str(max(1 << 20, int(SPLIT_FACTOR * median_bytes)))
+def remedies(facts: Facts, median_bytes: float) -> list[Remedy]:
+    """Say how partitions are divided: adaptive execution cuts them into parts of a target size."""
+    least = max(1 << 20, int(SPLIT_FACTOR * median_bytes))
+    levels = {"spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes": str(least)}
+    if least < bytes_in(facts, ADVISORY):
+        levels[ADVISORY] = str(least)
     return [
         Remedy(kind="factor", factor="spark.sql.adaptive.skewJoin.skewedPartitionFactor",
-               level=f"{SPLIT_FACTOR:.0f}",
-               levels={"spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes": least},
+               level=f"{SPLIT_FACTOR:.0f}", levels=levels,
                text="where the stage is a join: let adaptive execution split what is twice the"
                " median"),
         Remedy(kind="code", text="where it is an aggregation: group by key and salt, then by"

@@ -77,7 +77,7 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
                 of_tasks("longest task", longest, "ns", "max(finish_wall_ns - launch_wall_ns)",
                          stage, tasks.count),
             ],
-            remedies=remedies(float(np.median(read_bytes(tasks)))),
+            remedies=remedies(facts, float(np.median(read_bytes(tasks)))),
         )  # fmt: skip
 
 

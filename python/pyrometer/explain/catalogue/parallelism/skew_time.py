@@ -13,8 +13,9 @@ Evidence
     a slow host. Only what bytes and rows do not explain counts (`skew.bytes`, `skew.rows`).
 
 Remedy
-    More and smaller partitions, divided by something other than what makes rows costly; the costly
-    rows first and apart, or their work made cheaper.
+    More and smaller partitions, divided by something other than what makes rows costly; after a
+    shuffle without adaptive coalescing, which would join them again. The costly rows first and
+    apart, or their work made cheaper.
 
 When it is wrong
     One row holds most of the work: it cannot be divided. Matches of a key in a join make output
@@ -42,7 +43,7 @@ from pyrometer.explain.catalogue.parallelism.skew_bytes import (
     spread,
 )
 from pyrometer.explain.evidence.places import largest, of_stage, of_tasks
-from pyrometer.explain.evidence.shuffle_partitions import partitions
+from pyrometer.explain.evidence.task_counts import recounted
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
@@ -90,8 +91,7 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
                          stage, now),
             ],
             remedies=[
-                partitions(facts, stage, 4 * now,
-                           "where the stage reads a shuffle: four times as many, smaller tasks"),
+                recounted(facts, stage, 4 * now, "four times as many, smaller tasks"),
                 Remedy(kind="code", text="divide the rows at random before the work that is"
                        " costly for some of them", before="df.select(costly(col))",
                        after=f"df.repartition({4 * now}).select(costly(col))"),

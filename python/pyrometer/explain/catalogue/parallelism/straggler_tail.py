@@ -12,7 +12,9 @@ Evidence
     Launch of the task that ended last, and its time against the median.
 
 Remedy
-    Smaller tasks: four times as many partitions make the tail a quarter as long.
+    Smaller tasks: four times as many make the tail a quarter as long. After a shuffle
+    `spark.sql.shuffle.partitions`, without adaptive coalescing, which would join them again; for
+    files a smaller `spark.sql.files.maxPartitionBytes`.
 
 When it is wrong
     One task is longer than all the others on a slot together: no order helps, see `skew.bytes`.
@@ -32,7 +34,7 @@ import numpy as np
 from pyrometer.core import units
 from pyrometer.explain.change import LongestFirst
 from pyrometer.explain.evidence.places import largest, of_stage, of_tasks, slots_at
-from pyrometer.explain.evidence.shuffle_partitions import partitions
+from pyrometer.explain.evidence.task_counts import recounted
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.what_if import Extent
@@ -70,8 +72,7 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
                          tasks.count),
             ],
             remedies=[
-                partitions(facts, stage, CUT * tasks.count,
-                           f"{CUT} times as many, smaller tasks"),
+                recounted(facts, stage, CUT * tasks.count, f"{CUT} times as many, smaller tasks"),
             ],
         )  # fmt: skip
 

@@ -17,11 +17,11 @@ from functools import cached_property
 
 import numpy as np
 
-from pyrometer.explain.evidence.plan_nodes import SHELLS
+from pyrometer.explain.evidence.plan_nodes import CACHE, SHELLS
 from pyrometer.explain.facts import Facts
 from pyrometer.simulation.measured import Floats
 
-_SCANS = "(name LIKE 'InMemoryTableScan%' OR name LIKE 'Scan In-memory%')"
+_SCANS = f"regexp_matches(name::VARCHAR, '^(?:{CACHE})')"
 _NODES = f"""
 SELECT sql_id, node_id, parent_node_id, name::VARCHAR AS name, simple_string FROM plan_nodes
 WHERE app_index = $1 AND is_final AND sql_id IN
@@ -47,7 +47,7 @@ _LINEAGES = """
 SELECT stage_id, rdd_names FROM stages WHERE app_index = $1 AND submit_wall_ns IS NOT NULL
 ORDER BY submit_wall_ns, stage_id
 """
-_SCAN = re.compile(r"^(InMemoryTableScan|Scan In-memory)")
+_SCAN = re.compile(rf"^(?:{CACHE})")
 _MOVES = re.compile(rf"^(?:{SHELLS}|\w*Exchange)\b")
 _COLUMN = re.compile(r"(\w*)#(\d+)")
 

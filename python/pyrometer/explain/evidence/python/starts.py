@@ -71,11 +71,14 @@ def _each_task(facts: Facts) -> Starts:
 
 
 def _metric_ns(facts: Facts, *names: str) -> dict[int, float]:
+    if facts.measured is None:
+        return {}
     listed = ", ".join(f"'{name}'" for name in names)
     found: dict[int, float] = {}
     for stage_id, attempt, ms in facts.tables.query(
         "SELECT stage_id, coalesce(stage_attempt, 0), sum(value_sum)::DOUBLE FROM node_metrics"
-        f" WHERE metric IN ({listed}) AND stage_id IS NOT NULL GROUP BY ALL"
+        f" WHERE app_index = $1 AND metric IN ({listed}) AND stage_id IS NOT NULL GROUP BY ALL",
+        [facts.measured.app_index],
     ):
         number = facts.number(stage_id, attempt)
         if number is not None and ms:

@@ -45,6 +45,7 @@ FROM w_python x JOIN (
     ), false) AS others
   FROM python_stacks GROUP BY stack_id) s ON s.stack_id = x.java_stack
 WHERE x.event = 'cpu' AND x.role = 'python' AND x.thread_name = 'Python worker'
+  AND coalesce(x.app_index, {app}) = {app}
   AND s.called AND NOT coalesce(s.imports, false) AND {of}
 """
 _WORK = """
@@ -55,7 +56,7 @@ FROM w_python x LEFT JOIN ({attempts}) a USING (task_attempt_id) LEFT JOIN
     ELSE arg_max(work, i) FILTER (work IS NOT NULL) END AS work
    FROM python_stacks GROUP BY stack_id) s ON s.stack_id = x.java_stack
 WHERE x.event = 'cpu' AND x.role = 'python' AND x.thread_name = 'Python worker'
-  AND x.stage_id IS NOT NULL GROUP BY ALL
+  AND x.stage_id IS NOT NULL AND coalesce(x.app_index, {app}) = {app} GROUP BY ALL
 """
 _FRAMES = """
 SELECT stage_id, coalesce(stage_attempt, 0), rdd_names FROM stages WHERE app_index = $1
@@ -103,6 +104,8 @@ def _sampled(facts: Facts) -> bool:
     return bool(
         facts.tables.scalar(
             "SELECT count(*) FROM w_python WHERE event = 'cpu' AND thread_name = 'Python worker'"
+            " AND coalesce(app_index, $1) = $1",
+            [_app(facts)],
         )
     )
 
@@ -140,7 +143,7 @@ def work(facts: Facts) -> dict[int, Work]:
     define_python_stacks(facts.scope)
     found: dict[int, dict[tuple[str, int | None], Work]] = {}
     for stage_id, attempt, operator, sql_id, node_id, kind, ns, n in facts.tables.query(
-        _WORK.format(attempts=facts.attempts)
+        _WORK.format(attempts=facts.attempts, app=_app(facts))
     ):
         number = facts.number(stage_id, attempt)
         if number is None:
@@ -187,7 +190,7 @@ def is_of_rdd(one: Work) -> bool:
 
 def _is_plain(facts: Facts, of: str, *values: object) -> bool:
     """Whether samples of workers show a function, and hardly any of what no expression does."""
-    others, whole = facts.tables.query(_OTHERS.format(of=of), list(values))[0]
+    others, whole = facts.tables.query(_OTHERS.format(of=of, app=_app(facts)), list(values))[0]
     return bool(whole > 0 and others <= MOST_OTHERS * whole)
 
 

@@ -18,7 +18,10 @@ public final class AgentStart {
    * @param instrumentation what lets us see {@code SparkContext} as it is loaded
    */
   public static void start(String argument, Instrumentation instrumentation) {
-    Bounded.run("pyrometer-start", () -> begin(argument, instrumentation), AgentStart::failed);
+    Bounded.run(
+        "pyrometer-start",
+        () -> begin(argument, instrumentation),
+        failure -> Jvm.failed("agent", failure));
   }
 
   private static void begin(String argument, Instrumentation instrumentation) throws Exception {
@@ -27,13 +30,6 @@ public final class AgentStart {
     if (Jvm.isWritable(folder)) {
       instrumentation.addTransformer(new SparkContextTransformer());
       Jvm.start(settings, "driver", "driver", folder);
-    }
-  }
-
-  private static void failed(Throwable failure) {
-    Jvm jvm = Jvm.current();
-    if (jvm != null) {
-      jvm.recorder().error("agent", failure);
     }
   }
 }

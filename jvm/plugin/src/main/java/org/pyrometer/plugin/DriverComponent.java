@@ -6,6 +6,8 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
+import java.util.TreeSet;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.plugin.DriverPlugin;
@@ -26,14 +28,20 @@ import scala.Tuple2;
 final class DriverComponent implements DriverPlugin {
   private static final String DRIVER = "driver";
 
-  /** Key of a driver that ships what it records, as executors do. */
-  private static final String SHIPS = "ship.driver";
-
   /** Key of the name by which a launcher finds what was shipped; the same in records. */
   private static final String RUN = "run_id";
 
   private static final String NO_STACKS =
       "the profiler ended with the application before it: there are no stacks of this driver";
+
+  private static final String IGNORED =
+      "this JVM keeps the settings of its first application; those of this one have no effect: ";
+
+  private static final String IGNORED_BY_DRIVER =
+      "the driver keeps the settings of its first application; only executors obey this one's: ";
+
+  /** What the application asked for whose settings hold in this JVM; null if a file gave them. */
+  private static volatile Map<String, String> first;
 
   /** Ships for all applications of this JVM. */
   private static AgentBeside agent;
@@ -67,11 +75,7 @@ final class DriverComponent implements DriverPlugin {
       }
       application.put(RUN, jvm.settings().get(RUN, null));
       ships = ships(jvm.settings()) && System.getenv(Settings.ENVIRONMENT) == null;
-      jvm.recorder().resume();
-      jvm.recorder().offer(facts());
-      if (jvm.profiler().hasEnded()) {
-        jvm.recorder().error("profiler_ended", NO_STACKS);
-      }
+      resume(asked);
       if (ships) {
         startLog(context);
       }
@@ -148,6 +152,7 @@ final class DriverComponent implements DriverPlugin {
       return;
     }
     Map<String, String> given = below(conf);
+    first = Map.copyOf(given);
     Settings settings = Settings.of(given);
     if (ships(settings)) {
       Path own = PrivateFolder.create(DRIVER, "records");
@@ -159,7 +164,40 @@ final class DriverComponent implements DriverPlugin {
   }
 
   private static boolean ships(Settings settings) {
-    return settings.isOn(SHIPS, false) && !settings.get(Destination.KEY, "").isEmpty();
+    return settings.isOn(Destination.OF_DRIVER, false)
+        && !settings.get(Destination.KEY, "").isEmpty();
+  }
+
+  /** Records this application too, and says what an earlier one in this JVM has taken from it. */
+  private void resume(Map<String, String> asked) {
+    jvm.recorder().resume();
+    jvm.recorder().offer(facts());
+    tellIgnored(asked);
+    if (jvm.profiler().hasEnded()) {
+      jvm.recorder().error("profiler_ended", NO_STACKS);
+    }
+  }
+
+  private void tellIgnored(Map<String, String> asked) {
+    if (first == null) {
+      return;
+    }
+    Set<String> ignored = Settings.unlike(first, asked);
+    Set<String> obeyed = new TreeSet<>(ignored);
+    obeyed.removeIf(key -> !Destination.obeys(key, asked));
+    ignored.removeAll(obeyed);
+    tell(IGNORED, ignored);
+    if (jvm.settings().isOn(Destination.OF_DRIVER, false)) {
+      tell(IGNORED_BY_DRIVER, obeyed);
+    }
+  }
+
+  private void tell(String what, Set<String> keys) {
+    if (!keys.isEmpty()) {
+      String text = what + String.join(", ", keys);
+      // Keyed by itself, as applications differ; otherwise only the first would be written.
+      jvm.recorder().error("settings/" + text.hashCode(), text);
+    }
   }
 
   private void startAgent(String appId) {
@@ -208,8 +246,6 @@ final class DriverComponent implements DriverPlugin {
   }
 
   private void note(String where, Throwable failure) {
-    if (jvm != null) {
-      OverlayHook.failed(where, failure);
-    }
+    OverlayHook.failed(where, failure);
   }
 }

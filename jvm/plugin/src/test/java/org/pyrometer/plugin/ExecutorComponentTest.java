@@ -83,6 +83,7 @@ class ExecutorComponentTest {
 
   @Test
   void whereTheRawFolderIsMissingTheDriverIsToldTheOther(@TempDir Path folder) throws IOException {
+    Agent.premain("/nowhere/agent.properties", null);
     FakeContext context = new FakeContext();
     ExecutorComponent component = new ExecutorComponent();
     Path missing = folder.resolve("elsewhere");
@@ -111,6 +112,8 @@ class ExecutorComponentTest {
     assertTrue(records.contains("\"app_id\":\"app-9\",\"app_name\":\"x\""), records);
     assertTrue(records.contains("\"task\":5"), records);
     assertTrue(records.contains("\"ok\":false"), records);
+    // What failed before there was a file is in it as well.
+    assertTrue(records.contains("{\"k\":\"error\",\"where\":\"agent\""), records);
     Files.delete(only(used));
     Files.delete(used);
   }

@@ -150,8 +150,8 @@ public final class CodegenCapture implements Watched {
     }
     StringBuilder line = new StringBuilder((int) (source.length() + source.length() / 8 + 256));
     source.format(line, written, System.nanoTime());
-    bytes += line.length();
     if (file.write(line)) {
+      bytes += line.length();
       texts.add(text);
       written++;
     } else {
@@ -175,7 +175,6 @@ public final class CodegenCapture implements Watched {
     if (droppedCount() == reportedDrops) {
       return;
     }
-    reportedDrops = droppedCount();
     StringBuilder text = new StringBuilder();
     for (Map.Entry<String, Long> entry : dropped.entrySet()) {
       new Json(text)
@@ -184,7 +183,9 @@ public final class CodegenCapture implements Watched {
           .put("count", entry.getValue())
           .close();
     }
-    file.write(text);
+    if (file.write(text)) {
+      reportedDrops = droppedCount();
+    }
   }
 
   /** Notes the first failure of a place. */

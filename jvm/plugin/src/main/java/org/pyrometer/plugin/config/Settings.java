@@ -9,8 +9,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Properties;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 
 /**
  * Settings of the agent and the plugin from the launcher: the keys of {@code agent.properties}.
@@ -81,6 +84,14 @@ public final class Settings {
   public static Map<String, String> unpacked(Map<String, String> entry) throws IOException {
     String text = entry == null ? null : entry.get(PACKED);
     return text == null ? Map.of() : read(new StringReader(text));
+  }
+
+  /** Keys that two applications give different values, or that only one of them gives; in order. */
+  public static Set<String> unlike(Map<String, String> one, Map<String, String> other) {
+    Set<String> keys = new TreeSet<>(one.keySet());
+    keys.addAll(other.keySet());
+    keys.removeIf(key -> Objects.equals(one.get(key), other.get(key)));
+    return keys;
   }
 
   /** Folder for raw streams, or null if none was given. */

@@ -32,10 +32,7 @@ public final class OverlayHook {
   /** Notes a failure of the agent. Never throws. */
   public static void failed(String where, Throwable failure) {
     try {
-      Jvm jvm = Jvm.current();
-      if (jvm != null) {
-        jvm.recorder().error(where, failure);
-      }
+      Jvm.failed(where, failure);
     } catch (Throwable e) {
       // With a full heap the note cannot be written either.
       return;

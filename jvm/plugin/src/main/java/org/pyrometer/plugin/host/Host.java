@@ -3,6 +3,7 @@ package org.pyrometer.plugin.host;
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 
 import java.io.IOException;
+import java.lang.reflect.Method;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.stream.Stream;
@@ -11,6 +12,7 @@ import java.util.stream.Stream;
 public final class Host {
   private static final String ALLOWED = "Cpus_allowed_list:";
   private static final Path THREAD_SELF = Path.of("/proc/thread-self");
+  private static final Method IS_VIRTUAL = isVirtual();
 
   private Host() {}
 
@@ -24,12 +26,27 @@ public final class Host {
     }
   }
 
-  /** The kernel's id of the calling thread, or -1 where it cannot be had. */
+  /**
+   * The kernel's id of the calling thread, or -1 where it cannot be had: a virtual thread has none,
+   * as it runs on one thread of the kernel after the other.
+   */
   public static long threadId() {
     try {
+      if (IS_VIRTUAL != null && (boolean) IS_VIRTUAL.invoke(Thread.currentThread())) {
+        return -1;
+      }
       return Long.parseLong(Files.readSymbolicLink(THREAD_SELF).getFileName().toString());
-    } catch (IOException | RuntimeException e) {
+    } catch (IOException | ReflectiveOperationException | RuntimeException e) {
       return -1;
+    }
+  }
+
+  /** The method that says whether a thread is virtual; null where Java has no such threads. */
+  private static Method isVirtual() {
+    try {
+      return Thread.class.getMethod("isVirtual");
+    } catch (NoSuchMethodException e) {
+      return null;
     }
   }
 

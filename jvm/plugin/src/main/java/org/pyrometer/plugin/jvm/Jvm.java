@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import org.pyrometer.plugin.codegen.LineTables;
 import org.pyrometer.plugin.codegen.SparkCodegen;
 import org.pyrometer.plugin.config.Settings;
@@ -21,6 +22,9 @@ import org.pyrometer.plugin.tasks.TaskTracker;
 public final class Jvm {
   // Read without a lock: a start may hang with the file system.
   private static volatile Jvm instance;
+
+  /** What failed before there was a file for it: messages by place. */
+  private static final Map<String, String> EARLY = new ConcurrentHashMap<>();
 
   private final Settings settings;
   private final Recorder recorder;
@@ -96,8 +100,39 @@ public final class Jvm {
       Settings settings, String role, String executorId, Path folder) throws IOException {
     if (instance == null) {
       instance = new Jvm(settings, role, executorId, folder);
+      tellEarly();
     }
     return instance;
+  }
+
+  /**
+   * Notes a failure, of a start too: where there is no file yet it is written once there is one.
+   *
+   * @param where the place
+   * @param failure what went wrong there
+   */
+  public static void failed(String where, Throwable failure) {
+    Jvm jvm = instance;
+    if (jvm != null) {
+      jvm.recorder.error(where, failure);
+      return;
+    }
+    EARLY.putIfAbsent(where, failure.toString());
+    // The start may have ended in between.
+    tellEarly();
+  }
+
+  private static void tellEarly() {
+    Jvm jvm = instance;
+    if (jvm == null) {
+      return;
+    }
+    for (String where : EARLY.keySet()) {
+      String message = EARLY.remove(where);
+      if (message != null) {
+        jvm.recorder.error(where, message);
+      }
+    }
   }
 
   /** The one of this JVM, or null. */

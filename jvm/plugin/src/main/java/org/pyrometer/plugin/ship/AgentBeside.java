@@ -1,20 +1,27 @@
 package org.pyrometer.plugin.ship;
 
 import java.io.IOException;
+import java.nio.file.Path;
+import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
 import org.pyrometer.plugin.jvm.Bounded;
 import org.pyrometer.plugin.jvm.Jvm;
+import org.pyrometer.plugin.records.Recorder;
 
 /**
  * The agent beside a JVM that ships what it records, for as long as that runs: nothing waits for
- * its start, and where it was killed another one goes on.
+ * its start but the end of the JVM, and where it was killed another one goes on.
  */
 public final class AgentBeside {
   private final HostAgent agent;
-  private final Jvm jvm;
+  private final Path folder;
+  private final Recorder recorder;
   private final String application;
   private final String executor;
   private final Consumer<Throwable> failures;
+
+  /** Starts the first agent; null before. */
+  private volatile Thread starter;
 
   /**
    * One that is not started yet.
@@ -25,8 +32,26 @@ public final class AgentBeside {
    * @param failures takes why there is none: what was recorded stays on this host
    */
   public AgentBeside(Jvm jvm, String application, String executor, Consumer<Throwable> failures) {
-    this.agent = new HostAgent(jvm.settings());
-    this.jvm = jvm;
+    this(
+        new HostAgent(jvm.settings()),
+        jvm.folder(),
+        jvm.recorder(),
+        application,
+        executor,
+        failures);
+  }
+
+  /** The same of another agent, which ships a folder. */
+  AgentBeside(
+      HostAgent agent,
+      Path folder,
+      Recorder recorder,
+      String application,
+      String executor,
+      Consumer<Throwable> failures) {
+    this.agent = agent;
+    this.folder = folder;
+    this.recorder = recorder;
     this.application = application;
     this.executor = executor;
     this.failures = failures;
@@ -34,11 +59,12 @@ public final class AgentBeside {
 
   /** Starts it on a thread of its own, and looks after it from then on. */
   public void start() {
-    Thread starter =
+    Thread first =
         new Thread(
             () -> Bounded.run("pyrometer-agent", this::begin, failures), "pyrometer-agent-start");
-    starter.setDaemon(true);
-    starter.start();
+    first.setDaemon(true);
+    starter = first;
+    first.start();
     AgentWatch.Agent watched =
         new AgentWatch.Agent() {
           @Override
@@ -48,26 +74,39 @@ public final class AgentBeside {
 
           @Override
           public void startAgain() throws IOException, InterruptedException {
-            agent.startAgainIfGone(jvm.folder(), application, executor, true);
+            agent.startAgainIfGone(folder, application, executor, true);
           }
         };
-    jvm.recorder().everySecond(new AgentWatch(watched, jvm.recorder()::error)::look);
+    recorder.everySecond(new AgentWatch(watched, recorder::error)::look);
   }
 
-  /** As the JVM ends: what an agent that was killed has not shipped, another one does. */
+  /**
+   * As the JVM ends: an agent that is being started is waited for, as nothing would ship without
+   * it; what one that was killed has not shipped, another one does.
+   */
   public void end() {
     Bounded.run(
         "pyrometer-agent",
         () -> {
-          if (agent.startAgainIfGone(jvm.folder(), application, executor, false)) {
+          Thread first = starter;
+          if (first != null) {
+            first.join();
+          }
+          if (agent.startAgainIfGone(folder, application, executor, false)) {
             String said = "the agent had been killed; another one ships the rest";
-            jvm.recorder().error("agent_gone", said);
+            recorder.error("agent_gone", said);
           }
         },
-        failure -> jvm.recorder().error("agent_gone", failure));
+        this::endFailed);
+  }
+
+  private void endFailed(Throwable failure) {
+    // Too late does not mean that it was killed: it may still be starting for the first time.
+    boolean slow = failure instanceof TimeoutException;
+    recorder.error(slow ? "agent_start" : "agent_gone", failure);
   }
 
   private void begin() throws IOException, InterruptedException {
-    agent.start(jvm.folder(), application, executor);
+    agent.start(folder, application, executor);
   }
 }

@@ -11,6 +11,11 @@ public final class Destination {
   /** The same for executors that may be on other hosts. */
   static final String OF_A_CLUSTER = "ship.cluster.to";
 
+  /** Whether a driver ships what it records, as executors do. */
+  public static final String OF_DRIVER = "ship.driver";
+
+  private static final String PREFIX = "ship.";
+
   private Destination() {}
 
   /**
@@ -24,7 +29,7 @@ public final class Destination {
   public static String decide(
       Map<String, String> handed, Map<String, String> asked, String master) {
     for (Map.Entry<String, String> setting : asked.entrySet()) {
-      if (setting.getKey().startsWith("ship.")) {
+      if (setting.getKey().startsWith(PREFIX)) {
         handed.put(setting.getKey(), setting.getValue());
       }
     }
@@ -39,6 +44,16 @@ public final class Destination {
     }
     handed.put(KEY, place);
     return place;
+  }
+
+  /**
+   * Whether executors do as an application says, though its JVM keeps the settings of another.
+   *
+   * @param key below {@code spark.pyrometer.}
+   * @param asked the application's own settings; of a key that it does not give, the other's hold
+   */
+  public static boolean obeys(String key, Map<String, String> asked) {
+    return key.startsWith(PREFIX) && !key.equals(OF_DRIVER) && asked.containsKey(key);
   }
 
   /** Whether the driver is the only executor. */

@@ -75,7 +75,7 @@ public final class HostAgent {
    * @throws IOException if it does not; the message says why
    * @throws InterruptedException if the thread is asked to end
    */
-  public void start(Path folder, String application, String executor)
+  public synchronized void start(Path folder, String application, String executor)
       throws IOException, InterruptedException {
     String store = Destination.folder(settings);
     if (store != null && !Folders.takes(store)) {
@@ -93,6 +93,7 @@ public final class HostAgent {
 
   /**
    * Starts another one where it was killed, as when memory was short: it goes on where that ended.
+   * Waits for a start that is under way.
    *
    * @param folder the same as before
    * @param application the same

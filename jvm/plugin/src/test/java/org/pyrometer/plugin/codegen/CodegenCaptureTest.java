@@ -188,20 +188,21 @@ class CodegenCaptureTest {
     assertEquals(1, lines("error").size());
   }
 
+  /** A disk that takes three bytes of a line while it is full. */
+  private Sink disk(AtomicBoolean full) {
+    return bytes -> {
+      if (full.get()) {
+        file.write(bytes, 0, 3);
+        throw new IOException("No space left on device");
+      }
+      file.write(bytes);
+    };
+  }
+
   @Test
   void aFullDiskLosesSourcesCountsThemAndRecovers() throws InterruptedException {
     AtomicBoolean full = new AtomicBoolean(true);
-    CodegenCapture capture =
-        capture(
-            bytes -> {
-              if (full.get()) {
-                file.write(bytes, 0, 3);
-                throw new IOException("No space left on device");
-              }
-              file.write(bytes);
-            },
-            NO_LIMIT,
-            () -> FakeGenerator.OfClass.class);
+    CodegenCapture capture = capture(disk(full), NO_LIMIT, () -> FakeGenerator.OfClass.class);
     compile("a");
     capture.poll();
     full.set(false);
@@ -212,6 +213,20 @@ class CodegenCaptureTest {
     // The half line does not swallow the one after it.
     assertTrue(file.toString(UTF_8).startsWith("{\"k\n{\"k\":\"source\",\"n\":0,"));
     assertTrue(bye(capture).contains("\"written\":1,\"dropped\":1,"), bye(capture));
+  }
+
+  @Test
+  void whatAFullDiskDidNotTakeLeavesTheLimitAsItWas() throws InterruptedException {
+    AtomicBoolean full = new AtomicBoolean(true);
+    CodegenCapture capture = capture(disk(full), 500, () -> FakeGenerator.OfClass.class);
+    compile("x".repeat(300));
+    capture.poll();
+    full.set(false);
+    Thread.sleep(1_050);
+    compile("y".repeat(300));
+    capture.poll();
+    assertTrue(bye(capture).contains("\"written\":1,\"dropped\":1,"), bye(capture));
+    assertEquals(List.of("{\"k\":\"drop\",\"kind\":\"write\",\"count\":1}"), lines("drop"));
   }
 
   @Test

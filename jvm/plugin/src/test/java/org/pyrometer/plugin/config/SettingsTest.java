@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -39,6 +40,14 @@ class SettingsTest {
     assertEquals(values, Settings.unpacked(packed));
     assertEquals(Map.of(), Settings.unpacked(Map.of("raw.dir", "/tmp")));
     assertEquals(Map.of(), Settings.unpacked(null));
+  }
+
+  @Test
+  void applicationsDifferWhereOneSaysSomethingElseOrNothing() {
+    Map<String, String> one = Map.of("raw.dir", "/a", "tasks", "off", "context", "on");
+    Map<String, String> other = Map.of("raw.dir", "/b", "run_id", "7", "context", "on");
+    assertEquals(Set.of("raw.dir", "run_id", "tasks"), Settings.unlike(one, other));
+    assertEquals(Set.of(), Settings.unlike(one, one));
   }
 
   @Test

@@ -204,6 +204,15 @@ class HostAgentTest {
     assertEquals("/x y", Destination.folder(Settings.of(Map.of("ship.to", "file:///x y"))));
   }
 
+  @Test
+  void executorsObeyTheirOwnApplicationWhereItSaysAnything() {
+    Map<String, String> asked = Map.of("ship.to", "/x", "ship.driver", "on", "tasks", "off");
+    assertTrue(Destination.obeys("ship.to", asked));
+    assertFalse(Destination.obeys("ship.probe", asked), "it says nothing of that");
+    assertFalse(Destination.obeys("ship.driver", asked), "that is not for executors");
+    assertFalse(Destination.obeys("tasks", asked));
+  }
+
   private static Map<String, String> decided(
       Map<String, String> launched, Map<String, String> asked, String master) {
     Map<String, String> handed = new HashMap<>(launched);

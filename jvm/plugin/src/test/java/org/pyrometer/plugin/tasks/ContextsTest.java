@@ -7,9 +7,11 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.lang.reflect.Method;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
@@ -160,6 +162,16 @@ class ContextsTest {
     String said = errors();
     assertTrue(said.contains("\"where\":\"context_slots\""), said);
     assertTrue(said.contains("\"count\":2"), said);
+  }
+
+  @Test
+  void aVirtualThreadDoesNotSpeakForTheOneThatItRunsOn() throws Exception {
+    assumeTrue(Runtime.version().feature() >= 21, "this Java has no virtual threads");
+    contexts(8);
+    Method start = Thread.class.getMethod("startVirtualThread", Runnable.class);
+    Runnable work = () -> contexts.current().driver(77, 6, ContextSlot.UNKNOWN);
+    ((Thread) start.invoke(null, work)).join();
+    assertEquals(0, record(0).getInt(16));
   }
 
   @Test

@@ -1,0 +1,92 @@
+package org.pyrometer.plugin.ship;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.pyrometer.plugin.config.Settings;
+import org.pyrometer.plugin.records.Recorder;
+
+class AgentBesideTest {
+  /** Ships after a while. */
+  private static final String SLOW =
+      "#!/bin/sh\n"
+          + "for word; do case $word in --raw-dir=*) raw=${word#*=};; esac; done\n"
+          + "(sleep 1; : > \"$raw/agent-h.report.json\") &\n";
+
+  @TempDir Path base;
+
+  @Test
+  void whoEndsSoonerThanItsAgentStartsWaitsForIt() throws IOException {
+    Path raw = Files.createDirectory(base.resolve("raw"));
+    Settings settings = Settings.of(Map.of("ship.to", base.toString()));
+    HostAgent agent =
+        new HostAgent(settings, name -> new ByteArrayInputStream(SLOW.getBytes(UTF_8)));
+    List<Throwable> failures = new CopyOnWriteArrayList<>();
+    Recorder recorder = new Recorder(lines -> {}, settings);
+    AgentBeside beside = new AgentBeside(agent, raw, recorder, "app-1", "3", failures::add);
+    beside.start();
+    beside.end();
+    assertEquals(List.of(), failures);
+    // It ships, and its programs are gone.
+    assertEquals(List.of(".agent.err", "agent-h.report.json"), names(raw));
+  }
+
+  @Test
+  void anAgentThatIsStillBeingStartedAtTheEndIsNotSaidToBeGone() throws IOException {
+    Path raw = Files.createDirectory(base.resolve("raw"));
+    Settings settings = Settings.of(Map.of("ship.to", base.toString()));
+    CountDownLatch released = new CountDownLatch(1);
+    HostAgent agent = new HostAgent(settings, name -> noneAfter(released));
+    ByteArrayOutputStream written = new ByteArrayOutputStream();
+    Recorder recorder = new Recorder(written::write, settings);
+    recorder.start();
+    AgentBeside beside = new AgentBeside(agent, raw, recorder, "app-1", "3", failure -> {});
+    beside.start();
+    beside.end();
+    recorder.finish();
+    released.countDown();
+    String records = written.toString(UTF_8);
+    assertTrue(records.contains("\"where\":\"agent_start\""), records);
+    assertFalse(records.contains("agent_gone"), records);
+    assertTimeoutPreemptively(
+        Duration.ofSeconds(20),
+        () -> {
+          while (!names(raw).isEmpty()) {
+            Thread.sleep(5);
+          }
+        });
+  }
+
+  private static InputStream noneAfter(CountDownLatch released) {
+    try {
+      released.await();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    return null;
+  }
+
+  private static List<String> names(Path folder) throws IOException {
+    try (Stream<Path> files = Files.list(folder)) {
+      return files.map(file -> file.getFileName().toString()).sorted().collect(Collectors.toList());
+    }
+  }
+}

@@ -1,0 +1,125 @@
+"""What gives a stage another number of tasks: parts of files, of a shuffle, or of a cache."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
+
+from pyrometer.accounts.plan_schema import Node
+from pyrometer.core import units
+from pyrometer.explain.evidence.plan_nodes import CACHE, plans
+from pyrometer.explain.evidence.saying import code
+from pyrometer.explain.evidence.shuffle_partitions import OF_RDDS, partitions
+from pyrometer.explain.evidence.shuffles import bytes_of_files
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.schema import Remedy
+from pyrometer.simulation.executor_memory import size_in
+from pyrometer.simulation.measured import Stage
+
+PART, OPEN_COST = "spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes"
+ADVISORY = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
+COALESCE = "spark.sql.adaptive.coalescePartitions.enabled"
+DEFAULTS = {PART: "128m", ADVISORY: "64m"}
+"""Sizes of parts unless set: Spark's SQL performance tuning guide."""
+LEAST_PART = 1 << 20
+LOW_COST = 1 << 16
+"""Cost of opening a file at which small files are read together until a part is full."""
+_CACHE = re.compile(CACHE)
+
+
+def bytes_in(facts: Facts, name: str) -> int:
+    """Give a setting of `DEFAULTS` in bytes; what says no size has the default."""
+    text = facts.size(name, DEFAULTS[name]).lower().removesuffix("b")
+    return size_in({name: text}, name, DEFAULTS[name])
+
+
+def recounted(facts: Facts, stage: Stage, count: int, text: str) -> Remedy:
+    """Give a stage so many tasks, by what divides its input: a shuffle, files, or the program.
+
+    Where adaptive execution would join more partitions of a shuffle again, it is told not to. What
+    is read from a cache counts as input, as files do, but is divided as it was cached.
+    """
+    tasks = facts.tasks_of(stage.number)
+    shuffled = tasks.total("shuffle_read_records_count") > 0
+    if tasks.total("input_bytes") > 0 and not shuffled:
+        made = cached_partitions(facts).get(stage.number)
+        if not made:
+            return parts_of_files(facts, [stage], count)
+        if "REPARTITION" in made:
+            return recached(tasks.count, count)
+        shuffled = True
+    if stage.parent_ids or shuffled:
+        levels = {COALESCE: "false"} if count > tasks.count else {}
+        return partitions(facts, stage, count, text, levels)
+    return Remedy(kind="factor", factor=OF_RDDS, level=str(count),
+                  text=f"{text}, where the code gives no number of its own")  # fmt: skip
+
+
+def cached_partitions(facts: Facts) -> Mapping[int, str]:
+    """Give what made the partitions of the cache that a stage reads: an exchange, or nothing."""
+    known: Mapping[int, str] | None = facts.kept.get("cached partitions")
+    if known is None:
+        known = facts.kept["cached partitions"] = _cached_partitions(facts)
+    return known
+
+
+def _cached_partitions(facts: Facts) -> dict[int, str]:
+    found = {}
+    for plan in plans(facts):
+        nodes = plan.sql.nodes
+        for place, node in enumerate(nodes):
+            if not _CACHE.match(node.name):
+                continue
+            below = _under(nodes[place:])
+            made = next((one.simple_string or "" for one in below if one.name == "Exchange"), "")
+            found.update(dict.fromkeys(facts.stages_of(node, plan.sql), made))
+    return found
+
+
+def _under(nodes: Sequence[Node]) -> Iterator[Node]:
+    """Give what lies under the first of nodes in pre-order; plans are deep: without recursion."""
+    top, *others = nodes
+    return takewhile(lambda one: one.depth > top.depth, others)
+
+
+def recached(now: int, count: int) -> Remedy:
+    """Cache what the program repartitions in another number of partitions."""
+    return code(
+        f"cache it in {'more' if count > now else 'fewer'} partitions: stages that read it have as"
+        " many tasks",
+        f"kept = df.repartition({now}).cache()", f"kept = df.repartition({count}).cache()",
+    )  # fmt: skip
+
+
+def parts_of_files(facts: Facts, stages: Sequence[Stage], count: int) -> Remedy:
+    """Divide the files that the first of some stages reads into about so many parts.
+
+    Spark cuts files by their size, of which the columns that are read may be a small part. Where
+    the size is not known, the remedy says what to do in words. Where the setting in effect already
+    allows more parts than there are, it is not what keeps files whole.
+    """
+    sizes = bytes_of_files(facts)
+    most = max(sizes.get(one.number, 0.0) for one in stages)
+    more = count > stages[0].tasks_count
+    if not most:
+        how = f", minPartitions={count})" if more else f").coalesce({count})"
+        return code(
+            f"read the files in about {count} parts; of a DataFrame, set {PART} to their size"
+            f" over {count}", "sc.textFile(path)", f"sc.textFile(path{how}",
+        )  # fmt: skip
+    size, now = int(most / count), bytes_in(facts, PART)
+    if more and most > now * stages[0].tasks_count:
+        return Remedy(
+            kind="data", text=f"store the data in about {count} files, or in a format that Spark"
+            f" splits: these were not split into parts of {units.size(now)}, as {PART} has it",
+            before="df.write.parquet(path)",
+            after=f"df.repartition({count}).write.parquet(path)",
+        )  # fmt: skip
+    if more:
+        return Remedy(kind="factor", factor=PART, level=str(max(min(LEAST_PART, now), size)),
+                      text=f"divide the files into about {count} parts")  # fmt: skip
+    return Remedy(
+        kind="factor", factor=PART, level=str(max(now, size)),
+        levels={OPEN_COST: str(LOW_COST)}, text="fewer, larger parts of the files",
+    )  # fmt: skip
