@@ -16,9 +16,9 @@ def test_attempts_that_were_lost_with_their_executor(tmp_path: Path) -> None:
     (found,) = job.found(tmp_path, RULE)
     assert "exit code 137" in found.mechanism
     assert found.place.executor == "executor 1"
-    # Twice the 384 MiB that Spark takes at least.
+    # Twice the tenth of 4 GiB that Spark takes.
     assert found.remedies[0].factor == "spark.executor.memoryOverhead"
-    assert found.remedies[0].level == "768m"
+    assert found.remedies[0].level == "818m"
     assert saves(found, 3_000)
 
 
