@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.browser.conftest import Browser
-from tests.support.eventlogs import name_of, others, parts_of, recorded
+from tests.support.eventlog.recorded import name_of, others, parts_of, recorded
 
 from pyrometer.report.page import write_run_report
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.support.eventlogs import RECORDED
+from tests.support.eventlog.recorded import RECORDED
 
 LOG = RECORDED / "scan-4.3.0.zstd"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.cli import environment, inside
-from tests.support.eventlogs import recorded
+from tests.support.eventlog.recorded import recorded
 
 from pyrometer.store.tables_folder import STAMP, summary_file
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.support.eventlogs import each_log
+from tests.support.eventlog.recorded import each_log
 
 from pyrometer.explain.findings import explain
 from pyrometer.explain.schema import Findings

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from tests.support import needs
-from tests.support.eventlogs import RECORDED, others, recorded
+from tests.support.eventlog.recorded import RECORDED, others, recorded
 from tests.support.simulation.simulated import simulated
 
 from pyrometer.core.errors import UsageError

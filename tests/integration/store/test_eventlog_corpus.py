@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from tests.support.eventlog_count import MAXIMA, METRICS, Count, count, plain_lines
-from tests.support.eventlogs import each_log, parts_of
+from tests.support.eventlog.count import MAXIMA, METRICS, Count, count, plain_lines
+from tests.support.eventlog.recorded import each_log, parts_of
 
 from pyrometer import _core
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 from benchmarks.eventlog.widen import widen
 from benchmarks.stacks_input import repeat
-from tests.support.eventlogs import RECORDED
+from tests.support.eventlog.recorded import RECORDED
 from tests.support.tables import ARROW, HOST, MONO0
 
 from pyrometer.core import schema

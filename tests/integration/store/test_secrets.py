@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.support.cli import inside, pyrometer
-from tests.support.eventlogs import RECORDED
+from tests.support.eventlog.recorded import RECORDED
 from tests.support.redaction.plaintext import plaintext
 from tests.support.redaction.planted import PLANTED, Planted
 

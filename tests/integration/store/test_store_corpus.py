@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.eventlog_count import plain_lines
-from tests.support.eventlogs import RECORDED, each_log, parts_of
+from tests.support.eventlog.count import plain_lines
+from tests.support.eventlog.recorded import RECORDED, each_log, parts_of
 
 from pyrometer.store import Run, ingest_eventlogs
 from pyrometer.summary.summary import summary

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.eventlogs import each_log
+from tests.support.eventlog.recorded import each_log
 from tests.support.tables import MS, StageSpec, World, wall
 
 from pyrometer.accounts.ledger.elapsed.critical_path import StageTimes, critical_path

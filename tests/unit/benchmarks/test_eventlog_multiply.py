@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 from benchmarks.eventlog.multiply import multiply
-from tests.support.eventlog_count import Count, count
+from tests.support.eventlog.count import Count, count
 
 from pyrometer import _core
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from tests.support.spark_codecs import CODECS, xxhash32
+from tests.support.eventlog.codecs import CODECS, xxhash32
 
 from pyrometer import _core
 

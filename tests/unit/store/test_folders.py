@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.eventlogs import recorded
+from tests.support.eventlog.recorded import recorded
 
 from pyrometer.core.errors import UsageError
 from pyrometer.store import Run, Tables, ingest, ingest_eventlogs, ingest_run, write_rows

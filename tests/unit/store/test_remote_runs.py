@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.support.cli import Done, inside
-from tests.support.eventlogs import recorded
+from tests.support.eventlog.recorded import recorded
 from tests.support.report_fixture import write_run
 from tests.support.stores.planned_store import ROOT, URL, Store, files_below, own_cache, use
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 
-RECORDED = Path(__file__).parents[1] / "fixtures" / "eventlog" / "recorded"
+RECORDED = Path(__file__).parents[2] / "fixtures" / "eventlog" / "recorded"
 CORPUS = os.environ.get("PYROMETER_CORPUS")
 
 
