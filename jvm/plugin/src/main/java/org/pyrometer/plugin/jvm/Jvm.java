@@ -3,6 +3,7 @@ package org.pyrometer.plugin.jvm;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.pyrometer.plugin.codegen.LineTables;
@@ -127,7 +128,7 @@ public final class Jvm {
     if (jvm == null) {
       return;
     }
-    for (String where : EARLY.keySet()) {
+    for (String where : new ArrayList<>(EARLY.keySet())) {
       String message = EARLY.remove(where);
       if (message != null) {
         jvm.recorder.error(where, message);
