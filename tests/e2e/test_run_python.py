@@ -86,5 +86,4 @@ def test_workers_cpu_is_at_their_operators(spark: str, master: str, tmp_path: Pa
     assert 0 < sampler["cpu_ns"] < 0.05 * python["workers_ns"]
     assert {c["category"] for c in shown["categories"]} >= {"python"}
     assert not {"python_unseen", "python_sampler_stopped"} & {d["code"] for d in shown["doubts"]}
-    # What a daemon imports before its first task, 0.1 s, takes twice that of a busy CPU.
-    assert python["in_tasks_ns"] > 0.9 * python["workers_ns"]
+    assert python["in_tasks_ns"] > 0.95 * python["workers_ns"]

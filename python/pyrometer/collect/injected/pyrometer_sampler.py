@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 PERIOD_NS = 20_000_000
 # An idle process is looked at less and less often, down to this many times.
 IDLE_GAPS = 4
+# Of the time to the next look, what a look took of the CPU. One that finds many new stacks, as while
+# modules are imported, and any on a busy CPU, takes several times what others take.
+MOST_SHARE = 0.02
+LONGEST_GAP = 0.25
 # Numbers that stand for stacks: threads without Python frames, the daemon that forks workers.
 NATIVE_STACK = -1
 DAEMON_STACK = -3
@@ -93,8 +97,10 @@ class Sampler:
         while True:
             # Uneven gaps: even ones could keep step with what the program does.
             time.sleep(gap * self.random.uniform(0.5, 1.5))
+            own = time.thread_time()
             try:
                 gap = period if self.look() else min(2 * gap, IDLE_GAPS * period)
+                gap = max(gap, min((time.thread_time() - own) / MOST_SHARE, LONGEST_GAP))
             except Exception as error:
                 self.errors += 1
                 if self.errors == ERRORS:
