@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 PERIOD_NS = 20_000_000
 # An idle process is looked at less and less often, down to this many times.
 IDLE_GAPS = 4
-# Of the time to the next look, what a look took of the CPU. One that finds many new stacks, as while
-# modules are imported, and any on a busy CPU, takes several times what others take.
+# Of the time to the next look, what a look took of the CPU. Many new stacks, as while modules are
+# imported, or a busy CPU make one several times as dear as others.
 MOST_SHARE = 0.02
 LONGEST_GAP = 0.25
 # Numbers that stand for stacks: threads without Python frames, the daemon that forks workers.
