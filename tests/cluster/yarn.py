@@ -133,6 +133,8 @@ def of_host(network: Network, host: Host, cores: int, memory_mib: int) -> dict[s
         "yarn.nodemanager.log-dirs": f"{WORK}/logs",
         "yarn.nodemanager.vmem-check-enabled": "false",
         "yarn.nodemanager.disk-health-checker.enable": "false",
+        # Looked at once all the same: of a disk that is 90 % full no folder would be taken.
+        "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": "100",
         "yarn.nodemanager.delete.debug-delay-sec": "600",
         "hadoop.tmp.dir": f"{WORK}/tmp",
     }
