@@ -11,6 +11,7 @@ import hashlib
 import json
 import math
 import re
+import shlex
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -287,7 +288,8 @@ def _until(
 
 def outcome_of(test: Verification) -> Outcome:
     """Judge the trials that have ended."""
-    return judge(read_plan(test.root), read_journal(test.root), test.prediction)
+    folder = shlex.quote(str(test.root))
+    return judge(read_plan(test.root), read_journal(test.root), test.prediction, folder)
 
 
 def verdict_of(test: Verification, outcome: Outcome, run_id: str, workload: str) -> Verdict:

@@ -1,7 +1,7 @@
 """What an experiment says of a finding. Pure.
 
-`proven`: surely faster with the remedy, and as measured by more than what counts as none.
-`refuted`: surely slower, or surely not faster by more than that. `no_difference`: none above so
+`proven`: significantly faster with the remedy, and as measured by more than what counts as none.
+`refuted`: significantly slower, or not faster by more than that. `no_difference`: none above so
 many per cent, which excludes what was predicted. `not_testable`: the trials cannot tell, were not
 of the same work, or have not all been run: whoever stops as soon as it looks well would prove
 savings that are none.
@@ -123,10 +123,15 @@ def _same(seen: dict[str, set[object]]) -> Same:
     return "same" if before == after else "different"
 
 
-def judge(plan: Plan, entries: Entries, predicted: Prediction) -> Outcome:
+def judge(plan: Plan, entries: Entries, predicted: Prediction, folder: str = "DIR") -> Outcome:
     """Give the verdict of an experiment with the two treatments `AS_IT_WAS` and `REMEDY`.
 
     Trials that something outside ended say nothing of either.
+
+    Parameters
+    ----------
+    folder : str
+        That of the experiment, as a command names it.
     """
     own = {number: one for number, one in entries.ended.items() if one.outside is None}
     report = experiment_report(plan, replace(entries, ended=own))
@@ -141,7 +146,7 @@ def judge(plan: Plan, entries: Entries, predicted: Prediction) -> Outcome:
     pair = report.comparison.pairs[0] if report.comparison else None
     blocks = pair.change.n if pair else 0
     if left or pair is None or blocks < FEWEST_BLOCKS:
-        return _not_yet(report, blocks, left, notes)
+        return _not_yet(report, blocks, left, notes, folder)
     if seen.results == "different":
         return Outcome(
             "not_testable", notes=notes, blocks=blocks,
@@ -151,15 +156,17 @@ def judge(plan: Plan, entries: Entries, predicted: Prediction) -> Outcome:
     return _compared(pair, predicted, report.margin, notes)
 
 
-def _not_yet(report: ExperimentReport, blocks: int, left: int, notes: tuple[str, ...]) -> Outcome:
+def _not_yet(
+    report: ExperimentReport, blocks: int, left: int, notes: tuple[str, ...], folder: str
+) -> Outcome:
     """Say what is lacking: trials that have not been run, or that have to be run again."""
     if left:
         why = "there is a verdict once all trials have been run"
         then = "the same command goes on where it stopped; give it a larger --budget"
     else:
         why = f"at least {FEWEST_BLOCKS} are needed"
-        then = "run again what did not finish: pyrometer experiment resume DIR --retry; then the"
-        then += " same command"
+        again = f"pyrometer experiment resume {folder} --retry"
+        then = f"run again what did not finish: {again}; then the same command"
     reason = f"{blocks} of {report.blocks} blocks are complete; {why}"
     return Outcome("not_testable", reason=reason, by_hand=then, notes=notes, blocks=blocks)
 

@@ -150,10 +150,10 @@ def test_trials_that_something_outside_ended_count_for_neither():
 
 def test_where_others_ended_all_trials_it_says_how_to_run_them_again():
     outside = {AS_IT_WAS: None, REMEDY: "ended by SIGTERM, sent from outside"}
-    found = judged(STEADY, ["failed"] * 4, outside=outside)
+    found = judge(*journal(STEADY, ["failed"] * 4, outside=outside), PREDICTED, "'a run'")
     assert found.verdict == "not_testable"
     assert "0 of 4 blocks" in found.reason
-    assert "pyrometer experiment resume DIR --retry" in found.by_hand
+    assert "pyrometer experiment resume 'a run' --retry" in found.by_hand
 
 
 def test_two_blocks_are_too_few():
