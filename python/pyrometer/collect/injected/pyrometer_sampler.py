@@ -100,7 +100,9 @@ class Sampler:
             own = time.thread_time()
             try:
                 gap = period if self.look() else min(2 * gap, IDLE_GAPS * period)
-                gap = max(gap, min((time.thread_time() - own) / MOST_SHARE, LONGEST_GAP))
+                # A process may end with its first task: while it is young its gaps are short.
+                longest = min(LONGEST_GAP, (time.monotonic_ns() - self.since) / 2e9)
+                gap = max(gap, min((time.thread_time() - own) / MOST_SHARE, longest))
             except Exception as error:
                 self.errors += 1
                 if self.errors == ERRORS:

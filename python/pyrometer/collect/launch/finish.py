@@ -364,10 +364,10 @@ def asked_by(ending: Ending) -> str:
     Examples
     --------
     >>> asked_by(Ending(0, None, "SIGTERM", 0, 0, unreachable=(7, 9)))
-    'Ended by SIGTERM, which could not be sent to processes of other users: 7 9.'
+    "Ended by SIGTERM; other users' processes were not reached; as root: kill 7 9."
     """
     others = " ".join(map(str, ending.unreachable))
-    kept = f", which could not be sent to processes of other users: {others}" if others else ""
+    kept = f"; other users' processes were not reached; as root: kill {others}" if others else ""
     return f"Ended by {ending.interrupted_by}{kept}."
 
 

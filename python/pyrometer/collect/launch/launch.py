@@ -130,7 +130,9 @@ def launch_of(trial: Trial, needs: Needs, paths: RunPaths, progress: Progress) -
 def launch_command(
     trial: Trial, needs: Needs, paths: RunPaths, variables: Mapping[str, str] = MappingProxyType({})
 ) -> Launch:
-    """Decide how the user's command is started; `variables` win over our own.
+    """Decide how the user's command is started.
+
+    `variables` win over those of the shell; levels of the trial win over `variables`.
 
     Raises
     ------
