@@ -93,6 +93,14 @@ def test_a_larger_heap_is_for_a_full_heap_alone(
     assert (finding.remedies[0].factor, finding.remedies[0].level) == (setting, level)
 
 
+def test_no_limit_of_classes_is_set_where_there_was_none(tmp_path: Path) -> None:
+    lost = {"ms": 2000, "status": "failed", "error": "java.lang.OutOfMemoryError: Metaspace"}
+    tasks = [dict(lost), dict(lost), *({"ms": 1000} for _ in range(8))]
+    (finding,) = shown(log(tasks).write(tmp_path), OOM)
+    assert finding.remedies[0].factor is None
+    assert "MaxMetaspaceSize is in none" in finding.remedies[0].text
+
+
 @pytest.mark.parametrize(("master", "level"), [("yarn", "512m"), ("local[2, 4]", "2g")])
 def test_the_options_are_those_of_the_jvm_that_ran_the_tasks(
     tmp_path: Path, master: str, level: str

@@ -15,7 +15,8 @@ Evidence
 Remedy
     By the error. "Java heap space" and "GC overhead limit": more memory for each task by
     `spark.executor.memory`, or fewer cores in each executor. "Metaspace": a larger
-    `-XX:MaxMetaspaceSize`. "Compressed class space": a larger `-XX:CompressedClassSpaceSize`.
+    `-XX:MaxMetaspaceSize`, where it is set. "Compressed class space": a larger
+    `-XX:CompressedClassSpaceSize`.
     "Direct buffer memory": a larger `-XX:MaxDirectMemorySize`, and room for it in the container.
     "unable to create native thread": a higher limit of processes. Where the container was killed,
     see `heap.container-limit`.
@@ -61,6 +62,11 @@ THREADS = "unable to create (new )?native thread"
 _MOST_CLASSES, _MOST_DIRECT = "-XX:MaxMetaspaceSize", "-XX:MaxDirectMemorySize"
 _LARGEST_CLASS_SPACE = "-XX:CompressedClassSpaceSize=3g"
 """The most that every version of the JVM takes. It is reserved, and costs no memory until used."""
+_NO_LIMIT = machine(
+    f"find what limits classes: {_MOST_CLASSES} is in none of Spark's options, so it was set"
+    " elsewhere (JAVA_TOOL_OPTIONS, spark-env.sh), or the machine had no memory left; classes that"
+    " are loaded again and again fill any limit"
+)
 _OPTIONS = ("defaultJavaOptions", "extraJavaOptions")
 """Spark puts the former before the latter, and of an option that is repeated the last counts."""
 
@@ -134,7 +140,7 @@ def _given(facts: Facts, option: str) -> str | None:
 def _of_options(facts: Facts) -> Iterator[Suspect | None]:
     """Suspect limits that options of the JVM set, and not the size of its heap."""
     most, direct = _given(facts, _MOST_CLASSES), _given(facts, _MOST_DIRECT)
-    classes = f"{_MOST_CLASSES}={larger(most) if most else '1g'}"
+    classes = f"{_MOST_CLASSES}={larger(most)}" if most else ""
     # The class space is a part of the metaspace, whose limit holds for it, too.
     space = f"{_LARGEST_CLASS_SPACE} {classes}" if most else _LARGEST_CLASS_SPACE
     # Unless set, direct buffers may take as much as the heap.
@@ -147,7 +153,7 @@ def _of_options(facts: Facts) -> Iterator[Suspect | None]:
          "leave more room for buffers outside the heap, and in the container for them"
          " (spark.executor.memoryOverhead)", f"{_MOST_DIRECT}={direct}" if direct else ""),
     ):  # fmt: skip
-        remedy = factor("jvm.options", level, f"{text}: {level}")
+        remedy = factor("jvm.options", level, f"{text}: {level}") if level else _NO_LIMIT
         yield suspected(facts, matching(pattern), what, now, remedy)
 
 
