@@ -44,9 +44,10 @@ def recounted(facts: Facts, stage: Stage, count: int, text: str) -> Remedy:
     shuffled = tasks.total("shuffle_read_records_count") > 0
     if tasks.total("input_bytes") > 0 and not shuffled:
         made = cached_partitions(facts).get(stage.number)
-        if not made:
+        if made is None or (not made and stage.number in bytes_of_files(facts)):
             return parts_of_files(facts, [stage], count)
-        if "REPARTITION" in made:
+        # By the program: there is no exchange, or one that it asked for.
+        if not made or "REPARTITION" in made:
             return recached(tasks.count, count)
         shuffled = True
     if stage.parent_ids or shuffled:

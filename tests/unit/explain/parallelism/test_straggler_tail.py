@@ -54,11 +54,13 @@ def test_a_cache_beside_a_shuffle_is_no_file_to_divide(tmp_path: Path) -> None:
     [
         ("Exchange hashpartitioning(a#1, 17), ENSURE_REQUIREMENTS", "spark.sql.shuffle.partitions"),
         ("Exchange RoundRobinPartitioning(17), REPARTITION_BY_NUM", "repartition(68).cache()"),
+        ("", "repartition(68).cache()"),
     ],
 )
 def test_a_cache_is_divided_as_it_was_made(tmp_path: Path, made: str, way: str) -> None:
     job = Job()
-    nodes = [("InMemoryTableScan", "InMemoryTableScan [a#1]"), ("Exchange", made)]
+    below = [("Exchange", made)] if made else [("Range", "Range (0, 100)")]
+    nodes = [("InMemoryTableScan", "InMemoryTableScan [a#1]"), *below]
     query = job.query(0, 10_000, nodes)
     stage = job.stage([*SHORT, 4_000], sql=query, columns=lambda _: {"input_bytes": 1_000})
     job.metric(query, 0, "number of output rows", 100)
