@@ -67,10 +67,16 @@ fn free_in(folder: &Path) -> Option<u64> {
     let used = text("memory.current").or_else(|| text("memory.usage_in_bytes"));
     let (limit, used) = (number(limit?)?, number(used?)?);
     let stat = text("memory.stat").unwrap_or_default();
-    let mut files = stat
-        .lines()
-        .filter_map(|line| line.strip_prefix("inactive_file "));
-    let files = files.next().and_then(|value| value.parse::<u64>().ok());
+    let row = |name: &str| {
+        let rows = stat.lines().filter_map(|line| line.split_once(' '));
+        let mut found = rows.filter(|(row, _)| *row == name);
+        found
+            .next()
+            .and_then(|(_, value)| value.parse::<u64>().ok())
+    };
+    // What is used holds what groups below use: so does the second in version 2, in version 1 the
+    // first alone.
+    let files = row("total_inactive_file").or_else(|| row("inactive_file"));
     Some(limit.saturating_sub(used.saturating_sub(files.unwrap_or(0))))
 }
 
@@ -103,6 +109,12 @@ mod tests {
             "anon 200\ninactive_file 100\nactive_file 50\n",
         );
         assert_eq!(free_in(folder.path()), Some(500));
+        // Version 1, where groups below have files.
+        put(
+            "memory.stat",
+            "cache 100\ninactive_file 100\ntotal_cache 300\ntotal_inactive_file 250\n",
+        );
+        assert_eq!(free_in(folder.path()), Some(650));
     }
 
     #[test]
