@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.support.explain.planted import (
     holds,
     judged,
@@ -29,9 +30,14 @@ def test_workers_pickle(tmp_path: Path) -> None:
     assert (found.remedies[0].factor, found.remedies[0].level) == (SETTING, "true")
 
 
-def test_where_arrow_is_the_default_the_function_refuses_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("version", "enabled"), [("4.2.0", None), ("3.5.1", "true")])
+def test_where_arrow_is_on_the_function_refuses_it(
+    tmp_path: Path, version: str, enabled: str | None
+) -> None:
     world = waiting_for_workers()
-    world.rows["apps"][0]["spark_version"] = "4.2.0"
+    world.rows["apps"][0]["spark_version"] = version
+    if enabled is not None:
+        settings(world, spark__sql__execution__pythonUDF__arrow__enabled=enabled)
     workers(world, serialisation=4800, function=1600)
     found = only(world.write(tmp_path), RULE)
     assert found.place.setting is None
@@ -54,8 +60,4 @@ def test_a_function_that_computes(tmp_path: Path) -> None:
 def test_arrow_carries_the_rows_already(tmp_path: Path) -> None:
     world = waiting_for_workers()
     workers(world, "ArrowEvalPython", serialisation=4800)
-    assert judged(world.write(tmp_path / "arrow"), RULE).findings == []
-    set_on = waiting_for_workers()
-    workers(set_on, serialisation=4800)
-    settings(set_on, spark__sql__execution__pythonUDF__arrow__enabled="true")
-    assert judged(set_on.write(tmp_path / "set"), RULE).findings == []
+    assert judged(world.write(tmp_path), RULE).findings == []

@@ -15,8 +15,8 @@ Evidence
     and for a CPU, by the kernel's counters. The plan's node is `BatchEvalPython`.
 
 Remedy
-    `spark.sql.execution.pythonUDF.arrow.enabled=true` (Spark 3.5 and later), or a pandas UDF. The
-    setting is true by default since Spark 4.2: there rows are pickled for functions with
+    `spark.sql.execution.pythonUDF.arrow.enabled=true` (Spark 3.5 and later), or a pandas UDF. Where
+    that is set, or Spark is 4.2 or later, whose default it is, rows are pickled for functions with
     `useArrow=False`, and where pyarrow or pandas is missing. Where a built-in expression does the
     same, that saves more: see `python.instead-of-builtin`.
 
@@ -57,8 +57,6 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
 
 def _each(facts: Facts) -> Iterator[tuple[str, float, Suspect]]:
     """Give each node that exchanges rows: one setting has all of them exchange columns."""
-    if facts.is_on(SETTING):
-        return
     nodes: dict[tuple[int | None, int | None], dict[int, Work]] = {}
     for number, one in work(facts).items():
         if one.operator == NODE and one.ns.get("serialisation", 0.0) + one.bridge_ns > 0:
@@ -78,7 +76,7 @@ def _suspect(facts: Facts, found: dict[int, Work]) -> Suspect:
     first = next(iter(found.values()))
     where = place(
         facts, "python", {n_: one.workers_ns for n_, one in found.items()}, sql_id=first.sql_id,
-        node_id=first.node_id, operator=NODE, setting=None if _is_default(facts) else SETTING,
+        node_id=first.node_id, operator=NODE, setting=None if _is_on(facts) else SETTING,
     )  # fmt: skip
     return Suspect(
         place=where,
@@ -104,17 +102,17 @@ def _suspect(facts: Facts, found: dict[int, Work]) -> Suspect:
     )  # fmt: skip
 
 
-def _is_default(facts: Facts) -> bool:
+def _is_on(facts: Facts) -> bool:
     """Whether Arrow would be used if nothing kept this function from it."""
-    return facts.setting(SETTING) is None and facts.release >= BY_DEFAULT
+    return facts.is_on(SETTING, default=facts.release >= BY_DEFAULT)
 
 
 def _by_arrow(facts: Facts) -> Remedy:
-    if not _is_default(facts):
+    if not _is_on(facts):
         return factor(SETTING, "true", "exchange columns by Arrow instead of pickled rows")
     return code(
         "leave useArrow=False out; where it is not given, install pyarrow and pandas for the"
-        " driver: without them Spark pickles rows, although Arrow is its default",
+        " driver: without them Spark pickles rows, although Arrow is on",
         '@udf("string", useArrow=False)', '@udf("string")',
     )  # fmt: skip
 
