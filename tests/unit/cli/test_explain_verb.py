@@ -73,6 +73,16 @@ def test_a_file_that_cannot_be_written_is_one_message(
     assert "no/such/folder.md cannot be written" in done.stderr
 
 
+@pytest.mark.parametrize("option", [("--budget", "30"), ("--guard", "wait")])
+def test_what_only_trials_take_is_refused_without_them(
+    run: Path, option: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = inside(capsys, "explain", run, *option)
+    assert done.code == 2
+    told = " ".join(done.stderr.split())
+    assert f"{option[0]} is for --verify: it has no effect without it" in told
+
+
 def test_a_condition_that_holds_is_exit_code_1(
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -262,6 +262,7 @@ def test_a_run_that_needs_something_of_the_user_is_left_out_and_says_what(tmp_pa
         (["cpu-post", "--set", "warm.jvm.heep=1g"], "run warm: unknown factor"),
         (["cpu-post", "--scale", "huge"], "huge"),
         (["jdks", "--scale", "huge"], "experiment jdks: "),
+        (["cpu-post", "--blocks", "2"], "--blocks is for experiments"),
         (["none.yaml"], "cannot be read"),
     ],
 )

@@ -135,6 +135,7 @@ def test_a_level_that_did_other_work_can_be_left_out(lab9, tmp_path, capsys):
         ("p,value\n" + "".join(f"{p},1\n" for p in range(1, 502)), [], "501 levels, at most 500"),
         ("p,value\n1,10\n2,6\n", ["--without", "3"], "no level 3 to leave out"),
         ("p,value\n1,10\n2,6\n", ["--predict", "4;8"], "--predict 4;8: expected numbers"),
+        ("p,value\n1,10\n2,6\n", ["--predict-work", "9"], "--predict-work is for --predict P,…"),
         ("p,value\n1,10\n2,6\n", ["--limit", "9"], "--limit needs the memory throughput"),
         (
             "p,value,GB\n1,10,1\n2,6,1\n",

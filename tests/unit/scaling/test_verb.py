@@ -22,7 +22,7 @@ from pyrometer.scaling.plan import default_levels, scaling_file
 
 def told(capsys, *arguments):
     """Run the verb: its JSON, and its text."""
-    assert run_verb(["scale", *map(str, arguments), "--guard", "flag", "--json"]) == 0
+    assert run_verb(["scale", *map(str, arguments), "--json"]) == 0
     done = capsys.readouterr()
     return json.loads(done.out.splitlines()[-1]), done.err
 
@@ -60,7 +60,7 @@ def test_its_file_is_its_owners_alone_as_levels_may_be_secrets(tmp_path, capsys)
 def test_a_curve_is_an_experiment_that_can_be_told_again(naps, capsys):
     report, text = told(
         capsys, naps / "workload.yaml", "--over", "host.cpus", "--levels", "1,2", "--blocks", 1,
-        "--profile", "off", "--seed", 1, "-o", naps / "curve", "--predict", 4,
+        "--profile", "off", "--seed", 1, "-o", naps / "curve", "--predict", 4, "--guard", "flag",
     )  # fmt: skip
     assert (report["factor"], report["done_count"], report["trials_count"]) == ("host.cpus", 2, 2)
     assert [one["level"] for one in report["levels"]] == [1, 2]
@@ -85,7 +85,7 @@ def test_a_curve_is_an_experiment_that_can_be_told_again(naps, capsys):
 def test_a_factor_without_workers_is_told_without_laws(naps, capsys):
     report, _ = told(
         capsys, naps / "workload.yaml", "--over", "jvm.heap", "--levels", "1g,512m",
-        "--blocks", 1, "--profile", "off", "-o", naps / "heap",
+        "--blocks", 1, "--profile", "off", "-o", naps / "heap", "--guard", "flag",
     )  # fmt: skip
     assert report["fit"] is None
     assert report["reason"] == "jvm.heap counts no workers: laws of scaling do not speak of it"
@@ -101,6 +101,8 @@ def test_a_factor_without_workers_is_told_without_laws(naps, capsys):
         (["--over", "spark.executor.instances"], "how many has the cluster?"),
         (["--levels", "2,2"], "a curve needs at least two levels"),
         (["--levels", "2,x"], "not a number of slots"),
+        (["--levels", "1,2", "--dense"], "--dense is for levels by the number of CPUs"),
+        (["--over", "spark.executor.instances", "--dense"], "no effect over spark.executor.inst"),
         (["--set", "jvm.heap"], "is not of the form factor=level"),
         (["--predict", "-1"], "--predict -1: -1 must be above zero"),
     ],
@@ -124,6 +126,15 @@ def test_an_experiment_with_two_factors_is_no_curve(tmp_path, capsys):
         one.varied = {"host.cpus": str(at + 1), "jvm.heap": "1g"}
     begin(tmp_path / "two", plan)
     assert "varies 2 factors: host.cpus, jvm.heap" in refused(capsys, tmp_path / "two")
+
+
+@pytest.mark.parametrize("verb", ["scale", "layout", "corun"])
+def test_what_is_reported_again_takes_no_options_of_a_run(verb, tmp_path, capsys):
+    begin(tmp_path / "e", experiments.plan(["a", "b"], 1, 0))
+    assert run_verb([verb, str(tmp_path / "e"), "--json", "--blocks", "3"]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "--blocks is for" in told
+    assert "which is only reported" in told
 
 
 def test_a_curve_that_was_not_kept_or_cut_is_none(tmp_path):

@@ -7,9 +7,11 @@ import math
 
 import numpy as np
 import pytest
+from tests.support import experiments
 
 from pyrometer.cli.main import run_verb
 from pyrometer.core.errors import UsageError
+from pyrometer.experiments.run.loop import begin
 from pyrometer.statistics.blocks import autocorrelation, drift, order_fixed, paired
 from pyrometer.statistics.factorial import Cell, factorial
 from pyrometer.statistics.many import adjusted, against_control, all_pairs
@@ -243,6 +245,17 @@ def test_options_that_say_nothing_of_runs_are_refused(tmp_path, capsys, option, 
     assert run_verb(["compare", run, run, option, "value"]) == 2
     told = " ".join(capsys.readouterr().err.split())
     assert f"{option} is for {whose}: it has no effect on runs" in told
+
+
+@pytest.mark.parametrize("suite", [[], ["--suite", "round"]])
+def test_causes_are_of_runs_alone(table, tmp_path, capsys, suite):
+    words = ["--csv", str(table), "--value", "s", "--treatment", "what", *suite]
+    assert run_verb(["compare", *words, "--all"]) == 2
+    refused = "--all is for runs: it has no effect on"
+    assert f"{refused} --csv FILE" in " ".join(capsys.readouterr().err.split())
+    begin(tmp_path / "e", experiments.plan(["a", "b"], 2, 0))
+    assert run_verb(["compare", str(tmp_path / "e"), "--all"]) == 2
+    assert f"{refused} an experiment" in " ".join(capsys.readouterr().err.split())
 
 
 def test_two_sides_are_needed(capsys):

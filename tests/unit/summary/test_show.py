@@ -44,6 +44,28 @@ def test_ledger_json_has_both_views_at_the_top(run_dir: Path, capsys: Capture) -
     assert shown["checks"]
 
 
+@pytest.mark.parametrize(
+    ("words", "refused"),
+    [
+        ("ledger --top 3", "--top is for --by PART: it has no effect without it"),
+        ("ledger --task slowest --top 3", "--top is for --by PART: it has no effect without it"),
+        ("ledger --by iteration --top 3", "--top is for other parts: it has no effect on iter"),
+        ("ledger --json --view slot", "--view is for the screen: it has no effect on --json"),
+        ("ledger --json --depth 1", "--depth is for the screen: it has no effect on --json"),
+        ("show --json --section gc", "--section is for the screen: it has no effect on --json"),
+        ("show --source --section gc", "--section is for the summary: it has no effect on --sou"),
+        ("show --source --all", "--all is for the summary: it has no effect on --source"),
+    ],
+)
+def test_options_without_effect_are_refused(
+    run_dir: Path, words: str, refused: str, capsys: Capture
+) -> None:
+    verb, *options = words.split()
+    done = inside(capsys, verb, str(run_dir), *options)
+    assert (done.code, done.stdout) == (2, "")
+    assert refused in " ".join(done.stderr.split())
+
+
 def test_an_unknown_window_names_those_there_are(run_dir: Path, capsys: Capture) -> None:
     done = inside(capsys, "show", str(run_dir), "--window", "iteration/9")
     assert done.code == 2

@@ -13,7 +13,7 @@ import typer
 from pyrometer.cli.shared.against import SeveralAgainst
 from pyrometer.cli.shared.margin import parse_margin
 from pyrometer.cli.shared.run_named import run_path
-from pyrometer.cli.shared.typed import typed
+from pyrometer.cli.shared.typed import refuse
 from pyrometer.compare.terminal import show, show_doubts
 from pyrometer.core.errors import UsageError
 from pyrometer.terminal.console import JsonOption, emit_json, human
@@ -191,6 +191,8 @@ def compare(
     given = [*(run or ()), *(against or ())]
     if table is not None and given:
         raise UsageError("give runs or --csv, not both")
+    if table is not None:
+        refuse(context, "every", of="runs", where="on --csv FILE")
     if suite is not None:
         if table is None or block is not None:
             raise UsageError("--suite needs --csv and excludes --block")
@@ -208,12 +210,13 @@ def compare(
         )  # fmt: skip
         report.doubts = [*doubts, *report.doubts]
     elif experiments := [path for path in given if _holds_one(path)]:
-        _refuse(typed(context, *COLUMNS), "an experiment", "--csv FILE")
+        refuse(context, *COLUMNS, of="--csv FILE", where="on an experiment")
+        refuse(context, "every", of="runs", where="on an experiment")
         report = _of_experiment(experiments, given, control, margin)
     else:
         _check_two_sides(run or [], against or [])
-        _refuse(typed(context, *COLUMNS), "runs", "--csv FILE")
-        _refuse(typed(context, "control"), "runs", "an experiment and for --csv FILE")
+        refuse(context, *COLUMNS, of="--csv FILE", where="on runs")
+        refuse(context, "control", of="an experiment and for --csv FILE", where="on runs")
         report = _of_runs(run or [], against or [], least)
     if isinstance(report, RunsReport):
         show_runs(human(as_json), report, every)
@@ -226,12 +229,6 @@ def compare(
 def columns_of(treatment: str) -> list[str]:
     """Split the columns that name a treatment."""
     return [name.strip() for name in treatment.split(",") if name.strip()]
-
-
-def _refuse(options: list[str], what: str, whose: str) -> None:
-    """Refuse options that would have no effect."""
-    if options:
-        raise UsageError(f"{options[0]} is for {whose}: it has no effect on {what}", "leave it out")
 
 
 def _holds_one(path: Path) -> bool:

@@ -17,6 +17,7 @@ from pyrometer.cli.shared.experiment_file import (
     SeedOption,
     check_new,
 )
+from pyrometer.cli.shared.typed import refuse_beside
 from pyrometer.terminal.console import JsonOption, err
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ Examples:
 
 @app.command(epilog=EXAMPLES, no_args_is_help=True)
 def corun(
+    context: typer.Context,
     workloads: Annotated[
         list[str],
         typer.Argument(
@@ -114,6 +116,8 @@ def corun(
         begin(root, plan)
         judge_terminal.plan(err(), plan, forecast_of(plan, []), brief=True)
         carry(root, retry=False)
+    else:
+        refuse_beside(context, of="workloads to run", where=f"on {root}, which is only reported")
     show_corun(root, as_json=as_json)
 
 

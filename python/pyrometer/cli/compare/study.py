@@ -9,6 +9,7 @@ import typer
 
 from pyrometer.cli.shared.endings import ending_with
 from pyrometer.cli.shared.run_settings import parse_settings
+from pyrometer.cli.shared.typed import refuse
 from pyrometer.terminal.console import JsonOption, emit_json, human
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def list_(as_json: JsonOption = False) -> None:
 
 @app.command(no_args_is_help=True)
 def run(
+    context: typer.Context,
     name: Annotated[
         str,
         typer.Argument(metavar="NAME|FILE", help="A listed study, or a study file."),
@@ -119,6 +121,8 @@ def run(
     from pyrometer.terminal.console import Progress
 
     found = read_study(name)
+    if not found.experiments:
+        refuse(context, "blocks", of="experiments", where=f"on {name}, which has only runs")
     folder = output or Path("pyrometer-runs") / f"study-{Path(name).stem}"
     wanted = plan_runs(found, folder, scale=scale, only=tuple(only), levels=parse_settings(setting))
     check_experiments(found, study_file(name), only=tuple(only), scale=scale)

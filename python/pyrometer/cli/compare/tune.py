@@ -38,7 +38,7 @@ app = typer.Typer(
 DirArgument = Annotated[
     Path, typer.Argument(metavar="DIR", parser=local_path, help="Folder of a tuning.")
 ]
-OUTSIDE = ("scale", "iterations", "warmup")
+OUTSIDE = ("scale", "iterations", "warmup", "fidelities")
 """Options that say nothing to a command."""
 
 

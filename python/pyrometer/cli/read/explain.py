@@ -11,6 +11,7 @@ from pyrometer.cli.read.show import WindowOption
 from pyrometer.cli.shared.endings import ending_with, read_or_not
 from pyrometer.cli.shared.experiment_file import GuardOption
 from pyrometer.cli.shared.run_named import run_named, run_path
+from pyrometer.cli.shared.typed import refuse
 from pyrometer.cli.shared.verifying import (
     BUDGET_MIN,
     BudgetOption,
@@ -118,6 +119,8 @@ def explain(
     from pyrometer.explain.project import muted_in
     from pyrometer.store import Run
 
+    if not verify:
+        refuse(context, "budget", "guard", of="--verify", where="without it")
     codes = [rule.code for rule in every_rule()]
     condition = None if fail_if is None else parse(fail_if, codes)
     muted = {} if no_mute else muted_in(Path.cwd(), codes)

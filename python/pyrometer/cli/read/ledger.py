@@ -10,7 +10,7 @@ import typer
 from pyrometer.cli.read.show import WindowOption
 from pyrometer.cli.shared.against import SeveralAgainst
 from pyrometer.cli.shared.run_named import run_named, run_path
-from pyrometer.cli.shared.typed import typed
+from pyrometer.cli.shared.typed import refuse, typed
 from pyrometer.core.errors import UsageError
 from pyrometer.terminal.console import JsonOption, emit_json, err, human
 
@@ -94,6 +94,8 @@ def ledger(
     from pyrometer.accounts.ledger.report import ledger_against, ledger_report
     from pyrometer.store import Run
 
+    if as_json:
+        refuse(context, "view", "depth", of="the screen", where="on --json")
     if against:
         if given := typed(context, "by", "stage", "sql", "task", "top"):
             raise UsageError(f"--against cannot be combined with {given[0]}", "leave it out")
@@ -104,6 +106,10 @@ def ledger(
             raise UsageError(
                 "give one run, or two sides", "pyrometer ledger RUN… --against RUN… compares them"
             )
+        if by is None:
+            refuse(context, "top", of="--by PART", where="without it")
+        if by == "iteration":
+            refuse(context, "top", of="other parts", where="on iterations, which are all shown")
         asked = _request(by, stage, sql, task, top)
         with Run.open(run_named(run[0])) as opened, err().status("adding up"):
             report = ledger_report(opened, window, asked)

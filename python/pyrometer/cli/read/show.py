@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from pyrometer.cli.shared.run_named import run_named, run_path
+from pyrometer.cli.shared.typed import refuse
 from pyrometer.terminal.console import JsonOption, emit_json, err, human, program
 
 app = typer.Typer()
@@ -54,6 +55,7 @@ SourceOption = Annotated[
 
 @app.command()
 def show(
+    context: typer.Context,
     run: RunArgument,
     as_json: JsonOption = False,
     window: WindowOption = None,
@@ -64,6 +66,10 @@ def show(
     """Summarise a run on one screen: verdict, doubts, where time went, top stages and operators."""
     from pyrometer.summary.kept import summary_of
 
+    if source:
+        refuse(context, "section", "everything", of="the summary", where="on --source")
+    if as_json:
+        refuse(context, "section", of="the screen", where="on --json")
     run = run_named(run)
     if source:
         _source(run, as_json, window)

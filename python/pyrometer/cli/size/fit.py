@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from pyrometer.cli.shared.typed import refuse
 from pyrometer.core.errors import UsageError
 from pyrometer.terminal.console import JsonOption, emit_json, human
 
@@ -27,6 +28,7 @@ Examples:
 
 @app.command(epilog=EXAMPLES, no_args_is_help=True)
 def fit(
+    context: typer.Context,
     file: Annotated[Path, typer.Argument(metavar="CSV", help="CSV file, one row per run.")],
     workers: Annotated[str, typer.Option(metavar="COLUMN", help="Number of workers.")] = "p",
     value: Annotated[
@@ -112,6 +114,8 @@ def fit(
     from pyrometer.scaling.analysis import Question, analyse
     from pyrometer.scaling.terminal import show
 
+    if predict is None:
+        refuse(context, "predict_work", of="--predict P,…", where="without it")
     columns = {
         "p": workers, "value": value, "work": work, "cpu": cpu, "run_time": run_time, "gc": gc,
         "bandwidth": None if beside else bandwidth,

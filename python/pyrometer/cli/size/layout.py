@@ -19,6 +19,7 @@ from pyrometer.cli.shared.experiment_file import (
     print_report,
     reading_trials,
 )
+from pyrometer.cli.shared.typed import refuse_beside
 from pyrometer.core.errors import UsageError
 from pyrometer.terminal.console import JsonOption, err
 
@@ -41,6 +42,7 @@ Examples:
 
 @app.command(epilog=EXAMPLES, no_args_is_help=True)
 def layout(
+    context: typer.Context,
     workload: Annotated[
         str,
         typer.Argument(
@@ -95,7 +97,9 @@ def layout(
     from pyrometer.layouts import terminal
 
     root = Path(workload)
-    if not is_experiment(root):
+    if is_experiment(root):
+        refuse_beside(context, of="a workload to run", where=f"on {root}, which is only reported")
+    else:
         root = output or Path("pyrometer-runs") / f"layout-{Path(workload).stem}"
         check_new(root, "layout")
         text = _file(

@@ -19,6 +19,7 @@ from pyrometer.cli.shared.experiment_file import (
     print_report,
     reading_trials,
 )
+from pyrometer.cli.shared.typed import refuse, refuse_beside
 from pyrometer.core.errors import UsageError
 from pyrometer.terminal.console import JsonOption
 from pyrometer.trial.layout import CORES, EXECUTORS, TASKS
@@ -42,6 +43,7 @@ Examples:
 
 @app.command(epilog=EXAMPLES, no_args_is_help=True)
 def scale(
+    context: typer.Context,
     workload: Annotated[
         str,
         typer.Argument(
@@ -86,10 +88,17 @@ def scale(
     from pyrometer.experiments.judge.files import keep_curve
     from pyrometer.experiments.judge.page import write_experiment
     from pyrometer.scaling import terminal
+    from pyrometer.scaling.plan import OF_CLUSTERS
 
     wanted = numbers("--predict", predict)
     root = Path(workload)
-    if not is_experiment(root):
+    if is_experiment(root):
+        where = f"on {root}, which is only reported"
+        refuse_beside(context, "predict", of="a workload to run", where=where)
+    else:
+        if levels is not None or over in OF_CLUSTERS:
+            where = f"over {over}" if levels is None else "beside --levels"
+            refuse(context, "dense", of="levels by the number of CPUs", where=where)
         root = output or Path("pyrometer-runs") / f"scale-{Path(workload).stem}"
         _begin(
             root, workload, over, levels, settings, dense, scale,
