@@ -90,6 +90,17 @@ def samples(world: World, share: float, stage: int = 0, **columns: Any) -> None:
             row.update(columns)
 
 
+def beside(world: World, table: str = "samples", **which: Any) -> World:
+    """Add another application in a JVM of its own; rows of a table with some values are its own."""
+    rows = world.rows
+    rows["apps"].append({**rows["apps"][0], "app_index": 1, "app_id": "local-2"})
+    rows["processes"].append({**rows["processes"][0], "pid": PID + 1, "app_id": "local-2"})
+    for row in rows[table]:
+        if which and all(row.get(name) == value for name, value in which.items()):
+            row["pid"] = PID + 1
+    return world
+
+
 def sleeping(world: World, wait_class: str, stage: int = 0) -> None:
     """Say what the tasks of a stage sleep for."""
     for row in world.rows["samples"]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.explain.planted import job
+from tests.support.explain.planted import beside, job
 from tests.support.explain.summarised import summarised
-from tests.support.tables import PID
 
 from pyrometer.explain.facts import Facts
 
@@ -16,10 +15,9 @@ def test_samples_of_another_application_with_the_same_stages_are_not_its_own(
 ) -> None:
     world = job()
     rows = world.rows
-    rows["apps"].append({**rows["apps"][0], "app_index": 1, "app_id": "local-2"})
-    rows["processes"].append({**rows["processes"][0], "pid": PID + 1, "app_id": "local-2"})
     own = [row for row in rows["samples"] if row["event"] == "cpu" and row["role"] == "task"]
-    rows["samples"] += [{**row, "pid": PID + 1, "category": "hash"} for row in own]
+    rows["samples"] += [{**row, "category": "hash"} for row in own]
+    beside(world, "samples", category="hash")
     with summarised(tmp_path, world) as (scope, summary):
         found = Facts(scope, summary, app_index=0).samples_by_stage
     assert found[0]

@@ -46,7 +46,8 @@ SELECT stack_id, any_value(hits), bool_or(regexp_matches(name, $1)),
   bool_or(regexp_matches(name, $2)), {codecs}, {formats}
 FROM (SELECT s.stack_id, m.hits, unnest(s.frame_ids) AS frame_id FROM stacks s JOIN (
     SELECT java_stack, sum(hits)::BIGINT AS hits FROM w_samples WHERE event = 'cpu'
-      AND role = 'task' AND category = $3 AND java_stack IS NOT NULL GROUP BY 1
+      AND role = 'task' AND category = $3 AND java_stack IS NOT NULL
+      AND coalesce(app_index, $4) = $4 GROUP BY 1
   ) m ON m.java_stack = s.stack_id)
 JOIN (SELECT frame_id, coalesce(class_name || '.', '') || method AS name FROM frames)
   USING (frame_id)
@@ -113,7 +114,8 @@ def _stacks(facts: Facts, category: str) -> list[tuple[Any, ...]]:
     if not (facts.has("stacks") and facts.has("frames")):
         return []
     sql = _STACKS.format(codecs=_matches(_CODECS), formats=_matches(_FORMATS))
-    return facts.tables.query(sql, [_CODE, _FILES, category])
+    app = 0 if facts.measured is None else facts.measured.app_index
+    return facts.tables.query(sql, [_CODE, _FILES, category, app])
 
 
 def _matches(names: Mapping[str, str]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pyrometer.explain.evidence.places import of_application
 from pyrometer.explain.evidence.stack_shares import Shares, interpreted
 from pyrometer.explain.facts import Facts
 
@@ -24,13 +25,13 @@ JOIN (SELECT pid, method, min(start_mono_ns + duration_ns) AS since FROM jit
 _AGAIN = f"""
 SELECT coalesce(sum(n), 0)::BIGINT, coalesce(sum(n - 1), 0)::BIGINT FROM (
   SELECT count(*) AS n FROM jit WHERE level = 1 AND succeeded AND NOT osr
-    AND method NOT LIKE '{_GENERATED}' GROUP BY pid, method)
+    AND method NOT LIKE '{_GENERATED}' AND {{own}} GROUP BY pid, method)
 """
 _TWICE = f"""
 SELECT coalesce(sum(duration_ns) FILTER (n > 1 AND method NOT LIKE '{_GENERATED}')
   / sum(duration_ns), 0)::DOUBLE FROM (
   SELECT method, duration_ns, row_number() OVER (PARTITION BY pid, method, level, osr
-    ORDER BY start_mono_ns) AS n FROM jit WHERE succeeded)
+    ORDER BY start_mono_ns) AS n FROM jit WHERE succeeded AND {{own}})
 """
 
 
@@ -67,6 +68,7 @@ def discarded(facts: Facts) -> Discarded | None:
         where="EXISTS (SELECT 1 FROM compiled_before c WHERE c.stack_id = java_stack"
         " AND c.pid = w_samples.pid AND t_ns > c.since)",
     )
-    compiled, again = facts.tables.query(_AGAIN)[0]
-    ratio = float(facts.tables.scalar(_TWICE) or 0.0)
+    own = of_application(facts, "pid")
+    compiled, again = facts.tables.query(_AGAIN.format(own=own))[0]
+    ratio = float(facts.tables.scalar(_TWICE.format(own=own)) or 0.0)
     return Discarded(found, int(compiled), int(again), ratio)

@@ -6,6 +6,7 @@ from collections import defaultdict
 
 import numpy as np
 
+from pyrometer.explain.evidence.places import of_application
 from pyrometer.explain.facts import Facts
 from pyrometer.simulation.measured import Floats
 
@@ -84,8 +85,10 @@ def _readings(facts: Facts, where: str, name: str) -> dict[tuple[str, str], tupl
     return {series: (times[places], values[places]) for series, places in by_series.items()}
 
 
+OTHERS = "another application"
 _ROLES = """
-WITH known AS (SELECT * FROM w_threads WHERE {threads})
+WITH known AS (SELECT pid, tid, CASE WHEN {own} THEN role ELSE '{others}' END AS role
+  FROM w_threads WHERE {threads})
 SELECT role, moment // 100000000 * 100000000.0 AS t, sum(run)::DOUBLE AS run
 FROM (SELECT w.role, s.t AS moment, s.run FROM thread_steps s JOIN known w USING (pid, tid)
   UNION ALL  -- what a thread used lies between two readings
@@ -97,6 +100,8 @@ GROUP BY ALL ORDER BY 1, 2
 def cpu_by_role(facts: Facts, threads: str = "true") -> dict[str, dict[int, float]]:
     """Give the CPU time of threads of each role while each stage ran, by number of the stage.
 
+    Threads of other applications' JVMs have the role `OTHERS`.
+
     Parameters
     ----------
     threads : str
@@ -105,7 +110,8 @@ def cpu_by_role(facts: Facts, threads: str = "true") -> dict[str, dict[int, floa
     offset = facts.scope.offset_ns
     if offset is None:
         return {}
-    rows = facts.tables.columns(_ROLES.format(threads=threads))
+    own = of_application(facts, "pid")
+    rows = facts.tables.columns(_ROLES.format(threads=threads, own=own, others=OTHERS))
     roles, times = np.asarray(rows["role"]), np.asarray(rows["t"])
     begin = np.array([stage.submit_ns for stage in facts.stages], dtype=np.float64) - offset
     end = np.array([stage.complete_ns for stage in facts.stages], dtype=np.float64) - offset

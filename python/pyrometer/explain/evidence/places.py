@@ -107,6 +107,15 @@ def _within(app_index: int, times: Sequence[tuple[int, int]]) -> str:
     )
 
 
+def of_application(facts: Facts, pid: str) -> str:
+    """Give the condition that a JVM is the application's, or nobody's that is known."""
+    if facts.measured is None or len(facts.summary.apps) < 2:
+        return "true"
+    known = "SELECT p.pid FROM processes p JOIN apps a USING (app_id)"
+    mine = f"{known} WHERE a.app_index = {facts.measured.app_index}"
+    return f"({pid} IN ({mine}) OR {pid} NOT IN ({known}))"
+
+
 def link(stage: Stage) -> str:
     """Give the fragment of the page that shows a stage."""
     return f"/stage/{stage.stage_id}/{stage.attempt}"

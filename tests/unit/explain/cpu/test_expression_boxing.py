@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.support.explain.planted import holds, job, judged, only, samples, stack
+from tests.support.explain.planted import beside, holds, job, judged, only, samples, stack
 from tests.support.tables import HOST, PID, World, mono
 
 from pyrometer.explain.catalogue.cpu.expression_boxing import RULE
@@ -37,6 +37,15 @@ def test_other_objects(tmp_path: Path) -> None:
     world = job()
     samples(world, 0.25, java_stack=stack(world, "a.Task.run", "java.lang.String.valueOf"))
     allocated(world, "java.lang.String", 100)
+    assert judged(world.write(tmp_path), RULE).findings == []
+
+
+def test_objects_of_another_application(tmp_path: Path) -> None:
+    world = job()
+    allocated(world, "java.lang.Long", 100)
+    for row in world.rows["tasks"]:
+        row["jvm_gc_time_ns"] = 100_000_000
+    beside(world, "samples", event="alloc")
     assert judged(world.write(tmp_path), RULE).findings == []
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.support.explain.planted import holds, job, samples, stack
+from tests.support.explain.planted import beside, holds, job, samples, stack
 from tests.support.tables import HOST, PID, World, mono
 
 from pyrometer.accounts.jvm.schema import CodeCache, CodeCachePart
@@ -94,3 +94,10 @@ def test_near_miss_code_that_is_cold_for_other_reasons(
     tmp_path: Path, world: World, used: int
 ) -> None:
     assert judged(tmp_path, world, used).findings == []
+
+
+def test_code_that_another_application_compiles_again(tmp_path: Path) -> None:
+    world = discarding(times=1)
+    world.rows["jit"] += [{**row, "pid": PID + 1} for row in discarding().rows["jit"]]
+    beside(world, "jit", pid=PID + 1)
+    assert judged(tmp_path, world, ROOM * 8 // 10).findings == []

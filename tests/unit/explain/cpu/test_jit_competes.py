@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.explain.planted import S, job, judged
+from tests.support.explain.planted import S, beside, job, judged
 from tests.support.tables import MS, World
 
 from pyrometer.explain.catalogue.cpu.jit_competes import RULE
@@ -29,6 +29,16 @@ def test_compilers_hold_what_tasks_wait_for(tmp_path: Path) -> None:
 
 def test_compilers_work_while_nobody_waits(tmp_path: Path) -> None:
     assert judged(world(6000, 0.0).write(tmp_path), RULE).findings == []
+
+
+def test_compilers_of_another_application_are_not_to_be_restrained(tmp_path: Path) -> None:
+    compiling = world(6000, 0.8)
+    for row in compiling.rows["thread_counters"]:
+        row["compiles"] = row["comm"].startswith(("C1", "C2"))
+    beside(compiling, "thread_counters", compiles=True)
+    for row in compiling.rows["thread_counters"]:
+        del row["compiles"]
+    assert judged(compiling.write(tmp_path), RULE).findings == []
 
 
 def test_healthy_twin(tmp_path: Path) -> None:

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.support.explain.planted import holds, job, judged, samples, stack
-from tests.support.tables import World
+from tests.support.explain.planted import beside, holds, job, judged, samples, stack
+from tests.support.tables import PID, World
 
 from pyrometer.explain.catalogue.cpu.jit_interpreted import RULE
 
@@ -49,3 +49,12 @@ def test_a_jvm_that_was_told_not_to_optimise(
     assert found.place.setting == setting
     assert ("optimises nothing" in found.mechanism) == (setting is not None)
     assert [one.kind for one in found.remedies] == (["factor"] if setting else []) + ["code"]
+
+
+def test_another_application_was_told_not_to_optimise(tmp_path: Path) -> None:
+    made = beside(world(0.5, "interpreted"))
+    made.rows["spans"] += [{**row, "pid": PID + 1} for row in made.rows["spans"]]
+    arguments = ["-XX:TieredStopAtLevel=1"]
+    made.rows["processes"][1]["facts"] = json.dumps({"input_arguments": arguments})
+    (found,) = judged(made.write(tmp_path), RULE).findings
+    assert found.place.setting is None

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.support.explain.planted import holds, job, judged, only, stack
+from tests.support.explain.planted import beside, holds, job, judged, only, stack
 from tests.support.tables import HOST, MS, PID, World, mono
 
 from pyrometer.explain.catalogue.cpu.lock_contended import RULE
@@ -41,6 +41,13 @@ def test_work_that_is_done_once(tmp_path: Path) -> None:
 def test_threads_outside_tasks(tmp_path: Path) -> None:
     world = job()
     waits(world, stack(world, "a.Server.run"), 20, 100, role="driver")
+    assert judged(world.write(tmp_path), RULE).findings == []
+
+
+def test_tasks_of_another_application(tmp_path: Path) -> None:
+    world = job()
+    waits(world, stack(world, "a.Task.run", "com.acme.DateCache.parse"), 20, 100)
+    beside(world, "samples", event="lock")
     assert judged(world.write(tmp_path), RULE).findings == []
 
 

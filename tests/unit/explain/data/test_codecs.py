@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.support.explain.planted import holds, job, judged, only, samples, stack
+from tests.support.explain.planted import beside, holds, job, judged, only, samples, stack
 
 from pyrometer.explain.catalogue.data.codec_compression import RULE as COMPRESSION
 from pyrometer.explain.catalogue.data.codec_decompression import RULE as DECOMPRESSION
@@ -162,6 +162,18 @@ def test_files_and_blocks_are_two_findings(tmp_path: Path) -> None:
     found = judged(world.write(tmp_path), DECOMPRESSION)
     assert {one.place.setting for one in found.findings} == {None, "spark.shuffle.compress"}
     assert not any(one.symptoms for one in found.findings)
+
+
+def test_another_application_does_not_choose_the_codec(tmp_path: Path) -> None:
+    world = job()
+    samples(world, 0.5, category="decompression", java_stack=stack(world, TASK, PARQUET, SNAPPY))
+    other = {"category": "decompression", "java_stack": stack(world, TASK, LINES, *GZIP)}
+    own = [row for row in world.rows["samples"] if row["event"] == "cpu"]
+    world.rows["samples"] += [{**row, **other, "thread_name": "other"} for row in own]
+    beside(world, "samples", thread_name="other")
+    (found,) = judged(world.write(tmp_path), DECOMPRESSION).findings
+    assert found.remedies[0].after is not None
+    assert ".parquet(" in found.remedies[0].after
 
 
 def test_both_directions_are_two_findings(tmp_path: Path) -> None:

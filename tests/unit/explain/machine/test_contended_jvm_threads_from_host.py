@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
-from tests.support.explain.planted import holds, job, judged, series
+from tests.support.explain.planted import beside, holds, job, judged, series
 from tests.support.tables import MS, World
 
 from pyrometer.explain.catalogue.machine.contended_jvm_threads_from_host import RULE
@@ -27,6 +28,12 @@ def test_threads_for_four_cpus_on_a_quota_of_one(tmp_path: Path) -> None:
 
 def test_no_pauses_to_shorten(tmp_path: Path) -> None:
     assert judged(world(100, 0).write(tmp_path), RULE).findings == []
+
+
+def test_a_jvm_of_another_application_counts_more_cpus(tmp_path: Path) -> None:
+    made = beside(world(100, 500))
+    made.rows["processes"][0]["facts"] = json.dumps({"cpus_count": 1})
+    assert judged(made.write(tmp_path), RULE).findings == []
 
 
 def test_healthy_twin(tmp_path: Path) -> None:

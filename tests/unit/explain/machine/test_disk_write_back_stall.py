@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.explain.planted import holds, job, judged, only
+from tests.support.explain.planted import beside, holds, job, judged, only
 from tests.support.tables import HOST, MS, PID, World, mono
 
 from pyrometer.explain.catalogue.machine.disk_write_back_stall import RULE
@@ -31,6 +31,13 @@ def test_writers_are_stopped_for_two_seconds(tmp_path: Path) -> None:
 
 def test_reads_are_no_write_back(tmp_path: Path) -> None:
     assert judged(stopped("vfs_read;filemap_read;io_schedule").write(tmp_path), RULE).findings == []
+
+
+def test_writers_of_another_application(tmp_path: Path) -> None:
+    world = beside(
+        stopped("vfs_write;balance_dirty_pages;io_schedule"), "thread_states", state="disk"
+    )
+    assert judged(world.write(tmp_path), RULE).findings == []
 
 
 def test_healthy_twin(tmp_path: Path) -> None:

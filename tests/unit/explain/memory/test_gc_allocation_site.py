@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.support.explain.causes import holds, pause, shown
-from tests.support.explain.planted import judged, stack
+from tests.support.explain.planted import beside, judged, stack
 from tests.support.tables import HOST, MONO0, MS, PID, StageSpec, World
 
 from pyrometer.explain.catalogue.memory.gc_allocation_site import RULE
@@ -41,6 +41,11 @@ def test_users_code_that_allocates_four_fifths(tmp_path: Path) -> None:
     assert "80.0 %" in finding.mechanism
     # Both slots stood still for 1 s; three quarters of four fifths go.
     assert holds(finding, 0.6)
+
+
+def test_what_another_application_allocates_is_no_finding(tmp_path: Path) -> None:
+    world = beside(world_of(160, 0), "samples", event="alloc")
+    assert judged(world.write(tmp_path), RULE).findings == []
 
 
 def test_what_spark_allocates_is_no_finding(tmp_path: Path) -> None:

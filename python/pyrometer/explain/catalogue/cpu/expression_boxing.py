@@ -33,6 +33,7 @@ import numpy as np
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less
+from pyrometer.explain.evidence.places import of_application
 from pyrometer.explain.evidence.saying import code, flame, page, place, shown_by
 from pyrometer.explain.evidence.stack_shares import through
 from pyrometer.explain.facts import Facts
@@ -51,6 +52,7 @@ FROM (SELECT *, coalesce(regexp_matches(top_class,
 JOIN w ON x.t_ns >= w.start_mono_ns AND x.t_ns < w.end_mono_ns
 LEFT JOIN ({{attempts}}) a USING (task_attempt_id)
 WHERE x.event = 'alloc' AND x.stage_id IS NOT NULL AND x.task_attempt_id IS NOT NULL
+  AND {{own}}
 GROUP BY ALL HAVING sum(x.weight) > 0
 """
 
@@ -59,7 +61,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     found = through(facts, FRAMES)
     collected, n, boxed, allocated = {}, 0, 0.0, 0.0
     for stage_id, attempt, mine, whole, hits in facts.tables.query(
-        _ALLOCATED.format(attempts=facts.attempts)
+        _ALLOCATED.format(attempts=facts.attempts, own=of_application(facts, "x.pid"))
     ):
         number = facts.number(stage_id, attempt)
         if number is not None and mine:

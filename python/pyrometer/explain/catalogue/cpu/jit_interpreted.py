@@ -38,6 +38,7 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.core.json_text import parse_json
+from pyrometer.explain.evidence.places import of_application
 from pyrometer.explain.evidence.saying import code, factor, page, place, shown_by
 from pyrometer.explain.evidence.stack_shares import Shares, interpreted
 from pyrometer.explain.facts import Facts
@@ -90,10 +91,11 @@ def quick_only(facts: Facts) -> str | None:
     """Give the argument that keeps the JVM with tasks from optimising; None where none does."""
     if not facts.has("processes"):
         return None
+    with_tasks = " AND pid IN (SELECT pid FROM spans)" if facts.has("spans") else ""
     for (text,) in facts.tables.query(
-        "SELECT facts FROM processes WHERE facts IS NOT NULL AND pid IN (SELECT pid FROM spans)"
-        if facts.has("spans") else "SELECT facts FROM processes WHERE facts IS NOT NULL"
-    ):  # fmt: skip
+        f"SELECT facts FROM processes WHERE facts IS NOT NULL{with_tasks}"
+        f" AND {of_application(facts, 'pid')}"
+    ):
         given = parse_json(text).get("input_arguments") or []
         level = [one for one in given if isinstance(one, str) and one.startswith(STOPS)]
         if level and level[-1].removeprefix(STOPS) in ("0", "1", "2", "3"):

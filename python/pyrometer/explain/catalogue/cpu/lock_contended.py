@@ -31,6 +31,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from pyrometer.core import units
+from pyrometer.explain.evidence.places import of_application
 from pyrometer.explain.evidence.saying import code, factor, page, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Need, Rule, Suspect
@@ -46,7 +47,8 @@ SELECT coalesce(x.top_class, 'unknown'), x.stage_id, coalesce(a.stage_attempt, 0
   sum(x.weight)::DOUBLE, count(*), arg_max(x.java_stack, x.weight), mode(x.operator)
 FROM samples x JOIN w ON x.t_ns >= w.start_mono_ns AND x.t_ns < w.end_mono_ns
 LEFT JOIN ({attempts}) a USING (task_attempt_id)
-WHERE x.event = 'lock' AND x.role = 'task' AND x.task_attempt_id IS NOT NULL GROUP BY ALL
+WHERE x.event = 'lock' AND x.role = 'task' AND x.task_attempt_id IS NOT NULL AND {own}
+GROUP BY ALL
 """
 _ONCE = (
     r"\.(ClassLoader|BuiltinClassLoader|URLClassLoader)\.|\.CodeGenerator\.|JarFile"
@@ -66,7 +68,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     counts: dict[str, int] = defaultdict(int)
     stacks: dict[str, tuple[float, int | None, str | None]] = {}
     for name, stage_id, attempt, ns, n, stack, operator in facts.tables.query(
-        _WAITS.format(attempts=facts.attempts)
+        _WAITS.format(attempts=facts.attempts, own=of_application(facts, "x.pid"))
     ):
         number = facts.number(stage_id, attempt)
         if number is None:

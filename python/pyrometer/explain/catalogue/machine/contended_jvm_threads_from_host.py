@@ -33,6 +33,7 @@ from pyrometer.core import units
 from pyrometer.core.json_text import parse_json
 from pyrometer.explain.catalogue.machine.throttled_quota import quota_of
 from pyrometer.explain.change import Less
+from pyrometer.explain.evidence.places import of_application
 from pyrometer.explain.evidence.saying import factor, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
@@ -43,7 +44,10 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     quota = quota_of(facts)
     counted = [
         seen
-        for (text,) in facts.tables.query("SELECT facts FROM processes WHERE facts IS NOT NULL")
+        for (text,) in facts.tables.query(
+            "SELECT facts FROM processes WHERE facts IS NOT NULL"
+            f" AND {of_application(facts, 'pid')}"
+        )
         if isinstance(seen := parse_json(text).get("cpus_count"), int)
     ]
     if not quota or not counted or max(counted) <= math.ceil(quota):

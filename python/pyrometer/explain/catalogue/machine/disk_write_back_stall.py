@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
+from pyrometer.explain.evidence.places import of_application
 from pyrometer.explain.evidence.saying import factor, machine, page, place, shown_by
 from pyrometer.explain.evidence.stack_shares import Shares
 from pyrometer.explain.facts import Facts
@@ -49,7 +50,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         " ON k.host = s.host AND k.stack_id = s.kernel_stack JOIN w"
         " ON s.begin_mono_ns < w.end_mono_ns AND s.end_mono_ns >= w.start_mono_ns"
         " WHERE s.stage_id IS NOT NULL AND s.state IN ('disk', 'sleeping')"
-        f" AND regexp_matches(k.symbols, '{STACKS}') GROUP BY ALL"
+        f" AND regexp_matches(k.symbols, '{STACKS}') AND {of_application(facts, 's.pid')}"
+        " GROUP BY ALL"
     ):
         number = facts.number(stage_id, attempt)
         if number is not None:

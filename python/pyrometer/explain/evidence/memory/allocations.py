@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyrometer.core.estimate import Estimate
+from pyrometer.explain.evidence.places import of_application
 from pyrometer.explain.evidence.saying import flame
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.schema import Evidence
@@ -27,7 +28,7 @@ WITH a AS (
   SELECT x.java_stack, x.weight, x.top_class, x.operator FROM samples x
   JOIN w ON x.t_ns >= CASE x.clock WHEN 'wall' THEN w.start_wall_ns ELSE w.start_mono_ns END
     AND x.t_ns < CASE x.clock WHEN 'wall' THEN w.end_wall_ns ELSE w.end_mono_ns END
-  WHERE x.event = 'alloc' AND x.weight > 0
+  WHERE x.event = 'alloc' AND x.weight > 0 AND {own}
 ), k AS (
   SELECT s.stack_id, unnest(s.frame_ids) AS frame_id, generate_subscripts(s.frame_ids, 1) AS place
   FROM stacks s WHERE s.stack_id IN (SELECT java_stack FROM a)
@@ -86,7 +87,9 @@ def sites(facts: Facts, own: bool = False, most: int = 1) -> list[Site]:
     without = _PLATFORM if own else _SERVES
     found = []
     for name, class_name, operator, size, n, whole, squares in facts.tables.query(
-        _SITES.format(without=without.replace("'", "''"), most=most)
+        _SITES.format(
+            without=without.replace("'", "''"), most=most, own=of_application(facts, "x.pid")
+        )
     ):
         value = size / whole
         alike = max(1, round(whole**2 / squares))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyrometer.explain.evidence.places import in_window
+from pyrometer.explain.evidence.places import in_window, of_application
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import GC_LOG, PROFILE, table
 from pyrometer.simulation.measured import Floats
@@ -79,15 +79,6 @@ def met_query(facts: Facts, which: str) -> str:
         " AND s.end_mono_ns > g.start_mono_ns WHERE"
         f" {' AND '.join(one for one in conditions if one not in ('', 'true'))}"
     )
-
-
-def of_application(facts: Facts, pid: str) -> str:
-    """Give the condition that a JVM is the application's, or nobody's that is known."""
-    if facts.measured is None or len(facts.summary.apps) < 2:
-        return "true"
-    known = "SELECT p.pid FROM processes p JOIN apps a USING (app_id)"
-    mine = f"{known} WHERE a.app_index = {facts.measured.app_index}"
-    return f"({pid} IN ({mine}) OR {pid} NOT IN ({known}))"
 
 
 def began_in_window(facts: Facts) -> str:
