@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from pyrometer import __version__
 from pyrometer.collect.host.settings import unsettable
 from pyrometer.collect.launch.command import Command, understand
@@ -51,6 +49,7 @@ from pyrometer.tune.trials.folder import (
 from pyrometer.tune.trials.measured import conditions_of
 from pyrometer.workloads import registry
 from pyrometer.workloads.contract import parse_scale
+from pyrometer.workloads.custom import typed_command
 
 UNLIMITED_S = 10 * 365 * 86400.0
 """Of a job that recurs: as it is, it is never stopped, however long it takes."""
@@ -141,7 +140,11 @@ def started(wanted: Wanted, root: Path) -> Start:
         label = re.sub(r"[^A-Za-z0-9_-]+", "-", Trial(command=wanted.command).label).strip("-")
         name = label if re.match(r"[A-Za-z_]", label) else f"command-{label}".rstrip("-")
         workload = str((root / "command.yaml").absolute())
-        command_file = _command_file(name, wanted.command)
+        if why := typed_command.filled_in(wanted.command):
+            raise UsageError(why, "describe the command as a workload (docs/how-to/workloads.md)")
+        levels = {"so": ("as it was typed", wanted.command)}
+        summary = "A command that is tuned."
+        command_file = typed_command.command_file(name, summary, "typed", levels)
         declared: Mapping[str, Sequence[str]] = {}
         now: dict[str, str] = {}
         once = True
@@ -292,24 +295,6 @@ def _decided(known: Command) -> dict[str, str]:
         why = f"the command names the master {known.master}"
         found |= {one.name: why for one in factors() if is_layout(one.name)}
     return found
-
-
-def _command_file(name: str, command: Sequence[str]) -> str:
-    """Write a workload's file for the user's own command."""
-    made: dict[str, Any] = {
-        "name": name,
-        "summary": "A command that is tuned.",
-        "command": list(command),
-    }
-    if any("{" in word for word in command):
-        # All words stand in a level: braces in them mean nothing there.
-        made["command"] = ["{typed}"]
-        level = {"doc": "as it was typed", "argv": list(command)}
-        made["variants"] = {
-            "typed": {"doc": "The command.", "default": "so", "levels": {"so": level}}
-        }
-    text: str = yaml.safe_dump(made, sort_keys=False, allow_unicode=True)
-    return text
 
 
 def absolute(workload: str) -> str:

@@ -20,6 +20,7 @@ from pyrometer.core.redaction import REDACTED, Redactor
 from pyrometer.explain.schema import Finding, Remedy
 from pyrometer.statistics.power import detectable, needed
 from pyrometer.statistics.two import MARGIN
+from pyrometer.workloads.custom.typed_command import filled_in
 
 AS_IT_WAS = "as it was"
 REMEDY = "with the remedy"
@@ -39,8 +40,6 @@ HEAPS = ("jvm.heap", "spark.driver.memory", "spark.executor.memory")
 DRIVER_MEMORY = "spark.driver.memory"
 SCALE = "workload.scale"
 VARIANT = "remedy"
-FILLED = ("{folder}", "{run}")
-"""What the file of a workload fills in wherever it stands in a command."""
 
 
 @dataclass(frozen=True)
@@ -235,10 +234,7 @@ def _not_as_typed(ran: Ran, changed: Sequence[str]) -> str | None:
     words = (*ran.command, *changed)
     if any(REDACTED[:9] in word for word in (*words, *ran.levels.values())):
         return "a secret of the command was struck out when the run was written down"
-    place = next((one for one in FILLED if any(one in word for word in words)), None)
-    if place is None or ran.workload is not None:
-        return None
-    return f"{place} stands in the command, and would be filled in by the file of its trials"
+    return filled_in(words) if ran.workload is None else None
 
 
 def _driver_memory(

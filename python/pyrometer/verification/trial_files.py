@@ -5,8 +5,6 @@ Pure texts and data: who runs them writes them.
 
 from __future__ import annotations
 
-import yaml
-
 from pyrometer.experiments.folder import Plan
 from pyrometer.experiments.plan.source import experiment_text
 from pyrometer.verification.plan import (
@@ -17,6 +15,7 @@ from pyrometer.verification.plan import (
     VARIANT,
     Proposal,
 )
+from pyrometer.workloads.custom import typed_command
 
 LONGEST_WAIT_S = 120.0
 TIMES_LONGEST = 5
@@ -54,22 +53,11 @@ def _percent(one: Proposal) -> str:
 
 def command_file(one: Proposal) -> str:
     """Write a workload's file for the user's own command."""
-    made: dict[str, object] = {
-        "name": "command",
-        "summary": "The command of a run, to test what slows it down.",
-        "command": list(one.command),
-    }
-    if one.changed or any("{" in word for word in one.command):
-        # All words stand in the level: names in braces are none of a workload's file there.
-        made["command"] = [f"{{{VARIANT}}}"]
-        levels = {"as-it-was": {"doc": AS_IT_WAS, "argv": list(one.command)}}
-        if one.changed:
-            levels["made"] = {"doc": REMEDY, "argv": list(one.changed)}
-        made["variants"] = {
-            VARIANT: {"doc": "The remedy.", "default": "as-it-was", "levels": levels}
-        }
-    text: str = yaml.safe_dump(made, sort_keys=False, allow_unicode=True)
-    return text
+    levels = {"as-it-was": (AS_IT_WAS, one.command)}
+    if one.changed:
+        levels["made"] = (REMEDY, one.changed)
+    summary = "The command of a run, to test what slows it down."
+    return typed_command.command_file("command", summary, VARIANT, levels)
 
 
 def named(plan: Plan) -> Plan | str:

@@ -14,6 +14,8 @@ from pyrometer.tune.space.job import job_from
 from pyrometer.tune.space.memory import memory_of
 from pyrometer.tune.space.space import Space
 from pyrometer.tune.start import Wanted, started
+from pyrometer.tune.trials.folder import begin
+from pyrometer.workloads import registry
 
 G = 1 << 30
 ADVISORY = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
@@ -43,6 +45,15 @@ def test_every_level_but_the_commands_own_can_be_tried(tmp_path: Path) -> None:
     assert plain(found, changed) == changed
     assert plain(found, {ADVISORY: "256m", "layout.tasks": "2"}) == {}
     assert (encode(found, {}) == encode(found, {ADVISORY: "256m", "layout.tasks": "2"})).all()
+
+
+def test_words_in_braces_reach_the_trials_as_they_were_typed(tmp_path: Path) -> None:
+    words = ("python", "job.py", '{"a": 1}', "--out={date}", "{{APP_ID}}", "{typed}")
+    made = started(Wanted(None, words, space="jvm"), tmp_path / "t")
+    begin(tmp_path / "t", made.tuning, made.command_file)
+    file = made.tuning.workload
+    command = registry.get(file).command(registry.resolve(file, {}), tmp_path)  # type: ignore[attr-defined]
+    assert command.argv == words
 
 
 def test_a_properties_file_says_what_holds_too(tmp_path: Path) -> None:

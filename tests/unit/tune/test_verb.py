@@ -64,6 +64,7 @@ def tuned(root: Path, budget: str = "20", **machine) -> Path:
         (["sort-text", "--set", "jvm.heep=1g"], "unknown factor 'jvm.heep'", "jvm.heap"),
         (["resmue", "x"], "give one workload", "did you mean 'resume'?"),
         (["--scale", "test", "--", "python", "x.py"], "--scale is for workloads", "leave it out"),
+        (["--", "x.py", "-o", "{run}/a"], "{run} stands in the command", "docs/how-to/workloads"),
         (["--fidelity", "scale", "--", "x.py"], "--fidelity is for workloads", "leave it out"),
         (["resume", "/nowhere"], "is not a tuning's folder", "pyrometer tune"),
         (["show", "/nowhere"], "is not a tuning's folder", "pyrometer tune"),
