@@ -215,6 +215,27 @@ def test_operators_of_a_run_sum_to_its_task_cpu(tmp_path: Path) -> None:
     assert (node.on_cpu_ns, node.samples_count) == (by_node[1].on_cpu_ns, by_node[1].samples_count)
 
 
+@pytest.mark.parametrize("with_spans", [True, False])
+def test_tasks_that_had_not_finished_are_missing_in_the_cpu_of_operators(
+    tmp_path: Path, with_spans: bool
+) -> None:
+    world = World([StageSpec([200, 300])])
+    world.rows["tasks"][1].update(status="running", finish_wall_ns=None, executor_cpu_time_ns=None)
+    world.rows["spans"][1].update(status="running", end_mono_ns=None, cpu_ns=None)
+    if not with_spans:
+        del world.rows["spans"]
+    with Run.open(world.write(tmp_path)) as run:
+        made = summary(run)
+    assert made.cpu_base.task_threads_ns == 140_000_000
+    (doubt,) = [one for one in made.doubts if one.code == "task_cpu_missing"]
+    assert "1 of 2 tasks had not finished" in doubt.message
+
+
+def test_finished_tasks_are_all_in_the_cpu_of_operators(tmp_path: Path) -> None:
+    with Run.open(World([StageSpec([200, 300])]).write(tmp_path)) as run:
+        assert not [one for one in summary(run).doubts if one.code == "task_cpu_missing"]
+
+
 def test_batched_wall_samples_count_as_many_ticks(tmp_path: Path) -> None:
     world = World([StageSpec([400, 300, 500, 200])])
     with Run.open(world.write(tmp_path / "single")) as run:
