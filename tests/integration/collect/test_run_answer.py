@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -63,6 +65,25 @@ def test_a_process_that_was_there_before_is_not_waited_for(tmp_path: Path) -> No
     finally:
         other.communicate(b"\n")
     assert "processes_left" not in {doubt.code for doubt in outcome.record.manifest.doubts}
+
+
+def test_a_process_of_another_user_that_outlasts_the_time_is_named_while_it_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kill = os.kill
+
+    def as_another_user(pid: int, number: int) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    class Root(Silent):
+        def note(self, text: str) -> None:
+            kill(int(text.rpartition("as root: kill ")[2]), signal.SIGTERM)
+
+    monkeypatch.setattr(os, "kill", as_another_user)
+    words = ("sleep", "600")
+    trial = Trial(command=words, profile="off", run_dir=tmp_path / "run", timeout_s=0.1)
+    ending = orchestrator.run(trial, Root(), report=False).ending
+    assert (ending.signal, ending.interrupted_by) == ("SIGTERM", "time-out")
 
 
 @pytest.mark.slow

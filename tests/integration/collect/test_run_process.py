@@ -307,7 +307,10 @@ def test_a_process_that_we_may_not_end_is_waited_for_and_told(
     monkeypatch.setattr(os, "kill", as_another_user)
     with held_signals():
         pid = os.posix_spawn("/bin/sleep", ["sleep", "60"], os.environ)
-        ending = wait(pid, lambda: None, 0.1, Grace(interrupt_s=0.1, terminate_s=0.1))
+        said: list[str] = []
+        grace = Grace(interrupt_s=0.1, terminate_s=2.0)
+        ending = wait(pid, lambda: None, 0.1, grace, said.append)
+    assert said == [f"waiting for other users' processes; to end them, as root: kill {pid}"]
     assert (ending.signal, ending.interrupted_by) == ("SIGKILL", "time-out")
     assert ending.unreachable == (pid,)
 

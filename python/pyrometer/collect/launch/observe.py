@@ -164,7 +164,7 @@ def observe(launch: Launch, probes: Sequence[Probe], record: Record, watch: Watc
         with _started(probes, record, pid):
             with record.phase("workload"):
                 tick = _ticker(record, watch, memory, nodes)
-                ending = process.wait(pid, tick, launch.timeout_s)
+                ending = process.wait(pid, tick, launch.timeout_s, note=watch.note)
             _keep_ending(record, ending)
             watch.exited(record, ending)
             watch.phase("close")

@@ -25,6 +25,7 @@ from pyrometer.core.liveness import runs
 from pyrometer.store.manifest import clock_pair
 
 Tick = Callable[[], None]
+Note = Callable[[str], None]
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -158,14 +159,22 @@ def held_signals() -> Iterator[list[signal.Signals]]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def wait(pid: int, tick: Tick, timeout_s: float | None = None, grace: Grace = Grace()) -> Ending:
+def wait(
+    pid: int,
+    tick: Tick,
+    timeout_s: float | None = None,
+    grace: Grace = Grace(),
+    note: Note = lambda _: None,
+) -> Ending:
     """Wait for the end of `pid`, inside :func:`held_signals`; calls `tick` every `TICK_S`.
 
     A signal that asks us to end is passed on unless the terminal has given it to the application
     already; an application that does not follow is terminated, then killed. So is one that has run
-    for `timeout_s`.
+    for `timeout_s`. Where it goes on because we may not send it a signal, `note` is told once what
+    is waited for.
     """
     asked: str | None = None
+    noted = False
     ladder = _Ladder(pid, grace)
     deadline = math.inf if timeout_s is None else time.monotonic() + timeout_s
     while True:
@@ -181,6 +190,10 @@ def wait(pid: int, tick: Tick, timeout_s: float | None = None, grace: Grace = Gr
             ladder.ask(caught.si_signo, from_terminal=caught.si_code == SI_KERNEL)
         # What ended in time is not late because we looked late.
         ended = caught is not None and caught.si_signo == signal.SIGCHLD
+        if caught is None and ladder.unreachable and not noted:
+            noted = True
+            others = " ".join(map(str, sorted(ladder.unreachable)))
+            note(f"waiting for other users' processes; to end them, as root: kill {others}")
         if time.monotonic() > deadline and asked is None and not ended:
             asked = TIMEOUT
             ladder.ask(signal.SIGTERM, from_terminal=False)
