@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -18,8 +18,11 @@ from pyrometer.characterise.features import features_by_query, plan_features
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import UsageError
 from pyrometer.core.estimate import Estimate
+from pyrometer.core.units import counted
 from pyrometer.statistics.warmup import Shape, detect, mean_estimate
 from pyrometer.store import Run
+from pyrometer.store.manifest import ResultPart
+from pyrometer.window.windows import clock_offset_ns
 
 _CALL_SITE = re.compile(r" at .+:\d+$")
 
@@ -42,10 +45,9 @@ moved AS (
   WHERE t.status = 'success' GROUP BY ALL)
 SELECT q.app_index, q.sql_id, q.description, q.start_wall_ns, q.end_wall_ns, j.iteration,
   c.stages_count, c.skipped_stages_count, coalesce(m.tasks_count, 0) AS tasks_count,
-  m.input_bytes, m.shuffle_bytes
+  m.input_bytes, m.shuffle_bytes, coalesce(q.error, '') <> '' AS failed
 FROM sql_executions q JOIN jobs_of j USING (app_index, sql_id)
   JOIN counted c USING (app_index, sql_id) LEFT JOIN moved m USING (app_index, sql_id)
-WHERE q.error IS NULL OR q.error = ''
 ORDER BY q.app_index, q.sql_id
 """
 _NODES = (
@@ -55,6 +57,9 @@ _NODES = (
 Rows = list[dict[str, Any]]
 Executions = dict[tuple[int, int], Rows]
 """Those of a query, by application and iteration."""
+Timed = dict[int, list[ResultPart]]
+"""Runs of a query as the runner timed them, by iteration."""
+_MS = 1_000_000
 _SUMS = ("stages_count", "skipped_stages_count", "tasks_count", "input_bytes", "shuffle_bytes")
 
 
@@ -65,7 +70,8 @@ class Part(BaseModel):
     none is known to be steady); operators are those of the last iteration's final plan; ``sql``
     counts what the text asks for, ``None`` where the text is not known. Where a query runs several
     times in an iteration, as in the streams of a throughput run, its numbers there are means (a
-    count above 0 is at least 1), and operators are those of the first of these runs.
+    count above 0 is at least 1), and operators are those of the first of these runs. Runs that
+    failed are in no number; ``doubts`` says how many they were.
     """
 
     name: str
@@ -128,6 +134,8 @@ def characterise(run: Run, doubts: Sequence[Doubt] | None = None) -> Characteris
     executions = run.tables.records(_EXECUTIONS)
     if any(row["iteration"] is not None for row in executions):
         executions = [row for row in executions if row["iteration"] is not None]
+    failed = _failed(executions)
+    executions = [row for row in executions if not row["failed"]]
     if not executions:
         raise UsageError(
             f"{run.paths.address}: no SQL execution with a job in it",
@@ -136,7 +144,9 @@ def characterise(run: Run, doubts: Sequence[Doubt] | None = None) -> Characteris
     nodes: dict[tuple[int, int], list[Any]] = defaultdict(list)
     for node in run.tables.records(_NODES):
         nodes[node.pop("app_index"), node.pop("sql_id")].append(node)
-    parts = _by_name(executions)
+    parts, timed, offset = _by_name(executions), _timed(run), clock_offset_ns(run)
+    for name, found in parts.items():
+        parts[name] = _without_failed(found, timed[name], offset)
     workload = run.manifest.workload if run.manifest else None
     texts = features_by_query(run)
     missed = _undercounted(run, doubts)
@@ -149,10 +159,17 @@ def characterise(run: Run, doubts: Sequence[Doubt] | None = None) -> Characteris
         input_reason=missed,
         breakdown_reason=reason,
         parts=[
-            _part(name, texts.get(name), found, nodes, _exact_times(run, name), missed).model_copy(
-                update={"breakdown": by_query.get(name)}
-            )
+            _part(
+                name,
+                texts.get(name),
+                found,
+                nodes,
+                _exact_times(timed[name]),
+                missed,
+                _count_failed(timed[name], failed[name]),
+            ).model_copy(update={"breakdown": by_query.get(name)})
             for name, found in parts.items()
+            if found
         ],
     )
 
@@ -202,14 +219,59 @@ def _undercounted(run: Run, doubts: Sequence[Doubt] | None) -> str | None:
     return "; ".join(f"{one.message}. {one.remedy}" for one in missed) or None
 
 
-def _exact_times(run: Run, name: str) -> dict[int, list[int]]:
-    """Give the runner's times of a part by iteration, one for each time that it ran there."""
-    found: dict[int, list[int]] = defaultdict(list)
+def _timed(run: Run) -> dict[str, Timed]:
+    """Give the runner's record of each part by iteration, one for each time that it ran there."""
+    found: dict[str, Timed] = defaultdict(lambda: defaultdict(list))
     for result in run.manifest.results if run.manifest else []:
         for part in result.parts:
-            if part.name == name and part.error is None:
-                found[result.iteration].append(part.ended_mono_ns - part.started_mono_ns)
+            found[part.name][result.iteration].append(part)
     return found
+
+
+def _exact_times(timed: Timed) -> dict[int, list[int]]:
+    """Give the runner's times of a part by iteration, without runs that failed."""
+    times = {
+        iteration: [one.ended_mono_ns - one.started_mono_ns for one in ran if one.error is None]
+        for iteration, ran in timed.items()
+    }
+    return {iteration: found for iteration, found in times.items() if found}
+
+
+def _failed(executions: Sequence[dict[str, Any]]) -> dict[str, Counter[int | None]]:
+    """Count executions that Spark says failed, by description and iteration."""
+    found: dict[str, Counter[int | None]] = defaultdict(Counter)
+    for row in executions:
+        if row["failed"]:
+            found[row["description"] or ""][row["iteration"]] += 1
+    return found
+
+
+def _count_failed(timed: Timed, by_spark: Counter[int | None]) -> int:
+    """Count runs of a query that failed; one may fail before Spark executes anything."""
+    told = Counter({at: sum(one.error is not None for one in ran) for at, ran in timed.items()})
+    return (told | by_spark).total()
+
+
+def _without_failed(found: Executions, timed: Timed, offset: int | None) -> Executions:
+    """Leave out executions of runs that failed, though Spark says nothing of these."""
+    kept = {
+        key: [row for row in rows if not _of_failed(row, timed.get(row["iteration"], []), offset)]
+        for key, rows in found.items()
+    }
+    return {key: rows for key, rows in kept.items() if rows}
+
+
+def _of_failed(row: dict[str, Any], ran: Sequence[ResultPart], offset: int | None) -> bool:
+    """Whether the run of a query that an execution lies in, most closely of several, failed."""
+    if offset is None or not _ended(row) or all(one.error is None for one in ran):
+        return False
+    begun, ended = row["start_wall_ns"] - offset, row["end_wall_ns"] - offset
+    apart = {
+        abs(begun - one.started_mono_ns) + abs(one.ended_mono_ns - ended): one.error is not None
+        for one in ran
+        if one.started_mono_ns - _MS <= begun and ended <= one.ended_mono_ns + _MS
+    }
+    return bool(apart) and apart[min(apart)]
 
 
 def _part(
@@ -219,6 +281,7 @@ def _part(
     nodes: dict[tuple[int, int], list[Any]],
     exact: dict[int, list[int]],
     missed: str | None,
+    failed_count: int,
 ) -> Part:
     iterations = list(found_in.values())
     repeated = max(map(len, exact.values()), default=1)
@@ -227,9 +290,11 @@ def _part(
         # Only the runner tells apart runs of the query in one iteration.
         ended = [rows for rows in ended if rows[0]["iteration"] in exact]
     doubts = _doubts(iterations, ended, repeated)
+    if failed_count:
+        doubts.insert(0, f"{counted(failed_count, 'run')} failed: not counted")
     times = [_time(rows, exact) for rows in ended]
     # Spark's times of executions are whole milliseconds: a shorter one counts as one.
-    found = detect([max(time, 1_000_000) for time in times])
+    found = detect([max(time, _MS) for time in times])
     if found.steady_from is None:
         reason = "too few iterations to say" if found.shape == "too short" else "not steady"
         doubts.append(f"may still be warming up: {reason}")

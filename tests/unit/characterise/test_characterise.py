@@ -13,7 +13,15 @@ from pyrometer.characterise.queries import characterise
 from pyrometer.cli.main import run_verb
 from pyrometer.core.errors import UsageError
 from pyrometer.store import Run
-from pyrometer.store.manifest import Host, Manifest, Result, ResultPart, Workload, write_manifest
+from pyrometer.store.manifest import (
+    ClockPair,
+    Host,
+    Manifest,
+    Result,
+    ResultPart,
+    Workload,
+    write_manifest,
+)
 from pyrometer.store.write_tables import write_rows
 
 MS = 1_000_000
@@ -166,6 +174,40 @@ def test_a_query_of_several_streams_has_the_means_of_its_runs(suite):
     assert (q2.stages_count, q2.tasks_count, q2.operators["loads"]) == (1, 3, 2)
     assert (q2.input_bytes, q2.shuffle_bytes) == (30, 120)
     assert (len(q1.times_ns), q1.doubts) == (6, [])
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_run_that_failed_in_one_of_two_streams_is_in_no_number(suite, told):
+    # Executions 3 n + 1 and 3 n + 2 are those of iteration n; the last one fails.
+    parts = [
+        ResultPart(
+            name="q2", rows=0, checksum="0", started_mono_ns=number * 10_000 * MS,
+            ended_mono_ns=(number * 10_000 + 200) * MS,
+            error="SparkException: no" if number == 17 else None,
+        )
+        for number in range(18)
+        if number % 3
+    ]  # fmt: skip
+    results = [Result(iteration=n, status="ok", parts=parts[2 * n : 2 * n + 2]) for n in range(6)]
+    manifest = Manifest(
+        run_id="r", created_wall_ns=0, pyrometer_version="0", workload=Workload(), profile="off",
+        host=Host(), results=results, clock_pairs=[ClockPair(mono_ns=0, wall_ns=0)],
+    )  # fmt: skip
+    write_manifest(suite, manifest)
+    with Run.open(suite) as run:
+        executions = run.tables.records("SELECT * FROM sql_executions ORDER BY sql_id")
+    executions[17]["error"] = "no" if told else None
+    write_rows(suite / "tables", "sql_executions", executions)
+    with Run.open(suite) as run:
+        q1, q2 = characterise(run, []).parts
+    assert q2.times_ns == [200 * MS] * 6
+    assert q2.doubts == [
+        "1 run failed: not counted",
+        "ran 2 times in an iteration: its numbers there are means",
+    ]
+    assert (q2.stages_count, q2.tasks_count, q2.operators["loads"]) == (1, 3, 2)
+    assert (q2.input_bytes, q2.shuffle_bytes) == (30, 120)
+    assert q1.doubts == []
 
 
 def test_operators_of_streams_whose_plans_differ_are_those_of_one_plan(suite):
