@@ -100,9 +100,8 @@ class Sampler:
             own = time.thread_time()
             try:
                 gap = period if self.look() else min(2 * gap, IDLE_GAPS * period)
-                # A process may end with its first task: while it is young its gaps are short.
-                longest = min(LONGEST_GAP, (time.monotonic_ns() - self.since) / 2e9)
-                gap = max(gap, min((time.thread_time() - own) / MOST_SHARE, longest))
+                self._flush_before(max(gap, self._rest(own)))
+                gap = max(gap, self._rest(own))
             except Exception as error:
                 self.errors += 1
                 if self.errors == ERRORS:
@@ -110,6 +109,21 @@ class Sampler:
                     with contextlib.suppress(Exception):
                         self.give_up(f"{type(error).__name__}: {error}")
                     return
+
+    def _rest(self, own: float) -> float:
+        """Give the gap that keeps to the budget after what began at so much of its CPU time."""
+        # A process may end with its first task: while it is young its gaps are short.
+        longest = min(LONGEST_GAP, (time.monotonic_ns() - self.since) / 2e9)
+        return min((time.thread_time() - own) / MOST_SHARE, longest)
+
+    def _flush_before(self, gap: float) -> None:
+        """Write what would be kept for too long by the next look: the process may end before it."""
+        now = time.monotonic_ns()
+        # Early at first: where workers are not kept, one ends with its first task.
+        early = self.period_ns + self.flushed_ns - self.since
+        due, by = (FLUSH_NS, now) if self.errors else (min(FLUSH_NS, early), now + int(gap * 1e9))
+        if (self.samples or self.lines) and by - self.flushed_ns > due:
+            self._flush(now)
 
     def take_over(self, daemon_ns: int) -> None:
         """Count CPU time of the daemon that forked this worker as the worker's."""
@@ -148,10 +162,6 @@ class Sampler:
         if ran - known >= QUIET_NS:
             self.samples.append((now, 0, ran - known, 0, NATIVE_STACK, task))
         self.process_ns, self.own_ns, self.looked_ns = process, own, now
-        # Early at first: where workers are not kept, one ends with its first task.
-        early = self.period_ns + self.flushed_ns - self.since
-        if now - self.flushed_ns > (FLUSH_NS if self.errors else min(FLUSH_NS, early)):
-            self._flush(now)
         return ran >= QUIET_NS
 
     def _cpu(self, ident: int) -> tuple[int, int]:

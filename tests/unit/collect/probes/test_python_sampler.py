@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from pyrometer.collect.injected import pyrometer_sampler
 from pyrometer.collect.launch.environment import add_needs
 from pyrometer.collect.probes.base import Needs
 from pyrometer.collect.probes.plugin import records
@@ -251,6 +252,59 @@ def test_looks_that_take_long_are_seldom_and_lose_nothing(spark: Path) -> None:
     elapsed = max(r["at"] for r in samples) - samples[0]["since"]
     # With a look every 20 ms it would be a sixth.
     assert sum(r["own"] for r in samples) < 0.08 * elapsed
+
+
+class Clock:
+    """Time of a busy process whose sampler takes 4 ms of CPU for a look, and what is written then.
+
+    Gaps are those between looks, each with the number of samples in the file as it begins.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.now = self.own = 0
+        self.looks = 0
+        self.gaps: list[tuple[float, int]] = []
+
+    def monotonic_ns(self) -> int:
+        return self.now
+
+    process_time_ns = monotonic_ns
+
+    def thread_time_ns(self) -> int:
+        return self.own
+
+    def thread_time(self) -> float:
+        return self.own / 1e9
+
+    def look(self, sampler: pyrometer_sampler.Sampler) -> bool:
+        self.looks += 1
+        self.now += 4_000_000
+        self.own += 4_000_000
+        return LOOK(sampler)
+
+    def sleep(self, gap: float) -> None:
+        written = [json.loads(line) for f in self.folder.iterdir() for line in f.open()]
+        self.gaps.append((gap, sum(len(r["t"]) for r in written if r["k"] == "samples")))
+        if len(self.gaps) == 20:
+            raise KeyboardInterrupt
+        self.now += round(gap * 1e9)
+
+
+LOOK = pyrometer_sampler.Sampler.look
+
+
+def test_all_is_written_before_a_long_gap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(tmp_path)
+    monkeypatch.setattr(pyrometer_sampler, "time", clock)
+    monkeypatch.setattr(pyrometer_sampler.Sampler, "look", lambda sampler: clock.look(sampler))
+    monkeypatch.setattr(sys, "_current_frames", dict)
+    with pytest.raises(KeyboardInterrupt):
+        pyrometer_sampler.Sampler(str(tmp_path), "worker", 1).run()
+    assert clock.looks == 19
+    long = [(looks, written) for looks, (gap, written) in enumerate(clock.gaps) if gap > 0.1]
+    assert len(long) > 10
+    assert all(looks == written for looks, written in long)
 
 
 def test_stacks_that_are_too_many_are_forgotten_and_introduced_again(spark: Path) -> None:
