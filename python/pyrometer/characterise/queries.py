@@ -248,8 +248,10 @@ def _failed(executions: Sequence[dict[str, Any]]) -> dict[str, Counter[int | Non
 
 def _count_failed(timed: Timed, by_spark: Counter[int | None]) -> int:
     """Count runs of a query that failed; one may fail before Spark executes anything."""
-    told = Counter({at: sum(one.error is not None for one in ran) for at, ran in timed.items()})
-    return (told | by_spark).total()
+    found = dict(by_spark)
+    for at, ran in timed.items():
+        found[at] = max(found.get(at, 0), sum(one.error is not None for one in ran))
+    return sum(found.values())
 
 
 def _without_failed(found: Executions, timed: Timed, offset: int | None) -> Executions:
