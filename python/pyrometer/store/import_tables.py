@@ -13,6 +13,7 @@ import duckdb
 
 from pyrometer.core.errors import UsageError
 from pyrometer.store.manifest import ImportedFile
+from pyrometer.store.sql.connected import connected
 from pyrometer.store.sql.text import from_parquet, literal
 from pyrometer.store.tables import MOST_MEMORY
 
@@ -86,7 +87,7 @@ def _reader(core: Any, file: ImportedFile) -> Callable[[str, str], str]:
 def _join(parts: Sequence[Path], out: Path) -> dict[str, int]:
     """Put tables of the same name below one another."""
     rows: dict[str, int] = {}
-    with duckdb.connect(config={"memory_limit": MOST_MEMORY}) as connection:
+    with connected(out, memory_limit=MOST_MEMORY) as connection:
         shifts = [_sizes(connection, part) for part in parts]
         mixed = _mixed(connection, parts)
         for table in _TABLES:

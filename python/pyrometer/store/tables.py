@@ -17,7 +17,7 @@ from pyrometer.core.errors import UsageError
 from pyrometer.core.process_numbers import KEY
 from pyrometer.store.scratch import Scratch
 from pyrometer.store.sql import host_views
-from pyrometer.store.sql.failures import SPILL, failure_of
+from pyrometer.store.sql.failures import SPILL, failure_of, no_room
 from pyrometer.store.sql.heads import Head, read_heads
 from pyrometer.store.sql.host_times import AXIS, on_axis, timed
 from pyrometer.store.sql.host_views import HostRows
@@ -124,7 +124,8 @@ class Tables:
         self._begin()
         if self.scalar("SELECT current_setting('threads')") > _MOST_THREADS:
             self.connection.execute(f"SET threads = {_MOST_THREADS}")
-        self._open(host_rows, only)
+        with self._in_range():
+            self._open(host_rows, only)
         if not self.is_small or self.rows_count("tasks") > _FEW_TASKS:
             self.connection.execute(
                 f"SET allocator_bulk_deallocation_flush_threshold = '{_LET_GO}'"
@@ -206,7 +207,8 @@ class Tables:
         try:
             head = self._head([place for place, _ in files], source)
         except duckdb.Error as error:
-            if (failure := self._files.failure()) is not None:
+            failure = self._files.failure() or no_room(error, self.folder)
+            if failure is not None:
                 raise failure from error
             path = self.folder / f"{table.name}.parquet"
             raise UsageError(

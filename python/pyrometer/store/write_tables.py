@@ -7,10 +7,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
 from pyrometer.core import schema
 from pyrometer.core.redaction import redacted
+from pyrometer.store.sql.connected import connected
 from pyrometer.store.sql.text import literal, with_parameters
 from pyrometer.store.tables import BATCH_ROWS, Tables
 
@@ -33,7 +32,7 @@ def write_rows(folder: Path, table: str, rows: Iterable[dict[str, Any]]) -> Path
     temporary = folder / f".{table}.parquet.tmp"
     declared = ", ".join(f'"{c.name}" {c.sql_type}' for c in columns)
     holes = ", ".join("?" for _ in columns)
-    with duckdb.connect(config={"threads": 1}) as connection:
+    with connected(folder, threads=1) as connection:
         connection.execute(f"CREATE TABLE t ({declared})")
         while batch := list(islice(rest, BATCH_ROWS)):
             values = [_kept(row.get(c.name)) for row in batch for c in columns]

@@ -21,6 +21,7 @@ from pyrometer.store.axis.picked import PICKED, fresh_rows
 from pyrometer.store.axis.probe_files import ProbeFiles, read_streams
 from pyrometer.store.services.machines import Service
 from pyrometer.store.services.rows import OF_HOST, keep_own
+from pyrometer.store.sql.connected import connected
 from pyrometer.store.sql.text import from_parquet, literal
 from pyrometer.store.tables import MOST_MEMORY
 
@@ -96,9 +97,7 @@ class OneHost:
         answers = []
         with (
             tempfile.TemporaryDirectory(prefix=".probes-", dir=self.building) as scratch,
-            duckdb.connect(
-                config={"threads": 1, "memory_limit": MOST_MEMORY, "temp_directory": scratch}
-            ) as connection,
+            connected(self.building, threads=1, memory_limit=MOST_MEMORY) as connection,
         ):
             read: list[_Read] = []
             for place, probe in enumerate(probes):

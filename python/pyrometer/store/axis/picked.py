@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import duckdb
-
+from pyrometer.store.sql.connected import connected
 from pyrometer.store.sql.text import from_parquet, literal
 from pyrometer.store.tables import MOST_MEMORY
 
@@ -80,7 +79,7 @@ def join_parts(building: Path) -> None:
         if len(parts) < 2:
             continue
         target = building / f".{name}-beside.tmp"
-        with duckdb.connect(config={"threads": 1, "memory_limit": MOST_MEMORY}) as connection:
+        with connected(building, threads=1, memory_limit=MOST_MEMORY) as connection:
             connection.execute(
                 f"COPY (FROM {from_parquet(*parts)}) TO {literal(str(target))}"
                 " (FORMAT parquet, COMPRESSION zstd)"

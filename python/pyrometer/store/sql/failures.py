@@ -19,7 +19,7 @@ _FULL = ("no space left", "quota exceeded")
 def failure_of(error: duckdb.Error, folder: Path) -> UsageError | None:
     """Say why a query of the tables of a folder failed; ``None`` if that is not known."""
     why = str(error).splitlines()[0]
-    return _too_large(error, why, folder) or _no_room(error, why, folder)
+    return _too_large(error, why, folder) or no_room(error, folder)
 
 
 def _too_large(error: duckdb.Error, why: str, folder: Path) -> UsageError | None:
@@ -32,7 +32,12 @@ def _too_large(error: duckdb.Error, why: str, folder: Path) -> UsageError | None
     )
 
 
-def _no_room(error: duckdb.Error, why: str, folder: Path) -> UsageError | None:
+def no_room(error: duckdb.Error, folder: Path) -> UsageError | None:
+    """Say what had no room while tables of a folder were read or made; ``None`` if nothing."""
+    why = str(error).splitlines()[0]
+    while folder.name.startswith("."):
+        # New tables are made in a hidden folder, which is gone by then.
+        folder = folder.parent
     temporary = tempfile.gettempdir()
     more = f"free some space in {temporary}, or set TMPDIR to a folder with more"
     if isinstance(error, duckdb.OutOfMemoryException):
