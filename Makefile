@@ -138,9 +138,13 @@ TOOLLESS := property golden $(addprefix unit/,accounts api attribution benchmark
 test-bare: setup-test ## The tests without Spark on a PATH that hides every optional tool: they pass, or say what is missing
 	sh tools/hide_optional_tools.sh $(PYTEST) -m "not slow and not spark" $(TOOLLESS:%=--ignore=tests/%)
 
+# Jobs that others would slow down, so that what tutorials show would not be true, and a build.
+ALONE := tests/integration/docs/test_tutorials.py tests/packaging/test_wheel.py
+
 test-all: setup-test ## The tests and the slow ones, with many more examples of properties
 	@$(MAKE) --no-print-directory -j 2 -O test-rust test-jvm test-web
-	PYROMETER_THOROUGH=1 $(PYTEST)
+	export PYROMETER_THOROUGH=1; failed=0; \
+	$(PYTEST) -n 0 $(ALONE) || failed=1; $(PYTEST) $(ALONE:%=--ignore=%) || failed=1; exit $$failed
 
 test-rust:
 	@# Without make's job server, which rustdoc cannot reach.

@@ -1,7 +1,6 @@
 """What holds for all tests: Ctrl-C reaches what they start, a slow machine fails none, verdicts,
-tunings and caches (but for data sets) of the user who runs them are neither read nor written, the
-longest begin first, and where everything is required a tool that is missing fails those that need
-it.
+tunings and caches (but for data sets) of the user who runs them are neither read nor written, and
+where everything is required a tool that is missing fails those that need it.
 """
 
 from __future__ import annotations
@@ -72,9 +71,6 @@ MANY_VARIANTS = ("unit/explain", "unit/store", "unit/compare", "unit/accounts", 
 """Folders in which of a test's variants the first two run each time, the others with the slow ones:
 they start programs or make runs, and differ in a value. Those that are marked slow are not counted,
 and all of a test that is marked ``every_variant`` run: they read what was made once for all."""
-TUTORIALS = "tests/integration/docs/test_tutorials.py::test_each_command"
-LONGEST = (TUTORIALS, "tests/packaging/test_wheel.py")
-"""How the names of tests begin that take many minutes."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -89,25 +85,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             seen[name] = seen.get(name, 0) + 1
             if seen[name] > 2:
                 item.add_marker(pytest.mark.slow)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Begin with the longest tests, and share tutorials out: at the end no worker is left alone."""
-    if config.getoption("dist") != "loadscope":
-        return None
-    from xdist.scheduler import LoadScopeScheduling
-
-    class LongestFirst(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            return nodeid if nodeid.startswith(TUTORIALS) else super()._split_scope(nodeid)
-
-        def _assign_work_unit(self, node: Any) -> None:
-            for scope in [one for one in self.workqueue if one.startswith(LONGEST)]:
-                self.workqueue.move_to_end(scope, last=False)
-            super()._assign_work_unit(node)
-
-    return LongestFirst(config, log)
 
 
 @pytest.hookimpl(wrapper=True)
