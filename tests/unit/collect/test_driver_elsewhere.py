@@ -79,6 +79,27 @@ def test_lists_of_the_command_are_added_to_and_its_values_stay() -> None:
     assert again["spark.plugins"] == found["spark.plugins"]
 
 
+@pytest.mark.parametrize(
+    ("master", "theirs", "driver"),
+    [
+        ("yarn", "-XX:+UseG1GC -Dre=a\\.b -Dm='c d'", "-Dre=a\\.b -Dm='c d'"),
+        ("spark://m:7077", "-Dre=c:\\", "-Dre=c:\\"),
+        ("k8s://m", "-Da='x y'  -Db=\\ -XX:+UseG1GC", "-Da='x y'  -Db=\\ -XX:+UseG1GC"),
+    ],
+)
+def test_options_of_the_command_stay_as_they_are_written(
+    master: str, theirs: str, driver: str
+) -> None:
+    names = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
+    said = {"spark.master": master, **dict.fromkeys(names, theirs)}
+    applied = Applied(("-XX:+UseSerialGC",), (), (), {}, {})
+    words = ["spark-submit", *options_for(DRIVER, said, NEEDS, applied, {}), "a.py"]
+    found = understand(words).settings
+    assert found[names[0]] == f"{driver} -XX:+UseSerialGC"
+    kept = driver.removesuffix(" -XX:+UseG1GC")
+    assert found[names[1]] == f"{kept} -XX:+DebugNonSafepoints -XX:+UseSerialGC"
+
+
 def test_levels_win_over_options_of_the_command() -> None:
     words = [
         "spark-submit", "--executor-memory", "4g", "--num-executors=2",

@@ -10,11 +10,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pyrometer.collect.launch import environment
-from pyrometer.collect.launch.command import join_options, split_options
+from pyrometer.collect.launch.option_text import split_options
 from pyrometer.collect.launch.treatment import Applied
 from pyrometer.collect.probes.base import Needs, Probe, merge_needs
 from pyrometer.collect.probes.plain_path import is_plain, plain, plain_for_all
@@ -142,12 +140,13 @@ def test_repeated_words_stay_in_their_order(tmp_path: Path) -> None:
     assert split_options(text) == [*needs.executor_options, "-Dx=y z", '-Dq="']
 
 
-@given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"))))
-def test_what_is_joined_is_split_again(words: list[str]) -> None:
-    assert split_options(join_options(words)) == words
-
-
 @pytest.mark.parametrize("text", ["'", '"', "-Da='b c", 'x "\\"'])
 def test_a_quote_that_is_open_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="quote is not closed"):
         split_options(text)
+
+
+def test_a_backslash_at_the_end_is_refused_where_spark_refuses_it() -> None:
+    with pytest.raises(UsageError, match="nothing follows the last backslash"):
+        split_options("-Da=b\\")
+    assert split_options("-Da=b\\", "managers") == ["-Da=b\\"]

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from pyrometer.collect.launch.command import (
     find_program,
-    join_options,
     understand,
     unreachable,
     with_java_options,
@@ -80,45 +79,6 @@ def test_options_of_java_stand_before_the_users_own() -> None:
     assert with_java_options(["java", "-Xmx1g", "Main"], ["-Da=1"]) == [
         "java", "-Da=1", "-Xmx1g", "Main",
     ]  # fmt: skip
-
-
-def launcher_reads(text: str) -> list[str]:
-    """Spark's CommandBuilderUtils.parseOptionString, rule by rule."""
-    words: list[str] = []
-    word = ""
-    in_word = single = double = escaped = False
-    for char in text:
-        if escaped:
-            word, escaped = word + char, False
-        elif in_word and char == "\\":
-            if single:
-                word += char
-            else:
-                escaped = True
-        elif in_word and char == "'" and not double:
-            single = not single
-        elif in_word and char == '"' and not single:
-            double = not double
-        elif in_word and char.isspace() and not single and not double:
-            words.append(word)
-            word, in_word = "", False
-        elif in_word:
-            word += char
-        elif char in "'\"":
-            in_word, single, double = True, char == "'", char == '"'
-        elif char == "\\":
-            in_word = escaped = True
-        elif not char.isspace():
-            in_word, word = True, char
-    return [*words, word] if in_word else words
-
-
-options = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1)
-
-
-@given(st.lists(options))
-def test_sparks_launcher_reads_back_what_we_write(words: list[str]) -> None:
-    assert launcher_reads(join_options(words)) == words
 
 
 @given(st.lists(st.text(), min_size=1))

@@ -63,7 +63,7 @@ def test_a_setting_may_go_on_in_further_lines_of_a_file(tmp_path: Path) -> None:
     own = tmp_path / "own.conf"
     own.write_text("# one \\\nspark.a 1,\\\n   2,\\\n   3\nspark.b c:\\\\\nspark.d 4\n")
     found = settings_said(understand(["spark-submit", "--properties-file", str(own), "a"]), NOWHERE)
-    assert found == {"spark.a": "1,2,3", "spark.b": "c:\\\\", "spark.d": "4"}
+    assert found == {"spark.a": "1,2,3", "spark.b": "c:\\", "spark.d": "4"}
 
 
 def test_pyspark_takes_its_options_from_a_variable() -> None:

@@ -415,6 +415,12 @@ def test_options_of_a_jvm_are_added_to_those_that_are_there():
     assert f"+{name}  -Dmine=1 -XX:+UseParallelGC" in difference(before, after)
 
 
+def test_of_a_setting_that_is_said_twice_the_last_holds():
+    name = "spark.driver.extraJavaOptions"
+    after = merged(f"{name}  -Da=1\n{name}  -Db=2\n", {name: "-Dc=3"})
+    assert after == f"{name}  -Db=2 -Dc=3\n"
+
+
 def test_a_setting_that_goes_on_in_further_lines_is_replaced_whole():
     options = "spark.driver.extraJavaOptions"
     theirs = f"{options} -Da=1 \\\n  -Db=2\n{PARTITIONS} \\\n  9\\\n  9\n"
@@ -435,7 +441,8 @@ def test_a_setting_that_goes_on_in_further_lines_is_replaced_whole():
         ("-XX:-UseStringDeduplication", "-XX:+UseStringDeduplication",
          "-XX:+UseStringDeduplication"),
         ("-Xmn1g -Xss4m", "-Xmn512m", "-Xss4m -Xmn512m"),
-        ('-Da="b c" --add-opens x=y', "-XX:+UseZGC", '"-Da=b c" --add-opens x=y -XX:+UseZGC'),
+        ('-Da="b c" --add-opens x=y', "-XX:+UseZGC", '-Da="b c" --add-opens x=y -XX:+UseZGC'),
+        ("-XX:OnError=a -Db=1", "-XX:OnError=b", "-XX:OnError=a -Db=1 -XX:OnError=b"),
     ],
 )  # fmt: skip
 def test_an_option_replaces_what_says_otherwise_and_no_jvm_gets_two_collectors(theirs, ours, both):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from pyrometer.core.errors import CommandNotExecutableError, UsageError
+from pyrometer.core.errors import CommandNotExecutableError
 
 Kind = Literal["submit", "python", "java", "other"]
 
@@ -148,56 +148,6 @@ def setting_words(name: str, value: str) -> list[str]:
     return ["--conf", f"{name}={value}", *own]
 
 
-def join_options(options: Iterable[str]) -> str:
-    r"""Write JVM options as Spark's launcher reads them from a variable.
-
-    Its reader splits at spaces, keeps what stands in quotes together, and takes a backslash
-    inside double quotes to protect the next character.
-
-    Examples
-    --------
-    >>> print(join_options(["-Da=b", '-Xlog:gc:file="/a b/c"']))
-    -Da=b "-Xlog:gc:file=\"/a b/c\""
-    """
-    return " ".join(_quoted(option) for option in options)
-
-
-def split_options(text: str) -> list[str]:
-    """Split a string of JVM options into words, as Spark's launcher does.
-
-    Raises
-    ------
-    UsageError
-        If a quote is not closed.
-
-    Examples
-    --------
-    >>> split_options("-Da='b c'  --add-opens x --add-opens y")
-    ['-Da=b c', '--add-opens', 'x', '--add-opens', 'y']
-    """
-    words: list[str] = []
-    word: list[str] | None = None
-    quote = ""
-    chars = iter(text)
-    for char in chars:
-        if not quote and char.isspace():
-            words += [] if word is None else ["".join(word)]
-            word = None
-            continue
-        word = [] if word is None else word
-        if char == "\\" and quote != "'":
-            word.append(next(chars, ""))
-        elif char == quote:
-            quote = ""
-        elif not quote and char in ("'", '"'):
-            quote = char
-        else:
-            word.append(char)
-    if quote:
-        raise UsageError(f"a quote is not closed: {text}", f"end it with {quote}")
-    return words if word is None else [*words, "".join(word)]
-
-
 def shown(argv: Iterable[str]) -> str:
     """Write a command as one would type it."""
     return shlex.join(argv)
@@ -243,12 +193,6 @@ def conf_folder(command: Command, env: Mapping[str, str]) -> Path | None:
         return None
     script = shutil.which(command.argv[0], path=env.get("PATH"))
     return Path(os.path.realpath(script)).parents[1] / "conf" if script else None
-
-
-def _quoted(option: str) -> str:
-    if option and not re.search(r"""[\s"'\\]""", option):
-        return option
-    return '"' + option.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _before_application(words: Sequence[str]) -> Sequence[str]:

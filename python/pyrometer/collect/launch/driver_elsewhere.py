@@ -15,14 +15,15 @@ from pathlib import Path
 from pyrometer import _artifacts
 from pyrometer.collect.agent.own_programs import AGENT, refuses
 from pyrometer.collect.agent.programs import programs
-from pyrometer.collect.launch.command import join_options, setting_words, split_options
+from pyrometer.collect.launch.command import setting_words
 from pyrometer.collect.launch.environment import EXECUTOR_OPTIONS, SHIP_TO, agent_keys, ship_keys
-from pyrometer.collect.launch.jvm_options import replaced
+from pyrometer.collect.launch.jvm_options import with_more
+from pyrometer.collect.launch.option_text import reader_of, split_options
 from pyrometer.collect.launch.treatment import Applied
 from pyrometer.collect.probes.base import Needs
 from pyrometer.core.errors import PyrometerError
 from pyrometer.store.paths import RunPaths
-from pyrometer.store.remote.objects import reader_of
+from pyrometer.store.remote import objects
 from pyrometer.store.services.chunk_files import folder_of
 from pyrometer.store.services.object_store import address_of
 
@@ -81,7 +82,7 @@ def sending(
     if silent is not None:
         return silent
     if folder_of(to) is None:
-        reader_of(address_of(to))
+        objects.reader_of(address_of(to))
     return DriverElsewhere(to, str(uuid.uuid4()))
 
 
@@ -169,7 +170,8 @@ def options_for(
     }
     for name, options in jvms.items():
         if options:
-            settings[name] = join_options(replaced(split_options(said.get(name, "")), options))
+            reader = reader_of(name, said.get("spark.master", ""))
+            settings[name] = with_more(said.get(name, ""), options, reader)
     jar = env.get(PLUGIN_JAR) or _artifacts.plugin_jar().as_uri()
     given = [word for name, value in settings.items() for word in setting_words(name, value)]
     return [*given, "--jars", _added(said.get(_JARS), jar)]

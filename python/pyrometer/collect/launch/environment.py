@@ -7,7 +7,9 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from pyrometer.collect.launch import command as commands
+from pyrometer.collect.launch.command import shown
+from pyrometer.collect.launch.option_text import join_options
+from pyrometer.collect.launch.properties import written
 from pyrometer.collect.launch.treatment import Applied
 from pyrometer.collect.probes.base import Needs
 from pyrometer.collect.probes.plain_path import plain
@@ -26,9 +28,6 @@ AGENTS = "PYROMETER_AGENTS"
 NETWORK_TIMEOUT_S = 120.0
 """Spark's own, after which an executor without a heartbeat is lost."""
 EXECUTOR_OPTIONS = "spark.executor.extraJavaOptions"
-
-# What java.util.Properties would take for something else.
-_ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\f": r"\f"})
 
 
 def base_environment(paths: RunPaths) -> dict[str, str]:
@@ -51,7 +50,7 @@ def base_environment(paths: RunPaths) -> dict[str, str]:
 def add_submit_options(env: dict[str, str], options: list[str]) -> None:
     """Append JVM options to ``SPARK_SUBMIT_OPTS``; the user's own content stays in front."""
     own = env.get("SPARK_SUBMIT_OPTS", "").strip()
-    ours = commands.join_options(options)
+    ours = join_options(options)
     env["SPARK_SUBMIT_OPTS"] = " ".join(part for part in (own, ours) if part)
 
 
@@ -66,7 +65,7 @@ def add_needs(env: dict[str, str], needs: Needs) -> None:
 def prepend_pyspark_arguments(env: dict[str, str], options: tuple[str, ...]) -> None:
     """Put Spark options in front of what PySpark gives to ``spark-submit``."""
     own = env.get("PYSPARK_SUBMIT_ARGS", "").strip() or "pyspark-shell"
-    env["PYSPARK_SUBMIT_ARGS"] = f"{commands.shown(options)} {own}"
+    env["PYSPARK_SUBMIT_ARGS"] = f"{shown(options)} {own}"
 
 
 def agent_keys(needs: Needs, applied: Applied) -> dict[str, str]:
@@ -77,7 +76,7 @@ def agent_keys(needs: Needs, applied: Applied) -> dict[str, str]:
         keys["conf.spark.network.timeout"] = f"{longest:.0f}s"
     options = [*needs.executor_options, *applied.executor_options, *applied.jvm_options]
     if options:
-        keys[f"append.{EXECUTOR_OPTIONS}"] = commands.join_options(options)
+        keys[f"append.{EXECUTOR_OPTIONS}"] = join_options(options)
     keys.update({f"force.{name}": value for name, value in applied.force.items()})
     return keys
 
@@ -173,10 +172,7 @@ def properties_text(keys: Mapping[str, str]) -> str:
     >>> properties_text({"raw.dir": "/a\\b", "x": " y\n"})
     'raw.dir=/a\\\\b\nx=\\ y\\n\n'
     """
-    lines = []
-    for key, value in keys.items():
-        text = value.translate(_ESCAPES)
-        lines.append(f"{key}={chr(92) + text if text.startswith(' ') else text}\n")
+    lines = [f"{written(key, value, '=')}\n" for key, value in keys.items()]
     whole = "".join(lines)
     try:
         whole.encode()

@@ -12,7 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from pyrometer.collect.launch.command import split_options
+from pyrometer.collect.launch.option_text import (
+    Reader,
+    join_options,
+    options_in,
+    split_options,
+)
 from pyrometer.core.errors import UsageError
 from pyrometer.core.schema import schema_folder
 from pyrometer.trial.factors import Level
@@ -97,6 +102,10 @@ SERVER_BYTES = 1792 * MIB
 _COLLECTOR = re.compile(
     r"-XX:\+Use(G1|Parallel|ParallelOld|Serial|Z|Shenandoah|Epsilon|ConcMarkSweep)GC\b"
 )
+_REPEATED = frozenset(
+    ("CompileCommand", "CompileOnly", "OnError", "OnOutOfMemoryError", "StartFlightRecording")
+)
+"""Options that add to each other."""
 _SETS = re.compile(r"-XX:[-+]?(\w+)|(-X(?:mn|ms|ss))|(-D[^=]+)")
 _COUNTS = {
     "gc": re.compile(r"-XX:(ParallelGCThreads|ConcGCThreads)="),
@@ -268,32 +277,41 @@ def options_of(
     return options + _further(str(treatment.get("jvm.options", ""))), partial
 
 
-def replaced(theirs: Sequence[str], ours: Sequence[str]) -> list[str]:
-    """Put options of ours behind those that are there, which lose what ours say otherwise.
+def with_more(theirs: str, ours: Sequence[str], reader: Reader) -> str:
+    r"""Put options of ours behind a text of them, which loses what ours say otherwise.
 
-    A JVM with two collectors does not start.
+    All else in it stays as it is written. A JVM with two collectors does not start.
+
+    Parameters
+    ----------
+    reader : Reader
+        Who will split the text.
 
     Examples
     --------
-    >>> replaced(["-XX:+UseG1GC", "-Dmine=1"], ["-XX:+UseParallelGC"])
-    ['-Dmine=1', '-XX:+UseParallelGC']
-    >>> replaced(["-XX:ParallelGCThreads=16"], ["-XX:ParallelGCThreads=1"])
-    ['-XX:ParallelGCThreads=1']
+    >>> with_more("-XX:+UseG1GC -Dmine='a b'", ["-XX:+UseParallelGC"], "launcher")
+    "-Dmine='a b' -XX:+UseParallelGC"
+    >>> with_more("-XX:ParallelGCThreads=16", ["-XX:ParallelGCThreads=1"], "launcher")
+    '-XX:ParallelGCThreads=1'
     """
-    if not ours or list(theirs[-len(ours) :]) == list(ours):
-        return list(theirs)
+    found = options_in(theirs, reader)
+    if not ours or [one.word for one in found[-len(ours) :]] == list(ours):
+        return theirs
     said = {_flag(one) for one in ours} - {None}
     chosen = any(map(_COLLECTOR.match, ours))
-    kept = [
-        one for one in theirs if _flag(one) not in said and not (chosen and _COLLECTOR.match(one))
-    ]
-    return [*kept, *ours]
+    kept, end = "", 0
+    for one in found:
+        if _flag(one.word) not in said and not (chosen and _COLLECTOR.match(one.word)):
+            kept += theirs[end if kept else one.start : one.end]
+        end = one.end
+    return " ".join(filter(None, [kept, join_options(ours)]))
 
 
 def _flag(option: str) -> str | None:
     """Name what an option sets, to whatever; ``None``: nothing that another one sets, too."""
     found = _SETS.match(option)
-    return None if found is None else next(filter(None, found.groups()))
+    name = None if found is None else next(filter(None, found.groups()))
+    return None if name in _REPEATED else name
 
 
 _PAGES = {

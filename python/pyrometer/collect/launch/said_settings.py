@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import io
-import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
 from pyrometer.collect.launch.command import Command, conf_folder, understand
-
-PROPERTY = re.compile(r"^\s*(spark\.[^\s=:]+)(?:\s*[=:]\s*|\s+)(.*?)\s*$")
-"""A line of ``spark-defaults.conf`` that says a setting; see :func:`joined_lines`."""
+from pyrometer.collect.launch.properties import entries
 
 VARIABLES = {
     "MASTER": "spark.master",
@@ -19,6 +15,9 @@ VARIABLES = {
     "SPARK_EXECUTOR_MEMORY": "spark.executor.memory",
 }
 """Variables from which Spark's scripts take a setting that nothing else says."""
+
+_TRIMMED = "".join(map(chr, range(33)))
+"""What Spark trims values of, as Java does."""
 
 PYSPARK = "PYSPARK_SUBMIT_ARGS"
 """Options with which PySpark starts its driver, where Python is started and not a Spark script."""
@@ -70,36 +69,11 @@ def _of_file(path: Path) -> dict[str, str]:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return {}  # Spark says so itself, once it runs.
-    return {line[1]: line[2] for one, _ in joined_lines(text) if (line := PROPERTY.match(one))}
-
-
-def joined_lines(text: str) -> list[tuple[str, list[str]]]:
-    r"""Join lines of a properties file that end in a backslash with those that go on with them.
-
-    Returns
-    -------
-    list of (str, list of str)
-        Each joined line, and the lines that it is written in.
-
-    Examples
-    --------
-    >>> joined_lines("spark.a 1,\\\n  2\nspark.b 3\n")
-    [('spark.a 1,2', ['spark.a 1,\\', '  2']), ('spark.b 3', ['spark.b 3'])]
-    """
-    found: list[tuple[str, list[str]]] = []
-    whole, parts = "", list[str]()
-    for line in io.StringIO(text, newline=None):
-        part = line.removesuffix("\n")
-        whole += part.lstrip() if parts else part
-        parts.append(part)
-        comment = parts[0].lstrip().startswith(("#", "!"))
-        # Two backslashes are one that is meant.
-        if not comment and (len(part) - len(part.rstrip("\\"))) % 2:
-            whole = whole[:-1]
-            continue
-        found.append((whole, parts))
-        whole, parts = "", []
-    return [*found, (whole, parts)] if parts else found
+    return {
+        one.name: one.value.strip(_TRIMMED)
+        for one in entries(text)
+        if one.name is not None and one.name.startswith("spark.")
+    }
 
 
 def _of_pyspark(text: str) -> Mapping[str, str]:

@@ -7,11 +7,11 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pyrometer.collect.launch.command import join_options, split_options
-from pyrometer.collect.launch.jvm_options import replaced
-from pyrometer.collect.launch.said_settings import PROPERTY, joined_lines
+from pyrometer.collect.launch.jvm_options import with_more
+from pyrometer.collect.launch.option_text import join_options, reader_of, split_options
+from pyrometer.collect.launch.properties import entries, written
 from pyrometer.collect.launch.treatment import apply_treatment
-from pyrometer.core.redaction import REDACTED, Redactor
+from pyrometer.core.redaction import Redactor
 from pyrometer.trial.factors import parse_treatment
 from pyrometer.trial.layout import resolve_layout
 
@@ -38,7 +38,10 @@ class Deployed:
     def conf(self) -> str:
         """Part of a ``spark-defaults.conf``."""
         width = max(map(len, self.settings), default=0)
-        return "".join(f"{name:<{width}}  {value}\n" for name, value in self.settings.items())
+        return "".join(
+            f"{written(name, value, ' ' * (width - len(name) + 2))}\n"
+            for name, value in self.settings.items()
+        )
 
     @property
     def options(self) -> str:
@@ -97,7 +100,8 @@ def deployed(
 def merged(text: str, settings: Mapping[str, str]) -> str:
     r"""Write settings into a ``spark-defaults.conf``: they win, and all else in it stays.
 
-    Options of JVMs are kept, and ours stand behind them; those that say otherwise are dropped.
+    Options of JVMs are kept as they are written, and ours stand behind them; those that say
+    otherwise are dropped.
 
     Examples
     --------
@@ -110,22 +114,20 @@ def merged(text: str, settings: Mapping[str, str]) -> str:
     """
     left = dict(settings)
     lines: list[str] = []
-    for line, written in joined_lines(text):
-        found = PROPERTY.match(line)
-        if found is None or found[1] not in settings:
-            lines += written
-            continue
-        name = found[1]
-        if name not in left:
-            continue  # Said twice: the first place has the new value.
-        value = left.pop(name)
-        if name in OPTIONS:
-            words = replaced(split_options(found[2]), split_options(value))
-            value = join_options(words)
-        lines.append(f"{name}  {value}")
+    theirs = entries(text)
+    before = {one.name: one.value for one in theirs}
+    for one in theirs:
+        if one.name not in settings:
+            lines += one.lines
+        elif one.name in left:  # Said twice: the first place has the new value.
+            value = left.pop(one.name)
+            if one.name in OPTIONS:
+                ours = split_options(value)
+                value = with_more(before[one.name], ours, reader_of(one.name))
+            lines.append(written(one.name, value))
     if left and lines and lines[-1].endswith("\\"):
         lines.append("")  # Else the first of ours would go on with theirs.
-    lines += [f"{name}  {value}" for name, value in left.items()]
+    lines += [written(name, value) for name, value in left.items()]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -155,11 +157,13 @@ def difference(before: str, after: str, name: str = "spark-defaults.conf") -> st
 
 def _shown(text: str) -> list[str]:
     redactor, lines = Redactor(), list[str]()
-    for line, written in joined_lines(text):
-        found = PROPERTY.match(line)
-        secret = found is not None and redactor.secret(found[1])
-        shown = [f"{line[: found.start(2)]}{REDACTED}"] if found and secret else written
-        lines += [redactor.text(one) for one in shown]
+    for one in entries(text):
+        name, value = one.name, one.value
+        shown = value if name is None else redactor.setting(name, value)
+        if name is None or shown == value:
+            lines += [redactor.text(line) for line in one.lines]
+        else:
+            lines.append(written(name, shown))
     return lines
 
 
