@@ -170,7 +170,9 @@ public final class Recorder {
   }
 
   private void drop(String kind, long count) {
-    dropped.computeIfAbsent(kind, k -> new LongAdder()).add(count);
+    LongAdder known = dropped.get(kind);
+    // The map may lock whoever asks for more than that.
+    (known == null ? dropped.computeIfAbsent(kind, k -> new LongAdder()) : known).add(count);
   }
 
   private void run() {

@@ -11,8 +11,7 @@ import java.nio.channels.FileChannel.MapMode;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.List;
+import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.pyrometer.plugin.config.Settings;
 import org.pyrometer.plugin.host.Host;
 import org.pyrometer.plugin.records.Recorder;
@@ -38,7 +37,7 @@ public final class Contexts {
 
   private final Recorder recorder;
   private final ThreadLocal<ContextSlot> current = ThreadLocal.withInitial(this::claim);
-  private final List<WeakReference<Thread>> owners = new ArrayList<>();
+  private final AtomicReferenceArray<WeakReference<Thread>> owners;
   private final ByteBuffer memory;
   private final Path link;
   private final Path file;
@@ -79,6 +78,7 @@ public final class Contexts {
     this.link = name;
     this.file = created;
     this.off = mapped == null;
+    this.owners = new AtomicReferenceArray<>(off ? 0 : capacity);
     if (off) {
       remove();
     }
@@ -114,8 +114,11 @@ public final class Contexts {
     }
   }
 
-  /** The first slot that is free, or whose thread is dead. */
-  private synchronized ContextSlot claim() {
+  /**
+   * The first slot that is free, or whose thread is dead. A thread comes here once; it takes no
+   * lock, as all threads of an executor come at the same time, with their first tasks.
+   */
+  private ContextSlot claim() {
     try {
       long thread = Host.threadId();
       if (thread < 0) {
@@ -123,18 +126,13 @@ public final class Contexts {
       }
       WeakReference<Thread> owner = new WeakReference<>(Thread.currentThread());
       for (int slot = 0; slot < capacity; slot++) {
-        if (slot < owners.size()) {
-          Thread other = owners.get(slot).get();
-          if (other != null && other.isAlive()) {
-            continue;
-          }
-          owners.set(slot, owner);
-        } else {
-          owners.add(owner);
+        WeakReference<Thread> other = owners.get(slot);
+        if (isAlive(other) || !owners.compareAndSet(slot, other, owner)) {
+          continue;
         }
         ContextSlot claimed = new ContextSlot(this, memory, (1 + slot) * RECORD_BYTES);
         claimed.open((int) thread);
-        INT.setRelease(memory, 16, owners.size());
+        use(slot + 1);
         return claimed;
       }
       long overflow = (long) LONG.getAndAdd(memory, 40, 1L) + 1;
@@ -143,6 +141,19 @@ public final class Contexts {
       fail(e);
     }
     return ContextSlot.NONE;
+  }
+
+  private static boolean isAlive(WeakReference<Thread> owner) {
+    Thread thread = owner == null ? null : owner.get();
+    return thread != null && thread.isAlive();
+  }
+
+  /** The first so many records are in use; one of another thread may not be written yet. */
+  private void use(int count) {
+    int known = (int) INT.getVolatile(memory, 16);
+    while (known < count && !INT.compareAndSet(memory, 16, known, count)) {
+      known = (int) INT.getVolatile(memory, 16);
+    }
   }
 
   private static Path create(Path name) throws IOException {

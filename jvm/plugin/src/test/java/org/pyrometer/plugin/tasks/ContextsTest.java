@@ -17,7 +17,12 @@ import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -150,6 +155,50 @@ class ContextsTest {
     assertEquals(11, slot.getLong(32));
     assertTrue(slot.getLong(8) > sequence);
     assertEquals(2, record(0).getInt(16));
+  }
+
+  @Test
+  void threadsTakeTheirSlotsAtOnceAndWaitForNobody() throws Exception {
+    int count = 32;
+    contexts(count);
+    CountDownLatch taken = new CountDownLatch(count);
+    CountDownLatch seen = new CountDownLatch(1);
+    Set<Long> ids = ConcurrentHashMap.newKeySet();
+    Runnable work =
+        () -> {
+          contexts.current().task(1, 1, 0, 0, Host.threadId(), 0, -1, -1);
+          ids.add(Host.threadId());
+          taken.countDown();
+          awaitQuietly(seen);
+        };
+    Thread[] threads = new Thread[count];
+    // Whoever holds the monitor holds up nobody.
+    synchronized (contexts) {
+      for (int i = 0; i < count; i++) {
+        threads[i] = new Thread(work);
+        threads[i].start();
+      }
+      assertTrue(taken.await(60, TimeUnit.SECONDS));
+    }
+    assertEquals(count, record(0).getInt(16));
+    Set<Long> found = new HashSet<>();
+    for (int slot = 1; slot <= count; slot++) {
+      assertEquals(record(slot).getInt(16), record(slot).getLong(32));
+      found.add(record(slot).getLong(32));
+    }
+    assertEquals(ids, found);
+    seen.countDown();
+    for (Thread thread : threads) {
+      thread.join();
+    }
+  }
+
+  private static void awaitQuietly(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
   }
 
   @Test
