@@ -10,11 +10,13 @@ import pytest
 
 from pyrometer.core.errors import CapabilityError
 from pyrometer.testing.workloads import WorkloadContract
+from pyrometer.workloads import registry
 from pyrometer.workloads.catalogue import bucket_join, parquet_scan
 from pyrometer.workloads.catalogue.bucket_join import BucketJoin
 from pyrometer.workloads.catalogue.interval_join import IntervalJoin, query
 from pyrometer.workloads.catalogue.parquet_scan import ParquetScan
 from pyrometer.workloads.catalogue.sort_text import SortText
+from pyrometer.workloads.data_cache import DataCache
 from pyrometer.workloads.spark import executed_plan, java_class
 
 
@@ -193,6 +195,28 @@ class TestSortText(WorkloadContract):
             stages = [tracker.getStageInfo(stage) for job in jobs for stage in job.stageIds]
             assert len(stages) >= 3
             assert {stage.numTasks for stage in stages} == {7}
+
+    @pytest.mark.spark
+    def test_a_path_is_no_pattern(self, spark, tmp_path):
+        cache = DataCache(tmp_path / "a[1],{b}\\*")
+        for api in ("jvm", "pyspark"):
+            spec = replace(
+                self.specifications()[0],
+                levels={"workload.api": api, "workload.partitions": "2"},
+            )
+            result, prepared = self.run_once(spark, cache, spec)
+            assert self.workload().verify(result, prepared, spec) is None
+        for name, rows in (("g[1]", 3), ("g1", 99)):
+            folder = tmp_path / name
+            spark.range(rows).write.parquet(str(folder / "numbers"))
+            (folder / "q.sql").write_text("select * from numbers")
+            (folder / "workload.yaml").write_text(
+                "{name: q, summary: q, sql: q.sql, data: {numbers: {path: numbers}}}"
+            )
+            workload, spec = registry.get(str(folder)), registry.resolve(str(folder), {})
+            prepared = workload.prepare(spec, cache)
+            workload.setup(spark, prepared, spec)
+            assert workload.run(spark, prepared, spec).rows == rows
 
     @pytest.mark.spark
     def test_a_jvm_without_the_jar_is_told_so(self, spark):

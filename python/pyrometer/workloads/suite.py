@@ -19,6 +19,7 @@ from pyrometer.workloads.contract import Workload
 from pyrometer.workloads.results import checksum
 from pyrometer.workloads.rounding import rounded_checksum
 from pyrometer.workloads.values import (
+    PATTERN_SIGNS,
     IterationResult,
     Mismatch,
     PartResult,
@@ -257,12 +258,19 @@ class Suite(Workload):
         Raises
         ------
         UsageError
-            If there is no such query, or there are too many streams.
+            If there is no such query, there are too many streams, or Spark's catalog cannot have
+            tables in the cache.
         """
         self.query_names(spec)
         if self.streams(spec) > MOST_STREAMS:
             raise UsageError(
                 f"{self.streams(spec)} streams are too many", f"use at most {MOST_STREAMS}"
+            )
+        # The catalog reads a location as a pattern, and takes its size from the literal path.
+        if spec.levels["data.source"] == "catalog" and set(PATTERN_SIGNS) & set(str(cache.root)):
+            raise UsageError(
+                f"Spark's catalog would take {cache.root} for a pattern",
+                f"set PYROMETER_CACHE to a folder without any of {PATTERN_SIGNS}",
             )
         from pyrometer.workloads.data import queries
 
@@ -391,4 +399,4 @@ class Suite(Workload):
 
     def _views(self, spark: Any, prepared: Prepared) -> None:
         for table in self.tables:
-            spark.read.parquet(prepared.paths[table]).createOrReplaceTempView(table)
+            spark.read.parquet(prepared.spark_path(table)).createOrReplaceTempView(table)

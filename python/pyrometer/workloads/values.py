@@ -9,6 +9,9 @@ from typing import Any
 Progress = Callable[[str, int, int], None]
 """``progress(what, done, total)``: `total` is 0 where unknown; equal to `done` at the end."""
 
+PATTERN_SIGNS = "[]{}*?\\"
+"""Signs that Hadoop takes for a pattern in a path that is read."""
+
 
 def no_progress(what: str, done: int, total: int) -> None:
     """Report nothing: for callers that show no progress."""
@@ -148,6 +151,20 @@ class Prepared:
         """Name the tables: each value is a path relative to `root`."""
         absolute = {name: f"{self.root}/{relative}" for name, relative in tables.items()}
         return replace(self, paths=absolute)
+
+    def spark_path(self, table: str) -> str:
+        r"""Path of a table where Spark reads: as the pattern of Hadoop that means nothing else.
+
+        There ``g[1]`` would be ``g1``, and ``textFile`` would take ``a,b`` for two paths. Where
+        Spark writes, a path is no pattern.
+
+        Examples
+        --------
+        >>> print(Prepared({"sales": "/data/g[1]/a,b"}).spark_path("sales"))
+        /data/g\[1\]/a{\,}b
+        """
+        path = "".join("\\" * (sign in PATTERN_SIGNS) + sign for sign in self.paths[table])
+        return path.replace(",", r"{\,}")
 
 
 @dataclass(frozen=True)

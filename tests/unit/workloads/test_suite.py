@@ -258,6 +258,14 @@ def test_what_cannot_be_run_is_said_before_data_is_made(tmp_path, levels, messag
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_catalog_has_no_tables_in_a_folder_that_it_takes_for_a_pattern(tmp_path):
+    root = tmp_path / "g[1]"
+    with pytest.raises(UsageError, match=r"catalog would take .*g\[1\] for a pattern") as raised:
+        Tpch().prepare(spec(**{"data.source": "catalog"}), DataCache(root))
+    assert "PYROMETER_CACHE" in raised.value.remedy
+    assert not root.exists()
+
+
 def said_at_setup(root, **levels):
     """What a session with a catalog is told, for data in the folder."""
     said = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from unittest.mock import MagicMock
 
 import jsonschema
 import pytest
@@ -17,6 +18,7 @@ from pyrometer.store.paths import RunPaths
 from pyrometer.trial.trial import Trial
 from pyrometer.workloads import registry
 from pyrometer.workloads.custom.yaml import Unrepeated
+from pyrometer.workloads.data_cache import DataCache
 from pyrometer.workloads.launch import launch_spec
 from pyrometer.workloads.values import IterationResult, PartResult, no_progress
 
@@ -201,6 +203,18 @@ def test_the_published_schema_knows_what_a_file_may_say():
     jsonschema.validate(value, schema)
     with pytest.raises(jsonschema.ValidationError, match="comand"):
         jsonschema.validate({**value, "comand": []}, schema)
+
+
+@pytest.mark.parametrize(
+    ("kind", "read"), [("csv", r"g\[1\]{\,}2"), ("Parquet", r"g\[1\]{\,}2"), ("delta", "g[1],2")]
+)
+def test_a_path_is_a_pattern_only_to_formats_that_take_it_for_one(write, tmp_path, kind, read):
+    (tmp_path / "g[1],2").mkdir()
+    name = write(SQL.replace("words.txt, format: csv", f"'g[1],2', format: {kind}"))
+    workload, spec, spark = registry.get(name), registry.resolve(name, {}), MagicMock()
+    workload.setup(spark, workload.prepare(spec, DataCache(tmp_path)), spec)
+    (load,) = [call for call in spark.mock_calls if call[0].endswith(".load")]
+    assert load.args == (str(tmp_path / read),)
 
 
 def test_missing_data_is_named(write, tmp_path):

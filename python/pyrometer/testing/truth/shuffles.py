@@ -308,7 +308,9 @@ class SmallFiles(Structural):
     def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
         """List the files, and read them."""
         return collected(
-            spark.read.schema("id bigint, mixed bigint").parquet(prepared.paths[_TABLE]).collect()
+            spark.read.schema("id bigint, mixed bigint")
+            .parquet(prepared.spark_path(_TABLE))
+            .collect()
         )
 
     def verify(

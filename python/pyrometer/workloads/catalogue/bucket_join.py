@@ -87,7 +87,7 @@ class BucketJoin(GeneratedWorkload):
 
     def setup(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> None:
         """Cache the table in memory, and fill the cache."""
-        frame = spark.read.parquet(prepared.paths["t1"]).cache()
+        frame = spark.read.parquet(prepared.spark_path("t1")).cache()
         frame.createOrReplaceTempView("t1")
         frame.count()
 

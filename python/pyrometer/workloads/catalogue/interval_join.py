@@ -109,7 +109,7 @@ class IntervalJoin(GeneratedWorkload):
     def setup(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> None:
         """Register both tables."""
         for table in ("eventhistory", "luminosity"):
-            spark.read.parquet(prepared.paths[table]).createOrReplaceTempView(table)
+            spark.read.parquet(prepared.spark_path(table)).createOrReplaceTempView(table)
 
     def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
         """Join, and aggregate what comes out to one row; `rows` counts the join's."""

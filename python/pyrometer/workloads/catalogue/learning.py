@@ -108,7 +108,7 @@ def vectors(spark: Any, prepared: Prepared) -> Any:
     """Read the points as a DataFrame of ``label`` and ``features``, a vector."""
     from pyspark.sql import DataFrame
 
-    table = spark.read.parquet(prepared.paths["points"])._jdf
+    table = spark.read.parquet(prepared.spark_path("points"))._jdf
     vector = spark._jvm.org.apache.spark.ml.functions.array_to_vector(table.col("features"))
     return DataFrame(table.withColumn("features", vector), spark)
 

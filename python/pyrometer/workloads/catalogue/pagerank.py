@@ -81,7 +81,7 @@ class PageRank(GeneratedWorkload):
         program = java_class(spark, "org.pyrometer.workloads.graph.Ranks")
         vertices, *numbers = program.run(
             spark.sparkContext._jsc,
-            prepared.paths["edges"],
+            prepared.spark_path("edges"),
             number(spec, "partitions"),
             number(spec, "iterations"),
             storage_level(spark, spec),

@@ -173,7 +173,7 @@ class ParquetScan(Workload):
     def setup(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> None:
         """List the files and read the schema once, outside of the iterations."""
         table = spec.levels["data.table"]
-        spark.read.parquet(prepared.paths[table]).createOrReplaceTempView(table)
+        spark.read.parquet(prepared.spark_path(table)).createOrReplaceTempView(table)
 
     def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
         """Collect the empty result; also say how many rows the scan produced."""

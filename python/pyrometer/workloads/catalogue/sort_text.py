@@ -67,7 +67,7 @@ class SortText(GeneratedWorkload):
 
     def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
         """Sort, and take the ten smallest; the checksum is of each with its place."""
-        path, partitions = prepared.paths["text"], int(spec.levels["workload.partitions"])
+        path, partitions = prepared.spark_path("text"), int(spec.levels["workload.partitions"])
         context = spark.sparkContext
         if spec.levels["workload.api"] == "jvm":
             words = list(java_class(spark, _CLASS).run(context._jsc, path, partitions, TAKEN))

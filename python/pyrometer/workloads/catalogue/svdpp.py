@@ -78,7 +78,7 @@ class SvdPlusPlus(GeneratedWorkload):
         program = java_class(spark, "org.pyrometer.workloads.graph.Ratings")
         vertices, *numbers = program.run(
             spark.sparkContext._jsc,
-            prepared.paths["ratings"],
+            prepared.spark_path("ratings"),
             number(spec, "partitions"),
             number(spec, "iterations"),
             CONF["rank"],

@@ -28,6 +28,11 @@ from pyrometer.workloads.values import (
 if TYPE_CHECKING:
     from pyrometer.workloads.data_cache import DataCache
 
+GLOBBED = (
+    "avro", "binaryfile", "csv", "image", "json", "libsvm", "orc", "parquet", "text", "xml",
+)  # fmt: skip
+"""Formats whose readers take a path for a pattern; Delta Lake and Iceberg take it as it is."""
+
 
 class YamlSql(SqlFile):
     """Statements of a SQL file, with what a ``workload.yaml`` says about them.
@@ -99,7 +104,8 @@ class YamlSql(SqlFile):
         """Register the data as temporary views."""
         for name, table in prepared.facts["tables"].items():
             reader = spark.read.format(table["format"]).options(**table["options"])
-            reader.load(prepared.paths[name]).createOrReplaceTempView(name)
+            path = prepared.spark_path if table["format"].lower() in GLOBBED else prepared.paths.get
+            reader.load(path(name)).createOrReplaceTempView(name)
 
     def verify(
         self, result: IterationResult, prepared: Prepared, spec: WorkloadSpec
