@@ -83,6 +83,19 @@ def test_what_only_trials_take_is_refused_without_them(
     assert f"{option[0]} is for --verify: it has no effect without it" in told
 
 
+def test_without_verify_the_next_step_has_all_that_was_typed(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for typed, again in (
+        (["--with", "--", "ls", "a b"], "pyrometer explain RUN --verify --with -- ls 'a b'"),
+        (["gc.x"], "pyrometer explain RUN gc.x --verify"),
+        (["gc.x", "--with"], "pyrometer explain RUN gc.x --verify --with -- COMMAND"),
+    ):
+        done = inside(capsys, "explain", run, *typed)
+        assert done.code == 2
+        assert f"try: {again}" in " ".join(done.stderr.split())
+
+
 def test_a_condition_that_holds_is_exit_code_1(
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

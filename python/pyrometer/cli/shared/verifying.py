@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -82,9 +83,10 @@ def asked_of(
     at = len(found) - min(count, len(found)) if changed else len(found)
     findings, command = found[:at], found[at:]
     if (found or changed) and not verify:
+        made = ["--with", "--", *(command or ["COMMAND"])] if changed else []
         raise UsageError(
-            f"{' '.join(found) or '--with'}: nothing is tried without --verify",
-            f"pyrometer explain RUN {' '.join(findings)} --verify",
+            f"{'--with' if changed else ' '.join(found)}: nothing is tried without --verify",
+            shlex.join(["pyrometer", "explain", "RUN", *findings, "--verify", *made]),
         )
     if changed and not command:
         raise UsageError("--with needs the changed command", "--with -- COMMAND as you type it")
