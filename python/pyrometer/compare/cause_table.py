@@ -6,24 +6,28 @@ import math
 from collections.abc import Sequence
 
 _DIGITS = 3
+_HALF = 1e-9
+"""What halves may have lost as binary numbers."""
 
 
 def apportioned(values: Sequence[float], decimals: int) -> list[float]:
     """Round to some decimals so that the sum is the rounded sum of the values.
 
-    The largest remainders are rounded up, as seats of a parliament are given.
+    The largest remainders are rounded up, as seats of a parliament are given; the sum is rounded
+    half away from zero, as `units` does.
 
     Examples
     --------
     >>> apportioned([1 / 3, 1 / 3, 1 / 3], 1), apportioned([0.25, -0.15], 1)
     ([0.4, 0.3, 0.3], [0.3, -0.2])
-    >>> apportioned([], 2)
-    []
+    >>> sum(apportioned([-6.0, -2.5], 0)), apportioned([], 2)
+    (-9.0, [])
     """
     factor = 10**decimals
     scaled = [value * factor for value in values]
     down = [math.floor(value) for value in scaled]
-    missing = round(math.fsum(scaled)) - sum(down)
+    whole = math.fsum(scaled)
+    missing = int(math.copysign(abs(whole) + 0.5 + _HALF, whole)) - sum(down)
     order = sorted(range(len(down)), key=lambda n: down[n] - scaled[n])
     for n in order[:missing]:
         down[n] += 1

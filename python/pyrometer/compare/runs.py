@@ -14,7 +14,7 @@ from pyrometer.compare.changes import Change, OperatorChange, changes, operator_
 from pyrometer.compare.explained import explain
 from pyrometer.compare.lists import times_of, trials_of
 from pyrometer.compare.plan_changes import plan_changes
-from pyrometer.compare.side_by_side import side_by_side
+from pyrometer.compare.side_by_side import side_by_side, without_settings
 from pyrometer.compare.sides import Side, sides_of
 from pyrometer.compare.stage_work import units_of
 from pyrometer.core.errors import PyrometerError, UsageError
@@ -92,7 +92,9 @@ def compare_runs(a: Sequence[Path], b: Sequence[Path], margin: float) -> RunsRep
     if no_log := _without_log(first, second):
         report.explanation.answer, report.explanation.cannot_tell = [no_log], []
     else:
-        report.explanation.cannot_tell += [*_missing(sampled), *_cut(first, second)]
+        report.explanation.cannot_tell += [
+            *_missing(sampled), *_cut(first, second), *_unset(first, second)
+        ]  # fmt: skip
     if all(sampled):
         report.flame_difference = " ".join(
             ["pyrometer", "flame", *map(_word, a), "--against", *map(_word, b)]
@@ -138,6 +140,14 @@ def _cut(a: Side, b: Side) -> list[str]:
         for side in (a, b)
         if any(app.end_wall_ns is None for one in side.summaries for app in one.apps)
     ]
+
+
+def _unset(a: Side, b: Side) -> list[str]:
+    """Name the side whose settings are not known, where the other's are."""
+    unset = [name for name, side in (("A", a), ("B", b)) if without_settings(side)]
+    if len(unset) != 1:
+        return []
+    return [f"{unset[0]} has no settings in its event log: none is compared"]
 
 
 def _frames(a: Sequence[Path], b: Sequence[Path]) -> list[FrameChange]:

@@ -16,6 +16,7 @@ from pyrometer.core.redaction import redacted
 from pyrometer.summary.schema import Summary
 
 _FILES = "number of files read"
+_MEMORY = ("memory of an executor", "memory of the driver")
 _TOTALS = (
     ("rows read", "input_records_count"), ("bytes read", "input_bytes"),
     ("rows written", "output_records_count"), ("bytes written", "output_bytes"),
@@ -29,12 +30,19 @@ _TOTALS = (
 def side_by_side(a: Side, b: Side) -> list[Unlike]:
     """Give what is not the same on both sides: versions, executors, data, settings.
 
-    Runs of a side that differ from each other are named together.
+    Runs of a side that differ from each other are named together. What one side's logs do not say
+    is no difference; a setting is one where both sides have settings.
     """
     return list(_unlike(a, b))
 
 
+def without_settings(side: Side) -> bool:
+    """Whether the event logs of a side have no settings: nothing is known of what was set."""
+    return not any(app.settings for one in side.summaries for app in one.apps[:1])
+
+
 def _unlike(a: Side, b: Side) -> Iterator[Unlike]:
+    told = not (without_settings(a) or without_settings(b))
     for of, values in _KINDS:
         ours, theirs = ([values(one) for one in side.summaries] for side in (a, b))
         names = dict.fromkeys(name for one in (*ours, *theirs) for name in one)
@@ -45,7 +53,9 @@ def _unlike(a: Side, b: Side) -> Iterator[Unlike]:
             names = dict.fromkeys(sorted(names, key=lambda name: -ratios[name]))
         for name in names:
             x, y = (_together(name, side) for side in (ours, theirs))
-            if x != y:
+            # A setting that is not there has its default; anything else is not known.
+            known = told and (of == "setting" or name in _MEMORY) or None not in (x, y)
+            if x != y and known:
                 yield Unlike(of=of, name=name, a=x, b=y)
 
 
@@ -103,9 +113,7 @@ def _executors(summary: Summary) -> dict[str, str]:
         found["cores in all"] = str(
             sum((one.cores_count or 0) * one.executors_count for one in groups)
         )
-    for name, value in (
-        ("memory of an executor", app.executor_memory), ("memory of the driver", app.driver_memory),
-    ):  # fmt: skip
+    for name, value in zip(_MEMORY, (app.executor_memory, app.driver_memory), strict=True):
         if value:
             found[name] = value
     return found

@@ -12,6 +12,7 @@ from tests.support.compared import Job
 
 from pyrometer.accounts.plan_schema import Node, Sql
 from pyrometer.compare.plan_changes import plan_changes
+from pyrometer.compare.runs import compare_runs
 from pyrometer.compare.side_by_side import side_by_side
 from pyrometer.compare.sides import Side
 from pyrometer.store import Run
@@ -41,6 +42,27 @@ def test_settings_and_executors_that_differ_are_listed_and_no_others(tmp_path: P
     assert "tasks" not in found
     assert "k1!x" not in json.dumps([one.model_dump() for one in found.values()])
     assert side_by_side(Side("a", [a]), Side("b", [a])) == []
+
+
+def test_what_one_log_does_not_say_is_no_difference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = of(BASE, tmp_path / "a"), of(BASE, tmp_path / "b")
+    a.apps[0].java_version = "17.0.9"
+    sides = Side("a", [a]), Side("b", [b])
+    b.apps[0].executor_memory = None
+    assert [one.name for one in side_by_side(*sides)] == ["memory of an executor"]
+    b.apps[0].settings = []
+    assert side_by_side(*sides) == []
+    known = {tmp_path / "a": a, tmp_path / "b": b}
+    monkeypatch.setattr("pyrometer.compare.runs.summary_of", known.__getitem__)
+    for given, told in (("ab", ["B"]), ("ba", ["A"]), ("bb", []), ("aa", [])):
+        first, second = ([tmp_path / name] for name in given)
+        found = compare_runs(first, second, margin=0.02).explanation.cannot_tell
+        lines = [line for line in found if "settings" in line]
+        assert lines == [
+            f"{one} has no settings in its event log: none is compared" for one in told
+        ]
 
 
 def sql(*nodes: tuple[str, str], sql_id: int = 0) -> Sql:
