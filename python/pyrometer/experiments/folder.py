@@ -23,6 +23,8 @@ from pyrometer.store import versioned
 from pyrometer.store.private import FILE_MODE
 
 SCHEMA_VERSION = 1
+UNAPPLIED = "treatment_not_applied"
+"""Doubt of a run in which a level did not hold."""
 
 Status = Literal["finished", "failed", "wrong_result", "timeout", "out_of_memory", "disturbed"]
 """How an attempt at a trial ended; ``disturbed``: by something else on the machine, to be repeated.
@@ -239,6 +241,23 @@ class Surroundings(_Part):
     hosts: list[HostSeen] = Field(default_factory=list)
 
 
+class Work(_Part):
+    """What an event log shows of a run's work: rows and bytes of tasks that succeeded, each once.
+
+    Attributes
+    ----------
+    jobs, stages : int
+        Jobs of Spark, and stages of which a task succeeded.
+    """
+
+    jobs: int
+    stages: int
+    rows_read: int | None = None
+    bytes_read: int | None = None
+    rows_written: int | None = None
+    bytes_written: int | None = None
+
+
 class Ended(_Part):
     """The end of an attempt at a trial.
 
@@ -263,6 +282,10 @@ class Ended(_Part):
         What the series looks like (:mod:`pyrometer.statistics.warmup`).
     doubted : list of str
         Codes of doubts about the machine that it ran in.
+    unapplied : list of str
+        Levels of its treatment that did not hold, as sentences that begin with the factor.
+    work : Work or None
+        Of one that finished alone in its JVM.
     """
 
     k: Literal["end"] = "end"
@@ -285,11 +308,14 @@ class Ended(_Part):
     rows: int | None = None
     checksum: str | None = None
     plan: str | None = None
+    work: dict[str, float] = Field(default_factory=dict)
     canaries: Canaries | None = None
     before: Surroundings | None = None
     during: Surroundings | None = None
     adopted: bool = False
     doubted: list[str] = Field(default_factory=list)
+    unapplied: list[str] = Field(default_factory=list)
+    work: Work | None = None
     wall_ns: int
 
 

@@ -20,6 +20,7 @@ from pyrometer.collect.launch.java import new_enough, require_java
 from pyrometer.collect.launch.launch import Launch
 from pyrometer.collect.launch.process import Ending
 from pyrometer.collect.launch.record import make_run_dir, new_manifest
+from pyrometer.collect.launch.session_settings import overruled
 from pyrometer.collect.launch.treatment import Applied
 from pyrometer.collect.probes.base import Needs, Probe, Problem, check_all, merge_needs
 from pyrometer.collect.probes.plugin import read_last, records
@@ -179,6 +180,31 @@ def test_levels_are_held_against_what_the_jvm_says(
     treatment: dict[str, Any], driver: dict[str, Any], right: bool
 ) -> None:
     assert (finish.misapplied(treatment, resolve_layout(treatment), [driver]) == []) == right
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        (["200", "200", None], "47, but the program sets 200 in 2 of 3 SQL executions."),
+        # It set the level aside for a while; a level that it sets itself holds.
+        (["200", None, None], None),
+        (["47", "47", "47"], None),
+    ],
+)
+def test_a_setting_that_the_program_changes_in_its_session_is_no_level(
+    tmp_path: Path, changed: list[str | None], told: str | None
+) -> None:
+    name, event = "spark.sql.shuffle.partitions", "SparkListenerSQLExecutionStart"
+    log = tmp_path / "eventlog_v2_local-1" / "events_1_local-1"
+    log.parent.mkdir()
+    lines = [
+        json.dumps({"Event": f"org.apache.spark.sql.execution.ui.{event}", "modifiedConfigs": one},
+                   separators=(",", ":"))
+        for one in ({} if value is None else {name: value} for value in changed)
+    ]  # fmt: skip
+    log.write_text("\n".join([*lines, '{"Event":"SparkListenerJobStart"}', '{"Ev']))
+    found = overruled({name: 47, "jvm.gc": "z"}, [log.parent])
+    assert found == ([] if told is None else [f"{name}={told}"])
 
 
 def test_a_driver_on_another_java_than_was_asked_for_is_told(

@@ -9,7 +9,10 @@ from tests.support.tables import HOST, StageSpec, World, mono
 
 from pyrometer.collect.host.card import this_host
 from pyrometer.collect.launch.record import new_manifest
+from pyrometer.core.schema import doubt
+from pyrometer.experiments.folder import Work
 from pyrometer.experiments.judge.schema import Measures
+from pyrometer.experiments.run.attempt import read as read_outcome
 from pyrometer.experiments.studies.evidence import read_trial
 from pyrometer.store.manifest import read_manifest, write_manifest
 from pyrometer.trial.trial import Trial
@@ -97,3 +100,31 @@ def test_a_run_without_a_probe_says_so(tmp_path: Path) -> None:
     found = read_trial(root, ["series.host.refaulted_file_pages_count"])
     assert not found.measures
     assert list(found.missing) == ["series.host.refaulted_file_pages_count"]
+
+
+def test_a_trial_knows_what_its_run_wrote_and_which_levels_did_not_hold(tmp_path: Path) -> None:
+    world = World([StageSpec([40, 30]), StageSpec([40])])
+    for stage in (0, 1):
+        world.add("jobs", app_index=0, job_id=stage, status="succeeded", stage_ids=[stage])
+    written = [one for one in world.rows["tasks"] if one["stage_id"] == 0]
+    for one in written:
+        one |= {"output_records_count": 500, "output_bytes": 9000}
+    # A copy of a task, and one that failed, write nothing that is kept.
+    first = written[0]
+    world.rows["tasks"] += [
+        {**first, "task_attempt_id": 90, "speculative": True},
+        {**first, "task_attempt_id": 91, "task_index": 7, "status": "failed"},
+    ]
+    root = world.write(tmp_path)
+    manifest = new_manifest(Trial(name="x"), this_host(with_card=False), [], [])
+    manifest.state, manifest.started_mono_ns, manifest.ended_mono_ns = "finished", 0, 10**9
+    why = "jvm.gc=z, but the driver's collectors are G1."
+    manifest.doubts = [doubt("treatment_not_applied", why)]
+    write_manifest(root, manifest)
+    facts = read_outcome(root).facts
+    assert facts is not None
+    assert facts.work == Work(
+        jobs=2, stages=2, rows_read=30_000, bytes_read=3_000_000, rows_written=1000,
+        bytes_written=18_000,
+    )  # fmt: skip
+    assert (facts.doubted, facts.unapplied) == (("treatment_not_applied",), (why,))

@@ -693,3 +693,24 @@ def test_an_order_that_chance_made_look_fixed_is_no_doubt(tmp_path):
         assert made.comparison
         assert "order_fixed" not in {one.code for one in made.doubts}
     assert alike
+
+
+def test_a_level_that_did_not_hold_is_an_error_of_the_report_with_what_held(tmp_path):
+    why = "jvm.gc=z, but the driver's collectors are G1."
+
+    def how(name, count):
+        facts = attempt.TrialFacts((1.0,), 1.0, 1, "00", "p")
+        if count % 2:
+            code = "treatment_not_applied"
+            facts = replace(facts, doubted=(code,), unapplied=(why,))
+        return Attempt("finished", seconds=1.0 + count / 100, facts=facts)
+
+    plan = experiments.plan(NAMES[:2], 2, 1)
+    plan.canaries = "none"
+    begin(tmp_path / "e", plan)
+    carry_out(tmp_path / "e", actions=ending(how))
+    found = experiment_report(plan, read_journal(tmp_path / "e"))
+    (told,) = [one for one in found.doubts if one.code == "treatment_not_applied"]
+    assert told.severity == "error"
+    assert told.message.startswith("2 of 4 trials did not have a level that was asked for")
+    assert told.message.endswith(why.rstrip("."))

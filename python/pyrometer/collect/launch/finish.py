@@ -17,6 +17,7 @@ from pyrometer.collect.launch.java import java_version
 from pyrometer.collect.launch.launch import Launch, result_of_command
 from pyrometer.collect.launch.process import TIMEOUT, Ending
 from pyrometer.collect.launch.record import Record, copy_eventlogs, overlay, processes, results
+from pyrometer.collect.launch.session_settings import overruled
 from pyrometer.collect.probes.base import Probe, reported
 from pyrometer.core.patience import patient
 from pyrometer.store.axis.probe_reports import shipped_entries
@@ -216,6 +217,8 @@ def _complete(record: Record, launch: Launch, probes: Sequence[Probe], ending: E
         manifest.state = "failed"
     _doubt(record, launch, ending, drivers, app_ids)
     for text in misapplied(manifest.treatment, launch.layout, drivers):
+        record.doubt("treatment_not_applied", text)
+    for text in overruled(manifest.treatment, record.paths.eventlogs()):
         record.doubt("treatment_not_applied", text)
     asked = any(name.startswith("jvm.") for name in manifest.treatment)
     for text in left_out(decisions):

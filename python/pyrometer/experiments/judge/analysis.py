@@ -13,7 +13,7 @@ from itertools import pairwise
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import UsageError
 from pyrometer.core.schema import doubt
-from pyrometer.experiments.folder import Ended, Plan
+from pyrometer.experiments.folder import UNAPPLIED, Ended, Plan
 from pyrometer.experiments.journal import Entries
 from pyrometer.experiments.judge.schema import (
     ESTIMANDS,
@@ -47,8 +47,9 @@ MACHINES = {
     "machine_differs": "had another machine than was asked for",
     "machine_clock": "had a machine whose clock did not keep time",
     "memory_condition_missed": "missed the condition of memory that was asked for",
+    UNAPPLIED: "did not have a level that was asked for",
 }
-"""What doubts about machines mean for trials."""
+"""What doubts about machines and levels mean for trials."""
 
 
 def disturbances_of(one: Ended) -> list[str]:
@@ -121,12 +122,15 @@ def _waits(ended: Sequence[Ended]) -> list[Doubt]:
 
 
 def doubts_of_machines(ended: Sequence[Ended]) -> list[Doubt]:
-    """Doubt times of trials by the virtual machine that they ran in."""
+    """Doubt times of trials by the machine that they ran in, and by levels that did not hold."""
     found = []
     for code, what in MACHINES.items():
         trials = [one.trial for one in ended if code in one.doubted]
         if trials:
             text = f"{len(trials)} of {len(ended)} trials {what}; the first is trial {trials[0]}"
+            said = [why for one in ended if code in one.doubted for why in one.unapplied]
+            if code == UNAPPLIED and said:
+                text += f": {'; '.join(dict.fromkeys(one.rstrip('.') for one in said))}"
             found.append(doubt(code, text))
     return found
 

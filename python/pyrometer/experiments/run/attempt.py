@@ -17,10 +17,12 @@ from pyrometer.collect.launch.driver_place import not_measured
 from pyrometer.collect.launch.observe import Watch
 from pyrometer.collect.launch.process import TIMEOUT
 from pyrometer.core.errors import PyrometerError
-from pyrometer.experiments.folder import HostSeen, Status
+from pyrometer.experiments.folder import UNAPPLIED, HostSeen, Status, Work
 from pyrometer.experiments.run.hosts import on_a_cluster, waited_s
 from pyrometer.experiments.run.other_machine import CLOCK, other_machine
 from pyrometer.experiments.run.outside import ended_from_outside
+from pyrometer.experiments.run.work import work_of
+from pyrometer.experiments.run.work import work_of
 from pyrometer.guests.facts import oom_kills, oom_kills_since
 from pyrometer.orchestrator import run as orchestrator
 from pyrometer.statistics.warmup import Shape, counting
@@ -29,8 +31,8 @@ from pyrometer.store.manifest import Manifest, Result, read_manifest
 from pyrometer.store.paths import RunPaths
 from pyrometer.trial.trial import Trial
 
-BORNE = ("emulated", "memory_condition_missed")
-"""Doubts about the machine of a trial, which its time bears in an experiment, too."""
+BORNE = ("emulated", "memory_condition_missed", UNAPPLIED)
+"""Doubts about the machine or the levels of a trial, which its time bears in an experiment, too."""
 
 _ITERATIONS = """
     SELECT iteration, warmup, (end_mono_ns - start_mono_ns) / 1e9,
@@ -80,6 +82,10 @@ class TrialFacts:
         Of an application on a cluster: from its begin until it had an executor.
     hosts : tuple of HostSeen
         Hosts of a cluster, and what others did there.
+    unapplied : tuple of str
+        Levels that did not hold, as sentences that begin with the factor.
+    work : Work or None
+        What all of the run did; ``None`` where only some of its iterations are meant.
     """
 
     iterations_s: tuple[float, ...]
@@ -94,6 +100,8 @@ class TrialFacts:
     doubted: tuple[str, ...] = ()
     waited_s: float | None = None
     hosts: tuple[HostSeen, ...] = ()
+    unapplied: tuple[str, ...] = ()
+    work: Work | None = None
 
 
 def trial_facts(
@@ -141,12 +149,19 @@ def trial_facts(
         doubted=_doubted(run.manifest),
         waited_s=cluster.waited_s,
         hosts=cluster.hosts,
+        unapplied=_unapplied(run.manifest),
+        work=None if only else work_of(run),
     )
 
 
 def _doubted(manifest: Manifest | None) -> tuple[str, ...]:
     found = {one.code for one in manifest.doubts} if manifest else set()
     return tuple(code for code in BORNE if code in found)
+
+
+def _unapplied(manifest: Manifest | None) -> tuple[str, ...]:
+    doubts = manifest.doubts if manifest else ()
+    return tuple(dict.fromkeys(one.message for one in doubts if one.code == UNAPPLIED))
 
 
 def _canaries(results: Sequence[Result], counted: Collection[int]) -> dict[str, float | str]:
