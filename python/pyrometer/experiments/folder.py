@@ -241,23 +241,6 @@ class Surroundings(_Part):
     hosts: list[HostSeen] = Field(default_factory=list)
 
 
-class Work(_Part):
-    """What an event log shows of a run's work: rows and bytes of tasks that succeeded, each once.
-
-    Attributes
-    ----------
-    jobs, stages : int
-        Jobs of Spark, and stages of which a task succeeded.
-    """
-
-    jobs: int
-    stages: int
-    rows_read: int | None = None
-    bytes_read: int | None = None
-    rows_written: int | None = None
-    bytes_written: int | None = None
-
-
 class Ended(_Part):
     """The end of an attempt at a trial.
 
@@ -284,8 +267,8 @@ class Ended(_Part):
         Codes of doubts about the machine that it ran in.
     unapplied : list of str
         Levels of its treatment that did not hold, as sentences that begin with the factor.
-    work : Work or None
-        Of one that finished alone in its JVM.
+    work : dict of str to float
+        What its run did in Spark (:mod:`pyrometer.experiments.run.work`).
     """
 
     k: Literal["end"] = "end"
@@ -315,7 +298,6 @@ class Ended(_Part):
     adopted: bool = False
     doubted: list[str] = Field(default_factory=list)
     unapplied: list[str] = Field(default_factory=list)
-    work: Work | None = None
     wall_ns: int
 
 

@@ -17,11 +17,10 @@ from pyrometer.collect.launch.driver_place import not_measured
 from pyrometer.collect.launch.observe import Watch
 from pyrometer.collect.launch.process import TIMEOUT
 from pyrometer.core.errors import PyrometerError
-from pyrometer.experiments.folder import UNAPPLIED, HostSeen, Status, Work
+from pyrometer.experiments.folder import UNAPPLIED, HostSeen, Status
 from pyrometer.experiments.run.hosts import on_a_cluster, waited_s
 from pyrometer.experiments.run.other_machine import CLOCK, other_machine
 from pyrometer.experiments.run.outside import ended_from_outside
-from pyrometer.experiments.run.work import work_of
 from pyrometer.experiments.run.work import work_of
 from pyrometer.guests.facts import oom_kills, oom_kills_since
 from pyrometer.orchestrator import run as orchestrator
@@ -84,8 +83,8 @@ class TrialFacts:
         Hosts of a cluster, and what others did there.
     unapplied : tuple of str
         Levels that did not hold, as sentences that begin with the factor.
-    work : Work or None
-        What all of the run did; ``None`` where only some of its iterations are meant.
+    work : mapping of str to float
+        What all of the run did; empty where only some of its iterations are meant.
     """
 
     iterations_s: tuple[float, ...]
@@ -101,7 +100,7 @@ class TrialFacts:
     waited_s: float | None = None
     hosts: tuple[HostSeen, ...] = ()
     unapplied: tuple[str, ...] = ()
-    work: Work | None = None
+    work: Mapping[str, float] = field(default_factory=dict)
 
 
 def trial_facts(
@@ -150,7 +149,7 @@ def trial_facts(
         waited_s=cluster.waited_s,
         hosts=cluster.hosts,
         unapplied=_unapplied(run.manifest),
-        work=None if only else work_of(run),
+        work={} if only else work_of(run),
     )
 
 

@@ -191,7 +191,6 @@ def _ended(
         work=dict(facts.work) if facts else {},
         doubted=list(facts.doubted) if facts else [],
         unapplied=list(facts.unapplied) if facts else [],
-        work=facts.work if facts else None,
         canaries=began.canaries or (Canaries(**facts.canaries) if facts else None),
         before=began.before,
         during=during,

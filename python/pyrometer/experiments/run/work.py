@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from pyrometer.store import Run
 
+# An output that was lost is written again, and speculative copies do the same: each task once.
 _TASKS = """
-    SELECT coalesce(sum(input_records_count), 0)::DOUBLE AS rows_read,
-           coalesce(sum(input_bytes), 0)::DOUBLE AS bytes_read,
-           coalesce(sum(output_records_count), 0)::DOUBLE AS rows_written,
-           coalesce(sum(output_bytes), 0)::DOUBLE AS bytes_written
-    FROM tasks WHERE status = 'success'
+    SELECT coalesce(sum(rows_read), 0)::DOUBLE AS rows_read,
+           coalesce(sum(bytes_read), 0)::DOUBLE AS bytes_read,
+           coalesce(sum(rows_written), 0)::DOUBLE AS rows_written,
+           coalesce(sum(bytes_written), 0)::DOUBLE AS bytes_written
+    FROM (
+        SELECT max(input_records_count) AS rows_read, max(input_bytes) AS bytes_read,
+               max(output_records_count) AS rows_written, max(output_bytes) AS bytes_written
+        FROM tasks WHERE status = 'success' GROUP BY app_index, stage_id, task_index)
 """
 # Of each query the node next to its root that counts rows.
 _GIVEN = """
