@@ -54,7 +54,7 @@ def _unlike(a: Side, b: Side) -> Iterator[Unlike]:
         for name in names:
             x, y = (_together(name, side) for side in (ours, theirs))
             # A setting that is not there has its default; anything else is not known.
-            known = told and (of == "setting" or name in _MEMORY) or None not in (x, y)
+            known = (told and (of == "setting" or name in _MEMORY)) or None not in (x, y)
             if x != y and known:
                 yield Unlike(of=of, name=name, a=x, b=y)
 

@@ -15,7 +15,7 @@ from pyrometer.explain.schema import Finding
 from pyrometer.terminal.console import from_here
 from pyrometer.terminal.drawing import heading, put, safe
 from pyrometer.verification.plan import AS_IT_WAS, REMEDY, Proposal
-from pyrometer.verification.verdict import Outcome
+from pyrometer.verification.verdict import NOT_COMPARED, Outcome
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -26,6 +26,8 @@ WORDS = {
     "no_difference": "[bold]no difference[/]",
     "not_testable": "[bold yellow]cannot be tried here[/]",
 }
+CANNOT_TELL = "[bold yellow]cannot tell[/]"
+"""Where it was tried, and left open."""
 
 
 def planned(console: Console, finding: Finding, one: Proposal, root: Path, done: int) -> None:
@@ -58,7 +60,10 @@ def show(console: Console, finding: Finding, one: Outcome, root: Path | None = N
 
 def _verdict(finding: Finding, one: Outcome, root: Path | None) -> Iterator[RenderableType]:
     above = "" if one.bound_ratio is None else f" above {units.percent(one.bound_ratio)}"
-    yield heading(f"{safe(finding.key)}: {WORDS[one.verdict]}{above}")
+    word = CANNOT_TELL if one.verdict == "not_testable" and one.blocks else WORDS[one.verdict]
+    if one.verdict == "proven" and (one.reason or "").startswith(NOT_COMPARED):
+        word += f", {NOT_COMPARED}"
+    yield heading(f"{safe(finding.key)}: {word}{above}")
     yield _indented(f"predicted  {_time(finding.saving.elapsed_ns)}, 90 % interval")
     if one.measured_ns is not None and one.measured_ratio is not None:
         level = units.percent(one.measured_ns.level)

@@ -1,6 +1,8 @@
 """What an experiment says of a finding. Pure.
 
-`proven`: significantly faster with the remedy, and as measured by more than what counts as none.
+`proven`: significantly faster with the remedy, and as measured by more than what counts as none;
+where no result says that both did the same, that is told with it, and what the runs show of their
+work is compared (`pyrometer.verification.work`).
 `refuted`: significantly slower, or not faster by more than that. `no_difference`: none above so
 many per cent, which excludes what was predicted. `not_testable`: the trials cannot tell, were not
 of the same work, or have not all been run: whoever stops as soon as it looks well would prove
@@ -25,7 +27,8 @@ from pyrometer.experiments.judge.analysis import experiment_report
 from pyrometer.experiments.judge.schema import ExperimentReport, TreatmentReport
 from pyrometer.explain.schema import Judgement
 from pyrometer.statistics.treatments import PairReport
-from pyrometer.verification.plan import AS_IT_WAS, FEWEST_BLOCKS, REMEDY
+from pyrometer.verification.plan import AS_IT_WAS, FEWEST_BLOCKS, REMEDY, VARIANT
+from pyrometer.verification.work import Work, compared, other_work
 
 Same = Literal["same", "different", "not known"]
 ENDS_REFUTE = {
@@ -34,6 +37,8 @@ ENDS_REFUTE = {
     "wrong_result": "gave a wrong result",
 }
 """Ends of trials with the remedy that are the remedy's own fault."""
+NOT_COMPARED = "results not compared"
+DECLARE = "describe the command as a workload that declares its output (docs/how-to/workloads.md)"
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,8 @@ class Outcome:
     bound_ratio : float or None
         Where there is no difference: above this share.
     reason : str or None
-        Why, where it is not proven.
+        Why, where it is not proven; else what limits the proof: results that were not compared, a
+        saving beyond what was predicted, less data.
     by_hand : str or None
         What to do next, where it could not be tried.
     notes : tuple of str
@@ -92,10 +98,29 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Alike:
-    """Whether both treatments gave the same rows, and ran the same plans."""
+    """Whether both treatments gave the same rows, and ran the same plans.
+
+    Attributes
+    ----------
+    declared : bool
+        Whether there is any result to compare.
+    before, after : tuple of mapping
+        What trials show of their work, of each treatment.
+    """
 
     results: Same = "not known"
     plans: Same = "not known"
+    declared: bool = False
+    before: tuple[Work, ...] = ()
+    after: tuple[Work, ...] = ()
+
+    @property
+    def uncompared(self) -> str | None:
+        """Say why results were not compared; ``None`` where they were."""
+        if self.results != "not known":
+            return None
+        why = "they differ from trial to trial" if self.declared else "the command declares none"
+        return f"{NOT_COMPARED}: {why}"
 
 
 def alike(ended: Iterable[Ended]) -> Alike:
@@ -106,6 +131,7 @@ def alike(ended: Iterable[Ended]) -> Alike:
     """
     results: dict[str, set[object]] = {}
     plans: dict[str, set[object]] = {}
+    work: dict[str, list[Work]] = {AS_IT_WAS: [], REMEDY: []}
     for one in ended:
         if one.status != "finished":
             continue
@@ -113,7 +139,10 @@ def alike(ended: Iterable[Ended]) -> Alike:
             results.setdefault(one.treatment, set()).add((one.rows, one.checksum))
         if one.plan is not None:
             plans.setdefault(one.treatment, set()).add(one.plan)
-    return Alike(_same(results), _same(plans))
+        if one.work:
+            work[one.treatment].append(one.work)
+    before, after = (tuple(work[name]) for name in (AS_IT_WAS, REMEDY))
+    return Alike(_same(results), _same(plans), bool(results), before, after)
 
 
 def _same(seen: dict[str, set[object]]) -> Same:
@@ -153,7 +182,17 @@ def judge(plan: Plan, entries: Entries, predicted: Prediction, folder: str = "DI
             reason="the result is another with the remedy, so it is not the same work",
             by_hand="compare the two results by hand: digits of sums may differ by their order",
         )  # fmt: skip
-    return _compared(pair, predicted, report.margin, notes)
+    found = _compared(pair, predicted, report.margin, notes, seen.uncompared)
+    beyond = _beyond(found.measured_ratio, predicted.ratio) is not None
+    if seen.uncompared and (less := other_work(seen.before, seen.after, beyond)):
+        changed = any(f"workload.{VARIANT}" in one.levels for one in plan.treatments)
+        what = "the changed command" if changed else "with the remedy it"
+        return replace(
+            found, verdict="not_testable", bound_ratio=None,
+            reason=f"{what} did other work: {less}",
+            by_hand=f"look whether it does all that it should; {DECLARE}",
+        )  # fmt: skip
+    return found
 
 
 def _not_yet(
@@ -189,7 +228,11 @@ def _unfinished(one: TreatmentReport, notes: tuple[str, ...]) -> Outcome | None:
 
 
 def _compared(
-    pair: PairReport, predicted: Prediction, margin: float, notes: tuple[str, ...]
+    pair: PairReport,
+    predicted: Prediction,
+    margin: float,
+    notes: tuple[str, ...],
+    uncompared: str | None,
 ) -> Outcome:
     saved = _scaled(pair.change, -1.0)
     measured = _scaled(saved, predicted.whole_ns)
@@ -200,7 +243,8 @@ def _compared(
     between = f"between {units.percent(saved.low, True)} and {units.percent(saved.high, True)}"
     least = predicted.ratio.low or 0.0
     if pair.verdict == "faster" and (saved.value or 0.0) > margin:
-        return told("proven", predicted.smaller)
+        limits = (uncompared, _beyond(saved, predicted.ratio), predicted.smaller)
+        return told("proven", "; ".join(filter(None, limits)) or None)
     if saved.low is None or saved.high is None:
         found = told("not_testable", "its times do not vary: their noise is not known")
     elif pair.verdict == "slower":
@@ -222,6 +266,14 @@ def _compared(
     return found
 
 
+def _beyond(saved: Estimate | None, predicted: Estimate) -> str | None:
+    """Doubt a saving whose whole interval lies above that of the prediction."""
+    if saved is None or saved.low is None or predicted.high is None or saved.low <= predicted.high:
+        return None
+    most = units.percent(predicted.high)
+    return f"it saves more than was predicted, {most} at most: more than the remedy may differ"
+
+
 def _undecided(pair: PairReport, predicted: Prediction, margin: float, between: str) -> str:
     above = f"show none above {units.percent(margin)}"
     what = above if pair.verdict == "faster" else "cannot tell"
@@ -239,12 +291,11 @@ def _blocks_for(ratio: float, pair: PairReport, margin: float) -> int | None:
 
 
 def _notes(report: ExperimentReport, seen: Alike, void: int) -> tuple[str, ...]:
-    found = {
-        "same": "results compared: the same rows",
-        "different": "results compared: they differ",
-        "not known": "results not compared: they are not known, or differ from trial to trial",
-    }[seen.results]
-    notes = [found]
+    same = "the same rows" if seen.results == "same" else "they differ"
+    notes = [seen.uncompared or f"results compared: {same}"]
+    if seen.uncompared:
+        work = compared(seen.before, seen.after)
+        notes.append(f"work compared: {work}" if work else "the trials show nothing of their work")
     if seen.plans == "different":
         notes.append("the plan has other operators with the remedy")
     elif seen.plans == "same":

@@ -6,6 +6,7 @@ Trials are simulated, or are a command that naps.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from tests.support import cli
@@ -46,15 +47,21 @@ def _a_short_look(monkeypatch):
     monkeypatch.setattr(guard, "LOOK_S", 0.02)
 
 
-def simulated(times):
-    """Actions whose trials take what `times` says of their treatment; and what was launched."""
+def simulated(times, work=None):
+    """Actions whose trials take what `times` says of their treatment; and what was launched.
+
+    With `work`, which says what trials show of their work, they have no result.
+    """
     calm = Look(0.0, [0] * 10, 0, 0.0, {})
     launched: list[Trial] = []
 
     def make(trial, watch):
         launched.append(trial)
         seconds = times(dict(trial.treatment)) * (1 + 0.001 * len(launched))
-        return Attempt("finished", seconds, facts=TrialFacts((seconds,), seconds, 1, "00", "p"))
+        facts = TrialFacts((seconds,), seconds, 1, "00", "p")
+        if work is not None:
+            facts = replace(facts, checksum=None, work=work(dict(trial.treatment)))
+        return Attempt("finished", seconds, facts=facts)
 
     return launched, Actions(
         run_trial=make,
@@ -313,6 +320,38 @@ def test_the_command_line_tries_a_changed_command_and_keeps_the_verdict(
             scope = open_scope(opened, None)
             (card,) = findings_data(scope, summarise(scope), find)["findings"]
         assert card["tried"].startswith("proven: ")
+
+
+@pytest.mark.parametrize(
+    ("jobs", "verdict", "told", "code"),
+    [
+        (0, "not_testable", "the changed command did other work: jobs: 0 instead of 4", 1),
+        (4, "proven", "results not compared: the command declares none", 0),
+    ],
+)
+def test_a_changed_command_that_does_not_do_the_work_is_not_proven(
+    tmp_path, capsys, monkeypatch, jobs, verdict, told, code
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run").mkdir()
+    log_of(tmp_path / "run")
+    _, actions = simulated(
+        lambda levels: 0.2 if levels == MADE else 0.6,
+        lambda levels: {"jobs": jobs if levels == MADE else 4},
+    )
+    monkeypatch.setattr("pyrometer.verification.run.Actions", lambda: actions)
+    words = ("explain", "run", "--verdicts", "team", "--json")
+    done = cli.inside(
+        capsys, *words, "gc.heap-too-small", "--verify", "--with", "--", "sleep", "0.2"
+    )
+    assert done.code == code
+    proof = done.json["findings"][0]["proof"]
+    assert (proof["verdict"], proof["reason"].startswith(told)) == (verdict, True)
+    head = {"proven": "proven, results not compared", "not_testable": "cannot tell"}[verdict]
+    assert f"gc.heap-too-small: {head} " in done.stderr
+    assert told in " ".join(done.stderr.split())
+    record = cli.inside(capsys, *words).json["findings"][0]["record"]
+    assert record["tried_count"] == (verdict == "proven")
 
 
 def test_the_command_line_says_what_cannot_be_tried(tmp_path, capsys, monkeypatch):

@@ -36,7 +36,12 @@ def journal(before, after, **more):
     return plan, entries
 
 
+def both(value):
+    return {AS_IT_WAS: value, REMEDY: value}
+
+
 def judged(before, after, predicted=PREDICTED, **more):
+    more = {"rows": both(5), "checksum": both("aa"), **more}
     return judge(*journal(before, after, **more), predicted)
 
 
@@ -179,13 +184,77 @@ def test_another_result_is_not_the_same_work():
     assert "results compared: the same rows" in same.notes
 
 
+WORK = {"jobs": 3, "rows_read": 1000, "bytes_read": 1 << 20, "rows_written": 10}
+UNKNOWN = {"checksum": both(None)}
+
+
+def test_results_that_were_not_compared_are_told_with_the_proof():
+    faster = [0.8 * one for one in STEADY]
+    found = judged(STEADY, faster, **UNKNOWN)
+    assert found.verdict == "proven"
+    assert found.reason == "results not compared: the command declares none"
+    assert "the trials show nothing of their work" in found.notes
+    worked = judged(STEADY, faster, work=both(WORK), **UNKNOWN)
+    assert worked.verdict == "proven"
+    (note,) = [one for one in worked.notes if one.startswith("work compared: ")]
+    assert "jobs 3 → 3" in note
+    assert "rows written 10 → 10" in note
+
+
+@pytest.mark.parametrize(
+    ("factor", "left", "told"),
+    [
+        (0.8, {"jobs": 0, "rows_read": 0, "bytes_read": 0, "rows_written": 0}, "jobs: 0 instead"),
+        (0.1, {"jobs": 0}, "jobs: 0 instead of 3"),
+        (0.8, {"rows_written": 9}, "rows written: 9 instead of 10"),
+        (0.8, {"rows_read": 0, "bytes_read": 0}, "rows read: 0 instead of 1 000"),
+        (0.5, {"rows_read": 400}, "rows read: 400 instead of 1 000"),
+        (1.2, {"rows_written": 9}, "rows written: 9 instead of 10"),
+    ],
+)
+def test_a_command_that_did_less_of_the_work_is_not_judged(factor, left, told):
+    work = {AS_IT_WAS: WORK, REMEDY: {**WORK, **left}}
+    after = [factor * one for one in STEADY]
+    found = judged(STEADY, after, work=work, **UNKNOWN)
+    assert found.verdict == "not_testable"
+    assert "did other work: " in found.reason
+    assert told in found.reason
+    assert "docs/how-to/workloads.md" in found.by_hand
+    # A result says more than rows do.
+    assert "other work" not in (judged(STEADY, after, work=work).reason or "")
+
+
+@pytest.mark.parametrize(
+    "left", [{"rows_read": 400}, {"bytes_read": 1}, {"jobs": 1}, {"rows_written": 11}]
+)
+def test_to_read_less_as_predicted_is_the_remedy(left):
+    work = {AS_IT_WAS: WORK, REMEDY: {**WORK, **left}}
+    assert judged(STEADY, [8.0, 8.1, 7.9, 8.0], work=work, **UNKNOWN).verdict == "proven"
+
+
+def test_rows_that_differ_from_run_to_run_may_differ_with_the_remedy():
+    plan, entries = journal(STEADY, [8.0, 8.1, 7.9, 8.0])
+    for least, verdict in ((94, "proven"), (80, "not_testable")):
+        counts = {AS_IT_WAS: iter([95, 96, 97, 98]), REMEDY: iter([least] * 4)}
+        for number, one in entries.ended.items():
+            work = {"rows_written": next(counts[one.treatment])}
+            entries.ended[number] = one.model_copy(update={"work": work})
+        assert judge(plan, entries, PREDICTED).verdict == verdict
+
+
+def test_a_saving_beyond_the_prediction_is_a_doubt():
+    found = judged(STEADY, [0.5 * one for one in STEADY])
+    assert found.verdict == "proven"
+    assert "it saves more than was predicted, 25.0 % at most" in found.reason
+
+
 def test_results_that_do_not_repeat_say_nothing_of_the_remedy():
     _, entries = journal(STEADY, STEADY, rows={AS_IT_WAS: 1, REMEDY: 1},
                          checksum={AS_IT_WAS: "aa", REMEDY: "aa"})  # fmt: skip
     ended = list(entries.ended.values())
-    assert alike(ended) == Alike("same", "not known")
+    assert alike(ended) == Alike("same", "not known", declared=True)
     ended[0] = ended[0].model_copy(update={"checksum": "zz"})
-    assert alike(ended).results == "not known"
+    assert alike(ended).uncompared == "results not compared: they differ from trial to trial"
 
 
 def test_a_plan_that_changed_is_noted_and_no_objection():
