@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyrometer.collect.attach.hotspot import Jvm, require_owner, require_process
+from pyrometer.collect.attach.hotspot import (
+    Jvm,
+    has_other_users,
+    require_owner,
+    require_process,
+)
 from pyrometer.collect.attach.observe import Reason, observe_running, running_trial
 from pyrometer.collect.attach.polled_tasks import PolledTasks
 from pyrometer.collect.attach.profiler import AttachedStacks
@@ -85,7 +90,8 @@ def probe(
         if all(reasons):
             # A child may have it: that is known at the end.
             watch.note(f"not in process {pids[0]} itself: {reasons[0]}")
-    with opened(running_trial(pids, "probe", run_dir), [os_probe], notes) as record:
+    trial = running_trial(pids, "probe", run_dir)
+    with opened(trial, [os_probe], notes, has_other_users(pids)) as record:
         reason = observe_running(record, [os_probe], pids, seconds, tick)
     for entry in record.manifest.probes:
         if "was never read" in (entry.reason or ""):
@@ -131,7 +137,8 @@ def attach(
     probes: list[Probe] = [os_probe, stacks]
     if part.role != "java":
         probes.append(PolledTasks(jvm))
-    with opened(running_trial([pid], "attach", run_dir), probes, require(probes[:1])) as record:
+    trial, notes = running_trial([pid], "attach", run_dir), require(probes[:1])
+    with opened(trial, probes, notes, has_other_users([pid])) as record:
         record.manifest.agents = [agents] if agents else []
         record.manifest.versions.update(
             java=properties.get("java.version"), jvm=properties.get("java.vm.version")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import pwd
 import shlex
 import subprocess
 import sys
@@ -173,12 +174,14 @@ def test_what_cannot_be_observed_is_refused_at_once(tmp_path, monkeypatch):
         with pytest.raises(CapabilityError, match="belongs to user") as refused:
             Jvm(sleeper.pid)
         assert f"pyrometer attach {sleeper.pid}" in (refused.value.remedy or "")
-        monkeypatch.setattr(hotspot.pwd, "getpwuid", {}.__getitem__)
+        monkeypatch.setattr(pwd, "getpwuid", {}.__getitem__)
         with pytest.raises(CapabilityError, match="belongs to user #") as refused:
             Jvm(sleeper.pid)
         words = shlex.split(refused.value.remedy or "", comments=True)
         # That user may be unable to enter the folder of this Python.
-        assert words == ["sudo", sys.executable, "-m", "pyrometer", "attach", str(sleeper.pid)]
+        said = ["sudo", sys.executable, "-m", "pyrometer", "attach", str(sleeper.pid)]
+        # Nor are this user's folders fit for root.
+        assert words == [*said, "-o", f"/var/tmp/pyrometer-{sleeper.pid}"]
     finally:
         sleeper.kill()
         sleeper.wait()

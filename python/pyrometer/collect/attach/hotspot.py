@@ -10,19 +10,20 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pwd
 import shlex
 import signal
 import socket
 import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pyrometer.collect.attach.as_user import User, marked
+from pyrometer.collect.host.facts import descendants
 from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.core.liveness import start_ticks
+from pyrometer.core.users import user_name
 
 LISTEN_S = 10.0
 ANSWER_S = 30.0
@@ -240,15 +241,26 @@ def require_owner(pid: int, verb: str) -> None:
     uid = int(_status(pid)["Uid"].split()[1])
     if os.geteuid() in (0, uid):
         return
-    try:
-        owner = pwd.getpwuid(uid).pw_name
-    except KeyError:
-        owner = f"#{uid}"
     target = f"--pid {pid}" if verb == "probe" else str(pid)
     # As root: the owner may be unable to enter the folder of this Python, or to write in ours.
-    # By its path: sudo has a PATH of its own.
+    # By its path: sudo has a PATH of its own. Not here: the folder may be ours, and is not root's.
     ours = f"{shlex.quote(sys.executable)} -m pyrometer"
-    raise CapabilityError(f"process {pid} belongs to user {owner}", f"sudo {ours} {verb} {target}")
+    raise CapabilityError(
+        f"process {pid} belongs to user {user_name(uid)}",
+        f"sudo {ours} {verb} {target} -o /var/tmp/pyrometer-{pid}",
+    )
+
+
+def has_other_users(pids: Sequence[int]) -> bool:
+    """Whether one of these processes, or one below it, is a user's who is neither we nor root."""
+    ours = {0, os.geteuid()}
+    below = [child for pid in pids for child in descendants(pid)]
+    for pid in (*pids, *below):
+        # A process may have ended meanwhile.
+        with contextlib.suppress(UsageError):
+            if not ours.issuperset(map(int, _status(pid)["Uid"].split())):
+                return True
+    return False
 
 
 def command_line(pid: int) -> list[str]:

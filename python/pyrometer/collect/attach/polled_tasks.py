@@ -10,13 +10,14 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from pyrometer.collect.attach.hotspot import Jvm
 from pyrometer.collect.probes.base import Probe
 from pyrometer.core.errors import CapabilityError
+from pyrometer.core.replacing import replacing
 from pyrometer.store.manifest import ProbeEntry
 from pyrometer.store.paths import RunPaths
 
@@ -204,9 +205,8 @@ def write_spans(file: Path, process: dict[str, object], spans: list[Span], exact
         knows; of others a task began and ended half-way between two dumps.
     """
     known = exact([span.task for span in spans])
-    temporary = file.with_name(f".{file.name}")
-    with temporary.open("w", encoding="utf-8") as out:
-        out.write(json.dumps({"k": "process", **process}) + "\n")
+    with replacing(file) as out:
+        out.write(_line("process", process))
         for span in spans:
             start, end = known.get(span.task, (_half(span.before_ns, span.first_ns), None))
             if end is None and span.after_ns is not None:
@@ -216,10 +216,13 @@ def write_spans(file: Path, process: dict[str, object], spans: list[Span], exact
             }
             record |= {"start_ns": start, "sql": None, "iteration": None}
             if end is None:
-                out.write(json.dumps({"k": "task_start", **record}) + "\n")
+                out.write(_line("task_start", record))
             else:
-                out.write(json.dumps({"k": "task", **record, "end_ns": end, "ok": True}) + "\n")
-    temporary.replace(file)
+                out.write(_line("task", {**record, "end_ns": end, "ok": True}))
+
+
+def _line(kind: str, record: Mapping[str, object]) -> bytes:
+    return json.dumps({"k": kind, **record}).encode() + b"\n"
 
 
 def _half(one: int | None, other: int) -> int:

@@ -9,6 +9,7 @@ import platform
 import sys
 import tempfile
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from pyrometer import _artifacts
@@ -22,6 +23,8 @@ from pyrometer.store.paths import RunPaths
 
 _STOP_S = 5.0
 _LOG_BYTES = 16 << 10
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_ENTERED = 0o711
 _ALREADY = "already started"
 # Of the copy that an agent in the JVM, such as ours, loads from its jar and then removes.
 _COPY = "libasyncProfiler-"
@@ -81,26 +84,14 @@ class AttachedStacks(Probe):
             raise _has_another(self.jvm, copy)
         file = raw / f"profile-{self.role}-{self.jvm.pid}.jfr"
         log = raw / f".profiler-{self.jvm.pid}.log"
-        self._make_files(paths, file, log)
-        self._library = library(self.jvm)
-        self._version = self._ask_version(log)
-        for command in attempts(self._stacks.command()):
-            os.truncate(log, 0)
-            options = f"{command},jfr,loglevel=error,log={_plain(log)},file={_plain(file)}"
-            if self.jvm.load(self._library, options) == 0:
-                self._file = file
-                break
-            said = " ".join(_beginning(log).split()) or "no reason given"
-            if _ALREADY in said.lower():
-                file.unlink(missing_ok=True)
-                raise _profiled(self.jvm, said)
-            self._notes.append(f"{command}: {said}")
-        log.unlink(missing_ok=True)
-        if self._file is None:
-            file.unlink(missing_ok=True)
-            raise CapabilityError(
-                f"async-profiler does not start in JVM {self.jvm.pid}: {'; '.join(self._notes)}"
-            )
+        folder = os.open(raw, _FOLDER)
+        try:
+            self._start(paths, folder, file, log)
+        finally:
+            for made in (log, *([file] if self._file is None else [])):
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(made.name, dir_fd=folder)
+            os.close(folder)
         self._keep(paths)
 
     def stop(self) -> None:
@@ -142,33 +133,53 @@ class AttachedStacks(Probe):
             reason="; ".join(self._notes) or None,
         )
 
-    def _make_files(self, paths: RunPaths, *files: Path) -> None:
-        """Make what the JVM writes, which may be another user's than root, who attaches."""
+    def _start(self, paths: RunPaths, folder: int, file: Path, log: Path) -> None:
+        """Begin, with files in the raw folder: no name there is followed or trusted later on."""
         theirs = os.geteuid() != self.jvm.uid
         if theirs:
             # The JVM may reach its files here; nothing else can be read or listed.
-            for folder in (paths.root, paths.raw):
-                folder.chmod(0o711)
-        for needed in files:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            descriptor = os.open(needed, flags, 0o600)
-            try:
-                if theirs:
-                    os.fchown(descriptor, self.jvm.uid, -1)
-            finally:
-                os.close(descriptor)
-        why = unwritable(self.jvm, files[0]) if theirs else None
-        if why is not None:
-            raise CapabilityError(
-                f"user {self.jvm.uid} of JVM {self.jvm.pid} cannot write {files[0]}: {why}",
-                "give -o a new folder in one that this user may enter: -o /tmp/NAME",
-            )
+            _let_in(paths.root)
+            os.fchmod(folder, _ENTERED)
+        with self._made(folder, file.name, theirs), self._made(folder, log.name, theirs) as said:
+            why = unwritable(self.jvm, file) if theirs else None
+            if why is not None:
+                raise CapabilityError(
+                    f"user {self.jvm.uid} of JVM {self.jvm.pid} cannot write {file}: {why}",
+                    "give -o a new folder in one that this user may enter: -o /tmp/NAME",
+                )
+            self._library = library(self.jvm)
+            self._version = self._ask_version(log, said)
+            for command in attempts(self._stacks.command()):
+                os.ftruncate(said, 0)
+                options = f"{command},jfr,loglevel=error,log={_plain(log)},file={_plain(file)}"
+                if self.jvm.load(self._library, options) == 0:
+                    self._file = file
+                    return
+                why = _beginning(said) or "no reason given"
+                if _ALREADY in why.lower():
+                    raise _profiled(self.jvm, why)
+                self._notes.append(f"{command}: {why}")
+        raise CapabilityError(
+            f"async-profiler does not start in JVM {self.jvm.pid}: {'; '.join(self._notes)}"
+        )
 
-    def _ask_version(self, log: Path) -> str | None:
+    @contextlib.contextmanager
+    def _made(self, folder: int, name: str, theirs: bool) -> Iterator[int]:
+        """Make a file that the JVM writes, which may be another user's than root, who attaches."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(name, flags, 0o600, dir_fd=folder)
+        try:
+            if theirs:
+                os.fchown(descriptor, self.jvm.uid, -1)
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def _ask_version(self, log: Path, said: int) -> str | None:
         assert self._library is not None
         with contextlib.suppress(CapabilityError, OSError):
             self.jvm.load(self._library, f"version,loglevel=none,file={_plain(log)}")
-            return next(iter(_beginning(log).split()), None)
+            return next(iter(_beginning(said).split()), None)
         return None
 
     def _keep(self, paths: RunPaths) -> None:
@@ -285,10 +296,17 @@ def library(jvm: Jvm) -> Path:
     return inside
 
 
-def _beginning(log: Path) -> str:
+def _let_in(folder: Path) -> None:
+    opened = os.open(folder, _FOLDER)
+    try:
+        os.fchmod(opened, _ENTERED)
+    finally:
+        os.close(opened)
+
+
+def _beginning(log: int) -> str:
     """Give what the profiler said, whatever else the JVM's user writes there."""
-    with log.open("rb") as file:
-        return file.read(_LOG_BYTES).decode("utf-8", "replace")
+    return " ".join(os.pread(log, _LOG_BYTES, 0).decode("utf-8", "replace").split())
 
 
 def _plain(file: Path) -> str:

@@ -24,6 +24,7 @@ from pyrometer.core.doubt import Doubt, Severity
 from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.core.foreign_files import copy_files
 from pyrometer.core.json_text import parse_json
+from pyrometer.core.replacing import new_file
 from pyrometer.store.axis.probe_reports import doubts_of
 from pyrometer.store.launcher import this_launcher
 from pyrometer.store.manifest import (
@@ -37,7 +38,7 @@ from pyrometer.store.manifest import (
     write_manifest,
 )
 from pyrometer.store.paths import RunPaths
-from pyrometer.store.private import make_private
+from pyrometer.store.private import FOLDER_MODE, make_out_of_reach, make_private
 from pyrometer.store.run_folder import take_back
 from pyrometer.trial.trial import Trial
 
@@ -221,29 +222,33 @@ def copy_eventlogs(record: Record, decisions: list[Overlay], app_ids: list[str])
 HOME = Path("pyrometer-runs")
 
 
-def new_record(trial: Trial, probes: Sequence[Probe], notes: list[Doubt]) -> Record:
+def new_record(
+    trial: Trial, probes: Sequence[Probe], notes: list[Doubt], of_others: bool = False
+) -> Record:
     """Make the run directory of a trial, and the manifest that it begins with.
 
     Raises
     ------
     UsageError
-        If the directory exists and is not empty, or cannot be written.
+        As of :func:`make_run_dir`.
     """
     names = [probe.name for probe in probes]
-    return Record(make_run_dir(trial), new_manifest(trial, this_host(), names, notes))
+    return Record(make_run_dir(trial, of_others), new_manifest(trial, this_host(), names, notes))
 
 
 @contextlib.contextmanager
-def opened(trial: Trial, probes: Sequence[Probe], notes: list[Doubt]) -> Iterator[Record]:
+def opened(
+    trial: Trial, probes: Sequence[Probe], notes: list[Doubt], of_others: bool = False
+) -> Iterator[Record]:
     """Make a record; what was made of its directory goes away if nothing could be measured in it.
 
     Raises
     ------
     UsageError
-        If the directory exists and is not empty, or cannot be written.
+        As of :func:`make_run_dir`.
     """
     existed = trial.run_dir is not None and trial.run_dir.is_dir()
-    record = new_record(trial, probes, notes)
+    record = new_record(trial, probes, notes, of_others)
     try:
         yield record
     except (PyrometerError, KeyboardInterrupt):
@@ -252,13 +257,21 @@ def opened(trial: Trial, probes: Sequence[Probe], notes: list[Doubt]) -> Iterato
         raise
 
 
-def make_run_dir(trial: Trial) -> RunPaths:
+def make_run_dir(trial: Trial, of_others: bool = False) -> RunPaths:
     """Make the run directory, with ``raw/`` in it.
+
+    Parameters
+    ----------
+    trial : Trial
+        The trial.
+    of_others : bool
+        Whether processes of other users are observed: what they could not do themselves must not
+        be done for them, so they may not be able to put a link in the place of what is made.
 
     Raises
     ------
     UsageError
-        If it exists and is not empty, or cannot be written.
+        If it exists and is not empty, cannot be written, or lies where others can change it.
     """
     root = trial.run_dir or _fresh_name(trial.label)
     paths = RunPaths(root.absolute())
@@ -267,8 +280,12 @@ def make_run_dir(trial: Trial) -> RunPaths:
             raise UsageError(
                 f"{root} exists and is not an empty folder", "give another folder with -o"
             )
-        for folder in (paths.root, paths.raw, paths.eventlog):
-            make_private(folder)
+        if of_others:
+            elsewhere = Path("/var/tmp") / _fresh_name(trial.label).name  # noqa: S108
+            paths = RunPaths(make_out_of_reach(paths.root, f"-o {elsewhere}"))
+        make_private(paths.root)
+        for folder in (paths.raw, paths.eventlog):
+            folder.mkdir(FOLDER_MODE)
         _try_writing(paths)
     except OSError as error:
         raise UsageError(
@@ -315,5 +332,6 @@ def _fresh_name(label: str) -> Path:
 def _try_writing(paths: RunPaths) -> None:
     # Mode bits are not enough (root, read-only mounts, full disks): only a write shows it.
     probe = paths.raw / ".write"
-    probe.write_bytes(b"\0" * 65536)
+    with new_file(probe) as out:
+        out.write(b"\0" * 65536)
     probe.unlink()

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from pyrometer.core.json_text import parse_json
+from pyrometer.core.replacing import new_file
 from pyrometer.store.manifest import ProbeEntry
 from pyrometer.store.paths import RunPaths
 
@@ -162,7 +163,7 @@ class Detached:
     def start(self, command: Sequence[str | Path], log: Path) -> None:
         """Start `command`; what it complains about goes to `log`."""
         try:
-            with log.open("wb") as file:
+            with new_file(log) as file:
                 self._process = subprocess.Popen(
                     list(command),
                     stdin=subprocess.DEVNULL,
