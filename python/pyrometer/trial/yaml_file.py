@@ -5,9 +5,11 @@ Also what the models of such files have in common.
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Annotated, Any, TypeVar
 
 import yaml
@@ -30,6 +32,11 @@ class _Loader(yaml.SafeLoader):
 
 
 _Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"~?\Z"), ["~", ""])
+
+KEPT_COUNT = 16
+KEPT_CHARACTERS = 65536
+"""Documents that are not parsed again, and how long each may be: a plan reads its workload's file for
+every treatment."""
 
 # All that is not written with a tag has one of these; what others mean is not text as written.
 _TAGS = {f"tag:yaml.org,2002:{kind}" for kind in ("str", "null", "map", "seq")}
@@ -76,6 +83,14 @@ def parse(text: str, name: str) -> Document:
     >>> found.value, found.where(["b", 1])
     ({'a': '1', 'b': ['off', '2.5']}, 'x.yaml:2:10')
     """
+    if len(text) > KEPT_CHARACTERS:
+        return _parse(text, name)
+    found = _kept(text, name)
+    # Models may keep parts of it.
+    return replace(found, value=copy.deepcopy(found.value))
+
+
+def _parse(text: str, name: str) -> Document:
     marks: dict[Path, tuple[int, int]] = {}
     try:
         loader = _Loader(text)
@@ -94,6 +109,9 @@ def parse(text: str, name: str) -> Document:
             f"{name}: nested too deeply", "use fewer levels: an experiment needs four"
         ) from error
     return Document(name, value, marks)
+
+
+_kept = lru_cache(KEPT_COUNT)(_parse)
 
 
 def validate(model: type[Model], document: Document) -> Model:

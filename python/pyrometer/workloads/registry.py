@@ -76,12 +76,18 @@ def get(name: str) -> Workload:
     UsageError
         If there is none of that name.
     """
-    known = entries()
-    if name not in known:
-        if found := custom.workload(name):
-            return found
-        raise _unknown(name, known)
-    return load(known[name])
+    if entry := _entry(name):
+        return load(entry)
+    if found := custom.workload(name):
+        return found
+    raise _unknown(name, entries())
+
+
+def _entry(name: str) -> str | None:
+    """``module:class`` of a registered workload; packages are searched for what may be theirs."""
+    if name in BUILTIN:
+        return BUILTIN[name]
+    return None if "/" in name else entries().get(name)
 
 
 def _unknown(name: str, known: Iterable[str]) -> UsageError:
@@ -130,7 +136,7 @@ def resolve(name: str, levels: Mapping[str, str], scale: str = "default") -> Wor
         decided[factor] = level
     return WorkloadSpec(
         name=name,
-        entry=entries().get(name, f"{type(workload).__module__}:{type(workload).__qualname__}"),
+        entry=_entry(name) or f"{type(workload).__module__}:{type(workload).__qualname__}",
         levels=decided,
         scale=scale,
         size=parse_scale(workload, scale),
