@@ -335,6 +335,10 @@ def manifest() -> dict[str, Any]:
 def write_run(root: Path) -> None:
     """Write the run directory of the invented run, whose tables are whole and current."""
     write_tables(root / "tables", run_rows())
-    stamp = {"schema_version": schema.schema_version(), "started_wall_ns": 1 << 62}
+    stamp = {
+        "schema": "pyrometer/tables/1",
+        "schema_version": schema.schema_version(),
+        "started_wall_ns": 1 << 62,
+    }
     (root / "tables" / STAMP).write_text(json.dumps(stamp))
     (root / "manifest.json").write_text(json.dumps(manifest() | {"schema_version": 1}))

@@ -403,7 +403,11 @@ def write_tables(folder: Path, rows: Rows, only: set[str] | None = None) -> Path
     for name, content in rows.items():
         if only is None or name in only:
             pq.write_table(_table(name, content), tables / f"{name}.parquet")
-    stamp = {"schema_version": schema.schema_version(), "started_wall_ns": 1 << 62}
+    stamp = {
+        "schema": "pyrometer/tables/1",
+        "schema_version": schema.schema_version(),
+        "started_wall_ns": 1 << 62,
+    }
     (tables / STAMP).write_text(json.dumps(stamp))
     return folder
 

@@ -33,13 +33,16 @@ def derive(record: Record, watch: Watch, report: bool) -> Summary | None:
         from pyrometer.accounts.window import open_scope
         from pyrometer.pages.page import write_page
         from pyrometer.store import Run, write_rows
+        from pyrometer.store.tables_folder import note_written
         from pyrometer.summary.summary import ledger_tables, summarise
 
         with Run.open(record.paths.root) as opened, Beside(_import_report):
             with _step("summary", record, watch):
                 scope = open_scope(opened, None)
                 summary = summarise(scope)
-                for table, rows in ledger_tables(summary).items():
+                ledgers = ledger_tables(summary)
+                note_written(record.paths.tables, ledgers)
+                for table, rows in ledgers.items():
                     write_rows(record.paths.tables, table, rows)
             with _parts(opened, summary, report) as collected:
                 # The reader of the output may have gone; the report is still written.

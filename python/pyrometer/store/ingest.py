@@ -38,7 +38,7 @@ from pyrometer.store.services.stores import check_store
 from pyrometer.store.services.write import write_found
 from pyrometer.store.shipped import join_shipped, redact_shipped
 from pyrometer.store.states.extended_stacks import join_states
-from pyrometer.store.tables_folder import STAMP, replaced_tables
+from pyrometer.store.tables_folder import SCHEMA, STAMP, replaced_tables
 from pyrometer.store.write_tables import write_rows
 
 
@@ -407,13 +407,14 @@ def _seal(
     write_rows(folder, "ingest_doubts", report.raised)
     report.tables["ingest_doubts"] = len(report.raised)
     stamp = {
-        "schema": "pyrometer/tables/1",
+        "schema": SCHEMA,
         "schema_version": schema.schema_version(),
         "rules": schema.rules_digest(),
         "started_wall_ns": started_wall_ns,
         "raw_bytes": raw_bytes,
         "raw_bytes_follow_redaction": True,
         "raw_files": raw_files,
+        "files": sorted(file.name for file in folder.glob("*.parquet")),
         "tables": report.tables,
         "stats": report.stats,
     }

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyrometer.store.remote.opened import mirror_of
+from pyrometer.store.tables_folder import table_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -34,6 +35,7 @@ class LocalFiles:
         """Give where DuckDB finds each file of a table, and its size."""
         path = self._folder / f"{table}.parquet"
         parts = sorted(self._folder.glob(f"{table}-*.parquet"))
+        parts = [file for file in parts if table_of(file.name) == table]
         for file in [*([path] if path.is_file() else []), *parts]:
             yield str(file), file.stat().st_size
 

@@ -7,24 +7,28 @@ wrote are ever replaced or deleted.
 from __future__ import annotations
 
 import json
+import os
 import re
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from pyrometer.core import schema
 from pyrometer.core.errors import UsageError
 from pyrometer.core.json_text import parse_json
-from pyrometer.core.replacing import new_file, replacing
+from pyrometer.core.replacing import replacing
 from pyrometer.store.private import keep_private, make_private
 from pyrometer.store.scratch import Scratch
 from pyrometer.store.sql.text import check_utf8
 
+_SCHEMAS = "pyrometer/tables/"
+SCHEMA = f"{_SCHEMAS}1"
 STAMP = "tables.json"
-"""Written last: the tables next to it are whole."""
+"""Written last: the tables next to it are whole. Names their files."""
 STARTED = ".started"
-"""In a folder that is ours and has no stamp yet, or none for a moment."""
+"""Names files of tables that are ours while there is no stamp yet, or none for a moment."""
+_TABLE = re.compile(r"([a-z0-9_]+)(-(agents|beside[0-9]+|probe|python))?\.parquet")
 _BUILDING = ".building-"
 _KEPT = re.compile(r"\.(summary|findings)-[a-z0-9-]+\.json(\.[0-9]+)?")
 
@@ -43,16 +47,15 @@ def replaced_tables(folder: Path, known: bool = False) -> Iterator[Path]:
     Raises
     ------
     UsageError
-        If it is a link, or holds files of others and nothing says that we wrote there: their files
-        could bear a table's name. If it cannot be written, or its path is not UTF-8.
+        If it is a link, or holds files of others that bear a table's name, or any at all where
+        nothing says that we wrote there. If it cannot be written, or its path is not UTF-8.
     """
     with _writable(folder):
         _check(folder, known)
         for made in (folder.parent, folder):
             make_private(made)
-        # One who is killed meanwhile leaves a folder that is known as ours.
-        with new_file(folder / STARTED) as mark:
-            mark.write(str(time.time_ns()).encode())
+        # One who is killed meanwhile leaves a folder of which is known what is ours.
+        _mark(folder, _ours(folder) or ())
         building = Scratch(_BUILDING, folder)
     try:
         yield building.path
@@ -81,22 +84,25 @@ def _check(folder: Path, known: bool) -> None:
             f"{folder} is a symbolic link: what it leads to would be deleted",
             "remove the link, or give another folder",
         )
-    found = sorted(folder.iterdir()) if folder.exists() else []
-    if found and not known and not _stamped(folder):
+    ours = _ours(folder)
+    found = sorted(os.listdir(folder)) if folder.exists() else []
+    if known or ours is not None:
+        found = [name for name in found if table_of(name) and name not in (ours or ())]
+    found = [name for name in found if not name.lstrip(".").startswith(STARTED.lstrip("."))]
+    if found:
         raise UsageError(
-            f"{folder} holds files that Pyrometer did not write ({found[0].name})",
-            "move them, or give another folder",
+            f"{folder} holds files that Pyrometer did not write ({found[0]})",
+            "move them away, or give another folder",
         )
 
 
 def _put(built: Path, folder: Path) -> None:
     """Put new tables in the place of old ones; between both there is no stamp."""
+    old, new = _ours(folder) or set(), {one.name for one in built.iterdir() if table_of(one.name)}
+    _mark(folder, old | new)
     (folder / STAMP).unlink(missing_ok=True)
-    new = {path.name for path in built.iterdir() if _written_by_us(path)}
-    for old in folder.iterdir():
-        if old.name not in new and old.name != STARTED and _written_by_us(old):
-            old.unlink()
-    for name in sorted(new, key=lambda name: (name == STAMP, name)):
+    _remove(folder, old | new, stay=new)
+    for name in sorted({*new, STAMP} & set(os.listdir(built)), key=lambda one: (one == STAMP, one)):
         (built / name).replace(folder / name)
 
 
@@ -104,23 +110,60 @@ def _tidy(folder: Path) -> None:
     """Take the mark away where there is a stamp; else all that is ours, as it is not whole."""
     with suppress(OSError):
         whole = (folder / STAMP).is_file()
-        for path in list(folder.iterdir()):
-            if path.name == STARTED or (not whole and _written_by_us(path)):
-                path.unlink()
+        if not whole:
+            _remove(folder, _ours(folder) or set())
+        (folder / STARTED).unlink(missing_ok=True)
         if not whole:
             folder.rmdir()
 
 
-def _stamped(folder: Path) -> bool:
+def _mark(folder: Path, files: Iterable[str]) -> None:
+    with replacing(folder / STARTED) as mark:
+        mark.write(json.dumps({"schema": SCHEMA, "files": sorted(files)}).encode())
+
+
+def _remove(folder: Path, tables: set[str], stay: Set[str] = frozenset()) -> None:
+    """Remove tables but for those that stay, halves of any, and what was computed from them."""
+    gone = (tables - stay) | {f".{name}.tmp" for name in tables}
+    for path in list(folder.iterdir()):
+        if path.name in gone or _KEPT.fullmatch(path.name):
+            path.unlink()
+
+
+def _ours(folder: Path) -> set[str] | None:
+    """Name the files of tables that we wrote there; ``None`` where nothing says that we wrote."""
+    said = [mark for name in (STAMP, STARTED) if (mark := _said(folder / name)) is not None]
+    if not said:
+        return None
+    # Older versions did not list them.
+    named = [mark.get("files", os.listdir(folder)) for mark in said]
+    return {name for names in named for name in names if table_of(str(name))}
+
+
+def _said(mark: Path) -> dict[str, Any] | None:
     try:
-        return (folder / STARTED).read_text().isdigit()
-    except (OSError, ValueError):
-        pass
-    try:
-        stamp = parse_json((folder / STAMP).read_bytes())
-        return str(stamp["schema"]).startswith("pyrometer/tables/")
-    except (OSError, ValueError, TypeError, KeyError):
-        return False
+        said = parse_json(mark.read_bytes())
+        return said if said["schema"].startswith(_SCHEMAS) else None
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def table_of(file: str) -> str | None:
+    """Name the table whose rows a file has: ``<table>.parquet``, or one more of that table.
+
+    Examples
+    --------
+    >>> table_of("tasks.parquet"), table_of("samples-python.parquet"), table_of("tasks-old.parquet")
+    ('tasks', 'samples', None)
+    """
+    found = _TABLE.fullmatch(file)
+    return found[1] if found and found[1] in schema.tables() else None
+
+
+def note_written(folder: Path, tables: Iterable[str]) -> None:
+    """Note that tables will be written next to those that were made of raw files."""
+    more = [f"{table}.parquet" for table in tables]
+    _restamp(folder, lambda stamp: {"files": sorted({*stamp["files"], *more})})
 
 
 def note_rewritten(folder: Path, more_bytes: int) -> None:
@@ -133,12 +176,16 @@ def note_rewritten(folder: Path, more_bytes: int) -> None:
     more_bytes : int
         By how much they grew: what stands for a secret may be longer.
     """
+    _restamp(folder, lambda stamp: {"raw_bytes": stamp["raw_bytes"] + more_bytes})
+
+
+def _restamp(folder: Path, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
     with suppress(OSError, ValueError, TypeError, KeyError):
         stamp = parse_json((folder / STAMP).read_bytes())
-        stamp["raw_bytes"] += more_bytes
-        if more_bytes:
+        changed = stamp | change(stamp)
+        if changed != stamp:
             with replacing(folder / STAMP) as out:
-                out.write(json.dumps(stamp).encode())
+                out.write(json.dumps(changed).encode())
 
 
 def summary_file(folder: Path, window: str | None) -> Path:
@@ -161,10 +208,3 @@ def findings_file(folder: Path, window: str | None) -> Path:
     '.findings-all.json'
     """
     return folder / summary_file(folder, window).name.replace("summary", "findings")
-
-
-def _written_by_us(path: Path) -> bool:
-    if path.name in (STAMP, STARTED, f".{STAMP}") or _KEPT.fullmatch(path.name):
-        return True
-    named = re.fullmatch(r"\.?([a-z0-9_]+)(-[^/]*)?\.parquet(\.tmp)?", path.name)
-    return named is not None and named[1] in schema.tables()

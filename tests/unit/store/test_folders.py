@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import stat
@@ -13,11 +14,12 @@ from typing import Any
 
 import pytest
 from tests.support.eventlog.recorded import recorded
+from tests.support.growing_run import growing_run
 
 from pyrometer.core.errors import UsageError
 from pyrometer.store import Run, Tables, ingest, ingest_eventlogs, ingest_run, write_rows
 from pyrometer.store.locate import cache_folder, is_current, locate
-from pyrometer.store.tables_folder import STAMP, STARTED, replaced_tables
+from pyrometer.store.tables_folder import STAMP, STARTED, note_written, replaced_tables
 
 LOG = next(log for log in recorded() if log.is_file())
 
@@ -121,17 +123,71 @@ def test_our_own_are_made_again_and_what_lies_beside_them_stays(tmp_path: Path, 
     ingest_eventlogs([LOG], tmp_path)
     tables = tmp_path / "tables"
     if state != "whole":
-        (tables / STARTED).write_text("17")
-        (tables / "tasks.parquet.tmp").write_text("half")
+        (tables / STARTED).write_bytes((tables / STAMP).read_bytes())
+        (tables / ".tasks.parquet.tmp").write_text("half")
     if state == "killed late":
         (tables / STAMP).unlink()
-    (tables / "notes.parquet").write_text("mine")
-    (tables / "notes.txt").write_text("mine")
+    theirs = ["notes.parquet", "notes.txt", "tasks-before.parquet", "tasks.parquet.tmp"]
+    for name in theirs:
+        (tables / name).write_text(name)
     ingest_eventlogs([LOG], tmp_path)
-    assert (tables / "notes.parquet").read_text() == (tables / "notes.txt").read_text() == "mine"
-    assert not (tables / "tasks.parquet.tmp").exists()
+    assert [(tables / name).read_text() for name in theirs] == theirs
+    assert not (tables / ".tasks.parquet.tmp").exists()
+    assert not (tables / STARTED).exists()
     with Run.open(tmp_path) as run:
-        assert run.tables.rows_count("apps") == 1
+        assert (run.tables.rows_count("apps"), run.tables.rows_count("tasks")) == (1, 4)
+
+
+def test_tables_that_are_written_next_to_those_of_an_ingest_are_ours(tmp_path: Path) -> None:
+    ingest_eventlogs([LOG], tmp_path)
+    note_written(tmp_path / "tables", ["ledger_slot"])
+    written = write_rows(tmp_path / "tables", "ledger_slot", [{}])
+    ingest_eventlogs([LOG], tmp_path)
+    assert not written.exists()
+
+
+def test_a_file_of_others_with_the_name_of_a_table_is_refused_not_replaced(tmp_path: Path) -> None:
+    """Whether tables of ours are there, or the run has none yet."""
+    ingest_eventlogs([LOG], tmp_path / "ours")
+    growing_run(tmp_path / "new").paths.tables.mkdir()
+    for run, again in (("ours", lambda at: ingest_eventlogs([LOG], at)), ("new", ingest_run)):
+        before = {path.name for path in (tmp_path / run / "tables").iterdir()}
+        for name in ("stages-mine.parquet", "host_names.parquet"):
+            (tmp_path / run / "tables" / name).write_text(name)
+        with pytest.raises(UsageError, match=r"did not write \(host_names\.parquet\)"):
+            again(tmp_path / run)
+        assert (tmp_path / run / "tables" / "host_names.parquet").read_text()
+        (tmp_path / run / "tables" / "host_names.parquet").unlink()
+        again(tmp_path / run)
+        after = {path.name for path in (tmp_path / run / "tables").iterdir()}
+        assert after >= before | {"stages-mine.parquet", STAMP}
+
+
+@pytest.mark.parametrize("moved", [0, 1, 5])
+def test_one_who_is_killed_as_tables_are_put_in_place_loses_nobody_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moved: int
+) -> None:
+    ingest_eventlogs([LOG], tmp_path)
+    tables = tmp_path / "tables"
+    names = {path.name for path in tables.iterdir()}
+    (tables / "tasks-before.parquet").write_text("mine")
+    replace, replaced = Path.replace, []
+
+    def killed(self: Path, target: Path) -> Path:
+        if self.parent != target.parent == tables:
+            replaced.append(self.name)
+            if len(replaced) > moved:
+                raise KeyboardInterrupt
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", killed)
+    monkeypatch.setattr("pyrometer.store.tables_folder._tidy", lambda folder: None)
+    with pytest.raises(KeyboardInterrupt):
+        ingest_eventlogs([LOG], tmp_path)
+    monkeypatch.undo()
+    assert not (tables / STAMP).exists()
+    ingest_eventlogs([LOG], tmp_path)
+    assert {path.name for path in tables.iterdir()} == names | {"tasks-before.parquet"}
 
 
 def test_tables_of_event_logs_are_their_makers_alone(
@@ -208,6 +264,9 @@ def test_tables_of_before_are_whole_until_the_new_ones_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ingest_eventlogs([LOG], tmp_path)
+    stamp = json.loads((tmp_path / "tables" / STAMP).read_text())
+    del stamp["files"]
+    (tmp_path / "tables" / STAMP).write_text(json.dumps(stamp))
     (tmp_path / "tables" / "gc_pauses.parquet").write_text("of an older version")
     seen: list[int] = []
     write = ingest.write_rows

@@ -21,7 +21,7 @@ from pyrometer.store.remote.blocks import Blocks
 from pyrometer.store.remote.cache import Held, written_below
 from pyrometer.store.remote.objects import PART_BYTES, Object, Objects
 from pyrometer.store.remote.progress import Came
-from pyrometer.store.tables_folder import STAMP
+from pyrometer.store.tables_folder import STAMP, table_of
 
 MANIFEST = "manifest.json"
 _DERIVED = ".derived"
@@ -96,7 +96,7 @@ class Mirror:
         return {
             name.partition("/")[2]: one
             for name, one in sorted(self.listing.items())
-            if re.fullmatch(r"tables/[^/.][^/]*\.parquet", name)
+            if name.startswith("tables/") and table_of(name.partition("/")[2])
         }
 
     def has_raw(self) -> bool:
