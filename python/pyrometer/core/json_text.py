@@ -32,7 +32,7 @@ def parse_json(text: str | bytes) -> Any:
     except RecursionError as error:
         raise ValueError(f"nested more than {MAX_DEPTH} deep") from error
     # Code that walks the value, or writes it again, may run out of stack.
-    if len(text) > MAX_DEPTH and _depth_exceeds(value, MAX_DEPTH):
+    if len(text) > MAX_DEPTH and depth_exceeds(value, MAX_DEPTH):
         raise ValueError(f"nested more than {MAX_DEPTH} deep")
     return value
 
@@ -94,7 +94,8 @@ def _refuse(name: str) -> float:
     raise ValueError(f"{name} is not a number in JSON")
 
 
-def _depth_exceeds(value: Any, most: int) -> bool:
+def depth_exceeds(value: Any, most: int) -> bool:
+    """Whether plain data has lists and mappings in more than so many others."""
     level = [value]
     for _ in range(most):
         level = [

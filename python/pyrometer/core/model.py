@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import PydanticSerializationError
+
+Nanoseconds = Annotated[int, Field(ge=-8_000_000_000_000_000_000, le=8_000_000_000_000_000_000)]
+"""A moment that is a date (1716 to 2223), and fits into a column."""
 
 
 class Model(BaseModel):

@@ -17,8 +17,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from pyrometer.core.errors import UsageError
-from pyrometer.core.model import in_json
+from pyrometer.core.model import Nanoseconds, in_json
 from pyrometer.core.replacing import replacing
+from pyrometer.core.user_files import limited_bytes
 from pyrometer.store import versioned
 from pyrometer.store.private import FILE_MODE
 
@@ -201,7 +202,7 @@ class HostCanary(Canaries):
         How long that was before the first executor of the trial began there.
     """
 
-    wall_ns: int | None = None
+    wall_ns: Nanoseconds | None = None
     age_s: float | None = None
 
 
@@ -298,7 +299,7 @@ class Ended(_Part):
     adopted: bool = False
     doubted: list[str] = Field(default_factory=list)
     unapplied: list[str] = Field(default_factory=list)
-    wall_ns: int
+    wall_ns: Nanoseconds
 
 
 class Began(_Part):
@@ -310,7 +311,7 @@ class Began(_Part):
     folder: str
     canaries: Canaries | None = None
     before: Surroundings | None = None
-    wall_ns: int
+    wall_ns: Nanoseconds
 
 
 @dataclass(frozen=True)
@@ -360,7 +361,7 @@ def read_plan(root: Path) -> Plan:
     """
     path = ExperimentPaths(root).plan
     try:
-        text = path.read_bytes()
+        text = limited_bytes(path)
     except OSError as error:
         raise UsageError(
             f"{root} is not an experiment's folder: {path.name}: {error.strerror}",

@@ -9,13 +9,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from pyrometer.core.errors import UsageError
+from pyrometer.core.toml_text import parse_toml
 from pyrometer.core.user_files import user_text
 
 NAME = ".pyrometer.toml"
@@ -55,10 +55,7 @@ def muted_by(text: str, codes: Collection[str], name: str = NAME) -> dict[str, s
     >>> muted_by('[explain.mute]\n"gc.*" = "known"', ["gc.young", "gc.full", "skew.bytes"])
     {'gc.young': 'known', 'gc.full': 'known'}
     """
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{name}: {error}", NOT_NEEDED) from error
+    data = parse_toml(text, name, NOT_NEEDED)
     section = _table(_table(data, "explain", name, ""), "mute", name, "explain.")
     families: dict[str, str] = {}
     single: dict[str, str] = {}

@@ -8,7 +8,6 @@ Where the slots' time goes, by cause, and how long it would take without each ca
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,6 +18,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import UsageError
+from pyrometer.core.toml_text import parse_toml
+from pyrometer.core.user_files import user_text
 from pyrometer.simulation.cluster import (
     Shape,
     check_layout,
@@ -73,12 +74,9 @@ def read_prices(path: Path) -> Prices:
         If it cannot be read, or is not a price file.
     """
     example = 'write lines like  currency = "EUR"  core_hour = 0.05  gb_hour = 0.005'
+    data = parse_toml(user_text(path, example), str(path), example)
     try:
-        return Prices(**tomllib.loads(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}", example) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: not TOML ({error})", example) from error
+        return Prices(**data)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))

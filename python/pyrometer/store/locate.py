@@ -271,7 +271,8 @@ def _manifest(paths: RunPaths) -> tuple[Manifest | None, list[Doubt]]:
     try:
         manifest = read_manifest(paths.root)
     except PyrometerError as error:
-        if "schema version" in error.message:
+        # Beside nothing else that can be read it is no doubt.
+        if "schema version" in error.message or not (paths.raw.is_dir() or paths.tables.is_dir()):
             raise
         return None, [schema.doubt("manifest_unreadable", in_addresses(error.message))]
     return manifest, list(manifest.doubts)

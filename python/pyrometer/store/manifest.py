@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from pathlib import Path
@@ -12,9 +13,10 @@ from pydantic import ConfigDict, Field
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import UsageError
 from pyrometer.core.json_text import json_bytes, parse_json
-from pyrometer.core.model import Model
+from pyrometer.core.model import Model, Nanoseconds
 from pyrometer.core.redaction import Redactor, redacted_data
 from pyrometer.core.replacing import replacing
+from pyrometer.core.user_files import limited_bytes
 from pyrometer.store import versioned
 from pyrometer.store.launcher import Launcher, keeper_alive
 from pyrometer.store.paths import RunPaths
@@ -75,8 +77,8 @@ class Host(_Part):
 class ClockPair(_Part):
     """CLOCK_MONOTONIC and Unix time of the same moment on this host."""
 
-    mono_ns: int
-    wall_ns: int
+    mono_ns: Nanoseconds
+    wall_ns: Nanoseconds
 
 
 class Overlay(_Part):
@@ -157,8 +159,8 @@ class ResultPart(_Part):
     name: str
     rows: int
     checksum: str
-    started_mono_ns: int
-    ended_mono_ns: int
+    started_mono_ns: Nanoseconds
+    ended_mono_ns: Nanoseconds
     error: str | None = None
 
 
@@ -202,8 +204,8 @@ class Phase(_Part):
     """A phase of the trial on CLOCK_MONOTONIC; ``end_mono_ns`` is ``None`` while it lasts."""
 
     name: str
-    start_mono_ns: int
-    end_mono_ns: int | None = None
+    start_mono_ns: Nanoseconds
+    end_mono_ns: Nanoseconds | None = None
 
 
 class ImportedFile(_Part):
@@ -259,7 +261,7 @@ class Manifest(_Part):
     schema_name: str = Field(default=SCHEMA, alias="schema")
     schema_version: int = SCHEMA_VERSION
     run_id: str
-    created_wall_ns: int
+    created_wall_ns: Nanoseconds
     pyrometer_version: str
     state: State = "running"
     exit: Exit = Field(default_factory=Exit)
@@ -274,10 +276,10 @@ class Manifest(_Part):
     host: Host
     versions: dict[str, str | None] = Field(default_factory=dict)
     clock_pairs: list[ClockPair] = Field(default_factory=list)
-    started_mono_ns: int | None = None
-    started_wall_ns: int | None = None
-    ended_mono_ns: int | None = None
-    ended_wall_ns: int | None = None
+    started_mono_ns: Nanoseconds | None = None
+    started_wall_ns: Nanoseconds | None = None
+    ended_mono_ns: Nanoseconds | None = None
+    ended_wall_ns: Nanoseconds | None = None
     conf_overlay: list[Overlay] = Field(default_factory=list)
     probes: list[ProbeEntry] = Field(default_factory=list)
     results: list[Result] = Field(default_factory=list)
@@ -354,17 +356,19 @@ def read_manifest(run_dir: str | Path) -> Manifest:
         If the directory is no run directory, the file is unreadable, or a newer version wrote it.
     """
     path = RunPaths(Path(run_dir)).manifest
-    try:
-        text = path.read_bytes()
-    except OSError as error:
-        raise UsageError(
-            f"{Path(run_dir)} is not a run directory: {path.name}: {error.strerror}",
-            "give the directory that `pyrometer run` printed (it holds manifest.json)",
-        ) from error
     cut = (
         "restore it from a copy, or read its event logs alone: pyrometer ingest"
         " RUN/raw/eventlog/* -o DIR"
     )
+    try:
+        text = limited_bytes(path)
+    except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise UsageError(f"{path}: {error.strerror}: not a manifest of a run", cut) from error
+        raise UsageError(
+            f"{Path(run_dir)} is not a run directory: {path.name}: {error.strerror}",
+            "give the directory that `pyrometer run` printed (it holds manifest.json)",
+        ) from error
     found = versioned.parse(text, path, Manifest, SCHEMA_VERSION, "a manifest of a run", cut)
     return settle(found, Path(run_dir))
 
@@ -404,14 +408,14 @@ class Ending(Model):
 
     code: int | None = None
     signal: str | None = None
-    end_mono_ns: int | None = None
-    end_wall_ns: int | None = None
+    end_mono_ns: Nanoseconds | None = None
+    end_wall_ns: Nanoseconds | None = None
 
 
 def read_exit(run_dir: Path) -> Ending:
     """Read ``raw/exit.json``; nothing is known if it is missing, cut, or something else."""
     try:
-        return Ending.model_validate(parse_json(RunPaths(run_dir).exit.read_bytes()))
+        return Ending.model_validate(parse_json(limited_bytes(RunPaths(run_dir).exit)))
     except (OSError, ValueError):
         return Ending()
 

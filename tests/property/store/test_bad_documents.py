@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 from collections.abc import Iterator
@@ -17,7 +18,10 @@ from tests.support.cli import inside
 from pyrometer.cli.main import run_verb
 from pyrometer.core.errors import UsageError
 from pyrometer.core.json_text import parse_json
+from pyrometer.core.toml_text import parse_toml
 from pyrometer.experiments.plan.source import read_source
+from pyrometer.explain.project import muted_in
+from pyrometer.simulation.analysis import read_prices
 from pyrometer.store.manifest import read_manifest
 from pyrometer.trial.yaml_file import parse
 from pyrometer.workloads.custom import workload_file
@@ -181,6 +185,88 @@ def test_any_value_anywhere_in_how_a_run_ended(tmp_path: Path, key: str | None, 
 def test_yaml_that_is_nested_deeply(text: str) -> None:
     with pytest.raises(UsageError):
         parse(text, "x.yaml")
+
+
+@given(st.text(st.sampled_from("[]{}=,-'\"# \n\tab01.:_é"), max_size=80))
+def test_toml_is_a_value_or_one_of_our_errors(text: str) -> None:
+    try:
+        parse_toml(text, "x.toml")
+    except UsageError:
+        return
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = " + "[" * 3000, "a = " + "{b = " * 3000, "a" + ".a" * 3000 + " = 1",
+        "a = " + "9" * 5000, "a = 2020-99-99", "[a" + ".a" * 3000 + "]", "a = \x00",
+    ],
+    ids=lambda text: text[:9],
+)  # fmt: skip
+def test_toml_that_is_none_or_nested_deeply(tmp_path: Path, text: str) -> None:
+    path = tmp_path / ".pyrometer.toml"
+    path.write_text(text)
+    for read in (lambda: muted_in(tmp_path, []), lambda: read_prices(path)):
+        with pytest.raises(UsageError, match=r"\.pyrometer\.toml: n.*") as refused:
+            read()
+        assert refused.value.remedy
+
+
+@pytest.mark.parametrize("key", ["created_wall_ns", "started_wall_ns", "started_mono_ns"])
+def test_times_beyond_all_times_in_a_manifest_hide_no_other_run(
+    tmp_path: Path, key: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("good", "bad"):
+        shutil.copytree(RUN, tmp_path / name)
+    path = tmp_path / "bad" / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_bytes()) | {key: 2**70}))
+    done = inside(capsys, "ls", str(tmp_path))
+    assert done.code == 0, done.stderr
+    assert f"next: pyrometer show {tmp_path / 'good'}" in done.stdout
+    assert f"{key}: Input should be less than" in " ".join(done.stdout.split())
+    done = inside(capsys, "experiment", "history", str(tmp_path), "-o", str(tmp_path / "x.html"))
+    assert done.code in (0, 2), done.stderr
+
+
+def test_times_beyond_all_times_in_a_journal_end_no_list(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(RUN.parents[1] / "join", tmp_path / "join")
+    journal = tmp_path / "join" / "journal.ndjson"
+    lines = [json.loads(line) for line in journal.read_text().splitlines()]
+    journal.write_text("".join(json.dumps(one | {"wall_ns": 2**70}) + "\n" for one in lines))
+    done = inside(capsys, "ls", str(tmp_path))
+    assert done.code in (0, 2), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "mib", "verb"),
+    [
+        ("manifest.json", 64, ["show"]), ("experiment.json", 64, ["experiment", "show"]),
+        ("x.yaml", 8, ["experiment", "plan"]), ("workload.yaml", 8, ["workloads", "show"]),
+    ],
+)  # fmt: skip
+def test_a_document_that_is_too_large_is_not_read(
+    tmp_path: Path, name: str, mib: int, verb: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / name
+    path.touch()
+    os.truncate(path, (mib << 20) + 1)
+    done = inside(capsys, *verb, str(path if name == "x.yaml" else tmp_path))
+    assert done.code == 2
+    assert f"{name}" in done.stderr
+    assert f"larger than {mib} MiB" in done.stderr
+    assert "try: " in done.stderr
+
+
+def test_a_manifest_that_is_none_and_nothing_beside_it_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "manifest.json").write_text("{")
+    done = inside(capsys, "show", str(tmp_path))
+    assert (done.code, done.stdout) == (2, "")
+    assert "manifest.json: not JSON" in done.stderr
+    assert "restore it from a copy" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field
 from pyrometer.collect.host.memory import missed, reached_ratio
 from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
 from pyrometer.core.redaction import redacted, redacted_data
+from pyrometer.core.user_files import user_text
 from pyrometer.experiments.folder import Ended, ExperimentPaths, Plan, is_experiment, read_plan
 from pyrometer.experiments.journal import read_journal
 from pyrometer.experiments.judge.analysis import experiment_report
@@ -33,6 +34,7 @@ from pyrometer.guests import emulator
 from pyrometer.guests.cache import cache_root
 from pyrometer.guests.machine import is_machine
 from pyrometer.store.manifest import read_manifest
+from pyrometer.trial.yaml_file import parse
 from pyrometer.workloads import registry
 from pyrometer.workloads.contract import parse_scale
 
@@ -189,8 +191,8 @@ def calibrated_file(
 def _scale_in(pilot: Path) -> str | None:
     """Scale that the file of pilots asks for; ``None``: that of the experiment."""
     try:
-        found = yaml.safe_load(pilot.read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError):
+        found = parse(user_text(pilot), str(pilot)).value
+    except UsageError:
         return None
     return found.get("scale") if isinstance(found, dict) else None
 

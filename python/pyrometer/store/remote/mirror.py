@@ -15,6 +15,7 @@ from typing import BinaryIO
 from pyrometer.core.errors import UsageError
 from pyrometer.core.json_text import parse_json
 from pyrometer.core.replacing import replacing
+from pyrometer.core.user_files import MOST_BYTES
 from pyrometer.store.private import FILE_MODE, make_private
 from pyrometer.store.remote.address import name_of
 from pyrometer.store.remote.blocks import Blocks
@@ -32,7 +33,6 @@ _SMALL = re.compile(
     r"|tables/tables\.json"
 )
 _SMALL_BYTES = 4 << 20
-_MANIFEST_BYTES = 64 << 20
 _OUTPUT_BYTES = 64 << 20
 LOADED_BYTES = 256 << 10
 """Tables up to this size are fetched whole: they are read from memory."""
@@ -239,7 +239,7 @@ class Mirror:
             self.check()
             return
         manifest = self.listing.get(MANIFEST)
-        if manifest is not None and manifest.size_bytes > _MANIFEST_BYTES:
+        if manifest is not None and manifest.size_bytes > MOST_BYTES:
             raise UsageError(f"{self.shown}/{MANIFEST}: too large for a manifest", "copy the run")
         with written_below(self._held.path):
             _make_folder(self.root)

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pyrometer.core.errors import CapabilityError, PyrometerError
 from pyrometer.core.json_text import parse_json
+from pyrometer.core.model import Nanoseconds
 from pyrometer.core.redaction import redacted
 from pyrometer.core.replacing import replacing
 from pyrometer.experiments.journal import read_journal
@@ -71,7 +72,7 @@ class Remembered(BaseModel):
     winner: dict[str, str] = Field(default_factory=dict)
     verdict: str | None = None
     folder: str
-    wall_ns: int
+    wall_ns: Nanoseconds
     pyrometer_version: str | None = None
 
 

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pyrometer.core.errors import UsageError
 from pyrometer.core.model import in_json
 from pyrometer.core.replacing import replacing
+from pyrometer.core.user_files import limited_bytes
 from pyrometer.experiments.folder import CanaryPlace, ExperimentPaths, sync_folder
 from pyrometer.experiments.plan.constraints import parse_constraint
 from pyrometer.store import versioned
@@ -323,7 +324,7 @@ def read_tuning(root: Path) -> Tuning:
     """
     path = TuningPaths(root).plan
     try:
-        text = path.read_bytes()
+        text = limited_bytes(path)
     except OSError as error:
         raise UsageError(
             f"{root} is not a tuning's folder: {path.name}: {error.strerror}",

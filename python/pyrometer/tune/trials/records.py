@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from pyrometer.core.model import Nanoseconds
 from pyrometer.tune.advise.adviser import Observation, Suggestion
 from pyrometer.tune.portrait import Portrait
 from pyrometer.tune.trials.folder import Earlier, Fidelity, Part, Prior
@@ -39,7 +40,7 @@ class Asked(Part):
     limit_s: float | None = None
     timeout_s: float | None = None
     elsewhere: str | None = None
-    wall_ns: int
+    wall_ns: Nanoseconds
 
     @property
     def suggestion(self) -> Suggestion:
@@ -91,7 +92,7 @@ class Told(Part):
     runs: float | None = None
     metrics: dict[str, float] = Field(default_factory=dict)
     missing: dict[str, str] = Field(default_factory=dict)
-    wall_ns: int
+    wall_ns: Nanoseconds
 
     @property
     def passes(self) -> bool:
@@ -115,7 +116,7 @@ class Decided(Part):
     what: Literal["adopted", "rejected", "rolled back", "barred", "not counted"]
     configuration: dict[str, str]
     why: str
-    wall_ns: int
+    wall_ns: Nanoseconds
 
 
 class Settled(Part):
@@ -134,14 +135,14 @@ class Settled(Part):
     change: tuple[float, float, float] | None = None
     trials: int = 0
     why: str
-    wall_ns: int
+    wall_ns: Nanoseconds
 
 
 class Stopped(Part):
     """The budget was used up before all of the confirmation had run."""
 
     k: Literal["stop"] = "stop"
-    wall_ns: int
+    wall_ns: Nanoseconds
 
 
 class Added(Part):
@@ -157,7 +158,7 @@ class Added(Part):
     blocks: int
     scale: str
     closed: list[str] = Field(default_factory=list)
-    wall_ns: int
+    wall_ns: Nanoseconds
 
 
 class Offered(Part):
@@ -174,7 +175,7 @@ class Offered(Part):
     k: Literal["offer"] = "offer"
     fidelity: Fidelity
     left_out: str | None = None
-    wall_ns: int
+    wall_ns: Nanoseconds
 
 
 class Similar(Part):
@@ -219,7 +220,7 @@ class Known(Part):
     portrait: Portrait | None = None
     reason: str | None = None
     unread: list[str] = Field(default_factory=list)
-    wall_ns: int
+    wall_ns: Nanoseconds
 
 
 KINDS: dict[str, type[BaseModel]] = {

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyrometer.core.errors import UsageError
-from pyrometer.core.user_files import user_text
+from pyrometer.core.user_files import MOST_BYTES, user_text
 from pyrometer.workloads.contract import Workload
 from pyrometer.workloads.results import checksum, holds_floats
 from pyrometer.workloads.rounding import rounded_checksum
@@ -272,7 +272,8 @@ def read(path: str) -> list[Statement]:
     UsageError
         If it cannot be read, or a quote or comment does not end.
     """
-    return statements(user_text(Path(path), "give the path of a SQL file in UTF-8"), path)
+    text = user_text(Path(path), "give the path of a SQL file in UTF-8", MOST_BYTES)
+    return statements(text, path)
 
 
 def argument(text: str) -> int | str:
