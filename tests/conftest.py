@@ -23,7 +23,7 @@ from pyrometer.workloads.data_cache import default_root
 from tests.support import needs
 
 # A stall of the machine is no defect of what is tested: only the whole test has a limit of time.
-settings.register_profile("pyrometer", deadline=None, max_examples=10)
+settings.register_profile("pyrometer", deadline=None, max_examples=6)
 settings.register_profile("thorough", deadline=None, max_examples=100)
 settings.load_profile("thorough" if os.environ.get("PYROMETER_THOROUGH") else "pyrometer")
 

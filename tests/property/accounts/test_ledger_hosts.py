@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.hosts.two_hosts import BOUND, ELSEWHERE, GC, JIT, WEST, TwoHosts, WestClock
 from tests.support.tables import HOST, MS, PID, S, StageSpec
 
@@ -52,7 +53,7 @@ def by_name(report: LedgerReport) -> dict[str, HostLedger]:
     ahead_ns=st.sampled_from([50 * MS, -50 * MS, 2 * S, -2 * S]),
     drift_ppm=st.sampled_from([0.0, 200.0, -200.0]),
 )
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=examples(1, 6), deadline=None)
 def test_a_clock_that_is_off_changes_no_row_by_more_than_its_bound(
     ahead_ns: int, drift_ppm: float
 ) -> None:
@@ -92,7 +93,7 @@ def test_hosts_add_up_to_the_whole() -> None:
     assert abs(report.core_view.closure_ratio or 0) < 1e-4
 
 
-@pytest.mark.parametrize("since_ms", [200, 900])
+@pytest.mark.parametrize("since_ms", [200, pytest.param(900, marks=pytest.mark.slow)])
 def test_time_before_a_hosts_probe_is_a_row_and_no_others(since_ms: int) -> None:
     late = account(TwoHosts(STAGES, WestClock(2 * S), since_ms=since_ms))
     truth = west_ahead()

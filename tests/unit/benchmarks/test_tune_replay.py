@@ -133,6 +133,7 @@ def test_a_replay_spends_no_more_than_its_budget_and_repeats_itself() -> None:
     assert one != replay(JOB, "random", 4, (3.0, 8.0))
 
 
+@pytest.mark.slow
 def test_our_engine_beats_drawing_at_equal_cost() -> None:
     ours, drawn = (
         [replay(JOB, name, seed, (12.0,)).shares[0] for seed in range(4)]
@@ -190,6 +191,7 @@ def test_a_configuration_that_fails_is_not_confirmed() -> None:
     assert verdict.outcome == "failed"
 
 
+@pytest.mark.slow
 def test_the_command_prints_every_engine_with_intervals(
     table: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
