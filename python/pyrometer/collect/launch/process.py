@@ -29,7 +29,11 @@ Note = Callable[[str], None]
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
-"""Signals that our interpreter ignores: the application must not inherit that."""
+"""Signals that our interpreter ignores: the application must not inherit that.
+
+Whoever started us may have had them ignored (``trap '' PIPE``), and the application heeds them all
+the same: the interpreter keeps no trace of what it found, nor does the kernel.
+"""
 TICK_S = 0.5
 TIMEOUT = "time-out"
 """What stands for a signal in :attr:`Ending.interrupted_by` where time ran out."""
