@@ -226,6 +226,18 @@ def test_knobs_of_data_of_another_scale_are_found_again(study: Path, tmp_path: P
     assert asked == ["default", "test", "test"]
 
 
+@pytest.mark.parametrize("text", ["scale: 2020-99-99", "\xff", "[" * 5000, "{"])
+def test_a_file_of_pilots_that_is_damaged_is_written_again(
+    study: Path, tmp_path: Path, text: str
+) -> None:
+    (tmp_path / "out").mkdir(exist_ok=True)
+    (tmp_path / "out" / "sort-calibrated.yaml").touch()
+    pilot = tmp_path / "out" / "sort-pilot.yaml"
+    pilot.write_text(text, encoding="latin-1")
+    made = calibrated_file(tmp_path / "sort.yaml", tmp_path / "out", "sort", "default", knobs)
+    assert read_source(made).experiment.scale == read_source(pilot).experiment.scale == "default"
+
+
 def test_a_trial_that_missed_its_condition_is_counted_apart(study: Path, tmp_path: Path) -> None:
     ran(study, Machines(emulated=False))
     root = tmp_path / "out" / "sort"
