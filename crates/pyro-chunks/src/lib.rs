@@ -14,3 +14,14 @@ pub use format::{Chunk, Fault, MAX_OBJECT_BYTES, MAX_PAYLOAD_BYTES, decode, enco
 pub use header::{Header, Kind, Source};
 pub use key::{chunk_key, part, sequence_of, stream_key};
 pub use units::{At, Cut, cut, kind_of};
+
+#[cfg(test)]
+mod tests {
+    use std::hint::black_box;
+
+    #[test]
+    #[should_panic(expected = "overflow")]
+    fn a_number_that_wraps_is_an_error_in_every_profile() {
+        black_box(black_box(i64::MAX) + 1);
+    }
+}

@@ -17,3 +17,14 @@ pub mod redact_files;
 mod sample_rows;
 mod unified_log;
 pub mod wait_classes;
+
+#[cfg(test)]
+mod tests {
+    use std::hint::black_box;
+
+    #[test]
+    #[should_panic(expected = "overflow")]
+    fn a_number_that_wraps_is_an_error_in_every_profile() {
+        black_box(black_box(i64::MAX) + 1);
+    }
+}

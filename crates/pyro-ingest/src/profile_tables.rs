@@ -1,6 +1,6 @@
 //! The tables that an imported profile fills: `samples`, `stacks`, `frames`.
 
-use pyro_model::{IngestReport, ParquetSink, Result};
+use pyro_model::{Doubt, IngestReport, ParquetSink, Result, Severity};
 use pyro_stacks::folded::FrameName;
 use pyro_stacks::{Frame, Rules};
 use rustc_hash::FxHashMap;
@@ -69,6 +69,8 @@ pub(crate) struct ProfileTables {
     threads: FxHashMap<String, (Option<Label>, &'static str)>,
     host: Option<Label>,
     source: Label,
+    /// Weights and sums that are as large as a number here can be: what was to be more is less.
+    at_the_limit: u64,
 }
 
 impl ProfileTables {
@@ -87,6 +89,7 @@ impl ProfileTables {
             dictionary: Dictionary::create(rules, out)?,
             events: Vec::new(),
             threads: FxHashMap::default(),
+            at_the_limit: 0,
         })
     }
 
@@ -124,7 +127,10 @@ impl ProfileTables {
     pub fn push(&mut self, sample: &Sample<'_>, root_first: &[u32]) -> Result<()> {
         let event = &mut self.events[sample.event];
         event.samples += 1;
-        event.weight = event.weight.saturating_add(sample.weight);
+        let whole = event.weight.checked_add(sample.weight);
+        event.weight = whole.unwrap_or_else(|| event.weight.saturating_add(sample.weight));
+        let is_limit = matches!(sample.weight, i64::MIN | i64::MAX);
+        self.at_the_limit += u64::from(is_limit || whole.is_none());
         let stack = match root_first {
             [] => None,
             frames => Some(self.dictionary.stack(frames, false, None)?),
@@ -175,12 +181,24 @@ impl ProfileTables {
         self.samples.row_done()
     }
 
-    /// Writes the tables to the end.
+    /// Writes the tables of a file to the end.
     ///
     /// # Errors
     /// If they cannot be written.
-    pub fn finish(self) -> Result<IngestReport> {
+    pub fn finish(self, path: &str) -> Result<IngestReport> {
         let mut report = IngestReport::default();
+        if self.at_the_limit > 0 {
+            let text = format!(
+                "{path}: {} weights or their sums reach {}, the largest number here; what is above it was left out",
+                self.at_the_limit,
+                i64::MAX
+            );
+            report.doubts.push(
+                Doubt::new("import_too_large", Severity::Warning, text)
+                    .in_file(path)
+                    .times(self.at_the_limit),
+            );
+        }
         report.tables.insert("samples", self.samples.finish()?);
         let (frames, stacks) = self.dictionary.finish()?;
         report.tables.insert("frames", frames);

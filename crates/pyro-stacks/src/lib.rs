@@ -22,3 +22,14 @@ pub use roles::Roles;
 pub use rules::{Category, Facts, Rules, Verdict};
 pub use thread_name::{TaskName, task_of_thread};
 pub use waits::{Moment, Waits};
+
+#[cfg(test)]
+mod tests {
+    use std::hint::black_box;
+
+    #[test]
+    #[should_panic(expected = "overflow")]
+    fn a_number_that_wraps_is_an_error_in_every_profile() {
+        black_box(black_box(i64::MAX) + 1);
+    }
+}

@@ -55,7 +55,7 @@ pub fn import_folded(
         };
         tables.push(&sample, &stack)?;
     }
-    let mut report = tables.finish()?;
+    let mut report = tables.finish(path)?;
     report.stats.insert("lines", counts.lines.into());
     report.stats.insert("bytes", counts.bytes.into());
     Ok(report)
@@ -122,7 +122,7 @@ pub fn import_perf_script(
         };
         tables.push(&row, &stack)?;
     }
-    let mut report = tables.finish()?;
+    let mut report = tables.finish(path)?;
     report.stats.insert("bytes", script.bytes().into());
     report
         .stats
@@ -170,6 +170,30 @@ mod tests {
             ("sched:sched_switch", "count")
         );
         assert_eq!(event_of("", true, false), ("unknown", "count"));
+    }
+
+    #[test]
+    fn weights_and_sums_that_no_number_holds_are_a_doubt() {
+        let (dir, most) = (tempfile::tempdir().unwrap(), i64::MAX);
+        let path = dir.path().join("profile.folded");
+        let options = FoldedOptions {
+            host: None,
+            event: "cpu",
+            unit: "ns",
+        };
+        let less = most - 1;
+        for (text, expected) in [
+            (format!("a {less}\nb 1\n"), None),
+            (format!("a {most}\na {most}\n"), Some(1)),
+            (format!("a {less}\nb {less}\n"), Some(1)),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let (path, out) = (path.to_str().unwrap(), dir.path().to_str().unwrap());
+            let report = import_folded(path, out, &options, &mut || true).unwrap();
+            let said = report.doubts.first();
+            assert_eq!(said.map(|doubt| doubt.count), expected);
+            assert!(said.is_none_or(|doubt| doubt.code == "import_too_large"));
+        }
     }
 
     #[test]

@@ -96,7 +96,7 @@ pub fn import_speedscope(path: &str, out: &str) -> Result<IngestReport> {
             Problem::Table(error) => error,
         })?;
     }
-    let mut report = tables.finish()?;
+    let mut report = tables.finish(path)?;
     if rounded > 0 {
         let text = format!("{path}: {rounded} weights are not whole numbers and were rounded");
         report.doubts.push(

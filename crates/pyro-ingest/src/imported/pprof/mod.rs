@@ -68,7 +68,7 @@ pub fn import_pprof(path: &str, out: &str) -> Result<IngestReport> {
         samples,
         ..
     } = importer;
-    let mut report = tables.finish()?;
+    let mut report = tables.finish(path)?;
     for (key, count) in left_out {
         let text = format!("{path}: label {key:?} of {count} samples has no column; left out");
         report.doubts.push(
