@@ -46,8 +46,15 @@ pub fn redact_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
 }
 
 fn redact_file(path: &Path) -> std::io::Result<bool> {
-    let mut file = File::open(path)?;
+    // Whoever may write in its folder may have put another in its place: a link, or a pipe.
+    let mut file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .open(path)?;
     let before = file.metadata()?;
+    if !before.is_file() {
+        return Ok(false);
+    }
     let temporary = temporary(path);
     let written = rewritten(&mut file, &temporary);
     let done = written.and_then(|out| {
@@ -154,7 +161,8 @@ fn begun(file: &mut File, temporary: &Path, bytes: u64) -> std::io::Result<BufWr
     Ok(out)
 }
 
-/// Whole lines without their secrets. Each stands for itself, but for keys of several lines.
+/// Whole lines without their secrets. Each stands for itself, but for keys of several lines and
+/// the first one of a block of YAML.
 fn block<'a>(redactor: &Redactor, text: &'a [u8]) -> Cow<'a, [u8]> {
     if !redactor.suspects(text) || memmem::find(text, b"-----BEGIN ").is_some() {
         return redactor.bytes(text);
@@ -162,6 +170,9 @@ fn block<'a>(redactor: &Redactor, text: &'a [u8]) -> Cow<'a, [u8]> {
     let mut made: Option<Vec<u8>> = None;
     let mut done = 0;
     for end in memchr::memchr_iter(b'\n', text).chain([text.len()]) {
+        if end < text.len() && opens_block(&text[done..end]) {
+            continue;
+        }
         let start = done;
         done = (end + 1).min(text.len());
         let line = redactor.bytes(&text[start..done]);
@@ -172,6 +183,17 @@ fn block<'a>(redactor: &Redactor, text: &'a [u8]) -> Cow<'a, [u8]> {
         }
     }
     made.map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
+/// Whether the last line is a key of YAML whose value begins on the next one: `key: |`.
+fn opens_block(lines: &[u8]) -> bool {
+    let last = lines.iter().rposition(|byte| !b" \t\r".contains(byte));
+    let header = &lines[..last.map_or(0, |last| last + 1)];
+    let chomped = header.strip_suffix(b"-").or(header.strip_suffix(b"+"));
+    let [key @ .., b'|' | b'>'] = chomped.unwrap_or(header) else {
+        return false;
+    };
+    key.trim_ascii_end().ends_with(b":")
 }
 
 #[cfg(test)]
@@ -193,6 +215,22 @@ mod tests {
         let redacted = std::fs::read_to_string(&behind).unwrap();
         assert!(!redacted.contains("hunter2"), "{redacted}");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_block_of_yaml_is_a_value_of_the_next_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        let text = "a: |\n  password: |-\n    hunter2 x\n  user: bob\ntoken: |";
+        std::fs::write(&path, text).unwrap();
+        assert_eq!(redact_files(std::slice::from_ref(&path)).unwrap().len(), 1);
+        let made = std::fs::read_to_string(&path).unwrap();
+        assert!(!made.contains("hunter2"), "{made}");
+        assert!(made.starts_with("a: |\n  password: "), "{made}");
+        assert!(
+            made.ends_with("(redacted)\n  user: bob\ntoken: |"),
+            "{made}"
+        );
     }
 
     #[test]
@@ -246,6 +284,18 @@ mod tests {
         std::fs::set_permissions(&path, Permissions::from_mode(0o6750)).unwrap();
         assert_eq!(redact_files(std::slice::from_ref(&path)).unwrap().len(), 1);
         assert_eq!(path.metadata().unwrap().mode() & 0o7777, 0o750);
+    }
+
+    #[test]
+    fn a_link_that_takes_the_place_of_a_file_is_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let (secret, link) = (dir.path().join("secret"), dir.path().join("link"));
+        std::fs::write(&secret, "password=hunter2\n").unwrap();
+        std::os::unix::fs::symlink(&secret, &link).unwrap();
+        // As if it had been a file when it was looked at.
+        assert!(redact_file(&link).is_err());
+        assert!(link.is_symlink() && std::fs::read(&secret).unwrap().ends_with(b"hunter2\n"));
+        assert!(!redact_file(dir.path()).unwrap());
     }
 
     #[test]

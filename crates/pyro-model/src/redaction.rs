@@ -121,6 +121,30 @@ mod tests {
     }
 
     #[test]
+    fn places_and_programs_say_what_is_secret() {
+        let gone = "*********(redacted)";
+        for text in [
+            "curl -u bob:SECRET",
+            "mysql -pSECRET",
+            "my.pass=SECRET",
+            "token%3DSECRET%26a",
+            "<password>SECRET</password>",
+            "?key=SECRET",
+            "password: |\n  SECRET\nuser: bob",
+            "IDENTIFIED BY 'SECRET'",
+        ] {
+            let told = text.replace("SECRET", "hunter2x");
+            assert_eq!(redactor().text(&told), text.replace("SECRET", gone));
+        }
+        let dashed = redactor()
+            .text("--password -hunter2x --host h")
+            .into_owned();
+        assert_eq!(dashed, format!("--password {gone} --host h"));
+        let harmless = "sort -u a:b --user alice -p8080 pass=2 keys=[key#1] (key = 5) code=1";
+        assert_eq!(redactor().text(harmless), harmless);
+    }
+
+    #[test]
     fn json_stays_json_and_lines_stay_lines() {
         let redact = |text| redactor().text(text).into_owned();
         assert_eq!(

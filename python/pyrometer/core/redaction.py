@@ -23,9 +23,19 @@ REDACTED: Final = "*********(redacted)"
 _CONF = "--conf="
 # How fields of our own data are called: settings have dots, variables capital letters.
 _FIELD = re.compile(r"[a-z][a-z0-9_]*")
-# What Rust needs no bounds for: its time grows with the text alone.
-_WORD = r"[\w.$-]{0,200}"
+_WORD = r"[\w.$-]*"
+# Rust needs no more than the word: its search is leftmost, and its time grows with the text alone.
 _START = r"(?<![\w.$-])"
+# An arrow is none of it.
+_TAIL = r"(?:[\w.$]|-(?!>))*"
+_NUMBER = re.compile(r"[0-9.+-]*|true|false")
+_APART = re.compile(r"[\s\"'\\]")
+# What follows an option without a value.
+_NEXT_OPTION = re.compile(r"-.?|--.*|-[DX].*", re.DOTALL)
+# Programs whose options mean passwords.
+_PROGRAM = re.compile(
+    r"(?:.*/)?(?:curl|sshpass|(?:mysql|mariadb)(?:-?(?:admin|check|dump|import|show))?)"
+)
 
 
 @dataclass(frozen=True)
@@ -36,7 +46,9 @@ class _Rule:
 
 @dataclass(frozen=True)
 class _Rules:
+    hints: tuple[str, ...]
     names: re.Pattern[str]
+    brief: re.Pattern[str]
     option: re.Pattern[str]
     kept: re.Pattern[str]
     texts: tuple[_Rule, ...]
@@ -46,9 +58,11 @@ class _Rules:
 def _rules() -> _Rules:
     data = tomllib.loads((schema_folder() / "redaction.toml").read_text(encoding="utf-8"))
     words, whole = f"{data['spark']}|{data['ours']}", data["whole"]
-    name = rf"(?i:{_WORD}(?:{words}){_WORD}|(?:{_WORD}[\d_.$-])?(?:{whole})(?:[\d_.$-]{_WORD})?)"
-    places = {"START": _START, "WORD": _WORD, "NAME": name, "QUOTED": data["quoted"]}
-    places |= {"BEGIN": data["begin"], "BARE": data["bare"]}
+    named = rf"{_WORD}(?:{words}){_TAIL}|(?:{_WORD}[\d_.$-])?(?:{whole})(?:(?=[\d_.$-]){_TAIL})?"
+    places = {"START": _START, "WORD": _WORD, "QUOTED": data["quoted"], "BARE": data["bare"]}
+    # All of a word or nothing: to try shorter ones again and again would be quadratic.
+    places |= {"NAME": f"(?>(?i:{named}))", "BEGIN": data["begin"]}
+    places |= {"BRIEF": rf"(?i:(?:{_WORD}(?:[_.$-]|-D))?(?:{data['brief']}))"}
 
     def filled(pattern: str) -> re.Pattern[str]:
         for place, what in places.items():
@@ -56,6 +70,8 @@ def _rules() -> _Rules:
         return re.compile(pattern, re.ASCII)
 
     return _Rules(
+        hints=tuple(data["hints"]),
+        brief=filled("%BRIEF%"),
         names=re.compile(f"(?i:{words}|(?:^|[^a-zA-Z])(?:{whole})(?:[^a-zA-Z]|$))", re.ASCII),
         option=filled("--?%NAME%"),
         kept=filled(data["kept"]),
@@ -128,7 +144,9 @@ class Redactor:
         # Spark's own patterns are no secrets, though their names and values say the words.
         if name.startswith("spark.redaction."):
             return value
-        return REDACTED if value and self.secret(name) else self.text(value)
+        if value and (self.secret(name) or _secret_briefly(name, value)):
+            return REDACTED
+        return self.text(value)
 
     def text(self, text: str) -> str:
         """Strike out what in a text looks like a secret.
@@ -143,9 +161,10 @@ class Redactor:
         """
         if len(text) < 4 or text == REDACTED:
             return text
-        redacted = text
-        for rule in _rules().texts:
-            redacted = rule.pattern.sub(partial(_struck, rule), redacted)
+        redacted, lowered = text, text.lower()
+        if any(hint in lowered for hint in _rules().hints):
+            for rule in _rules().texts:
+                redacted = rule.pattern.sub(partial(_struck, rule), redacted)
         return self.texts.sub(REDACTED, redacted) if self.texts is not None else redacted
 
     def words(self, words: Sequence[str]) -> list[str]:
@@ -158,18 +177,33 @@ class Redactor:
 '-Dz.token=*********(redacted)']
         """
         redacted: list[str] = []
-        for at, word in enumerate(words):
-            if at and not word.startswith("-") and self._announces(words[at - 1]):
+        program = before = ""
+        for word in words:
+            if before and not _NEXT_OPTION.fullmatch(word) and self._announces(before):
                 redacted.append(REDACTED)
-                continue
-            option = _CONF if word.startswith(_CONF) else ""
-            name, equals, value = word.removeprefix(option).partition("=")
-            if equals and _plain_name(name):
-                value = self.setting(name.removeprefix("-D"), value)
-                redacted.append(f"{option}{name}={value}")
             else:
-                redacted.append(self.text(word))
+                redacted.append(self._word(word, program, before))
+            program = word if _PROGRAM.fullmatch(word) else program
+            before = word
         return redacted
+
+    def _word(self, word: str, program: str, before: str) -> str:
+        """Redact a word of a command, by the program and the word before it, too."""
+        option = _CONF if word.startswith(_CONF) else ""
+        name, equals, value = word.removeprefix(option).partition("=")
+        if equals and _plain_name(name):
+            kept = self.setting(name.removeprefix("-D"), value)
+            if kept != value or name.startswith("spark.redaction."):
+                return f"{option}{name}={kept}"
+        made = self.text(word)
+        context = before if before.startswith("-" if program else "--") else ""
+        if made != word or not (program or context):
+            return made
+        context = f"{program} {context}".strip() + " "
+        # Whatever it holds, it is one word.
+        struck = self.text(context + _APART.sub("_", word))
+        beside = struck.startswith(context) and REDACTED in struck[len(context) :]
+        return struck[len(context) :] if beside else word
 
     def _announces(self, word: str) -> bool:
         """Whether a word is an option whose value, the next word, is secret."""
@@ -198,7 +232,11 @@ class Redactor:
 
 
 def _plain_name(name: str) -> bool:
-    return re.fullmatch(r"[\w.$-]{1,300}", name) is not None
+    return re.fullmatch(r"[\w.$-]+", name) is not None
+
+
+def _secret_briefly(name: str, value: str) -> bool:
+    return _rules().brief.fullmatch(name) is not None and not _NUMBER.fullmatch(value)
 
 
 def redacted(text: str) -> str:

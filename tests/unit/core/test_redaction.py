@@ -38,8 +38,19 @@ def test_each_kind_is_found_wherever_it_stands(planted) -> None:  # type: ignore
         ["SELECT count(*) FROM tokens WHERE author = 'x'"],
         ["spark://CoarseGrainedScheduler@10.0.0.1:35000", "user@example.com"],
         ["--executor-memory", "4g", "--name", "keyed sums", "key=value", "monkey=1"],
+        ["sort", "-u", "a.txt:b", "--user", "alice", "docker", "--user", "1000:1000", "-p8080"],
+        ["keytool", "-list", "--password", "--host", "h", "--token", "-h", "--secret", "-Dx=y"],
+        ["jdbc:mysql://db/x", "--jars", "mysql-connector.jar", "-p8080", "curl.csv", "-u", "a:b"],
+        ["pass=2", "spark.my.pass=2", "--passes", "3", "bypass=x", "compass=no", "pw=", "pw=1.5"],
+        ["keys=[key#1],", "Filter", "(key", "=", "5)", "exit", "code=1", "&key=2024-01-01&code=fr"],
+        ["https://bob@bitbucket.org/o/r", "abfss://data2024export@acct.dfs.core.windows.net/p"],
+        ["http://host:8080/path/user@x", "http://[::1]:8080/a@b", "kafka://a:9092,b:9092/t@1"],
+        ["k8s://https://host:6443/x@y", "git@github.com:o/r", "https://host/?to=alice@example.com"],
+        ["Authorization:", "enabled", "hadoop.security.authorization=false"],
+        ["Authorization: Basic authentication", "Bearer", "token", "identified", "by", "'x'"],
+        ["<password>", "<value>", "<token/>", "errMsg.SG.x", "npm_config_x=1", "task_test_abcdef"],
     ],
-)
+)  # fmt: skip
 def test_what_is_no_secret_stays(words: list[str]) -> None:
     assert Redactor().words(words) == words
     assert Redactor().text(" ".join(words)) == " ".join(words)
@@ -59,6 +70,15 @@ def test_what_is_no_secret_stays(words: list[str]) -> None:
         (r'{"a":"\"-Da.token=x y\" -Dy=1"}', rf'{{"a":"\"-Da.token={REDACTED}\" -Dy=1"}}'),
         (r'"{\"a\":\"\\\"-Da.token=x\\\"\"}"', rf'"{{\"a\":\"\\\"-Da.token={REDACTED}\\\"\"}}"'),
         ("['-Da.token=x y', '-Dy=1']", f"['-Da.token={REDACTED}', '-Dy=1']"),
+        ("password: |-2\n  x y\nuser: bob", f"password: {REDACTED}\n  {REDACTED}\nuser: bob"),
+        (r'{"a":"token: |\n  x\nb: c"}', rf'{{"a":"token: |\n  {REDACTED}\nb: c"}}'),
+        ("token%3Dx%2By%26user%3Dbob", f"token%3D{REDACTED}%26user%3Dbob"),
+        ("a;pwd = {x;}}y};b={c}", f"a;pwd = {REDACTED};b={{c}}"),
+        (
+            "<db:password type='a'>x</db:password>",
+            f"<db:password type='a'>{REDACTED}</db:password>",
+        ),
+        ("--pass x --pass 2 my.pw='y z'", f"--pass {REDACTED} --pass 2 my.pw='{REDACTED}'"),
         ("<name>a.secret.key</name><value>x</value>", None),
     ],
 )
@@ -92,6 +112,8 @@ def test_patterns_of_the_user_count_too() -> None:
     kept = [words[0], f"--conf=my.plum={REDACTED}", "--my-plum", REDACTED]
     assert Redactor.of(words).words(words) == kept
     texts = Redactor.of(["spark.redaction.string.regex=card [0-9]+"])
+    own = ["--conf", "spark.redaction.string.regex=card"]
+    assert Redactor.of(own).words(own) == own
     assert texts.text("paid with card 4711") == f"paid with {REDACTED}"
     assert Redactor.of(["spark.redaction.regex=(("]) == Redactor()
 
@@ -122,6 +144,9 @@ def test_nothing_is_struck_that_is_assigned_to_no_name(parts: list[str]) -> None
         "password" * 50_000, "a" * 400_000, "token=" * 60_000, "x://" * 80_000,
         "-----BEGIN PRIVATE KEY-----" * 8_000, "--password " * 30_000, "eyJ" * 100_000,
         "jdbc:oracle:thin:" * 20_000, "bearer " * 50_000, "a.b-c$" * 60_000,
+        "password" * 40_000 + "=", "my.pass-" * 50_000, "x://a:b/" * 20_000, ";password={" * 20_000,
+        "curl -u " * 20_000, "mysql " * 20_000, "user x identified " * 10_000, "<token>" * 30_000,
+        "--user a:" * 20_000, "password: |\n " * 20_000, "?key=a" * 30_000, "token%3D" * 40_000,
     ],
 )  # fmt: skip
 def test_time_grows_with_the_text_alone(text: str) -> None:

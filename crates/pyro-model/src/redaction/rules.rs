@@ -13,6 +13,7 @@ pub(super) struct Declared {
     spark: String,
     ours: String,
     whole: String,
+    brief: String,
     begin: String,
     quoted: String,
     bare: String,
@@ -48,6 +49,12 @@ impl Declared {
         )
     }
 
+    /// What a word matches that may name one.
+    fn brief(&self) -> String {
+        let (word, brief) = (WORD, &self.brief);
+        format!(r"(?i:(?:{word}(?:[_.$-]|-D)|\b{{start-half}})(?:{brief}))")
+    }
+
     /// Patterns of the rules, for names that match `name`.
     pub(super) fn rules(&self, name: &str) -> impl Iterator<Item = (String, usize)> {
         self.rules.iter().map(move |rule| {
@@ -57,6 +64,7 @@ impl Declared {
                 .replace("%BEGIN%", &self.begin)
                 .replace("%WORD%", WORD)
                 .replace("%NAME%", name)
+                .replace("%BRIEF%", &self.brief())
                 .replace("%QUOTED%", &self.quoted)
                 .replace("%BARE%", &self.bare);
             (pattern, rule.shortest)

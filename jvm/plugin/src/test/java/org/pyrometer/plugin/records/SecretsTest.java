@@ -23,9 +23,15 @@ class SecretsTest {
             "fs.azure.sas.box",
             "SAS",
             "db.passwd",
+            "DB_PASS",
+            "my.passcode",
+            "AZURE_STORAGE_KEY",
+            "a".repeat(300) + ".password." + "b".repeat(300),
             "es.auth.pwd")) {
       assertEquals(GONE, Secrets.redacted(name, "hunter22"), name);
     }
+    assertEquals("2", Secrets.redacted("spark.my.pass", "2"));
+    assertEquals("hunter22", Secrets.redacted("spark.bypass", "hunter22"));
     assertEquals("200", Secrets.redacted("spark.sql.shuffle.partitions", "200"));
     assertEquals("9", Secrets.redacted("spark.kansas.sassafras", "9"));
     assertEquals("(?i)token", Secrets.redacted("spark.redaction.regex", "(?i)token"));
@@ -48,6 +54,41 @@ class SecretsTest {
   }
 
   @Test
+  void valuesAreKnownByTheirShapes() {
+    for (String secret :
+        List.of(
+            "AKIAIOSFODNN7EXAMPLE",
+            "ghp_" + "a1B2".repeat(9),
+            "hvs." + "a1B2".repeat(6),
+            "ya29.a0" + "a1B2".repeat(6),
+            "npm_" + "a1B2".repeat(9),
+            "SG." + "a1B2".repeat(5) + "." + "c3D4".repeat(10),
+            "sk_test_" + "a1B2".repeat(6),
+            "eyJhbGciOiJI.eyJzdWIiOiIx.c2lnbmF0dXJl")) {
+      assertEquals("a " + GONE + " b", Secrets.text("a " + secret + " b"));
+    }
+    assertEquals(
+        "https://hooks.slack.com/services/" + GONE,
+        Secrets.text("https://hooks.slack.com/services/T012/B345/abcDEF"));
+    assertEquals("https://h/x?sv=1&sig=" + GONE, Secrets.text("https://h/x?sv=1&sig=a2Sig%3D"));
+    assertEquals("s3a://k:" + GONE + "@bucket/x", Secrets.text("s3a://k:abc/def@bucket/x"));
+    assertEquals(
+        "jdbc:sqlserver://h;password=" + GONE + ";a=b",
+        Secrets.text("jdbc:sqlserver://h;password={hunter;2x};a=b"));
+    assertEquals("Authorization: Basic " + GONE, Secrets.text("Authorization: Basic abcdefgh"));
+    assertEquals("?pass=" + GONE + "&a=b", Secrets.text("?pass=hunter22&a=b"));
+    for (String harmless :
+        List.of(
+            "http://host:8080/path/user@x",
+            "http://[::1]:8080/a@b",
+            "pass=2 bypass=x pw=",
+            "errMsg.SG.x npm_config_x=1",
+            "keys=[key#1], Filter (key = 5)")) {
+      assertEquals(harmless, Secrets.text(harmless));
+    }
+  }
+
+  @Test
   void argumentsOfTheJvm() {
     List<String> found =
         Secrets.arguments(
@@ -63,7 +104,7 @@ class SecretsTest {
 
   @Test
   void aLongValueTakesNoLonger() {
-    for (String part : List.of("password", "token=", "a://", "-", "x.y$")) {
+    for (String part : List.of("password", "token=", "a://", "-", "x.y$", "eyJ-", ";pwd={")) {
       long began = System.nanoTime();
       String text = part.repeat(100_000 / part.length());
       Secrets.redacted("a", text);
