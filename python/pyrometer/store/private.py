@@ -27,6 +27,25 @@ def make_private(folder: Path) -> None:
     folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
 
 
+def make_own(folder: Path) -> None:
+    """Make a private folder for a run or an experiment, or take an empty one, if it is ours.
+
+    Raises
+    ------
+    OSError
+        If it cannot be created.
+    """
+    make_private(folder)
+    # A file system may know no rights.
+    with contextlib.suppress(OSError):
+        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            if _is_loose(about := os.fstat(opened)):
+                os.fchmod(opened, stat.S_IMODE(about.st_mode) & ~0o077)
+        finally:
+            os.close(opened)
+
+
 def make_out_of_reach(folder: Path, remedy: str) -> Path:
     """Make a private folder in whose place, or above it, only its user and root can put another.
 

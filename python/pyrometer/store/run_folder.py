@@ -13,7 +13,7 @@ from pathlib import Path
 from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.store.manifest import Manifest, read_manifest
 from pyrometer.store.paths import RunPaths
-from pyrometer.store.private import make_private
+from pyrometer.store.private import make_own
 
 
 @contextmanager
@@ -34,7 +34,7 @@ def new_run_folder(root: Path) -> Iterator[RunPaths]:
         raise UsageError(f"{root}: exists and is not empty", "give a new directory with -o")
     existed = root.is_dir()
     try:
-        make_private(root)
+        make_own(root)
         yield RunPaths(root)
     except BaseException as error:
         take_back(RunPaths(root), existed)

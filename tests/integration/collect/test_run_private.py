@@ -89,8 +89,9 @@ def test_a_run_is_its_owners_alone_and_the_commands_files_are_as_it_makes_them(
     assert (run / "report.html").stat().st_size > 0
 
 
-def test_what_runs_in_another_folder_stays_as_it_was(tmp_path: Path) -> None:
-    (tmp_path / "run").mkdir(mode=0o755)
+def test_an_empty_folder_that_is_there_becomes_its_owners_alone(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run").chmod(0o2777)
     assert pyrometer("run", "--profile", "off", "-o", "run", "--", "true", cwd=tmp_path).code == 0
-    assert stat.S_IMODE((tmp_path / "run").stat().st_mode) == 0o755
+    assert stat.S_IMODE((tmp_path / "run").stat().st_mode) & 0o777 == 0o700
     assert stat.S_IMODE((tmp_path / "run" / "manifest.json").stat().st_mode) == 0o600

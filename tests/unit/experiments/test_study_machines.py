@@ -218,6 +218,7 @@ def test_knobs_of_data_of_another_scale_are_found_again(study: Path, tmp_path: P
 
     made("default")
     assert made("default").is_file()
+    assert {one.stat().st_mode & 0o077 for one in (tmp_path / "out").glob("*.yaml")} == {0}
     with pytest.raises(KeyboardInterrupt):
         made(None)
     # What was found for the first scale is not taken for that of the second.

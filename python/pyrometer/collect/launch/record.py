@@ -38,7 +38,7 @@ from pyrometer.store.manifest import (
     write_manifest,
 )
 from pyrometer.store.paths import RunPaths
-from pyrometer.store.private import FOLDER_MODE, make_out_of_reach, make_private
+from pyrometer.store.private import FOLDER_MODE, make_out_of_reach, make_own
 from pyrometer.store.run_folder import take_back
 from pyrometer.trial.trial import Trial
 
@@ -283,7 +283,7 @@ def make_run_dir(trial: Trial, of_others: bool = False) -> RunPaths:
         if of_others:
             elsewhere = Path("/var/tmp") / _fresh_name(trial.label).name  # noqa: S108
             paths = RunPaths(make_out_of_reach(paths.root, f"-o {elsewhere}"))
-        make_private(paths.root)
+        make_own(paths.root)
         for folder in (paths.raw, paths.eventlog):
             folder.mkdir(FOLDER_MODE)
         _try_writing(paths)

@@ -22,7 +22,7 @@ from pyrometer.experiments.run.planned import check_same
 from pyrometer.experiments.run.trials import launches, whole_plot
 from pyrometer.experiments.run.versions import check_versions
 from pyrometer.store.ingest import native
-from pyrometer.store.private import make_private
+from pyrometer.store.private import make_own
 
 
 def begin(root: Path, plan: Plan) -> None:
@@ -41,7 +41,7 @@ def begin(root: Path, plan: Plan) -> None:
                 f"{root} holds an experiment" if there else f"{root} is not an empty folder",
                 f"pyrometer experiment resume {root}" if there else "give another folder with -o",
             )
-        make_private(root)
+        make_own(root)
         write_plan(root, plan)
     except OSError as error:
         raise UsageError(f"{root} cannot be written: {error.strerror}") from error

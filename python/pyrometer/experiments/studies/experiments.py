@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field
 from pyrometer.collect.host.memory import missed, reached_ratio
 from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
 from pyrometer.core.redaction import redacted, redacted_data
+from pyrometer.core.replacing import replacing
 from pyrometer.core.user_files import user_text
 from pyrometer.experiments.folder import Ended, ExperimentPaths, Plan, is_experiment, read_plan
 from pyrometer.experiments.journal import read_journal
@@ -34,6 +35,7 @@ from pyrometer.guests import emulator
 from pyrometer.guests.cache import cache_root
 from pyrometer.guests.machine import is_machine
 from pyrometer.store.manifest import read_manifest
+from pyrometer.store.private import FILE_MODE
 from pyrometer.trial.yaml_file import parse
 from pyrometer.workloads import registry
 from pyrometer.workloads.contract import parse_scale
@@ -171,7 +173,8 @@ def calibrated_file(
     target.unlink(missing_ok=True)
     # Pilots have the data of the trials: knobs of other data would be wrong.
     asked = {"extends": str(file.resolve()), **({"scale": scale} if scale else {})}
-    scaled.write_text(yaml.safe_dump(asked, sort_keys=False), encoding="utf-8")
+    with replacing(scaled, FILE_MODE) as out:
+        out.write(yaml.safe_dump(asked, sort_keys=False).encode())
     knobs = find_knobs(scaled, folder / f"{name}-pilots")
     far = [knob for knob in knobs if not knob.near]
     if far:
@@ -182,9 +185,8 @@ def calibrated_file(
             f" {folder}/{name}-pilots",
         )
     text = calibrated(scaled, read_source(scaled).experiment, knobs)
-    temporary = target.with_name(f".{target.name}.part")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(target)
+    with replacing(target, FILE_MODE) as out:
+        out.write(text.encode())
     return target
 
 

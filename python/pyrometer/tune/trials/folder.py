@@ -24,7 +24,7 @@ from pyrometer.core.user_files import limited_bytes
 from pyrometer.experiments.folder import CanaryPlace, ExperimentPaths, sync_folder
 from pyrometer.experiments.plan.constraints import parse_constraint
 from pyrometer.store import versioned
-from pyrometer.store.private import FILE_MODE, make_private
+from pyrometer.store.private import FILE_MODE, make_own
 from pyrometer.tune.place import PLAN
 from pyrometer.tune.space.space import Knob, Space
 from pyrometer.tune.trials.budget import Budget
@@ -283,7 +283,7 @@ def begin(root: Path, tuning: Tuning, command_file: str | None = None) -> None:
                 f"{root} holds a tuning" if there else f"{root} is not an empty folder",
                 f"pyrometer tune resume {root}" if there else "give another folder with -o",
             )
-        make_private(root)
+        make_own(root)
         if command_file is not None:
             _write(paths.command, command_file)
         _write(paths.plan, in_json(tuning, indent=1) + "\n")
