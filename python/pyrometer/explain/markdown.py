@@ -211,6 +211,8 @@ def _remedy(one: Remedy, name: str) -> Iterator[str]:
     options = words.options(one)
     if options:
         yield block("\n".join(options), "sh")
+    if one.example:
+        yield "For example, in names that are not yours:"
     if one.before or one.after:
         lines = [f"-{line}" for line in _clean(one.before or "").splitlines()]
         lines += [f"+{line}" for line in _clean(one.after or "").splitlines()]

@@ -104,6 +104,8 @@ class Remedy(Model):
         Further factors that belong to it.
     before, after : str or None
         The edit, as text.
+    example : bool
+        Whether the edit only shows what is meant: its names are not the user's.
     """
 
     kind: RemedyKind
@@ -113,6 +115,7 @@ class Remedy(Model):
     levels: dict[str, str] = Field(default_factory=dict)
     before: str | None = None
     after: str | None = None
+    example: bool = False
 
 
 class Saving(Model):

@@ -179,6 +179,8 @@ def _remedy(one: Remedy, everything: bool, sign: str) -> Iterator[RenderableType
     yield _indented(f"[green]{sign}[/] {safe(one.text)}")
     for option in words.options(one):
         yield _indented(safe(option), 8)
+    if one.example:
+        yield _indented("[dim]for example:[/]", 8)
     for mark, colour, text in (("-", "red", one.before), ("+", "green", one.after)):
         lines = (text or "").splitlines()
         kept = lines if everything else lines[:MOST_LINES]

@@ -105,7 +105,7 @@ def _skew(facts: Facts) -> Iterator[Suspect]:
             Remedy(kind="factor", factor="spark.sql.adaptive.skewJoin.skewedPartitionFactor",
                    level="2", levels={"layout.executors": "4"},
                    text="let adaptive execution split what is twice the median"),
-            Remedy(kind="code", text="group by key and salt, then by key",
+            Remedy(kind="code", text="group by key and salt, then by key", example=True,
                    before='df.groupBy("k").agg(sum("v"))',
                    after='df.withColumn("salt", expr)\n  .groupBy("k", "salt")\n  .agg(sum("v"))'),
         ],

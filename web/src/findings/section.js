@@ -2,7 +2,7 @@
 import { bdi, el, missing, section } from "../ui/dom.js";
 import { gone, percent, time } from "../ui/format.js";
 import { open, target } from "./evidence.js";
-import { amount, ends, lacks, parted, record, remedyText, within } from "./words.js";
+import { amount, ends, lacks, mayCopy, parted, record, remedyText, within } from "./words.js";
 
 const TITLE = "What would make it faster";
 const HELP = "Each finding is a cause, and what the run would take without it: the application is scheduled again without the cause, so what lies off the critical path saves nothing. Intervals are of 90 %. Open a finding for its remedy and its evidence.";
@@ -66,8 +66,9 @@ function remedy(one, at) {
   const text = remedyText(one);
   return el("div", { class: "remedy" },
     el("p", null, at === 0 ? "→ " : "or ", bdi(one.text)),
+    one.example && el("p", { class: "dim" }, "For example, in names that are not yours:"),
     one.before && el("pre", { class: "edit" }, el("del", null, one.before)),
-    text && el("div", { class: "edit" }, el("pre", null, one.before ? el("ins", null, text) : text), copyButton(text)));
+    text && el("div", { class: "edit" }, el("pre", null, one.before ? el("ins", null, text) : text), mayCopy(one) && copyButton(text)));
 }
 
 function symptom(one) {

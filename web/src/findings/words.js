@@ -43,6 +43,9 @@ export function record(one) {
   return `proven ${one.proven_count} of ${one.tried_count} ${one.tried_count === 1 ? "time" : "times"}${off}`;
 }
 
+// An example is not what the user would type.
+export const mayCopy = (remedy) => Boolean(remedy.options?.length || (remedy.after && !remedy.example));
+
 // Rules that could not look, by what they lack: [{missing, remedy, codes}], most first.
 export function lacks(unjudged) {
   const found = new Map();

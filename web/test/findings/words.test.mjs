@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { amount, ends, lacks, nextStep, parted, record, remedyText, within } from "../../src/findings/words.js";
+import { amount, ends, lacks, mayCopy, nextStep, parted, record, remedyText, within } from "../../src/findings/words.js";
 
 test("a number stands in its unit, with its interval where it has one", () => {
   assert.equal(within({ value: 2e9, low: 1e9, high: 3e9 }, "ns"), "2.00 s (1.00 s to 3.00 s)");
@@ -32,6 +32,12 @@ test("a remedy is what one types", () => {
   assert.equal(remedyText({ options: ["--conf a=1", "--set b=2"] }), "--conf a=1 --set b=2");
   assert.equal(remedyText({ options: [], before: "x", after: "y" }), "y");
   assert.equal(remedyText({}), "");
+});
+
+test("an example is not copied", () => {
+  assert.equal(mayCopy({ options: ["--conf a=1"] }), true);
+  assert.equal(mayCopy({ options: [], before: "x", after: "y" }), true);
+  assert.equal(mayCopy({ options: [], before: "x", after: "y", example: true }), false);
 });
 
 test("how a rule fared", () => {

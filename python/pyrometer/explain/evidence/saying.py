@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlencode
 
 from pyrometer.core import units
@@ -14,6 +14,12 @@ from pyrometer.explain.schema import Evidence, Layer, Place, Remedy
 
 WANTED_FILE_BYTES = 1 << 27
 """Of a file: the default of ``spark.sql.files.maxPartitionBytes``, what a task reads."""
+
+
+_PRIMITIVES = {
+    "Z": "boolean", "B": "byte", "C": "char", "S": "short", "I": "int", "J": "long", "F": "float",
+    "D": "double",
+}  # fmt: skip
 
 
 def place(
@@ -61,8 +67,29 @@ def timeline(start_wall_ns: float, end_wall_ns: float) -> str:
     return f"/timeline/{round(start_wall_ns)}/{round(end_wall_ns)}"
 
 
+def java_name(name: str) -> str:
+    """Write the class of an array, as the JVM names it, in the way that programs do.
+
+    Examples
+    --------
+    >>> java_name("[I"), java_name("[[Ljava.lang.String;"), java_name("java.util.HashMap")
+    ('int[]', 'java.lang.String[][]', 'java.util.HashMap')
+    """
+    inner = name.lstrip("[")
+    if inner == name:
+        return name
+    element = _PRIMITIVES.get(inner) or inner.removeprefix("L").removesuffix(";")
+    return element + "[]" * (len(name) - len(inner))
+
+
 def shown_by(
-    what: str, value: float | Estimate, unit: str, table: str, query: str, link: str, n: int = 1
+    what: str,
+    value: float | Estimate,
+    unit: str,
+    table: str,
+    query: str | None,
+    link: str,
+    n: int = 1,
 ) -> Evidence:
     """Give a number as evidence; a bare one was counted."""
     estimate = value if isinstance(value, Estimate) else exactly(float(value), n)
@@ -76,9 +103,32 @@ def factor(name: str, level: str, text: str, **levels: str) -> Remedy:
     return Remedy(kind="factor", factor=name, level=level, text=text, levels=levels)
 
 
-def code(text: str, before: str | None = None, after: str | None = None) -> Remedy:
-    """Give an edit of the user's code as a remedy."""
-    return Remedy(kind="code", text=text, before=before, after=after)
+def code(
+    text: str,
+    before: str | None = None,
+    after: str | None = None,
+    *,
+    kind: Literal["code", "data"] = "code",
+    example: bool = True,
+) -> Remedy:
+    """Give an edit of the user's code as a remedy.
+
+    Parameters
+    ----------
+    before, after : str, optional
+        The edit.
+    kind : str
+        ``data`` where the edit is made where data are written.
+    example : bool
+        Whether the edit only shows what is meant; not where its names are the user's own.
+    """
+    shows = before is not None or after is not None
+    return Remedy(kind=kind, text=text, before=before, after=after, example=example and shows)
+
+
+def data(text: str, before: str, after: str) -> Remedy:
+    """Give an edit of what writes the data as a remedy, by an example."""
+    return code(text, before, after, kind="data")
 
 
 def compact(size: float, least: int, what: str = "df.write.parquet(path)") -> tuple[int, Remedy]:
@@ -86,7 +136,7 @@ def compact(size: float, least: int, what: str = "df.write.parquet(path)") -> tu
     wanted = max(math.ceil(size / WANTED_FILE_BYTES), least, 1)
     text = f"compact the files to about {units.size(WANTED_FILE_BYTES)}"
     after = what.replace("df.", f"df.repartition({wanted}).", 1)
-    return wanted, Remedy(kind="data", text=text, before=what, after=after)
+    return wanted, data(text, what, after)
 
 
 def machine(text: str) -> Remedy:

@@ -29,6 +29,14 @@ def test_the_example_saves_what_its_tutorial_measured() -> None:
     assert (ratio.low or 1) <= 1 - 6.81 / 8.72 <= (ratio.high or 0)
     assert (found.place.operator, found.place.node_id) == ("BatchEvalPython", 13)
     assert found.place.stage_id == 1
+    assert found.place.source == "department at /srv/examples/revenue.py:11"
+
+
+def test_the_edit_is_an_example_that_does_not_pass_for_the_users_code() -> None:
+    (remedy,) = only(SLOW_JOB, RULE).remedies
+    assert remedy.example
+    assert "department" in remedy.text
+    assert "department" not in f"{remedy.before} {remedy.after}"
 
 
 def test_the_function_is_all_that_the_workers_do(tmp_path: Path) -> None:

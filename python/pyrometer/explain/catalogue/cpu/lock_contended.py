@@ -32,7 +32,7 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.evidence.places import of_application
-from pyrometer.explain.evidence.saying import code, factor, page, place, shown_by
+from pyrometer.explain.evidence.saying import code, factor, java_name, page, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Need, Rule, Suspect
 from pyrometer.explain.what_if import Extent
@@ -43,7 +43,7 @@ ACHIEVED = (0.5, 1.0)
 """What was guarded still has to be done: where tasks met there, part of the wait may move.
 Not measured; assumed."""
 _WAITS = """
-SELECT coalesce(x.top_class, 'unknown'), x.stage_id, coalesce(a.stage_attempt, 0),
+SELECT x.top_class, x.stage_id, coalesce(a.stage_attempt, 0),
   sum(x.weight)::DOUBLE, count(*), arg_max(x.java_stack, x.weight), mode(x.operator)
 FROM samples x JOIN w ON x.t_ns >= w.start_mono_ns AND x.t_ns < w.end_mono_ns
 LEFT JOIN ({attempts}) a USING (task_attempt_id)
@@ -67,12 +67,13 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     waits: dict[str, dict[int, float]] = defaultdict(dict)
     counts: dict[str, int] = defaultdict(int)
     stacks: dict[str, tuple[float, int | None, str | None]] = {}
-    for name, stage_id, attempt, ns, n, stack, operator in facts.tables.query(
+    for top, stage_id, attempt, ns, n, stack, operator in facts.tables.query(
         _WAITS.format(attempts=facts.attempts, own=of_application(facts, "x.pid"))
     ):
         number = facts.number(stage_id, attempt)
         if number is None:
             continue
+        name = java_name(top or "object")
         waits[name][number] = waits[name].get(number, 0.0) + ns
         counts[name] += n
         if ns > stacks.get(name, (0.0, None, None))[0]:
@@ -122,9 +123,9 @@ def _suspect(
                  " AND role = 'task' GROUP BY 1 ORDER BY 2 DESC", page(where), n),
         ],
         remedies=[
-            code(f"give each task its own {name}, or a concurrent one",
-                 "val shared = new X()  // guarded by synchronized",
-                 "val own = ThreadLocal.withInitial(() => new X())"),
+            code(f"give each task its own {name}, or lock less of the work",
+                 "val shared = new MyClass()  // guarded by synchronized",
+                 "val own = ThreadLocal.withInitial(() => new MyClass())"),
             factor("layout.cores_per_executor", "1",
                    "run one task in each executor, with more executors"),
         ],

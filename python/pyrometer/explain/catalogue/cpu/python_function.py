@@ -33,6 +33,7 @@ from pyrometer.explain.evidence.alike import alike
 from pyrometer.explain.evidence.python.work import (
     WORKERS,
     Work,
+    called_at,
     functions_of,
     sampled,
     without,
@@ -62,9 +63,9 @@ def _each(facts: Facts) -> Iterator[tuple[Hashable, float, Suspect]]:
         change, extent = without(facts, "python", mine, {})
         total, whole = sum(mine.values()), sum(one.workers_ns for one in found.values())
         n = sum(one.samples_count for one in found.values())
-        name = function_of(facts)
+        name, source = called_at(facts, next(iter(found.values())))
         where = place(facts, "python", mine, sql_id=sql_id, node_id=node_id, operator=operator,
-                      source=name)  # fmt: skip
+                      source=source)  # fmt: skip
         achieved = ROWS if operator in _ROWWISE else COLUMNS
         yield (operator, functions_of(facts, sql_id, node_id)), total, Suspect(
             place=where,
@@ -80,22 +81,10 @@ def _each(facts: Facts) -> Iterator[tuple[Hashable, float, Suspect]]:
             ],
             remedies=[
                 code("work on whole columns instead of one row at a time",
-                     "@udf(\"double\")\ndef f(x): return math.exp(x) / 2",
-                     "@pandas_udf(\"double\")\ndef f(x): return np.exp(x) / 2"),
+                     '@udf("double")\ndef my_function(x): return math.exp(x) / 2',
+                     '@pandas_udf("double")\ndef my_function(x): return np.exp(x) / 2'),
             ],
         )  # fmt: skip
-
-
-def function_of(facts: Facts) -> str | None:
-    """Name the application's costliest function: not the loading of a module."""
-    return next(
-        (
-            one.function
-            for one in facts.summary.python.functions
-            if "<module>" not in one.function and not one.function.startswith("pyrometer")
-        ),
-        None,
-    )
 
 
 RULE = Rule(

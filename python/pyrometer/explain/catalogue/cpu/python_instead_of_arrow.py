@@ -96,8 +96,8 @@ def _suspect(facts: Facts, found: dict[int, Work]) -> Suspect:
         ],
         remedies=[
             _by_arrow(facts),
-            code("use a built-in expression where there is one", "@udf(\"string\")\n"
-                 "def f(s): return s.strip().upper()", "F.upper(F.trim(col))"),
+            code("use a built-in expression where there is one", '@udf("string")\n'
+                 "def my_function(s): return s.strip().upper()", 'F.upper(F.trim("column"))'),
         ],
     )  # fmt: skip
 

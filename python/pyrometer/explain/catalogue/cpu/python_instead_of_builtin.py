@@ -51,6 +51,7 @@ from pyrometer.explain.evidence.python.work import (
     BATCHES,
     SCALAR,
     Work,
+    called_at,
     functions_of,
     is_of_rdd,
     maps_frame,
@@ -61,6 +62,7 @@ from pyrometer.explain.evidence.python.work import (
 from pyrometer.explain.evidence.saying import code, page, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
+from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
 
 ACHIEVED = (0.85, 1.0)
@@ -113,8 +115,10 @@ def _by_samples(facts: Facts, found: dict[int, Work]) -> Iterator[Suspect]:
         return
     kept = 1 - min(1.0, function / (served + here)) if served + here else 0.0
     first = next(iter(found.values()))
+    name, source = called_at(facts, first)
+    name = _named(functions_of(facts, first.sql_id, first.node_id)) or name
     where = place(facts, "python", workers, sql_id=first.sql_id, node_id=first.node_id,
-                  operator=first.operator)  # fmt: skip
+                  operator=first.operator, source=source)  # fmt: skip
     n = sum(one.samples_count for one in found.values())
     link = page(where) if first.sql_id is None else f"/sql/{first.sql_id}/{first.node_id}"
     in_jvm = f" and {units.duration(here)} of the JVM's" if here else ""
@@ -133,8 +137,13 @@ def _by_samples(facts: Facts, found: dict[int, Work]) -> Iterator[Suspect]:
             *([shown_by("CPU of the operator in the JVM", here, "ns", "samples",
                  "show --json: operators", link, n)] if here else []),
         ],
-        remedies=[_OF_ROWS if is_of_rdd(first) else _REMEDIES.get(first.operator, _OF_VALUES)],
+        remedies=[_remedy(first.operator, name, is_of_rdd(first))],
     )  # fmt: skip
+
+
+def _named(called: Hashable) -> str | None:
+    """Give the name of the function where a plan has one."""
+    return str(called[0]) if isinstance(called, tuple) and isinstance(called[0], str) else None
 
 
 def _but_starts(ratio: float) -> str:
@@ -175,26 +184,30 @@ def _by_log(facts: Facts, sql: Sql, node: Node) -> Iterator[Suspect]:
                  f"SELECT value_sum FROM node_metrics WHERE sql_id = {sql.sql_id} AND node_id ="
                  f" {node.node_id} AND metric = '{RUN}'", f"/sql/{sql.sql_id}/{node.node_id}", n),
         ],
-        remedies=[_OF_VALUES],
+        remedies=[_remedy(node.name, _named(functions_of(facts, sql.sql_id, node.node_id)))],
     )  # fmt: skip
 
 
-_OF_VALUES = code(
-    "use a built-in expression in place of the Python function",
-    '@F.udf("string")\ndef department(s): return s.strip().split("-")[0].upper()',
-    'F.upper(F.split(F.trim("product"), "-")[0])',
-)
-_OF_BATCHES = code(
-    "compute the columns by expressions in place of the Python function",
-    'df.mapInPandas(totals, "k INT, total LONG")',
-    'df.selectExpr("k", "aggregate(counts, 0L, (sum, n) -> sum + n) AS total")',
-)
-_OF_ROWS = code(
-    "compute with columns of the DataFrame in place of a function of its rows",
-    "df.rdd.map(lambda row: ((row.k, row.v), 1)).reduceByKey(add)",
-    'df.groupBy("k", "v").count()',
-)
-_REMEDIES = dict.fromkeys(BATCHES, _OF_BATCHES)
+def _remedy(operator: str, name: str | None, of_rdd: bool = False) -> Remedy:
+    """Say what computes the same; what the function computes is not known."""
+    named = f" {name}" if name else ""
+    if of_rdd:
+        return code(
+            f"compute with columns of the DataFrame in place of a function{named} of its rows",
+            "df.rdd.map(lambda row: (row.column, 1)).reduceByKey(add)",
+            'df.groupBy("column").count()',
+        )
+    if operator in BATCHES:
+        return code(
+            f"compute the columns by expressions in place of the Python function{named}",
+            'df.mapInPandas(my_function, "total LONG")',
+            'df.selectExpr("aggregate(column, 0L, (sum, n) -> sum + n) AS total")',
+        )
+    return code(
+        f"use a built-in expression in place of the Python function{named}",
+        '@F.udf("string")\ndef my_function(s): return s.strip().upper()',
+        'F.upper(F.trim("column"))',
+    )
 
 
 RULE = Rule(

@@ -38,9 +38,10 @@ from pyrometer.core import units
 from pyrometer.explain.change import Change, Recount
 from pyrometer.explain.divided import Divided
 from pyrometer.explain.evidence.places import slots_at
+from pyrometer.explain.evidence.saying import data
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.rule import Rule, Suspect
-from pyrometer.explain.schema import Evidence, Place, Remedy
+from pyrometer.explain.schema import Evidence, Place
 from pyrometer.explain.what_if import Extent
 from pyrometer.simulation.measured import Floats, Stage
 from pyrometer.trial.factors import size_of
@@ -120,9 +121,9 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                          query=f"SELECT max(input_bytes) FROM tasks WHERE {sql}"),
             ],
             remedies=[
-                Remedy(kind="data", text="write the files so that they can be split",
-                       before='df.write.option("compression", "gzip").csv(path)',
-                       after="df.write.parquet(path)"),
+                data("write the files so that they can be split",
+                          'df.write.option("compression", "gzip").csv(path)',
+                          "df.write.parquet(path)"),
             ],
         )  # fmt: skip
 

@@ -41,6 +41,7 @@ import numpy as np
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less, LessGap
+from pyrometer.explain.evidence.saying import code
 from pyrometer.explain.evidence.task_costs import read_bytes
 from pyrometer.explain.facts import Facts, TaskColumns, exactly
 from pyrometer.explain.rule import Rule, Suspect
@@ -165,17 +166,20 @@ def _remedy(name: str) -> Remedy:
     schema = '"id BIGINT, name STRING"'
     if name.startswith(("createDataFrame", "toDF")):
         before, after = "(rdd, samplingRatio=0.5)", f"(rdd, {schema})"
-        return Remedy(kind="code", text="give the schema", before=f"spark.createDataFrame{before}",
-                      after=f"spark.createDataFrame{after}")  # fmt: skip
+        return code("give the schema",
+                    f"spark.createDataFrame{before}",
+                    f"spark.createDataFrame{after}")  # fmt: skip
     found = READER.match(name)
     if name.startswith(("createTable", "createExternalTable")):
         call = "spark.catalog.createTable(name, path, source"
-        return Remedy(kind="code", text="give the schema", before=f"{call})",
-                      after=f"{call}, schema)")  # fmt: skip
+        return code("give the schema",
+                    f"{call})",
+                    f"{call}, schema)")  # fmt: skip
     reader = found[1] if found and found[1] != "table" else "json"
     of = "texts" if "FromDataFrame" in name else "path"
-    return Remedy(kind="code", text="give the schema", before=f"spark.read.{reader}({of})",
-                  after=f"spark.read.schema({schema}).{reader}({of})")  # fmt: skip
+    return code("give the schema",
+                f"spark.read.{reader}({of})",
+                f"spark.read.schema({schema}).{reader}({of})")  # fmt: skip
 
 
 RULE = Rule(

@@ -50,11 +50,10 @@ from pyrometer.explain.evidence.plan_nodes import (
     shares_of_stages,
     unnumbered,
 )
-from pyrometer.explain.evidence.saying import place, shown_by
+from pyrometer.explain.evidence.saying import data, place, shown_by
 from pyrometer.explain.evidence.shared_subtrees import input_of
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
-from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
 
 ACHIEVED = (0.6, 0.98)
@@ -100,9 +99,9 @@ def _by_expression(facts: Facts, found: ParsedText) -> tuple[float, Suspect]:
                      found.samples_count),
         ],
         remedies=[
-            Remedy(kind="data", text="store the parsed columns once, in a columnar format",
-                   before='df.select(from_csv("line", schema).alias("r")).select("r.*")',
-                   after="spark.read.parquet(path)"),
+            data("store the parsed columns once, in a columnar format",
+                      'df.select(from_csv("line", schema).alias("r")).select("r.*")',
+                      "spark.read.parquet(path)"),
         ],
     )  # fmt: skip
 
@@ -140,8 +139,9 @@ def _suspect(facts: Facts, plan: Plan, node: Node, kind: str) -> tuple[float, Su
         extent=extent,
         evidence=[shown],
         remedies=[
-            Remedy(kind="data", text="convert the data to a columnar format once",
-                   before=f"spark.read.{kind.lower()}(path)", after="spark.read.parquet(path)"),
+            data("convert the data to a columnar format once",
+                      f"spark.read.{kind.lower()}(path)",
+                      "spark.read.parquet(path)"),
         ],
     )  # fmt: skip
 

@@ -29,6 +29,7 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less
+from pyrometer.explain.evidence.saying import code
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Evidence, Place, Remedy
@@ -72,9 +73,9 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             remedies=[
                 Remedy(kind="factor", factor="spark.reducer.maxSizeInFlight", level="192m",
                        text=f"keep 192m in flight for each task instead of {size}"),
-                Remedy(kind="code", text="shuffle fewer columns",
-                       before='a.join(b, "k").select("k", "v")',
-                       after='a.select("k", "v").join(b.select("k"), "k")'),
+                code("shuffle fewer columns",
+                     'a.join(b, "k").select("k", "v")',
+                     'a.select("k", "v").join(b.select("k"), "k")'),
             ],
         )  # fmt: skip
 

@@ -34,10 +34,9 @@ from pyrometer.accounts.plan_schema import Node, Sql
 from pyrometer.core import units
 from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.plan_nodes import plans
-from pyrometer.explain.evidence.saying import code, place, shown_by
+from pyrometer.explain.evidence.saying import code, data, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
-from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
 
 COPIED = re.compile(r"^number of (?:target )?rows (?:copied|rewritten unmodified)\b")
@@ -103,12 +102,10 @@ def _suspect(
                      "show --json: stages[]", f"/sql/{sql.sql_id}/{node.node_id}", len(written)),
         ],
         remedies=[
-            Remedy(
-                kind="data", text="let the table keep marks of deleted rows, and compact it later",
-                before="CREATE TABLE t (…)",
-                after="ALTER TABLE t SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
-                "  -- Iceberg: 'write.merge.mode' = 'merge-on-read'",
-            ),
+            data("let the table keep marks of deleted rows, and compact it later",
+                      "CREATE TABLE t (…)",
+                      "ALTER TABLE t SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
+                      "  -- Iceberg: 'write.merge.mode' = 'merge-on-read'"),
             code("name the columns by which the table is divided in the condition of the command"),
         ],
     )  # fmt: skip

@@ -37,7 +37,7 @@ import numpy as np
 from pyrometer.core import units
 from pyrometer.explain.change import Less
 from pyrometer.explain.evidence.places import where
-from pyrometer.explain.evidence.saying import flame, shown_by
+from pyrometer.explain.evidence.saying import code, flame, shown_by
 from pyrometer.explain.evidence.stack_shares import through
 from pyrometer.explain.evidence.task_costs import read_bytes
 from pyrometer.explain.facts import Facts, TaskColumns, exactly
@@ -179,9 +179,9 @@ def _more_partitions(facts: Facts, tasks_count: int) -> Remedy:
         more = str(TWICE * max(int(text), tasks_count))
         return Remedy(kind="factor", factor="spark.sql.shuffle.partitions", level=more,
                       text=f"{more} partitions instead of {text}")  # fmt: skip
-    return Remedy(kind="code", text="more partitions, where the query gives their number",
-                  before=f'df.repartition({tasks_count}, "k")',
-                  after=f'df.repartition({TWICE * tasks_count}, "k")')  # fmt: skip
+    return code("more partitions, where the query gives their number",
+                f'df.repartition({tasks_count}, "k")',
+                f'df.repartition({TWICE * tasks_count}, "k")')  # fmt: skip
 
 
 def _is_given(facts: Facts, tasks_count: int) -> bool:

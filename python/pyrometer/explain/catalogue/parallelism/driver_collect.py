@@ -55,7 +55,7 @@ from pyrometer.explain.evidence.driver_time import (
 )
 from pyrometer.explain.evidence.places import MOST_SUSPECTS, link, of_stage, of_tasks, slots_at
 from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans, rows_out
-from pyrometer.explain.evidence.saying import shown_by
+from pyrometer.explain.evidence.saying import code, shown_by
 from pyrometer.explain.evidence.stack_shares import Shares, through
 from pyrometer.explain.evidence.task_costs import Fixed, joined
 from pyrometer.explain.facts import Facts
@@ -290,8 +290,9 @@ def _suspect(facts: Facts, mine: Sequence[Result]) -> Suspect:
         ],
         remedies=[
             *_by_arrow(facts),
-            Remedy(kind="code", text="aggregate, or write, where the data are",
-                   before="rows = df.collect()", after="df.write.parquet(path)"),
+            code("aggregate, or write, where the data are",
+                 "rows = df.collect()",
+                 "df.write.parquet(path)"),
         ],
     )  # fmt: skip
 

@@ -31,6 +31,7 @@ from pyrometer.core import units
 from pyrometer.explain.change import LessGap
 from pyrometer.explain.evidence.driver_time import nodes_of, of_jobs, stretches
 from pyrometer.explain.evidence.places import MOST_SUSPECTS
+from pyrometer.explain.evidence.saying import code
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Place, Remedy
@@ -69,9 +70,9 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             remedies=[
                 Remedy(kind="factor", factor=ALGORITHM, level="2",
                        text="let tasks move their own files"),
-                Remedy(kind="code", text="write fewer files",
-                       before="df.write.partitionBy('day').parquet(path)",
-                       after="df.repartition('day').write.partitionBy('day').parquet(path)"),
+                code("write fewer files",
+                     "df.write.partitionBy('day').parquet(path)",
+                     "df.repartition('day').write.partitionBy('day').parquet(path)"),
             ],
         )  # fmt: skip
 

@@ -44,9 +44,10 @@ from pyrometer.explain.evidence.driver_time import (
     words_of,
 )
 from pyrometer.explain.evidence.driver_work import Work, works
+from pyrometer.explain.evidence.saying import code
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
-from pyrometer.explain.schema import Place, Remedy
+from pyrometer.explain.schema import Place
 from pyrometer.explain.what_if import Extent
 
 BESIDE = 0.5
@@ -74,8 +75,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     typed = is_prompt(facts)
     own.sort(key=lambda one: -one.length)
     first, total = own[0], float(sum(one.length for one in own))
-    before = first.before.source if first.before else None
     after = first.after.source if first.after else "the end"
+    where = f"between {first.before.source} and {after}" if first.before else f"before {after}"
     prompt = "; the application is a prompt: somebody may have been typing" if typed else ""
     longest = (
         f"{units.duration(first.length)} between {words_of(first.before)} and"
@@ -100,7 +101,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         if known else ""
     )  # fmt: skip
     yield Suspect(
-        place=Place(layer="driver", source=f"between {before} and {after}"),
+        place=Place(layer="driver", source=where),
         mechanism=f"No job ran for {longest if len(own) == 1 else several}{shared}{prompt}.",
         change=(LessGap(less),),
         extent=Extent(max((1 + beyond) / 2, least), least, 1.0, len(own)),
@@ -110,10 +111,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                     (first.start, first.end)),
         ],
         remedies=[
-            Remedy(kind="code", text="move this work of the driver into Spark, or into a thread"
-                   " that runs during the jobs",
-                   before="rows = df.toPandas(); slow(rows); other.count()",
-                   after="future = pool.submit(other.count); slow(df.toPandas())"),
+            code("move this work of the driver into Spark, or into a thread that runs during the"
+                 " jobs"),
         ],
     )  # fmt: skip
 

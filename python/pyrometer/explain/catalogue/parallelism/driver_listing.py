@@ -34,10 +34,10 @@ from pyrometer.explain.change import Less, LessGap
 from pyrometer.explain.evidence.alike import alike
 from pyrometer.explain.evidence.driver_time import nodes_of, stretches
 from pyrometer.explain.evidence.places import MOST_SUSPECTS, most
-from pyrometer.explain.evidence.saying import compact
+from pyrometer.explain.evidence.saying import compact, data
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
-from pyrometer.explain.schema import Evidence, Place, Remedy
+from pyrometer.explain.schema import Evidence, Place
 from pyrometer.explain.what_if import Extent
 
 _SCANS = """
@@ -97,9 +97,9 @@ def _jobs(facts: Facts) -> Iterator[tuple[str, float, Suspect]]:
                          f" stage_id = {stage.stage_id} AND stage_attempt = {stage.attempt}"),
             ],
             remedies=[
-                Remedy(kind="data", text="compact the files, or partition less finely",
-                       before='df.write.partitionBy("day", "hour", "minute").parquet(path)',
-                       after='df.write.partitionBy("day").parquet(path)'),
+                data("compact the files, or partition less finely",
+                          'df.write.partitionBy("day", "hour", "minute").parquet(path)',
+                          'df.write.partitionBy("day").parquet(path)'),
             ],
         )  # fmt: skip
 

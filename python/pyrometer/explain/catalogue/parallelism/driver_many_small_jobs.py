@@ -58,9 +58,10 @@ from pyrometer.explain.evidence.loop_work import Work, work_of
 from pyrometer.explain.evidence.loops import Loop, Round, loops
 from pyrometer.explain.evidence.micro_batches import limited_streams, runs_queries
 from pyrometer.explain.evidence.places import MOST_SUSPECTS
+from pyrometer.explain.evidence.saying import code
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
-from pyrometer.explain.schema import Place, Remedy
+from pyrometer.explain.schema import Place
 from pyrometer.explain.what_if import Extent
 
 Span = tuple[float, float]
@@ -143,13 +144,13 @@ def _suspect(facts: Facts, driver: _Driver, works: Sequence[Work], loop: Loop) -
                     (first.begin, loop.rounds[-1].end)),
         ],
         remedies=[
-            Remedy(kind="code", text="one query for all rounds",
-                   before="for name in names:\n    df.where(F.col(name).isNull()).count()",
-                   after="df.agg(*(F.count_if(F.col(name).isNull()) for name in names)).first()")
+            code("one query for all rounds",
+                 "for name in names:\n    df.where(F.col(name).isNull()).count()",
+                 "df.agg(*(F.count_if(F.col(name).isNull()) for name in names)).first()")
             if first.gives_one_row else
-            Remedy(kind="code", text="one query for all rounds",
-                   before='for day in days:\n    df.filter(df.day == day).count()',
-                   after='df.filter(df.day.isin(days)).groupBy("day").count()'),
+            code("one query for all rounds",
+                 'for day in days:\n    df.filter(df.day == day).count()',
+                 'df.filter(df.day.isin(days)).groupBy("day").count()'),
         ],
     )  # fmt: skip
 
@@ -185,9 +186,9 @@ def _of_stream(facts: Facts, driver: _Driver, work: Work, stream: Loop) -> Suspe
                     (batches[0].begin, batches[-1].end)),
         ],
         remedies=[
-            Remedy(kind="code", text=f"a limit {LARGER} times as high, or none",
-                   before='spark.readStream.option("maxFilesPerTrigger", 1)',
-                   after=f'spark.readStream.option("maxFilesPerTrigger", {LARGER})'),
+            code(f"a limit {LARGER} times as high, or none",
+                 'spark.readStream.option("maxFilesPerTrigger", 1)',
+                 f'spark.readStream.option("maxFilesPerTrigger", {LARGER})'),
         ],
     )  # fmt: skip
 

@@ -53,7 +53,7 @@ from pyrometer.explain.evidence.places import MOST_SUSPECTS
 from pyrometer.explain.evidence.saying import code, shown_by, timeline
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
-from pyrometer.explain.schema import Place, Remedy
+from pyrometer.explain.schema import Place
 from pyrometer.explain.what_if import Extent
 
 
@@ -91,9 +91,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                         " s.start_wall_ns", (one.start, one.end)),
             ],
             remedies=[
-                Remedy(kind="code", text="cut the plan where it grows",
-                       before="for step in steps:\n    df = step(df)",
-                       after="for step in steps:\n    df = step(df).localCheckpoint()"),
+                code("plan less at once: where a loop builds the plan, cut it in each round"
+                     " (localCheckpoint)"),
             ],
         )  # fmt: skip
     yield from _analysed(facts)

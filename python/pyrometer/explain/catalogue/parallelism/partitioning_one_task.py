@@ -37,10 +37,10 @@ from pyrometer.explain.divided import Divided
 from pyrometer.explain.evidence.node_costs import Cost, cpu_of_nodes, metric_times
 from pyrometer.explain.evidence.places import MOST_SUSPECTS, largest, of_stage, of_tasks, slots_at
 from pyrometer.explain.evidence.plan_nodes import Plan, plans
+from pyrometer.explain.evidence.saying import code
 from pyrometer.explain.evidence.shuffles import shuffles
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
-from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
 
 REACHED = (0.5, 1.0)
@@ -48,11 +48,17 @@ REACHED = (0.5, 1.0)
 taken to cost at most what the first does."""
 LIMIT = "LocalLimit"
 _CAUSES = (
-    ("Coalesce 1", "coalesce(1)"),
-    ("SinglePartition", "an exchange to a single partition"),
-    ("RoundRobinPartitioning(1)", "repartition(1)"),
-    ("JDBCRelation", "a read over one connection"),
-)
+    ("Coalesce 1", ("coalesce(1)", "leave coalesce(1) out: several tasks, and files; or"
+                    " repartition(1), which keeps the work before it in several")),
+    ("RoundRobinPartitioning(1)", ("repartition(1)", "leave repartition(1) out: several tasks, and"
+                                   " files")),
+    ("JDBCRelation", ("a read over one connection", "read in several ranges: partitionColumn,"
+                      " lowerBound, upperBound and numPartitions of the source")),
+    ("SinglePartition", ("an exchange to a single partition", "keep the rows in several partitions,"
+                         " and bring together only the result: PARTITION BY in a window, a limit"
+                         " after an aggregation")),
+)  # fmt: skip
+"""Words of a plan, what they are, and what to do."""
 _PLANS = """
 SELECT s.stage_id, s.sql_id, string_agg(DISTINCT p.simple_string, chr(10)) AS plan
 FROM stages s JOIN plan_nodes p USING (app_index, sql_id)
@@ -86,8 +92,10 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
         left = 1 / slots + overhead_ns(tasks) / max(time, 1.0)
         shared = max(0.0, 1 - left)
         sql_id, plan = texts.get(stage.stage_id, (None, ""))
-        why = [name for word, name in _CAUSES if word in plan]
-        named = f"; its query has {' and '.join(why)}" if why else ""
+        why = [word for word, _ in _CAUSES if word in plan]
+        named = (
+            f"; its query has {' and '.join(dict(_CAUSES)[one][0] for one in why)}" if why else ""
+        )
         costs = (_cost(facts, *one) for one, readers in gathering if stage.number in readers)
         gathered = [edit for cost in costs if cost is not None for edit in cost.change]
         yield time * shared, Suspect(
@@ -105,9 +113,8 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
                          stage, 1),
             ],
             remedies=[
-                Remedy(kind="code", text="keep the rows in several partitions, and bring together"
-                       " only the result", before="df.coalesce(1).write.parquet(path)",
-                       after="df.write.parquet(path)"),
+                code(dict(_CAUSES)[why[0]][1] if why else "keep the rows in several partitions, and"
+                     " bring together only the result"),
             ],
         )  # fmt: skip
 

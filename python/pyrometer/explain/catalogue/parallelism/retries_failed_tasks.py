@@ -32,9 +32,9 @@ import numpy as np
 from pyrometer.core import units
 from pyrometer.explain.change import Less
 from pyrometer.explain.evidence.places import MOST_SUSPECTS, of_stage, of_tasks
+from pyrometer.explain.evidence.saying import code
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
-from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
 
 OTHERS = ("ExecutorLostFailure", "FetchFailed", "Resubmitted")
@@ -102,7 +102,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                          n),
             ],
             remedies=[
-                Remedy(kind="code", text=f"fix what fails{said}"),
+                code(f"fix what fails{said}"),
             ],
         )  # fmt: skip
 

@@ -43,10 +43,10 @@ from pyrometer.explain.catalogue.parallelism.skew_bytes import (
     spread,
 )
 from pyrometer.explain.evidence.places import largest, of_stage, of_tasks
+from pyrometer.explain.evidence.saying import code
 from pyrometer.explain.evidence.task_counts import recounted
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
-from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
 
 
@@ -92,9 +92,10 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
             ],
             remedies=[
                 recounted(facts, stage, 4 * now, "four times as many, smaller tasks"),
-                Remedy(kind="code", text="divide the rows at random before the work that is"
-                       " costly for some of them", before="df.select(costly(col))",
-                       after=f"df.repartition({4 * now}).select(costly(col))"),
+                code("divide the rows at random before the work that is"
+                     " costly for some of them",
+                     "df.select(costly(col))",
+                     f"df.repartition({4 * now}).select(costly(col))"),
             ],
         )  # fmt: skip
 

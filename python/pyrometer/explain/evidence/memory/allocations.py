@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pyrometer.core.estimate import Estimate
 from pyrometer.explain.evidence.places import of_application
-from pyrometer.explain.evidence.saying import flame
+from pyrometer.explain.evidence.saying import flame, java_name
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.schema import Evidence
 from pyrometer.statistics.shares import LEVEL, wilson
@@ -98,7 +98,8 @@ def sites(facts: Facts, own: bool = False, most: int = 1) -> list[Site]:
             value=value, low=min(low, value), high=max(high, value), level=LEVEL, n=n,
             method="wilson",
         )  # fmt: skip
-        found.append(Site(name, class_name, operator, size, share))
+        kind = None if class_name is None else java_name(class_name)
+        found.append(Site(name, kind, operator, size, share))
     return found
 
 

@@ -66,6 +66,19 @@ _RAN = """
 SELECT count(*) FROM stages WHERE app_index = $1
   AND regexp_matches(rdd_names, 'Python|Pandas|InArrow')
 """
+_OF_NODE = """
+SELECT s.method, s.module || '.' || s.method, s.file, min(s.line) FROM w_python x JOIN (
+  SELECT stack_id, arg_min(p.method, i) AS method, arg_min(p.class_name, i) AS module,
+    arg_min(p.library, i) AS file,
+    arg_min(f.line, i) AS line
+  FROM python_stacks p JOIN frames f USING (frame_id)
+  WHERE work = 'function' AND p.method <> '<module>' AND NOT p.class_name LIKE 'pyrometer%'
+  GROUP BY stack_id) s ON s.stack_id = x.java_stack
+WHERE x.event = 'cpu' AND x.role = 'python' AND x.thread_name = 'Python worker'
+  AND coalesce(x.app_index, $1) = $1 AND x.sql_id IS NOT DISTINCT FROM $2
+  AND x.node_id IS NOT DISTINCT FROM $3 AND coalesce(x.operator, $4) = $4
+GROUP BY ALL ORDER BY sum(x.weight) DESC, 1 LIMIT 1
+"""
 _LISTED = re.compile(r"\[([^\]]*)\]")
 _CALLED = re.compile(r"([\w.<>]+)\(")
 
@@ -134,6 +147,15 @@ def functions_of(facts: Facts, sql_id: int | None, node_id: int | None) -> Hasha
     if not called:
         return sql_id, node_id
     return text if "<lambda>" in called else called
+
+
+def called_at(facts: Facts, one: Work) -> tuple[str | None, str | None]:
+    """Name the costliest function that workers call for an operator, and its line, by samples."""
+    define_python_stacks(facts.scope)
+    found = facts.tables.query(_OF_NODE, [_app(facts), one.sql_id, one.node_id, one.operator])
+    for name, whole, file, line in found:
+        return name, f"{name} at {file}:{line}" if file and line else whole
+    return None, None
 
 
 def work(facts: Facts) -> dict[int, Work]:
