@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.core.json_text import parse_json
 from pyrometer.core.redaction import Redactor
-from pyrometer.experiments.folder import is_experiment, read_plan
+from pyrometer.experiments.folder import ExperimentPaths, is_experiment, read_plan
 from pyrometer.experiments.journal import read_journal
 from pyrometer.explain.kept import findings_of
 from pyrometer.explain.schema import Findings
@@ -114,6 +114,27 @@ def job_from_run(path: Path) -> Job | None:
         return None
     with Run.open(path) as run:
         return job_of(run.tables)
+
+
+def held_as_it_is(root: Path) -> Mapping[str, str]:
+    """Give the Spark settings that held in the job as it is, by its last run; empty without one."""
+    try:
+        steps = history_of(read_journal(root, KINDS)).steps
+    except PyrometerError:
+        return {}
+    ended = [
+        step.ended
+        for step in steps
+        if step.is_baseline and step.ended is not None and step.ended.status == "finished"
+    ]
+    for one in reversed(ended):
+        try:
+            found = job_from_run(ExperimentPaths(root).trials / one.folder)
+        except PyrometerError:
+            continue
+        if found is not None and found.settings:
+            return found.settings
+    return {}
 
 
 def _read_findings(path: Path) -> Findings:

@@ -19,7 +19,14 @@ from pyrometer.experiments.run.loop import begin as start_experiment
 from pyrometer.experiments.run.loop import carry_out
 from pyrometer.tune.carry import confirm_winner, search
 from pyrometer.tune.confirm.plan import plan_of
-from pyrometer.tune.judge.applied import deployed, difference, merged
+from pyrometer.tune.judge.applied import (
+    Deployed,
+    deployed,
+    difference,
+    merged,
+    overruled,
+    to_type,
+)
 from pyrometer.tune.judge.page import links, unreported, write_tuning
 from pyrometer.tune.judge.report import tuning_report
 from pyrometer.tune.known import known_from
@@ -359,6 +366,69 @@ def test_apply_shows_no_secret_and_keeps_owner_rights_and_links_of_a_file(
     assert "999" not in conf.read_text()
     assert conf.stat().st_mode & 0o777 == 0o600
     assert Path("d.conf").is_symlink()
+
+
+def test_apply_says_the_jobs_own_command_with_its_options_changed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    options = "spark.driver.extraJavaOptions"
+    job = ["spark-submit", "--conf", f"{PARTITIONS}=400", "--conf", f"{options}=-Da=1", "j.py", "x"]
+    Path("job.yaml").write_text(json.dumps({"name": "job", "summary": "s.", "command": job}))
+    begin(Path("t"), tuning("20", workload=str(tmp_path / "job.yaml"), scale="default"))
+    made = Simulated()
+    search(Path("t"), lambda one: Drawn(one.seed), actions=made.actions())
+    confirm_winner(Path("t"), actions=made.actions())
+    capsys.readouterr()
+    assert run_verb(["tune", "apply", "t", "-o", "new.conf", "--json"]) == 0
+    said = capsys.readouterr()
+    found = json.loads(said.out)
+    best = found["configuration"][PARTITIONS]
+    assert found["command"].startswith("spark-submit --conf ")
+    assert f"--conf {PARTITIONS}={best} " in found["command"]
+    assert "=400" not in found["command"]
+    assert found["command"].endswith(" j.py x")
+    loses = f"the command itself says {PARTITIONS}=400, which wins over spark-defaults.conf"
+    assert loses in found["warnings"]
+    assert f"warning: {loses}" in said.err
+    # A new file is compared with none.
+    assert found["diff"].startswith("--- /dev/null\n")
+    assert "-Da=1 -XX:+UseParallelGC" in Path("new.conf").read_text()
+    assert "--driver-java-options '-Da=1 -XX:+UseParallelGC'" in found["command"]
+
+
+def test_what_a_program_sets_itself_is_named_as_no_file_changes_it():
+    held = {PARTITIONS: "9", "spark.a": "1", "spark.driver.extraJavaOptions": "-agentpath:x"}
+    ours = {PARTITIONS: "8", "spark.a": "2", "spark.driver.extraJavaOptions": "-XX:+UseZGC"}
+    found = overruled(ours, {}, {"spark.a": "1"}, held)
+    assert [one.partition(",")[0] for one in found] == [f"the program itself sets {PARTITIONS}=9"]
+
+
+def test_executors_are_said_to_a_manager_and_never_by_the_master_that_is_for_tests():
+    layout = {"layout.executors": "2", "layout.cores_per_executor": "1"}
+    found = deployed({**layout, "jvm.heap": "2g"})
+    assert "local-cluster" not in found.conf + found.options
+    assert found.settings["spark.executor.instances"] == "2"
+    assert found.executors == "2 × 1 core × 2048m"
+    assert deployed(layout).settings["spark.executor.memory"] == "1024m"
+    line = to_type(["spark-submit", "--master", "local[2]", "a.py"], found, found)
+    assert "--master MASTER a.py" in line
+    assert "local" not in line
+
+
+@pytest.mark.parametrize(
+    ("words", "pyspark", "line"),
+    [
+        (["python", "a.py"], "--conf spark.b=1 --conf spark.a=1 pyspark-shell",
+         "PYSPARK_SUBMIT_ARGS='--conf spark.b=1 --conf spark.a=2 pyspark-shell' python a.py"),
+        (["java", "-Dspark.a=1", "-Dspark.ab=3", "Main"], None,
+         "java -Dspark.a=2 -Dspark.ab=3 Main"),
+        (["spark-sql", "-f", "q.sql", "--conf=spark.a=1", "--name", "x"], None,
+         "spark-sql -f q.sql --name x --conf spark.a=2"),
+        (["./job.sh"], None, None),
+    ],
+)  # fmt: skip
+def test_each_kind_of_command_is_changed_where_it_says_settings(words, pyspark, line):
+    ours = Deployed({"spark.a": "2"})
+    assert to_type(words, ours, ours, pyspark) == line
 
 
 def test_what_was_not_confirmed_is_not_applied_unless_asked_for(tmp_path, capsys):

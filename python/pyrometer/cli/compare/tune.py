@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from pyrometer.cli.compare import recurring
+from pyrometer.cli.compare import deploying, recurring
 from pyrometer.cli.shared import tuning as shared
 from pyrometer.cli.shared.default_verb import DefaultVerb
 from pyrometer.cli.shared.endings import ended_by_interrupt, read_or_not
 from pyrometer.cli.shared.run_named import local_path
 from pyrometer.cli.shared.typed import typed
 from pyrometer.core.errors import PyrometerError, UsageError
-from pyrometer.core.redaction import Redactor
 from pyrometer.terminal.console import JsonOption, emit_json, err, human, program
 
 if TYPE_CHECKING:
@@ -253,74 +252,7 @@ def show(folder: DirArgument, as_json: JsonOption = False) -> None:
     _show(folder, _report(folder), as_json=as_json)
 
 
-@app.command(no_args_is_help=True)
-def apply(
-    folder: DirArgument,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            help="A spark-defaults.conf to write; in an existing one these settings are replaced.",
-        ),
-    ] = None,
-    unconfirmed: Annotated[
-        bool, typer.Option("--unconfirmed", help="Print the winner even if it is not confirmed.")
-    ] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Print the winner as a part of spark-defaults.conf, options of spark-submit, and a diff.
-
-    Nothing is written but FILE.
-
-    Exit code: 1 if nothing was confirmed.
-    """
-    from pyrometer.collect.launch.launch import factors_of_workload
-    from pyrometer.tune.judge.applied import defaults, deployed, difference, merged
-    from pyrometer.tune.trials.folder import read_tuning
-
-    tuning = read_tuning(folder)
-    if tuning.online is not None:
-        best, told = shared.incumbent(folder)
-    else:
-        report = _report(folder, causes=False)
-        best, told = shared.confirmed(folder, report, unconfirmed=unconfirmed), report.told
-    declared = {k: list(v) for k, v in factors_of_workload(tuning.workload).items()}
-    found = deployed(best, declared)
-    knobs = tuning.space.read().knobs
-    today = defaults(best, {one.factor: one.default for one in knobs})
-    file = output if output is not None and output.exists() else None
-    before = shared.read_text(file) if file else today
-    after = merged(before, found.settings)
-    if output is not None:
-        shared.write_text(output, after)
-        err().print(f"written: {output}", markup=False, soft_wrap=True)
-    out = human(as_json)
-    out.print(f"# {told}", markup=False, soft_wrap=True)
-    out.print(f"\n# spark-defaults.conf\n{found.conf}", markup=False, soft_wrap=True)
-    out.print(f"# or: spark-submit {found.options}\n", markup=False, soft_wrap=True)
-    for name, level in found.otherwise.items():
-        extra = f"# in addition to Spark's settings: {name}={level}"
-        out.print(extra, markup=False, soft_wrap=True)
-    if tuning.shared:
-        redact = Redactor().setting
-        levels = ", ".join(f"{name}={redact(name, one)}" for name, one in tuning.shared.items())
-        out.print(f"# every trial had: {levels}", markup=False, soft_wrap=True)
-    change = difference(before, after, str(output or "spark-defaults.conf"))
-    out.print(change, markup=False, soft_wrap=True, end="")
-    if as_json:
-        emit_json(
-            {
-                "schema": "pyrometer/tuning-apply/1",
-                "configuration": best,
-                "settings": found.settings,
-                "otherwise": found.otherwise,
-                "spark_submit": found.options,
-                "diff": change,
-                "file": None if output is None else str(output),
-            }
-        )
+app.command(no_args_is_help=True)(deploying.apply)
 
 
 def _check_words(context: typer.Context, what: list[str], is_command: bool) -> None:
@@ -394,10 +326,10 @@ def _page(root: Path, report: TuningReport) -> None:
         err().print(f"page: {path}", markup=False, soft_wrap=True)
 
 
-def _report(folder: Path, *, causes: bool = True) -> TuningReport:
+def _report(folder: Path) -> TuningReport:
     from pyrometer.tune.judge.report import tuning_report
 
-    return tuning_report(folder, causes=causes)
+    return tuning_report(folder)
 
 
 def _show(folder: Path, report: TuningReport, *, as_json: bool, to_stderr: bool = False) -> None:

@@ -136,6 +136,33 @@ def with_last_options(argv: Sequence[str], options: Iterable[str]) -> list[str]:
     return [*argv[:at], *options, *argv[at:]]
 
 
+def with_settings(argv: Sequence[str], settings: Mapping[str, str]) -> list[str]:
+    """Have a Spark script say these settings in place of what its words say of them.
+
+    Examples
+    --------
+    >>> words = ["spark-submit", "--executor-memory", "1g", "-c", "spark.a=1", "a.py", "-c"]
+    >>> with_settings(words, {"spark.a": "2", "spark.executor.memory": "3g"})
+    ['spark-submit', '--conf', 'spark.a=2', '--executor-memory', '3g', 'a.py', '-c']
+    """
+    own = argv[1:] if Path(argv[0]).name in _MIXED else _before_application(argv[1:])
+    kept: list[str] = []
+    words = iter(own)
+    for word in words:
+        alone = not word.startswith("-") or word in _SWITCHES or bool(_JOINED.fullmatch(word))
+        pair = [word] if alone else [word, *([one] if (one := next(words, None)) else [])]
+        said = {name for name, _ in _confs(pair)}
+        said |= {name for option, name in SETTING_OF.items() if _option(pair, option) is not None}
+        if not said & settings.keys():
+            kept += pair
+    ours: list[str] = []
+    for name, value in settings.items():
+        option = next((one for one, setting in SETTING_OF.items() if setting == name), None)
+        ours += ["--conf", f"{name}={value}"] if option is None else [option, value]
+    at = len(_before_application(kept))
+    return [argv[0], *kept[:at], *ours, *kept[at:], *argv[1 + len(own) :]]
+
+
 def setting_words(name: str, value: str) -> list[str]:
     """Say a setting to a Spark script, by the option of its own as well where it has one.
 

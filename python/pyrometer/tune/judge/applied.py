@@ -1,22 +1,27 @@
-"""A configuration in the words of who deploys: spark-defaults.conf, spark-submit, a diff. Pure."""
+"""A configuration in the words of who deploys: spark-defaults.conf, a command, a diff. Pure."""
 
 from __future__ import annotations
 
 import difflib
 import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+from pyrometer.collect.launch.command import understand, with_java_options, with_settings
 from pyrometer.collect.launch.jvm_options import with_more
 from pyrometer.collect.launch.option_text import join_options, reader_of, split_options
 from pyrometer.collect.launch.properties import entries, written
 from pyrometer.collect.launch.treatment import apply_treatment
 from pyrometer.core.redaction import Redactor
 from pyrometer.trial.factors import parse_treatment
-from pyrometer.trial.layout import resolve_layout
+from pyrometer.trial.layout import Layout, resolve_layout
 
 OPTIONS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
 """Settings whose values add up: what a file says stays, ours stand behind it."""
+
+DRIVER_OPTIONS, DRIVER_MEMORY = OPTIONS[0], "spark.driver.memory"
+MASTER = "MASTER"
+"""Stands for the master of a cluster, which only who deploys knows."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +34,13 @@ class Deployed:
         Spark settings, JVM options among them.
     otherwise : dict of str to str
         Levels that no Spark setting expresses: of the host, or of the job's own code.
+    executors : str or None
+        Executors apart from the driver, as trials had them on one machine; ``None``: none.
     """
 
     settings: dict[str, str]
     otherwise: dict[str, str] = field(default_factory=dict)
+    executors: str | None = None
 
     @property
     def conf(self) -> str:
@@ -48,7 +56,7 @@ class Deployed:
         """Options of ``spark-submit``."""
         words: list[str] = []
         for name, value in self.settings.items():
-            if name == "spark.driver.memory":
+            if name == DRIVER_MEMORY:
                 words += ["--driver-memory", value]
             elif name == "spark.master":
                 words += ["--master", value]
@@ -82,7 +90,7 @@ def deployed(
     parsed = parse_treatment([f"{name}={level}" for name, level in rest.items()], {})
     layout = resolve_layout(parsed)
     applied = apply_treatment(parsed, layout, None)
-    settings = dict(applied.force)
+    settings = _of_cluster(applied.force, layout) if layout.executors else dict(applied.force)
     for name, more in zip(
         OPTIONS,
         ((*applied.driver_options, *applied.jvm_options), applied.jvm_options),
@@ -92,9 +100,134 @@ def deployed(
             settings[name] = join_options(more)
     said = {name for name in rest if name.startswith(("spark.", "jvm.", "layout."))}
     otherwise = {name: level for name, level in configuration.items() if name not in said}
-    if layout.standalone:
-        otherwise |= {name: level for name, level in rest.items() if name.startswith("layout.")}
-    return Deployed(settings, otherwise)
+    executors = None
+    if layout.executors:
+        memory = settings["spark.executor.memory"]
+        cores = f"{layout.slots} core{'s' * (layout.slots != 1)}"
+        executors = f"{layout.executors} × {cores} × {memory}"
+    return Deployed(settings, otherwise, executors)
+
+
+def _of_cluster(forced: Mapping[str, str], layout: Layout) -> dict[str, str]:
+    """Say executors as managers of clusters take them: trials had a master that is for tests."""
+    return {
+        **{name: value for name, value in forced.items() if name != "spark.master"},
+        "spark.executor.instances": str(layout.executors),
+        "spark.executor.cores": str(layout.slots),
+        "spark.executor.memory": forced.get("spark.executor.memory", f"{layout.heap_mib}m"),
+    }
+
+
+def beside(found: Deployed, said: Mapping[str, str]) -> Deployed:
+    r"""Put JVM options behind those of the job, as in the trials.
+
+    Parameters
+    ----------
+    said : mapping of str to str
+        Settings of the job's own command and files.
+
+    Examples
+    --------
+    >>> ours = Deployed({"spark.driver.extraJavaOptions": "-XX:+UseParallelGC"})
+    >>> beside(ours, {"spark.driver.extraJavaOptions": "-Da=1"}).conf
+    'spark.driver.extraJavaOptions  -Da=1 -XX:+UseParallelGC\n'
+    """
+    settings = dict(found.settings)
+    for name in OPTIONS:
+        if name in settings and said.get(name):
+            ours = split_options(settings[name])
+            settings[name] = with_more(said[name], ours, reader_of(name))
+    return replace(found, settings=settings)
+
+
+def to_type(
+    argv: Sequence[str], found: Deployed, own: Deployed, pyspark: str | None = None
+) -> str | None:
+    """Give a job's command with its options changed; ``None``: nothing in it can say them.
+
+    Parameters
+    ----------
+    found, own : Deployed
+        With the job's own JVM options, and without them.
+    pyspark : str, optional
+        ``PYSPARK_SUBMIT_ARGS`` of the job.
+
+    Examples
+    --------
+    >>> ours = Deployed({"spark.a": "2"})
+    >>> to_type(["spark-submit", "--conf", "spark.a=1", "a.py"], ours, ours)
+    'spark-submit --conf spark.a=2 a.py'
+    >>> to_type(["python", "a.py"], ours, ours)
+    "PYSPARK_SUBMIT_ARGS='--conf spark.a=2 pyspark-shell' python a.py"
+    """
+    settings = dict(found.settings)
+    if found.executors:
+        settings["spark.master"] = MASTER
+    command = understand(argv)
+    redacted = Redactor.of(argv).words
+    if command.kind == "submit":
+        return shlex.join(redacted(with_settings(argv, settings)))
+    if command.kind == "python":
+        words = ["spark-submit", *_words(pyspark or "")]
+        options = shlex.join(redacted(with_settings(words, settings))[1:])
+        return f"PYSPARK_SUBMIT_ARGS={shlex.quote(options)} {shlex.join(redacted(argv))}"
+    if command.kind != "java":
+        return None
+    # The JVM is started by these words: what is for the driver's are options of its own.
+    options = split_options(own.settings.get(DRIVER_OPTIONS, ""))
+    heap = settings.pop(DRIVER_MEMORY, None)
+    settings.pop(DRIVER_OPTIONS, None)
+    options += [] if heap is None else [f"-Xmx{heap}"]
+    options += [f"-D{name}={value}" for name, value in settings.items()]
+    theirs = [one for one in argv if not one.startswith(tuple(f"-D{name}=" for name in settings))]
+    return shlex.join(redacted(with_java_options(theirs, options)))
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text) or ["pyspark-shell"]
+    except ValueError:
+        return ["pyspark-shell"]  # A quote is not closed: Spark would not start with it.
+
+
+def overruled(
+    settings: Mapping[str, str],
+    command: Mapping[str, str],
+    said: Mapping[str, str],
+    held: Mapping[str, str],
+) -> list[str]:
+    """Say which settings a file would not bring about, and what wins over it.
+
+    Parameters
+    ----------
+    command : mapping of str to str
+        What the job's command line says.
+    said : mapping of str to str
+        What command line, files and environment say together.
+    held : mapping of str to str
+        What held in a run of the job as it is, as far as it is known.
+
+    Examples
+    --------
+    >>> overruled({"spark.a": "2"}, {"spark.a": "1"}, {"spark.a": "1"}, {})
+    ['the command itself says spark.a=1, which wins over spark-defaults.conf']
+    >>> overruled({"spark.a": "2"}, {}, {}, {"spark.a": "1"})
+    ['the program itself sets spark.a=1, which wins over spark-defaults.conf and the command line']
+    """
+    found, shown = [], Redactor().setting
+    for name, value in settings.items():
+        if name in command and command[name] != value:
+            theirs = f"{name}={shown(name, command[name])}"
+            found.append(f"the command itself says {theirs}, which wins over spark-defaults.conf")
+        elif name in OPTIONS or name in command or held.get(name) in (None, value, said.get(name)):
+            continue  # Options of JVMs that a run shows have ours among them.
+        else:
+            theirs = f"{name}={shown(name, held[name])}"
+            found.append(
+                f"the program itself sets {theirs}, which wins over spark-defaults.conf and the"
+                " command line"
+            )
+    return found
 
 
 def merged(text: str, settings: Mapping[str, str]) -> str:
@@ -147,7 +280,7 @@ def difference(before: str, after: str, name: str = "spark-defaults.conf") -> st
     lines = difflib.unified_diff(
         _shown(before),
         _shown(after),
-        f"{name} (now)",
+        f"{name} (now)" if before else "/dev/null",
         f"{name} (tuned)",
         lineterm="",
         n=2,
