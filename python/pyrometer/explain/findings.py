@@ -10,6 +10,7 @@ from pyrometer.accounts.window import facts as run_facts
 from pyrometer.accounts.window import open_scope
 from pyrometer.core import units
 from pyrometer.core.estimate import Estimate
+from pyrometer.explain import words
 from pyrometer.explain.every_rule import every_rule
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.judge import Judged, add_up, together, weigh
@@ -28,7 +29,7 @@ from pyrometer.explain.schema import (
     Symptom,
     Unjudged,
 )
-from pyrometer.explain.words import unsure
+from pyrometer.explain.words import biased, unsure
 from pyrometer.simulation.scheduler import doubts_of
 from pyrometer.store import Run
 from pyrometer.summary.schema import Summary
@@ -116,7 +117,7 @@ def explained(
     leading, result.hidden_count = weigh(
         what_if,
         [
-            (rule, suspect, records.get(rule.code, Record()).counted_ratio)
+            (rule, suspect, records.get(rule.code, Record()).earlier)
             for rule, suspect in suspects
         ],
         result.noise_ratio,
@@ -175,7 +176,7 @@ def conclusion(found: Findings) -> str:
     if first is None:
         judged = found.rules_count - len(found.unjudged)
         looked = f"{judged} of {found.rules_count} rules could be applied."
-        noise = f"{units.percent(found.noise_ratio)}, the noise of this run"
+        noise = words.noise_of(found.noise)
         may = unsure(found)
         if not may:
             return f"Nothing worth more than {noise}: {looked}"
@@ -236,7 +237,7 @@ def _finding(
         title=rule.title,
         cause=rule.cause,
         place=_within(facts, suspect.place),
-        mechanism=suspect.mechanism,
+        mechanism=f"{suspect.mechanism}{biased(record)}",
         evidence=list(suspect.evidence),
         remedies=list(suspect.remedies),
         saving=Saving(elapsed_ns=one.elapsed_ns, core_ns=one.core_ns),

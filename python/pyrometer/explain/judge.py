@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pyrometer.core.estimate import Estimate
 from pyrometer.explain.change import Recount, concerned
 from pyrometer.explain.rule import Rule, Suspect
-from pyrometer.explain.schema import Saving
+from pyrometer.explain.schema import Earlier, Saving
 from pyrometer.explain.what_if import Part, WhatIf, cpus
 
 LEAST_RATIO = 0.001
@@ -28,7 +28,7 @@ class Judged:
     rule: Rule
     suspect: Suspect
     ratio: float
-    error_ratio: float | None = None
+    earlier: Earlier | None = None
     muted: bool = False
     elapsed_ns: Estimate | None = None
     core_ns: Estimate | None = None
@@ -38,7 +38,7 @@ class Judged:
     @property
     def part(self) -> Part:
         """Its change, as the simulator takes it."""
-        return Part(self.suspect.change, self.suspect.extent, self.error_ratio)
+        return Part(self.suspect.change, self.suspect.extent, self.earlier)
 
     def is_above(self, noise_ratio: float, measured_ns: int) -> bool:
         """Whether its interval lies above the noise of the run."""
@@ -53,7 +53,7 @@ class Judged:
 
 def weigh(
     what_if: WhatIf,
-    suspects: Sequence[tuple[Rule, Suspect, float | None]],
+    suspects: Sequence[tuple[Rule, Suspect, Earlier | None]],
     noise_ratio: float = 0.0,
     muted: Collection[str] = (),
 ) -> tuple[list[Judged], int]:
@@ -73,13 +73,13 @@ def weigh(
     """
     found = []
     what_if.foresee([[(one.change, one.extent.value)] for _, one, _ in suspects], LEAST_RATIO)
-    for rule, suspect, error in suspects:
+    for rule, suspect, earlier in suspects:
         asked = [(suspect.change, suspect.extent.value)]
         if not what_if.is_known(asked):
             continue  # it cannot save as much
         ratio = what_if.saved_ratio(asked)
         if ratio >= LEAST_RATIO:
-            found.append(Judged(rule, suspect, ratio, error, rule.code in muted))
+            found.append(Judged(rule, suspect, ratio, earlier, rule.code in muted))
     found.sort(key=lambda one: (-one.ratio, one.rule.code, one.suspect.mechanism))
     kept, rest = found[:MOST_JUDGED], found[MOST_JUDGED:]
     what_if.foresee(
@@ -175,7 +175,8 @@ def add_up(what_if: WhatIf, leading: Sequence[Judged]) -> None:
     what_if.foresee(upto)  # type: ignore[arg-type]
     for one, parts in zip(leading, upto, strict=True):
         both = what_if.saved_ratio(parts)  # type: ignore[arg-type]
-        one.added_ratio, before = both - before, both
+        bias = 1.0 if one.earlier is None else one.earlier.bias_ratio
+        one.added_ratio, before = bias * (both - before), both
 
 
 def together(what_if: WhatIf, leading: Sequence[Judged]) -> Saving:

@@ -17,7 +17,7 @@ from pydantic import Field, ValidationError
 from pyrometer.core import units
 from pyrometer.core.errors import UsageError
 from pyrometer.core.model import Model, in_json
-from pyrometer.explain.schema import Findings, Record
+from pyrometer.explain.schema import Earlier, Findings, Record
 from pyrometer.store.locate import Located, locate
 from pyrometer.store.tables_folder import findings_file
 from pyrometer.summary.kept import keep as keep_summary
@@ -39,13 +39,13 @@ class _Grounds(Model):
 
     Attributes
     ----------
-    errors : dict of str to float
-        How far predictions of their rules were off, by code, where it widens their intervals.
+    earlier : dict of str to Earlier
+        How predictions of their rules fared, by code, where it counts.
     muted : list of str
         Those of their codes that the project mutes.
     """
 
-    errors: dict[str, float] = Field(default_factory=dict)
+    earlier: dict[str, Earlier] = Field(default_factory=dict)
     muted: list[str] = Field(default_factory=list)
 
 
@@ -175,9 +175,9 @@ def _grounds(found: Findings, records: Mapping[str, Record], muted: Mapping[str,
     """
     codes = {one.code for one in found.findings}
     judged = codes | {each.code for one in found.findings for each in one.symptoms}
-    errors = {code: records[code].counted_ratio for code in sorted(judged & records.keys())}
+    earlier = {code: records[code].earlier for code in sorted(judged & records.keys())}
     return _Grounds(
-        errors={code: error for code, error in errors.items() if error is not None},
+        earlier={code: one for code, one in earlier.items() if one is not None},
         muted=sorted(judged & muted.keys()),
     )
 

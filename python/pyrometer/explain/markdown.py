@@ -122,8 +122,8 @@ def _blocks(found: Findings, everything: bool) -> Iterator[str]:
     yield f"# {prose(_title(found, counted))}"
     yield prose(found.conclusion)
     yield (
-        f"Window {code(found.window.name)}, {units.duration(found.window.length_ns)}. Noise of this"
-        f" run: {units.percent(found.noise_ratio)} ({prose(found.noise.method)}); a finding counts"
+        f"Window {code(found.window.name)}, {units.duration(found.window.length_ns)}."
+        f" {words.noise_named(found.noise)} ({prose(found.noise.method)}); a finding counts"
         " if the whole interval of its saving lies above."
     )
     if shown:

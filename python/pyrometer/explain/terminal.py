@@ -233,7 +233,7 @@ def _unjudged(found: Findings, everything: bool) -> Iterator[RenderableType]:
 
 
 def _foot(found: Findings, everything: bool) -> Iterator[RenderableType]:
-    noise = f"Noise of this run: {units.percent(found.noise_ratio)}"
+    noise = words.noise_named(found.noise)
     yield Text("")
     if everything:
         yield Text.from_markup(

@@ -9,8 +9,11 @@ Its interval (90 %) adds in quadrature, each side for itself,
 - the simulator's error: the spread of the saving over 19 replicates in which each stage's tasks are
   off by the error of another stage (`pyrometer.simulation.intervals`), or, with too few stages to
   judge by, its error for the whole application, at least `LEAST_ERROR`;
-- how far predictions of the rule were off when they were tried (`pyrometer.verification.record`).
-  That error holds the other two as well, so the interval is rather too wide than too narrow.
+- how far predictions of the rule were off when they were tried (`pyrometer.verification.learned`).
+  That error holds the other two as well, so the interval is rather too wide than too narrow. Once
+  it is of enough jobs, it takes the place of what the rule only assumes of its remedy: wider or
+  narrower, but never narrower than sampling and the simulator allow. Where these trials saved
+  another share of what had been predicted, all of it is multiplied by their median.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ import numpy as np
 
 from pyrometer.core.estimate import Estimate
 from pyrometer.explain.change import Change, State
+from pyrometer.explain.schema import Earlier
 from pyrometer.simulation.cluster import Shape
 from pyrometer.simulation.intervals import draw_errors
 from pyrometer.simulation.known import Known
@@ -57,12 +61,15 @@ class Extent:
         What is expected, and the bounds of it.
     n : int
         Observations behind it.
+    sampled : tuple of float, optional
+        Bounds by sampling alone, where the others hold what is assumed of the remedy, too.
     """
 
     value: float = 1.0
     low: float = 1.0
     high: float = 1.0
     n: int = 1
+    sampled: tuple[float, float] | None = field(default=None, repr=False, compare=False)
 
     def times(self, low: float, high: float) -> Extent:
         """Give the extent where the remedy itself achieves between `low` and `high` of it.
@@ -72,7 +79,23 @@ class Extent:
         >>> Extent(0.9, 0.8, 1.0, n=20).times(0.5, 1.0)
         Extent(value=0.675, low=0.4, high=1.0, n=20)
         """
-        return Extent(self.value * (low + high) / 2, self.low * low, self.high * high, self.n)
+        middle = (low + high) / 2
+        least, most = self.sampled or (self.low, self.high)
+        return Extent(
+            self.value * middle, self.low * low, self.high * high, self.n,
+            (least * middle, most * middle),
+        )  # fmt: skip
+
+    def ends(self, tried: bool) -> tuple[float, float]:
+        """Give the bounds; where the remedy was tried often enough, without what is assumed of it.
+
+        Examples
+        --------
+        >>> one = Extent(0.9, 0.8, 1.0, n=20).times(0.5, 1.0)
+        >>> one.ends(tried=False), one.ends(tried=True), Extent(0.5, 0.2, 0.9).ends(tried=True)
+        ((0.4, 1.0), (0.6000000000000001, 0.75), (0.2, 0.9))
+        """
+        return self.sampled if tried and self.sampled else (self.low, self.high)
 
 
 ALL = Extent()
@@ -81,11 +104,22 @@ ALL = Extent()
 
 @dataclass(frozen=True)
 class Part:
-    """A change, how much of it comes true, and how far such predictions were off before."""
+    """A change, how much of it comes true, and how such predictions fared before."""
 
     change: Change
     extent: Extent = ALL
-    error_ratio: float | None = None
+    earlier: Earlier | None = None
+
+    @property
+    def factors(self) -> tuple[float, float, float]:
+        """How much of it is expected, and the bounds of that."""
+        tried = self.earlier is not None and self.earlier.is_enough
+        return self.extent.value, *self.extent.ends(tried)
+
+    @property
+    def bias_ratio(self) -> float:
+        """What is saved of what is predicted without earlier trials."""
+        return 1.0 if self.earlier is None else self.earlier.bias_ratio
 
 
 Asked = Sequence[tuple[Change, float]]
@@ -221,16 +255,15 @@ class WhatIf:
         (Estimate, Estimate)
             The elapsed time's never exceeds the measured elapsed time.
         """
-        asked = [
-            [(part.change, getattr(part.extent, side)) for part in parts]
-            for side in ("value", "low", "high")
-        ]
+        asked = [[(part.change, part.factors[side]) for part in parts] for side in range(3)]
         self.foresee(asked)
         middle = asked[0]
-        value, *ends = [self.saved_ratio(one) for one in asked]
-        below, above = self._model(middle, value)
-        known = [part.error_ratio for part in parts if part.error_ratio is not None]
-        earlier = max(known, default=0.0) * abs(value)
+        plain = self.saved_ratio(middle)
+        bias = self._bias_ratio(parts, plain)
+        value, *ends = [bias * self.saved_ratio(one) for one in asked]
+        below, above = (abs(bias) * error for error in self._model(middle, plain))
+        known = [part.earlier.error_ratio for part in parts if part.earlier is not None]
+        earlier = max(known, default=0.0) * abs(plain)
         low = value - math.hypot(value - min(value, *ends), below, earlier)
         # Errors that are shares of a saving, none of which makes a loss of it, make none together.
         worst = min(*ends, value - below, value - earlier)
@@ -240,13 +273,19 @@ class WhatIf:
         elapsed = [min(one, 1.0) * self.measured_ns for one in (value, low, high)]
         return (
             _estimate(elapsed, n),
-            _estimate([self._cores(parts, side) for side in ("value", "low", "high")], n),
+            _estimate([bias * self._saved_core_ns[self._key(one)] for one in asked], n),
         )
 
-    def _cores(self, parts: Sequence[Part], side: str) -> float:
-        return self._saved_core_ns[
-            self._key([(part.change, getattr(part.extent, side)) for part in parts])
-        ]
+    def _bias_ratio(self, parts: Sequence[Part], saved: float) -> float:
+        """Give the bias of changes together: of each by what it adds to those before it."""
+        biases = [part.bias_ratio for part in parts]
+        if not saved or len(set(biases)) < 2:
+            return biases[0] if biases else 1.0
+        asked = [(part.change, part.extent.value) for part in parts]
+        upto = [asked[:count] for count in range(len(asked) + 1)]
+        self.foresee(upto)
+        added = np.diff([self.saved_ratio(one) for one in upto])
+        return float(added @ biases) / saved
 
     def _model(self, parts: Asked, value: float) -> tuple[float, float]:
         """Give how far the saving may be off, to below and above, by the simulator's errors."""

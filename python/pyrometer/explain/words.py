@@ -12,6 +12,7 @@ from pyrometer.explain.schema import (
     Evidence,
     Finding,
     Findings,
+    Noise,
     Note,
     Place,
     Proof,
@@ -143,6 +144,45 @@ def earlier(record: Record) -> str:
     )  # fmt: skip
     times = "time" if record.tried_count == 1 else "times"
     return f"proven {record.proven_count} of {record.tried_count} {times}{off}"
+
+
+def biased(record: Record) -> str:
+    """Say that a saving was corrected by what trials had measured; empty where it was not.
+
+    Examples
+    --------
+    >>> biased(Record(tried_count=10, jobs_count=10, error_ratio=0.1, bias_ratio=0.5))
+    ' Earlier trials of this rule saved 50.0 % of what was predicted: that is counted in.'
+    >>> biased(Record(tried_count=10, jobs_count=2, error_ratio=0.1))
+    ''
+    """
+    earlier = record.earlier
+    if earlier is None or earlier.bias_ratio == 1.0:
+        return ""
+    share = units.percent(earlier.bias_ratio)
+    return f" Earlier trials of this rule saved {share} of what was predicted: that is counted in."
+
+
+def noise_of(noise: Noise) -> str:
+    """Say how large the noise is, and whether this run shows it.
+
+    Examples
+    --------
+    >>> noise_of(Noise(ratio=0.05, kind="assumed", method="nothing in this run repeats"))
+    '5.00 % (assumed: nothing in this run repeats)'
+    >>> noise_of(Noise(ratio=0.031, method="5 iterations"))
+    '3.10 %, the noise of this run'
+    """
+    ratio = units.percent(noise.ratio)
+    if noise.kind == "measured":
+        return f"{ratio}, the noise of this run"
+    return f"{ratio} (assumed: {noise.method})"
+
+
+def noise_named(noise: Noise) -> str:
+    """Name the noise before its size."""
+    what = "Noise of this run" if noise.kind == "measured" else "Noise, assumed"
+    return f"{what}: {units.percent(noise.ratio)}"
 
 
 def counted(found: Sequence[Finding]) -> list[Finding]:

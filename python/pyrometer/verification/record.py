@@ -8,7 +8,6 @@ its files. A damaged line is skipped, and said so.
 from __future__ import annotations
 
 import fcntl
-import math
 import os
 import platform
 import re
@@ -16,6 +15,7 @@ import stat
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -24,15 +24,12 @@ from pyrometer.core.errors import CapabilityError
 from pyrometer.core.estimate import Estimate
 from pyrometer.core.json_text import parse_json
 from pyrometer.core.redaction import redacted
-from pyrometer.explain.schema import Finding, Findings, Judgement, Proof, Record
+from pyrometer.explain.schema import ENOUGH_JOBS, Finding, Findings, Judgement, Proof, Record
 from pyrometer.store.private import FILE_MODE, make_private
+from pyrometer.verification.learned import bias_of, error_of
 
 VARIABLE = "PYROMETER_VERDICTS"
 TRIED = frozenset({"proven", "refuted", "no_difference"})
-ALL_OF_IT = 1.0
-"""How far a prediction was off where no saving could be measured: by all that it said."""
-LEVEL = 0.9
-"""Of predictions, how many are off by no more than the error of a record."""
 
 
 class Verdict(BaseModel):
@@ -48,6 +45,8 @@ class Verdict(BaseModel):
         Where the cause is, in words.
     predicted_ns, measured_ns : Estimate or None
         Elapsed time of the run that the remedy saves.
+    bias_ratio : float
+        What the prediction was multiplied by, for what trials before it had saved.
     of_run : bool
         The data were those of the run, not smaller.
     """
@@ -62,6 +61,7 @@ class Verdict(BaseModel):
     verdict: Judgement
     predicted_ns: Estimate
     measured_ns: Estimate | None = None
+    bias_ratio: float = 1.0
     of_run: bool = True
     blocks: int = 0
     remedy: str = ""
@@ -74,13 +74,16 @@ class Verdict(BaseModel):
     model_config = ConfigDict(populate_by_name=True, extra="allow")
 
     @property
-    def error_ratio(self) -> float | None:
-        """How far the prediction was off, of what it said; ``None`` where it does not say."""
+    def saved_ratio(self) -> float | None:
+        """What was saved, of what is predicted without earlier trials; ``None``: that is open.
+
+        Nothing, where no saving could be measured.
+        """
         predicted = self.predicted_ns.value
-        measured = None if self.measured_ns is None else self.measured_ns.value
         if self.verdict not in TRIED or not self.of_run or not predicted or predicted < 0:
             return None
-        return ALL_OF_IT if measured is None else abs(predicted - measured) / predicted
+        measured = None if self.measured_ns is None else self.measured_ns.value
+        return (measured or 0.0) * self.bias_ratio / predicted
 
 
 @dataclass(frozen=True)
@@ -198,7 +201,7 @@ def _unlike(line: bytes) -> str:
 
 
 def records(verdicts: Iterable[Verdict]) -> dict[str, Record]:
-    """Give how findings fared, by the rule's code: what `explain` widens its intervals by.
+    """Give how findings fared, by the rule's code: what `explain` learns for its intervals.
 
     Of an experiment that went on after a verdict, the last one counts alone.
 
@@ -217,30 +220,23 @@ def records(verdicts: Iterable[Verdict]) -> dict[str, Record]:
             by_code.setdefault(one.code, []).append(one)
     found = {}
     for code, tried in sorted(by_code.items()):
-        errors = [error for one in tried if (error := one.error_ratio) is not None]
+        jobs: dict[str, list[float]] = {}
+        for one in tried:
+            if (ratio := one.saved_ratio) is not None:
+                jobs.setdefault(one.workload or one.run_id, []).append(ratio)
+        each = [ratio for those in jobs.values() for ratio in those]
+        bias = 1.0
+        if len(jobs) >= ENOUGH_JOBS:
+            each = [median(those) for those in jobs.values()]
+            bias = bias_of(each)
         found[code] = Record(
             tried_count=len(tried),
             proven_count=sum(one.verdict == "proven" for one in tried),
-            error_ratio=upper(errors) if errors else None,
+            jobs_count=len(jobs),
+            error_ratio=error_of(each, bias) if each else None,
+            bias_ratio=bias,
         )
     return found
-
-
-def upper(errors: Sequence[float]) -> float:
-    """Give the error that the next of its kind does not exceed with a probability of `LEVEL`.
-
-    The smallest with rank (n + 1) * `LEVEL` or more, of whatever distribution: split conformal
-    prediction (Lei et al., "Distribution-free predictive inference for regression", JASA 2018). Of
-    fewer than nine no error has that rank: the largest is given, which the next one does not exceed
-    with a probability of n / (n + 1).
-
-    Examples
-    --------
-    >>> upper([0.5, 0.1, 0.3]), upper([number / 100 for number in range(1, 20)])
-    (0.5, 0.18)
-    """
-    rank = math.ceil(round((len(errors) + 1) * LEVEL, 9))
-    return sorted(errors)[min(rank, len(errors)) - 1]
 
 
 def prove(found: Findings, run_id: str | None, verdicts: Sequence[Verdict]) -> Findings:

@@ -296,6 +296,7 @@ def verdict_of(test: Verification, outcome: Outcome, run_id: str, workload: str)
     """Write an outcome down, to be kept."""
     ended = read_journal(test.root).ended.values()
     last = max((one.wall_ns for one in ended), default=0)
+    earlier = test.finding.record.earlier
     said = f"{run_id}\n{test.finding.key}\n{test.root.absolute()}\n{last}"
     return Verdict(
         id=hashlib.sha256(said.encode()).hexdigest()[:16],
@@ -307,6 +308,7 @@ def verdict_of(test: Verification, outcome: Outcome, run_id: str, workload: str)
         verdict=outcome.verdict,
         predicted_ns=test.finding.saving.elapsed_ns,
         measured_ns=outcome.measured_ns,
+        bias_ratio=earlier.bias_ratio if earlier else 1.0,
         of_run=test.proposal.smaller is None,
         blocks=outcome.blocks,
         remedy=test.proposal.words,

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.examples import examples
@@ -25,10 +26,12 @@ from pyrometer.explain.change import (
     State,
 )
 from pyrometer.explain.divided import Divided
+from pyrometer.explain.schema import Earlier
 from pyrometer.explain.what_if import Extent, Part, WhatIf
 from pyrometer.simulation.cluster import Shape
 from pyrometer.simulation.scheduler import calibrate, schedules
 
+EARLIER = st.none() | st.builds(Earlier, st.floats(0, 3), st.floats(-1, 3), st.booleans())
 LENGTHS = st.lists(st.integers(1, 400), min_size=1, max_size=6)
 
 
@@ -90,7 +93,8 @@ def test_changes_together_never_save_more_than_the_elapsed_time(
     parts = []
     for _ in range(data.draw(st.integers(1, 4))):
         low, value, high = sorted(data.draw(st.floats(0, 1)) for _ in range(3))
-        parts.append(Part(data.draw(changes(len(stages))), Extent(value, low, high)))
+        extent = Extent(value, low, high)
+        parts.append(Part(data.draw(changes(len(stages))), extent, data.draw(EARLIER)))
     for some in ([one] for one in parts):
         check(what_if, some)
     check(what_if, parts)
@@ -105,6 +109,40 @@ def check(what_if: WhatIf, parts: list[Part]) -> None:
         assert one.low <= one.value <= one.high
         assert np.isfinite([one.low, one.value, one.high]).all()
     assert (elapsed.high or 0) <= what_if.measured_ns
+
+
+TRIED = [[100, 100, 400], [200, 300, 200], [50, 60, 70]]
+ASSUMED = Extent(1.0, 0.9, 1.0).times(0.5, 1.0)
+
+
+def interval(*earlier: Earlier | None) -> tuple[float, float, float]:
+    """Give the saving of changes of a stage each, whose remedies achieve half of it or more."""
+    what_if = applications(TRIED, 2, 50)
+    parts = [Part((Less("cpu", {n: 0.5}),), ASSUMED, one) for n, one in enumerate(earlier)]
+    found = what_if.saving(parts)[0]
+    assert found.value is not None
+    assert found.low is not None
+    assert found.high is not None
+    return found.low, found.value, found.high
+
+
+def test_trials_of_many_jobs_narrow_what_was_assumed_or_widen_it() -> None:
+    low, value, high = interval(None)
+    exact, off = interval(Earlier(0.0, 1.0, True)), interval(Earlier(0.6, 1.0, True))
+    assert exact[1] == off[1] == value
+    assert low < exact[0] < value < exact[2] < high
+    assert off[0] < low
+    assert high < off[2]
+    # Of few jobs they only add to what is assumed.
+    assert interval(Earlier(0.0, 1.0, False)) == (low, value, high)
+
+
+def test_what_trials_saved_of_their_predictions_is_what_the_next_one_says() -> None:
+    plain, half = interval(Earlier(0.0, 1.0, True)), interval(Earlier(0.0, 0.5, True))
+    assert half == pytest.approx([one / 2 for one in plain])
+    none, first = Earlier(0.0, 1.0, True), Earlier(0.0, 0.5, True)
+    alone, both = interval(none)[1], interval(none, none)[1]
+    assert interval(first, none)[1] == pytest.approx(0.5 * alone + (both - alone))
 
 
 @settings(max_examples=examples(8, 20))

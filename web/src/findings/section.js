@@ -2,7 +2,7 @@
 import { bdi, el, missing, section } from "../ui/dom.js";
 import { gone, percent, time } from "../ui/format.js";
 import { open, target } from "./evidence.js";
-import { amount, ends, lacks, mayCopy, parted, record, remedyText, within } from "./words.js";
+import { amount, ends, lacks, mayCopy, noise, parted, record, remedyText, within } from "./words.js";
 
 const TITLE = "What would make it faster";
 const HELP = "Each finding is a cause, and what the run would take without it: the application is scheduled again without the cause, so what lies off the critical path saves nothing. Intervals are of 90 %. Open a finding for its remedy and its evidence.";
@@ -19,10 +19,10 @@ export function findingsSection(found, has) {
       ? el("p", { class: "joint" }, counted.length > 1 ? "Could be saved by all together: " : "Could be saved: ", el("b", null, amount(joint.value, "ns")), ` of ${time(whole)} (${ends(joint, "ns")}).`)
       : el("p", { class: "joint" }, bdi(found.conclusion)),
     list(counted, whole, has),
-    may.length > 0 && el("p", { class: "may-be" }, `${counted.length ? "Not sure, but may be worth it, too" : "Not sure, but may be worth it"}: above the noise of the run (${percent(found.noise_ratio)}), but the low end of the interval is not.`),
+    may.length > 0 && el("p", { class: "may-be" }, `${counted.length ? "Not sure, but may be worth it, too" : "Not sure, but may be worth it"}: above ${noise(found)}, but the low end of the interval is not.`),
     list(may, whole, has),
     notes(found.notes ?? []),
-    folded(`${weak.length} more, not above the noise of the run (${percent(found.noise_ratio)})`, weak.length && list(weak, whole, has)),
+    folded(`${weak.length} more, not above ${noise(found)}`, weak.length && list(weak, whole, has)),
     folded(`${muted.length} muted by the project`, muted.length && list(muted, whole, has)),
     unjudged(found.unjudged ?? [], found.rules_count));
 }

@@ -16,6 +16,11 @@ export function within(one, unit) {
   return `${amount(one?.value, unit)}${range ? ` (${range})` : ""}`;
 }
 
+// "the noise of the run (3.00 %)", or that this is assumed, and why.
+export const noise = (found) => (found.noise?.kind === "assumed"
+  ? `the noise (${percent(found.noise_ratio)}, assumed: ${found.noise.method})`
+  : `the noise of the run (${percent(found.noise_ratio)})`);
+
 // Findings that count, in their order; those that may be worth it, the largest first; those that
 // are weaker than the noise; those that are muted.
 export function parted(findings) {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { amount, ends, lacks, mayCopy, nextStep, parted, record, remedyText, within } from "../../src/findings/words.js";
+import { amount, ends, lacks, mayCopy, nextStep, noise, parted, record, remedyText, within } from "../../src/findings/words.js";
 
 test("a number stands in its unit, with its interval where it has one", () => {
   assert.equal(within({ value: 2e9, low: 1e9, high: 3e9 }, "ns"), "2.00 s (1.00 s to 3.00 s)");
@@ -26,6 +26,12 @@ test("what may be worth it is neither sure nor weak, the largest first", () => {
   const saves = (value) => ({ shown: false, may: true, saving: { elapsed_ns: { value } } });
   const [small, large, weak, muted] = [saves(1e9), saves(2e9), { shown: false, may: false }, { ...saves(3e9), muted: "known" }];
   assert.deepEqual(parted([small, weak, muted, large]), { counted: [], may: [large, small], weak: [weak], muted: [muted] });
+});
+
+test("noise that is assumed is not called the run's", () => {
+  const method = "nothing in this run repeats";
+  assert.equal(noise({ noise_ratio: 0.05, noise: { kind: "assumed", method } }), `the noise (5.00 %, assumed: ${method})`);
+  assert.equal(noise({ noise_ratio: 0.03, noise: { kind: "measured" } }), "the noise of the run (3.00 %)");
 });
 
 test("a remedy is what one types", () => {
