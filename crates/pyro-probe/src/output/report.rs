@@ -1,6 +1,5 @@
 //! The probe's account of itself, replaced about once a second.
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -103,11 +102,7 @@ pub fn replace(path: &Path, content: &Value, last: bool) -> io::Result<()> {
     let spare = spare(path);
     let mut text = content.to_string().into_bytes();
     let length = text.len();
-    let mut file = File::options()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&spare)?;
+    let mut file = sys::writable_regular(&spare)?;
     let there = file.metadata()?.len() as usize;
     let room = if length <= there {
         there
@@ -124,7 +119,7 @@ pub fn replace(path: &Path, content: &Value, last: bool) -> io::Result<()> {
     }
     std::fs::rename(&spare, path)?;
     // There was none to change places with: room for the next is taken while there is some.
-    if let Ok(file) = File::create(&spare) {
+    if let Ok(file) = sys::writable_regular(&spare) {
         sys::reserve(&file, room);
     }
     Ok(())
@@ -179,6 +174,11 @@ mod tests {
         assert_eq!(read(), r#"{"a":9}"#);
         no_more(&path);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+        let precious = folder.path().join("precious");
+        std::fs::write(&precious, "precious").unwrap();
+        std::os::unix::fs::symlink(&precious, spare(&path)).unwrap();
+        assert!(replace(&path, &json!({"a": 10}), false).is_err());
+        assert_eq!(std::fs::read(&precious).unwrap(), b"precious");
         assert!(replace(&folder.path().join("no/such"), &json!({}), false).is_err());
     }
 }

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use arrow_ipc::writer::StreamWriter;
 use pyro_model::Table;
 
+use crate::sys;
+
 /// Rows held before they are written at the latest.
 const BATCH_ROWS: usize = 16 << 10;
 
@@ -62,7 +64,9 @@ impl<T: Table> Stream<T> {
     fn open(&mut self, path: &Path) -> io::Result<()> {
         let encoder = StreamWriter::try_new(Vec::new(), &T::schema()).map_err(io::Error::other)?;
         self.encoder = Some(encoder);
-        self.file = Target::File(File::create(path)?);
+        let file = sys::writable_regular(path)?;
+        file.set_len(0)?;
+        self.file = Target::File(file);
         self.write_out().inspect_err(|_| {
             // No file is better than one without a schema.
             let _ = std::fs::remove_file(path);
@@ -187,6 +191,30 @@ mod tests {
         let mut stream = Stream::<OsSeriesBuilder>::create(&path).unwrap();
         fill(&mut stream, 0, BATCH_ROWS as i64 + 5);
         assert_eq!((rows(&path), stream.rows.len()), (BATCH_ROWS, 5));
+    }
+
+    #[test]
+    fn a_link_is_not_written_through_and_an_earlier_stream_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let (precious, path) = (
+            folder.path().join("precious"),
+            folder.path().join("s.arrows"),
+        );
+        std::fs::write(&precious, "precious".repeat(1000)).unwrap();
+        std::os::unix::fs::symlink(&precious, &path).unwrap();
+        assert!(Stream::<OsSeriesBuilder>::create(&path).is_err());
+        let mut stream = Stream::<OsSeriesBuilder>::later(&path);
+        fill(&mut stream, 0, 10);
+        stream.finish();
+        assert_eq!((stream.written, stream.dropped), (0, 10));
+        assert!(stream.error.unwrap().contains("a link"));
+        assert_eq!(std::fs::metadata(&precious).unwrap().len(), 8000);
+        std::fs::copy(&precious, folder.path().join("copy")).unwrap();
+        std::fs::rename(folder.path().join("copy"), &path).unwrap();
+        let mut stream = Stream::<OsSeriesBuilder>::create(&path).unwrap();
+        fill(&mut stream, 0, 3);
+        stream.finish();
+        assert_eq!(rows(&path), 3);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::context::Context;
+use crate::sys::open_regular;
 
 /// Bytes of a record, and of the header before the first.
 pub(super) const RECORD: usize = 128;
@@ -100,15 +101,11 @@ pub(super) struct SlotFile {
 impl SlotFile {
     pub(super) fn open(pid: i32, path: &Path) -> io::Result<Self> {
         let no_file = || io::Error::other("not a file of context slots");
-        // A device or a pipe might hold us up when it is opened.
-        if !fs::metadata(path)?.is_file() {
-            return Err(no_file());
-        }
         let mut file = Self {
             pid,
             parent: 0,
             target: fs::canonicalize(path)?,
-            file: File::open(path)?,
+            file: open_regular(path)?,
             bytes: Vec::new(),
             overflow: 0,
         };

@@ -23,4 +23,4 @@ pub use process::{
     detach, own_usage, raise_descriptor_limit, start_ticks, stop_requested, sysconf, wait,
     watch_exit,
 };
-pub use regular::open_regular;
+pub use regular::{open_regular, writable_regular};
