@@ -308,9 +308,16 @@ class LessGap:
 
 @dataclass(frozen=True)
 class Sooner:
-    """Executors would be there sooner: ``share`` of the time until they register goes away."""
+    """Executors would be there sooner: ``share`` of the time until they register goes away.
+
+    Attributes
+    ----------
+    held_core_ns : float
+        Time of their cores meanwhile, which somebody pays for.
+    """
 
     share: float = 1.0
+    held_core_ns: float = 0.0
 
     @property
     def stages(self) -> frozenset[int]:
@@ -320,6 +327,7 @@ class Sooner:
     def apply(self, state: State, factor: float) -> None:
         """Shorten the time until executors are there."""
         state.startup_ratio *= 1 - factor * min(max(self.share, 0.0), 1.0)
+        state.core_ns -= factor * self.held_core_ns
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,14 @@
 from pathlib import Path
 
+import pytest
+from tests.support.explain.asked import asked
 from tests.support.explain.explained import Job, saves
+from tests.support.tables import MS, wall
 
-from pyrometer.explain.catalogue.parallelism.driver_executors_late import RULE
+from pyrometer.explain.catalogue.machine.config_too_many_slots import RULE as TOO_MANY
+from pyrometer.explain.catalogue.parallelism.driver_executors_late import INITIAL, RULE
 from pyrometer.explain.schema import Finding
+from pyrometer.store import Run
 
 
 def test_executors_that_register_after_twenty_seconds(tmp_path: Path) -> None:
@@ -24,6 +29,42 @@ def test_executors_that_were_there(tmp_path: Path) -> None:
     job = Job()
     job.stage([2_000] * 8)
     assert not job.all_found(tmp_path, RULE)
+
+
+def _one_more(*others: str) -> Job:
+    """Give a job whose third executor comes after 10 s, with others that have no tasks."""
+    job = Job(**{"spark.dynamicAllocation.enabled": "true"})
+    job.stage([2_000] * 40)
+    for name in ("3", *others):
+        job.log.executor(name, 2, 10_000)
+    job.executors = 3
+    job.stage([2_000] * 60)
+    return job
+
+
+def test_executors_that_replace_others_are_not_late(tmp_path: Path) -> None:
+    job = _one_more()
+    job.log.rows["executors"][-1]["remove_wall_ns"] = wall(30_000)
+    job.log.executor("4", 2, 30_000)
+    (found,) = job.all_found(tmp_path, RULE)
+    assert "1 executor registered 10.0 s after" in found.mechanism
+    assert "1 more replaced others" in found.mechanism
+    (remedy,) = found.remedies
+    assert (remedy.factor, remedy.level, remedy.levels) == (INITIAL, "3", {})
+    with Run.open(tmp_path) as run:
+        for one in found.evidence:
+            ((value,),) = run.tables.query(one.query or "")
+            assert float(value) == pytest.approx(one.estimate.value, rel=1e-6)
+    # Two cores are held for up to 7 s more, of which half is expected.
+    assert found.saving.core_ns.value == pytest.approx(-0.35 * 2 * 7_000 * MS, rel=0.01)
+
+
+def test_no_more_are_asked_for_than_ever_had_tasks(tmp_path: Path) -> None:
+    (late,) = _one_more("4", "5").all_found(tmp_path, RULE)
+    with Run.open(tmp_path) as run:
+        (spare,) = asked(run, [TOO_MANY]).notes
+    assert spare.remedies[0].factor == "spark.dynamicAllocation.maxExecutors"
+    assert late.remedies[0].level == spare.remedies[0].level == "3"
 
 
 def test_without_settings_the_smaller_saving_counts(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pyrometer.core import units
+from pyrometer.explain.evidence.held_slots import executors_for, most_at_once, most_tasks
 from pyrometer.explain.evidence.places import where
 from pyrometer.explain.evidence.saying import factor, shown_by
 from pyrometer.explain.facts import Facts
@@ -54,22 +55,6 @@ _EMPTY = (
 )
 
 
-def most_at_once(first: Floats, last: Floats, each: Floats | None = None) -> int:
-    """Give how many intervals overlap at most; where one ends, another may begin.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> most_at_once(np.array([0.0, 1.0, 2.0]), np.array([2.0, 3.0, 4.0]))
-    2
-    """
-    weight = np.ones(first.size) if each is None else each
-    times = np.concatenate([first, last])
-    steps = np.concatenate([weight, -weight])
-    order = np.lexsort((steps, times))
-    return int(np.cumsum(steps[order]).max(initial=0))
-
-
 def _is_whole(facts: Facts, measured: Measured) -> bool:
     """Whether all tasks of the window are known."""
     empty = set(facts.tables.query(_EMPTY, [measured.app_index]))
@@ -82,13 +67,11 @@ def _suspects(facts: Facts) -> Iterator[Remark]:
     measured = facts.measured
     if measured is None or facts.heap_setting == "spark.driver.memory" or measured.inferred:
         return
-    launch, finish = facts.tasks["launch_wall_ns"], facts.tasks["finish_wall_ns"]
-    known = np.isfinite(launch) & np.isfinite(finish)
-    if not known.any() or not measured.intervals or not _is_whole(facts, measured):
+    used = most_tasks(facts)
+    if not used or not measured.intervals or not _is_whole(facts, measured):
         return
     begin = min(one.start_wall_ns for one in measured.intervals)
     end = max(one.end_wall_ns for one in measured.intervals)
-    used = most_at_once(launch[known], finish[known])
     slots = np.array([float(one.slots) for one in measured.executors])
     first = np.array([float(max(one.add_ns or begin, begin)) for one in measured.executors])
     last = np.array([float(min(one.remove_ns or end, end)) for one in measured.executors])
@@ -98,8 +81,7 @@ def _suspects(facts: Facts) -> Iterator[Remark]:
     if not slots.size or unused <= 0 or (slots.size > 1 and unused < slots.min()):
         return
     idle_ns = _above(first[there], last[there], slots[there], used)
-    least = int(slots.min())
-    keeps = max(1, -(-used // least))
+    keeps = executors_for(facts, used)
     if slots.size == 1:
         cores = used * measured.settings.task_cpus
         remedy = factor("spark.executor.cores", str(cores), f"give the executor {cores} cores")
@@ -116,7 +98,7 @@ def _suspects(facts: Facts) -> Iterator[Remark]:
         ),
         evidence=[
             shown_by("most tasks at once", used, "count", "tasks", _BUSIEST.format(where(facts)),
-                     "/timeline", int(known.sum())),
+                     "/timeline", facts.tasks.count),
             shown_by("most slots at once", most, "count", "executors",
                      _SLOTS.format(measured.app_index), "/timeline", slots.size),
         ],

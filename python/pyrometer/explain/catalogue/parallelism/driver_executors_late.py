@@ -2,19 +2,20 @@
 
 What it is
     Executors register late: the cluster has no room, an image is loaded, or dynamic allocation asks
-    for them in doubling rounds only when tasks already wait.
+    for them in doubling rounds only when tasks already wait. Executors count that were there at
+    once, and no more than ever had tasks: one that replaces another is not late.
 
 Mechanism
     Until they register, no task runs, or all of them run on the few slots there are. With executors
     asked for at the start, and room for them, they register together. What a JVM needs to start
-    (`START_NS`) stays.
+    (`START_NS`) stays. The cores that they hold meanwhile are in the saving of cores.
 
 Evidence
     When executors registered, since the start of the application.
 
 Remedy
-    `spark.dynamicAllocation.initialExecutors` and `minExecutors`; without dynamic allocation,
-    capacity held ready, images loaded beforehand.
+    `spark.dynamicAllocation.initialExecutors`; without dynamic allocation, capacity held ready,
+    images loaded beforehand. `minExecutors` would hold them until the end.
 
 When it is wrong
     The cluster is full: then the application waits for the work of others.
@@ -35,13 +36,20 @@ import numpy as np
 from pyrometer.core import units
 from pyrometer.explain.change import LessGap, Sooner
 from pyrometer.explain.evidence.driver_time import nodes_of
+from pyrometer.explain.evidence.held_slots import executors_for, most_at_once, most_tasks
 from pyrometer.explain.evidence.places import bounds
+from pyrometer.explain.evidence.saying import factor, machine
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.rule import Rule, Suspect
-from pyrometer.explain.schema import Evidence, Place, Remedy
+from pyrometer.explain.schema import Evidence, Place
 from pyrometer.explain.what_if import Extent
 
 START_NS = 3e9
+INITIAL = "spark.dynamicAllocation.initialExecutors"
+_MOST = """
+SELECT max(n) FROM (SELECT sum(d) OVER (ORDER BY t, d) AS n FROM (SELECT
+unnest([add_wall_ns, coalesce(remove_wall_ns, 9223372036854775807)]) AS t, unnest([1, -1]) AS d {}))
+"""
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
@@ -49,13 +57,18 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     if measured is None:
         return
     first = measured.intervals[0].start_wall_ns
-    late = np.array(
-        [
-            float(one.add_ns - first)
-            for one in measured.executors
-            if one.add_ns is not None and one.executor_id != "driver"
-        ]
+    everyone = sorted(
+        (one for one in measured.executors if one.executor_id != "driver"),
+        key=lambda one: one.add_ns or first,
     )
+    at_once = most_at_once(
+        np.array([float(one.add_ns or first) for one in everyone]),
+        np.array([float(one.remove_ns or np.inf) for one in everyone]),
+    )
+    used = most_tasks(facts)
+    needed = min(at_once, executors_for(facts, used)) if used else at_once
+    ones = [one for one in everyone[:needed] if one.add_ns is not None]
+    late = np.array([float((one.add_ns or first) - first) for one in ones])
     if not late.size or late.max() <= START_NS:
         return
     # Without its settings a log does not tell: the smaller saving counts.
@@ -71,23 +84,33 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     there = first + float(late.min())
     waits = not dynamic and first_job >= there > first + START_NS
     waited = nodes_of(facts, [(first + START_NS, there)]) if waits else {}
-    count = str(late.size)
-    ask = Remedy(kind="factor", factor="spark.dynamicAllocation.initialExecutors", level=count,
-                 levels={"spark.dynamicAllocation.minExecutors": count},
-                 text=f"ask for {units.counted(late.size, 'executor')} at the start")  # fmt: skip
-    hold = Remedy(kind="machine", text="hold capacity ready for the executors: nodes that are up,"
-                  " and images that are loaded")  # fmt: skip
+    ask = factor(INITIAL, str(needed), f"ask for {units.counted(needed, 'executor')} at the start")
+    hold = machine("hold capacity ready for the executors: nodes that are up, and images that are"
+                   " loaded")  # fmt: skip
+    of_app = (
+        f"FROM executors WHERE app_index = {measured.app_index} AND executor_id <> 'driver'"
+        " AND add_wall_ns IS NOT NULL"
+    )
     is_set = dynamic and not unknown
-    name = "spark.dynamicAllocation.initialExecutors" if is_set else None
+    name = INITIAL if is_set else None
+    others = len(everyone) - needed
+    held = sum(max(0.0, ns - START_NS) * one.cores
+               for ns, one in zip(late, ones, strict=True))  # fmt: skip
+    span = units.duration(float(late.mean()))
+    if len(ones) > 1:
+        span = (
+            f"{units.duration(float(late.min()))} to {units.duration(float(late.max()))}, on"
+            f" average {span},"
+        )
+    more = f" {units.count(others)} more replaced others, or had no tasks to run." if others else ""
     lost = " The log has no settings: whether dynamic allocation was on is not known."
     yield Suspect(
         place=Place(layer="setting" if is_set else "cluster", setting=name),
         mechanism=(
-            f"{units.counted(late.size, 'executor')} registered {units.duration(float(late.min()))}"
-            f" to {units.duration(float(late.max()))} after the application's start,"
-            f" {units.duration(float(late.mean()))} on average.{lost * unknown}"
+            f"{units.counted(len(ones), 'executor')} registered {span} after the application's"
+            f" start.{more}{lost * unknown}"
         ),
-        change=(Sooner(), LessGap(waited, what="executors")),
+        change=(Sooner(held_core_ns=held if dynamic else 0.0), LessGap(waited, what="executors")),
         # Without dynamic allocation it is for the cluster to be sooner: half the way, assumed.
         extent=Extent((low + high) / 2, low, high, late.size)
         if dynamic else Extent(high * 0.75, high * 0.5, high, late.size),
@@ -95,10 +118,11 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             Evidence(what="executors registered after", unit="ns", table="executors",
                      estimate=bounds(float(late.mean()), float(late.min()), float(late.max()),
                                      late.size, "mean and range"),
-                     query="SELECT executor_id, add_wall_ns FROM executors ORDER BY add_wall_ns",
+                     query=f"SELECT avg(add_wall_ns) - {first} FROM (SELECT add_wall_ns {of_app}"
+                     f" ORDER BY add_wall_ns LIMIT {needed}) WHERE add_wall_ns > {first}",
                      link="/timeline"),
-            Evidence(what="executors", unit="count", table="executors", link="/timeline",
-                     estimate=exactly(float(late.size)), query="SELECT count(*) FROM executors"),
+            Evidence(what="executors at once", unit="count", table="executors", link="/timeline",
+                     estimate=exactly(float(at_once)), query=_MOST.format(of_app)),
         ],
         remedies=[ask] * dynamic + [hold] * (unknown or not dynamic),
     )  # fmt: skip
