@@ -10,6 +10,10 @@ from pyrometer.trial.factors import size_of
 # Spark's defaults: docs/configuration.md of Spark, "Application Properties".
 HEAP = "1g"
 _OVERHEAD_RATIO, _LEAST_OVERHEAD = 0.1, "384m"
+BESIDE, LEAST_BESIDE = _OVERHEAD_RATIO, float(384 << 20)
+"""What a JVM takes beside its heap unless set: a share of the heap, and at least so many bytes."""
+MOST = 0.9
+"""Share of a machine's memory that JVMs may be given: the system and the page cache need some."""
 _MOST_RATIO = 1000.0
 _RATIO = "spark.executor.memoryOverheadFactor"
 _RATIO_OF_PODS = "spark.kubernetes.memoryOverheadFactor"
@@ -27,6 +31,17 @@ def size_in(values: Mapping[str, str], name: str, default: str) -> int:
         return size_of(name, values.get(name, default).strip())
     except UsageError:
         return size_of(name, default)
+
+
+def beside(heap: float) -> float:
+    """Give what a JVM takes beside its heap, in bytes, as Spark reckons it.
+
+    Examples
+    --------
+    >>> beside(1 << 30) / (1 << 20), round(beside(10 << 30) / (1 << 20))
+    (384.0, 1024)
+    """
+    return max(BESIDE * heap, LEAST_BESIDE)
 
 
 def overhead_bytes(values: Mapping[str, str], master: str) -> int:

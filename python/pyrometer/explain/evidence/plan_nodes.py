@@ -15,6 +15,7 @@ from pyrometer.attribution.schema import Expression, Operator
 from pyrometer.core.estimate import Estimate
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.what_if import Extent
+from pyrometer.simulation.measured import Stage
 
 SHELLS = (
     r"AdaptiveSparkPlan|InputAdapter|WholeStageCodegen|\w*QueryStage|AQEShuffleRead"
@@ -80,6 +81,18 @@ def plans(facts: Facts) -> Iterator[Plan]:
             Plan(sql) for sql in facts.summary.sql if sql.nodes and sql.app_index == app
         )
     yield from known
+
+
+def operators_in(facts: Facts, stage: Stage) -> frozenset[str]:
+    """Name the operators of final plans that ran in a stage."""
+    known: dict[int, set[str]] | None = facts.kept.get("operators")
+    if known is None:
+        known = facts.kept["operators"] = defaultdict(set)
+        for plan in plans(facts):
+            for node in plan.sql.nodes:
+                for number in facts.stages_of(node, plan.sql):
+                    known[number].add(node.name)
+    return frozenset(known.get(stage.number, ()))
 
 
 def metric(node: Node, *names: str) -> int | None:

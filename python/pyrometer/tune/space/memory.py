@@ -7,18 +7,12 @@ from dataclasses import dataclass
 
 from pyrometer.core.units import size as binary
 from pyrometer.experiments.plan.constraints import number_or_text
+from pyrometer.simulation.executor_memory import MOST, beside
 from pyrometer.tune.space.levels import with_unit
 from pyrometer.tune.space.space import Configuration
 
-MOST = 0.9
-"""Share of the machine's memory that JVMs may be given: the system and the page cache need some."""
-
 SPARKS_HEAP = float(1 << 30)
 """Heap of a driver and of an executor where nobody says (``spark.driver.memory``)."""
-
-BESIDE = 0.1
-LEAST_BESIDE = float(384 << 20)
-"""What a JVM takes beside its heap, as Spark reckons it (``spark.executor.memoryOverhead``)."""
 
 
 TAKES = frozenset(
@@ -98,8 +92,8 @@ def memory_of(configuration: Configuration, facts: Mapping[str, float]) -> Memor
         own = _first(
             size("spark.driver.memory"), size("jvm.heap"), facts.get("driver_heap"), SPARKS_HEAP
         )
-        driver = own + _beside(own)
-    return Memory(jvms, heap, off_heap, _beside(heap), driver)
+        driver = own + beside(own)
+    return Memory(jvms, heap, off_heap, beside(heap), driver)
 
 
 def too_much(configuration: Configuration, facts: Mapping[str, float]) -> str | None:
@@ -131,10 +125,6 @@ def too_much(configuration: Configuration, facts: Mapping[str, float]) -> str | 
     allowed = f"{binary(MOST * whole)} of {binary(whole)}"
     total = binary(found.total)
     return f"{found.jvms} × ({parts}){driver} = {total}, but JVMs may have {allowed}"
-
-
-def _beside(heap: float) -> float:
-    return max(BESIDE * heap, LEAST_BESIDE)
 
 
 def _first(*values: float | None) -> float:

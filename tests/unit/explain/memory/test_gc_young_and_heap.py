@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 from tests.support.explain.causes import holds, log, pause, paused, shown
-from tests.support.explain.planted import judged
+from tests.support.explain.planted import judged, series
 from tests.support.tables import MS, PID, StageSpec, World
 
 from pyrometer.explain.catalogue.memory.gc_heap_too_small import RULE as HEAP
 from pyrometer.explain.catalogue.memory.gc_young_too_small import RULE as YOUNG
-from pyrometer.explain.schema import Finding
+from pyrometer.explain.schema import Finding, Remedy
 
 MIB = 1 << 20
 FREE = {
@@ -62,6 +62,29 @@ def test_full_heap(tmp_path: Path) -> None:
     (finding,) = shown(world_of(FULL).write(tmp_path), HEAP)
     assert finding.place.setting == "spark.driver.memory"
     assert holds(finding, 0.9)
+
+
+@pytest.mark.parametrize(
+    ("scope", "name"), [("host", "mem_total_bytes"), ("cgroup", "memory_limit_bytes")]
+)
+def test_a_heap_for_which_there_is_no_memory_is_not_tried(
+    tmp_path: Path, scope: str, name: str
+) -> None:
+    def remedy(gib: int) -> Remedy:
+        world = world_of(FULL)
+        series(world, scope, name, gib << 30, gib << 30)
+        (finding,) = shown(world.write(tmp_path / str(gib)), HEAP)
+        return finding.remedies[0]
+
+    fits, lacks = remedy(16), remedy(2)
+    assert (fits.factor, fits.level) == ("spark.driver.memory", "2g")
+    assert (lacks.kind, lacks.factor) == ("machine", None)
+    assert "it takes 2.38 GiB, and each JVM may have 1.80 GiB here" in lacks.text
+
+
+def test_without_the_memory_of_the_host_the_remedy_says_what_it_takes(tmp_path: Path) -> None:
+    (finding,) = shown(world_of(FULL).write(tmp_path), HEAP)
+    assert "where its host has 2.38 GiB for it" in finding.remedies[0].text
 
 
 def test_mostly_free_heap_need_not_grow(tmp_path: Path) -> None:

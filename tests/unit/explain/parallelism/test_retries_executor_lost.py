@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import pytest
 from tests.support.explain.explained import Job, ended, saves
 from tests.support.tables import wall
 
 from pyrometer.explain.catalogue.parallelism.retries_executor_lost import RULE
+from pyrometer.store import Run
 
 
 def test_attempts_that_were_lost_with_their_executor(tmp_path: Path) -> None:
@@ -20,6 +22,28 @@ def test_attempts_that_were_lost_with_their_executor(tmp_path: Path) -> None:
     assert found.remedies[0].factor == "spark.executor.memoryOverhead"
     assert found.remedies[0].level == "818m"
     assert saves(found, 3_000)
+
+
+@pytest.mark.parametrize(
+    ("reason", "remedy"),
+    [
+        ("Command exited with code 137", "spark.executor.memoryOverhead"),
+        (
+            "The executor with id 1 exited with exit code 137(SIGKILL)",
+            "spark.executor.memoryOverhead",
+        ),
+        ("spot instance: node terminated", "spark.decommission.enabled"),
+        ("Executor heartbeat timed out after 137 s", None),
+    ],
+)
+def test_the_remedy_fits_the_reason(tmp_path: Path, reason: str, remedy: str | None) -> None:
+    job = ended("ExecutorLostFailure")
+    job.log.rows["executors"][0].update(remove_wall_ns=wall(3_000), remove_reason=reason)
+    (found,) = job.found(tmp_path, RULE)
+    assert "1 executor was lost" in found.mechanism
+    assert found.remedies[0].factor == remedy
+    with Run.open(tmp_path) as run:
+        assert run.tables.query(found.evidence[1].query or "") == [(1,)]
 
 
 def test_an_idle_executor_that_was_given_back(tmp_path: Path) -> None:

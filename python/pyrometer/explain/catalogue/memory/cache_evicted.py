@@ -47,10 +47,10 @@ import numpy as np
 
 from pyrometer.core import units
 from pyrometer.core.errors import UsageError
-from pyrometer.explain.catalogue.memory.gc_heap_too_small import GROWTH, larger
 from pyrometer.explain.evidence.memory.evictions import Eviction, evictions, storage_peak
+from pyrometer.explain.evidence.memory.heap_use import GROWTH, larger, more_heap
 from pyrometer.explain.evidence.places import MOST_SUSPECTS
-from pyrometer.explain.evidence.saying import code, factor, page, place, shown_by
+from pyrometer.explain.evidence.saying import code, page, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Need, Rule, Suspect
 from pyrometer.explain.schema import Evidence, Remedy
@@ -105,7 +105,7 @@ def _suspect(facts: Facts, found: Eviction) -> Suspect:
         extent=found.extent if known else found.extent.times(*ACHIEVED),
         evidence=evidence,
         remedies=[
-            factor(name, level, f"give storage more room: {level} of heap"),
+            more_heap(facts, level),
             *_levels(),
         ],
     )

@@ -30,8 +30,8 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.core.errors import UsageError
-from pyrometer.explain.catalogue.memory.gc_heap_too_small import larger
 from pyrometer.explain.change import Less
+from pyrometer.explain.evidence.memory.heap_use import more_heap
 from pyrometer.explain.evidence.memory.pauses import (
     FULL,
     NEEDS,
@@ -41,6 +41,7 @@ from pyrometer.explain.evidence.memory.pauses import (
     used_collector,
     worst,
 )
+from pyrometer.explain.evidence.saying import code
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Evidence, Place, Remedy
@@ -90,8 +91,7 @@ def _suspect(
                         text=f"start with the whole heap, {now}")  # fmt: skip
     else:
         why, setting = f"with all of {name}={now} taken and the old generation full", name
-        remedy = Remedy(kind="factor", factor=name, level=larger(now),
-                        text=f"give the JVM {larger(now)} of heap instead of {now}")  # fmt: skip
+        remedy = more_heap(facts)
     return Suspect(
         place=Place(layer="jvm", setting=setting, stage_id=stage.stage_id,
                     stage_attempt=stage.attempt, stages_count=len(lost)),
@@ -108,8 +108,9 @@ def _suspect(
         ],
         remedies=[
             remedy,
-            Remedy(kind="code", text="cache less, or on disk",
-                   before="df.cache()", after="df.persist(StorageLevel.DISK_ONLY)"),
+            code("cache less, or on disk",
+                 "df.cache()",
+                 "df.persist(StorageLevel.DISK_ONLY)"),
         ],
     )  # fmt: skip
 

@@ -51,7 +51,7 @@ from pyrometer.explain.change import Less
 from pyrometer.explain.evidence.host_series import cpu_by_role
 from pyrometer.explain.evidence.memory.allocations import evidence_of
 from pyrometer.explain.evidence.memory.evictions import unkept_ns
-from pyrometer.explain.evidence.memory.heap_use import HeapUse, heap_use
+from pyrometer.explain.evidence.memory.heap_use import GROWTH, HeapUse, heap_use, more_heap
 from pyrometer.explain.evidence.memory.pauses import (
     OTHER,
     YOUNG,
@@ -64,12 +64,10 @@ from pyrometer.explain.evidence.places import where
 from pyrometer.explain.evidence.saying import shown_by
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.rule import Rule, Suspect
-from pyrometer.explain.schema import Evidence, Place, Remedy
+from pyrometer.explain.schema import Evidence, Place
 from pyrometer.explain.what_if import Extent
 from pyrometer.simulation.measured import Floats
 
-GROWTH = 2.0
-"""Times the heap that the remedy asks for."""
 _BESIDE = "role = 'gc' AND comm NOT LIKE 'GC Thread%' AND comm NOT LIKE 'ParGC%'"
 """Threads of the collector that run beside tasks; the others work in pauses."""
 MARKS_FROM = 0.45
@@ -258,23 +256,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         change=(Less("gc", lost), facts.share_of_tasks("cpu_wait", beside.behind)),
         extent=replace(middle, high=middle.high + more / whole),
         evidence=evidence,
-        remedies=[
-            Remedy(kind="factor", factor=name, level=larger(now),
-                   text=f"give the JVM {larger(now)} of heap instead of {now}"),
-        ],
+        remedies=[more_heap(facts)],
     )  # fmt: skip
-
-
-def larger(size: str, times: float = GROWTH) -> str:
-    """Multiply a memory setting, in the unit that it has.
-
-    Examples
-    --------
-    >>> larger("1g"), larger("1536m"), larger("900m", 1.5)
-    ('2g', '3072m', '1350m')
-    """
-    digits = size.rstrip("bBkKmMgGtT")
-    return f"{round(float(digits) * times)}{size[len(digits) :]}"
 
 
 RULE = Rule(

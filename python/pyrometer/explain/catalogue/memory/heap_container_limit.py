@@ -27,12 +27,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pyrometer.explain.catalogue.memory.gc_heap_too_small import larger
 from pyrometer.explain.catalogue.memory.retries_out_of_memory import (
     CONTAINER,
     matching,
     suspected,
 )
+from pyrometer.explain.evidence.memory.heap_use import larger
 from pyrometer.explain.evidence.saying import factor
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect

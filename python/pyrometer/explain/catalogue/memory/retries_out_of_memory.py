@@ -39,8 +39,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from pyrometer.core import units
-from pyrometer.explain.catalogue.memory.gc_heap_too_small import larger
 from pyrometer.explain.change import Less
+from pyrometer.explain.evidence.memory.heap_use import larger, more_heap
 from pyrometer.explain.evidence.places import where
 from pyrometer.explain.evidence.saying import factor, machine
 from pyrometer.explain.facts import Facts, exactly
@@ -160,13 +160,12 @@ def _of_options(facts: Facts) -> Iterator[Suspect | None]:
 def _suspects(facts: Facts) -> Iterator[Suspect]:
     name = facts.heap_setting
     now = facts.size(name, "1g")
-    more = factor(name, larger(now), f"{larger(now)} instead of {now}")
     threads = machine(
         "raise the limit of processes and threads (ulimit -u, pids.max of the container), or run"
         " fewer tasks at once: a larger heap leaves less room for stacks of threads"
     )
     found = (
-        suspected(facts, matching(HEAP), "OutOfMemoryError", f"{name}={now}", more),
+        suspected(facts, matching(HEAP), "OutOfMemoryError", f"{name}={now}", more_heap(facts)),
         *_of_options(facts),
         suspected(facts, matching(THREADS), "a limit of threads", "", threads),
     )

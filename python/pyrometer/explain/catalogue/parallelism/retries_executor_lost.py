@@ -13,9 +13,10 @@ Evidence
     attempts that ended with them.
 
 Remedy
-    Killed for memory: twice the `spark.executor.memoryOverhead` that is in effect (see
-    `heap.container-limit`), or fewer tasks at once in an executor. A machine taken away:
-    decommissioning, or machines that stay.
+    Killed for memory, or by SIGKILL (exit code 137), which mostly is for memory: twice the
+    `spark.executor.memoryOverhead` that is in effect (see `heap.container-limit`), or fewer tasks
+    at once in an executor. A machine taken away: decommissioning, or machines that stay. Otherwise
+    the logs of the executors say why they ended.
 
 When it is wrong
     The executor was lost at the end, with nothing on it.
@@ -26,6 +27,7 @@ Source
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -35,20 +37,29 @@ from pyrometer.explain.catalogue.memory.heap_container_limit import more_overhea
 from pyrometer.explain.catalogue.parallelism.retries_failed_tasks import ends
 from pyrometer.explain.change import Less
 from pyrometer.explain.evidence.places import of_tasks
-from pyrometer.explain.evidence.saying import factor
+from pyrometer.explain.evidence.saying import factor, machine
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.rule import Rule, Suspect
-from pyrometer.explain.schema import Evidence, Place
+from pyrometer.explain.schema import Evidence, Place, Remedy
 from pyrometer.explain.what_if import Extent
 from pyrometer.simulation.queries import GIVEN_UP
 
-MEMORY = ("memory limits", "oom", "exit code 137", "exit code is 137", "status: 137", "outofmemory")
+MEMORY = ("memory limits", "oom", "outofmemory")
 """Words of cluster managers for a container that was killed for its memory."""
+KILLED = re.compile(r"(?:code|status)\D{0,12}\b137\b", re.IGNORECASE)
+"""A process that SIGKILL ended: mostly by the kernel, or its container, for want of memory."""
+TAKEN = re.compile(r"decommission|preempt|spot|node (?:was )?(?:lost|terminated)", re.IGNORECASE)
+"""What is said of a machine or container that was taken away."""
 _STAYS = factor(
     "spark.decommission.enabled", "true",
-    "where machines are taken away: let executors migrate their blocks first",
+    "let executors migrate their blocks before their machine is taken away",
     **{"spark.storage.decommission.enabled": "true"},
 )  # fmt: skip
+_IDLE = " OR ".join(f"contains(lower(remove_reason), '{word}')" for word in GIVEN_UP)
+_COUNT = (
+    "SELECT count(*) FROM executors WHERE app_index = {} AND remove_wall_ns IS NOT NULL"
+    " AND remove_reason IS NOT NULL AND NOT ({})"
+)
 _LOST = """
 SELECT executor_id, host, remove_reason FROM executors
 WHERE app_index = $1 AND remove_wall_ns IS NOT NULL AND remove_reason IS NOT NULL
@@ -77,7 +88,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     }
     reasons = [str(row[2]).splitlines()[0][:160] for row in lost]
     said = f": {reasons[0]}" if reasons else ""
-    killed = any(word in " ".join(reasons).lower() for word in MEMORY)
+    every = " ".join(reasons)
+    killed = bool(KILLED.search(every)) or any(word in every.lower() for word in MEMORY)
     n = int(ended.sum())
     hosts = {str(row[1]) for row in lost if row[1]}
     yield Suspect(
@@ -85,8 +97,9 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                     executor=f"executor {lost[0][0]}" if len(lost) == 1 else None,
                     host=hosts.pop() if len(hosts) == 1 else None),
         mechanism=(
-            f"{max(1, len(lost))} executors were lost with {n} attempts of"
-            f" {units.duration(total)}, which were run again{said}."
+            f"{units.counted(max(1, len(lost)), 'executor')} {'were' if len(lost) > 1 else 'was'}"
+            f" lost with {units.counted(n, 'attempt')} of {units.duration(total)}, which were run"
+            f" again{said}."
         ),
         change=(Less("failed", less),),
         extent=Extent(n=n),
@@ -95,11 +108,19 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                      " FILTER (reason IN ('ExecutorLostFailure', 'Resubmitted'))", facts, n),
             Evidence(what="executors lost", estimate=exactly(float(len(lost))), unit="count",
                      table="executors", link="/timeline",
-                     query="SELECT executor_id, remove_reason FROM executors WHERE remove_reason"
-                     " IS NOT NULL"),
+                     query=_COUNT.format(facts.measured.app_index, _IDLE)),
         ],
-        remedies=[more_overhead(facts) if killed else _STAYS],
+        remedies=_remedies(facts, every, killed),
     )  # fmt: skip
+
+
+def _remedies(facts: Facts, reasons: str, killed: bool) -> list[Remedy]:
+    if TAKEN.search(reasons) and not killed:
+        return [_STAYS]
+    found = [more_overhead(facts)] if killed else []
+    look = machine("look at the end of the lost executors' logs, and at the kernel's (dmesg):"
+                   " memory, a crash, or a machine that was taken away")  # fmt: skip
+    return [*found, look]
 
 
 RULE = Rule(

@@ -16,10 +16,11 @@ Evidence
     with the interval of the line's slope.
 
 Remedy
-    For joins, adaptive execution splits skewed partitions (`spark.sql.adaptive.skewJoin.enabled`
-    with a lower factor and threshold), into parts of at least
-    `spark.sql.adaptive.advisoryPartitionSizeInBytes`. For aggregations, group by the key and a salt
-    first, then by the key. For one key without meaning (null, empty), filter it before the shuffle.
+    By what the plan has in the stage. For joins, adaptive execution splits skewed partitions
+    (`spark.sql.adaptive.skewJoin.enabled` with a lower factor and threshold), into parts of at
+    least `spark.sql.adaptive.advisoryPartitionSizeInBytes`. For aggregations, group by the key and
+    a salt first, then by the key. For scans, divide the files. For one key without meaning (null,
+    empty), filter it before the shuffle.
 
 When it is wrong
     Where the large task is work that cannot be divided: one row, one group of a window function,
@@ -33,6 +34,8 @@ Source
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Iterator
 from statistics import NormalDist
 
@@ -41,8 +44,10 @@ import numpy as np
 from pyrometer.core import units
 from pyrometer.explain.change import Even
 from pyrometer.explain.evidence.places import largest, of_stage, of_tasks, slots_at
+from pyrometer.explain.evidence.plan_nodes import operators_in
+from pyrometer.explain.evidence.saying import code, factor
 from pyrometer.explain.evidence.task_costs import read_bytes, read_rows
-from pyrometer.explain.evidence.task_counts import ADVISORY, bytes_in
+from pyrometer.explain.evidence.task_counts import ADVISORY, LEAST_PART, bytes_in, recounted
 from pyrometer.explain.facts import Facts, TaskColumns
 from pyrometer.explain.judge import LEAST_RATIO
 from pyrometer.explain.rule import Rule, Suspect
@@ -55,12 +60,16 @@ FEWEST_TASKS = 4
 """A line through three tasks fits whatever they are: of fewer, time is taken to go with amount."""
 FEWEST = 2
 """Of one task nothing is uneven."""
+ALIKE = 1.1
+"""Times the median that are not told as such."""
 MANY = 200
 """Degrees of freedom from which Student's t is taken to be the normal."""
 NORMAL = NormalDist().inv_cdf(0.95)
 SPLIT_FACTOR = 2.0
 """Adaptive execution, so set, leaves partitions of up to so many medians (Spark: at least 1)."""
 NONE = Extent(0.0, 0.0, 0.0, 0)
+_JOINS = re.compile(r"(SortMerge|ShuffledHash)Join( .*)?")
+_GROUPS = re.compile("Aggregate")
 _BYTES = (
     "coalesce(input_bytes, 0) + coalesce(shuffle_read_local_bytes, 0)"
     " + coalesce(shuffle_read_remote_bytes, 0)"
@@ -180,13 +189,18 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
 def _suspect(facts: Facts, stage: Stage, tasks: TaskColumns, extent: Extent) -> Suspect:
     time, amount = tasks.duration_ns, read_bytes(tasks)
     largest, median = float(amount.max()), float(np.median(amount))
-    times = f"{largest / median:.3g} times" if median > 0 else "and the median task nothing,"
+    ratio = largest / median if median > 0 else math.inf
+    beside = (
+        f"{ratio:.3g} times the median ({units.size(median)})" if ALIKE <= ratio < math.inf
+        else f"and the median task {units.size(median)}" if median > 0
+        else "and the median task nothing"
+    )  # fmt: skip
     longest, middle = float(time.max()), float(np.median(time))
     return Suspect(
         place=of_stage(stage, "data"),
         mechanism=(
             f"The largest of {units.counted(tasks.count, 'task')} read {units.size(largest)},"
-            f" {times} the median ({units.size(median)}), and the longest ran"
+            f" {beside}, and the longest ran"
             f" {units.duration(longest)} where the median ran {units.duration(middle)}; what tasks"
             f" read explains {units.percent(extent.value)} of its excess."
         ),
@@ -198,27 +212,48 @@ def _suspect(facts: Facts, stage: Stage, tasks: TaskColumns, extent: Extent) -> 
             of_tasks("longest task", longest, "ns", "max(finish_wall_ns - launch_wall_ns)", stage,
                      tasks.count),
         ],
-        remedies=remedies(facts, median),
+        remedies=remedies(facts, stage),
     )  # fmt: skip
 
 
-def remedies(facts: Facts, median_bytes: float) -> list[Remedy]:
-    """Say how partitions are divided: adaptive execution cuts them into parts of a target size."""
-    least = max(1 << 20, int(SPLIT_FACTOR * median_bytes))
-    levels = {"spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes": str(least)}
-    if least < bytes_in(facts, ADVISORY):
-        levels[ADVISORY] = str(least)
-    return [
-        Remedy(kind="factor", factor="spark.sql.adaptive.skewJoin.skewedPartitionFactor",
-               level=f"{SPLIT_FACTOR:.0f}", levels=levels,
-               text="where the stage is a join: let adaptive execution split what is twice the"
-               " median"),
-        Remedy(kind="code", text="where it is an aggregation: group by key and salt, then by"
-               " key", before='df.groupBy("k").agg(sum("v"))',
-               after='df.withColumn("salt", (rand() * 16).cast("int"))\n'
-               '  .groupBy("k", "salt").agg(sum("v").alias("v"))\n'
-               '  .groupBy("k").agg(sum("v"))'),
-    ]  # fmt: skip
+def remedies(facts: Facts, stage: Stage) -> list[Remedy]:
+    """Say how what the stage reads is divided more evenly, by what it does according to the plan.
+
+    Adaptive execution splits what goes into a join, and nothing else; into parts of a target size.
+    Where an operator behind the join needs its rows by key, it does so only if it is told to.
+    """
+    tasks = facts.tasks_of(stage.number)
+    sizes, kinds = read_bytes(tasks), operators_in(facts, stage)
+    median = float(np.median(sizes))
+    if not tasks.total("shuffle_read_records_count") and tasks.total("input_bytes") > 0:
+        wanted = math.ceil(float(sizes.sum()) / max(median, LEAST_PART))
+        return [recounted(facts, stage, max(tasks.count + 1, wanted), "more, smaller parts")]
+    found = []
+    grouped = any(_GROUPS.search(kind) for kind in kinds)
+    if any(_JOINS.fullmatch(kind) for kind in kinds):
+        least = max(LEAST_PART, int(SPLIT_FACTOR * median))
+        levels = {"spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes": str(least)}
+        if least < bytes_in(facts, ADVISORY):
+            levels[ADVISORY] = str(least)
+        if grouped:
+            levels["spark.sql.adaptive.forceOptimizeSkewedJoin"] = "true"
+        found.append(factor("spark.sql.adaptive.skewJoin.skewedPartitionFactor",
+                            f"{SPLIT_FACTOR:.0f}", "let adaptive execution split what is twice the"
+                            " median in the join", **levels))  # fmt: skip
+    if grouped:
+        found.append(_SALT)
+    if "Window" in kinds:
+        found.append(code("partition the window by one more column, or do without rows that have"
+                          " no key"))  # fmt: skip
+    return found or [code("divide the rows by a key that says more, or by key and salt")]
+
+
+_SALT = code(
+    "group by key and salt, then by key", 'df.groupBy("key").agg(sum("value"))',
+    'df.withColumn("salt", (rand() * 16).cast("int"))\n'
+    '  .groupBy("key", "salt").agg(sum("value").alias("value"))\n'
+    '  .groupBy("key").agg(sum("value"))',
+)  # fmt: skip
 
 
 RULE = Rule(

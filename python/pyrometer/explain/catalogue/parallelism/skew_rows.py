@@ -41,7 +41,7 @@ from pyrometer.explain.catalogue.parallelism.skew_bytes import (
     spread,
 )
 from pyrometer.explain.evidence.places import largest, of_stage, of_tasks
-from pyrometer.explain.evidence.task_costs import read_bytes, read_rows
+from pyrometer.explain.evidence.task_costs import read_rows
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
 
@@ -77,7 +77,7 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
                 of_tasks("longest task", longest, "ns", "max(finish_wall_ns - launch_wall_ns)",
                          stage, tasks.count),
             ],
-            remedies=remedies(facts, float(np.median(read_bytes(tasks)))),
+            remedies=remedies(facts, stage),
         )  # fmt: skip
 
 

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
 
+from pyrometer.core import units
 from pyrometer.core.errors import UsageError
+from pyrometer.explain.evidence.host_series import level
+from pyrometer.explain.evidence.saying import factor, machine
 from pyrometer.explain.facts import Facts
+from pyrometer.explain.schema import Remedy
+from pyrometer.simulation.executor_memory import MOST, beside
 from pyrometer.trial.factors import size_of
 
+GROWTH = 2.0
+"""Times the heap that a remedy asks for."""
 _PEAKS = """
 SELECT peak_metrics::VARCHAR FROM executors
 WHERE app_index = $1 AND peak_metrics IS NOT NULL AND (executor_id <> 'driver' OR $2)
@@ -60,3 +68,56 @@ def heap_use(facts: Facts) -> HeapUse | None:
     off = facts.is_on("spark.memory.offHeap.enabled")
     tasks = 0.0 if off or not np.isfinite(each).any() else float(np.nanmedian(each)) * slots
     return HeapUse(given, float(most) or None, min(given, max(float(unified), tasks)))
+
+
+def larger(size: str, times: float = GROWTH) -> str:
+    """Multiply a memory setting, in the unit that it has.
+
+    Examples
+    --------
+    >>> larger("1g"), larger("1536m"), larger("900m", 1.5)
+    ('2g', '3072m', '1350m')
+    """
+    digits = size.rstrip("bBkKmMgGtT")
+    return f"{round(float(digits) * times)}{size[len(digits) :]}"
+
+
+def more_heap(facts: Facts, wanted: str | None = None) -> Remedy:
+    """Give the JVM in which tasks run more heap, where the memory of its host allows it.
+
+    Where that is not known, as of event logs, the remedy says how much memory it takes.
+
+    Parameters
+    ----------
+    wanted : str, optional
+        The heap; by default, `GROWTH` times what it is.
+    """
+    name = facts.heap_setting
+    now = facts.size(name, "1g")
+    asked = wanted or larger(now)
+    text = f"give the JVM {asked} of heap instead of {now}"
+    try:
+        heap = float(size_of(name, asked))
+    except UsageError:
+        return factor(name, asked, text)
+    takes, room = heap + beside(heap), _room(facts)
+    if room is None:
+        return factor(name, asked, f"{text}, where its host has {units.size(takes)} for it")
+    if takes <= room:
+        return factor(name, asked, text)
+    return machine(
+        f"{text}, on hosts with more memory: it takes {units.size(takes)}, and each JVM may have"
+        f" {units.size(room)} here; or run fewer tasks at once in each"
+    )
+
+
+def _room(facts: Facts) -> float | None:
+    """Give the memory that each JVM which runs tasks may have: of its host, or its container."""
+    if not facts.has("os_series") or facts.measured is None:
+        return None
+    known = (
+        level(facts, "host", "mem_total_bytes"), level(facts, "cgroup", "memory_limit_bytes"),
+    )  # fmt: skip
+    whole = [one for one in known if one]
+    on_host = Counter(one.host for one in facts.measured.executors if one.slots > 0)
+    return MOST * min(whole) / max(on_host.values(), default=1) if whole else None
