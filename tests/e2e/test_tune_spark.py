@@ -36,7 +36,7 @@ def begun(tmp_path: Path) -> list[str]:
     (tmp_path / "space.yaml").write_text(SPACE)
     return command(
         "sort-text", "--scale", "test", "--iterations", "1", "--warmup", "0", "--guard",
-        "flag", "--space", "space.yaml", "--budget", "6", "-o", "t", "--json",
+        "flag", "--space", "space.yaml", "--budget", "8", "-o", "t", "--json",
     )  # fmt: skip
 
 

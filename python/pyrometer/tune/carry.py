@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 from pyrometer.core.errors import UsageError
 from pyrometer.experiments.journal import opened_journal, read_journal
 from pyrometer.experiments.run.environment import Quiet, Screen
 from pyrometer.experiments.run.planned import check_same
-from pyrometer.tune.advise.adviser import Adviser
 from pyrometer.tune.confirm.run import confirm
 from pyrometer.tune.known import known_before
 from pyrometer.tune.memory.recall import FEWEST
@@ -18,13 +16,10 @@ from pyrometer.tune.memory.remembered import keep, remembered
 from pyrometer.tune.trials.folder import Tuning, read_tuning
 from pyrometer.tune.trials.measured import measured
 from pyrometer.tune.trials.records import KINDS
-from pyrometer.tune.trials.replay import History, history_of
+from pyrometer.tune.trials.replay import History, MakeAdviser, history_of
 from pyrometer.tune.trials.search import QuietTuning, Search, TuneActions, TuneScreen
 
 VERB = "tune"
-
-MakeAdviser = Callable[[Tuning], Adviser]
-"""Makes the engine of a tuning: the same one for the same tuning, so that it can be replayed."""
 
 
 def search(
@@ -60,7 +55,7 @@ def search(
     with opened_journal(root, KINDS, VERB) as journal:
         entries = read_journal(root, KINDS)
         return Search(
-            root, tuning, make(tuning), entries, journal,
+            root, tuning, make, entries, journal,
             screen=screen or QuietTuning(), actions=actions or TuneActions(known=known_before),
         ).carry_out()  # fmt: skip
 

@@ -33,6 +33,7 @@ def adviser_of(tuning: Tuning) -> Adviser:
         ideas=ideas,
         expected=[name for one in ideas for name in one],
         timed=tuning.objective == "elapsed",
+        margin=tuning.margin,
     )
 
 

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.support.tuning import COLLECTOR, PARTITIONS, SPACE, Drawn, Simulated, tuning
 
 from pyrometer.collect.launch.settings_before import settings_of_workload
+from pyrometer.core.errors import WorkloadError
+from pyrometer.experiments.journal import read_journal
+from pyrometer.experiments.run.attempt import Attempt, TrialFacts
 from pyrometer.tune import start
+from pyrometer.tune.advise.adviser import Suggestion
+from pyrometer.tune.carry import search
+from pyrometer.tune.judge.report import tuning_report
 from pyrometer.tune.space.cube import encode, plain
 from pyrometer.tune.space.feasible import infeasible
 from pyrometer.tune.space.job import job_from
 from pyrometer.tune.space.memory import memory_of
 from pyrometer.tune.space.space import Space
 from pyrometer.tune.start import Wanted, started
-from pyrometer.tune.trials.folder import begin
+from pyrometer.tune.trials.folder import SavedSpace, Tuning, TuningPaths, begin
+from pyrometer.tune.trials.records import KINDS
+from pyrometer.tune.trials.replay import History, history_of
 from pyrometer.workloads import registry
 
 G = 1 << 30
@@ -94,12 +106,147 @@ def test_executors_that_a_layout_adds_have_sparks_heap_and_not_the_drivers() -> 
     assert (found.heap, found.driver > 2 * G) == (1.0 * G, True)
 
 
-def test_levels_of_all_trials_win_over_a_run_and_a_run_over_the_command(tmp_path: Path) -> None:
-    run = job_from({ADVISORY: "32m", "spark.driver.memory": "4g"}, "local[4]", "4.0.1", {})
-    words = ("spark-submit", "--master", "local[2]", "-c", f"{ADVISORY}=256m", "app.py")
+def test_levels_of_all_trials_win_over_the_command_and_a_run_tells_the_rest(tmp_path: Path) -> None:
+    of_program = "spark.sql.files.maxPartitionBytes"
+    run = job_from({ADVISORY: "32m", of_program: "8m"}, "yarn", "4.0.1", {"slots": 40.0})
+    words = (
+        "spark-submit", "--master", "local[2]", "--driver-memory", "4g",
+        "-c", f"{ADVISORY}=256m", "app.py",
+    )  # fmt: skip
     found = space_of(tmp_path, *words, job=run)
-    assert found.knob(ADVISORY).default == "32m"
-    assert found.knob("layout.tasks").default == "4"
+    assert found.knob(ADVISORY).default == "256m"
+    assert found.knob(of_program).default == "8m"
+    assert found.knob("layout.tasks").default == "2"
     assert (found.facts or {})["heap"] == 4.0 * G
-    shared = space_of(tmp_path, *words, job=run, shared={"jvm.heap": "6g"})
+    plain = ("spark-submit", "app.py")
+    assert space_of(tmp_path, *plain, job=run).knob(ADVISORY).default == "32m"
+    shared = space_of(tmp_path, *plain, job=run, shared={"jvm.heap": "6g"})
     assert (shared.facts or {})["heap"] == 6.0 * G
+
+
+def _searched(root: Path, machine: Simulated) -> History:
+    return search(root, lambda one: Drawn(one.seed), actions=machine.actions())
+
+
+def test_a_check_that_the_job_as_it_is_fails_is_called_that(tmp_path: Path) -> None:
+    begin(tmp_path / "t", tuning(check="diff a b"))
+    machine = Simulated(checks=lambda command, run: "1 line differs")
+    with pytest.raises(WorkloadError, match="finished, and its check fails: 1 line") as caught:
+        _searched(tmp_path / "t", machine)
+    assert "run the check by hand, with PYROMETER_RUN_DIR=" in caught.value.remedy
+    assert len(machine.launched) == 1
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ({"objective": "memory"}, "the job as it is finished, and its memory is not known"),
+        ({"conditions": ["peak_memory < 3g"]}, "the first run of the job does not show peak_mem"),
+    ],
+)
+def test_a_first_run_that_lacks_what_is_asked_for_is_the_last(
+    tmp_path: Path, keys: dict[str, Any], told: str
+) -> None:
+    root, machine = tmp_path / "t", Simulated()
+    begin(root, tuning(**keys))
+    with pytest.raises(WorkloadError, match=told):
+        _searched(root, machine)
+    assert len(machine.launched) == 1
+    with pytest.raises(WorkloadError, match=told):
+        _searched(root, machine)
+
+
+def test_a_level_that_does_not_hold_is_no_trial_and_its_factor_is_dropped_once(
+    tmp_path: Path,
+) -> None:
+    why = "jvm.gc=parallel, but the driver's collectors are G1."
+
+    def behaviour(levels: Mapping[str, str], count: int) -> Attempt | None:
+        if levels.get(COLLECTOR) != "parallel":
+            return None
+        facts = TrialFacts(
+            (1.0,), 1.0, 10, "aa", None, doubted=("treatment_not_applied",), unapplied=(why,)
+        )
+        return Attempt("finished", seconds=1.0, facts=facts)
+
+    class Within(Drawn):
+        """Draws within the space that it is made for."""
+
+        def __init__(self, space: Space, seed: int) -> None:
+            super().__init__(seed)
+            self._names = {one.factor for one in space.knobs}
+
+        def ask(self) -> Suggestion | None:
+            found = super().ask()
+            if found is None:
+                return None
+            kept = {k: v for k, v in found.configuration.items() if k in self._names}
+            return replace(found, configuration=kept)
+
+    def made(one: Tuning) -> Within:
+        return Within(one.space.read(), one.seed)
+
+    root, machine = tmp_path / "t", Simulated(behaviour)
+    begin(root, tuning("20"))
+    found = search(root, made, actions=machine.actions())
+    bad = [one for one in found.steps if one.told and one.told.unapplied]
+    assert len(bad) == 1
+    at = bad[0].asked.trial
+    assert bad[0].told is not None
+    assert bad[0].told.failed == f"not applied: {why[:-1]}"
+    assert found.dropped == {COLLECTOR: f"trial {at}: not applied: {why[:-1]}"}
+    assert not any(COLLECTOR in one.asked.configuration for one in found.steps[at:])
+    assert found.settled is not None
+    assert found.settled.configuration.keys() == {PARTITIONS}
+    report = tuning_report(root, causes=False)
+    assert report.unapplied == found.dropped
+    assert COLLECTOR not in {one.factor for one in report.knobs}
+    assert "treatment_not_applied" not in {one.code for one in report.doubts}
+    # Whatever kills it, it goes on the same way.
+    journal = TuningPaths(root).journal
+    whole = journal.read_bytes().splitlines(keepends=True)
+    for cut in range(len(whole)):
+        journal.write_bytes(b"".join(whole[:cut]))
+        again = search(root, made, actions=Simulated(behaviour).actions())
+        asked = [one.asked.configuration for one in again.steps]
+        assert asked == [one.asked.configuration for one in found.steps]
+        assert history_of(read_journal(root, KINDS)).dropped == found.dropped
+
+
+def test_a_space_of_which_nothing_holds_ends_the_search(tmp_path: Path) -> None:
+    def behaviour(levels: Mapping[str, str], count: int) -> Attempt | None:
+        said = tuple(f"{name}={level}, but it is not." for name, level in levels.items())
+        facts = TrialFacts((1.0,), 1.0, 10, "aa", None, unapplied=said)
+        return Attempt("finished", seconds=1.0, facts=facts) if levels else None
+
+    root = tmp_path / "t"
+    knobs = tuple(one for one in SPACE.knobs if one.factor in (PARTITIONS, COLLECTOR))
+    begin(root, tuning("20", space=SavedSpace.of(replace(SPACE, knobs=knobs))))
+    found = _searched(root, Simulated(behaviour))
+    assert found.settled is not None
+    assert found.settled.why == "nothing that can be varied is left"
+    assert tuning_report(root, causes=False).told.startswith("Nothing better")
+
+
+def test_one_run_as_it_is_does_not_show_whether_its_checksum_repeats(tmp_path: Path) -> None:
+    """It runs again before anything is held against what differs in that alone."""
+
+    def behaviour(levels: Mapping[str, str], count: int) -> Attempt:
+        facts = TrialFacts((1.0,), 9.0 if levels else 10.0, 10, "aa", None)
+        if stable and levels:
+            facts = replace(facts, checksum="bb")
+        if not stable:
+            facts = replace(facts, checksum=f"{count:02x}")
+        return Attempt("finished", seconds=facts.seconds, facts=facts)
+
+    for stable in (False, True):
+        root = tmp_path / str(stable)
+        begin(root, tuning("20"))
+        found = _searched(root, Simulated(behaviour))
+        first, second = found.steps[1:3]
+        assert first.told is not None
+        assert (first.told.differs, first.told.void) == (True, True)
+        assert (second.asked.own, second.is_baseline) == (True, True)
+        assert sum(one.asked.own for one in found.steps) == 1
+        rest = [one.told.failed for one in found.steps[3:] if one.told and not one.is_baseline]
+        assert all(bool(one) is stable for one in rest)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.support.tuning import tuning
 
+from pyrometer.core.errors import UsageError
 from pyrometer.experiments.folder import Ended
 from pyrometer.simulation.analysis import Prices
-from pyrometer.tune.trials.measured import measured
+from pyrometer.tune.trials.measured import check_measured, measured
 
 
 def ended(*times: float) -> Ended:
@@ -30,3 +33,26 @@ def test_without_prices_nothing_is_known_of_the_cost(tmp_path: Path) -> None:
 def test_the_cost_is_that_of_what_is_reserved_for_the_time_of_an_iteration(tmp_path: Path) -> None:
     found = measured(tmp_path, ended(1800.0), (4, 2e9), Prices(core_hour=0.1, gb_hour=0.01))
     assert found.metrics["cost"] == pytest.approx(0.5 * 4 * 0.1 + 0.5 * 2 * 0.01)
+
+
+@pytest.mark.parametrize(
+    ("keys", "message", "remedy"),
+    [
+        ({"objective": "core-seconds"}, "--objective core-seconds needs CPU time", "light"),
+        ({"conditions": ["peak_memory < 3g"]}, "'peak_memory < 3g' needs highest res", "light"),
+        ({"objective": "p95", "profile": "light"}, "a trial has one time", "--iterations 20"),
+        ({"objective": "p95", "iterations": 5}, "a trial has 5 times", "--iterations 20"),
+        (
+            {"conditions": ["p95 < 3"], "command": ["x"]}, "'p95 < 3': a trial has one time",
+            "a command has no iterations",
+        ),
+    ],
+)  # fmt: skip
+def test_what_trials_would_not_show_is_refused_before_the_first(
+    keys: dict[str, Any], message: str, remedy: str
+) -> None:
+    with pytest.raises(UsageError, match=message) as caught:
+        check_measured(tuning(**keys))
+    assert remedy in caught.value.remedy
+    kept = {"iterations": 20, "profile": "light", "objective": "p95"}
+    check_measured(tuning(**kept, conditions=["peak_memory < 3g", "elapsed < 30"]))

@@ -49,7 +49,7 @@ def tuned(root: Path, budget: str = "20", **machine) -> Path:
     [
         (["sort-txt"], "did you mean 'sort-text'?", "pyrometer workloads"),
         (["sort-text", "--space", "jwm"], "no space and no file 'jwm'", "did you mean 'jvm'?"),
-        (["sort-text", "--budget", "3"], "--budget 3: at least 6 runs", "25"),
+        (["sort-text", "--budget", "3"], "--budget 3: at least 8 runs", "25"),
         (["sort-text", "--budget", "0min"], "must be above zero", "--budget 25"),
         (["sort-text", "--budget", "soon"], "neither a number of runs", "40min"),
         (["sort-text", "--timeout", "soon"], "--timeout soon: a time such as", "--timeout 2h"),
@@ -174,7 +174,7 @@ def test_a_command_of_the_user_is_tuned_from_the_command_line(tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     Path("space.yaml").write_text("{name: mine, knobs: {workload.time: [short, long]}}\n")
     Path("workload.yaml").write_text(NAP)
-    words = ["./workload.yaml", "--space", "space.yaml", "--budget", "6", "--profile", "off"]
+    words = ["./workload.yaml", "--space", "space.yaml", "--budget", "8", "--profile", "off"]
     assert run_verb(["tune", *words, "--guard", "flag", "-o", "t", "--json"]) == 0
     captured = capsys.readouterr()
     found = json.loads(captured.out.splitlines()[-1])

@@ -85,6 +85,7 @@ def online(
     """
     from pyrometer.cli.shared.margin import parse_margin
     from pyrometer.tune.online.terms import Terms
+    from pyrometer.tune.trials.budget import FEWEST
     from pyrometer.tune.trials.folder import OnlineTerms, begin
 
     share = parse_margin(risk, "--risk", "10%")
@@ -106,7 +107,7 @@ def online(
         )
     made, root = shared.made(
         what, output, is_command=is_command, space=space, objective="elapsed", conditions=[],
-        budget=str(max(over, 6)), scale=scale, sources=sources, check=check, setting=setting,
+        budget=str(max(over, FEWEST)), scale=scale, sources=sources, check=check, setting=setting,
         iterations=1, warmup="0", profile=profile, guard="flag", engine="own",
         fidelities=["none"], memory="none", margin="2%", seed=seed, price=None, online=terms,
     )  # fmt: skip

@@ -39,6 +39,7 @@ def made(
     from pyrometer.tune.known import job_from_run, known_from
     from pyrometer.tune.memory.remembered import folder_of
     from pyrometer.tune.start import Wanted, absolute, started
+    from pyrometer.tune.trials.measured import check_measured
 
     workload = None if is_command else what[0]
     command = tuple(what) if is_command else ()
@@ -71,7 +72,9 @@ def made(
         memory=folder_of(asked["memory"]), timeout=asked.get("timeout"),
         online=asked.get("online"),
     )  # fmt: skip
-    return started(wanted, root), root
+    found = started(wanted, root)
+    check_measured(found.tuning)
+    return found, root
 
 
 def check_scale(workload: str, is_command: bool, scale: str) -> None:
@@ -98,23 +101,29 @@ def confirmed(folder: Path, report: TuningReport, *, unconfirmed: bool) -> dict[
     UsageError
         If a tuning has found nothing.
     Exit
-        With code 1, if nothing was confirmed and nobody asked for what was not.
+        With code 1, if nothing was confirmed, or another scale refuted it, and nobody asked for
+        what was not.
     """
+    from pyrometer.compare.terminal import show_doubts
+    from pyrometer.tune.judge.doubts import refuted
     from pyrometer.tune.judge.terminal import to_confirm
 
     found = report.confirmation
     if report.best is None or not report.best.configuration:
         raise UsageError(f"{folder}: there is nothing to apply: {report.told}")
     sure = found is not None and found.verdict.outcome == "confirmed"
-    if not sure and not unconfirmed:
+    elsewhere = refuted(report.elsewhere)
+    if (elsewhere or not sure) and not unconfirmed:
         err().print(report.told, markup=False, soft_wrap=True)
         more = to_confirm(report, folder)
+        why = "nothing was confirmed"
         what = f"Confirm it: {more}" if more else "More trials would not confirm it: tune again"
-        err().print(
-            f"not applied: nothing was confirmed. {what}; or --unconfirmed",
-            markup=False, soft_wrap=True,
-        )  # fmt: skip
+        if sure:
+            why = f"scale {elsewhere[0].scale} refutes it"
+            what = f"Tune it at that scale: --scale {elsewhere[0].scale}"
+        err().print(f"not applied: {why}. {what}; or --unconfirmed", markup=False, soft_wrap=True)
         raise typer.Exit(1)
+    show_doubts(err(), report.doubts)
     return report.best.configuration
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from pyrometer.core.errors import UsageError
+from pyrometer.statistics.two import MARGIN
 from pyrometer.trial.factors import did_you_mean
 from pyrometer.tune.advise.adviser import Adviser
 from pyrometer.tune.advise.own import RUNS, Own
@@ -40,6 +41,7 @@ def engine(
     fidelities: Mapping[str, float] | None = None,
     ideas: Sequence[Configuration] = (),
     expected: Iterable[str] = (),
+    margin: float = MARGIN,
     runs: float = RUNS,
     timed: bool = True,
     three: Sequence[str] = THREE,
@@ -75,7 +77,7 @@ def engine(
     return made(
         space if name == "own" else only(space, three),
         seed=seed, budget=budget, fidelities=fidelities, ideas=ideas, expected=expected,
-        runs=runs, timed=timed,
+        margin=margin, runs=runs, timed=timed,
     )  # fmt: skip
 
 

@@ -16,6 +16,8 @@ from pyrometer.tune.trials.judged import Judge, how_it_ended
 from pyrometer.tune.trials.measured import NS, value_of
 from pyrometer.tune.trials.planned import BASELINE, worked_s
 from pyrometer.tune.trials.replay import History
+from pyrometer.tune.trials.results import Agreed, agreed, another, not_compared
+from pyrometer.tune.trials.unapplied import not_held
 
 
 class Side(NamedTuple):
@@ -51,6 +53,8 @@ class Pairs:
         Planned trials that have not run, and may still.
     ended : tuple of Ended
         All trials that ended.
+    lacking : str or None
+        What of results could not be compared; ``None``: all of them were, or a check judged them.
     """
 
     scale: str
@@ -64,6 +68,7 @@ class Pairs:
     waited_s: float = 0.0
     left: int = 0
     ended: tuple[Ended, ...] = ()
+    lacking: str | None = None
 
     def verdict(self, margin: float) -> Verdict | None:
         """Judge them; ``None`` where no trial was to confirm anything."""
@@ -128,6 +133,7 @@ def pairs_of(
     folders, planned, spent, waited, left = folders_of(root, scale), 0, 0.0, 0.0, 0
     open_ = going_on(root, history, scale)
     all_ended: list[Ended] = []
+    lacking: list[str | None] = []
     for folder in folders:
         plan, entries = read_plan(folder), read_journal(folder)
         planned += plan.blocks
@@ -139,7 +145,12 @@ def pairs_of(
         if tuning.check is not None and scale is None:
             # A kill came before the check of an adopted trial: its block does not count.
             ended = [one for one in ended if not one.adopted]
-        whole, failed = _whole_blocks(folder, plan, ended, tuning, read)
+        # With a check results may differ: it alone judges them, where it knows the data.
+        mine = [one for one in ended if one.treatment == BASELINE and one.outside is None]
+        right = Agreed() if tuning.check is not None else agreed(mine)
+        if tuning.check is None or scale is not None:
+            lacking.append(not_compared(right))
+        whole, failed = _whole_blocks(folder, plan, ended, tuning, read, right)
         blocks += whole
         counts.append(len(whole))
         failures += failed
@@ -148,18 +159,15 @@ def pairs_of(
         scale or tuning.scale, tuple(folders), tuple(counts),
         tuple((baseline.value, winner.value) for baseline, winner in blocks),
         tuple((baseline.place, winner.place) for baseline, winner in blocks), tuple(failures),
-        planned, spent, waited, left, tuple(all_ended),
+        planned, spent, waited, left, tuple(all_ended), next(filter(None, lacking), None),
     )  # fmt: skip
 
 
 def _whole_blocks(
-    folder: Path, plan: Plan, ended: Sequence[Ended], tuning: Tuning, read: Judge
+    folder: Path, plan: Plan, ended: Sequence[Ended], tuning: Tuning, read: Judge, right: Agreed
 ) -> tuple[list[Block], list[str]]:
     """Give baseline and winner of each whole block, and why trials of the winner failed."""
     configuration = next(one.varied for one in plan.treatments if one.name == WINNER)
-    right = {(one.rows, one.checksum) for one in ended if shows_result(one, BASELINE)}
-    if tuning.check is not None:
-        right.clear()  # Results may differ: the user's check alone judges them.
     failures: list[str] = []
     values: dict[int, dict[str, Side]] = {}
     for one in ended:
@@ -187,26 +195,22 @@ def _killed_again(ended: Sequence[Ended]) -> list[str]:
     return [f"{how_it_ended(one)} ({one.outside})" for one in winner]
 
 
-def shows_result(one: Ended, treatment: str) -> bool:
-    """Whether a trial is of a treatment, and its result is known."""
-    return one.treatment == treatment and one.status == "finished" and one.checksum is not None
-
-
 def _value(
     one: Ended,
     configuration: dict[str, str],
     folder: Path,
     tuning: Tuning,
     read: Judge,
-    right: set[tuple[int | None, str | None]],
+    right: Agreed,
 ) -> tuple[float | None, str | None]:
     """Give the objective of a trial, or why it came to nothing."""
     if one.outside is not None:
         return None, None  # It says nothing of its configuration: its block does not count.
     if one.status != "finished":
         return None, how_it_ended(one)
-    if shows_result(one, WINNER) and len(right) == 1 and (one.rows, one.checksum) not in right:
-        return None, f"another result in trial {one.trial}: {one.rows} rows, {one.checksum}"
+    why = not_held(one, configuration) or another(right, one) if one.treatment == WINNER else None
+    if why is not None:
+        return None, f"trial {one.trial}: {why}"
     levels = configuration if one.treatment == WINNER else {}
     if tuning.objective == "elapsed" and not tuning.conditions:
         return None if one.seconds is None else one.seconds * NS, None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pyrometer.core import units
@@ -57,8 +58,10 @@ def influences(tuning: Tuning, history: History) -> Influences:
         for metric in FRONTS
         if metric != OF_OBJECTIVE[tuning.objective] and len(points := front(seen, metric)) > 1
     ]
+    names = {one.factor for one in space.knobs}
+    seen = [one for one in seen if one.configuration.keys() <= names]
     observed = Observed(seen).without(misled(tuning, history))
-    trials = observed.trials(space)
+    trials = observed.trials(space) if space.knobs else None
     if trials is None:
         return Influences(fronts=fronts, reason=FEW)
     expected = {name for one in tuning.priors for name in one.levels}
@@ -90,21 +93,28 @@ def influences(tuning: Tuning, history: History) -> Influences:
         )
         for one in dependence(space, model, winner, observed.seen)
     ]
-    return Influences(factors, curves, _shortest(tuning, model, winner), fronts)
+    tried = [one.asked.configuration for one in history.steps if one.counts]
+    return Influences(factors, curves, _shortest(tuning, model, winner, tried), fronts)
 
 
-def _shortest(tuning: Tuning, model: Surrogate, winner: dict[str, str]) -> Shortened | None:
+def _shortest(
+    tuning: Tuning, model: Surrogate, winner: dict[str, str], tried: Sequence[dict[str, str]]
+) -> Shortened | None:
     if not winner:
         return None
     found = shortest(tuning.space.read(), model, winner)
     back = ", ".join(one.factor for one in found.put_back)
     if not found.put_back:
-        told = "Nothing of the winner can be put back to its default without losing more than 1 %."
+        told = (
+            "By the model nothing of the winner can be put back to its default without losing more"
+            " than 1 %."
+        )
     else:
         loss = units.percent(found.loss.value)
         sure = "" if found.sure else "; whether it loses more, a trial has to say"
+        by = "By the model" if found.configuration in tried else "By the model, not tried"
         told = (
-            f"{named(found.configuration)} is as good within 1 %: {back} could be put back to"
+            f"{by}: {named(found.configuration)} is as good within 1 %: {back} could be put back to"
             f" the default (believed to lose {loss}{sure})."
         )
     return Shortened(

@@ -8,19 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from pyrometer.core import units
-from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import UsageError
 from pyrometer.core.estimate import LEVEL, Estimate
-from pyrometer.core.schema import doubt
 from pyrometer.experiments.folder import ExperimentPaths
 from pyrometer.experiments.journal import read_journal
-from pyrometer.experiments.judge.analysis import disturbances_of, doubts_of_machines
+from pyrometer.experiments.judge.analysis import disturbances_of
 from pyrometer.statistics.two import mean_of
 from pyrometer.tune.believe.verdict import FEWEST
-from pyrometer.tune.confirm.blocks import Pairs, pairs_of, scales_of, shows_result
+from pyrometer.tune.confirm.blocks import Pairs, pairs_of, scales_of
 from pyrometer.tune.confirm.run import scale_with_more
 from pyrometer.tune.confirm.verdict import words_of
 from pyrometer.tune.judge.before import recommendations
+from pyrometer.tune.judge.doubts import doubts_of, elsewhere_words, refuted
 from pyrometer.tune.judge.influence import influences
 from pyrometer.tune.judge.schema import (
     BestReport,
@@ -40,9 +39,10 @@ from pyrometer.tune.judge.why import why_faster
 from pyrometer.tune.trials.folder import Tuning, read_tuning
 from pyrometer.tune.trials.judged import Judge, Measure
 from pyrometer.tune.trials.measured import NS, measured
-from pyrometer.tune.trials.planned import BASELINE, in_brief, named
+from pyrometer.tune.trials.planned import in_brief, named
 from pyrometer.tune.trials.records import KINDS
 from pyrometer.tune.trials.replay import History, Step, history_of
+from pyrometer.tune.trials.unapplied import without
 
 FULL_COMPARISON = 3
 """Runs of each side of which it is said why the winner is faster."""
@@ -72,11 +72,13 @@ def tuning_report(root: Path, *, causes: bool = True, measure: Measure = measure
             f"pyrometer tune show {root}",
         )
     history = history_of(entries)
+    tuning = without(tuning, history.dropped)
     read = Judge(root, tuning, measure, check=lambda command, run: None)
     main, *others = (
         pairs_of(root, tuning, read, history, scale) for scale in (None, *scales_of(root))
     )
     confirmation = _confirmed(main, tuning)
+    elsewhere = [made for one in others if (made := _confirmed(one, tuning)) is not None]
     baseline = _mean([one.told.value for one in history.baselines if one.told])
     before, before_reason = recommendations(root, history)
     found = influences(tuning, history)
@@ -105,18 +107,20 @@ def tuning_report(root: Path, *, causes: bool = True, measure: Measure = measure
         screened=screened(tuning, history),
         baseline=baseline,
         best=_best(history),
-        discarded=_discarded(history),
+        discarded=_named(history, refused=False),
+        not_launched=_named(history, refused=True),
+        unapplied=history.dropped,
         before=before,
         before_reason=before_reason,
         similar=history.known.similar if history.known else [],
         confirmation=confirmation,
-        elsewhere=[made for one in others if (made := _confirmed(one, tuning)) is not None],
+        elsewhere=elsewhere,
         influence=found.factors,
         influence_reason=found.reason,
         dependence=found.dependence,
         shortest=found.shortest,
         fronts=found.fronts,
-        doubts=_doubts(tuning, history, [main, *others], confirmation),
+        doubts=doubts_of(tuning, history, [main, *others], confirmation, elsewhere),
     )
     if confirmation and confirmation.verdict.outcome == "confirmed" and not report.elsewhere:
         report.elsewhere_reason = _not_elsewhere(root, tuning)
@@ -220,19 +224,21 @@ def _best(history: History) -> BestReport | None:
     )
 
 
-def _discarded(history: History) -> list[Discarded]:
+def _named(history: History, *, refused: bool) -> list[Discarded]:
+    """Name what counts for nothing; `refused`: what was never launched, and why."""
     found: dict[tuple[str, str], Discarded] = {}
+    later = [one.asked.configuration for one in history.steps if one.told and not one.told.void]
     for step in history.steps:
-        told = step.told
-        if told is not None and told.passes:
-            continue  # It may be tried later.
-        if told is not None and told.failed is not None and step.asked.configuration:
-            key = named(step.asked.configuration), told.failed
-            one = found.setdefault(
-                key,
-                Discarded(configuration=step.asked.configuration, reason=told.failed, trials=[]),
-            )
-            one.trials.append(step.asked.trial)
+        told, configuration = step.told, step.asked.configuration
+        if told is None or told.failed is None or not configuration or told.refused is not refused:
+            continue
+        if told.queued or (told.passes and configuration in later):
+            continue  # It may be tried later, or was.
+        key = named(configuration), told.failed
+        one = found.setdefault(
+            key, Discarded(configuration=configuration, reason=told.failed, trials=[])
+        )
+        one.trials.append(step.asked.trial)
     return list(found.values())
 
 
@@ -245,9 +251,12 @@ def _confirmed(found: Pairs, tuning: Tuning) -> Confirmed | None:
     verdict = found.verdict(tuning.margin)
     if verdict is None:
         return None
+    told = words_of(verdict, tuning.objective)
+    if verdict.outcome == "confirmed" and found.lacking is not None:
+        told += f"; {found.lacking}"
     return Confirmed(
         scale=found.scale,
-        told=words_of(verdict, tuning.objective),
+        told=told,
         verdict=verdict,
         pairs=list(found.pairs),
         runs=[(str(baseline), str(winner)) for baseline, winner in found.places],
@@ -257,11 +266,16 @@ def _confirmed(found: Pairs, tuning: Tuning) -> Confirmed | None:
     )
 
 
-def _not_elsewhere(root: Path, tuning: Tuning) -> str | None:
-    """Say why there is no confirmation with more data; ``None`` where the job has no scales."""
+def _not_elsewhere(root: Path, tuning: Tuning) -> str:
+    """Say why there is no confirmation with more data."""
+    if tuning.command:
+        return (
+            "not confirmed with more data: a command itself decides what it reads; where its data"
+            " grow, tune it with more of them, too"
+        )
     scale = scale_with_more(tuning)
     if scale is None:
-        return None
+        return "not confirmed with more data: the workload has one scale"
     return (
         "not confirmed with a fifth more data, for which the budget had no room:"
         f" pyrometer tune resume {root} --blocks {FEWEST} --scale {scale}"
@@ -319,48 +333,5 @@ def told(report: TuningReport) -> str:
     what = in_brief(best.configuration)
     if found is None:
         return f"{what} is not confirmed yet."
-    return f"{what}: {found.told}."
-
-
-def _doubts(
-    tuning: Tuning, history: History, pairs: Sequence[Pairs], confirmed: Confirmed | None
-) -> list[Doubt]:
-    found = []
-    searched = [one.ended for one in history.steps if one.ended is not None]
-    ended = [*searched, *(one for part in pairs for one in part.ended)]
-    finished = [one for one in ended if one.status == "finished"]
-    results: set[tuple[int | None, str | None]] = {
-        (one.ended.rows, one.ended.checksum)
-        for one in history.baselines
-        if one.ended is not None and one.ended.checksum is not None
-    }
-    results |= {
-        (one.rows, one.checksum)
-        for part in pairs if part.scale == tuning.scale
-        for one in part.ended if shows_result(one, BASELINE)
-    }  # fmt: skip
-    if finished and tuning.check is None and not any(one.checksum for one in finished):
-        found.append(doubt("results_unchecked", "results of trials were not compared"))
-    if len(results) > 1:
-        message = f"the baseline itself gave {len(results)} different results: others prove nothing"
-        found.append(doubt("results_differ", message))
-    disturbed = [one for one in ended if disturbances_of(one)]
-    if disturbed:
-        text = disturbances_of(disturbed[-1])[0]
-        later = sum(bool(disturbances_of(one)) for part in pairs for one in part.ended)
-        of = f", {later} of them of the confirmation" if later else ""
-        message = f"{len(disturbed)} of {len(ended)} trials{of}; in {disturbed[-1].folder} {text}"
-        found.append(doubt("trials_disturbed", message))
-    found += doubts_of_machines(ended)
-    if history.known is not None and history.known.similar:
-        similar = history.known.similar
-        trials = units.counted(sum(one.trials for one in similar), "trial")
-        differs = sorted({what for one in similar for what in one.differs})
-        but = f"; they differ in {', '.join(differs)}" if differs else ""
-        message = f"{trials} of {units.counted(len(similar), 'other tuning')} came first{but}"
-        found.append(doubt("warm_start", message))
-    spread = confirmed.verdict.spread_ratio if confirmed else None
-    if spread is not None and spread.low is not None and spread.low > 1 and spread.value:
-        message = f"the winner's runs differ {spread.value:.2g} times as much as the baseline's"
-        found.append(doubt("less_stable", message))
-    return found
+    bad = refuted(report.elsewhere) if found.verdict.outcome == "confirmed" else []
+    return "; but ".join([f"{what}: {found.told}", *map(elsewhere_words, bad)]) + "."

@@ -128,7 +128,7 @@ class ScreenedReport(BaseModel):
 
 
 class Discarded(BaseModel):
-    """A configuration that counts for nothing, and why."""
+    """A configuration that counts for nothing, or was never launched, and why."""
 
     configuration: dict[str, str]
     reason: str
@@ -299,6 +299,10 @@ class TuningReport(BaseModel):
         Cheap stand-ins for a run, and how well each ranks.
     screened : list of ScreenedReport
         What a screening showed of each factor; those that it dropped are marked.
+    discarded, not_launched : list of Discarded
+        What failed, changed results or broke a condition; and what was never tried.
+    unapplied : dict of str to str
+        Factors that were dropped since their levels did not hold, each with what a trial showed.
     elsewhere_reason : str or None
         Why a winner that was confirmed was not at another scale, and what would do it.
     before : list of Recommendation
@@ -341,6 +345,8 @@ class TuningReport(BaseModel):
     baseline: Estimate | None = None
     best: BestReport | None = None
     discarded: list[Discarded] = Field(default_factory=list)
+    not_launched: list[Discarded] = Field(default_factory=list)
+    unapplied: dict[str, str] = Field(default_factory=dict)
     before: list[Recommendation] = Field(default_factory=list)
     before_reason: str | None = None
     similar: list[Similar] = Field(default_factory=list)

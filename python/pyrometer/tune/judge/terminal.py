@@ -13,6 +13,7 @@ from pyrometer.core import units
 from pyrometer.core.estimate import Estimate
 from pyrometer.core.units import digits
 from pyrometer.tune.believe.verdict import FEWEST
+from pyrometer.tune.judge.doubts import refuted
 from pyrometer.tune.judge.schema import (
     Confirmed,
     Recommendation,
@@ -22,6 +23,7 @@ from pyrometer.tune.judge.schema import (
 from pyrometer.tune.trials.folder import Tuning
 from pyrometer.tune.trials.measured import words_of
 from pyrometer.tune.trials.planned import in_brief, named
+from pyrometer.tune.trials.refused import NOT_LAUNCHED
 
 MOST_TRIALS = 12
 MOST_CAUSES = 6
@@ -248,14 +250,17 @@ def stand_in_words(one: StandInReport) -> str:
 
 
 def _discarded(console: Any, found: TuningReport) -> None:
-    if found.discarded:
-        console.print("\n[bold]Discarded[/]")
-    for one in found.discarded:
-        trials = ", ".join(map(str, one.trials))
-        console.print(
-            f"  trial {trials}: {named(one.configuration)}: {one.reason}",
-            markup=False, soft_wrap=True,
-        )  # fmt: skip
+    for title, listed in (("Discarded", found.discarded), ("Not launched", found.not_launched)):
+        if listed:
+            console.print(f"\n[bold]{title}[/]")
+        for one in listed:
+            trials = ", ".join(map(str, one.trials))
+            reason = one.reason.removeprefix(NOT_LAUNCHED)
+            console.print(
+                f"  trial {trials}: {named(one.configuration)}: {reason}",
+                markup=False, soft_wrap=True,
+            )  # fmt: skip
+    _not_varied(console, found.unapplied)
 
 
 def _influence(console: Any, found: TuningReport) -> None:
@@ -305,7 +310,7 @@ def next_steps(found: TuningReport, folder: Path) -> list[str]:
     if found.state != "done":
         return [f"\nnext: {to_do or f'pyrometer tune resume {folder}'}"]
     one = found.confirmation
-    if one is not None and one.verdict.outcome == "confirmed":
+    if one is not None and one.verdict.outcome == "confirmed" and not refuted(found.elsewhere):
         return [f"\nnext: pyrometer tune apply {folder}", f"page: pyrometer report {folder}"]
     page = f"page: pyrometer report {folder}"
     return [f"\n{page}"] if to_do is None else [f"\nnext: {to_do}", page]

@@ -23,6 +23,7 @@ from pyrometer.tune.trials.judged import LAST_RESULTS
 from pyrometer.tune.trials.planned import in_brief, named
 from pyrometer.tune.trials.records import KINDS
 from pyrometer.tune.trials.replay import History, history_of
+from pyrometer.tune.trials.results import agreed, not_compared
 
 MOST_DECISIONS = 12
 
@@ -220,19 +221,18 @@ def _band(found: tuple[float, float, float] | None) -> Band | None:
 def _doubts(tuning: Tuning, history: History) -> list[Doubt]:
     """Say why nobody knows whether a step changes results, where that is so."""
     ended = [one.ended for one in history.baselines if one.ended is not None]
-    ended = [one for one in ended if one.checksum is not None][-LAST_RESULTS:] or ended[-1:]
     if tuning.check is not None or not ended:
         return []
-    results = {(one.rows, one.checksum) for one in ended if one.checksum is not None}
-    if not results:
-        return [doubt("results_unchecked", "results of steps were not compared")]
-    if len(results) > 1:
+    right = agreed(ended[-LAST_RESULTS:])
+    if (lacking := not_compared(right)) is None:
+        return []
+    if right.different > 1:
         message = (
-            f"the last {len(ended)} runs of the job as it is gave different results: until they"
-            " agree, those of steps are not compared"
+            f"the last {LAST_RESULTS} runs of the job as it is gave different results; until they"
+            f" agree, of steps: {lacking}"
         )
         return [doubt("results_differ", message)]
-    return []
+    return [doubt("results_unchecked", f"of steps: {lacking}")]
 
 
 def show(console: Any, found: OnlineReport) -> None:

@@ -227,8 +227,8 @@ class _Online:
         if (why := self._refused(asked)) is not None:
             # What others take tonight says nothing of a configuration that fits the machine.
             told = Told(
-                trial=asked.trial, cost=0.0, failed=f"not launched: {why.reason}", refused=True,
-                void=why.passing, wall_ns=time.time_ns(),
+                trial=asked.trial, cost=0.0, failed=f"{refused.NOT_LAUNCHED}{why.reason}",
+                refused=True, void=why.passing, wall_ns=time.time_ns(),
             )  # fmt: skip
             return told, self._tell(one, told)
         ended = launched(
@@ -321,7 +321,6 @@ def _killed(root: Path, number: int, began: Began | None) -> Told:
 def _seen(one: Step, told: Told, baselines: Collection[Told]) -> OnlineRun:
     """Give a run as the policy sees it, by the last runs of the baseline before it."""
     ended, limit_s = one.ended, one.asked.limit_s
-    known = ended is not None and ended.checksum is not None
     lost = told.value if told.censored else _lost(told, baselines)
     if told.void and lost is not None and limit_s is not None:
         # Its time in a queue is no loss, and for its work it had no more than its limit.
@@ -330,8 +329,14 @@ def _seen(one: Step, told: Told, baselines: Collection[Told]) -> OnlineRun:
         one.asked.configuration, told.value, given_up=told.censored, failed=told.failed,
         lost=lost, void=told.void,
         differs=told.differs,
-        result=f"{ended.rows} {ended.checksum}" if ended is not None and known else None,
+        result=told.result or _result(ended),
     )  # fmt: skip
+
+
+def _result(ended: Ended | None) -> str | None:
+    """Give the result of a run, where the journal does not say what of it was compared."""
+    known = ended is not None and ended.checksum is not None
+    return f"{ended.rows} {ended.checksum}" if ended is not None and known else None
 
 
 def _lost(told: Told, baselines: Collection[Told]) -> float | None:

@@ -17,8 +17,8 @@ RESERVED = 0.35
 """Share of a budget that is kept for confirmation."""
 FEWEST_CONFIRMING = 6
 """Runs that a confirmation takes at least: both sides of as many blocks as a verdict needs."""
-FEWEST = 6
-"""Fewest runs of a tuning: a baseline, something else, and most of a confirmation."""
+FEWEST = FEWEST_CONFIRMING + 2
+"""Fewest runs of a tuning: a baseline, something else, and a confirmation that can tell."""
 
 _TIME = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(s|sec|min|m|h|hours?)")
 _CORE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*core[- ]?(s|seconds?|min|minutes?|h|hours?)")
@@ -61,8 +61,8 @@ class Budget(BaseModel):
 
         Examples
         --------
-        >>> [parse_budget(text).reserve() for text in ("6", "25", "100", "40min")]
-        [4.0, 8.0, 34.0, 840.0]
+        >>> [parse_budget(text).reserve() for text in ("8", "25", "100", "40min")]
+        [6.0, 8.0, 34.0, 840.0]
         """
         if self.unit != "runs":
             return times * self.amount
@@ -126,8 +126,8 @@ def parse_budget(text: str) -> Budget:
     if re.fullmatch(r"[0-9]+", written):
         if int(written) < FEWEST:
             raise UsageError(
-                f"--budget {text}: at least {FEWEST} runs, most of which confirm what the others"
-                " found",
+                f"--budget {text}: at least {FEWEST} runs, {FEWEST_CONFIRMING} of which confirm"
+                " what the others found",
                 f"--budget {FEWEST}, or better 25",
             )
         return Budget(text=text, amount=float(written), unit="runs")

@@ -22,6 +22,8 @@ from pyrometer.tune.trials.measured import NS, Measured, broken, conditions_of, 
 from pyrometer.tune.trials.planned import waited_s, worked_s
 from pyrometer.tune.trials.records import Asked, Told
 from pyrometer.tune.trials.replay import History, Step
+from pyrometer.tune.trials.results import Agreed, agreed, another, result_of
+from pyrometer.tune.trials.unapplied import not_held, unapplied
 
 Measure = Callable[[Path, Ended, tuple[int, float], Prices | None], Measured]
 """Reads the metrics of a run: :func:`pyrometer.tune.trials.measured.measured`, or a simulation."""
@@ -32,6 +34,8 @@ Lasted = Callable[[Path, Ended], float | None]
 Check = Callable[[str, Path], str | None]
 """The user's own check of a run: why its result is wrong, or ``None``."""
 
+WRONG = "wrong result: "
+"""Begins what the user's own check says of a trial."""
 LAST_RESULTS = 2
 """Last results of a recurring job as it is that have to agree for others to be compared with them.
 """
@@ -92,9 +96,19 @@ class Judge:
             told.metrics, told.missing = found.metrics, found.missing
             # The user's check knows the results of the job itself, not those of a stand-in.
             told.failed = self._unchecked(run_dir) if asked.fidelity == FULL else None
-            if told.failed is None:
-                told.failed = self._other_result(step, history)
+            right = self._agreed(step, history)
+            told.result = result_of(right, ended)
+            if told.failed is None and asked.configuration:
+                told.failed = not_held(ended, asked.configuration)
+                told.unapplied = (
+                    [] if told.failed is None else unapplied(ended, asked.configuration)
+                )
+            if told.failed is None and asked.configuration:
+                told.failed = another(right, ended)
                 told.differs = told.failed is not None
+                # One run of the job as it is does not show whether its checksum repeats.
+                sure = asked.fidelity != FULL or another(right.surely(), ended) is not None
+                told.void = told.differs and not sure
             if told.failed is None and asked.configuration:
                 told.failed = self.broken(found)
             value = value_of(self.tuning.objective, found)
@@ -147,33 +161,22 @@ class Judge:
     def _unchecked(self, run_dir: Path) -> str | None:
         """Say why the user's check does not let a result pass."""
         why = None if self.tuning.check is None else self.check(self.tuning.check, run_dir)
-        return None if why is None else f"wrong result: {why}"
+        return None if why is None else f"{WRONG}{why}"
 
-    def _other_result(self, step: Step, history: History) -> str | None:
-        """Say how a result differs from the baseline's, where no check of the user judges it."""
-        ended = step.ended
-        assert ended is not None
-        if self.tuning.check is not None or not step.asked.configuration or ended.checksum is None:
-            return None
+    def _agreed(self, step: Step, history: History) -> Agreed:
+        """Say what the job as it is has shown of its result; nothing where a check judges it."""
+        if self.tuning.check is not None:
+            return Agreed()
         known = [
-            (one.ended.rows, one.ended.checksum)
+            one.ended
             for one in history.steps
             if one.ended is not None
             and one.counts
             and not one.asked.configuration
             and one.asked.fidelity == step.asked.fidelity
-            and one.ended.checksum is not None
         ]
         # From night to night data may change, and stay as they are again.
-        right = set(known if self.tuning.online is None else known[-LAST_RESULTS:])
-        # A job that differs from itself cannot say what changed its result.
-        if len(right) != 1 or (ended.rows, ended.checksum) in right:
-            return None
-        rows, checksum = next(iter(right))
-        return (
-            f"another result: {ended.rows} rows, checksum {ended.checksum}; the baseline has {rows}"
-            f" rows, checksum {checksum}"
-        )
+        return agreed(known if self.tuning.online is None else known[-LAST_RESULTS:])
 
     def _cost(self, step: Step, run_dir: Path) -> float:
         """Core time of all attempts at a trial: its length times the CPUs that it occupied."""

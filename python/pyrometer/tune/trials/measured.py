@@ -11,6 +11,7 @@ import numpy as np
 from pyrometer.accounts.cpu import process_cpu_ns
 from pyrometer.accounts.memory import resident_peak
 from pyrometer.accounts.window import open_scope
+from pyrometer.collect.probes.profile import parse_profile
 from pyrometer.core import units
 from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.experiments.folder import Ended
@@ -19,10 +20,13 @@ from pyrometer.simulation.analysis import Prices
 from pyrometer.store import Run
 from pyrometer.store.manifest import read_manifest
 from pyrometer.trial.factors import did_you_mean
-from pyrometer.tune.trials.folder import Objective
+from pyrometer.tune.trials.folder import Objective, Tuning
 from pyrometer.window.windows import APPLICATION
 
 NS = 1e9
+
+FEWEST_TIMES = 20
+"""Times of which a percentile of 95 is asked for: of fewer it is the longest, or all but that."""
 
 METRICS = {
     "elapsed": "time of an iteration, of a command its whole time, in s",
@@ -40,6 +44,8 @@ OF_OBJECTIVE: Mapping[Objective, str] = {
     "p95": "p95",
     "memory": "peak_memory",
 }
+PROBED = frozenset({"core_seconds", "peak_memory"})
+"""Metrics that the probe of the operating system reads."""
 IN_NS = frozenset({"elapsed", "core_seconds", "p95"})
 """Metrics that the objective has in ns."""
 
@@ -172,6 +178,38 @@ def conditions_of(texts: Sequence[str]) -> list[Constraint]:
         one.holds(dict.fromkeys(one.names, 1.0))
         found.append(one)
     return found
+
+
+def check_measured(tuning: Tuning) -> None:
+    """Refuse what trials of a tuning are asked for and would not show.
+
+    Raises
+    ------
+    UsageError
+        With what measures it.
+    """
+    asked = [(f"--objective {tuning.objective}", OF_OBJECTIVE[tuning.objective])]
+    asked += [
+        (f"--subject-to {one.text!r}", name)
+        for one in conditions_of(tuning.conditions)
+        for name in sorted(one.names)
+    ]
+    probed = "os" in parse_profile(tuning.profile).probes
+    for option, name in asked:
+        if name in PROBED and not probed:
+            raise UsageError(
+                f"{option} needs {METRICS[name].partition(',')[0]}, which --profile"
+                f" {tuning.profile} does not measure",
+                "--profile light",
+            )
+        if name == "p95" and (tuning.once or tuning.iterations < FEWEST_TIMES):
+            times = "one time" if tuning.once else units.counted(tuning.iterations, "time")
+            raise UsageError(
+                f"{option}: a trial has {times}, of which there is no percentile of 95",
+                "--objective elapsed: a command has no iterations"
+                if tuning.command
+                else f"--iterations {FEWEST_TIMES}",
+            )
 
 
 def broken(conditions: Sequence[Constraint], found: Measured) -> str | None:

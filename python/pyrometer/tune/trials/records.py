@@ -57,12 +57,17 @@ class Told(Part):
         It was never launched.
     void : bool
         Something outside ended it (a signal, a host that went down, a kernel short of memory, a
-        queue longer than its limit allows for), or had the memory that it needs. It failed, and
-        says nothing of its configuration.
+        queue longer than its limit allows for), or had the memory that it needs; or its checksum
+        is not that of the only run of the job as it is so far. It failed, and says nothing of its
+        configuration.
     differs : bool
         It failed because its result is not that of the baseline.
     queued : bool
         A queue longer than its limit allows for stopped it.
+    result : str or None
+        Its result, as far as results are compared.
+    unapplied : list of str
+        Factors whose levels did not hold: it is no trial of them.
     missing : dict of str to str
         Metrics that are not known, each with why.
     seconds : float or None
@@ -85,6 +90,8 @@ class Told(Part):
     void: bool = False
     differs: bool = False
     queued: bool = False
+    result: str | None = None
+    unapplied: list[str] = Field(default_factory=list)
     canary: float | None = None
     seconds: float | None = None
     length_s: float | None = None
@@ -97,7 +104,7 @@ class Told(Part):
     @property
     def passes(self) -> bool:
         """Whether what kept it from a value passes: its configuration may be tried again."""
-        return self.queued or (self.refused and self.void)
+        return self.queued or (self.void and (self.refused or self.differs))
 
     def observation(self, asked: Asked) -> Observation:
         """Give it in the engine's words."""
@@ -178,6 +185,21 @@ class Offered(Part):
     wall_ns: Nanoseconds
 
 
+class Dropped(Part):
+    """Factors that are varied no longer: the job itself decides them, whatever it is given.
+
+    Attributes
+    ----------
+    why : str
+        What a trial showed.
+    """
+
+    k: Literal["drop"] = "drop"
+    factors: list[str]
+    why: str
+    wall_ns: Nanoseconds
+
+
 class Similar(Part):
     """Another tuning that the start was warmed with, and what to doubt of it.
 
@@ -231,6 +253,7 @@ KINDS: dict[str, type[BaseModel]] = {
     "add": Added,
     "offer": Offered,
     "known": Known,
+    "drop": Dropped,
     "decide": Decided,
 }
 """Records of a tuning beside those of every experiment."""

@@ -17,6 +17,8 @@ from pyrometer.tune.space.feasible import infeasible
 from pyrometer.tune.space.memory import TAKES, memory_of
 from pyrometer.tune.space.space import Space
 
+NOT_LAUNCHED = "not launched: "
+"""Begins why nothing is known of a trial that was refused."""
 KEPT = 0.05
 """Share of the machine's memory that stays free."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from pyrometer.core.errors import UsageError
@@ -19,7 +19,20 @@ from pyrometer.tune.advise.adviser import (
 )
 from pyrometer.tune.trials.folder import Earlier, Tuning
 from pyrometer.tune.trials.planned import Length, fidelity_of
-from pyrometer.tune.trials.records import Added, Asked, Known, Offered, Settled, Stopped, Told
+from pyrometer.tune.trials.records import (
+    Added,
+    Asked,
+    Dropped,
+    Known,
+    Offered,
+    Settled,
+    Stopped,
+    Told,
+)
+from pyrometer.tune.trials.unapplied import without
+
+MakeAdviser = Callable[[Tuning], Adviser]
+"""Makes the engine of a tuning: the same one for the same tuning, so that it can be replayed."""
 
 EARLIER = -1
 """Block of trials of earlier work."""
@@ -79,8 +92,8 @@ class History:
         Cheap stand-ins by their names, offered or left out.
     known : Known or None
         What was known before the search.
-    said : list of (int, Offered or Known)
-        Both, each with the number of trials that had been asked for before.
+    said : list of (int, Offered or Known or Dropped)
+        What an engine is told beside trials, each with the number of those asked for before.
     """
 
     steps: list[Step] = field(default_factory=list)
@@ -90,15 +103,21 @@ class History:
     closed: set[str] = field(default_factory=set)
     offers: dict[str, Offered] = field(default_factory=dict)
     known: Known | None = None
-    said: list[tuple[int, Offered | Known]] = field(default_factory=list)
+    said: list[tuple[int, Offered | Known | Dropped]] = field(default_factory=list)
 
-    def say(self, record: Offered | Known) -> None:
+    def say(self, record: Offered | Known | Dropped) -> None:
         """Add what the engine is told beside trials."""
         self.said.append((len(self.steps), record))
         if isinstance(record, Offered):
             self.offers[record.fidelity.name] = record
-        else:
+        elif isinstance(record, Known):
             self.known = record
+
+    @property
+    def dropped(self) -> dict[str, str]:
+        """Why factors are varied no longer."""
+        records = [one for _, one in self.said if isinstance(one, Dropped)]
+        return {factor: one.why for one in records for factor in one.factors}
 
     def add(self, record: Added) -> None:
         """Take that somebody added blocks."""
@@ -207,7 +226,7 @@ def history_of(entries: Entries) -> History:
             found.stopped = True
         elif isinstance(record, Added):
             found.add(record)
-        elif isinstance(record, Offered | Known):
+        elif isinstance(record, Offered | Known | Dropped):
             found.say(record)
     for one in (*entries.disturbed, *entries.before):
         if one.trial in by_trial:
@@ -220,8 +239,8 @@ def history_of(entries: Entries) -> History:
 
 
 def replay(
-    adviser: Adviser, tuning: Tuning, history: History, say: Callable[[str], None]
-) -> Suggestion | None:
+    make: MakeAdviser, tuning: Tuning, history: History, say: Callable[[str], None]
+) -> tuple[Adviser, Suggestion | None]:
     """Ask and tell an engine all that it was asked and told before, in the same order.
 
     Parameters
@@ -231,16 +250,24 @@ def replay(
 
     Returns
     -------
-    Suggestion or None
-        What it has suggested, and was not begun yet.
+    (Adviser, Suggestion or None)
+        The engine, and what it has suggested that was not begun yet.
     """
+    adviser = make(tuning)
     tell_earlier(adviser, tuning.earlier)
     held: Suggestion | None = None
-    said = list(history.said)
-    for at, step in enumerate(history.steps):
-        while said and said[0][0] <= at:
-            inform(adviser, said.pop(0)[1])
-            held = None
+    heard = 0
+    for at in range(len(history.steps) + 1):
+        while heard < len(history.said) and history.said[heard][0] <= at:
+            record, heard, held = history.said[heard][1], heard + 1, None
+            if isinstance(record, Dropped):
+                before = History(steps=history.steps[:at], said=history.said[:heard])
+                adviser = narrowed(make, tuning, before) or adviser
+            else:
+                inform(adviser, record)
+        if at == len(history.steps):
+            break
+        step = history.steps[at]
         if step.asked.early:
             if step.told is not None:
                 adviser.tell(step.told.observation(step.asked))
@@ -253,23 +280,30 @@ def replay(
             say(f"trial {step.asked.trial}: the engine would ask for another one by now")
         if step.told is not None:
             adviser.tell(step.told.observation(step.asked))
-    for _, record in said:
-        inform(adviser, record)
-        held = None
-    return held
+    return adviser, held
+
+
+def narrowed(make: MakeAdviser, tuning: Tuning, history: History) -> Adviser | None:
+    """Make an engine for what is left of the space, and tell it all that it can take of trials."""
+    left = without(tuning, history.dropped)
+    if not left.space.knobs:
+        return None
+    adviser = make(left)
+    retell(adviser, left, history)
+    return adviser
 
 
 def retell(adviser: Adviser, tuning: Tuning, history: History) -> None:
     """Tell an engine all that it was told, and ask it nothing: for what it says of it."""
     tell_earlier(adviser, tuning.earlier)
-    said = list(history.said)
+    said, dropped = list(history.said), history.dropped.keys()
     for at, step in enumerate(history.steps):
         while said and said[0][0] <= at:
-            inform(adviser, said.pop(0)[1])
-        if step.told is not None:
+            inform(adviser, said.pop(0)[1], dropped)
+        if step.told is not None and dropped.isdisjoint(step.asked.configuration):
             adviser.tell(step.told.observation(step.asked))
     for _, record in said:
-        inform(adviser, record)
+        inform(adviser, record, dropped)
 
 
 def tell_earlier(adviser: Adviser, earlier: Sequence[Earlier]) -> None:
@@ -288,15 +322,23 @@ def tell_earlier(adviser: Adviser, earlier: Sequence[Earlier]) -> None:
         )
 
 
-def inform(adviser: Adviser, record: Offered | Known) -> None:
-    """Tell an engine of a stand-in, or of what is known; one that has no use for it, nothing."""
+def inform(
+    adviser: Adviser, record: Offered | Known | Dropped, dropped: Collection[str] = ()
+) -> None:
+    """Tell an engine of a stand-in, or of what is known; one that has no use for it, nothing.
+
+    Parameters
+    ----------
+    dropped : collection of str
+        Factors that its space lacks: of earlier trials with one it is not told.
+    """
     if isinstance(record, Offered):
         if record.left_out is None and isinstance(adviser, TakesStandIns):
             adviser.offer(record.fidelity.name, record.fidelity.cost_ratio)
-        return
-    if isinstance(adviser, TakesHints):
+    elif isinstance(record, Known) and isinstance(adviser, TakesHints):
         # Earlier work first: what it says of a space is no trial of this one.
-        tell_earlier(adviser, record.earlier)
+        known = [one for one in record.earlier if set(dropped).isdisjoint(one.configuration)]
+        tell_earlier(adviser, known)
         adviser.hint([one.levels for one in record.priors])
 
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from pyrometer.core import units
-from pyrometer.core.errors import CapabilityError, WorkloadError
+from pyrometer.core.errors import CapabilityError
 from pyrometer.core.redaction import redacted
 from pyrometer.experiments.folder import Ended, ExperimentPaths
 from pyrometer.experiments.journal import Entries, Journal
@@ -29,13 +28,23 @@ from pyrometer.tune.advise.adviser import (
     TakesStandIns,
 )
 from pyrometer.tune.trials import offers, refused
+from pyrometer.tune.trials.baseline import need_baseline, need_metrics
 from pyrometer.tune.trials.folder import Fidelity, Tuning
 from pyrometer.tune.trials.judged import Check, Judge, Lasted, Measure, lasted, queued
 from pyrometer.tune.trials.launching import launched
 from pyrometer.tune.trials.measured import NS, measured, parts_of
 from pyrometer.tune.trials.planned import TIMES_BEST, Length, plan_of, with_more_time
-from pyrometer.tune.trials.records import Asked, Known, Offered, Settled, Told
-from pyrometer.tune.trials.replay import History, Step, history_of, inform, replay
+from pyrometer.tune.trials.records import Asked, Dropped, Known, Offered, Settled, Told
+from pyrometer.tune.trials.replay import (
+    History,
+    MakeAdviser,
+    Step,
+    history_of,
+    inform,
+    narrowed,
+    replay,
+)
+from pyrometer.tune.trials.unapplied import without
 
 MOST_REFUSED = 20
 """Configurations in a row that are not launched, after which a search ends."""
@@ -119,18 +128,21 @@ class Search:
 
     Attributes
     ----------
+    make : callable
+        Makes the engine.
     entries : Entries
         The journal, as far as it was written.
     """
 
     root: Path
     tuning: Tuning
-    adviser: Adviser
+    make: MakeAdviser
     entries: Entries
     journal: Journal
     screen: TuneScreen = field(default_factory=QuietTuning)
     actions: TuneActions = field(default_factory=TuneActions)
     history: History = field(default_factory=History)
+    adviser: Adviser = field(init=False)
 
     def __post_init__(self) -> None:
         self._space = self.tuning.space.read()
@@ -145,7 +157,8 @@ class Search:
         Raises
         ------
         WorkloadError
-            If the job as it is does not finish: there is nothing to compare with.
+            If the job as it is does not finish, its check fails, or it does not show what is asked
+            for: there is nothing to compare with.
         CapabilityError
             If the journal cannot be written, or others have the memory that one configuration
             after another needs; what ended is kept.
@@ -154,8 +167,11 @@ class Search:
         """
         self.history = history_of(self.entries)
         if self.history.settled is None:
-            self._held = replay(self.adviser, self.tuning, self.history, self.screen.note)
+            self.adviser, self._held = replay(
+                self.make, self.tuning, self.history, self.screen.note
+            )
             self.tuning = offers.with_offers(self.tuning, self.history)
+            self._narrow()
             self.screen.began(self.tuning, self.history)
             self._settle_open()
             why = self._search()
@@ -173,20 +189,32 @@ class Search:
     def _search(self) -> str:
         self._prepare()
         while True:
+            if self.history.baselines:
+                need_metrics(self.tuning, self.history)
+            self._drop()
+            if not self._space.knobs:
+                return "nothing that can be varied is left"
             if not self._affordable():
                 return "the budget's part for the search is spent"
             if why := self._all_refused():
                 return why
             self._choose_queries()
             wanted, self._held = self._held or self.adviser.ask(), None
-            if not self.history.baselines and not (wanted and _is_baseline(wanted)):
-                # Whatever is asked for, it needs something to be compared with.
-                self._run(Suggestion({}, why="the job as it is"), own=True)
-                self._need_baseline()
+            if (why := self._needs_baseline()) and not (wanted and _is_baseline(wanted)):
+                self._run(Suggestion({}, why=why), own=True)
+                need_baseline(self.root, self.tuning, self.history)
             if wanted is None:
                 return "nothing is left that is worth its cost"
             self._run(wanted)
-            self._need_baseline()
+            need_baseline(self.root, self.tuning, self.history)
+
+    def _needs_baseline(self) -> str | None:
+        """Say why the job as it is has to run next, whatever is asked for."""
+        known = self.history.baselines
+        if not known:
+            return "the job as it is"
+        unsure = any(one.told and one.told.differs and one.told.void for one in self.history.steps)
+        return "whether its result repeats" if unsure and len(known) == 1 else None
 
     def _prepare(self) -> None:
         """Run the job as it is, look at what is known then, and measure stand-ins."""
@@ -204,7 +232,7 @@ class Search:
             return
         if not self.history.baselines:
             self._run(Suggestion({}, why="the job as it is"), early=True)
-            self._need_baseline()
+            need_baseline(self.root, self.tuning, self.history)
         if takes_hints:
             first = self.history.baselines[0].ended
             assert first is not None
@@ -236,32 +264,32 @@ class Search:
             if found is not None:
                 self._say(found)
 
+    def _drop(self) -> None:
+        """Vary no longer what the job decides itself, whatever it is given; once for each."""
+        for step in self.history.steps:
+            told = step.told
+            new = [one for one in told.unapplied if one not in self.history.dropped] if told else []
+            if told is None or not new:
+                continue
+            why = told.failed or "not applied"
+            record = Dropped(factors=new, why=f"trial {told.trial}: {why}", wall_ns=time.time_ns())
+            self.journal.append(record)
+            self.history.say(record)
+            self._narrow()
+            adviser = narrowed(self.make, self.tuning, self.history)
+            self.adviser, self._held = adviser or self.adviser, None
+            self.screen.note(f"not varied any more: {', '.join(new)}: {record.why}")
+
+    def _narrow(self) -> None:
+        self.tuning = without(self.tuning, self.history.dropped)
+        self._space = self.tuning.space.read()
+
     def _say(self, record: Offered | Known) -> None:
         self.journal.append(record)
         self.history.say(record)
         self.tuning = offers.with_offers(self.tuning, self.history)
         inform(self.adviser, record)
         self.screen.said(record)
-
-    def _need_baseline(self) -> None:
-        if not self.history.baselines:
-            step = self.history.steps[-1]
-            why = step.told.failed if step.told else None
-            if step.ended is not None and step.ended.status == "timeout":
-                allowed = units.duration(self.tuning.timeout_s * NS)
-                raise WorkloadError(
-                    f"the job as it is did not finish within {allowed}, the longest time of a trial"
-                    " of this tuning",
-                    "start a new one with a longer --timeout, or a larger --budget of time",
-                )
-            where = ExperimentPaths(self.root).trials / (step.ended.folder if step.ended else "")
-            then = f"pyrometer tune resume {self.root}"
-            if self.tuning.workload_sha256 is not None:
-                then += f"; or, where {self.tuning.workload} has to change, a new tuning with -o"
-            raise WorkloadError(
-                f"the job as it is does not finish: {why or 'no time is known'}",
-                f"pyrometer show {where}; then: {then}",
-            )
 
     def _all_refused(self) -> str | None:
         """Say why the search ends, where one configuration after another is not launched.
@@ -327,8 +355,9 @@ class Search:
                 )  # fmt: skip
             if why is not None:
                 told = Told(
-                    trial=number, value=None, cost=0.0, failed=f"not launched: {why.reason}",
-                    refused=True, void=why.passing, wall_ns=time.time_ns(),
+                    trial=number, value=None, cost=0.0, refused=True,
+                    failed=f"{refused.NOT_LAUNCHED}{why.reason}", void=why.passing,
+                    wall_ns=time.time_ns(),
                 )  # fmt: skip
                 return self._tell(step, told)
             self._launch(asked)
