@@ -17,12 +17,14 @@ from pyrometer.experiments.journal import read_journal
 from pyrometer.explain.kept import findings_of
 from pyrometer.explain.schema import Findings
 from pyrometer.store import Run
+from pyrometer.store.manifest import Manifest, Workload
 from pyrometer.tune.judge.before import NO_FINDING, of_findings
 from pyrometer.tune.memory.recall import recalled
 from pyrometer.tune.memory.remembered import Store, beside, read
 from pyrometer.tune.place import is_tuning
 from pyrometer.tune.portrait import portrait_of
 from pyrometer.tune.space.job import Job, job_of
+from pyrometer.tune.start import absolute
 from pyrometer.tune.trials.folder import Earlier, Objective, Prior, Tuning, read_tuning
 from pyrometer.tune.trials.records import KINDS, Known
 from pyrometer.tune.trials.replay import history_of
@@ -67,7 +69,7 @@ def known_from(
     if path.is_file() and path.suffix == ".json":
         found = _read_findings(path)
     elif path.exists():
-        found = findings_of(path)
+        return _of_run(path, workload, scale, shared), []
     else:
         raise UsageError(
             f"--from {path}: there is no such run, experiment or file",
@@ -109,11 +111,17 @@ def known_before(root: Path, run_dir: Path, tuning: Tuning) -> Known:
 
 
 def job_from_run(path: Path) -> Job | None:
-    """Read what a run says of its job, for the bounds of a space; of anything else, nothing."""
+    """Read what a run says of its job, for the bounds of a space; of anything else, nothing.
+
+    A run that does not say what ran, as an event log alone, may be of another job: it says nothing.
+    """
     if not path.is_dir() or is_tuning(path) or is_experiment(path):
         return None
     with Run.open(path) as run:
-        return job_of(run.tables)
+        manifest = run.manifest
+        if manifest is None or not _ran(manifest.workload):
+            return None
+        return job_of(run.tables, levels=_levels_of(manifest).keys())
 
 
 def held_as_it_is(root: Path) -> Mapping[str, str]:
@@ -135,6 +143,45 @@ def held_as_it_is(root: Path) -> Mapping[str, str]:
         if found is not None and found.settings:
             return found.settings
     return {}
+
+
+def _of_run(path: Path, workload: str, scale: str, shared: Mapping[str, str]) -> list[Prior]:
+    """Give findings of a run, and the levels that it was given: they may be as good as any."""
+    with Run.open(path) as run:
+        manifest = run.manifest
+    ran = [] if manifest is None else _ran(manifest.workload)
+    if manifest is None or not ran:
+        return _priors(findings_of(path), f"{path}, which does not say what job it is of")
+    one = workload if workload in ran else ran[0]
+    theirs = scale if manifest.workload.scale is None else str(manifest.workload.scale)
+    _check_same_job(path, (one, theirs), (workload, scale))
+    levels = {
+        name: level
+        for name, level in _levels_of(manifest).items()
+        if name not in shared and name not in manifest.workload.variant
+    }
+    given = [Prior(source=f"levels of {path}", levels=levels)] if levels else []
+    return [*given, *_priors(findings_of(path), str(path))]
+
+
+def _ran(workload: Workload) -> list[str]:
+    """Name what ran in a run as tunings do, by its words and its file; nothing where it is mute."""
+    words = " ".join(Redactor.of(workload.command).words(workload.command))
+    plain = [words] if words and not workload.spec.get("conf") else []
+    if workload.name is None:
+        return plain
+    named = absolute(workload.name)
+    return [named, *plain, *([more] if (more := _words_of(named)) else [])]
+
+
+def _levels_of(manifest: Manifest) -> dict[str, str]:
+    """Give the levels that somebody gave a run, beyond those that its workload brings."""
+    origin = manifest.treatment_origin
+    return {
+        name: str(level)
+        for name, level in manifest.treatment.items()
+        if origin.get(name) != "workload"
+    }
 
 
 def _read_findings(path: Path) -> Findings:

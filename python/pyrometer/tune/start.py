@@ -69,7 +69,7 @@ class Wanted:
     space : str
         A named space, several joined by ``+``, or a file.
     job : Job or None
-        What an earlier run of the job says of it; where it says nothing, the job's own settings do.
+        What an earlier run of the job says of it where the job's own settings say nothing.
     fidelities : tuple of str
         Kinds of cheap stand-ins (:data:`pyrometer.tune.stand_ins.KINDS`), ``auto`` or ``none``.
     memory : Path or None
@@ -214,7 +214,7 @@ def _check_prices(wanted: Wanted, conditions: Sequence[Constraint]) -> None:
 
 
 def _job(wanted: Wanted, declared: Mapping[str, Sequence[str]]) -> Job:
-    """Say what holds as it is: by a run of the job where there is one, else by its own settings."""
+    """Say what holds as it is: by the job's own settings, and a run of it where they are mute."""
     if wanted.command:
         own = settings_of_command(wanted.command)
     else:

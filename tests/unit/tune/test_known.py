@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 from tests.support.explain.findings import invented
-from tests.support.tuning import SPACE, Simulated, tuning
+from tests.support.report_fixture import write_run
+from tests.support.tuning import PARTITIONS, SPACE, Simulated, tuning
 
+from pyrometer.core.errors import UsageError
 from pyrometer.tune import known as module
 from pyrometer.tune.advise.engines import engine
 from pyrometer.tune.carry import search
 from pyrometer.tune.judge.screen import said_words
-from pyrometer.tune.known import known_before
+from pyrometer.tune.known import job_from_run, known_before, known_from
 from pyrometer.tune.memory.recall import NEAR
 from pyrometer.tune.memory.remembered import Remembered, RememberedTrial, keep
 from pyrometer.tune.portrait import distance, portrait_of
@@ -136,3 +139,54 @@ def test_what_is_known_is_looked_for_once_after_the_first_run_and_tried_first(
     assert history.steps[1].asked.configuration == {"jvm.gc": "parallel"}
     assert len(looked) == 1
     assert history.known is not None
+
+
+def _ran(root: Path, workload: dict[str, object], **keys: object) -> Path:
+    """A run of parquet-scan, or of what is given."""
+    write_run(root)
+    file = root / "manifest.json"
+    said = json.loads(file.read_text())
+    said["workload"] = {**said["workload"], **workload}
+    file.write_text(json.dumps({**said, **keys}))
+    return root
+
+
+def test_a_run_of_another_job_is_refused(tmp_path: Path) -> None:
+    run = _ran(tmp_path / "r", {})
+    assert known_from(run, "parquet-scan", "default", {})[1] == []
+    assert job_from_run(run) is not None
+    for job, scale in (
+        ("sort-text", "default"),
+        ("parquet-scan", "test"),
+        ("python a.py", "default"),
+    ):
+        with pytest.raises(UsageError, match="it ran parquet-scan at scale default") as error:
+            known_from(run, job, scale, {})
+        assert "one of the same job" in (error.value.remedy or "")
+    own = _ran(tmp_path / "c", {"name": None, "command": ["python", "a.py"], "scale": None})
+    assert known_from(own, "python a.py", "default", {})[1] == []
+    with pytest.raises(UsageError, match=r"it ran python a\.py"):
+        known_from(own, "python b.py", "default", {})
+
+
+def test_what_does_not_say_its_job_gives_findings_and_nothing_that_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, findings = _ran(tmp_path / "r", {"name": None}), invented(tmp_path / "i")
+    assert job_from_run(run) is None
+    monkeypatch.setattr(module, "findings_of", lambda path: findings)
+    sources = [one.source for one in known_from(run, "sort-text", "test", {})[0]]
+    assert sources
+    assert all("does not say what job it is of" in one for one in sources)
+
+
+def test_levels_that_a_run_was_given_are_candidates_and_not_the_jobs_own(tmp_path: Path) -> None:
+    levels = {PARTITIONS: "8", "layout.tasks": 3, "data.codec": "snappy", "cgroup.cpus": "2"}
+    origin = {"cgroup.cpus": "workload"}
+    run = _ran(tmp_path / "r", {}, treatment=levels, treatment_origin=origin)
+    priors = known_from(run, "parquet-scan", "default", {"layout.tasks": "3"})[0]
+    assert priors[0].levels == {PARTITIONS: "8"}
+    assert priors[0].source == f"levels of {run}"
+    found = job_from_run(run)
+    assert found is not None
+    assert not {PARTITIONS, "layout.tasks", "layout.executors"} & found.now.keys()

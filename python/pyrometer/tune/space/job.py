@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from pyrometer.collect.launch.settings_before import ANYWHERE
 from pyrometer.core.json_text import parse_json
 from pyrometer.experiments.plan.constraints import number_or_text
 from pyrometer.store.tables import Tables
+from pyrometer.trial.layout import HEAP, is_layout
 from pyrometer.tune.space.declared import knobs
 from pyrometer.tune.space.levels import with_unit
 from pyrometer.tune.space.memory import SPARKS_HEAP
@@ -42,8 +44,14 @@ class Job:
     measured: Mapping[str, float] = field(default_factory=dict)
 
 
-def job_of(tables: Tables, app_index: int = 0) -> Job:
-    """Read the job of a run; what its tables lack is left out."""
+def job_of(tables: Tables, app_index: int = 0, levels: Collection[str] = ()) -> Job:
+    """Read the job of a run; what its tables lack is left out.
+
+    Parameters
+    ----------
+    levels : collection of str
+        Factors whose levels the run was given: what these set is not the job's own.
+    """
     rows = (
         tables.query(
             "SELECT spark_conf, master, spark_version FROM apps WHERE app_index = ?", [app_index]
@@ -53,9 +61,24 @@ def job_of(tables: Tables, app_index: int = 0) -> Job:
     )
     conf, master, version = rows[0] if rows else (None, None, None)
     read = parse_json(conf or "{}")
-    settings = {name: one for name, one in read.items() if isinstance(one, str)}
-    measured = {**_bytes(tables, app_index), **_executors(tables, app_index)}
+    forced = _set_by(levels)
+    settings = {
+        name: one for name, one in read.items() if isinstance(one, str) and name not in forced
+    }
+    measured = _bytes(tables, app_index)
+    if "spark.master" in forced:
+        master = None
+    else:
+        measured |= _executors(tables, app_index)
     return job_from(settings, master, version, measured)
+
+
+def _set_by(levels: Collection[str]) -> set[str]:
+    """Name the settings that levels stand for."""
+    found = {name for name in levels if name.startswith("spark.")}
+    if HEAP in levels:
+        found |= {"spark.driver.memory", "spark.executor.memory"}
+    return found | {"spark.master" for name in levels if is_layout(name)}
 
 
 def job_from(
@@ -92,26 +115,30 @@ def job_from(
     return Job(facts, now, spark_version, said, measured)
 
 
-def joined(job: Job | None, before: Mapping[str, str], after: Mapping[str, str]) -> Job:
+def joined(job: Job | None, own: Mapping[str, str], levels: Mapping[str, str]) -> Job:
     """Join what a run says with what is known without one.
 
     Parameters
     ----------
     job : Job or None
         Of a run; ``None``: there is none.
-    before, after : mapping of str to str
-        Settings that it wins over, and that win over it.
+    own : mapping of str to str
+        Settings that the job itself says: they win over what a run had, which tells the rest.
+    levels : mapping of str to str
+        Settings of all trials, which win over both.
 
     Examples
     --------
-    >>> run = job_from({"spark.driver.memory": "2g"}, "local[4]", "4.0.1", {})
+    >>> run = job_from({"spark.driver.memory": "2g", "spark.a": "1"}, "local[4]", "4.0.1", {})
     >>> found = joined(run, {"spark.driver.memory": "1g"}, {"spark.master": "local[2]"})
-    >>> dict(found.now)
-    {'jvm.heap': '2g', 'layout.tasks': '2'}
+    >>> dict(found.now), found.settings["spark.a"]
+    ({'jvm.heap': '1g', 'layout.tasks': '2'}, '1')
     """
     run = job or Job({}, {}, None)
-    known = {**run.facts, **run.measured}
-    return job_from({**before, **run.settings, **after}, None, run.spark_version, known)
+    # Where nobody names a master, a program may.
+    named = {k: v for k, v in own.items() if (k, v) != ("spark.master", ANYWHERE)}
+    settings = {**own, **run.settings, **named, **levels}
+    return job_from(settings, None, run.spark_version, run.measured)
 
 
 def _heaps(settings: Mapping[str, str], *, in_driver: bool) -> dict[str, float]:
