@@ -24,6 +24,10 @@ USUAL_NS = 2e7
 200 ms efficient, of which a tenth is assumed. More is taken for the less likely the more it is
 (half a Cauchy distribution): of tasks without rows in event logs of others, the median is 3 ms, and
 one in twenty takes 77 ms or more."""
+SMALL_NS = 2e8
+"""Longer tasks are not small: see there."""
+NEAR = 0.1
+"""Least amount of such tasks over the mean, from which a line tells what no amount takes."""
 _KNOWN = (
     "executor_cpu_time_ns", "jvm_gc_time_ns", "shuffle_fetch_wait_time_ns",
     "shuffle_write_time_ns",
@@ -88,36 +92,50 @@ class Fixed:
 
 
 def fixed_of(tasks: TaskColumns, slots: int) -> Fixed:
-    """Give what a task costs whatever it reads.
+    """Give what a task costs whatever it reads: its time beside its run time, and `within`.
 
-    That is its time beside its run time, and what a straight line through run time and amount
-    leaves at nothing: the error of the line is taken as normal, cut to what is possible, between
-    nothing and all of the run time, and weighed with what tasks usually cost. That alone says it
-    where tasks are alike.
     The first tasks of a slot are left out: they load classes and compile.
     """
-    warm = warm_of(tasks, slots)
-    run = np.fmin(tasks["executor_run_time_ns"], tasks.duration_ns)[warm]
-    over = tasks.duration_ns[warm] - run
-    beside, whole = float(over.mean()), float(run.mean())
-    amount = _amount(tasks)[warm]
-    spread = float(amount.var() * amount.size)
-    if run.size < FEWEST_TASKS or not spread:
-        low, (value, _, high) = 0.0, _cut(0.0, math.inf, whole)
-    else:
-        slope = float(np.cov(amount, run)[0, 1] / np.var(amount, ddof=1))
-        fixed = whole - slope * float(amount.mean())
-        left = run - fixed - slope * amount
-        error = math.sqrt(
-            float(left @ left) / (run.size - 2) * (1 / run.size + amount.mean() ** 2 / spread)
-        )
-        value, low, high = _cut(fixed, error, whole)
+    _, over, _ = _warm(tasks, slots)
+    beside, own = float(over.mean()), within(tasks, slots)
     off = Z90 * float(over.std()) / math.sqrt(over.size)
     return Fixed(
-        beside + value,
-        max(0.0, beside + value - math.hypot(off, value - low)),
-        beside + value + math.hypot(off, high - value),
+        beside + own.value,
+        max(0.0, beside + own.value - math.hypot(off, own.value - own.low)),
+        beside + own.value + math.hypot(off, own.high - own.value),
     )
+
+
+def within(tasks: TaskColumns, slots: int) -> Fixed:
+    """Give what of its run time a task costs whatever it reads.
+
+    That is what a straight line through run time and amount leaves at nothing: the error of the
+    line is taken as normal, cut to what is possible, between nothing and the shortest run time, and
+    weighed with what tasks usually cost. That alone says it where small tasks are alike. Of tasks
+    that are not small, and none of which reads next to nothing, a line says nothing of that.
+    """
+    run, _, amount = _warm(tasks, slots)
+    whole, most = float(run.mean()), float(run.min())
+    spread = float(amount.var() * amount.size)
+    if whole > SMALL_NS and not (spread and amount.min() <= NEAR * amount.mean()):
+        return Fixed(0.0, 0.0, 0.0)
+    if run.size < FEWEST_TASKS or not spread:
+        value, _, high = _cut(0.0, math.inf, most)
+        return Fixed(value, 0.0, high)
+    slope = float(np.cov(amount, run)[0, 1] / np.var(amount, ddof=1))
+    fixed = whole - slope * float(amount.mean())
+    left = run - fixed - slope * amount
+    error = math.sqrt(
+        float(left @ left) / (run.size - 2) * (1 / run.size + amount.mean() ** 2 / spread)
+    )
+    return Fixed(*_cut(fixed, error, most))
+
+
+def _warm(tasks: TaskColumns, slots: int) -> tuple[Floats, Floats, Floats]:
+    """Give run time, the time beside it, and the amount of tasks that were not the first."""
+    warm = warm_of(tasks, slots)
+    run = np.fmin(tasks["executor_run_time_ns"], tasks.duration_ns)[warm]
+    return run, tasks.duration_ns[warm] - run, _amount(tasks)[warm]
 
 
 def _amount(tasks: TaskColumns) -> Floats:

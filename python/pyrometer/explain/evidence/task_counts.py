@@ -9,9 +9,10 @@ from itertools import takewhile
 from pyrometer.accounts.plan_schema import Node
 from pyrometer.core import units
 from pyrometer.explain.evidence.plan_nodes import CACHE, plans
-from pyrometer.explain.evidence.saying import code
+from pyrometer.explain.evidence.saying import code, data
 from pyrometer.explain.evidence.shuffle_partitions import OF_RDDS, partitions
 from pyrometer.explain.evidence.shuffles import bytes_of_files
+from pyrometer.explain.evidence.task_costs import read_bytes
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.schema import Remedy
 from pyrometer.simulation.executor_memory import size_in
@@ -22,10 +23,30 @@ ADVISORY = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
 COALESCE = "spark.sql.adaptive.coalescePartitions.enabled"
 DEFAULTS = {PART: "128m", ADVISORY: "64m"}
 """Sizes of parts unless set: Spark's SQL performance tuning guide."""
-LEAST_PART = 1 << 20
+LEAST_PART, MOST_PART = 1 << 20, 1 << 30
+"""Of a task, in bytes: at most a row group, for which Parquet's documentation recommends 512 MiB to
+1 GiB ("Configurations", "Row Group Size")."""
+UNPACKED = 3
+"""Times its size that a block takes when it is decompressed: 2 or 3 in Spark's tuning guide,
+"Garbage Collection Tuning"."""
+HEAP_OF_TASKS = 0.6
+"""Of the heap, for tasks and cached blocks: the default of ``spark.memory.fraction``."""
 LOW_COST = 1 << 16
 """Cost of opening a file at which small files are read together until a part is full."""
 _CACHE = re.compile(CACHE)
+
+
+def most_part(facts: Facts) -> float:
+    """Give the bytes that a task may read: what memory a task has to unpack them, up to a size."""
+    heap = size_in({"heap": facts.size(facts.heap_setting, "1g").lower()}, "heap", "1g")
+    slots = max((one.slots for one in facts.measured.executors), default=1) if facts.measured else 1
+    return min(MOST_PART, max(LEAST_PART, heap * HEAP_OF_TASKS / max(1, slots) / UNPACKED))
+
+
+def amount_of(facts: Facts, stage: Stage) -> float:
+    """Give the bytes that the tasks of a stage are cut from: of its files, else what they read."""
+    read = float(read_bytes(facts.tasks_of(stage.number)).sum())
+    return max(read, bytes_of_files(facts).get(stage.number, 0.0))
 
 
 def bytes_in(facts: Facts, name: str) -> int:
@@ -111,11 +132,10 @@ def parts_of_files(facts: Facts, stages: Sequence[Stage], count: int) -> Remedy:
         )  # fmt: skip
     size, now = int(most / count), bytes_in(facts, PART)
     if more and most > now * stages[0].tasks_count:
-        return Remedy(
-            kind="data", text=f"store the data in about {count} files, or in a format that Spark"
-            f" splits: these were not split into parts of {units.size(now)}, as {PART} has it",
-            before="df.write.parquet(path)",
-            after=f"df.repartition({count}).write.parquet(path)",
+        return data(
+            f"store the data in about {count} files, or in a format that Spark splits: these were"
+            f" not split into parts of {units.size(now)}, as {PART} has it",
+            "df.write.parquet(path)", f"df.repartition({count}).write.parquet(path)",
         )  # fmt: skip
     if more:
         return Remedy(kind="factor", factor=PART, level=str(max(min(LEAST_PART, now), size)),

@@ -10,8 +10,10 @@ Mechanism
 
     What a task costs is more than the time outside its run time: within it, blocks are opened,
     decoders and generated code set up, files made. That is what a straight line through run time
-    and bytes of the stage's tasks leaves at no bytes, with its error; tasks without rows are
-    nothing but such cost. Where all read the same amount, it may be nothing or all of the run time.
+    and bytes of the stage's tasks leaves at no bytes, with its error, and no more than the shortest
+    of them; tasks without rows are nothing but such cost. Where all read the same amount, it may be
+    nothing or all of the run time. Of tasks of more than 200 ms, none of which reads next to
+    nothing, a line tells nothing of that, and only the time outside their run time is saved.
     Stages that read their shuffles open a block of each of them: the CPU of that goes too, in
     proportion.
 
@@ -26,7 +28,8 @@ Evidence
     and run time against bytes, from the stage's own tasks; CPU samples in code that opens blocks.
 
 Remedy
-    Fewer partitions after a shuffle or in a cache; adaptive coalescing up to a larger target size,
+    So few tasks that none reads more than 1 GiB, or than its share of the heap can unpack. Fewer
+    partitions after a shuffle or in a cache; adaptive coalescing up to a larger target size,
     without `parallelismFirst`; `maxPartitionBytes` of the size of the files over the wanted number
     of tasks; small files compacted; a table in fewer buckets.
 
@@ -35,12 +38,15 @@ When it is wrong
     length, having many of them keeps slots evenly busy.
 
 Source
-    Event timeline of Spark's web UI ("scheduler delay", "task deserialization time"); three tasks
-    per slot: Spark's tuning guide, "Level of Parallelism".
+    Tasks of 200 ms are efficient, a block is 2 or 3 times as large when decompressed: Spark's
+    tuning guide. Row groups of 512 MiB to 1 GiB: Parquet's documentation, "Configurations". Event
+    timeline of Spark's web UI ("scheduler delay", "task deserialization time"); three tasks per
+    slot: Spark's tuning guide, "Level of Parallelism".
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -51,25 +57,30 @@ from pyrometer.core import units
 from pyrometer.explain.catalogue.parallelism.driver_listing import listing
 from pyrometer.explain.catalogue.parallelism.partitioning_too_few import PER_SLOT
 from pyrometer.explain.change import Change, Less
-from pyrometer.explain.evidence.places import largest, of_stage, of_tasks, slots_at
+from pyrometer.explain.evidence.places import bounds, largest, link, of_stage, of_tasks, slots_at
 from pyrometer.explain.evidence.plan_nodes import plans
+from pyrometer.explain.evidence.saying import data, shown_by
 from pyrometer.explain.evidence.scans.buckets import buckets_of
 from pyrometer.explain.evidence.shuffle_partitions import partitions
 from pyrometer.explain.evidence.shuffles import Shuffle, bytes_of_files, ends_of, shuffles
 from pyrometer.explain.evidence.stack_shares import through
-from pyrometer.explain.evidence.task_costs import Fixed, joined, read_bytes, saved_of
+from pyrometer.explain.evidence.task_costs import Fixed, joined, read_bytes, saved_of, within
 from pyrometer.explain.evidence.task_counts import (
     ADVISORY,
+    amount_of,
     bytes_in,
     cached_partitions,
+    most_part,
     parts_of_files,
     recached,
 )
 from pyrometer.explain.facts import Facts, TaskColumns
 from pyrometer.explain.rule import Rule, Suspect
-from pyrometer.explain.schema import Remedy
+from pyrometer.explain.schema import Evidence, Remedy
 from pyrometer.simulation.measured import Stage
 
+LEAST_NS = 1e5
+"""What a task takes within its run time whatever it reads: less is not told."""
 OPENS = (
     r"^org\.apache\.spark\.(storage\.ShuffleBlockFetcherIterator\.(initialize|sendRequest"
     r"|fetch\w*)|shuffle\.IndexShuffleBlockResolver\.|network\.buffer\.FileSegmentManagedBuffer\.)"
@@ -78,7 +89,11 @@ OPENS = (
 
 READS = ("AQEShuffleRead", "CustomShuffleReader")
 """Nodes that read a shuffle as adaptive execution divided it anew."""
-_SUCCEEDED = " FILTER (status = 'success')"
+_SUCCEEDED = (
+    " AND status = 'success' AND (app_index, task_attempt_id) NOT IN"
+    " (SELECT (app_index, task_attempt_id) FROM tasks WHERE reason = 'Resubmitted')"
+)
+"""A task whose output went with its executor has a row for its success, and one for the loss."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +102,8 @@ class Crowded:
 
     Attributes
     ----------
+    wanted : int
+        Tasks that would do: some for each slot, none of which reads too much.
     over_ns : float
         Time beside the run time of its tasks.
     each : Fixed
@@ -104,6 +121,7 @@ class Crowded:
     stage: Stage
     tasks: TaskColumns
     slots: int
+    wanted: int
     over_ns: float
     change: Change
     each: Fixed
@@ -148,9 +166,9 @@ def _crowded(facts: Facts) -> Iterator[Crowded]:
     joins, tables, lists = _joined(facts), _buckets(facts), listing(facts)
     for stage in facts.stages:
         slots, count = max(1, slots_at(facts, stage)), stage.tasks_count
-        wanted = PER_SLOT * slots
-        if count <= wanted or stage.number in lists:
+        if count <= PER_SLOT * slots or stage.number in lists:
             continue
+        wanted = max(PER_SLOT * slots, math.ceil(amount_of(facts, stage) / most_part(facts)))
         # Attempts that failed took as long for nothing: they are no tasks that could be joined.
         tasks = facts.tasks_of(stage.number).succeeded()
         if tasks.count <= wanted:
@@ -164,6 +182,7 @@ def _crowded(facts: Facts) -> Iterator[Crowded]:
             stage,
             tasks,
             slots,
+            wanted,
             float(over.sum()),
             change,
             each,
@@ -203,59 +222,72 @@ def _suspect(facts: Facts, mine: Sequence[Crowded], blocks: Sequence[Less]) -> S
     count = sum(one.tasks.count for one in mine)
     total = sum(one.over_ns for one in mine)
     share = total / sum(float(one.tasks.duration_ns.sum()) for one in mine)
-    wanted = PER_SLOT * first.slots
+    own = within(first.tasks, first.slots)
+    more = (
+        f", and took about {units.duration(own.value)} more each whatever they read, by a line"
+        f" through run time and amount of stage {first.stage.stage_id}"
+        if own.value >= LEAST_NS else ""
+    )  # fmt: skip
     stages = f" of {units.counted(len(mine), 'stage')}" if len(mine) > 1 else ""
     return Suspect(
         place=of_stage(first.stage, stages_count=len(mine)),
         mechanism=(
             f"{units.counted(count, 'task')}{stages} on {units.counted(first.slots, 'slot')} spent"
             f" {units.duration(total)}, {units.percent(share)} of their time, on being started and"
-            f" ended: {units.duration(total / count)} each."
+            f" ended: {units.duration(total / count)} each{more}."
         ),
         change=(*(edit for one in mine for edit in one.change), *blocks),
         extent=saved_of(
-            [(one.each, one.tasks.count - PER_SLOT * one.slots) for one in mine], count
+            [(one.each, one.tasks.count - one.wanted) for one in mine], count
         ),
         evidence=[
-            of_tasks("time beside run time", first.over_ns, "ns", "sum(finish_wall_ns"
-                     " - launch_wall_ns - executor_run_time_ns)" + _SUCCEEDED, first.stage,
-                     first.tasks.count),
-            of_tasks("tasks", float(first.tasks.count), "count", "count(*)" + _SUCCEEDED,
-                     first.stage, first.tasks.count),
+            _of_those(first, "time beside run time", first.over_ns, "ns", "sum(greatest("
+                      "finish_wall_ns - launch_wall_ns - executor_run_time_ns, 0))"),
+            _of_those(first, "tasks", float(first.tasks.count), "count", "count(*)"),
+            *([shown_by("of its run time, what a task takes whatever it reads",
+                        bounds(own.value, own.low, own.high, first.tasks.count, "straight line"),
+                        "ns", "tasks", None, link(first.stage))] if more else []),
         ],
-        remedies=[_remedy(facts, mine, first, wanted)],
+        remedies=[_remedy(facts, mine, first)],
     )  # fmt: skip
 
 
-def _remedy(facts: Facts, mine: Sequence[Crowded], first: Crowded, wanted: int) -> Remedy:
+def _of_those(one: Crowded, what: str, value: float, unit: str, expression: str) -> Evidence:
+    found = of_tasks(what, value, unit, expression, one.stage, one.tasks.count)
+    return found.model_copy(update={"query": f"{found.query}{_SUCCEEDED}"})
+
+
+def _remedy(facts: Facts, mine: Sequence[Crowded], first: Crowded) -> Remedy:
+    wanted = first.wanted
     if any("REPARTITION" in (one.cached or "") for one in mine):
         return recached(first.tasks.count, wanted)
     if first.buckets is not None:
-        return Remedy(
-            kind="data", text=f"write {first.buckets} in fewer buckets: a scan has a task for each",
-            before="df.write.bucketBy(n, key).saveAsTable(name)",
-            after=f"df.write.bucketBy({wanted}, key).saveAsTable(name)",
-        )  # fmt: skip
+        return data(f"write {first.buckets} in fewer buckets: a scan has a task for each",
+                         "df.write.bucketBy(n, key).saveAsTable(name)",
+                         f"df.write.bucketBy({wanted}, key).saveAsTable(name)")  # fmt: skip
     if first.is_scan:
         stages = [first.stage, *(one.stage for one in mine if one is not first)]
         return parts_of_files(facts, stages, wanted)
     if first.setting == "joined":
-        most = max(float(read_bytes(one.tasks).sum()) for one in mine)
+        size = max(float(read_bytes(one.tasks).sum()) / one.wanted for one in mine)
         return Remedy(
             kind="factor", factor=ADVISORY,
-            level=str(max(bytes_in(facts, ADVISORY), int(most / wanted))),
+            level=str(max(bytes_in(facts, ADVISORY), int(size))),
             levels={"spark.sql.adaptive.coalescePartitions.parallelismFirst": "false"},
             text="let adaptive execution coalesce partitions up to this size, whatever the number"
             " of slots",
         )  # fmt: skip
-    text = f"{wanted} partitions after the shuffle, three for each slot"
+    text = f"{wanted} partitions after the shuffle, " + (
+        "three for each slot" if wanted == PER_SLOT * first.slots
+        else f"of at most {units.size(most_part(facts))}"
+    )  # fmt: skip
     return partitions(facts, first.stage, wanted, text)
 
 
 def _blocks(facts: Facts, known: Mapping[int, Shuffle], mine: Sequence[Crowded]) -> list[Less]:
     """Take away what stages behind these need to open blocks that would not be there."""
     behind = {
-        number: 1 - PER_SLOT * one.slots / one.tasks.count
+        number: 1 - one.wanted / one.tasks.count
         for one in mine if one.stage.number in known
         for number in known[one.stage.number].readers
     }  # fmt: skip
