@@ -133,7 +133,7 @@ def test_raw_streams_are_private_from_the_beginning(tmp_path: Path) -> None:
     finally:
         os.umask(before)
     modes = {folder.name: stat.S_IMODE(folder.stat().st_mode) for folder in _folders(paths)}
-    assert modes == {"run": 0o755, "raw": 0o700, "eventlog": 0o700}
+    assert modes == {"run": 0o700, "raw": 0o700, "eventlog": 0o700}
 
 
 def _folders(paths: RunPaths) -> tuple[Path, ...]:
