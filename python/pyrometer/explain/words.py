@@ -21,6 +21,8 @@ from pyrometer.explain.schema import (
     Unjudged,
 )
 
+NOT_COMPARED = "results not compared"
+"""How the reason of a proof begins where no results were compared."""
 _FORMATS = {"ns": units.duration, "bytes": units.size, "ratio": units.percent}
 
 
@@ -117,7 +119,12 @@ def source_of(one: Evidence) -> str:
 
 
 def verdict(proof: Proof) -> str:
-    """Name a verdict."""
+    """Name a verdict, and of a proof that nobody compared results."""
+    blind = proof.verdict == "proven" and (proof.reason or "").startswith(NOT_COMPARED)
+    return f"{_named(proof)}, {NOT_COMPARED}" if blind else _named(proof)
+
+
+def _named(proof: Proof) -> str:
     return proof.verdict.replace("_", " ")
 
 
@@ -125,7 +132,7 @@ def tried(proof: Proof) -> str:
     """Say how an experiment judged a finding."""
     measured = "" if proof.measured is None else f": {bounds(proof.measured, 'ns')} measured"
     reason = f" ({proof.reason})" if proof.reason else ""
-    return f"{verdict(proof)}{measured}{reason}"
+    return f"{_named(proof)}{measured}{reason}"
 
 
 def earlier(record: Record) -> str:

@@ -12,10 +12,11 @@ from rich.text import Text
 from pyrometer.core import units
 from pyrometer.core.estimate import Estimate
 from pyrometer.explain.schema import Finding
+from pyrometer.explain.words import NOT_COMPARED
 from pyrometer.terminal.console import from_here
 from pyrometer.terminal.drawing import heading, put, safe
 from pyrometer.verification.plan import AS_IT_WAS, REMEDY, Proposal
-from pyrometer.verification.verdict import NOT_COMPARED, Outcome
+from pyrometer.verification.verdict import Outcome
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

@@ -26,6 +26,7 @@ from pyrometer.experiments.journal import Entries
 from pyrometer.experiments.judge.analysis import experiment_report
 from pyrometer.experiments.judge.schema import ExperimentReport, TreatmentReport
 from pyrometer.explain.schema import Judgement
+from pyrometer.explain.words import NOT_COMPARED
 from pyrometer.statistics.treatments import PairReport
 from pyrometer.verification.plan import AS_IT_WAS, FEWEST_BLOCKS, REMEDY, VARIANT
 from pyrometer.verification.work import Work, compared, other_work
@@ -37,7 +38,6 @@ ENDS_REFUTE = {
     "wrong_result": "gave a wrong result",
 }
 """Ends of trials with the remedy that are the remedy's own fault."""
-NOT_COMPARED = "results not compared"
 DECLARE = "describe the command as a workload that declares its output (docs/how-to/workloads.md)"
 
 

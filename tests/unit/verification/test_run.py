@@ -350,6 +350,9 @@ def test_a_changed_command_that_does_not_do_the_work_is_not_proven(
     head = {"proven": "proven, results not compared", "not_testable": "cannot tell"}[verdict]
     assert f"gc.heap-too-small: {head} " in done.stderr
     assert told in " ".join(done.stderr.split())
+    monkeypatch.setenv("PYROMETER_VERDICTS", "team")
+    shown = " ".join(cli.inside(capsys, "show", "run").stdout.split())
+    assert ("(proven, results not compared)" in shown) == (verdict == "proven")
     record = cli.inside(capsys, *words).json["findings"][0]["record"]
     assert record["tried_count"] == (verdict == "proven")
 
