@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pyrometer import __version__
+from pyrometer.collect.host.room import room
 from pyrometer.collect.host.settings import unsettable
 from pyrometer.collect.launch.command import Command, understand
 from pyrometer.collect.launch.driver_place import check_driver_here
@@ -133,7 +134,7 @@ def started(wanted: Wanted, root: Path) -> Start:
     check_engine(wanted.engine)
     check(wanted.fidelities)
     conditions = conditions_of(wanted.conditions)
-    budget, cpus = parse_budget(wanted.budget), len(os.sched_getaffinity(0))
+    budget, cpus = parse_budget(wanted.budget), room().cpus_count
     longest = budget.longest_s(cpus) if wanted.timeout is None else parse_timeout(wanted.timeout)
     _check_prices(wanted, conditions)
     if wanted.command:

@@ -13,8 +13,8 @@ from typing import Any
 
 from pyrometer import __version__
 from pyrometer.collect.host.card import this_host
-from pyrometer.collect.host.facts import parse_meminfo
 from pyrometer.collect.host.placement import placed_here
+from pyrometer.collect.host.room import room
 from pyrometer.collect.launch.driver_place import (
     DEPLOY_MODE,
     INSTEAD,
@@ -52,16 +52,16 @@ from pyrometer.workloads.launch import AUTO_WARMUP
 
 
 def host_facts() -> dict[str, float | None]:
-    """Facts of the host for constraints; ``None`` where one cannot be read."""
-    try:
-        memory = parse_meminfo(Path("/proc/meminfo").read_text())
-    except OSError:
-        memory = {}
+    """Facts of the host for constraints; ``None`` where one cannot be read.
+
+    Memory and CPUs are those that programs may have: limits of a container count.
+    """
+    found = room()
     nodes = len(list(Path("/sys/devices/system/node").glob("node[0-9]*")))
     return {
-        "mem_total": memory.get("MemTotal"),
-        "swap_total": memory.get("SwapTotal"),
-        "cpus": len(os.sched_getaffinity(0)),
+        "mem_total": found.memory_bytes,
+        "swap_total": found.swap_bytes,
+        "cpus": found.cpus_count,
         "numa_nodes": nodes or 1,
     }
 

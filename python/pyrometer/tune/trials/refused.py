@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyrometer.collect.host.facts import parse_meminfo
+from pyrometer.collect.host.room import room
 from pyrometer.collect.launch.launch import factors_of_workload
 from pyrometer.core import units
 from pyrometer.core.errors import PyrometerError
@@ -42,13 +42,10 @@ class Refusal:
 
 def available() -> tuple[float, float] | None:
     """Memory that programs can still have here, and all of it; ``None`` if it cannot be read."""
-    try:
-        found = parse_meminfo(Path("/proc/meminfo").read_text())
-    except OSError:
+    found = room()
+    if found.free_bytes is None or not found.memory_bytes:
         return None
-    if "MemAvailable" not in found or not found.get("MemTotal"):
-        return None
-    return float(found["MemAvailable"]), float(found["MemTotal"])
+    return float(found.free_bytes), float(found.memory_bytes)
 
 
 def why_not(
