@@ -104,7 +104,7 @@ def test_muted_findings_give_their_reason(muted: Findings) -> None:
 
 
 def test_nothing_found(three: Findings) -> None:
-    from pyrometer.explain.findings import conclusion
+    from pyrometer.explain.words import conclusion
 
     none = three.model_copy(update={"findings": [], "joint_saving": None, "joint_ratio": None})
     none.conclusion = conclusion(none)

@@ -65,10 +65,18 @@ class Facts:
 
     @cached_property
     def measured(self) -> Measured | None:
-        """What the simulator knows; None, with `unscheduled`, where it cannot be scheduled."""
+        """What the simulator knows; None, with `unscheduled`, where it cannot be scheduled.
+
+        Raises
+        ------
+        UsageError
+            If there is no such application.
+        """
         try:
             return measured_of(self.scope.run, self.scope.window, self.app_index)
         except UsageError as error:
+            if self.app_index not in (None, *(app.app_index for app in self.summary.apps)):
+                raise
             self.unscheduled = error.message
             return None
 

@@ -8,9 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from pyrometer.accounts.window import facts as run_facts
 from pyrometer.accounts.window import open_scope
-from pyrometer.core import units
 from pyrometer.core.estimate import Estimate
-from pyrometer.explain import words
 from pyrometer.explain.every_rule import every_rule
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.judge import Judged, add_up, together, weigh
@@ -24,12 +22,15 @@ from pyrometer.explain.schema import (
     Noise,
     Note,
     Place,
+    Proof,
+    Proofs,
     Record,
     Saving,
     Symptom,
     Unjudged,
+    tried,
 )
-from pyrometer.explain.words import biased, unsure
+from pyrometer.explain.words import biased, conclusion, counts, gains_nothing
 from pyrometer.simulation.scheduler import doubts_of
 from pyrometer.store import Run
 from pyrometer.summary.schema import Summary
@@ -44,6 +45,7 @@ def explain(
     app_index: int | None = None,
     records: Mapping[str, Record] | None = None,
     muted: Mapping[str, str] | None = None,
+    proofs: Mapping[str, Proofs] | None = None,
     rules: Sequence[Rule] | None = None,
 ) -> Findings:
     """Say why a run took as long as it did, and what would save how many seconds.
@@ -60,6 +62,8 @@ def explain(
         How findings of each rule fared when they were tried.
     muted : mapping of str to str, optional
         Reasons by code of what the project mutes.
+    proofs : mapping of str to Proofs, optional
+        How findings were judged, by run.
     rules : sequence of Rule, optional
         By default, all of the catalogue.
 
@@ -69,7 +73,7 @@ def explain(
         If the run has no such window.
     """
     scope = open_scope(run, window)
-    return explained(scope, summarise(scope), app_index, records or {}, muted or {}, rules)
+    return explained(scope, summarise(scope), app_index, records, muted, proofs, rules)
 
 
 def explained(
@@ -78,10 +82,14 @@ def explained(
     app_index: int | None = None,
     records: Mapping[str, Record] | None = None,
     muted: Mapping[str, str] | None = None,
+    proofs: Mapping[str, Proofs] | None = None,
     rules: Sequence[Rule] | None = None,
 ) -> Findings:
     """Do the same for a window that is open and summarised."""
     facts = Facts(scope, summary, app_index)
+    records, muted = records or {}, muted or {}
+    manifest = scope.run.manifest
+    known = (proofs or {}).get(manifest.run_id, {}) if manifest else {}
     asked = every_rule() if rules is None else rules
     what_if = facts.what_if
     result = Findings(
@@ -107,37 +115,33 @@ def explained(
         ahead.submit(lambda: has_iterations(facts) or redrawn.by_stage)
         ahead.submit(lambda: what_if.replicates)
         suspects, remarks, result.unjudged = ask(facts, asked)
-    result.notes = [_note(facts, rule, remark, muted or {}) for rule, remark in remarks]
+    result.notes = [_note(facts, rule, remark, muted) for rule, remark in remarks]
     if len(scope.window.iterations) > 1:
         suspects = once(suspects, queries_of(facts))
-    records = records or {}
     result.noise = noise_of(facts, redrawn)
     facts.let_tasks_go()
     result.noise_ratio = result.noise.ratio
     leading, result.hidden_count = weigh(
         what_if,
-        [
-            (rule, suspect, records.get(rule.code, Record()).earlier)
-            for rule, suspect in suspects
-        ],
+        [(rule, suspect, records.get(rule.code, Record()).earlier) for rule, suspect in suspects],
         result.noise_ratio,
-        muted or {},
+        lambda rule: rule.code in muted,
+        lambda rule, suspect: gains_nothing(_proof(facts, rule, suspect.place, known)),
     )
     result.baseline.simulated_ns = round(what_if.simulated_ns)
     result.baseline.core_ns = round(what_if.core_ns)
-    found = _findings(facts, leading, result.noise_ratio, records, muted or {})
+    found = _findings(facts, leading, result.noise_ratio, records, muted, known)
     pairs = sorted(
         zip(leading, found, strict=True),
         key=lambda pair: (
-            not pair[1].shown or pair[1].muted is not None,
-            pair[1].muted is not None,
+            pair[1].muted is not None, gains_nothing(pair[1].proof), not pair[1].shown
         ),
-    )
+    )  # fmt: skip
     add_up(what_if, [one for one, _ in pairs])
     for one, finding in pairs:
         finding.added_ratio = one.added_ratio
     result.findings = [finding for _, finding in pairs]
-    shown = [one for one, finding in pairs if finding.shown and finding.muted is None]
+    shown = [one for one, finding in pairs if counts(finding)]
     if shown:
         result.joint_saving = together(what_if, shown)
         result.joint_ratio = _ratio(result.joint_saving.elapsed_ns, facts.elapsed_ns)
@@ -170,46 +174,15 @@ def ask(
     return found, remarks, unjudged
 
 
-def conclusion(found: Findings) -> str:
-    """Say the whole in one sentence."""
-    first = next((one for one in found.findings if one.shown and one.muted is None), None)
-    if first is None:
-        judged = found.rules_count - len(found.unjudged)
-        looked = f"{judged} of {found.rules_count} rules could be applied."
-        noise = words.noise_of(found.noise)
-        may = unsure(found)
-        if not may:
-            return f"Nothing worth more than {noise}: {looked}"
-        one, *rest = may
-        others = f", and {len(rest)} more" if rest else ""
-        return (
-            f"Nothing is certain to save more than {noise}: {looked} Possible:"
-            f" {one.title}{_at(one)} may cost {saved(one.saving)}{others} (explain --all)."
-        )
-    return (
-        f"{first.title}, {first.place.words}: about {saved(first.saving)} of"
-        f" {units.duration(found.baseline.elapsed_ns)}. {first.mechanism}"
-    )
-
-
-def _at(one: Finding) -> str:
-    return "" if one.place.words == "application" else f" ({one.place.words})"
-
-
-def saved(saving: Saving) -> str:
-    """Name a saving with its interval."""
-    one = saving.elapsed_ns
-    return f"{units.duration(one.value)} ({units.duration(one.low)} to {units.duration(one.high)})"
-
-
 def _findings(
     facts: Facts,
     leading: Sequence[Judged],
     noise: float,
     records: Mapping[str, Record],
     muted: Mapping[str, str],
+    proofs: Proofs,
 ) -> list[Finding]:
-    counts = Counter(one.rule.code for one in leading)
+    number_of = Counter(one.rule.code for one in leading)
     seen: Counter[str] = Counter()
     found = []
     for one in leading:
@@ -218,14 +191,21 @@ def _findings(
         found.append(
             _finding(
                 facts, one, noise, records.get(code) or Record(), muted.get(code),
-                code if counts[code] == 1 else f"{code}#{seen[code]}",
+                code if number_of[code] == 1 else f"{code}#{seen[code]}",
+                _proof(facts, one.rule, one.suspect.place, proofs),
             )
         )  # fmt: skip
     return found
 
 
 def _finding(
-    facts: Facts, one: Judged, noise: float, record: Record, muted: str | None, key: str
+    facts: Facts,
+    one: Judged,
+    noise: float,
+    record: Record,
+    muted: str | None,
+    key: str,
+    proof: Proof | None,
 ) -> Finding:
     assert one.elapsed_ns is not None
     assert one.core_ns is not None
@@ -244,11 +224,16 @@ def _finding(
         saving_ratio=ratio,
         symptoms=[_symptom(facts, each) for each in one.symptoms],
         refute=suspect.refute or rule.refute,
+        proof=proof,
         record=record,
         shown=(ratio.low or 0.0) > noise,
         muted=muted,
         doubts=list(suspect.doubts),
     )
+
+
+def _proof(facts: Facts, rule: Rule, place: Place, proofs: Proofs) -> Proof | None:
+    return proofs.get(tried(rule.code, _within(facts, place))) if proofs else None
 
 
 def _symptom(facts: Facts, one: Judged) -> Symptom:

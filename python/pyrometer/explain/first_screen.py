@@ -26,7 +26,7 @@ def first_lines(found: Findings) -> list[tuple[str, str]]:
 
 
 def _saves(one: Finding) -> str:
-    return words.bounds(one.saving.elapsed_ns, "ns")
+    return words.bounds(one.saving.elapsed_ns, "ns") + words.measured([one])
 
 
 def _what(one: Finding) -> str:

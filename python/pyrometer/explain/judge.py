@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from pyrometer.core.estimate import Estimate
-from pyrometer.explain.change import Recount, concerned
+from pyrometer.explain.change import Change, Recount, concerned
+from pyrometer.explain.evidence.alike import in_several
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Earlier, Saving
 from pyrometer.explain.what_if import Part, WhatIf, cpus
 
 LEAST_RATIO = 0.001
 """Of the elapsed time: what saves less is not looked at further."""
+MOST_SINGLE = 5
+"""Places of one rule, those that its bound calls the largest, whose saving is judged for itself:
+the others are judged together."""
 MOST_JUDGED = 24
 """Suspects whose saving gets an interval; the rest, the least of all, is counted."""
 OVERLAP = 0.5
@@ -23,39 +28,50 @@ SAME = 0.8
 
 @dataclass
 class Judged:
-    """A suspect with its saving; `muted` where the project knows the cause, and wants no advice."""
+    """A suspect with its saving.
+
+    Attributes
+    ----------
+    aside : bool
+        No advice is wanted: the project knows the cause and mutes it, or a trial refuted it.
+    places : sequence of Suspect
+        Of one cause in several places: each of them.
+    """
 
     rule: Rule
     suspect: Suspect
-    ratio: float
+    ratio: float = 0.0
     earlier: Earlier | None = None
-    muted: bool = False
+    aside: bool = False
     elapsed_ns: Estimate | None = None
     core_ns: Estimate | None = None
     added_ratio: float = 0.0
     symptoms: list[Judged] = field(default_factory=list)
+    places: Sequence[Suspect] = ()
 
     @property
-    def part(self) -> Part:
-        """Its change, as the simulator takes it."""
-        return Part(self.suspect.change, self.suspect.extent, self.earlier)
+    def parts(self) -> list[Part]:
+        """Its changes, as the simulator takes them."""
+        those = self.places or (self.suspect,)
+        return [Part(one.change, one.extent, self.earlier) for one in those]
+
+    @property
+    def asked(self) -> list[tuple[Change, float]]:
+        """Its changes, and the factor that is expected of each."""
+        return [(one.change, one.extent.value) for one in self.places or (self.suspect,)]
 
     def is_above(self, noise_ratio: float, measured_ns: int) -> bool:
         """Whether its interval lies above the noise of the run."""
         low = None if self.elapsed_ns is None else self.elapsed_ns.low
         return (low or 0.0) > noise_ratio * measured_ns
 
-    @property
-    def pair(self) -> tuple[tuple[object, ...], float]:
-        """Its change and the factor that is expected."""
-        return self.suspect.change, self.suspect.extent.value
-
 
 def weigh(
     what_if: WhatIf,
     suspects: Sequence[tuple[Rule, Suspect, Earlier | None]],
     noise_ratio: float = 0.0,
-    muted: Collection[str] = (),
+    is_muted: Callable[[Rule], bool] = lambda _: False,
+    is_refuted: Callable[[Rule, Suspect], bool] = lambda *_: False,
 ) -> tuple[list[Judged], int]:
     """Give the suspects that save anything, merged and with intervals, and how many were left out.
 
@@ -63,32 +79,83 @@ def weigh(
     ----------
     noise_ratio : float
         Noise of the run, of its elapsed time.
-    muted : collection of str
-        Codes of rules that the project mutes.
+    is_muted, is_refuted : callable
+        Whether the project mutes a rule; whether a trial refuted a suspect.
 
     Returns
     -------
     (list of Judged, int)
         The largest saving first; and the number of those without an interval.
     """
-    found = []
-    what_if.foresee([[(one.change, one.extent.value)] for _, one, _ in suspects], LEAST_RATIO)
+    by_rule: dict[str, list[Judged]] = defaultdict(list)
     for rule, suspect, earlier in suspects:
-        asked = [(suspect.change, suspect.extent.value)]
-        if not what_if.is_known(asked):
-            continue  # it cannot save as much
-        ratio = what_if.saved_ratio(asked)
-        if ratio >= LEAST_RATIO:
-            found.append(Judged(rule, suspect, ratio, earlier, rule.code in muted))
-    found.sort(key=lambda one: (-one.ratio, one.rule.code, one.suspect.mechanism))
+        aside = is_muted(rule) or is_refuted(rule, suspect)
+        by_rule[rule.code].append(Judged(rule, suspect, earlier=earlier, aside=aside))
+    single = [one for those in by_rule.values() for one in those[:MOST_SINGLE]]
+    found = _by_ratio(_simulated(what_if, single, LEAST_RATIO))
+    _bound(what_if, [one for one in found if one.ratio > noise_ratio][:MOST_JUDGED])
+    joined: list[Judged] = []
+    for those in by_rule.values():
+        open_ = [one for one in those if not is_refuted(one.rule, one.suspect)]
+        if len(open_) > 1:
+            joined += _in_several(what_if, open_, noise_ratio)
+    for one in joined:
+        one.aside = is_muted(one.rule) or is_refuted(one.rule, one.suspect)
+    inside = {id(place) for one in joined for place in one.places}
+    found = _by_ratio([*joined, *(one for one in found if id(one.suspect) not in inside)])
     kept, rest = found[:MOST_JUDGED], found[MOST_JUDGED:]
-    what_if.foresee(
-        [[(one.suspect.change, end)] for one in kept
-         for end in (one.suspect.extent.low, one.suspect.extent.high)]
-    )  # fmt: skip
-    for one in kept:
-        one.elapsed_ns, one.core_ns = what_if.saving([one.part])
+    _bound(what_if, kept)
     return merge(what_if, kept, noise_ratio), len(rest)
+
+
+def _simulated(what_if: WhatIf, found: Sequence[Judged], least_ratio: float) -> list[Judged]:
+    """Simulate what may save so much, and keep what does."""
+    what_if.foresee([one.asked for one in found], least_ratio)
+    known = [one for one in found if what_if.is_known(one.asked)]  # others cannot save as much
+    for one in known:
+        one.ratio = what_if.saved_ratio(one.asked)
+    return [one for one in known if one.ratio >= least_ratio]
+
+
+def _bound(what_if: WhatIf, found: Iterable[Judged]) -> None:
+    """Give savings their intervals."""
+    left = [one for one in found if one.elapsed_ns is None]
+    what_if.foresee(
+        [[(part.change, getattr(part.extent, end)) for part in one.parts]
+         for one in left for end in ("low", "high")]
+    )  # fmt: skip
+    for one in left:
+        one.elapsed_ns, one.core_ns = what_if.saving(one.parts)
+
+
+def _by_ratio(found: Iterable[Judged]) -> list[Judged]:
+    return sorted(found, key=lambda one: (-one.ratio, one.rule.code, one.suspect.mechanism))
+
+
+def _in_several(what_if: WhatIf, those: list[Judged], noise_ratio: float) -> list[Judged]:
+    """Judge together the places of a rule that are not above the noise one by one.
+
+    They are one finding if that lies above the noise, or if there are many of them. Else what
+    alone may be worth it, without being sure, stays for itself.
+    """
+    left = [one for one in those if not one.is_above(noise_ratio, what_if.measured_ns)]
+    left.sort(key=lambda one: -one.ratio)
+    weak = [one for one in left if one.ratio <= noise_ratio]
+    for places in [weak] if len(weak) == len(left) else [left, weak]:
+        if len(places) < 2:
+            continue
+        suspects = [one.suspect for one in places]
+        joined = in_several(suspects, len(places) < len(those))
+        one = Judged(those[0].rule, joined, earlier=those[0].earlier, places=suspects)
+        is_many = places is weak and len(weak) > MOST_SINGLE
+        if not _simulated(what_if, [one], LEAST_RATIO if is_many else noise_ratio):
+            continue
+        if places is weak:
+            return [one]
+        _bound(what_if, [one])
+        if one.is_above(noise_ratio, what_if.measured_ns):
+            return [one]
+    return []
 
 
 def merge(what_if: WhatIf, found: Sequence[Judged], noise_ratio: float) -> list[Judged]:
@@ -96,7 +163,7 @@ def merge(what_if: WhatIf, found: Sequence[Judged], noise_ratio: float) -> list[
 
     A finding is a symptom of another that concerns the same stages, where its rule says that it
     explains it and their savings overlap; or where they overlap almost wholly, under the larger.
-    What is sure stays beside a cause that is not, and what is not muted beside one that is.
+    What is sure stays beside a cause that is not, and what is wanted beside one that is not.
     """
     sure = {id(one): one.is_above(noise_ratio, what_if.measured_ns) for one in found}
     leading: list[Judged] = []
@@ -112,7 +179,7 @@ def merge(what_if: WhatIf, found: Sequence[Judged], noise_ratio: float) -> list[
     for one in order:
         possible = [
             other for other in leading
-            if sure[id(other)] >= sure[id(one)] and other.muted <= one.muted
+            if sure[id(other)] >= sure[id(one)] and other.aside <= one.aside
         ]  # fmt: skip
         cause = _cause_of(what_if, one, possible)
         if cause is None:
@@ -144,13 +211,15 @@ def _cause_of(what_if: WhatIf, one: Judged, leading: Sequence[Judged]) -> Judged
     for place, (cause, least) in enumerate(possible):
         if least <= 0:
             return cause
-        asked = [cause.pair, one.pair]
-        if not what_if.is_known(asked):  # type: ignore[arg-type]
+        asked = [*cause.asked, *one.asked]
+        if not what_if.is_known(asked):
             # As many at once as there are CPUs: if this one is none, the next is asked for.
             near = possible[place : place + cpus()]
-            what_if.foresee([[other.pair, one.pair] for other, _ in near])  # type: ignore[list-item]
-        both = what_if.saved_ratio(asked)  # type: ignore[arg-type]
-        if (one.ratio + cause.ratio - both) / min(one.ratio, cause.ratio) >= least:
+            what_if.foresee([[*other.asked, *one.asked] for other, _ in near])
+        both = what_if.saved_ratio(asked)
+        # What is in several places is no symptom of what explains a few of them.
+        smaller = one.ratio if one.places else min(one.ratio, cause.ratio)
+        if (one.ratio + cause.ratio - both) / smaller >= least:
             return cause
     return None
 
@@ -161,7 +230,8 @@ def _least_lost(one: Judged, cause: Judged) -> float | None:
     if mine and others and not mine & others:
         return None
     known = explains(cause.rule, one.rule.code)
-    if known and any(isinstance(edit, Recount) for edit in cause.suspect.change):
+    is_whole = not one.places or mine <= others
+    if known and is_whole and any(isinstance(edit, Recount) for edit in cause.suspect.change):
         return 0.0  # tasks that are not there cost nothing of any kind
     if not known and not (mine and others and one.ratio <= cause.ratio):
         return None
@@ -171,15 +241,16 @@ def _least_lost(one: Judged, cause: Judged) -> float | None:
 def add_up(what_if: WhatIf, leading: Sequence[Judged]) -> None:
     """Say what each adds to those before it: together that is what all save at once."""
     before = 0.0
-    upto = [[each.pair for each in leading[:n]] for n in range(1, len(leading) + 1)]
-    what_if.foresee(upto)  # type: ignore[arg-type]
+    each = [one.asked for one in leading]
+    upto = [[part for parts in each[:n] for part in parts] for n in range(1, len(each) + 1)]
+    what_if.foresee(upto)
     for one, parts in zip(leading, upto, strict=True):
-        both = what_if.saved_ratio(parts)  # type: ignore[arg-type]
+        both = what_if.saved_ratio(parts)
         bias = 1.0 if one.earlier is None else one.earlier.bias_ratio
         one.added_ratio, before = bias * (both - before), both
 
 
 def together(what_if: WhatIf, leading: Sequence[Judged]) -> Saving:
     """Give what findings save at once; never more than the elapsed time."""
-    elapsed, cores = what_if.saving([one.part for one in leading])
+    elapsed, cores = what_if.saving([part for one in leading for part in one.parts])
     return Saving(elapsed_ns=elapsed, core_ns=cores)

@@ -17,7 +17,8 @@ from pydantic import Field, ValidationError
 from pyrometer.core import units
 from pyrometer.core.errors import UsageError
 from pyrometer.core.model import Model, in_json
-from pyrometer.explain.schema import Earlier, Findings, Record
+from pyrometer.explain.schema import NO_GAIN, Earlier, Findings, Proofs, Record, tried
+from pyrometer.explain.words import conclusion
 from pyrometer.store.locate import Located, locate
 from pyrometer.store.tables_folder import findings_file
 from pyrometer.summary.kept import keep as keep_summary
@@ -43,10 +44,13 @@ class _Grounds(Model):
         How predictions of their rules fared, by code, where it counts.
     muted : list of str
         Those of their codes that the project mutes.
+    refuted : list of str
+        Rules and places of the run whose remedies were tried and gain nothing.
     """
 
     earlier: dict[str, Earlier] = Field(default_factory=dict)
     muted: list[str] = Field(default_factory=list)
+    refuted: list[str] = Field(default_factory=list)
 
 
 class _Kept(Model):
@@ -88,6 +92,7 @@ def findings_of(
     *,
     records: Mapping[str, Record] | None = None,
     muted: Mapping[str, str] | None = None,
+    proofs: Mapping[str, Proofs] | None = None,
 ) -> Findings:
     """Give the findings of a run: as stored, or else computed, and stored.
 
@@ -97,7 +102,7 @@ def findings_of(
         A run directory, a folder of tables, or an event log.
     window : str, optional
         As for `show`.
-    records, muted : mapping, optional
+    records, muted, proofs : mapping, optional
         As for `pyrometer.explain.findings.explain`.
 
     Raises
@@ -106,7 +111,7 @@ def findings_of(
         If there is no run, or it has no such window.
     """
     found = locate(path)
-    known = kept_findings(found, window, records=records, muted=muted)
+    known = kept_findings(found, window, records=records, muted=muted, proofs=proofs)
     if known is not None:
         known.run.run_dir = found.paths.address
         return known
@@ -122,8 +127,8 @@ def findings_of(
         if summary is None:
             summary = summarise(scope)
             keep_summary(found, summary, window)
-        computed = explained(scope, summary, records=records, muted=muted)
-    keep_findings(found, computed, window, records=records, muted=muted)
+        computed = explained(scope, summary, records=records, muted=muted, proofs=proofs)
+    keep_findings(found, computed, window, records=records, muted=muted, proofs=proofs)
     return computed
 
 
@@ -134,10 +139,12 @@ def keep_findings(
     *,
     records: Mapping[str, Record] | None = None,
     muted: Mapping[str, str] | None = None,
+    proofs: Mapping[str, Proofs] | None = None,
 ) -> None:
     """Store findings next to the tables; if that fails, they are computed each time."""
     with suppress(OSError):
-        mine = _Kept(grounds=_grounds(findings, records or {}, muted or {}), findings=findings)
+        grounds = _grounds(findings, records or {}, muted or {}, _of_run(found, proofs))
+        mine = _Kept(grounds=grounds, findings=findings)
         others = [one for one in _read(found, window) if one.grounds != mine.grounds]
         file = _File(of=state_of(found), kept=[mine, *others][:MOST_KEPT])
         put_beside(findings_file(found.paths.tables, window), [in_json(file)])
@@ -149,12 +156,13 @@ def kept_findings(
     *,
     records: Mapping[str, Record] | None = None,
     muted: Mapping[str, str] | None = None,
+    proofs: Mapping[str, Proofs] | None = None,
 ) -> Findings | None:
     """Give the stored findings of a run, or ``None`` if there are none of its present state."""
-    records, muted = records or {}, muted or {}
+    records, muted, mine = records or {}, muted or {}, _of_run(found, proofs)
     for one in _read(found, window):
-        if one.grounds == _grounds(one.findings, records, muted):
-            return _told(one.findings, records, muted)
+        if one.grounds == _grounds(one.findings, records, muted, mine):
+            return _told(one.findings, records, muted, mine)
     return None
 
 
@@ -168,7 +176,14 @@ def _read(found: Located, window: str | None) -> list[_Kept]:
         return []
 
 
-def _grounds(found: Findings, records: Mapping[str, Record], muted: Mapping[str, str]) -> _Grounds:
+def _of_run(found: Located, proofs: Mapping[str, Proofs] | None) -> Proofs:
+    """Give what was tried of a run."""
+    return (proofs or {}).get(found.manifest.run_id, {}) if found.manifest else {}
+
+
+def _grounds(
+    found: Findings, records: Mapping[str, Record], muted: Mapping[str, str], proofs: Proofs
+) -> _Grounds:
     """Give what findings depend on, of all that was tried, and is muted.
 
     Errors of causes and symptoms decide which is which, and so does what is muted.
@@ -179,14 +194,21 @@ def _grounds(found: Findings, records: Mapping[str, Record], muted: Mapping[str,
     return _Grounds(
         earlier={code: one for code, one in earlier.items() if one is not None},
         muted=sorted(judged & muted.keys()),
-    )
+        refuted=sorted(
+            f"{code} {app} {place}"
+            for (code, app, place), one in proofs.items() if one.verdict in NO_GAIN
+        ),
+    )  # fmt: skip
 
 
-def _told(found: Findings, records: Mapping[str, Record], muted: Mapping[str, str]) -> Findings:
+def _told(
+    found: Findings, records: Mapping[str, Record], muted: Mapping[str, str], proofs: Proofs
+) -> Findings:
     """Set what is told with findings and decides nothing: it may be newer than they are."""
     for one in found.findings:
         one.record, one.muted = records.get(one.code, Record()), muted.get(one.code)
-        one.proof = None
+        one.proof = proofs.get(tried(one.code, one.place))
     for note in found.notes:
         note.muted = muted.get(note.code)
+    found.conclusion = conclusion(found)
     return found

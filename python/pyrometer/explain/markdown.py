@@ -13,7 +13,6 @@ from functools import partial
 from pyrometer.core import units
 from pyrometer.core.estimate import Estimate
 from pyrometer.explain import words
-from pyrometer.explain.findings import saved
 from pyrometer.explain.manual import manual_of
 from pyrometer.explain.schema import Finding, Findings, Note, Remedy
 from pyrometer.terminal.harmless import harmless
@@ -118,19 +117,22 @@ def manual_text(text: str) -> str:
 
 def _blocks(found: Findings, everything: bool) -> Iterator[str]:
     counted = words.counted(found.findings)
-    shown = [one for one in found.findings if one.muted is None and (one.shown or everything)]
+    shown = words.listed(found.findings, everything)
     yield f"# {prose(_title(found, counted))}"
     yield prose(found.conclusion)
-    yield (
-        f"Window {code(found.window.name)}, {units.duration(found.window.length_ns)}."
-        f" {words.noise_named(found.noise)} ({prose(found.noise.method)}); a finding counts"
-        " if the whole interval of its saving lies above."
-    )
+    noise = (
+        "" if found.baseline.simulated_ns is None
+        else f" {words.noise_named(found.noise)}"
+        f" ({prose(found.noise.method)}); a finding counts if the whole interval of its saving lies"
+        " above."
+    )  # fmt: skip
+    yield f"Window {code(found.window.name)}, {units.duration(found.window.length_ns)}.{noise}"
     if shown:
         yield _table(found, shown)
     for number, one in enumerate(shown, 1):
         yield from _finding(number, one)
     yield from _notes(found.notes)
+    yield from _without_gain(words.without_gain(found.findings))
     yield from _muted([one for one in found.findings if one.muted is not None])
     yield from _unjudged(found)
     if found.doubts:
@@ -145,6 +147,8 @@ def _title(found: Findings, counted: Sequence[Finding]) -> str:
     name = found.run.name or "This run"
     elapsed = units.duration(found.baseline.elapsed_ns)
     if not counted:
+        if found.baseline.simulated_ns is None:
+            return f"{name}, {elapsed}: nothing could be judged"
         return f"{name}, {elapsed}: nothing to save above the noise"
     best = found.joint_saving or counted[0].saving
     return f"{name}: {units.duration(best.elapsed_ns.value)} of {elapsed} can be saved"
@@ -157,9 +161,11 @@ def _table(found: Findings, shown: Sequence[Finding]) -> str:
          *_cells(one.saving.elapsed_ns, one.saving_ratio)]
         for number, one in enumerate(shown, 1)
     ]  # fmt: skip
-    if found.joint_saving is not None and found.joint_ratio is not None and len(shown) > 1:
+    count = len(words.counted(shown))
+    if found.joint_saving is not None and found.joint_ratio is not None and count > 1:
         joint = _cells(found.joint_saving.elapsed_ns, found.joint_ratio)
-        rows.append(["", "**together**", "simulated at once", *joint])
+        which = "together" if count == len(shown) else f"the first {count} together"
+        rows.append(["", f"**{which}**", "simulated at once", *joint])
     return table(titles, rows)
 
 
@@ -172,7 +178,9 @@ def _cells(one: Estimate, ratio: Estimate) -> list[str]:
 
 def _finding(number: int, one: Finding) -> Iterator[str]:
     yield f"## {number}. {prose(one.title)}"
-    yield f"{code(one.key)} · {code(words.where(one.place))} · saves {saved(one.saving)}"
+    yield f"{code(one.key)} · {code(words.where(one.place))} · saves {words.saved(one.saving)}"
+    if one.proof:
+        yield f"**Tried:** {prose(words.tried(one.proof))}"
     if not one.shown:
         yield "*Not above the noise of the run.*"
     yield prose(one.mechanism)
@@ -198,7 +206,6 @@ def _finding(number: int, one: Finding) -> Iterator[str]:
             f" {prose(each.mechanism)}"
             + (f" Or: {', '.join(map(code, options))}." if options else "")
         )
-    lines += [f"**Tried:** {prose(words.tried(one.proof))}"] if one.proof else []
     if earlier := words.earlier(one.record):
         lines.append(f"**Findings of this rule:** {earlier}")
     lines += [f"**Doubt:** {prose(each.message)} ({code(each.code)})" for each in one.doubts]
@@ -232,6 +239,20 @@ def _notes(found: Sequence[Note]) -> Iterator[str]:
                 + (f" Try: {tried}." if tried else "")
             )
         yield "\n".join(lines)
+
+
+def _without_gain(found: Sequence[Finding]) -> Iterator[str]:
+    if found:
+        yield "## Tried, without a gain"
+        yield table(
+            ("finding", ">predicted", "measured"),
+            [
+                [f"{prose(one.title, True)} ({code(one.key, in_table=True)})",
+                 units.duration(one.saving.elapsed_ns.value),
+                 prose(words.tried(one.proof) if one.proof else "", True)]
+                for one in found
+            ],
+        )  # fmt: skip
 
 
 def _muted(found: Sequence[Finding]) -> Iterator[str]:

@@ -80,4 +80,5 @@ def _joined(group: Sequence[Suspect]) -> Suspect:
         mechanism=f"{first.mechanism} The same {units.counted(len(group) - 1, 'more time')}.",
         change=tuple(edit for one in group for edit in one.change),
         extent=weighed([(1.0, one.extent) for one in group]),
+        unseen_count=sum(one.unseen_count for one in group),
     )

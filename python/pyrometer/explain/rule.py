@@ -29,6 +29,8 @@ class Suspect:
         How much of the change the remedy achieves: sampling, and what the remedy costs itself.
     mechanism : str
         One sentence with the numbers in it.
+    unseen_count : int
+        Further places of the rule, each smaller than this one, that nobody looked at.
     """
 
     place: Place
@@ -39,6 +41,7 @@ class Suspect:
     extent: Extent = ALL
     refute: str | None = None
     doubts: Sequence[Doubt] = ()
+    unseen_count: int = 0
 
 
 @dataclass(frozen=True)

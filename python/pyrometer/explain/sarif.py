@@ -22,7 +22,6 @@ from pyrometer import __version__
 from pyrometer.core import units
 from pyrometer.core.estimate import Estimate
 from pyrometer.explain import markdown, words
-from pyrometer.explain.findings import saved
 from pyrometer.explain.manual import manual_of
 from pyrometer.explain.rule import Rule
 from pyrometer.explain.schema import Finding, Findings, Note, Place
@@ -127,8 +126,8 @@ def text(
 
 
 def level_of(one: Finding) -> Literal["error", "warning", "note"]:
-    """Give the level of a finding by what it saves."""
-    if not one.shown:
+    """Give the level of a finding by what it saves; what was tried without a gain is a note."""
+    if not one.shown or words.gains_nothing(one.proof):
         return "note"
     return "error" if (one.saving_ratio.low or 0.0) > ERROR_RATIO else "warning"
 
@@ -222,9 +221,12 @@ def _common(one: Finding | Note, index: int, mark: str, location: dict[str, Any]
 
 def _saving(found: Findings, one: Finding) -> dict[str, Any]:
     ratio = one.saving_ratio.value or 0.0
+    tried = f" Tried: {words.tried(one.proof)}." if one.proof else ""
+    in_vain = words.gains_nothing(one.proof)
+    remedy, saves = ("", "would save") if in_vain else (_remedy(one), "saves")
     message = (
-        f"{one.title}, {one.place.words}: saves {saved(one.saving)} of"
-        f" {units.duration(found.baseline.elapsed_ns)}. {one.mechanism}{_remedy(one)}"
+        f"{one.title}, {one.place.words}: {saves} {words.saved(one.saving)} of"
+        f" {units.duration(found.baseline.elapsed_ns)}.{tried} {one.mechanism}{remedy}"
     )
     return {
         "level": level_of(one),
@@ -235,7 +237,7 @@ def _saving(found: Findings, one: Finding) -> dict[str, Any]:
             "savingNs": _bounds(one.saving.elapsed_ns),
             "coreSavingNs": _bounds(one.saving.core_ns),
             "savingRatio": _bounds(one.saving_ratio),
-            **_backed(one),
+            **_backed(one, in_vain),
             "symptoms": [each.code for each in one.symptoms],
             "refute": _clean(one.refute),
             "verdict": one.proof and one.proof.verdict,
@@ -262,9 +264,10 @@ def _remedy(one: Finding | Note) -> str:
     return f" Remedy: {remedies}." if remedies else ""
 
 
-def _backed(one: Finding | Note) -> dict[str, Any]:
+def _backed(one: Finding | Note, in_vain: bool = False) -> dict[str, Any]:
+    remedies = [] if in_vain else one.remedies
     return {
-        "options": [_clean(word) for each in one.remedies for word in words.options(each)],
+        "options": [_clean(word) for each in remedies for word in words.options(each)],
         "evidence": [
             {
                 "what": _clean(each.what), "unit": each.unit, "table": _clean(each.table),

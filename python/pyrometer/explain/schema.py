@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from collections.abc import Mapping
+from typing import Final, Literal, NamedTuple
 
 from pydantic import ConfigDict, Field
 
@@ -16,6 +17,10 @@ Layer = Literal[
 ]
 RemedyKind = Literal["factor", "code", "data", "machine"]
 Judgement = Literal["proven", "refuted", "no_difference", "not_testable"]
+NO_GAIN: Final = frozenset({"refuted", "no_difference"})
+"""Verdicts after which a remedy is no advice."""
+Tried = tuple[str, int, str]
+"""What was tried of a run: code of the rule, number of the application, and place in words."""
 FEWEST_TRIED = 3
 """Trials of a rule from which on its error widens its intervals."""
 ENOUGH_JOBS = 10
@@ -37,6 +42,11 @@ class Place(Model):
         Stages that it concerns.
     source : str or None
         Line of the user's code, or text of the query.
+    places_count : int
+        Of one cause in several places: how many. What they do not share is null, and the stage is
+        that of the largest.
+    largest : list of str
+        The largest few of them, in words.
     """
 
     layer: Layer
@@ -52,10 +62,16 @@ class Place(Model):
     setting: str | None = None
     host: str | None = None
     executor: str | None = None
+    places_count: int = 1
+    largest: list[str] = Field(default_factory=list)
 
     @property
     def words(self) -> str:
         """Name the place in a few words."""
+        if self.places_count > 1:
+            rest = self.places_count - len(self.largest)
+            more = f", and {rest} other{'s' * (rest > 1)}" if rest > 0 else ""
+            return f"{self.places_count} places: {', '.join(self.largest)}{more}"
         found: list[str] = []
         if self.expression:
             found.append(f"expression {self.expression}")
@@ -147,6 +163,15 @@ class Proof(Model):
     measured: Estimate | None = None
     experiment: str | None = None
     reason: str | None = None
+
+
+Proofs = Mapping[Tried, Proof]
+"""How experiments judged what was tried of a run."""
+
+
+def tried(code: str, place: Place) -> Tried:
+    """Name what is tried when a finding is."""
+    return code, place.app or 0, place.words
 
 
 class Earlier(NamedTuple):

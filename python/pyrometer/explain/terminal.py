@@ -59,10 +59,11 @@ def show(console: Console, found: Findings, everything: bool = False) -> None:
 def _parts(found: Findings, look: Look, everything: bool) -> Iterator[RenderableType]:
     yield Text.from_markup(f"[bold]{safe(words.headline(found))}[/]")
     yield window_line(found.window.name, found.window.iterations, found.window.length_ns)
-    shown = [one for one in found.findings if one.muted is None and (one.shown or everything)]
+    shown = words.listed(found.findings, everything)
     if shown:
         yield from _table(found, shown, look, everything)
     yield from _notes(found.notes, everything)
+    yield from _without_gain(found)
     yield from _muted(found)
     yield from _unjudged(found, everything)
     if everything:
@@ -74,10 +75,12 @@ def _table(
     found: Findings, shown: Sequence[Finding], look: Look, everything: bool
 ) -> Iterator[RenderableType]:
     heads = [_head(one) for one in shown]
-    if len(shown) > 1 and found.joint_saving is not None and found.joint_ratio is not None:
+    count = len(words.counted(shown))
+    if count > 1 and found.joint_saving is not None and found.joint_ratio is not None:
         joint, ratio = found.joint_saving.elapsed_ns, found.joint_ratio
+        which = "together" if count == len(shown) else f"the first {count}"
         together = _Head(
-            "together, simulated at once", units.duration(joint.value),
+            f"{which}, simulated at once", units.duration(joint.value),
             words.interval(joint, "ns"), units.percent(ratio.value), ratio.value, "",
         )  # fmt: skip
         heads.append(together)
@@ -133,6 +136,8 @@ def _line(head: _Head, number: str, widths: Sequence[int], look: Look) -> Text:
 def _finding(one: Finding, everything: bool) -> Iterator[RenderableType]:
     place = safe(_cut(words.where(one.place)))
     yield _indented(f"[bold]{place}[/] [dim]· {safe(one.key)}[/]")
+    if one.proof is not None:
+        yield _indented(f"[dim]tried:[/] {safe(words.tried(one.proof))}")
     yield _indented(safe(one.mechanism))
     for at, remedy in enumerate(one.remedies):
         if at == 0 or everything:
@@ -141,8 +146,6 @@ def _finding(one: Finding, everything: bool) -> Iterator[RenderableType]:
             yield _indented(f"[dim]or[/] {safe(remedy.text)}")
     if one.symptoms:
         yield from _symptoms(one)
-    if one.proof is not None:
-        yield _indented(f"[dim]tried:[/] {safe(words.tried(one.proof))}")
     if not one.shown:
         yield _indented("[dim]not above the noise of the run[/]")
     if everything:
@@ -205,6 +208,19 @@ def _notes(found: Sequence[Note], everything: bool) -> Iterator[RenderableType]:
             yield _indented(f"[dim]and {len(notes) - len(kept)} more: --all[/]", 2)
 
 
+def _without_gain(found: Findings) -> Iterator[RenderableType]:
+    """Name what trials refuted: nothing of it is advice."""
+    those = words.without_gain(found.findings)
+    if those:
+        yield heading("Tried, without a gain")
+    for one in those:
+        predicted = units.duration(one.saving.elapsed_ns.value)
+        tried = words.tried(one.proof) if one.proof else ""
+        yield _indented(
+            f"{safe(one.title)} [dim]· {safe(one.key)} ·[/] {predicted} predicted: {safe(tried)}", 2
+        )
+
+
 def _muted(found: Findings) -> Iterator[RenderableType]:
     muted = [one for one in found.findings if one.muted is not None]
     if not muted:
@@ -233,6 +249,8 @@ def _unjudged(found: Findings, everything: bool) -> Iterator[RenderableType]:
 
 
 def _foot(found: Findings, everything: bool) -> Iterator[RenderableType]:
+    if found.baseline.simulated_ns is None:
+        return  # nothing was judged, nor is the noise known
     noise = words.noise_named(found.noise)
     yield Text("")
     if everything:
@@ -241,7 +259,8 @@ def _foot(found: Findings, everything: bool) -> Iterator[RenderableType]:
             " its saving lies above.[/]"
         )
         return
-    below = sum(not one.shown for one in found.findings if one.muted is None) + found.hidden_count
+    listed = words.listed(found.findings, everything=True)
+    below = sum(not one.shown for one in listed) + found.hidden_count
     rest = [
         f"{count} {what}{'s' * (count != 1)}{more}"
         for count, what, more in (

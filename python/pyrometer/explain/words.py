@@ -9,6 +9,7 @@ from pyrometer.accounts.stage_names import at_file
 from pyrometer.core import units
 from pyrometer.core.estimate import Estimate
 from pyrometer.explain.schema import (
+    NO_GAIN,
     Evidence,
     Finding,
     Findings,
@@ -18,6 +19,7 @@ from pyrometer.explain.schema import (
     Proof,
     Record,
     Remedy,
+    Saving,
     Unjudged,
 )
 
@@ -170,6 +172,73 @@ def biased(record: Record) -> str:
     return f" Earlier trials of this rule saved {share} of what was predicted: that is counted in."
 
 
+def gains_nothing(proof: Proof | None) -> bool:
+    """Whether a trial showed that the remedy does not help."""
+    return proof is not None and proof.verdict in NO_GAIN
+
+
+def counts(one: Finding) -> bool:
+    """Whether a finding counts: above the noise, not muted, and not refuted by a trial."""
+    return one.shown and one.muted is None and not gains_nothing(one.proof)
+
+
+def counted(found: Sequence[Finding]) -> list[Finding]:
+    """Give the findings that count."""
+    return [one for one in found if counts(one)]
+
+
+def listed(found: Sequence[Finding], everything: bool = False) -> list[Finding]:
+    """Give the findings that are listed: those that count, or also those below the noise."""
+    return [
+        one for one in found
+        if one.muted is None and not gains_nothing(one.proof) and (one.shown or everything)
+    ]  # fmt: skip
+
+
+def without_gain(found: Sequence[Finding]) -> list[Finding]:
+    """Give the findings whose remedies were tried, and do not help."""
+    return [one for one in found if one.muted is None and gains_nothing(one.proof)]
+
+
+def unsure(found: Findings) -> list[Finding]:
+    """Give the findings that may be worth it, the largest first, of those that are not muted.
+
+    Their saving lies above the noise of the run, the low end of its interval does not.
+    """
+    may = [
+        one for one in found.findings
+        if one.muted is None and not one.shown and not gains_nothing(one.proof)
+        and (one.saving_ratio.value or 0.0) > found.noise_ratio
+    ]  # fmt: skip
+    return sorted(may, key=lambda one: -(one.saving_ratio.value or 0.0))
+
+
+def headline(found: Findings) -> str:
+    """Say what the findings that count save together, or the conclusion where none does.
+
+    What trials measured stands beside it.
+    """
+    shown = counted(found.findings)
+    if not shown or found.joint_saving is None:
+        return found.conclusion
+    joint = found.joint_saving.elapsed_ns
+    what = "1 finding saves" if len(shown) == 1 else f"{len(shown)} findings save"
+    return (
+        f"{what} {units.duration(joint.value)} of {units.duration(found.baseline.elapsed_ns)}"
+        f" ({interval(joint, 'ns')}){measured(shown)}"
+    )
+
+
+def measured(found: Sequence[Finding]) -> str:
+    """Say what trials of findings measured, where these are proven."""
+    proven = [one.proof for one in found if one.proof and one.proof.verdict == "proven"]
+    saw = [bounds(one.measured, "ns") for one in proven if one.measured is not None]
+    if not saw:
+        return ""
+    which = "" if len(found) == 1 else f", of {len(saw)} of them"
+    return f"; measured{which}: {', '.join(saw)}"
+
+
 def noise_of(noise: Noise) -> str:
     """Say how large the noise is, and whether this run shows it.
 
@@ -192,35 +261,56 @@ def noise_named(noise: Noise) -> str:
     return f"{what}: {units.percent(noise.ratio)}"
 
 
-def counted(found: Sequence[Finding]) -> list[Finding]:
-    """Give the findings that count: above the noise, and not muted."""
-    return [one for one in found if one.shown and one.muted is None]
-
-
-def unsure(found: Findings) -> list[Finding]:
-    """Give the findings that may be worth it, the largest first, of those that are not muted.
-
-    Their saving lies above the noise of the run, the low end of its interval does not.
-    """
-    may = [
-        one for one in found.findings
-        if one.muted is None and not one.shown
-        and (one.saving_ratio.value or 0.0) > found.noise_ratio
-    ]  # fmt: skip
-    return sorted(may, key=lambda one: -(one.saving_ratio.value or 0.0))
-
-
-def headline(found: Findings) -> str:
-    """Say what the findings that count save together, or the conclusion where none does."""
-    shown = counted(found.findings)
-    if not shown or found.joint_saving is None:
+def conclusion(found: Findings) -> str:
+    """Say the whole in one sentence."""
+    if found.baseline.simulated_ns is None:
         return found.conclusion
-    joint = found.joint_saving.elapsed_ns
-    what = "1 finding saves" if len(shown) == 1 else f"{len(shown)} findings save"
+    first = next(iter(counted(found.findings)), None)
+    if first is not None:
+        return (
+            f"{first.title}, {first.place.words}: about {saved(first.saving)} of"
+            f" {units.duration(found.baseline.elapsed_ns)}{measured([first])}. {first.mechanism}"
+        )
+    judged = found.rules_count - len(found.unjudged)
+    looked = f"{judged} of {found.rules_count} rules could be applied"
+    noise = noise_of(found.noise)
+    known = _set_aside(found.findings)
+    may = unsure(found)
+    if not may:
+        return f"Nothing {'else ' * bool(known)}worth more than {noise}: {looked}{known}."
+    one, *rest = may
+    at = "" if one.place.words == "application" else f" ({one.place.words})"
+    others = f", and {len(rest)} more" if rest else ""
     return (
-        f"{what} {units.duration(joint.value)} of {units.duration(found.baseline.elapsed_ns)}"
-        f" ({interval(joint, 'ns')})"
+        f"Nothing {'else ' * bool(known)}is certain to save more than {noise}: {looked}{known}."
+        f" Possible: {one.title}{at} may cost {saved(one.saving)}{others} (explain --all)."
     )
+
+
+def _set_aside(found: Sequence[Finding]) -> str:
+    """Name what would count, were it not muted, or tried."""
+    said = ""
+    above = [one for one in found if one.shown]
+    muted = [one for one in above if one.muted is not None]
+    in_vain = without_gain(above)
+    for count, those in (
+        (units.counted(len(muted), "muted finding"), muted),
+        (f"{len(in_vain)} tried without a gain", in_vain),
+    ):
+        if those:
+            each = ", ".join(
+                f"{one.key}, {units.duration(one.saving.elapsed_ns.value)}: "
+                + (one.muted or (tried(one.proof) if one.proof else ""))
+                for one in those
+            )
+            said += f"; {count} ({each})"
+    return said
+
+
+def saved(saving: Saving) -> str:
+    """Name a saving with its interval."""
+    one = saving.elapsed_ns
+    return f"{units.duration(one.value)} ({units.duration(one.low)} to {units.duration(one.high)})"
 
 
 def by_title(found: Sequence[Note]) -> dict[str, list[Note]]:

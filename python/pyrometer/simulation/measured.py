@@ -230,8 +230,11 @@ def _application(tables: Tables, app_index: int | None) -> dict[str, Any]:
     for row in rows:
         if row["app_index"] == app_index:
             return row
-    known = ", ".join(str(n) for n in sorted(row["app_index"] for row in rows))
-    raise UsageError(f"--app {app_index}: there is {known}")
+    known = sorted((row["app_index"], row["app_name"] or "without a name") for row in rows)
+    raise UsageError(
+        f"--app {app_index}: the run has no such application",
+        f"give one that it has: {', '.join(f'--app {n} ({name})' for n, name in known)}",
+    )
 
 
 def _intervals(

@@ -73,6 +73,8 @@ def locate(path: str | Path) -> Located:
         return _located_log(root)
     paths = RunPaths(root)
     if not paths.raw.is_dir() and not paths.tables.is_dir() and not paths.manifest.is_file():
+        if (root / "trials").is_dir():
+            raise UsageError(f"{root}: an experiment, which is not one run", _trials(root))
         raise UsageError(
             f"{root}: neither a run directory nor an event log",
             "give the directory that `pyrometer run` printed (it holds manifest.json)",
@@ -89,6 +91,17 @@ def locate(path: str | Path) -> Located:
         mirror.bring_output()
     doubts += _other_rules(paths)
     return Located(paths, manifest, doubts)
+
+
+def _trials(root: Path) -> str:
+    """Say which runs an experiment has."""
+    found = sorted(islice((root / "trials").iterdir(), _MOST_BESIDE))
+    runs = [one for one in map(RunPaths, found) if one.manifest.is_file() or one.tables.is_dir()]
+    if not runs:
+        return "it has no trials yet"
+    shown = ", ".join(str(one.root) for one in runs[:3])
+    more = f", and {len(runs) - 3} more" if len(runs) > 3 else ""
+    return f"give one of its trials: {shown}{more}"
 
 
 def _must_ingest(paths: RunPaths) -> bool:

@@ -24,7 +24,7 @@ from pyrometer.core.errors import CapabilityError
 from pyrometer.core.estimate import Estimate
 from pyrometer.core.json_text import parse_json
 from pyrometer.core.redaction import redacted
-from pyrometer.explain.schema import ENOUGH_JOBS, Finding, Findings, Judgement, Proof, Record
+from pyrometer.explain.schema import ENOUGH_JOBS, Judgement, Proof, Record, Tried
 from pyrometer.store.private import FILE_MODE, make_private
 from pyrometer.verification.learned import bias_of, error_of
 
@@ -211,11 +211,7 @@ def records(verdicts: Iterable[Verdict]) -> dict[str, Record]:
     {}
     """
     by_code: dict[str, list[Verdict]] = {}
-    last = {
-        (one.run_id, one.experiment, one.code, one.app, one.place): one
-        for one in sorted(verdicts, key=lambda one: (one.wall_ns, one.id))
-    }
-    for one in last.values():
+    for one in _last(verdicts):
         if one.verdict in TRIED:
             by_code.setdefault(one.code, []).append(one)
     found = {}
@@ -239,25 +235,26 @@ def records(verdicts: Iterable[Verdict]) -> dict[str, Record]:
     return found
 
 
-def prove(found: Findings, run_id: str | None, verdicts: Sequence[Verdict]) -> Findings:
-    """Set the latest verdict of each finding of a run."""
-    for one in found.findings:
-        one.proof = proof_of(one, run_id, verdicts)
+def _last(verdicts: Iterable[Verdict]) -> Iterable[Verdict]:
+    """Give the last verdict of each experiment."""
+    return {
+        (one.run_id, one.experiment, one.code, one.app, one.place): one
+        for one in sorted(verdicts, key=lambda one: (one.wall_ns, one.id))
+    }.values()
+
+
+def proofs(verdicts: Iterable[Verdict]) -> dict[str, dict[Tried, Proof]]:
+    """Give the latest verdict on what was tried, by run.
+
+    One that did not decide counts only where none of another experiment did.
+    """
+    found: dict[str, dict[Tried, Proof]] = {}
+    for one in sorted(_last(verdicts), key=lambda one: (one.verdict in TRIED, one.wall_ns, one.id)):
+        found.setdefault(one.run_id, {})[one.code, one.app, one.place] = Proof(
+            verdict=one.verdict, measured=one.measured_ns, experiment=one.experiment,
+            reason=one.reason,
+        )  # fmt: skip
     return found
-
-
-def proof_of(finding: Finding, run_id: str | None, verdicts: Iterable[Verdict]) -> Proof | None:
-    """Find the latest verdict on a finding of a run: same run, application, rule and place."""
-    place = finding.place
-    asked = run_id, finding.code, place.app or 0, place.words
-    mine = [one for one in verdicts if (one.run_id, one.code, one.app, one.place) == asked]
-    if not mine:
-        return None
-    last = mine[-1]
-    return Proof(
-        verdict=last.verdict, measured=last.measured_ns, experiment=last.experiment,
-        reason=last.reason,
-    )  # fmt: skip
 
 
 def _word(host: str) -> str:

@@ -73,6 +73,44 @@ def test_a_file_that_cannot_be_written_is_one_message(
     assert "no/such/folder.md cannot be written" in done.stderr
 
 
+@pytest.mark.parametrize("name", ["a.html", "a.sarif.json"])
+def test_an_ending_that_is_no_form_is_refused_unless_the_form_is_said(
+    run: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = inside(capsys, "explain", run, "-o", name)
+    assert done.code == 2
+    assert f"-o {name}: findings are not written as {Path(name).suffix}" in done.stderr
+    assert not (run.parent / name).exists()
+    assert inside(capsys, "explain", run, "-o", name, "-f", "sarif").code == 0
+    assert (run.parent / name).read_text().startswith("{")
+
+
+def test_an_application_that_is_not_there_is_one_message(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = inside(capsys, "explain", run, "--app", "3")
+    assert (done.code, done.stdout) == (2, "")
+    assert "--app 3: the run has no such application" in done.stderr
+    assert "give one that it has: --app 0 (invented)" in done.stderr
+    assert inside(capsys, "explain", run, "--app", "0").code == 0
+
+
+def test_of_an_experiment_the_trials_are_named(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trials = run.parent / "made" / "trials"
+    trials.mkdir(parents=True)
+    none = inside(capsys, "explain", "made")
+    assert "made: an experiment, which is not one run" in none.stderr
+    for number in range(5):
+        invented_log(trials / f"000{number}")
+    done = inside(capsys, "explain", "made")
+    assert done.code == 2
+    told = " ".join(done.stderr.split())
+    first = ", ".join(f"made/trials/000{number}" for number in range(3))
+    assert f"give one of its trials: {first}, and 2 more" in told
+
+
 @pytest.mark.parametrize("option", [("--budget", "30"), ("--guard", "wait")])
 def test_what_only_trials_take_is_refused_without_them(
     run: Path, option: tuple[str, str], capsys: pytest.CaptureFixture[str]
@@ -87,9 +125,9 @@ def test_without_verify_the_next_step_has_all_that_was_typed(
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for typed, again in (
-        (["--with", "--", "ls", "a b"], "pyrometer explain RUN --verify --with -- ls 'a b'"),
-        (["gc.x"], "pyrometer explain RUN gc.x --verify"),
-        (["gc.x", "--with"], "pyrometer explain RUN gc.x --verify --with -- COMMAND"),
+        (["--with", "--", "ls", "a b"], f"pyrometer explain {run} --verify --with -- ls 'a b'"),
+        (["gc.x"], f"pyrometer explain {run} gc.x --verify"),
+        (["gc.x", "--with"], f"pyrometer explain {run} gc.x --verify --with -- COMMAND"),
     ):
         done = inside(capsys, "explain", run, *typed)
         assert done.code == 2

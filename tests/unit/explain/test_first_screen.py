@@ -5,12 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.support.explain.findings import a_finding, invented, invented_log, some_findings
+from tests.support.explain.findings import (
+    S,
+    a_finding,
+    estimate,
+    invented,
+    invented_log,
+    some_findings,
+)
 
 from pyrometer.cli.shared.finding import Finder
 from pyrometer.explain.first_screen import MOST, first_lines
 from pyrometer.explain.kept import findings_of
-from pyrometer.explain.schema import Proof
+from pyrometer.explain.schema import Judgement, Proof
+from pyrometer.explain.words import conclusion
 from pyrometer.summary.kept import summary_of
 
 
@@ -46,14 +54,38 @@ def test_where_nothing_could_be_judged_nothing_is_said() -> None:
 
 
 def test_what_was_tried_is_told_with_its_verdict() -> None:
-    one = a_finding(proof=Proof(verdict="no_difference"))
-    _, (_, what) = first_lines(some_findings(one))
-    assert what == "Title (no difference): stage 1"
+    one = a_finding(proof=Proof(verdict="proven", measured=estimate(1.5 * S)))
+    (_, whole), (_, what) = first_lines(some_findings(one))
+    assert whole == (
+        "1 finding saves 2.00 s of 10.0 s (1.80 s to 2.20 s); measured: 1.50 s (1.35 s to 1.65 s)"
+    )
+    assert what == "Title (proven): stage 1"
+    (_, whole), (saves, _), _ = first_lines(some_findings(one, a_finding("gc.b", 1.0)))
+    assert "; measured, of 1 of them: 1.50 s (1.35 s to 1.65 s)" in whole
+    assert saves == "2.00 s (1.80 s to 2.20 s); measured: 1.50 s (1.35 s to 1.65 s)"
+
+
+@pytest.mark.parametrize("verdict", ["refuted", "no_difference"])
+def test_what_was_tried_without_a_gain_is_no_advice(verdict: Judgement) -> None:
+    one = a_finding(proof=Proof(verdict=verdict, measured=estimate(-S)))
+    found = some_findings(one)
+    found.conclusion = conclusion(found)
+    ((_, line),) = first_lines(found)
+    assert line.startswith("Nothing else worth more than 2.00 %")
+    named = f"1 tried without a gain (gc.heap, 2.00 s: {verdict.replace('_', ' ')}: −1.00 s"
+    assert named in line
+    other = a_finding("gc.b", 1.0)
+    assert [what for _, what in first_lines(some_findings(one, other))[1:]] == ["Title: stage 1"]
 
 
 def test_what_is_muted_is_left_out() -> None:
-    found = some_findings(a_finding(muted="known"), conclusion="Nothing else.")
-    assert first_lines(found) == [("", "Nothing else.")]
+    found = some_findings(a_finding(muted="known"))
+    found.conclusion = conclusion(found)
+    ((_, line),) = first_lines(found)
+    assert line == (
+        "Nothing else worth more than 2.00 %, the noise of this run: 5 of 5 rules could be applied;"
+        " 1 muted finding (gc.heap, 2.00 s: known)."
+    )
 
 
 def test_a_failure_is_a_line_and_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

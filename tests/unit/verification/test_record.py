@@ -9,16 +9,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.support.explain.findings import some_findings
 from tests.support.explain.tried_findings import S, estimate, finding
 
 from pyrometer.core.errors import CapabilityError
+from pyrometer.explain.schema import tried
 from pyrometer.verification.record import (
     Verdict,
     folder_of,
     keep,
-    proof_of,
-    prove,
+    proofs,
     read,
     records,
 )
@@ -192,14 +191,26 @@ def test_trials_of_less_data_say_nothing_of_the_error():
     assert (found.tried_count, found.proven_count, found.error_ratio) == (1, 1, None)
 
 
+def proof_of(one, run_id, verdicts):
+    return proofs(verdicts).get(run_id, {}).get(tried(one.code, one.place))
+
+
 def test_the_latest_verdict_on_the_same_place_of_the_same_run_is_its_proof():
     found = proof_of(finding(), "run", [verdict(1, "refuted"), verdict(2, "proven")])
     assert found.verdict == "proven"
     assert found.measured.value == 1.6 * S
     assert proof_of(finding(), "other", [verdict()]) is None
-    assert proof_of(finding(), None, [verdict()]) is None
     elsewhere = verdict().model_copy(update={"place": "stage 7"})
     assert proof_of(finding(), "run", [elsewhere]) is None
+
+
+def test_a_verdict_that_did_not_decide_hides_none_that_did():
+    undecided = verdict(2, "not_testable", measured_s=None)
+    assert proof_of(finding(), "run", [verdict(1), undecided]).verdict == "proven"
+    assert proof_of(finding(), "run", [undecided]).verdict == "not_testable"
+    # The same experiment went on, and its trials can no longer tell.
+    went_on = verdict(2, "not_testable", measured_s=None, experiment="/1")
+    assert proof_of(finding(), "run", [verdict(1), went_on]).verdict == "not_testable"
 
 
 def test_a_verdict_is_of_the_application_that_was_tried():
@@ -218,15 +229,6 @@ def test_a_verdict_that_names_no_application_is_of_the_first(tmp_path):
     del line["app"]
     only(tmp_path).write_text(json.dumps(line))
     assert [one.app for one in read(tmp_path).verdicts] == [0]
-
-
-def test_findings_that_were_not_tried_lose_a_verdict_that_they_had():
-    found = some_findings(finding(), finding())
-    found.findings[1].place = found.findings[1].place.model_copy(update={"setting": "x"})
-    prove(found, "run", [verdict()])
-    assert [one.proof and one.proof.verdict for one in found.findings] == ["proven", None]
-    prove(found, "run", [])
-    assert [one.proof for one in found.findings] == [None, None]
 
 
 def test_the_folder_is_asked_for_or_named_or_the_users_own(tmp_path):

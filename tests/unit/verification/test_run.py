@@ -322,6 +322,44 @@ def test_the_command_line_tries_a_changed_command_and_keeps_the_verdict(
         assert card["tried"].startswith("proven: ")
 
 
+def test_what_a_trial_refuted_is_no_advice_and_fails_no_build(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run").mkdir()
+    log_of(tmp_path / "run")
+    _, actions = simulated(lambda levels: 0.9 if levels == MADE else 0.6)
+    monkeypatch.setattr("pyrometer.verification.run.Actions", lambda: actions)
+    words = ("explain", "run", "--verdicts", "team", "--fail-if", "saving > 0% or joint > 0%")
+    before = cli.inside(capsys, *words, "--json")
+    assert (before.code, before.json["fail_if"]["failed"]) == (1, True)
+
+    tried = ("gc.heap-too-small", "--verify", "--with", "--", "sleep", "0.9")
+    done = cli.inside(capsys, *words, "--json", *tried)
+    assert (done.code, done.json["fail_if"]["failed"]) == (0, False), done.stderr
+    (found,) = done.json["findings"]
+    assert (found["shown"], found["proof"]["verdict"]) == (True, "refuted")
+    assert done.json["joint_saving"] is None
+
+    for _ in range(2):  # computed, and as it is kept
+        after = cli.inside(capsys, *words)
+        assert after.code == 0
+        assert after.stdout.startswith("Nothing else worth more than")
+        assert "1 tried without a gain (gc.heap-too-small, " in after.stdout
+        assert "Tried, without a gain" in after.stdout
+        assert not [one for one in found["remedies"] if one["text"] in after.stdout]
+        assert " predicted: refuted: −" in after.stdout
+    log = json.loads(cli.inside(capsys, *words, "-f", "sarif").stdout)
+    result = log["runs"][0]["results"][0]
+    assert (result["level"], result["properties"]["verdict"]) == ("note", "refuted")
+    assert "Tried: refuted" in result["message"]["text"]
+    assert "Remedy" not in result["message"]["text"]
+    page = cli.inside(capsys, *words, "-f", "md").stdout
+    assert "## Tried, without a gain" in page
+    assert "**Remedy:**" not in page
+    # By default what was refuted is not tried again.
+    again = cli.inside(capsys, *words, "--verify")
+    assert "Nothing above the noise to try" in again.stdout
+
+
 @pytest.mark.parametrize(
     ("jobs", "verdict", "told", "code"),
     [

@@ -2,7 +2,7 @@
 import { bdi, el, missing, section } from "../ui/dom.js";
 import { gone, percent, time } from "../ui/format.js";
 import { open, target } from "./evidence.js";
-import { amount, ends, lacks, mayCopy, noise, parted, record, remedyText, within } from "./words.js";
+import { amount, ends, inVain, lacks, mayCopy, noise, parted, record, remedyText, within } from "./words.js";
 
 const TITLE = "What would make it faster";
 const HELP = "Each finding is a cause, and what the run would take without it: the application is scheduled again without the cause, so what lies off the critical path saves nothing. Intervals are of 90 %. Open a finding for its remedy and its evidence.";
@@ -11,7 +11,7 @@ const HELP = "Each finding is a cause, and what the run would take without it: t
 export function findingsSection(found, has) {
   if (!found) return null;
   if (found.reason) return section("findings", TITLE, null, missing(found.reason));
-  const { counted, may, weak, muted } = parted(found.findings ?? []);
+  const { counted, may, weak, tried, muted } = parted(found.findings ?? []);
   const whole = found.baseline?.elapsed_ns;
   const joint = found.joint_saving?.elapsed_ns;
   return section("findings", TITLE, HELP,
@@ -23,6 +23,7 @@ export function findingsSection(found, has) {
     list(may, whole, has),
     notes(found.notes ?? []),
     folded(`${weak.length} more, not above ${noise(found)}`, weak.length && list(weak, whole, has)),
+    folded(`${tried.length} tried, without a gain`, tried.length && list(tried, whole, has)),
     folded(`${muted.length} muted by the project`, muted.length && list(muted, whole, has)),
     unjudged(found.unjudged ?? [], found.rules_count));
 }
@@ -42,12 +43,12 @@ function card(one, whole, has) {
     el("div", { class: "finding-body" },
       el("p", null, bdi(one.mechanism)),
       one.muted && el("p", { class: "note" }, "Muted: ", bdi(one.muted)),
-      one.remedies.map(remedy),
+      one.proof && el("p", { class: "note" }, "Tried: ", bdi(one.tried)),
+      !inVain(one) && one.remedies.map(remedy),
       el("dl", { class: "pairs" },
         el("dt", null, "Saves"), el("dd", null, `${within(saving, "ns")} of elapsed time; ${within(one.saving.core_ns, "ns")} of cores`),
         one.evidence.map((piece) => [el("dt", null, bdi(piece.what)), el("dd", null, evidence(piece, one.place, has))]),
         one.symptoms.length > 0 && [el("dt", null, "Explains also"), el("dd", null, one.symptoms.map(symptom))],
-        one.proof && [el("dt", null, "Tried"), el("dd", null, bdi(one.tried))],
         record(one.record) && [el("dt", null, "Earlier trials"), el("dd", null, record(one.record))],
         one.doubts.map((doubt) => [el("dt", null, "Doubt"), el("dd", null, bdi(doubt.message))]),
         [el("dt", null, "To refute it"), el("dd", null, bdi(one.refute))],

@@ -21,14 +21,18 @@ export const noise = (found) => (found.noise?.kind === "assumed"
   ? `the noise (${percent(found.noise_ratio)}, assumed: ${found.noise.method})`
   : `the noise of the run (${percent(found.noise_ratio)})`);
 
+// Whether a trial showed that the remedy does not help.
+export const inVain = (one) => ["refuted", "no_difference"].includes(one.proof?.verdict);
+
 // Findings that count, in their order; those that may be worth it, the largest first; those that
-// are weaker than the noise; those that are muted.
+// are weaker than the noise; those that were tried without a gain; those that are muted.
 export function parted(findings) {
   const muted = findings.filter((one) => one.muted !== null && one.muted !== undefined);
-  const open = findings.filter((one) => !muted.includes(one));
+  const tried = findings.filter((one) => !muted.includes(one) && inVain(one));
+  const open = findings.filter((one) => !muted.includes(one) && !tried.includes(one));
   const may = open.filter((one) => !one.shown && one.may);
   may.sort((a, b) => (b.saving?.elapsed_ns?.value ?? 0) - (a.saving?.elapsed_ns?.value ?? 0));
-  return { counted: open.filter((one) => one.shown), may, weak: open.filter((one) => !one.shown && !one.may), muted };
+  return { counted: open.filter((one) => one.shown), may, weak: open.filter((one) => !one.shown && !one.may), tried, muted };
 }
 
 // What to do next, as in the terminal: where something is worth it, how to see what.

@@ -19,13 +19,18 @@ test("what is worth it is explained next", () => {
 
 test("what counts, what is weaker than the noise, and what is muted stand apart", () => {
   const [a, b, c] = [{ shown: true, muted: null }, { shown: false }, { shown: true, muted: "known" }];
-  assert.deepEqual(parted([a, b, c]), { counted: [a], may: [], weak: [b], muted: [c] });
+  assert.deepEqual(parted([a, b, c]), { counted: [a], may: [], weak: [b], tried: [], muted: [c] });
 });
 
 test("what may be worth it is neither sure nor weak, the largest first", () => {
   const saves = (value) => ({ shown: false, may: true, saving: { elapsed_ns: { value } } });
   const [small, large, weak, muted] = [saves(1e9), saves(2e9), { shown: false, may: false }, { ...saves(3e9), muted: "known" }];
-  assert.deepEqual(parted([small, weak, muted, large]), { counted: [], may: [large, small], weak: [weak], muted: [muted] });
+  assert.deepEqual(parted([small, weak, muted, large]), { counted: [], may: [large, small], weak: [weak], tried: [], muted: [muted] });
+});
+
+test("what was tried without a gain does not count", () => {
+  const [proven, refuted, same] = ["proven", "refuted", "no_difference"].map((verdict) => ({ shown: true, muted: null, proof: { verdict } }));
+  assert.deepEqual(parted([proven, refuted, same]), { counted: [proven], may: [], weak: [], tried: [refuted, same], muted: [] });
 });
 
 test("noise that is assumed is not called the run's", () => {

@@ -10,7 +10,7 @@ import typer
 from pyrometer.cli.read.show import WindowOption
 from pyrometer.cli.shared.endings import ending_with, read_or_not
 from pyrometer.cli.shared.experiment_file import GuardOption
-from pyrometer.cli.shared.run_named import run_named, run_path
+from pyrometer.cli.shared.run_named import naming, run_named, run_path
 from pyrometer.cli.shared.typed import refuse
 from pyrometer.cli.shared.verifying import (
     BUDGET_MIN,
@@ -23,13 +23,14 @@ from pyrometer.cli.shared.verifying import (
 from pyrometer.terminal.console import JsonOption, emit_json, err, human
 
 if TYPE_CHECKING:
+    from pyrometer.cli.shared.verifying import Wanted
     from pyrometer.explain.condition import Condition
     from pyrometer.explain.schema import Findings
 
 app = typer.Typer()
 
 Format = Literal["text", "md", "sarif"]
-ENDINGS: dict[str, Format] = {".md": "md", ".sarif": "sarif"}
+ENDINGS: dict[str, Format] = {"": "text", ".txt": "text", ".md": "md", ".sarif": "sarif"}
 WIDTH = 100
 """Columns of a text that is written to a file."""
 
@@ -109,45 +110,80 @@ def explain(
 ) -> None:
     """Say why a run is slow, what to change, and how many seconds that saves.
 
-    Exit code: 1 if the condition of --fail-if holds.
+    Exit code: 1 if the condition of --fail-if holds, or if --verify was interrupted or could try
+    none of the findings.
     """
     from pyrometer.cli.shared.verifying import wanted
     from pyrometer.explain.condition import parse
     from pyrometer.explain.every_rule import every_rule
-    from pyrometer.explain.findings import explain as find
-    from pyrometer.explain.kept import findings_of
     from pyrometer.explain.project import muted_in
-    from pyrometer.store import Run
+    from pyrometer.store.remote.opened import address
 
     if not verify:
         refuse(context, "budget", "guard", of="--verify", where="without it")
+    given = form or _by_ending(output)
     codes = [rule.code for rule in every_rule()]
     condition = None if fail_if is None else parse(fail_if, codes)
     muted = {} if no_mute else muted_in(Path.cwd(), codes)
-    tries = wanted(
-        findings, context.obj, verify=verify, changed=changed, window=window,
-        budget_s=60 * budget, guard=guard, folder=verdicts,
-    )  # fmt: skip
-    path = run_named(run)
-    with err().status("explaining"):
-        known = None
-        if application is None:
-            known = findings_of(path, window, records=tries.records, muted=muted)
-        with Run.open(path) as opened:
-            found = known or find(
-                opened, window, app_index=application, records=tries.records, muted=muted
-            )
-            tries.prove(found, opened)
+    with naming(address(run)):
+        tries = wanted(
+            findings, context.obj, verify=verify, changed=changed, window=window,
+            budget_s=60 * budget, guard=guard, folder=verdicts, run=address(run),
+        )  # fmt: skip
+        path = run_named(run)
+        with err().status("explaining"):
+            found = _found(path, window, application, tries, muted)
+        with read_or_not():
+            _give(found, given, output, everything, as_json=as_json)
+        if tries.verify(found, as_json=as_json):
+            # What was refuted is no longer in the sum, nor a reason to fail.
+            found = _found(path, window, application, tries, muted)
     failed = condition is not None and condition.holds(found)
-    given = form or ENDINGS.get(output.suffix if output else "", "text")
-    with read_or_not():
-        _give(found, given, output, everything, as_json=as_json)
-    tries.verify(found, as_json=as_json)
     with ending_with(None if tries.tried and not failed else typer.Exit(1)):
         if condition is not None:
             _say_how(found, condition, fail_if or "", as_json)
         if as_json:
             emit_json(_document(found, condition, fail_if))
+
+
+def _by_ending(output: Path | None) -> Format:
+    """Give the form that the name of a file ends in.
+
+    Raises
+    ------
+    UsageError
+        If there is no such form.
+    """
+    suffix = output.suffix if output else ""
+    if suffix not in ENDINGS:
+        from pyrometer.core.errors import UsageError
+
+        raise UsageError(
+            f"-o {output}: findings are not written as {suffix}",
+            "end the name in .md, .sarif or .txt, or say the form: -f md"
+            " (JSON: --json | tail -1 > FILE; a page: pyrometer report RUN)",
+        )
+    return ENDINGS[suffix]
+
+
+def _found(
+    path: Path, window: str | None, application: int | None, tries: Wanted, muted: dict[str, str]
+) -> Findings:
+    """Give the findings of a run, with what is needed to try them."""
+    from pyrometer.explain.findings import explain as find
+    from pyrometer.explain.kept import findings_of
+    from pyrometer.store import Run
+
+    records, proofs = tries.records, tries.proofs
+    known = None
+    if application is None:
+        known = findings_of(path, window, records=records, muted=muted, proofs=proofs)
+    with Run.open(path) as opened:
+        found = known or find(
+            opened, window, app_index=application, records=records, muted=muted, proofs=proofs
+        )
+        tries.prepare(found, opened)
+    return found
 
 
 def _give(

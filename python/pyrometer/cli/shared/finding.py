@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from pyrometer.explain.schema import Findings, Record
-    from pyrometer.store.manifest import Manifest
+    from pyrometer.explain.schema import Findings, Proofs, Record
     from pyrometer.summary.schema import Summary
     from pyrometer.verification.record import Verdict
     from pyrometer.window.scope import Scope
@@ -45,6 +44,13 @@ class Finder:
         return records(self.verdicts)
 
     @cached_property
+    def proofs(self) -> Mapping[str, Proofs]:
+        """How findings were judged when they were tried here."""
+        from pyrometer.verification.record import proofs
+
+        return proofs(self.verdicts)
+
+    @cached_property
     def muted(self) -> dict[str, str]:
         """What the project of the working directory mutes; of an unreadable file nothing."""
         from pyrometer.core.errors import PyrometerError
@@ -63,13 +69,13 @@ class Finder:
 
         def find() -> Findings:
             from pyrometer.explain.kept import check_size, findings_of
-            from pyrometer.store.locate import locate
 
             known = self._kept(path, window)
             if known is None:
                 check_size(summary, window)
-                known = findings_of(path, window, records=self.records, muted=self.muted)
-                known = self._proven(known, locate(path).manifest)
+                known = findings_of(
+                    path, window, records=self.records, muted=self.muted, proofs=self.proofs
+                )
             return known
 
         return self._lines(find) if summary.apps else []
@@ -94,8 +100,7 @@ class Finder:
         from pyrometer.explain.kept import check_size
 
         check_size(summary)
-        found = explained(scope, summary, records=self.records, muted=self.muted)
-        return self._proven(found, scope.run.manifest)
+        return explained(scope, summary, records=self.records, muted=self.muted, proofs=self.proofs)
 
     def keep(self, path: Path) -> None:
         """Keep what was given, if it is of the run's last state; else it is computed again."""
@@ -110,20 +115,17 @@ class Finder:
             place = locate(path)
             # A summary that was not kept is not of the run's last state: nor are these.
             if kept_summary(place) is not None:
-                keep_findings(place, self.found, records=self.records, muted=self.muted)
+                keep_findings(
+                    place, self.found, records=self.records, muted=self.muted, proofs=self.proofs
+                )
 
     def _kept(self, path: Path, window: str | None) -> Findings | None:
         from pyrometer.explain.kept import kept_findings
         from pyrometer.store.locate import locate
 
-        place = locate(path)
-        found = kept_findings(place, window, records=self.records, muted=self.muted)
-        return None if found is None else self._proven(found, place.manifest)
-
-    def _proven(self, found: Findings, manifest: Manifest | None) -> Findings:
-        from pyrometer.verification.record import prove
-
-        return prove(found, None if manifest is None else manifest.run_id, self.verdicts)
+        return kept_findings(
+            locate(path), window, records=self.records, muted=self.muted, proofs=self.proofs
+        )
 
     def _lines(self, find: Callable[[], Findings]) -> Lines:
         from pyrometer.core.errors import UsageError

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyrometer.terminal.console import err, program
@@ -53,6 +57,29 @@ def run_named(path: Path) -> Path:
         markup=False, soft_wrap=True,
     )  # fmt: skip
     return run
+
+
+def with_run(text: str, run: str) -> str:
+    """Put a run into a command that says ``RUN``.
+
+    Examples
+    --------
+    >>> with_run("pyrometer explain RUN --all", "my run")
+    "pyrometer explain 'my run' --all"
+    """
+    return re.sub(r"\bRUN\b", lambda _: shlex.quote(run), text)
+
+
+@contextmanager
+def naming(run: str) -> Iterator[None]:
+    """Have what an error advises name the run that was given."""
+    from pyrometer.core.errors import PyrometerError
+
+    try:
+        yield
+    except PyrometerError as error:
+        error.remedy = error.remedy and with_run(error.remedy, run)
+        raise
 
 
 def beside(run: Path, name: str) -> Path:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pyrometer.cli.shared.endings import ended_by_interrupt, read_or_not
+from pyrometer.cli.shared.run_named import with_run
 from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.terminal.console import err, human, say_error
 
 if TYPE_CHECKING:
-    from pyrometer.explain.schema import Finding, Findings, Record
+    from pyrometer.explain.schema import Finding, Findings, Proof, Record, Tried
     from pyrometer.store import Run
     from pyrometer.verification.plan import Policy, Ran
     from pyrometer.verification.record import Kept
@@ -103,6 +105,8 @@ class Wanted:
         Which findings; the changed command.
     tried : bool
         Whether any finding could be tried, or there was none to try.
+    run : str
+        What names the run on the command line.
     """
 
     asked: bool
@@ -115,6 +119,7 @@ class Wanted:
     run_id: str = ""
     ran: Ran | None = None
     tried: bool = True
+    run: str = "RUN"
 
     @property
     def records(self) -> dict[str, Record]:
@@ -123,21 +128,39 @@ class Wanted:
 
         return records(self.kept.verdicts)
 
-    def prove(self, found: Findings, run: Run) -> None:
-        """Set the latest verdict of each finding, and read what is needed to run it again."""
-        from pyrometer.verification.record import prove
+    @cached_property
+    def proofs(self) -> dict[str, dict[Tried, Proof]]:
+        """How findings were judged, by run."""
+        from pyrometer.verification.record import proofs
 
+        return proofs(self.kept.verdicts)
+
+    def prepare(self, found: Findings, run: Run) -> None:
+        """Read what is needed to run it again."""
         self.run_id = run.manifest.run_id if run.manifest else ""
-        prove(found, self.run_id, self.kept.verdicts)
         if self.asked:
             from pyrometer.verification.run import ran_of
 
             self.ran = ran_of(run, found)
 
-    def verify(self, found: Findings, *, as_json: bool = False) -> None:
-        """Try the findings, print their verdicts, and keep them."""
+    def verify(self, found: Findings, *, as_json: bool = False) -> bool:
+        """Try the findings, print their verdicts, and keep them; say whether one gains nothing."""
+        from pyrometer.explain.words import gains_nothing
+
+        before = [one for one in found.findings if gains_nothing(one.proof)]
         if self.asked:
             self.tried = _verify(self, found, as_json)
+        return before != [one for one in found.findings if gains_nothing(one.proof)]
+
+    def judged(self, finding: Finding, proof: Proof) -> None:
+        """Take a verdict in: it stands before an earlier one, if it decided or that did not."""
+        from pyrometer.explain.schema import tried
+        from pyrometer.verification.record import TRIED
+
+        mine = self.proofs.setdefault(self.run_id, {})
+        name = tried(finding.code, finding.place)
+        if proof.verdict in TRIED or name not in mine or mine[name].verdict not in TRIED:
+            mine[name] = finding.proof = proof
 
 
 def wanted(
@@ -150,6 +173,7 @@ def wanted(
     budget_s: float,
     guard: Policy,
     folder: Path | None,
+    run: str,
 ) -> Wanted:
     """Read what is asked for, and earlier verdicts.
 
@@ -162,7 +186,7 @@ def wanted(
     if verify and window is not None:
         raise UsageError("--verify compares whole iterations", "leave out --window")
     place, kept = kept_in(folder)
-    return Wanted(verify, findings, command, budget_s, guard, place, kept)
+    return Wanted(verify, findings, command, budget_s, guard, place, kept, run=run)
 
 
 def kept_in(folder: Path | None) -> tuple[Path, Kept]:
@@ -185,9 +209,10 @@ def chosen(found: Findings, asked: Sequence[str]) -> list[Finding]:
     UsageError
         If the run has no such finding.
     """
-    shown = [one for one in found.findings if one.shown and one.muted is None]
+    from pyrometer.explain.words import counted
+
     if not asked:
-        return shown
+        return counted(found.findings)
     picked: dict[str, Finding] = {}
     for word in asked:
         if word.isdecimal() and 1 <= int(word) <= len(found.findings):
@@ -254,10 +279,13 @@ def _tried(
             keep(wanted.folder, verdict_of(test, outcome, wanted.run_id, found.run.name))
         except PyrometerError as error:
             say_error(error.message, error.remedy)
-    finding.proof = Proof(
+    if outcome.by_hand is not None:
+        outcome = replace(outcome, by_hand=with_run(outcome.by_hand, wanted.run))
+    proof = Proof(
         verdict=outcome.verdict, measured=outcome.measured_ns, reason=outcome.reason,
         experiment=None if root is None else str(root.absolute()),
     )  # fmt: skip
+    wanted.judged(finding, proof)
     with read_or_not():
         terminal.show(human(as_json), finding, outcome, root)
     return outcome

@@ -11,12 +11,20 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from pyrometer.core import units
+from pyrometer.core.estimate import Estimate
 from pyrometer.explain.change import concerned
 from pyrometer.explain.rule import Suspect
+from pyrometer.explain.schema import Evidence, Place, Remedy
 from pyrometer.explain.what_if import Extent
 
 MOST_SHOWN = 5
 """Places that are shown as evidence."""
+MOST_NAMED = 3
+"""Places that a finding in several names."""
+MOST_WORDS = 60
+"""Characters of the name of one of these."""
+MOST_QUERIED = 50
+"""Places up to which the query of a sum is written down."""
 
 
 def alike(found: Iterable[tuple[Hashable, float, Suspect]]) -> Iterator[tuple[float, Suspect]]:
@@ -66,6 +74,111 @@ def _joined(group: Sequence[tuple[float, Suspect]]) -> Suspect:
         ],
         doubts=[doubt for _, one in group for doubt in one.doubts],
     )  # fmt: skip
+
+
+def in_several(found: Sequence[Suspect], further: bool = False) -> Suspect:
+    """Make one suspect of those of a rule in several places, the largest first.
+
+    Parameters
+    ----------
+    further : bool
+        Whether other places of the rule are findings of their own.
+    """
+    first = found[0]
+    change = tuple(edit for one in found for edit in one.change)
+    others = f"{units.count(len(found))} {'further ' if further else ''}places"
+    unseen = sum(one.unseen_count for one in found)
+    were = "was" if unseen == 1 else "were"
+    rest = f" {units.counted(unseen, 'smaller place')} {were} not looked at." if unseen else ""
+    return replace(
+        first,
+        place=_places(found, len(concerned(change))),
+        mechanism=f"The same in {others}. The largest, {_named(first)}: {first.mechanism}{rest}",
+        change=change,
+        evidence=_sums(found),
+        remedies=_remedies(found),
+        doubts=list({(doubt.code, doubt.message): doubt for one in found
+                     for doubt in one.doubts}.values()),
+        unseen_count=unseen,
+    )  # fmt: skip
+
+
+def _named(one: Suspect) -> str:
+    words = one.place.words
+    return words if len(words) <= MOST_WORDS else f"{words[: MOST_WORDS - 1]}…"
+
+
+def _places(found: Sequence[Suspect], stages_count: int) -> Place:
+    first = found[0].place
+    different = {
+        name: None
+        for name in ("sql_id", "node_id", "operator", "expression", "source", "setting", "host",
+                     "executor")
+        if any(getattr(one.place, name) != getattr(first, name) for one in found)
+    }  # fmt: skip
+    names = list(dict.fromkeys(map(_named, found)))
+    return first.model_copy(
+        update={
+            **different,
+            "stages_count": max(stages_count, first.stages_count),
+            "places_count": len(found),
+            "largest": names[:MOST_NAMED],
+        }
+    )
+
+
+def _sums(found: Sequence[Suspect]) -> list[Evidence]:
+    """Add up the numbers that all places have; a ratio has no sum, nor what is no place's own."""
+    sums = []
+    for first in found[0].evidence:
+        what = first.what, first.unit, first.table
+        same = [each for one in found for each in one.evidence
+                if (each.what, each.unit, each.table) == what]  # fmt: skip
+        if all(each == first for each in same):
+            sums.append(first)
+            continue
+        queries = list(dict.fromkeys(each.query or "" for each in same))
+        if first.unit == "ratio" or not len(same) == len(queries) == len(found):
+            continue
+        is_sql = len(queries) <= MOST_QUERIED and all(one.startswith("SELECT ") for one in queries)
+        each = " UNION ALL ".join(f"({one})" for one in queries)
+        sums.append(
+            first.model_copy(
+                update={
+                    "what": f"{first.what}, the sum of {len(found)} places",
+                    "estimate": _sum([one.estimate for one in same]),
+                    "query": f"SELECT sum(n) FROM ({each}) AS t(n)" if is_sql else None,
+                }
+            )
+        )
+    return sums or [one.evidence[0] for one in found[:MOST_SHOWN] if one.evidence]
+
+
+def _sum(found: Sequence[Estimate]) -> Estimate:
+    def of(name: str) -> float | None:
+        values = [getattr(one, name) for one in found]
+        return None if None in values else sum(values)
+
+    return found[0].model_copy(
+        update={"n": sum(one.n for one in found), **{one: of(one) for one in _BOUNDS}}
+    )
+
+
+_BOUNDS = ("value", "low", "high")
+
+
+def _remedies(found: Sequence[Suspect]) -> list[Remedy]:
+    """Give what all places share, then what is the largest one's own, and say so."""
+    first = found[0]
+    shared = [each for each in first.remedies if all(each in one.remedies for one in found)]
+    own = [
+        each.model_copy(
+            update={"text": f"{each.text} (as for the largest, {_named(first)}; others may need"
+                            " another)"}
+        )
+        for each in first.remedies if each not in shared
+    ]  # fmt: skip
+    return [*shared, *own]
 
 
 def weighed(found: Sequence[tuple[float, Extent]]) -> Extent:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import wraps
 
 from pyrometer.core.estimate import Estimate
@@ -11,14 +12,14 @@ from pyrometer.explain.rule import Suspect
 from pyrometer.explain.schema import Evidence, Layer, Place
 from pyrometer.simulation.measured import Stage
 
-MOST_SUSPECTS = 5
-"""Suspects of one rule: the rest, the smallest, is left to the next look."""
+MOST_PLACES = 200
+"""Places of one rule that are looked at: a finding says how many more, smaller ones, there are."""
 
 
 def largest(
     weighed: Callable[[Facts], Iterable[tuple[float, Suspect]]],
 ) -> Callable[[Facts], Iterator[Suspect]]:
-    """Keep the suspects that can save most, of a rule that gives that bound with each."""
+    """Sort the suspects of a rule that gives with each what it can save at most."""
 
     @wraps(weighed)
     def kept(facts: Facts) -> Iterator[Suspect]:
@@ -30,7 +31,14 @@ def largest(
 def most(weighed: Iterable[tuple[float, Suspect]]) -> Iterator[Suspect]:
     """Give the suspects that can save most, each with that bound, largest first."""
     found = sorted(weighed, key=lambda pair: -pair[0])
-    yield from (suspect for _, suspect in found[:MOST_SUSPECTS])
+    kept = [suspect for _, suspect in found[:MOST_PLACES]]
+    yield from with_unseen(kept, len(found) - len(kept))
+
+
+def with_unseen(kept: Sequence[Suspect], count: int) -> Iterator[Suspect]:
+    """Say with the last of some suspects how many smaller ones were left out."""
+    yield from kept[:-1]
+    yield from (replace(one, unseen_count=count) for one in kept[-1:])
 
 
 def of_stage(stage: Stage, layer: Layer = "stage", stages_count: int = 1) -> Place:

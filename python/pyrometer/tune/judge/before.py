@@ -8,6 +8,7 @@ from pyrometer.core.errors import PyrometerError
 from pyrometer.experiments.folder import ExperimentPaths
 from pyrometer.explain.kept import findings_of
 from pyrometer.explain.schema import Finding, Findings
+from pyrometer.explain.words import counts
 from pyrometer.tune.judge.schema import Recommendation
 from pyrometer.tune.trials.replay import History
 
@@ -49,7 +50,7 @@ def of_findings(found: Findings) -> list[Recommendation]:
             saving_ratio=one.saving_ratio,
         )
         for one in found.findings
-        if one.shown and one.muted is None and (levels := levels_of(one))
+        if counts(one) and (levels := levels_of(one))
     ]  # fmt: skip
 
 

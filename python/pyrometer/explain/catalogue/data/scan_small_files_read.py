@@ -35,7 +35,7 @@ from collections.abc import Iterator
 
 from pyrometer.accounts.plan_schema import Node
 from pyrometer.core import units
-from pyrometer.explain.evidence.places import MOST_SUSPECTS
+from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans
 from pyrometer.explain.evidence.saying import compact, place, shown_by
 from pyrometer.explain.evidence.scans.buckets import buckets_of
@@ -55,16 +55,12 @@ UNKNOWN = 0.1
 _REMOTE = re.compile(r"Location: \w+(?:\(\d+ paths\))?\[(?!file:)\w+:")
 
 
-def _suspects(facts: Facts) -> Iterator[Suspect]:
-    found = [
-        (lost, suspect)
-        for plan in plans(facts)
-        for node in plan.sql.nodes
-        if (one := _suspect(facts, plan, node)) is not None
-        for lost, suspect in [one]
-    ]
-    found.sort(key=lambda pair: -pair[0])
-    yield from (suspect for _, suspect in found[:MOST_SUSPECTS])
+@largest
+def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
+    for plan in plans(facts):
+        for node in plan.sql.nodes:
+            if (one := _suspect(facts, plan, node)) is not None:
+                yield one
 
 
 def _suspect(facts: Facts, plan: Plan, node: Node) -> tuple[float, Suspect] | None:

@@ -49,7 +49,7 @@ from pyrometer.core import units
 from pyrometer.core.errors import UsageError
 from pyrometer.explain.evidence.memory.evictions import Eviction, evictions, storage_peak
 from pyrometer.explain.evidence.memory.heap_use import GROWTH, larger, more_heap
-from pyrometer.explain.evidence.places import MOST_SUSPECTS
+from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.saying import code, page, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Need, Rule, Suspect
@@ -72,9 +72,10 @@ _TASKS = (
 )
 
 
-def _suspects(facts: Facts) -> Iterator[Suspect]:
-    for found in evictions(facts)[:MOST_SUSPECTS]:
-        yield _suspect(facts, found)
+@largest
+def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
+    for found in evictions(facts):
+        yield found.ns, _suspect(facts, found)
 
 
 def _suspect(facts: Facts, found: Eviction) -> Suspect:

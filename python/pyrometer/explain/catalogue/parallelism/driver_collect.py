@@ -53,7 +53,7 @@ from pyrometer.explain.evidence.driver_time import (
     nodes_of,
     stretches,
 )
-from pyrometer.explain.evidence.places import MOST_SUSPECTS, link, of_stage, of_tasks, slots_at
+from pyrometer.explain.evidence.places import largest, link, of_stage, of_tasks, slots_at
 from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans, rows_out
 from pyrometer.explain.evidence.saying import code, shown_by
 from pyrometer.explain.evidence.stack_shares import Shares, through
@@ -109,16 +109,16 @@ class Result:
         return float(self.took.sum()) + self.gap_ns
 
 
-def _suspects(facts: Facts) -> Iterator[Suspect]:
+@largest
+def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     lines: dict[str, list[Result]] = defaultdict(list)
     for one in _results(facts):
         # A line that fetches part by part has a job for each.
         name = one.stage.name or ""
         known = name and names_a_line(name)
         lines[name if known else f"{one.stage.stage_id}"].append(one)
-    order = sorted(lines.values(), key=lambda mine: -sum(one.total_ns for one in mine))
-    for mine in order[:MOST_SUSPECTS]:
-        yield _suspect(facts, mine)
+    for mine in lines.values():
+        yield sum(one.total_ns for one in mine), _suspect(facts, mine)
 
 
 def _results(facts: Facts) -> Iterator[Result]:

@@ -30,7 +30,7 @@ from collections.abc import Iterator
 from pyrometer.core import units
 from pyrometer.explain.change import LessGap
 from pyrometer.explain.evidence.driver_time import nodes_of, of_jobs, stretches
-from pyrometer.explain.evidence.places import MOST_SUSPECTS
+from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.saying import code
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
@@ -40,9 +40,10 @@ from pyrometer.explain.what_if import Extent
 ALGORITHM = "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version"
 
 
-def _suspects(facts: Facts) -> Iterator[Suspect]:
+@largest
+def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     ending = [one for one in stretches(facts) if one.kind == "ending" and one.before is not None]
-    for one in sorted(ending, key=lambda one: -one.length):
+    for one in ending:
         job = one.before
         if job is None or job.stage is None or not job.stage.tasks_count:
             continue
@@ -53,7 +54,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         if size <= 0 or not less:
             continue
         took = float(one.end - min(stage.complete_ns, one.start))
-        yield Suspect(
+        yield took, Suspect(
             place=Place(layer="driver", sql_id=job.sql_id, stage_id=stage.stage_id,
                         stage_attempt=stage.attempt, stages_count=1, source=job.source),
             mechanism=(
@@ -77,19 +78,11 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         )  # fmt: skip
 
 
-def suspects(facts: Facts) -> Iterator[Suspect]:
-    """Give the largest."""
-    for number, one in enumerate(_suspects(facts)):
-        if number >= MOST_SUSPECTS:
-            return
-        yield one
-
-
 RULE = Rule(
     code="driver.commit",
     title="Committing the output takes long",
     cause="output commit",
-    suspects=suspects,
+    suspects=_suspects,
     refute="Write the same rows into a tenth as many files: if the query still ends as late, it is"
     " not the files.",
 )

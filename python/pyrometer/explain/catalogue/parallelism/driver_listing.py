@@ -33,7 +33,7 @@ from pyrometer.core import units
 from pyrometer.explain.change import Less, LessGap
 from pyrometer.explain.evidence.alike import alike
 from pyrometer.explain.evidence.driver_time import nodes_of, stretches
-from pyrometer.explain.evidence.places import MOST_SUSPECTS, most
+from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.saying import compact, data
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
@@ -104,15 +104,16 @@ def _jobs(facts: Facts) -> Iterator[tuple[str, float, Suspect]]:
         )  # fmt: skip
 
 
-def _suspects(facts: Facts) -> Iterator[Suspect]:
+@largest
+def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     if facts.measured is None:
         return
-    yield from most(alike(_jobs(facts)))
+    yield from alike(_jobs(facts))
     if not facts.has("node_metrics"):
         return
     kept = [one for one in stretches(facts) if one.kind in ("planning", "in_query")]
     rows = facts.tables.query(_SCANS, [facts.measured.app_index])
-    for sql_id, node_id, listed, files, size in rows[:MOST_SUSPECTS]:
+    for sql_id, node_id, listed, files, size in rows:
         mine = [one for one in kept if one.after is not None and one.after.sql_id == sql_id]
         left = float(listed)
         spans: list[tuple[float, float]] = []
@@ -126,7 +127,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         share = 1 - wanted / files
         if not less or share <= 0:
             continue
-        yield Suspect(
+        yield share * sum(less.values()), Suspect(
             place=Place(layer="data", sql_id=sql_id, node_id=node_id, operator="Scan"),
             mechanism=(
                 f"The driver listed {units.counted(int(files), 'file')} of {units.size(size)} for"

@@ -57,7 +57,7 @@ from pyrometer.explain.evidence.driver_time import (
 from pyrometer.explain.evidence.loop_work import Work, work_of
 from pyrometer.explain.evidence.loops import Loop, Round, loops
 from pyrometer.explain.evidence.micro_batches import limited_streams, runs_queries
-from pyrometer.explain.evidence.places import MOST_SUSPECTS
+from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.saying import code
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
@@ -94,25 +94,23 @@ class _Driver:
         return self.between_ns + self.own_ns
 
 
-def _suspects(facts: Facts) -> Iterator[Suspect]:
+@largest
+def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     numbers: dict[int, list[int]] = defaultdict(list)
     for stage in facts.stages:
         if stage.job_id is not None:
             numbers[stage.job_id].append(stage.number)
-    found = []
     for loop in loops(facts):
         gone = [one for kind in loop.kinds for one in kind[1:]]
         driver = _driver(facts, loop, gone)
         if driver.less:
             works = [work_of(facts, kind, numbers) for kind in loop.kinds]
-            found.append((driver, works, loop))
-    found.sort(key=lambda one: -one[0].ns)
-    for driver, works, loop in found[:MOST_SUSPECTS]:
-        yield _suspect(facts, driver, works, loop)
-    for stream in limited_streams(facts, numbers)[:MOST_SUSPECTS]:
+            yield driver.ns, _suspect(facts, driver, works, loop)
+    for stream in limited_streams(facts, numbers):
         driver = _driver(facts, stream, stream.rounds[1:])
         if driver.less:
-            yield _of_stream(facts, driver, work_of(facts, stream.rounds, numbers, True), stream)
+            work = work_of(facts, stream.rounds, numbers, True)
+            yield driver.ns, _of_stream(facts, driver, work, stream)
 
 
 def _suspect(facts: Facts, driver: _Driver, works: Sequence[Work], loop: Loop) -> Suspect:

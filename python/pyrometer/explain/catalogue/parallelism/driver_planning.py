@@ -49,7 +49,7 @@ from pyrometer.explain.evidence.driver_time import (
     words_of,
 )
 from pyrometer.explain.evidence.driver_work import Work, works
-from pyrometer.explain.evidence.places import MOST_SUSPECTS
+from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.saying import code, shown_by, timeline
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
@@ -57,7 +57,8 @@ from pyrometer.explain.schema import Place
 from pyrometer.explain.what_if import Extent
 
 
-def _suspects(facts: Facts) -> Iterator[Suspect]:
+@largest
+def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     kept = [one for one in stretches(facts) if one.kind == "planning"]
     known = works(facts, kept)
     waits = [0.0] * len(kept) if known is None else [one.waited_ns for one in known]
@@ -66,15 +67,14 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         ordinary = ORDINARY_NS if number else ORDINARY_FIRST_NS
         if one.length - waited > ordinary:
             found.append((one.length - waited - ordinary, one))
-    found.sort(key=lambda item: -item[0])
-    for over, one in found[:MOST_SUSPECTS]:
+    for over, one in found:
         less = nodes_of(facts, [(one.end - over, one.end)])
         job = one.after
         if not less or job is None:
             continue
         nodes = _nodes(facts, job.sql_id)
         size = f" of {units.count(nodes)} operators" if nodes else ""
-        yield Suspect(
+        yield over, Suspect(
             place=Place(layer="sql", sql_id=job.sql_id, source=job.sql_description),
             mechanism=(
                 f"SQL execution {job.sql_id}{size} was planned for {units.duration(one.length)}"
@@ -98,7 +98,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     yield from _analysed(facts)
 
 
-def _analysed(facts: Facts) -> Iterator[Suspect]:
+def _analysed(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     """Find the time between queries in which plans were analysed again and again."""
     between = [one for one in stretches(facts) if one.kind == "between"]
     known = works(facts, between) or []
@@ -107,11 +107,10 @@ def _analysed(facts: Facts) -> Iterator[Suspect]:
         for one, did in zip(between, known, strict=False)
         if did.analysed_ns > ORDINARY_BETWEEN_NS
     ]
-    found.sort(key=lambda item: -item[0])
-    for over, one, did in found[:MOST_SUSPECTS]:
+    for over, one, did in found:
         less = nodes_of(facts, [(one.end - over, one.end)])
         if less:
-            yield _of_analysis(over, one, did, less)
+            yield over, _of_analysis(over, one, did, less)
 
 
 def _of_analysis(over: float, one: Stretch, did: Work, less: dict[int, float]) -> Suspect:

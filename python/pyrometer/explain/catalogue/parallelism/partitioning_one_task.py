@@ -35,13 +35,21 @@ from pyrometer.core import units
 from pyrometer.explain.catalogue.parallelism.partitioning_too_few import overhead_ns
 from pyrometer.explain.divided import Divided
 from pyrometer.explain.evidence.node_costs import Cost, cpu_of_nodes, metric_times
-from pyrometer.explain.evidence.places import MOST_SUSPECTS, largest, of_stage, of_tasks, slots_at
+from pyrometer.explain.evidence.places import (
+    MOST_PLACES,
+    most,
+    of_stage,
+    of_tasks,
+    slots_at,
+    with_unseen,
+)
 from pyrometer.explain.evidence.plan_nodes import Plan, plans
 from pyrometer.explain.evidence.saying import code
 from pyrometer.explain.evidence.shuffles import shuffles
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.what_if import Extent
+from pyrometer.simulation.measured import Stage
 
 REACHED = (0.5, 1.0)
 """Of the division: half where all rows are put together again, which is a second pass over them,
@@ -69,12 +77,15 @@ GROUP BY ALL
 """
 
 
-@largest
-def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
+def _suspects(facts: Facts) -> Iterator[Suspect]:
     single = [one for one in facts.stages if one.tasks_count == 1]
     # Their plans are long texts: those of the longest are read, and no others.
     single.sort(key=lambda one: one.submit_ns - one.complete_ns)
-    single = single[:MOST_SUSPECTS]
+    found = list(most(_each(facts, single[:MOST_PLACES])))
+    yield from with_unseen(found, len(single[MOST_PLACES:]))
+
+
+def _each(facts: Facts, single: Sequence[Stage]) -> Iterator[tuple[float, Suspect]]:
     if not single or facts.measured is None:
         return
     texts: dict[int, tuple[int | None, str]] = {}

@@ -31,7 +31,7 @@ import numpy as np
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less
-from pyrometer.explain.evidence.places import MOST_SUSPECTS, of_stage, of_tasks
+from pyrometer.explain.evidence.places import largest, of_stage, of_tasks
 from pyrometer.explain.evidence.saying import code
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
@@ -71,14 +71,15 @@ def said_by(error: str) -> str:
     return lines[0].strip()[:120] if lines else ""
 
 
-def _suspects(facts: Facts) -> Iterator[Suspect]:
+@largest
+def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     known = ends(facts)
     if known is None:
         return
     failed = known["failed"].astype(bool) & ~np.isin(known["reason"].astype(str), OTHERS)
     lost = np.where(failed, facts.tasks.duration_ns, 0.0)
     sums = {one.number: float(lost[facts.place_of(one.number)].sum()) for one in facts.stages}
-    for stage in sorted(facts.stages, key=lambda one: -sums[one.number])[:MOST_SUSPECTS]:
+    for stage in facts.stages:
         place, total = facts.place_of(stage.number), sums[stage.number]
         if total <= 0:
             continue
@@ -88,7 +89,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         message = said_by(str(texts[counts.argmax()]))
         said = f": {message}" if message else ""
         rerun = "" if n == stage.tasks_count else ", and were run again"
-        yield Suspect(
+        yield total, Suspect(
             place=of_stage(stage),
             mechanism=(
                 f"{n} of {stage.tasks_count} attempts failed after {units.duration(total)} in"
