@@ -11,7 +11,7 @@ from pyrometer.accounts.window import open_scope
 from pyrometer.core.estimate import Estimate
 from pyrometer.explain.every_rule import every_rule
 from pyrometer.explain.facts import Facts
-from pyrometer.explain.judge import Judged, add_up, together, weigh
+from pyrometer.explain.judge import Judged, add_up, remedies_below, together, weigh
 from pyrometer.explain.noise import Redrawn, has_iterations, noise_of
 from pyrometer.explain.repeated import once, queries_of
 from pyrometer.explain.rule import Remark, Rule, Suspect
@@ -25,6 +25,7 @@ from pyrometer.explain.schema import (
     Proof,
     Proofs,
     Record,
+    Remedy,
     Saving,
     Symptom,
     Unjudged,
@@ -222,7 +223,7 @@ def _finding(
         remedies=list(suspect.remedies),
         saving=Saving(elapsed_ns=one.elapsed_ns, core_ns=one.core_ns),
         saving_ratio=ratio,
-        symptoms=[_symptom(facts, each) for each in one.symptoms],
+        symptoms=[_symptom(facts, each, remedies) for each, remedies in remedies_below(one)],
         refute=suspect.refute or rule.refute,
         proof=proof,
         record=record,
@@ -236,7 +237,7 @@ def _proof(facts: Facts, rule: Rule, place: Place, proofs: Proofs) -> Proof | No
     return proofs.get(tried(rule.code, _within(facts, place))) if proofs else None
 
 
-def _symptom(facts: Facts, one: Judged) -> Symptom:
+def _symptom(facts: Facts, one: Judged, remedies: list[Remedy]) -> Symptom:
     assert one.elapsed_ns is not None
     return Symptom(
         code=one.rule.code,
@@ -244,7 +245,7 @@ def _symptom(facts: Facts, one: Judged) -> Symptom:
         place=_within(facts, one.suspect.place),
         mechanism=one.suspect.mechanism,
         elapsed_ns=one.elapsed_ns,
-        remedies=list(one.suspect.remedies),
+        remedies=remedies,
     )
 
 

@@ -10,7 +10,7 @@ from pyrometer.core.estimate import Estimate
 from pyrometer.explain.change import Change, Recount, concerned
 from pyrometer.explain.evidence.alike import in_several
 from pyrometer.explain.rule import Rule, Suspect
-from pyrometer.explain.schema import Earlier, Saving
+from pyrometer.explain.schema import Earlier, Remedy, Saving
 from pyrometer.explain.what_if import Part, WhatIf, cpus
 
 LEAST_RATIO = 0.001
@@ -236,6 +236,21 @@ def _least_lost(one: Judged, cause: Judged) -> float | None:
     if not known and not (mine and others and one.ratio <= cause.ratio):
         return None
     return OVERLAP if known else SAME
+
+
+def remedies_below(one: Judged) -> list[tuple[Judged, list[Remedy]]]:
+    """Give the symptoms of a finding with their remedies, each setting once.
+
+    A setting holds for the whole application: of several levels, that of the finding itself, or of
+    the symptom that saves most, stands for all.
+    """
+    seen = {each.factor for each in one.suspect.remedies if each.factor}
+    left = {}
+    for symptom in sorted(one.symptoms, key=lambda each: -each.ratio):
+        mine = [each for each in symptom.suspect.remedies if each.factor not in seen]
+        seen.update(each.factor for each in mine if each.factor)
+        left[id(symptom)] = mine
+    return [(symptom, left[id(symptom)]) for symptom in one.symptoms]
 
 
 def add_up(what_if: WhatIf, leading: Sequence[Judged]) -> None:

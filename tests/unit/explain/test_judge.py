@@ -121,8 +121,20 @@ def test_a_symptom_keeps_what_it_could_be_tried_with_and_says_it_once(run: Path)
     same = rule("gc.a", (less,), remedies=(heap, edit, larger))
     again = rule("gc.b", (less,), remedies=(larger,))
     finding = found(run, cause, same, again).findings[0]
-    assert [len(one.remedies) for one in finding.symptoms] == [3, 1]
-    assert other_options(finding) == {"gc.a": ["--conf spark.executor.memory=8g"]}
+    # The setting has one level, that of the finding.
+    assert [one.remedies for one in finding.symptoms] == [[edit], []]
+    assert other_options(finding) == {}
+
+
+def test_of_symptoms_with_levels_of_one_setting_the_largest_has_it(run: Path) -> None:
+    def partitions(code: str, share: float, level: str) -> Rule:
+        remedy = Remedy(kind="factor", text="", factor="spark.default.parallelism", level=level)
+        return rule(code, (Less("gc", {0: share}),), remedies=(remedy,))
+
+    cause = rule("skew.bytes", (Even([0]),), explains=("gc.",))
+    few, more = partitions("gc.a", 0.2, "48"), partitions("gc.b", 0.5, "84")
+    finding = found(run, cause, few, more).findings[0]
+    assert other_options(finding) == {"gc.b": ["--conf spark.default.parallelism=84"]}
 
 
 def test_of_several_causes_the_first_that_overlaps_has_the_symptom(run: Path) -> None:
