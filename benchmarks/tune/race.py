@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,6 +16,7 @@ from pyrometer.tune.advise.adviser import Adviser, Observation
 from pyrometer.tune.advise.engines import engine
 from pyrometer.tune.believe.verdict import Verdict, judge
 from pyrometer.tune.space.space import Configuration
+from pyrometer.tune.trials.planned import TIMES_BEST
 
 CHECKPOINTS = (5.0, 10.0, 25.0)
 MOST_TRIALS = 400
@@ -54,6 +55,9 @@ def replay(
 ) -> Course:
     """Let an engine tune a response until the last checkpoint's cost is spent.
 
+    No engine is told any finding: ``rules`` has best practice alone. Trials are stopped as a tuning
+    stops them: at the engine's limit, else at twice the best time at that fidelity.
+
     Parameters
     ----------
     checkpoints : sequence of float
@@ -75,8 +79,9 @@ def replay(
     unit = _unit(response)
     weather = Weather(getattr(response, "block_noise", 0.0), rng)
     left = list(checkpoints)
+    best: dict[str, float] = {}
     while left and course.trials < MOST_TRIALS:
-        seen = _trial(response, adviser, weather, rng)
+        seen = _trial(response, adviser, weather, rng, best)
         if seen is None:
             break
         while left and course.spent + seen.cost / unit > left[0] + 1e-9:
@@ -88,6 +93,8 @@ def replay(
         course.trials += 1
         course.failures += seen.failed is not None
         adviser.tell(seen)
+        if seen.value is not None and not seen.censored:
+            best[seen.fidelity] = min(seen.value, best.get(seen.fidelity, seen.value))
         if kept is not None:
             kept.append(seen)
     course.shares += [_share(response, adviser)] * len(left)
@@ -119,7 +126,11 @@ class Weather:
 
 
 def _trial(
-    response: Response, adviser: Adviser, weather: Weather, rng: np.random.Generator
+    response: Response,
+    adviser: Adviser,
+    weather: Weather,
+    rng: np.random.Generator,
+    best: Mapping[str, float],
 ) -> Observation | None:
     asked = adviser.ask()
     if asked is None:
@@ -127,9 +138,12 @@ def _trial(
     effect = weather.effect(asked.block)
     shown = response.show(asked.configuration, asked.fidelity, effect, rng)
     value, cost, censored = shown.value, shown.cost, False
-    if value is not None and asked.limit is not None and value > asked.limit:
-        cost *= asked.limit / value
-        value, censored = asked.limit, True
+    limit = asked.limit
+    if limit is None and asked.configuration and asked.fidelity in best:
+        limit = TIMES_BEST * best[asked.fidelity]
+    if value is not None and limit is not None and value > limit:
+        cost *= limit / value
+        value, censored = limit, True
     return Observation(
         dict(asked.configuration), asked.fidelity, asked.block, value, cost, censored, shown.failed
     )

@@ -2,9 +2,10 @@
 
 A row is a trial: a column for each factor (empty: not set), ``value_ns``, and where known
 ``cost_core_ns``, ``fidelity``, ``block``, ``failed``, ``censored``, ``canary``; what else is known
-of a trial (:data:`NOTES`) is for people. A configuration that was measured shows its own mean;
-another one what a model of the table says of it. Noise, of trials and of blocks, is drawn with the
-deviations that the table has.
+of a trial (:data:`NOTES`) is for people. A configuration that was measured shows its own mean, with
+what blocks did taken out (:mod:`benchmarks.tune.standings`); another one what a model of the whole
+table, which is that of our engine, says of it. Noise, of trials and of blocks, is drawn with the
+deviations that this model finds.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.tune.response import Shown
+from benchmarks.tune.standings import standings
 from pyrometer.core.errors import UsageError
 from pyrometer.tune.advise.adviser import FULL, Observation
 from pyrometer.tune.advise.history import History
@@ -66,10 +68,9 @@ class Replay:
     def best_known(self) -> float:
         """Give the lowest mean of a configuration that was measured.
 
-        Means are the model's, which draws those of few trials towards what all others say: the
-        lowest value of a table is low by luck too.
+        Of few trials it is low by luck, too: the more they repeat the best, the less.
         """
-        return min(self._model_mean(one) for one in self._measured.values())
+        return min(self._means.values())
 
     def show(
         self, configuration: Configuration, fidelity: str, block: float, rng: np.random.Generator
@@ -101,8 +102,12 @@ class Replay:
             baseline = self._history.typical({}, fidelity)
             if shown is not None:
                 return shown
-            return (baseline or self._baseline) * self._model_mean(configuration) / self._baseline
-        return self._model_mean(configuration)
+            return (baseline or self._baseline) * self._mean(configuration) / self._baseline
+        return self._mean(configuration)
+
+    def _mean(self, configuration: Configuration) -> float:
+        measured = self._means.get(key(configuration))
+        return self._model_mean(configuration) if measured is None else measured
 
     def _model_mean(self, configuration: Configuration) -> float:
         base = features(self.space, [{}])[0]
@@ -130,6 +135,12 @@ class Replay:
     @cached_property
     def _measured(self) -> dict[str, dict[str, str]]:
         return self._history.finished()
+
+    @cached_property
+    def _means(self) -> dict[str, float]:
+        """Means of what finished in full, by the configuration's key."""
+        found = standings(self.seen)
+        return {key(one.configuration): self._baseline * math.exp(one.change) for one in found}
 
     @cached_property
     def _failed(self) -> set[str]:

@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 from benchmarks.tune.__main__ import main
 from benchmarks.tune.race import Weather, confirmation, replay
+from benchmarks.tune.standings import standings
 from benchmarks.tune.surfaces import Surface, space, surfaces
 from benchmarks.tune.table import read_table
 
 from pyrometer.core.errors import UsageError
+from pyrometer.tune.advise.adviser import Observation
 from pyrometer.tune.space.cube import draw
 
 SMALL = space(3, 1)
@@ -203,3 +205,30 @@ def test_the_command_prints_every_engine_with_intervals(
     assert "2 runs" in out.splitlines()[1]
     assert "%" in out
     assert main(["--table", "/nowhere.csv", "--seeds", "1"]) == 2
+
+
+def test_what_was_measured_answers_with_its_mean_and_not_with_a_model(table: Path) -> None:
+    found = read_table(table, SMALL)
+    known = standings(found.seen)
+    base = found.truth({}) or 0.0
+    for one in known[:20]:
+        assert found.truth(one.configuration) == pytest.approx(base * math.exp(one.change))
+    assert found.best_known() == pytest.approx(base * math.exp(known[0].change))
+
+
+@pytest.mark.parametrize("name", ["random", "own"])
+def test_trials_of_all_engines_are_stopped_as_a_tuning_stops_them(name: str) -> None:
+    """Whoever sets no limit pays no more for what takes far too long."""
+
+    def steep(places: dict[str, float]) -> float:
+        return 3.0 * places["spark.number.1"]
+
+    seen: list[Observation] = []
+    replay(Surface("steep", SMALL, steep, outliers=0.0), name, 1, (8.0,), kept=seen)
+    first, *rest = seen
+    assert any(one.censored for one in rest)
+    best = first.value or 0.0
+    for one in rest:
+        assert one.value is not None
+        assert one.value <= 2.0 * max(best, first.value or 0.0) * (1 + 1e-9)
+        best = min(best, one.value)

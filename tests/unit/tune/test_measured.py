@@ -11,6 +11,7 @@ from tests.support.tuning import tuning
 from pyrometer.core.errors import UsageError
 from pyrometer.experiments.folder import Ended
 from pyrometer.simulation.analysis import Prices
+from pyrometer.tune.engine import adviser_of
 from pyrometer.tune.trials.measured import check_measured, measured
 
 
@@ -56,3 +57,13 @@ def test_what_trials_would_not_show_is_refused_before_the_first(
     assert remedy in caught.value.remedy
     kept = {"iterations": 20, "profile": "light", "objective": "p95"}
     check_measured(tuning(**kept, conditions=["peak_memory < 3g", "elapsed < 30"]))
+
+
+def test_the_margin_that_is_asked_for_is_the_engines(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[float] = []
+    monkeypatch.setattr(
+        "pyrometer.tune.advise.engines.Own.__init__",
+        lambda self, space, margin, **keys: seen.append(margin),
+    )
+    adviser_of(tuning(margin=0.07))
+    assert seen == [0.07]

@@ -395,6 +395,8 @@ def test_a_trial_that_would_not_fit_into_memory_is_never_launched(tmp_path):
     ]
     # It took nothing of the budget.
     assert found.spent(read_tuning(root)) == 1.0
+    report = report_of(root, machine)
+    assert (report.discarded, [one.trials for one in report.not_launched]) == ([], [[2]])
 
 
 def test_memory_that_the_job_already_takes_counts_where_a_layout_multiplies_it(tmp_path):
@@ -427,7 +429,8 @@ def test_memory_that_others_have_for_now_bars_nothing(tmp_path):
     assert [one.asked.configuration for one in found.steps] == [{}, heap, heap]
     refused, launched = found.steps[1:]
     assert (refused.told.void, launched.counts) == (True, True)
-    assert report_of(root, Simulated()).discarded == []
+    report = report_of(root, Simulated())
+    assert (report.discarded, report.not_launched) == ([], [])
 
 
 def test_a_search_of_which_nothing_can_be_launched_ends(tmp_path):

@@ -27,7 +27,7 @@ export function trace(report, open) {
     blocks(list, x), axisLeft(y, ticks(report, low, high), LEFT, width - 20, (value) => shown(report, value)),
     axisBelow(x, steps(1, list.length, 12).filter((at) => Number.isInteger(at) && at > 0), HEIGHT - 30, HEIGHT - 24, String),
     words(LEFT - 6, HEIGHT - 9, "trial", "tick", "end"), svg("path", { d: best(list, x, y), class: "best-so-far" }), reach(marks)),
-  el("p", { class: "note" }, el("span", null, `${list.filter((one) => one.status === "finished").length} finished, ${list.filter((one) => one.status === "gave up").length} given up, ${list.filter((one) => one.failed).length} discarded`)));
+  el("p", { class: "note" }, el("span", null, `${list.filter((one) => one.status === "finished").length} finished, ${list.filter((one) => one.status === "gave up").length} given up, ${list.filter((one) => one.failed && one.status !== "not launched").length} discarded, ${list.filter((one) => one.status === "not launched").length} not launched`)));
 }
 
 export function tip(report, one) {

@@ -44,12 +44,29 @@ function screened({ screened: list = [] }) {
 }
 
 export function discarded(report) {
-  const text = "Configurations that count for nothing, and why: they failed, changed results, broke a condition, or would not have fitted and were never launched.";
-  return section("discarded", "Discarded", text, table([
+  const text = "Configurations that count for nothing, and why: they failed, changed results, or broke a condition.";
+  return section("discarded", "Discarded", text, listed(report.discarded), notLaunched(report), unapplied(report));
+}
+
+function listed(list) {
+  return table([
     { label: "Configuration", value: (one) => called(one.configuration), show: (one) => bdi(called(one.configuration)), class: "name" },
     { label: "Why", value: (one) => one.reason, show: (one) => bdi(one.reason) },
     { label: "Trials", value: (one) => one.trials[0], show: (one) => one.trials.join(", "), number: true },
-  ], report.discarded, { empty: "None." }));
+  ], list, { empty: "None." });
+}
+
+function notLaunched({ not_launched: list = [] }) {
+  if (!list.length) return null;
+  return [el("h3", null, "Not launched"), el("p", { class: "note" }, "Configurations of which nothing is known: they would not have fitted, or others had the memory that they need."), listed(list)];
+}
+
+function unapplied({ unapplied: factors = {} }) {
+  if (!Object.keys(factors).length) return null;
+  return [el("h3", null, "Not varied any more"), el("p", { class: "note" }, "The job decides these itself, whatever it is given."), table([
+    { label: "Factor", value: ([factor]) => factor, show: ([factor]) => bdi(factor), class: "name" },
+    { label: "What a trial showed", value: ([, why]) => why, show: ([, why]) => bdi(why) },
+  ], Object.entries(factors))];
 }
 
 export function why(report, runs) {
