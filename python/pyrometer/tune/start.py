@@ -12,10 +12,14 @@ from typing import Any
 
 from pyrometer import __version__
 from pyrometer.collect.host.room import room
-from pyrometer.collect.host.settings import unsettable
+from pyrometer.collect.host.settings import level_here, unsettable
 from pyrometer.collect.launch.command import Command, understand
 from pyrometer.collect.launch.driver_place import check_driver_here
-from pyrometer.collect.launch.launch import factors_of_workload, is_workload_command
+from pyrometer.collect.launch.launch import (
+    factors_of_workload,
+    is_workload_command,
+    program_of,
+)
 from pyrometer.collect.launch.settings_before import (
     settings_of_command,
     settings_of_levels,
@@ -161,8 +165,10 @@ def started(wanted: Wanted, root: Path) -> Start:
         once = is_workload_command(workload) or wanted.online is not None
         cheap = _stand_ins(wanted, workload, once=once)
     shared = parse_treatment([f"{k}={v}" for k, v in wanted.shared.items()], declared)
+    if wanted.command:
+        program_of(understand(wanted.command), dict(os.environ), shared)
     check_driver_here(wanted.command, workload, shared)
-    now |= wanted.shared
+    now = {**_of_host(), **now, **wanted.shared}
     space = space_of(wanted.space, now, declared, _refused(wanted), _job(wanted, declared))
     varied = {knob.factor for knob in space.knobs}
     tuning = Tuning(
@@ -277,10 +283,18 @@ def space_of(
     return found
 
 
+def _switches() -> list[str]:
+    return [one.name for one in factors() if one.scope == "os" and one.file is not None]
+
+
+def _of_host() -> dict[str, str]:
+    """Levels of the kernel's switches as they are."""
+    return {name: level for name in _switches() if (level := level_here(name)) is not None}
+
+
 def _refused(wanted: Wanted) -> dict[str, str]:
     """Factors that cannot be set here, are the same for all trials, or a command decides itself."""
-    switches = [one.name for one in factors() if one.scope == "os" and one.file is not None]
-    found = {name: why for name in switches if (why := unsettable(name)) is not None}
+    found = {name: why for name in _switches() if (why := unsettable(name)) is not None}
     found |= dict.fromkeys(wanted.shared, "it is the same for all trials (--set)")
     if wanted.command:
         found |= _decided(understand(wanted.command))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from tests.support.tuning import COLLECTOR, PARTITIONS, Drawn, Simulated, tuning
 
 from pyrometer.api import write_report
 from pyrometer.cli.main import run_verb
+from pyrometer.collect.host.settings import level_here
 from pyrometer.core.errors import UsageError
 from pyrometer.core.redaction import Redactor
 from pyrometer.experiments.run.attempt import Attempt
@@ -34,6 +36,7 @@ from pyrometer.tune.online.report import online_report
 from pyrometer.tune.online.run import step
 from pyrometer.tune.place import is_tuning
 from pyrometer.tune.trials.folder import OnlineTerms, SavedSpace, begin, read_tuning
+from pyrometer.tune.trials.measured import conditions_of
 
 
 def tuned(root: Path, budget: str = "20", **machine) -> Path:
@@ -64,6 +67,11 @@ def tuned(root: Path, budget: str = "20", **machine) -> Path:
             ["sort-text", "--objective", "memory", "--profile", "off", "--dry-run"],
             "--profile off does not measure",
             "--profile light",
+        ),
+        (
+            ["sort-text", "--subject-to", "elapsed < 30q"],
+            "--subject-to 'elapsed < 30q': column 11",
+            "30s",
         ),
         (["sort-text", "--subject-to", "3 < 4"], "nothing that is measured", "peak_memory"),
         (["sort-text", "--engine", "owl"], "no such engine", "did you mean 'own'?"),
@@ -119,6 +127,8 @@ def test_a_dry_run_says_what_would_be_varied_and_leaves_nothing(tmp_path, monkey
     [
         ([], 86400.0),
         (["--budget", "40min"], 2400.0),
+        (["--budget", "40 minutes"], 2400.0),
+        (["--budget", "25 runs"], 86400.0),
         (["--timeout", "4h"], 14400.0),
         (["--timeout", "1.5 hours", "--budget", "40min"], 5400.0),
     ],
@@ -128,6 +138,42 @@ def test_the_longest_time_of_a_trial(words, seconds, tmp_path, monkeypatch, caps
     assert run_verb(["tune", "sort-text", "--dry-run", "--json", *words]) == 0
     found = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert found["timeout_s"] == seconds
+
+
+def test_a_command_that_is_not_there_is_refused_as_run_does(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run_verb(["tune", "--dry-run", "--", "no-such-cmd", "x"]) == 127
+    assert "command not found: no-such-cmd" in capsys.readouterr().err
+
+
+def test_a_tuning_that_is_there_is_gone_on_with_or_another_goes_elsewhere(tmp_path):
+    begin(tmp_path / "t", tuning())
+    with pytest.raises(UsageError, match="holds a tuning") as caught:
+        begin(tmp_path / "t", tuning())
+    assert "tune resume" in (caught.value.remedy or "")
+    assert "-o DIR" in (caught.value.remedy or "")
+
+
+def test_a_condition_may_say_times_with_their_unit(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run_verb(["tune", "sort-text", "--subject-to", "elapsed < 1.5min", "--dry-run"]) == 0
+    (found,) = conditions_of(["elapsed < 1.5min or core_seconds <= 500ms"])
+    assert [found.holds({"elapsed": one, "core_seconds": 1.0}) for one in (89, 91)] == [True, False]
+    assert found.holds({"elapsed": 91, "core_seconds": 0.5})
+
+
+def test_a_switch_of_the_kernel_shows_the_level_that_it_has(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("pyrometer.tune.start.unsettable", lambda name: None)
+    thp = tmp_path / "sys/kernel/mm/transparent_hugepage/enabled"
+    thp.parent.mkdir(parents=True)
+    thp.write_text("always [madvise] never\n")
+    here = partial(level_here, root=tmp_path)
+    monkeypatch.setattr("pyrometer.tune.start.level_here", here)
+    assert run_verb(["tune", "sort-text", "--space", "os", "--dry-run", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    levels = {one["factor"]: one["default"] for one in found["space"]["knobs"]}
+    assert levels == {"os.thp": "madvise", "os.swappiness": None, "os.lru_gen": None}
 
 
 def test_what_a_command_decides_itself_is_not_varied(tmp_path, monkeypatch, capsys):

@@ -78,7 +78,8 @@ def start(
         typer.Option(
             "--subject-to",
             metavar="CONDITION",
-            help="What a configuration must fulfil, as 'peak_memory < 3g'; repeatable.",
+            help="What a configuration must fulfil, as 'peak_memory < 3g' or 'elapsed < 30s';"
+            " repeatable.",
         ),
     ] = [],  # noqa: B006
     budget: Annotated[

@@ -107,6 +107,22 @@ def unsettable(name: str, root: Path = ROOT) -> str | None:
     return None
 
 
+def level_here(name: str, root: Path = ROOT) -> str | None:
+    """Give the level that the kernel has of a factor; ``None`` if it cannot be read.
+
+    Parameters
+    ----------
+    name : str
+        The factor.
+    """
+    factor = find_factor(name)
+    assert factor.file is not None
+    try:
+        return Switch(name, factor.file, "", root).now
+    except (OSError, ValueError):
+        return None
+
+
 def _require(switch: Switch, factor: Factor) -> None:
     asked = f"{switch.factor}={switch.level}"
     try:

@@ -1,7 +1,7 @@
 """Constraints of an experiment: a small language of comparisons with its own parser, never `eval`.
 
 ``layout.executors * jvm.heap <= 0.9 * mem_total and jvm.gc != "z"``: factors, facts of the host,
-numbers (also sizes such as 2g), quoted words; ``+ - * /``, comparisons, ``and or not``, brackets.
+numbers (also sizes such as 2g, times such as 30s), quoted words; ``+ - * /``, comparisons, ``and or not``, brackets.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ DEEPEST = 40
 
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kmgt]?)b?", re.IGNORECASE)
+_SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 _TOKEN = re.compile(
     r"""\s*(?:
-      (?P<number>[0-9]+(?:\.[0-9]+)?[kmgtKMGT]?[bB]?)(?![\w.])
+      (?P<time>[0-9]+(?:\.[0-9]+)?(?:ms|s|min|h))(?![\w.])
+    | (?P<number>[0-9]+(?:\.[0-9]+)?[kmgtKMGT]?[bB]?)(?![\w.])
     | (?P<text>"[^"]*"|'[^']*')
     | (?P<word>[A-Za-z_][\w]*(?:\.[\w]+)*)
     | (?P<sign><=|>=|==|!=|<|>|\+|-|\*|/|\(|\))
@@ -99,6 +101,8 @@ def parse_constraint(text: str) -> Constraint:
     ['jvm.heap', 'layout.executors', 'mem_total']
     >>> found.holds({"layout.executors": 2, "jvm.heap": 1 << 30, "mem_total": 4 << 30})
     True
+    >>> [parse_constraint("elapsed < 1.5min").holds({"elapsed": one}) for one in (89.0, 91.0)]
+    [True, False]
     """
     parser = _Parser(text)
     holds = parser.either()
@@ -171,7 +175,10 @@ class _Parser:
             match = _TOKEN.match(text, at)
             if match is None or match.lastgroup is None:
                 column = at + len(text[at:]) - len(text[at:].lstrip())
-                raise UsageError(f"{text!r}: column {column + 1}: {text[column]!r} has no meaning")
+                raise UsageError(
+                    f"{text!r}: column {column + 1}: {text[column]!r} has no meaning",
+                    "numbers are written as 8, 0.5, 2g (a size) or 30s (a time)",
+                )
             kind = match.lastgroup
             self._tokens.append((kind, match[kind], match.start(kind)))
             at = match.end()
@@ -256,6 +263,10 @@ class _Parser:
         if kind == "number":
             self._at += 1
             return _constant(number_or_text(text))
+        if kind == "time":
+            self._at += 1
+            number = text.rstrip("himns")
+            return _constant(float(number) * _SECONDS[text.removeprefix(number)])
         if kind == "text":
             self._at += 1
             return _constant(number_or_text(text[1:-1]))

@@ -20,7 +20,8 @@ FEWEST_CONFIRMING = 6
 FEWEST = FEWEST_CONFIRMING + 2
 """Fewest runs of a tuning: a baseline, something else, and a confirmation that can tell."""
 
-_TIME = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(s|sec|min|m|h|hours?)")
+_RUNS = re.compile(r"([0-9]+)(?:\s*runs?)?")
+_TIME = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(s|secs?|seconds?|m|mins?|minutes?|h|hours?)")
 _CORE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*core[- ]?(s|seconds?|min|minutes?|h|hours?)")
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 DAY_S = 86400.0
@@ -119,18 +120,18 @@ def parse_budget(text: str) -> Budget:
 
     Examples
     --------
-    >>> [parse_budget(text).amount for text in ("25", "40min", "1.5h", "0.5 core-hours")]
-    [25.0, 2400.0, 5400.0, 1800.0]
+    >>> [parse_budget(one).amount for one in ("25", "25 runs", "40 minutes", "0.5 core-hours")]
+    [25.0, 25.0, 2400.0, 1800.0]
     """
     written = text.strip().lower()
-    if re.fullmatch(r"[0-9]+", written):
-        if int(written) < FEWEST:
+    if runs := _RUNS.fullmatch(written):
+        if int(runs[1]) < FEWEST:
             raise UsageError(
                 f"--budget {text}: at least {FEWEST} runs, {FEWEST_CONFIRMING} of which confirm"
                 " what the others found",
                 f"--budget {FEWEST}, or better 25",
             )
-        return Budget(text=text, amount=float(written), unit="runs")
+        return Budget(text=text, amount=float(runs[1]), unit="runs")
     for pattern, unit in ((_CORE, "core-seconds"), (_TIME, "seconds")):
         if match := pattern.fullmatch(written):
             amount = float(match[1]) * _SECONDS[match[2][0]]

@@ -281,7 +281,9 @@ def begin(root: Path, tuning: Tuning, command_file: str | None = None) -> None:
             there = paths.plan.is_file()
             raise UsageError(
                 f"{root} holds a tuning" if there else f"{root} is not an empty folder",
-                f"pyrometer tune resume {root}" if there else "give another folder with -o",
+                f"pyrometer tune resume {root} goes on with it; a new one goes elsewhere: -o DIR"
+                if there
+                else "give another folder with -o",
             )
         make_own(root)
         if command_file is not None:

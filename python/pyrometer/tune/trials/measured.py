@@ -164,7 +164,12 @@ def conditions_of(texts: Sequence[str]) -> list[Constraint]:
     """
     found = []
     for text in texts:
-        one = parse_constraint(text)
+        try:
+            one = parse_constraint(text)
+            # What is no condition shows now, not after the first trial.
+            one.holds(dict.fromkeys(one.names, 1.0))
+        except UsageError as error:
+            raise UsageError(f"--subject-to {error.message}", error.remedy) from error
         for name in sorted(one.names):
             if name not in METRICS:
                 remedy = did_you_mean(name, METRICS) or f"use one of: {', '.join(METRICS)}"
@@ -174,8 +179,6 @@ def conditions_of(texts: Sequence[str]) -> list[Constraint]:
                 f"--subject-to {text!r} speaks of nothing that is measured",
                 f"use one of {', '.join(METRICS)}, as in 'peak_memory < 3g'",
             )
-        # What is no condition shows now, not after the first trial.
-        one.holds(dict.fromkeys(one.names, 1.0))
         found.append(one)
     return found
 
