@@ -113,6 +113,33 @@ def test_nothing_found(three: Findings) -> None:
     golden.check("explain/nothing-80.txt", narrow)
 
 
+def test_the_window_is_as_long_as_what_was_judged(three: Findings) -> None:
+    """Of a log without an end, that is less than the time of its last event."""
+    longer = three.model_copy(deep=True)
+    longer.window.length_ns = 99 * 10**9
+    assert text(longer, 80) == text(three, 80)
+    assert markdown.page(longer) == markdown.page(three)
+
+
+def test_where_nothing_was_judged_no_noise_is_named(three: Findings) -> None:
+    none = three.model_copy(deep=True)
+    none.findings, none.joint_saving, none.joint_ratio = [], None, None
+    none.conclusion = "Nothing can be said: no stage was completed."
+    none.baseline.simulated_ns = None
+    for written in (text(none, 80), text(none, 80, everything=True), markdown.page(none)):
+        assert "Noise" not in written
+        assert "above the noise" not in written
+
+
+def test_together_names_the_findings_that_it_is_of(three: Findings) -> None:
+    assert "together, simulated at once" in text(three, 80)
+    assert "the first 3, simulated at once" in text(three, 80, everything=True)
+    one = three.model_copy(deep=True)
+    for finding in one.findings[1:]:
+        finding.shown = False
+    assert "simulated at once" not in text(one, 80, everything=True)
+
+
 def test_markdown(muted: Findings) -> None:
     golden.check("explain/findings.md", markdown.page(muted))
 

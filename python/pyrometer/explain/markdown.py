@@ -126,7 +126,7 @@ def _blocks(found: Findings, everything: bool) -> Iterator[str]:
         f" ({prose(found.noise.method)}); a finding counts if the whole interval of its saving lies"
         " above."
     )  # fmt: skip
-    yield f"Window {code(found.window.name)}, {units.duration(found.window.length_ns)}.{noise}"
+    yield f"Window {code(found.window.name)}, {units.duration(found.baseline.elapsed_ns)}.{noise}"
     if shown:
         yield _table(found, shown)
     for number, one in enumerate(shown, 1):

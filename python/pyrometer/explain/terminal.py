@@ -58,7 +58,7 @@ def show(console: Console, found: Findings, everything: bool = False) -> None:
 
 def _parts(found: Findings, look: Look, everything: bool) -> Iterator[RenderableType]:
     yield Text.from_markup(f"[bold]{safe(words.headline(found))}[/]")
-    yield window_line(found.window.name, found.window.iterations, found.window.length_ns)
+    yield window_line(found.window.name, found.window.iterations, found.baseline.elapsed_ns)
     shown = words.listed(found.findings, everything)
     if shown:
         yield from _table(found, shown, look, everything)
