@@ -73,7 +73,7 @@ public final class Secrets {
     }
     boolean secret =
         NAME.matcher(name).find()
-            || BRIEFLY.matcher(name).find() && !NUMBER.matcher(value).matches();
+            || (BRIEFLY.matcher(name).find() && !NUMBER.matcher(value).matches());
     return secret ? REDACTED : text(value);
   }
 
