@@ -30,7 +30,8 @@ from pyrometer.tune.trials.folder import TuningPaths, begin, read_tuning
 from pyrometer.tune.trials.planned import in_brief
 from pyrometer.tune.trials.records import KINDS, Asked, Known, Offered
 from pyrometer.tune.trials.replay import History, Step, history_of
-from pyrometer.tune.trials.search import QuietTuning, TuneActions
+from pyrometer.tune.trials.screen import QuietTuning
+from pyrometer.tune.trials.search import TuneActions
 
 TRIALS = 300
 """Trials of a table, unless somebody says."""

@@ -17,7 +17,8 @@ from pyrometer.tune.trials.folder import Tuning, read_tuning
 from pyrometer.tune.trials.measured import measured
 from pyrometer.tune.trials.records import KINDS
 from pyrometer.tune.trials.replay import History, MakeAdviser, history_of
-from pyrometer.tune.trials.search import QuietTuning, Search, TuneActions, TuneScreen
+from pyrometer.tune.trials.screen import QuietTuning, TuneScreen
+from pyrometer.tune.trials.search import Search, TuneActions
 
 VERB = "tune"
 

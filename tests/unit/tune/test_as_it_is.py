@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from tests.support.tuning import COLLECTOR, PARTITIONS, SPACE, Drawn, Simulated, tuning
 
+from pyrometer.collect.launch.observe import Watch
 from pyrometer.collect.launch.settings_before import settings_of_workload
 from pyrometer.core.errors import WorkloadError
 from pyrometer.experiments.journal import read_journal
 from pyrometer.experiments.run.attempt import Attempt, TrialFacts
+from pyrometer.trial.trial import Trial
 from pyrometer.tune import start
 from pyrometer.tune.advise.adviser import Suggestion
 from pyrometer.tune.carry import search
@@ -27,6 +29,7 @@ from pyrometer.tune.start import Wanted, started
 from pyrometer.tune.trials.folder import SavedSpace, Tuning, TuningPaths, begin
 from pyrometer.tune.trials.records import KINDS
 from pyrometer.tune.trials.replay import History, history_of
+from pyrometer.tune.trials.screen import QuietTuning
 from pyrometer.workloads import registry
 
 G = 1 << 30
@@ -104,6 +107,39 @@ def test_executors_that_a_layout_adds_have_sparks_heap_and_not_the_drivers() -> 
     facts = job_from(settings_of_workload("sort-text", {}, "test"), None, None, {}).facts
     found = memory_of({"layout.executors": "2", "layout.cores_per_executor": "1"}, facts)
     assert (found.heap, found.driver > 2 * G) == (1.0 * G, True)
+
+
+def _home(root: Path, version: str) -> Path:
+    """A folder that looks like Spark's home, with a script that nobody runs."""
+    for name in (f"jars/spark-core_2.13-{version}.jar", "bin/spark-submit"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("")
+        (root / name).chmod(0o755)
+    for name in ("pyspark.zip", "py4j-1-src.zip"):
+        (root / "python" / "lib").mkdir(parents=True, exist_ok=True)
+        (root / "python" / "lib" / name).write_text("")
+    return root
+
+
+def test_spark_is_known_before_the_first_trial_and_its_defaults_are_inside_the_range(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = _home(tmp_path / "spark", "4.1.0")
+    script = str(home / "bin" / "spark-submit")
+    for words in ((script, "app.py"), ()):
+        if not words:
+            monkeypatch.setenv("SPARK_HOME", str(home))
+        found = space_of(tmp_path, *words, space="spark-sql")
+        partitions = found.knob(PARTITIONS)
+        assert partitions.default == "200"
+        assert partitions.high is not None
+        assert partitions.high >= 200
+        assert infeasible(found, {PARTITIONS: "200"}) is None
+        codec = {"spark.io.compression.codec": "lz4", "spark.memory.fraction": "0.6"}
+        assert plain(found, codec) == {}
+    # What runs Spark on its own is asked for nothing.
+    monkeypatch.delenv("SPARK_HOME")
+    assert space_of(tmp_path, "sh", "job.sh", space="spark-sql").knob(PARTITIONS).default is None
 
 
 def test_levels_of_all_trials_win_over_the_command_and_a_run_tells_the_rest(tmp_path: Path) -> None:
@@ -250,3 +286,35 @@ def test_one_run_as_it_is_does_not_show_whether_its_checksum_repeats(tmp_path: P
         assert sum(one.asked.own for one in found.steps) == 1
         rest = [one.told.failed for one in found.steps[3:] if one.told and not one.is_baseline]
         assert all(bool(one) is stable for one in rest)
+
+
+@pytest.mark.parametrize(
+    ("budget", "told"),
+    [("4min", "room for 1 block, and a verdict needs 3: nothing may be confirmed"), ("20min", "")],
+)
+def test_a_budget_of_time_without_room_for_a_verdict_says_so_after_the_first_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, budget: str, told: str
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    actions = Simulated().actions()
+    run = actions.trials.run_trial
+
+    def runs(trial: Trial, watch: Watch) -> Attempt:
+        now[0] += 30.0
+        return run(trial, watch)
+
+    class Noting(QuietTuning):
+        notes: ClassVar[list[str]] = []
+
+        def note(self, text: str) -> None:
+            self.notes.append(text)
+
+    begin(tmp_path / "t", tuning(budget))
+    actions = replace(actions, trials=replace(actions.trials, run_trial=runs))
+    Noting.notes.clear()
+    search(
+        tmp_path / "t", lambda one: Drawn(one.seed, stop_after=3), screen=Noting(), actions=actions
+    )
+    assert len(Noting.notes) == bool(told)
+    assert told in "".join(Noting.notes)

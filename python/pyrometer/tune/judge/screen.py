@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class TuningScreen(TrialsScreen):
-    """A :class:`pyrometer.tune.trials.search.TuneScreen` for people."""
+    """A :class:`pyrometer.tune.trials.screen.TuneScreen` for people."""
 
     def __init__(self) -> None:
         super().__init__()

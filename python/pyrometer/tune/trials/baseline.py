@@ -7,6 +7,7 @@ from pathlib import Path
 from pyrometer.core import units
 from pyrometer.core.errors import WorkloadError
 from pyrometer.experiments.folder import ExperimentPaths
+from pyrometer.tune.trials.budget import FEWEST_CONFIRMING, RESERVED
 from pyrometer.tune.trials.folder import Tuning
 from pyrometer.tune.trials.judged import WRONG
 from pyrometer.tune.trials.measured import NS, conditions_of
@@ -70,6 +71,23 @@ def need_metrics(tuning: Tuning, history: History) -> None:
                 f" ({why})",
                 MEASURED,
             )
+
+
+def short_of_room(tuning: Tuning, history: History) -> str | None:
+    """Say that a budget of time has no room for a verdict, once it is known what a run takes."""
+    each = (history.last_whole() or 0.0) / NS
+    if tuning.budget.unit == "runs" or not each:
+        return None
+    if tuning.budget.unit == "seconds":
+        each /= tuning.cpus
+    blocks, needed = int(tuning.reserved / (2 * each)), FEWEST_CONFIRMING * each / RESERVED
+    if blocks >= FEWEST_CONFIRMING // 2:
+        return None
+    return (
+        f"what is kept of the budget has room for {units.counted(blocks, 'block')}, and a verdict"
+        f" needs {FEWEST_CONFIRMING // 2}: nothing may be confirmed with less than"
+        f" {tuning.budget.words(needed)}"
+    )
 
 
 def _finished(step: Step) -> bool:

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
 
 from pyrometer.core.errors import CapabilityError
 from pyrometer.core.redaction import redacted
@@ -18,7 +17,7 @@ from pyrometer.experiments.folder import Ended, ExperimentPaths
 from pyrometer.experiments.journal import Entries, Journal
 from pyrometer.experiments.run.attempts import settle
 from pyrometer.experiments.run.check import run_check
-from pyrometer.experiments.run.environment import Actions, Quiet, Screen
+from pyrometer.experiments.run.environment import Actions
 from pyrometer.experiments.run.planned import honoured
 from pyrometer.tune.advise.adviser import (
     FULL,
@@ -28,7 +27,7 @@ from pyrometer.tune.advise.adviser import (
     TakesStandIns,
 )
 from pyrometer.tune.trials import offers, refused
-from pyrometer.tune.trials.baseline import need_baseline, need_metrics
+from pyrometer.tune.trials.baseline import need_baseline, need_metrics, short_of_room
 from pyrometer.tune.trials.folder import Fidelity, Tuning
 from pyrometer.tune.trials.judged import Check, Judge, Lasted, Measure, lasted, queued
 from pyrometer.tune.trials.launching import launched
@@ -44,42 +43,11 @@ from pyrometer.tune.trials.replay import (
     narrowed,
     replay,
 )
+from pyrometer.tune.trials.screen import QuietTuning, TuneScreen
 from pyrometer.tune.trials.unapplied import without
 
 MOST_REFUSED = 20
 """Configurations in a row that are not launched, after which a search ends."""
-
-
-class TuneScreen(Screen, Protocol):
-    """Shows the progress of a tuning."""
-
-    def began(self, tuning: Tuning, history: History) -> None:
-        """Show what is searched for, and what there is already."""
-
-    def asked(self, asked: Asked) -> None:
-        """Show which trial comes."""
-
-    def told(self, step: Step, history: History, adviser: Adviser) -> None:
-        """Show what it gave, and the best so far."""
-
-    def said(self, record: Offered | Known) -> None:
-        """Show what the engine is told beside trials."""
-
-
-class QuietTuning(Quiet):
-    """A `TuneScreen` that shows nothing."""
-
-    def began(self, tuning: Tuning, history: History) -> None:
-        """Show nothing."""
-
-    def asked(self, asked: Asked) -> None:
-        """Show nothing."""
-
-    def told(self, step: Step, history: History, adviser: Adviser) -> None:
-        """Show nothing."""
-
-    def said(self, record: Offered | Known) -> None:
-        """Show nothing."""
 
 
 def nothing_known(root: Path, run_dir: Path, tuning: Tuning) -> Known:
@@ -340,6 +308,8 @@ class Search:
         self.history.steps.append(step)
         self.adviser.tell(self._finish(step).observation(asked))
         self.screen.told(step, self.history, self.adviser)
+        if self.history.baselines == [step] and (why := short_of_room(self.tuning, self.history)):
+            self.screen.note(why)
 
     def _finish(self, step: Step) -> Told:
         """Do what is still to be done of a trial that was asked for: refuse or run it, and tell."""
