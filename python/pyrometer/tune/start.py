@@ -13,7 +13,7 @@ from typing import Any
 from pyrometer import __version__
 from pyrometer.collect.host.room import room
 from pyrometer.collect.host.settings import level_here, unsettable
-from pyrometer.collect.launch.command import Command, understand
+from pyrometer.collect.launch.command import Command, find_program, understand
 from pyrometer.collect.launch.driver_place import check_driver_here
 from pyrometer.collect.launch.launch import (
     factors_of_workload,
@@ -26,12 +26,12 @@ from pyrometer.collect.launch.settings_before import (
     settings_of_workload,
 )
 from pyrometer.collect.probes.profile import parse_profile
-from pyrometer.core.errors import UsageError
+from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.core.redaction import Redactor
 from pyrometer.experiments.plan.constraints import Constraint
 from pyrometer.experiments.run.planned import digest_of, host_facts, this_machine
 from pyrometer.simulation.analysis import Prices
-from pyrometer.trial.factors import did_you_mean, factors, parse_treatment
+from pyrometer.trial.factors import Level, did_you_mean, factors, parse_treatment
 from pyrometer.trial.layout import is_layout
 from pyrometer.trial.trial import Trial
 from pyrometer.tune.engine import check_engine
@@ -55,6 +55,8 @@ from pyrometer.tune.trials.measured import conditions_of
 from pyrometer.workloads import registry
 from pyrometer.workloads.contract import parse_scale
 from pyrometer.workloads.custom import typed_command
+from pyrometer.workloads.custom.yaml import YamlCommand
+from pyrometer.workloads.spark import find_spark, spark_version
 
 UNLIMITED_S = 10 * 365 * 86400.0
 """Of a job that recurs: as it is, it is never stopped, however long it takes."""
@@ -165,11 +167,11 @@ def started(wanted: Wanted, root: Path) -> Start:
         once = is_workload_command(workload) or wanted.online is not None
         cheap = _stand_ins(wanted, workload, once=once)
     shared = parse_treatment([f"{k}={v}" for k, v in wanted.shared.items()], declared)
-    if wanted.command:
-        program_of(understand(wanted.command), dict(os.environ), shared)
+    spark = spark_of(wanted.command, workload, wanted.shared, shared)
     check_driver_here(wanted.command, workload, shared)
     now = {**_of_host(), **now, **wanted.shared}
-    space = space_of(wanted.space, now, declared, _refused(wanted), _job(wanted, declared))
+    job = _job(wanted, declared)
+    space = space_of(wanted.space, now, declared, _refused(wanted), job, spark)
     varied = {knob.factor for knob in space.knobs}
     tuning = Tuning(
         name=name,
@@ -220,6 +222,46 @@ def _check_prices(wanted: Wanted, conditions: Sequence[Constraint]) -> None:
         raise UsageError("--objective cost needs a price above 0", remedy)
 
 
+def spark_of(
+    command: Sequence[str],
+    workload: str,
+    shared: Mapping[str, str],
+    parsed: Mapping[str, Level],
+) -> str | None:
+    """Say which Spark a job is going to run on, as far as it can be known before.
+
+    Raises
+    ------
+    UsageError, CapabilityError
+        If the program of the command is not here.
+    """
+    env = dict(os.environ)
+    if not command and not isinstance(found := registry.get(workload), YamlCommand):
+        return None if found.engine == "process" else _installed(shared.get("spark.home"))
+    if not command:
+        own = found.known_command(registry.resolve(workload, {}))
+        if own is None:
+            return None
+        command, env = own.argv, {**env, **own.env}
+        program = find_program(command[0], env.get("SPARK_HOME"), [])
+    else:
+        program = program_of(understand(command), env, parsed)
+    kind = understand(command).kind
+    home = shared.get("spark.home") or env.get("SPARK_HOME")
+    if home or kind not in ("submit", "python") or program is None:
+        return _installed(home) if home else None
+    # An environment of Python's, whose programs are links out of it, or a home of Spark's.
+    places = [Path(os.path.abspath(program)).parents[1], Path(os.path.realpath(program)).parents[1]]
+    return next((one for place in places if (one := _installed(str(place)))), None)
+
+
+def _installed(home: str | None) -> str | None:
+    try:
+        return spark_version(find_spark(home).home)
+    except PyrometerError:
+        return None
+
+
 def _job(wanted: Wanted, declared: Mapping[str, Sequence[str]]) -> Job:
     """Say what holds as it is: by the job's own settings, and a run of it where they are mute."""
     if wanted.command:
@@ -247,6 +289,7 @@ def space_of(
     declared: Mapping[str, Sequence[str]],
     refused: Mapping[str, str],
     job: Job | None = None,
+    spark: str | None = None,
 ) -> Space:
     """Read the space that is asked for, bounded for this machine.
 
@@ -258,6 +301,8 @@ def space_of(
         Levels that all trials share.
     job : Job, optional
         What a run of the job says of it.
+    spark : str, optional
+        Version of the Spark that it is going to have; by default that of the run.
 
     Raises
     ------
@@ -268,7 +313,7 @@ def space_of(
     now = {**(job.now if job else {}), **now}
     names = [one.strip() for one in asked.split("+")]
     bounds: dict[str, Any] = {"now": now, "declared": declared, "refused": refused}
-    bounds["spark_version"] = job.spark_version if job else None
+    bounds["spark_version"] = spark or (job.spark_version if job else None)
     if asked.endswith((".yaml", ".yml")) or os.path.isfile(asked):
         found = read_space(Path(asked), facts, **bounds)
     else:

@@ -1,7 +1,8 @@
 """Constraints of an experiment: a small language of comparisons with its own parser, never `eval`.
 
 ``layout.executors * jvm.heap <= 0.9 * mem_total and jvm.gc != "z"``: factors, facts of the host,
-numbers (also sizes such as 2g, times such as 30s), quoted words; ``+ - * /``, comparisons, ``and or not``, brackets.
+numbers (also sizes such as 2g, times such as 30s), quoted words; ``+ - * /``, comparisons, ``and or
+not``, brackets.
 """
 
 from __future__ import annotations
