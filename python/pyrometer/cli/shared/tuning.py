@@ -72,9 +72,9 @@ def made(
         memory=folder_of(asked["memory"]), timeout=asked.get("timeout"),
         online=asked.get("online"),
     )  # fmt: skip
-    found = started(wanted, root)
-    check_measured(found.tuning)
-    return found, root
+    start = started(wanted, root)
+    check_measured(start.tuning)
+    return start, root
 
 
 def check_scale(workload: str, is_command: bool, scale: str) -> None:
