@@ -12,7 +12,7 @@ from pyrometer.explain.rule import Suspect
 from pyrometer.explain.schema import Evidence, Layer, Place
 from pyrometer.simulation.measured import Stage
 
-MOST_PLACES = 200
+MOST_PLACES = 500
 """Places of one rule that are looked at: a finding says how many more, smaller ones, there are."""
 
 
