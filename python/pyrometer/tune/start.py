@@ -13,35 +13,33 @@ from typing import Any
 from pyrometer import __version__
 from pyrometer.collect.host.room import room
 from pyrometer.collect.host.settings import level_here, unsettable
-from pyrometer.collect.launch.command import Command, find_program, understand
+from pyrometer.collect.launch.command import Command, understand
 from pyrometer.collect.launch.driver_place import check_driver_here
-from pyrometer.collect.launch.launch import (
-    factors_of_workload,
-    is_workload_command,
-    program_of,
-)
+from pyrometer.collect.launch.launch import factors_of_workload, is_workload_command
 from pyrometer.collect.launch.settings_before import (
     settings_of_command,
     settings_of_levels,
     settings_of_workload,
 )
 from pyrometer.collect.probes.profile import parse_profile
-from pyrometer.core.errors import PyrometerError, UsageError
+from pyrometer.core.errors import UsageError
 from pyrometer.core.redaction import Redactor
 from pyrometer.experiments.plan.constraints import Constraint
 from pyrometer.experiments.run.planned import digest_of, host_facts, this_machine
+from pyrometer.experiments.run.versions import spark_of
 from pyrometer.simulation.analysis import Prices
-from pyrometer.trial.factors import Level, did_you_mean, factors, parse_treatment
+from pyrometer.trial.factors import did_you_mean, factors, parse_treatment
 from pyrometer.trial.layout import is_layout
 from pyrometer.trial.trial import Trial
 from pyrometer.tune.engine import check_engine
 from pyrometer.tune.space.declared import spaces
 from pyrometer.tune.space.file import read_space
 from pyrometer.tune.space.job import Job, joined
+from pyrometer.tune.space.memory import ELSEWHERE
 from pyrometer.tune.space.named import named_space
 from pyrometer.tune.space.space import Space
 from pyrometer.tune.stand_ins import AUTO, check, stand_ins
-from pyrometer.tune.trials.budget import parse_budget, parse_timeout
+from pyrometer.tune.trials.budget import Budget, parse_budget, parse_timeout
 from pyrometer.tune.trials.folder import (
     Earlier,
     Fidelity,
@@ -51,12 +49,10 @@ from pyrometer.tune.trials.folder import (
     SavedSpace,
     Tuning,
 )
-from pyrometer.tune.trials.measured import conditions_of
+from pyrometer.tune.trials.measured import OF_OBJECTIVE, conditions_of
 from pyrometer.workloads import registry
 from pyrometer.workloads.contract import parse_scale
 from pyrometer.workloads.custom import typed_command
-from pyrometer.workloads.custom.yaml import YamlCommand
-from pyrometer.workloads.spark import find_spark, spark_version
 
 UNLIMITED_S = 10 * 365 * 86400.0
 """Of a job that recurs: as it is, it is never stopped, however long it takes."""
@@ -171,7 +167,9 @@ def started(wanted: Wanted, root: Path) -> Start:
     check_driver_here(wanted.command, workload, shared)
     now = {**_of_host(), **now, **wanted.shared}
     job = _job(wanted, declared)
-    space = space_of(wanted.space, now, declared, _refused(wanted), job, spark)
+    if ELSEWHERE in job.facts:
+        _check_seen(wanted, budget, conditions, job)
+    space = space_of(wanted.space, now, declared, _refused(wanted, job), job, spark)
     varied = {knob.factor for knob in space.knobs}
     tuning = Tuning(
         name=name,
@@ -222,46 +220,6 @@ def _check_prices(wanted: Wanted, conditions: Sequence[Constraint]) -> None:
         raise UsageError("--objective cost needs a price above 0", remedy)
 
 
-def spark_of(
-    command: Sequence[str],
-    workload: str,
-    shared: Mapping[str, str],
-    parsed: Mapping[str, Level],
-) -> str | None:
-    """Say which Spark a job is going to run on, as far as it can be known before.
-
-    Raises
-    ------
-    UsageError, CapabilityError
-        If the program of the command is not here.
-    """
-    env = dict(os.environ)
-    if not command and not isinstance(found := registry.get(workload), YamlCommand):
-        return None if found.engine == "process" else _installed(shared.get("spark.home"))
-    if not command:
-        own = found.known_command(registry.resolve(workload, {}))
-        if own is None:
-            return None
-        command, env = own.argv, {**env, **own.env}
-        program = find_program(command[0], env.get("SPARK_HOME"), [])
-    else:
-        program = program_of(understand(command), env, parsed)
-    kind = understand(command).kind
-    home = shared.get("spark.home") or env.get("SPARK_HOME")
-    if home or kind not in ("submit", "python") or program is None:
-        return _installed(home) if home else None
-    # An environment of Python's, whose programs are links out of it, or a home of Spark's.
-    places = [Path(os.path.abspath(program)).parents[1], Path(os.path.realpath(program)).parents[1]]
-    return next((one for place in places if (one := _installed(str(place)))), None)
-
-
-def _installed(home: str | None) -> str | None:
-    try:
-        return spark_version(find_spark(home).home)
-    except PyrometerError:
-        return None
-
-
 def _job(wanted: Wanted, declared: Mapping[str, Sequence[str]]) -> Job:
     """Say what holds as it is: by the job's own settings, and a run of it where they are mute."""
     if wanted.command:
@@ -309,7 +267,11 @@ def space_of(
     UsageError
         If there is neither a space nor a file of that name, or nothing to vary is left.
     """
-    facts = {**host_facts(), **(job.facts if job else {})}
+    facts: dict[str, float | None] = {**(job.facts if job else {})}
+    if ELSEWHERE not in facts:
+        facts = {**host_facts(), **facts}
+    elif "slots" in facts:
+        facts["cpus"] = facts["slots"]
     now = {**(job.now if job else {}), **now}
     names = [one.strip() for one in asked.split("+")]
     bounds: dict[str, Any] = {"now": now, "declared": declared, "refused": refused}
@@ -337,13 +299,36 @@ def _of_host() -> dict[str, str]:
     return {name: level for name in _switches() if (level := level_here(name)) is not None}
 
 
-def _refused(wanted: Wanted) -> dict[str, str]:
+def _refused(wanted: Wanted, job: Job) -> dict[str, str]:
     """Factors that cannot be set here, are the same for all trials, or a command decides itself."""
     found = {name: why for name in _switches() if (why := unsettable(name)) is not None}
     found |= dict.fromkeys(wanted.shared, "it is the same for all trials (--set)")
+    if ELSEWHERE in job.facts:
+        why = f"executors run elsewhere ({_master(job)}), and it would apply to this host alone"
+        hosts = [one.name for one in factors() if one.scope == "os" or is_layout(one.name)]
+        found |= dict.fromkeys((*hosts, "cpu.bind", "numa.bind"), why)
     if wanted.command:
         found |= _decided(understand(wanted.command))
     return found
+
+
+def _master(job: Job) -> str:
+    return f"master {job.settings['spark.master']}"
+
+
+def _check_seen(wanted: Wanted, budget: Budget, conditions: Sequence[Constraint], job: Job) -> None:
+    """Refuse what adds up processes, where those of the executors are not seen from here."""
+    of_driver = ("core_seconds", "peak_memory", "cost")
+    asked = [f"--objective {wanted.objective}"] * (OF_OBJECTIVE[wanted.objective] in of_driver)
+    asked += [f"--subject-to {one.text!r}" for one in conditions if one.names & {*of_driver}]
+    asked += [f"--budget {budget.text!r}"] * (budget.unit == "core-seconds")
+    if asked:
+        raise UsageError(
+            f"{asked[0]}: executors run elsewhere ({_master(job)}), and trials see what the"
+            " driver uses alone",
+            "--objective elapsed, and a budget of runs or time; agents on the hosts measure"
+            " executors of single runs (docs/how-to/clusters/executors.md)",
+        )
 
 
 def _decided(known: Command) -> dict[str, str]:

@@ -12,7 +12,7 @@ from tests.support.tuning import COLLECTOR, PARTITIONS, SPACE, Drawn, Simulated,
 
 from pyrometer.collect.launch.observe import Watch
 from pyrometer.collect.launch.settings_before import settings_of_workload
-from pyrometer.core.errors import WorkloadError
+from pyrometer.core.errors import UsageError, WorkloadError
 from pyrometer.experiments.journal import read_journal
 from pyrometer.experiments.run.attempt import Attempt, TrialFacts
 from pyrometer.trial.trial import Trial
@@ -28,6 +28,7 @@ from pyrometer.tune.space.space import Space
 from pyrometer.tune.start import Wanted, started
 from pyrometer.tune.trials.folder import SavedSpace, Tuning, TuningPaths, begin
 from pyrometer.tune.trials.records import KINDS
+from pyrometer.tune.trials.refused import why_not
 from pyrometer.tune.trials.replay import History, history_of
 from pyrometer.tune.trials.screen import QuietTuning
 from pyrometer.workloads import registry
@@ -107,6 +108,52 @@ def test_executors_that_a_layout_adds_have_sparks_heap_and_not_the_drivers() -> 
     facts = job_from(settings_of_workload("sort-text", {}, "test"), None, None, {}).facts
     found = memory_of({"layout.executors": "2", "layout.cores_per_executor": "1"}, facts)
     assert (found.heap, found.driver > 2 * G) == (1.0 * G, True)
+
+
+YARN = (
+    "spark-submit", "--master", "yarn", "--conf", "spark.executor.instances=20",
+    "--executor-memory", "8g", "--executor-cores", "4", "app.py",
+)  # fmt: skip
+
+
+def test_executors_elsewhere_are_bounded_by_what_the_job_asks_for_and_not_by_this_host(
+    tmp_path: Path,
+) -> None:
+    found = space_of(tmp_path, *YARN, space="spark-sql+jvm+layout+os")
+    heap, threads = found.knob("jvm.heap"), found.knob("jvm.gc_threads")
+    assert (heap.low, heap.high, heap.default) == (4.0 * G, 8.0 * G, "8g")
+    assert (threads.low, threads.high) == (1, 4)
+    assert found.knob(PARTITIONS).high == 64 * 80
+    for level in ("5g", "8g"):
+        assert infeasible(found, {"jvm.heap": level}) is None
+    # Only the driver has to fit into this host.
+    for free, refused in ((7.0 * G, False), (4.0 * G, True)):
+        why = why_not({"jvm.heap": "5g"}, {}, found, "sort-text", tmp_path, (free, 16.0 * G),
+                      lambda treatments, workload, folder: treatments)  # fmt: skip
+        assert (why is not None) == refused
+    for factor in ("layout.executors", "cpu.bind", "os.thp"):
+        assert factor in found.left_out
+    with pytest.raises(UsageError, match="nothing that can be varied here"):
+        space_of(tmp_path, *YARN, space="layout")
+    mine = tmp_path / "mine.yaml"
+    mine.write_text("{name: mine, knobs: {jvm.heap: {from: 4g, to: 16g}}}\n")
+    assert space_of(tmp_path, *YARN, space=str(mine)).knob("jvm.heap").high == 16.0 * G
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"objective": "core-seconds"}, {"objective": "memory"},
+        {"conditions": ("peak_memory < 3g",)}, {"budget": "2 core-hours"},
+    ],
+)  # fmt: skip
+def test_what_trials_see_of_the_driver_alone_judges_no_executors_elsewhere(
+    tmp_path: Path, keys: dict[str, object]
+) -> None:
+    with pytest.raises(UsageError, match="executors run elsewhere") as caught:
+        space_of(tmp_path, *YARN, **keys)
+    assert "agents" in (caught.value.remedy or "")
+    space_of(tmp_path, "spark-submit", "--master", "spark://localhost:7077", "app.py", **keys)
 
 
 def _home(root: Path, version: str) -> Path:

@@ -13,9 +13,10 @@ from pyrometer.store.tables import Tables
 from pyrometer.trial.layout import HEAP, is_layout
 from pyrometer.tune.space.declared import knobs
 from pyrometer.tune.space.levels import with_unit
-from pyrometer.tune.space.memory import SPARKS_HEAP
+from pyrometer.tune.space.memory import ELSEWHERE, SPARKS_HEAP
 
 _LOCAL = re.compile(r"local(?:\[(\d+|\*)(?:,\d+)?\])?")
+_HERE = re.compile(r"local|spark://(?:localhost|127\.[0-9.]+)(?::|$)")
 _LOCAL_CLUSTER = re.compile(r"local-cluster\[(\d+),(\d+),(\d+)\]")
 
 
@@ -27,7 +28,8 @@ class Job:
     ----------
     facts : mapping of str to float
         ``heap`` and ``off_heap`` of a JVM in bytes, ``driver_heap`` and ``executor_heap`` of the
-        other side, ``jvms``, ``slots``, ``input_bytes`` of the stage that read most,
+        other side, ``elsewhere``, where executors run on other machines, ``jvm_cpus`` of one of
+        them, ``jvms``, ``slots``, ``input_bytes`` of the stage that read most,
         ``shuffle_bytes`` of the largest shuffle; those that are known.
     now : mapping of str to str
         Levels that hold, by factor.
@@ -111,8 +113,25 @@ def job_from(
         if (slots := "1" if master == "local" else local[1]) != "*":
             facts["slots"] = float(slots)
             now["layout.tasks"] = slots
+    elif master and not _HERE.match(master):
+        facts |= _of_cluster(settings, master)
     said = {**settings, "spark.master": master} if master else settings
     return Job(facts, now, spark_version, said, measured)
+
+
+def _of_cluster(settings: Mapping[str, str], master: str) -> dict[str, float]:
+    """Give what settings say of executors on other machines."""
+    found = {ELSEWHERE: 1.0}
+    one = "1" if master.startswith(("yarn", "k8s")) else ""
+    cores = _number(settings.get("spark.executor.cores", one))
+    count = _number(settings.get("spark.executor.instances", ""))
+    if cores is not None:
+        found["jvm_cpus"] = cores
+    if count is not None:
+        found["jvms"] = count
+    if cores is not None and count is not None:
+        found["slots"] = count * cores
+    return found
 
 
 def joined(job: Job | None, own: Mapping[str, str], levels: Mapping[str, str]) -> Job:

@@ -14,6 +14,8 @@ from pyrometer.tune.space.space import Configuration
 SPARKS_HEAP = float(1 << 30)
 """Heap of a driver and of an executor where nobody says (``spark.driver.memory``)."""
 
+ELSEWHERE = "elsewhere"
+"""Fact of a job whose executors run on other machines: what this one has is not theirs."""
 
 TAKES = frozenset(
     {
@@ -75,7 +77,7 @@ def memory_of(configuration: Configuration, facts: Mapping[str, float]) -> Memor
 
     executors = size("layout.executors")
     jvms = int(executors if executors is not None else facts.get("jvms", 1.0))
-    apart = executors is not None or jvms > 1
+    apart = executors is not None or jvms > 1 or ELSEWHERE in facts
     heap = _first(
         size("jvm.heap"),
         size("spark.executor.memory") if apart else size("spark.driver.memory"),
@@ -100,7 +102,8 @@ def too_much(configuration: Configuration, facts: Mapping[str, float]) -> str | 
     """Say why a configuration does not fit into the machine; ``None`` where it does.
 
     Where neither the machine's memory nor a limit is known, nothing is known to fit, and nothing
-    is refused for it. What changes no memory takes what the job takes, which runs.
+    is refused for it; nor where executors run elsewhere. What changes no memory takes what the job
+    takes, which runs.
 
     Examples
     --------
@@ -109,7 +112,7 @@ def too_much(configuration: Configuration, facts: Mapping[str, float]) -> str | 
     >>> too_much({"jvm.heap": "2g"}, {"mem_total": 4.0 * (1 << 30)}) is None
     True
     """
-    if not TAKES & configuration.keys():
+    if not TAKES & configuration.keys() or ELSEWHERE in facts:
         return None
     limits = [facts["mem_total"]] if "mem_total" in facts else []
     group = number_or_text(configuration.get("cgroup.memory", ""))

@@ -33,8 +33,8 @@ def named_space(
         One or several of :func:`~pyrometer.tune.space.declared.spaces`.
     facts : mapping
         Of the machine: ``mem_total`` in bytes, ``cpus``; of the job, as far as a run of it is
-        known: ``heap`` of a JVM in bytes, ``jvms``, ``slots``, ``input_bytes``, ``shuffle_bytes``
-        of its largest shuffle.
+        known: ``heap`` of a JVM in bytes, ``jvms``, ``jvm_cpus``, ``slots``, ``input_bytes``,
+        ``shuffle_bytes`` of its largest shuffle.
     now : mapping, optional
         Levels that hold in the job as it is, by factor: they are the defaults, and inside the
         range whatever the machine is.
@@ -81,6 +81,7 @@ def known_facts(facts: Facts) -> dict[str, float]:
     known.setdefault("jvms", 1.0)
     if "cpus" in known:
         known.setdefault("slots", known["cpus"])
+        known.setdefault("jvm_cpus", known["cpus"])
     return known
 
 

@@ -14,7 +14,7 @@ from pyrometer.experiments.plan.treatments import Treatment, Treatments
 from pyrometer.experiments.run.planned import honoured
 from pyrometer.trial.factors import parse_treatment
 from pyrometer.tune.space.feasible import infeasible
-from pyrometer.tune.space.memory import TAKES, memory_of
+from pyrometer.tune.space.memory import ELSEWHERE, TAKES, memory_of
 from pyrometer.tune.space.space import Space
 
 NOT_LAUNCHED = "not launched: "
@@ -80,7 +80,9 @@ def why_not(
         parsed = parse_treatment([f"{name}={level}" for name, level in written.items()], declared)
         if broken := infeasible(space, configuration):
             return Refusal(broken)
-        needed = memory_of(written, space.facts or {}).total
+        facts = space.facts or {}
+        found = memory_of(written, facts)
+        needed = found.driver if ELSEWHERE in facts else found.total
     except PyrometerError as error:
         return Refusal(f"{error.message} ({error.remedy})" if error.remedy else error.message)
     if short := _short(needed, memory) if TAKES & configuration.keys() else None:
