@@ -35,7 +35,8 @@ def page() -> str:
         "",
         "A knob is a [factor](factors.md) with the range that is safe. Its ends follow the machine"
         " (`mem_total` in bytes, `cpus`) and the job, as far as its settings or a run say (`heap`"
-        " of a JVM, its `jvm_cpus`, `jvms`, `slots`, `input_bytes` of the stage that reads most, `shuffle_bytes` of"
+        " of a JVM, its `jvm_cpus`, `jvms`, `slots`, `input_bytes` of the stage that reads most,"
+        " `shuffle_bytes` of"
         " the largest shuffle): of several amounts the first whose facts are known. What the job"
         " says now is the default, and always inside. A level in brackets is outside of the range,"
         " with a meaning of its own. `all` has the knobs of all spaces. Files of spaces narrow and"

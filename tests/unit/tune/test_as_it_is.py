@@ -133,8 +133,10 @@ def test_executors_elsewhere_are_bounded_by_what_the_job_asks_for_and_not_by_thi
         assert (why is not None) == refused
     for factor in ("layout.executors", "cpu.bind", "os.thp"):
         assert factor in found.left_out
+    alone = space_of(tmp_path, *YARN, space="layout")
+    assert [one.factor for one in alone.knobs] == ["jvm.heap"]
     with pytest.raises(UsageError, match="nothing that can be varied here"):
-        space_of(tmp_path, *YARN, space="layout")
+        space_of(tmp_path, *YARN, "--driver-memory", "2g", space="os")
     mine = tmp_path / "mine.yaml"
     mine.write_text("{name: mine, knobs: {jvm.heap: {from: 4g, to: 16g}}}\n")
     assert space_of(tmp_path, *YARN, space=str(mine)).knob("jvm.heap").high == 16.0 * G

@@ -29,13 +29,15 @@ from pyrometer.collect.launch.java import (
     unfit,
 )
 from pyrometer.collect.launch.jvm_options import Limited, described, limited, options_of, pinned
-from pyrometer.collect.launch.said_settings import settings_of_files
+from pyrometer.collect.launch.said_settings import settings_of_files, settings_said
 from pyrometer.core import schema
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import UsageError
-from pyrometer.trial.factors import Level
-from pyrometer.trial.layout import Layout, is_layout, mib
+from pyrometer.trial.factors import Level, find_factor, parse_level
+from pyrometer.trial.layout import HEAP, MIB, Layout, is_layout, mib
 from pyrometer.workloads.spark import find_spark
+
+EXECUTOR_MEMORY = "spark.executor.memory"
 
 
 @dataclass(frozen=True)
@@ -120,13 +122,27 @@ def apply_treatment(
         env["SPARK_HOME"] = str(find_spark(str(treatment["spark.home"])).home)
     if command is not None:
         _no_other_master(treatment, command)
-    if layout.master is not None:
-        force["spark.master"] = layout.master
+    if (master := _with_room(layout, treatment, command).master) is not None:
+        force["spark.master"] = master
     for name, level in treatment.items():
         if name.startswith("spark.") and name != "spark.home":
             force[name] = str(level)
             submit += ["--conf", f"{name}={level}"]
     return Applied(tuple(jvm), tuple(driver), tuple(submit), force, env, partial=tuple(partial))
+
+
+def _with_room(layout: Layout, treatment: Mapping[str, Level], command: Command | None) -> Layout:
+    """Give workers room for the executors that are asked for: Spark starts no larger one."""
+    if layout.heap_bytes is not None:
+        return layout
+    said = settings_said(command, os.environ) if command else {}
+    text = str(treatment.get(EXECUTOR_MEMORY, said.get(EXECUTOR_MEMORY, "")))
+    text += schema.spark_unit(EXECUTOR_MEMORY) * text.isdigit()
+    try:
+        asked = int(parse_level(find_factor(HEAP), HEAP, text))
+    except UsageError:
+        return layout  # Nothing, or no size: Spark says so itself.
+    return replace(layout, heap_bytes=max(asked, layout.heap_mib * MIB))
 
 
 def tasks_per_jvm(layout: Layout, cpus: int | None = None) -> int:
