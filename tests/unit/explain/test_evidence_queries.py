@@ -1,4 +1,8 @@
-"""Evidence that is a query: it gives the number beside it, of the window and application alone."""
+"""Evidence that is a query: it gives the number beside it, of the window and application alone.
+
+Of a rule alone its own tests check it (`tests.support.explain.asked`, which says of which);
+here much goes wrong at once, in a window and beside another application.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +22,11 @@ from pyrometer.explain.catalogue.memory.retries_out_of_memory import RULE as OUT
 from pyrometer.explain.catalogue.memory.spill_sort_and_aggregate import RULE as SPILL
 from pyrometer.explain.catalogue.parallelism.retries_failed_tasks import RULE as FAILED
 from pyrometer.explain.catalogue.parallelism.retries_speculation import RULE as SPECULATION
-from pyrometer.explain.rule import Rule
-from pyrometer.explain.schema import Evidence
+from pyrometer.explain.change import Less
+from pyrometer.explain.evidence.places import of_tasks
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.rule import Rule, Suspect
+from pyrometer.explain.schema import Evidence, Place
 from pyrometer.store import Run
 
 MIB = 1 << 20
@@ -109,6 +116,16 @@ def test_a_query_gives_the_number_beside_it(folder: Path, rule: Rule) -> None:
             assert one.query is not None
             ((value,),) = run.tables.query(one.query)
             assert float(value) == pytest.approx(one.estimate.value, rel=1e-5), one.what
+
+
+def test_a_number_that_its_query_does_not_give_fails_the_tests_of_its_rule(folder: Path) -> None:
+    def suspects(facts: Facts) -> Iterator[Suspect]:
+        place, change = Place(layer="stage"), (Less("cpu", {0: 0.5}),)
+        number = of_tasks("tasks", 1.0, "count", "count(*)", facts, 1)
+        yield Suspect(place, "", change, [number], [])
+
+    with pytest.raises(AssertionError, match=r"tasks: 1\.0, but"):
+        judged(folder, Rule("driver.gap", "", "", suspects, ""))
 
 
 def test_pauses_of_the_driver_between_jobs_are_among_all_of_the_window(folder: Path) -> None:

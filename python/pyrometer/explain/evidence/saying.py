@@ -11,6 +11,7 @@ from pyrometer.core import units
 from pyrometer.core.estimate import Estimate
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.schema import Evidence, Layer, Place, Remedy
+from pyrometer.statistics.shares import LEVEL, Z
 
 WANTED_FILE_BYTES = 1 << 27
 """Of a file: the default of ``spark.sql.files.maxPartitionBytes``, what a task reads."""
@@ -91,10 +92,33 @@ def shown_by(
     link: str,
     n: int = 1,
 ) -> Evidence:
-    """Give a number as evidence; a bare one was counted."""
-    estimate = value if isinstance(value, Estimate) else exactly(float(value), n)
+    """Give a number as evidence; a bare one was counted, or is the sum of so many samples."""
+    if isinstance(value, Estimate):
+        estimate = value
+    elif table == "samples":
+        estimate = of_samples(float(value), n)
+    else:
+        estimate = exactly(float(value), n)
     return Evidence(
         what=what, estimate=estimate, unit=unit, table=table, query=query, link=link
+    )  # fmt: skip
+
+
+def of_samples(value: float, n: int) -> Estimate:
+    """Give a sum of samples, which fall at random: its error is that of their number.
+
+    Of a number of samples that is not known, or of one, there is no interval.
+
+    Examples
+    --------
+    >>> found = of_samples(1e9, 100)
+    >>> round(found.low / 1e6), round(found.high / 1e6)
+    (804, 1196)
+    """
+    off = Z / math.sqrt(n) if n > 1 else None
+    return Estimate(
+        value=value, low=None if off is None else max(0.0, value * (1 - off)),
+        high=None if off is None else value * (1 + off), level=LEVEL, n=n, method="poisson",
     )  # fmt: skip
 
 

@@ -135,7 +135,7 @@ def _by_samples(facts: Facts, found: dict[int, Work]) -> Iterator[Suspect]:
             shown_by("CPU of Python workers", there, "ns", "samples", "show --json: python.work",
                  page(where), n),
             *([shown_by("CPU of the operator in the JVM", here, "ns", "samples",
-                 "show --json: operators", link, n)] if here else []),
+                 "show --json: operators", link)] if here else []),
         ],
         remedies=[_remedy(first.operator, name, is_of_rdd(first))],
     )  # fmt: skip
@@ -181,8 +181,9 @@ def _by_log(facts: Facts, sql: Sql, node: Node) -> Iterator[Suspect]:
         extent=Extent((low + high) / 2, low / 2, high, n).times(*ACHIEVED),
         evidence=[
             shown_by(RUN, ran * MS, "ns", "node_metrics",
-                 f"SELECT value_sum FROM node_metrics WHERE sql_id = {sql.sql_id} AND node_id ="
-                 f" {node.node_id} AND metric = '{RUN}'", f"/sql/{sql.sql_id}/{node.node_id}", n),
+                 f"SELECT value_sum * {MS:.0f} FROM node_metrics WHERE sql_id = {sql.sql_id}"
+                 f" AND node_id = {node.node_id} AND metric = '{RUN}'",
+                 f"/sql/{sql.sql_id}/{node.node_id}", n),
         ],
         remedies=[_remedy(node.name, _named(functions_of(facts, sql.sql_id, node.node_id)))],
     )  # fmt: skip

@@ -41,11 +41,12 @@ import numpy as np
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less, LessGap
+from pyrometer.explain.evidence.places import of_tasks
 from pyrometer.explain.evidence.saying import code
 from pyrometer.explain.evidence.task_costs import read_bytes
-from pyrometer.explain.facts import Facts, TaskColumns, exactly
+from pyrometer.explain.facts import Facts, TaskColumns
 from pyrometer.explain.rule import Rule, Suspect
-from pyrometer.explain.schema import Evidence, Place, Remedy
+from pyrometer.explain.schema import Place, Remedy
 from pyrometer.explain.what_if import Extent
 from pyrometer.simulation.measured import Stage
 
@@ -135,8 +136,8 @@ def _infers(stage: Stage, how: Called, tasks: TaskColumns, *, alone: bool) -> bo
 
 def _suspect(stage: Stage, tasks: TaskColumns, total: float) -> Suspect:
     read = float(read_bytes(tasks).sum())
-    columns = "input_bytes + shuffle_read_local_bytes + shuffle_read_remote_bytes"
-    sql = f"stage_id = {stage.stage_id} AND stage_attempt = {stage.attempt}"
+    names = ("input_bytes", "shuffle_read_local_bytes", "shuffle_read_remote_bytes")
+    columns = " + ".join(f"coalesce({name}, 0)" for name in names)
     until = float(stage.submit_ns)
     begin = float(np.nanmin(tasks["launch_wall_ns"]))
     what = f"read {units.size(read)}" if read else "went over its rows"
@@ -153,10 +154,8 @@ def _suspect(stage: Stage, tasks: TaskColumns, total: float) -> Suspect:
         ),
         extent=Extent(n=tasks.count).times(*ACHIEVED),
         evidence=[
-            Evidence(what="read to infer a schema", estimate=exactly(read, tasks.count),
-                     unit="bytes", table="tasks",
-                     link=f"/stage/{stage.stage_id}/{stage.attempt}",
-                     query=f"SELECT sum({columns}) FROM tasks WHERE {sql}"),
+            of_tasks("read to infer a schema", read, "bytes", f"sum({columns})", stage,
+                     tasks.count),
         ],
         remedies=[_remedy(stage.name or "")],
     )  # fmt: skip

@@ -283,7 +283,7 @@ def _suspect(facts: Facts, mine: Sequence[Result]) -> Suspect:
             of_tasks("time of fetching and serialising there",
                      largest.moved_ns, "ns",
                      "sum(coalesce(finish_wall_ns - getting_result_wall_ns, 0)"
-                     " + result_serialization_time_ns)", stage, count),
+                     " + coalesce(result_serialization_time_ns, 0))", stage, count),
             *([shown_by("time of encoding rows there, by CPU samples", largest.encoded_ns, "ns",
                         "samples", "show --json: stages", link(stage))]
               if largest.encoded_ns else []),

@@ -66,7 +66,8 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
             extent=Extent(n=tasks.count).times(0.5, 1.0),
             evidence=[
                 of_jobs("from the last task to the end", took, 1,
-                        "SELECT sql_id, end_wall_ns FROM sql_executions ORDER BY sql_id"),
+                        f"SELECT end_wall_ns - {one.end - round(took)} FROM sql_executions WHERE"
+                        f" app_index = {stage.app_index} AND sql_id = {job.sql_id}"),
             ],
             remedies=[
                 Remedy(kind="factor", factor=ALGORITHM, level="2",

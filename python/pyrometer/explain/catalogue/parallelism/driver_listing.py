@@ -139,8 +139,8 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
             evidence=[
                 Evidence(what="metadata time", estimate=exactly(float(listed)), unit="ns",
                          table="node_metrics", link=f"/sql/{sql_id}/{node_id}",
-                         query="SELECT value_sum FROM node_metrics WHERE metric = 'metadata time'"
-                         f" AND sql_id = {sql_id} AND node_id = {node_id}"),
+                         query="SELECT value_sum * 1000000 FROM node_metrics WHERE metric ="
+                         f" 'metadata time' AND sql_id = {sql_id} AND node_id = {node_id}"),
             ],
             remedies=[remedy],
         )  # fmt: skip

@@ -38,7 +38,7 @@ import numpy as np
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less
-from pyrometer.explain.evidence.places import bounds
+from pyrometer.explain.evidence.places import bounds, where
 from pyrometer.explain.evidence.task_costs import read_bytes
 from pyrometer.explain.facts import Facts, TaskColumns, exactly
 from pyrometer.explain.rule import Rule, Suspect
@@ -150,6 +150,7 @@ def _suspect(
         if mine[place].any()
     }
     ratio = [float(np.exp(one)) for one in logs]
+    ended = np.isfinite(facts.tasks["finish_wall_ns"])
     return Suspect(
         place=Place(layer="host", host=name, stages_count=len(less)),
         mechanism=(
@@ -165,9 +166,9 @@ def _suspect(
                      query="SELECT stage_id, host, median(finish_wall_ns - launch_wall_ns) FROM"
                      " tasks GROUP BY ALL ORDER BY ALL", link="/timeline"),
             Evidence(what="time of its tasks", unit="ns", table="tasks", link="/timeline",
-                     estimate=exactly(float(time[mine].sum()), n),
-                     query="SELECT host, sum(finish_wall_ns - launch_wall_ns) FROM tasks GROUP BY"
-                     " host"),
+                     estimate=exactly(float(time[mine & ended].sum()), n),
+                     query="SELECT sum(finish_wall_ns - launch_wall_ns) FROM tasks WHERE"
+                     f" {where(facts)} AND host = '{name.replace(chr(39), 2 * chr(39))}'"),
         ],
         remedies=[
             Remedy(kind="machine", text=f"take {name} out of the cluster, and see what it lacks:"

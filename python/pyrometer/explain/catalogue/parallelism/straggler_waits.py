@@ -68,6 +68,11 @@ _WORK = (
     "executor_cpu_time_ns", "executor_deserialize_cpu_time_ns", "jvm_gc_time_ns",
     "shuffle_fetch_wait_time_ns", "shuffle_write_time_ns",
 )  # fmt: skip
+_WAITED = (
+    "greatest(finish_wall_ns - launch_wall_ns - "
+    + " - ".join(f"coalesce({name}, 0)" for name in _WORK)
+    + ", 0)"
+)
 
 
 def waits(tasks: TaskColumns) -> Floats:
@@ -120,6 +125,7 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     known = facts.tasks.known("executor_cpu_time_ns")
     several = len(facts.tasks.distinct("host")) > 1
     python = _serves_python(facts)
+    app = 0 if facts.measured is None else facts.measured.app_index
     for stage in facts.stages:
         if stage.tasks_count < FEWEST_TASKS:
             continue
@@ -158,10 +164,9 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
                 Evidence(
                     what="waits of those tasks, beyond the usual", unit="ns", table="tasks",
                     estimate=exactly(lost, count), link=link(stage),
-                    query="SELECT task_attempt_id, host, finish_wall_ns - launch_wall_ns"
-                    " - executor_cpu_time_ns - jvm_gc_time_ns FROM tasks"
-                    f" WHERE stage_id = {stage.stage_id} AND stage_attempt = {stage.attempt}"
-                    " ORDER BY 3 DESC",
+                    query=f"SELECT sum({_WAITED}) - {float(wait[far].sum()) - lost!r} FROM tasks"
+                    f" WHERE app_index = {app} AND task_attempt_id IN"
+                    f" ({', '.join(map(str, tasks['task_attempt_id'][far].astype(int)))})",
                 ),
                 of_tasks("median task", median, "ns", "median(finish_wall_ns - launch_wall_ns)",
                          stage, tasks.count),
