@@ -13,7 +13,7 @@ from pyrometer.accounts.window import open_scope
 from pyrometer.core.doubt import Doubt
 from pyrometer.explain.findings import explained
 from pyrometer.explain.rule import Rule
-from pyrometer.explain.schema import Evidence, Findings
+from pyrometer.explain.schema import Evidence, Finding, Findings, Note
 from pyrometer.store import Run
 from pyrometer.summary.schema import Summary
 from pyrometer.summary.summary import summarise
@@ -62,9 +62,10 @@ def asked(run: Run, rules: Sequence[Rule]) -> Findings:
     """Give what rules say of a run, but for the doubts of its summary; evidence must be true."""
     scope = open_scope(run, None)
     found = explained(scope, cast(Summary, _OfWhatIsRead(scope)), rules=rules)
+    told: list[Finding | Note] = [*found.findings, *found.notes]
     wrong = [
         f"{one.code}: {why}"
-        for one in (*found.findings, *found.notes) for each in one.evidence
+        for one in told for each in one.evidence
         if (why := untrue(run, one.code, each)) is not None
     ]  # fmt: skip
     assert not wrong, wrong
