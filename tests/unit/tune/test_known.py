@@ -12,6 +12,7 @@ from tests.support.report_fixture import write_run
 from tests.support.tuning import PARTITIONS, SPACE, Simulated, tuning
 
 from pyrometer.core.errors import UsageError
+from pyrometer.store import Run
 from pyrometer.tune import known as module
 from pyrometer.tune.advise.engines import engine
 from pyrometer.tune.carry import search
@@ -20,6 +21,8 @@ from pyrometer.tune.known import job_from_run, known_before, known_from
 from pyrometer.tune.memory.recall import NEAR
 from pyrometer.tune.memory.remembered import Remembered, RememberedTrial, keep
 from pyrometer.tune.portrait import distance, portrait_of
+from pyrometer.tune.space.job import job_of
+from pyrometer.tune.space.named import named_space
 from pyrometer.tune.trials.folder import Prior, begin
 from pyrometer.tune.trials.records import Known
 
@@ -190,3 +193,20 @@ def test_levels_that_a_run_was_given_are_candidates_and_not_the_jobs_own(tmp_pat
     found = job_from_run(run)
     assert found is not None
     assert not {PARTITIONS, "layout.tasks", "layout.executors"} & found.now.keys()
+
+
+def test_how_parquet_files_are_written_is_varied_only_where_a_run_may_have_written_some(
+    logs: dict[tuple[str, str], Path], tmp_path: Path
+) -> None:
+    with Run.open(logs["scan", "4.3.0"]) as run:
+        facts = job_of(run.tables).facts
+    assert facts["writes_parquet"] == 1.0
+    codec = "spark.sql.parquet.compression.codec"
+    for known, offered in (
+        ({}, True),
+        ({"writes_parquet": 1.0}, True),
+        ({"writes_parquet": 0.0}, False),
+    ):
+        found = named_space("data", {"cpus": 4.0, **known})
+        assert (codec in {one.factor for one in found.knobs}) == offered
+        assert ("no Parquet files" in found.left_out.get(codec, "")) != offered

@@ -30,7 +30,7 @@ class Job:
         ``heap`` and ``off_heap`` of a JVM in bytes, ``driver_heap`` and ``executor_heap`` of the
         other side, ``elsewhere``, where executors run on other machines, ``jvm_cpus`` of one of
         them, ``jvms``, ``slots``, ``input_bytes`` of the stage that read most,
-        ``shuffle_bytes`` of the largest shuffle; those that are known.
+        ``shuffle_bytes`` of the largest shuffle, ``writes_parquet`` (1 or 0); those that are known.
     now : mapping of str to str
         Levels that hold, by factor.
     settings : mapping of str to str
@@ -67,7 +67,7 @@ def job_of(tables: Tables, app_index: int = 0, levels: Collection[str] = ()) -> 
     settings = {
         name: one for name, one in read.items() if isinstance(one, str) and name not in forced
     }
-    measured = _bytes(tables, app_index)
+    measured = {**_bytes(tables, app_index), **_writes(tables, app_index)}
     if "spark.master" in forced:
         master = None
     else:
@@ -203,6 +203,19 @@ def _bytes(tables: Tables, app_index: int) -> dict[str, float]:
     )
     found = dict(zip(("input_bytes", "shuffle_bytes"), rows[0], strict=True))
     return {name: float(one) for name, one in found.items() if one}
+
+
+def _writes(tables: Tables, app_index: int) -> dict[str, float]:
+    """Say whether plans write Parquet files; nothing where there are none."""
+    if not tables.has("plan_nodes"):
+        return {}
+    rows = tables.query(
+        "SELECT count(*), count(*) FILTER (WHERE simple_string"
+        " LIKE '%InsertIntoHadoopFsRelationCommand%Parquet%') FROM plan_nodes WHERE app_index = ?",
+        [app_index],
+    )
+    nodes, writing = rows[0]
+    return {"writes_parquet": float(writing > 0)} if nodes else {}
 
 
 def _executors(tables: Tables, app_index: int) -> dict[str, float]:
