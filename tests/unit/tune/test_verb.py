@@ -19,6 +19,7 @@ from pyrometer.core.redaction import Redactor
 from pyrometer.experiments.run.attempt import Attempt
 from pyrometer.experiments.run.loop import begin as start_experiment
 from pyrometer.experiments.run.loop import carry_out
+from pyrometer.tune.advise.adviser import Suggestion
 from pyrometer.tune.carry import confirm_winner, search
 from pyrometer.tune.confirm.plan import plan_of
 from pyrometer.tune.judge.applied import (
@@ -35,8 +36,10 @@ from pyrometer.tune.known import known_from
 from pyrometer.tune.online.report import online_report
 from pyrometer.tune.online.run import step
 from pyrometer.tune.place import is_tuning
+from pyrometer.tune.space.space import Knob, Space
 from pyrometer.tune.trials.folder import OnlineTerms, SavedSpace, begin, read_tuning
 from pyrometer.tune.trials.measured import conditions_of
+from pyrometer.workloads import registry
 
 
 def tuned(root: Path, budget: str = "20", **machine) -> Path:
@@ -446,6 +449,30 @@ def test_apply_says_the_jobs_own_command_with_its_options_changed(tmp_path, monk
     assert found["diff"].startswith("--- /dev/null\n")
     assert "-Da=1 -XX:+UseParallelGC" in Path("new.conf").read_text()
     assert "--driver-java-options '-Da=1 -XX:+UseParallelGC'" in found["command"]
+
+
+def test_apply_gives_the_command_of_the_level_that_won(tmp_path, capsys):
+    levels = {one: {"doc": "d.", "argv": ["--mode", one]} for one in ("slow", "fast")}
+    mode = {"doc": "d.", "default": "slow", "levels": levels}
+    text = {"name": "job", "summary": "s.", "command": ["spark-submit", "j.py", "{mode}"]}
+    (tmp_path / "job.yaml").write_text(json.dumps({**text, "variants": {"mode": mode}}))
+    workload, root = str(tmp_path / "job.yaml"), tmp_path / "t"
+    factor = next(iter(registry.get(workload).variants))
+    space = Space("mine", (Knob(factor, "choice", levels=("slow", "fast"), default="slow"),))
+    begin(root, tuning("20", workload=workload, scale="default", space=SavedSpace.of(space)))
+
+    class Fast(Drawn):
+        def ask(self):
+            self._asked += 1
+            return Suggestion({} if self._asked == 1 else {factor: "fast"}, block=1)
+
+    made = Simulated(seconds=lambda levels: 5.0 if levels.get(factor) == "fast" else 9.0)
+    search(root, lambda one: Fast(one.seed), actions=made.actions())
+    confirm_winner(root, actions=made.actions())
+    capsys.readouterr()
+    assert run_verb(["tune", "apply", str(root), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["command"] == "spark-submit j.py --mode fast"
 
 
 def test_what_a_program_sets_itself_is_named_as_no_file_changes_it():

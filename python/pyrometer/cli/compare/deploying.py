@@ -60,7 +60,7 @@ def apply(
     ours = deployed(best, {k: list(v) for k, v in factors_of_workload(tuning.workload).items()})
     said = _said(tuning)
     found = beside(ours, said)
-    command, warnings = _command(folder, tuning, found, ours, said)
+    command, warnings = _command(folder, tuning, best, found, ours)
     before, change = "", ""
     if output is not None:
         before = shared.read_text(output) if output.exists() else ""
@@ -126,7 +126,7 @@ def _said(tuning: Tuning) -> Mapping[str, str]:
 
 
 def _command(
-    folder: Path, tuning: Tuning, found: Deployed, ours: Deployed, said: Mapping[str, str]
+    folder: Path, tuning: Tuning, best: Mapping[str, str], found: Deployed, ours: Deployed
 ) -> tuple[str | None, list[str]]:
     """Give the job's command as it is to be typed, and what wins over a file of settings."""
     from pyrometer.collect.launch.command import understand
@@ -137,7 +137,9 @@ def _command(
 
     try:
         workload = registry.get(tuning.workload)
-        spec = registry.resolve(tuning.workload, {}, tuning.scale)
+        levels = {**tuning.shared, **best}
+        chosen = {name: one for name, one in levels.items() if name in workload.variants}
+        spec = registry.resolve(tuning.workload, chosen, tuning.scale)
     except PyrometerError:
         return None, []
     own = workload.known_command(spec) if isinstance(workload, YamlCommand) else None
@@ -145,4 +147,4 @@ def _command(
         return None, []
     line = to_type(own.argv, found, ours, {**os.environ, **own.env}.get("PYSPARK_SUBMIT_ARGS"))
     theirs = {**understand(own.argv).settings, **own.conf}
-    return line, overruled(found.settings, theirs, said, held_as_it_is(folder))
+    return line, overruled(found.settings, theirs, _said(tuning), held_as_it_is(folder))

@@ -169,8 +169,8 @@ def to_type(
         return shlex.join(redacted(with_settings(argv, settings)))
     if command.kind == "python":
         words = ["spark-submit", *_words(pyspark or "")]
-        options = shlex.join(redacted(with_settings(words, settings))[1:])
-        return f"PYSPARK_SUBMIT_ARGS={shlex.quote(options)} {shlex.join(redacted(argv))}"
+        said = shlex.join(Redactor.of(words).words(with_settings(words, settings))[1:])
+        return f"PYSPARK_SUBMIT_ARGS={shlex.quote(said)} {shlex.join(redacted(argv))}"
     if command.kind != "java":
         return None
     # The JVM is started by these words: what is for the driver's are options of its own.
