@@ -29,6 +29,7 @@ public final class Secrets {
   private static final Pattern NAME = Pattern.compile("(?i)" + NAMES);
   private static final Pattern BRIEFLY = Pattern.compile("(?i)" + BRIEF + "$");
   private static final Pattern NUMBER = Pattern.compile("[0-9.+-]*|true|false");
+
   /** What is struck, in this order; a rule's group stays. */
   private static final List<Pattern> RULES =
       List.of(
