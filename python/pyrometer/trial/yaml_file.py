@@ -35,8 +35,8 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"~?\Z"), ["~
 
 KEPT_COUNT = 16
 KEPT_CHARACTERS = 65536
-"""Documents that are not parsed again, and how long each may be: a plan reads its workload's file for
-every treatment."""
+"""Documents that are not parsed again, and how long each may be: a plan reads its workload's file
+for every treatment."""
 
 # All that is not written with a tag has one of these; what others mean is not text as written.
 _TAGS = {f"tag:yaml.org,2002:{kind}" for kind in ("str", "null", "map", "seq")}

@@ -160,20 +160,20 @@ class ContextsTest {
   @Test
   void threadsTakeTheirSlotsAtOnceAndWaitForNobody() throws Exception {
     int count = 32;
-    contexts(count);
+    Contexts shared = contexts(count);
     CountDownLatch taken = new CountDownLatch(count);
     CountDownLatch seen = new CountDownLatch(1);
     Set<Long> ids = ConcurrentHashMap.newKeySet();
     Runnable work =
         () -> {
-          contexts.current().task(1, 1, 0, 0, Host.threadId(), 0, -1, -1);
+          shared.current().task(1, 1, 0, 0, Host.threadId(), 0, -1, -1);
           ids.add(Host.threadId());
           taken.countDown();
           awaitQuietly(seen);
         };
     Thread[] threads = new Thread[count];
     // Whoever holds the monitor holds up nobody.
-    synchronized (contexts) {
+    synchronized (shared) {
       for (int i = 0; i < count; i++) {
         threads[i] = new Thread(work);
         threads[i].start();
