@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.support.examples import examples
 from tests.support.hosts.two_hosts import BOUND, ELSEWHERE, GC, JIT, WEST, TwoHosts, WestClock
@@ -53,6 +53,7 @@ def by_name(report: LedgerReport) -> dict[str, HostLedger]:
     ahead_ns=st.sampled_from([50 * MS, -50 * MS, 2 * S, -2 * S]),
     drift_ppm=st.sampled_from([0.0, 200.0, -200.0]),
 )
+@example(ahead_ns=-2 * S, drift_ppm=200.0)
 @settings(max_examples=examples(1, 6), deadline=None)
 def test_a_clock_that_is_off_changes_no_row_by_more_than_its_bound(
     ahead_ns: int, drift_ppm: float
