@@ -14,6 +14,8 @@ HOST_NATIVES := $(call natives_of,$(HOST_ARCH))
 NATIVES := $(call natives_of,$(ARCH))
 # Made anew whenever the jar is to be for another machine than the last time.
 JAR_FOR := build/jar-for-$(ARCH)
+# The same for native parts: CI has them compiled faster, and what ships is not to be what CI compiled.
+COMPILED := build/compiled-as-$(or $(CARGO_PROFILE_RELEASE_OPT_LEVEL),declared)
 RUST_SOURCES := $(shell find crates schema -type f -not -path '*/target/*' 2>/dev/null) Cargo.toml Cargo.lock
 jvm_sources = $(shell find jvm/$(1) -type f -not -path '*/target/*' 2>/dev/null)
 JVM_MODULES := plugin workloads
@@ -75,13 +77,16 @@ $(VENV)-remote/.installed: $(VENV)/.requirements requirements/remote.txt
 	@touch $@
 
 # Together, so that they agree on the features of the crates that they share (docs/adr/0005).
-$(BUNDLED)/pyro-probe $(CORE) $(HOST_NATIVES)/pyro-agent &: $(RUST_SOURCES)
+$(BUNDLED)/pyro-probe $(CORE) $(HOST_NATIVES)/pyro-agent &: $(RUST_SOURCES) $(COMPILED)
 	@mkdir -p $(BUNDLED) $(HOST_NATIVES)
 	$(STEP) native cargo build --locked --release -p pyro-py -p pyro-probe -p pyro-agent
 	@strip -o $(BUNDLED)/pyro-probe.tmp $(TARGET_DIR)/release/pyro-probe && mv $(BUNDLED)/pyro-probe.tmp $(BUNDLED)/pyro-probe
 	@cp $(TARGET_DIR)/release/lib_core.so $(CORE).tmp && mv $(CORE).tmp $(CORE)
 	@cp $(BUNDLED)/pyro-probe $(HOST_NATIVES)/pyro-probe
 	@strip -o build/pyro-agent.tmp $(TARGET_DIR)/release/pyro-agent && mv build/pyro-agent.tmp $(HOST_NATIVES)/pyro-agent
+
+$(COMPILED):
+	@mkdir -p build && rm -f build/compiled-as-* && touch $@
 
 bpf: ## Compile the probe's BPF programs, which are committed (needs clang 14)
 	@$(PYTHON) tools/build_bpf.py
@@ -306,4 +311,4 @@ wheel: ## Build the wheel into dist/ (for another machine: ARCH=aarch64)
 	@ls dist/*$(ARCH).whl
 
 clean: ## Remove what was built (not the environments)
-	rm -rf target build/natives build/jar-for-* jvm/*/target $(BUNDLED) $(CORE) dist
+	rm -rf target build/natives build/jar-for-* build/compiled-as-* jvm/*/target $(BUNDLED) $(CORE) dist
