@@ -45,6 +45,8 @@ class Verdict(BaseModel):
         Where the cause is, in words.
     predicted_ns, measured_ns : Estimate or None
         Elapsed time of the run that the remedy saves.
+    job : str
+        What a command runs, whatever its arguments; empty where ``workload`` names the job.
     bias_ratio : float
         What the prediction was multiplied by, for what trials before it had saved.
     of_run : bool
@@ -58,6 +60,7 @@ class Verdict(BaseModel):
     place: str
     run_id: str
     workload: str
+    job: str = ""
     verdict: Judgement
     predicted_ns: Estimate
     measured_ns: Estimate | None = None
@@ -219,7 +222,7 @@ def records(verdicts: Iterable[Verdict]) -> dict[str, Record]:
         jobs: dict[str, list[float]] = {}
         for one in tried:
             if (ratio := one.saved_ratio) is not None:
-                jobs.setdefault(one.workload or one.run_id, []).append(ratio)
+                jobs.setdefault(one.job or one.workload or one.run_id, []).append(ratio)
         each = [ratio for those in jobs.values() for ratio in those]
         bias = 1.0
         if len(jobs) >= ENOUGH_JOBS:

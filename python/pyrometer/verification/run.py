@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pyrometer import __version__
+from pyrometer.collect.launch.command import program
 from pyrometer.collect.launch.launch import is_workload_command
 from pyrometer.collect.launch.record import HOME
 from pyrometer.core.errors import PyrometerError
@@ -305,6 +306,7 @@ def verdict_of(test: Verification, outcome: Outcome, run_id: str, workload: str)
         place=test.finding.place.words,
         run_id=run_id,
         workload=workload,
+        job=program(command) if (command := test.proposal.command) else "",
         verdict=outcome.verdict,
         predicted_ns=test.finding.saving.elapsed_ns,
         measured_ns=outcome.measured_ns,

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.support.explain.tried_findings import S, estimate, finding
+from tests.support.explain.tried_findings import COMMAND, S, estimate, finding, ran
 
 from pyrometer.core.errors import CapabilityError
 from pyrometer.explain.schema import tried
@@ -21,6 +21,8 @@ from pyrometer.verification.record import (
     read,
     records,
 )
+from pyrometer.verification.run import prepare, verdict_of
+from pyrometer.verification.verdict import Outcome
 
 
 def verdict(number=1, how="proven", predicted_s=2.0, measured_s=1.6, **more):
@@ -184,6 +186,32 @@ def test_the_error_of_few_trials_is_the_largest_and_of_many_that_of_nine_in_ten(
 def test_what_could_not_be_measured_is_off_by_all_that_was_predicted():
     lost = verdict(1, "refuted", measured_s=None)
     assert records([lost])["gc.heap-too-small"].error_ratio == 1.0
+
+
+@pytest.mark.parametrize(
+    ("command", "jobs"),
+    [
+        ("spark-submit --conf spark.a={0} --jars a.jar job.py 2026-11-{0}", 1),
+        ("spark-submit --class org.Main {0}.jar", 1),
+        ("spark-submit --class org.Main{0} app.jar", 3),
+        ("spark-sql --hiveconf day={0} -f report.sql", 1),
+        ("java -cp a{0}.jar -Xmx{0}g org.Main {0}", 1),
+        ("java -jar app{0}.jar", 3),
+        ("timeout {0} python -u -m etl {0}", 1),
+        ("/opt/etl/daily.sh {0}", 1),
+    ],
+)
+def test_a_command_is_the_same_job_whatever_its_arguments(tmp_path, command, jobs):
+    kept = []
+    for day in (1, 2, 3):
+        line = command.format(day)
+        test = prepare(
+            finding(), ran(COMMAND, command=tuple(line.split())), run_id=f"run {day}",
+            noise_ratio=0.02, budget_s=3600.0, home=tmp_path,
+        )  # fmt: skip
+        measured = Outcome("proven", measured_ns=estimate(S))
+        kept.append(verdict_of(test, measured, f"run {day}", line))
+    assert records(kept)["gc.heap-too-small"].jobs_count == jobs
 
 
 def test_trials_of_less_data_say_nothing_of_the_error():

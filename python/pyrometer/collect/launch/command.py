@@ -28,6 +28,13 @@ _PYTHON = re.compile(r"(python|pypy)[0-9.]*|ipython[0-9.]*")
 _HEAP = re.compile(r"(?:-Xmx|-XX:MaxHeapSize=)(\w+)")
 _PROPERTY = re.compile(r"-D(spark\.[^=]+)=(.*)")
 
+_VALUED = frozenset(
+    ("-cp", "-classpath", "--class-path", "-p", "--module-path", "--add-modules", "--add-opens",
+     "--add-exports", "-W", "-X")
+)  # fmt: skip
+_MAIN = ("-m", "-c", "-jar")
+_PROGRAMS = (".py", ".jar", ".sql", ".R", ".sh")
+
 SETTING_OF = {
     "--master": "spark.master",
     "--deploy-mode": "spark.submit.deployMode",
@@ -105,6 +112,34 @@ def understand(argv: Sequence[str]) -> Command:
     if name == "java":
         return Command(tuple(argv), "java", settings=_of_java(argv[1:]))
     return Command(tuple(argv), "python" if _PYTHON.fullmatch(name) else "other")
+
+
+def program(argv: Sequence[str]) -> str:
+    """Name what a command runs, without options and arguments: a script, class or jar.
+
+    Examples
+    --------
+    >>> program(["spark-submit", "--py-files", "lib.py", "jobs/daily.py", "2026-11-01"])
+    'daily.py'
+    >>> program(["java", "-cp", "a.jar", "org.Main", "1"]), program(["nice", "python", "-m", "etl"])
+    ('org.Main', 'etl')
+    """
+    kinds = (understand(argv[at:]).kind for at in range(len(argv)))
+    at = next((at for at, kind in enumerate(kinds) if kind != "other"), None)
+    if at is None:
+        return Path(next((word for word in argv if word.endswith(_PROGRAMS)), argv[0])).name
+    words = argv[at + 1 :]
+    if Path(argv[at]).name in SPARK_SCRIPTS:
+        own = _before_application(words)
+        named = (_option(own, name) for name in ("--class", "-f", "-i", "-e"))
+        found = next(filter(None, [*named, *words[len(own) :]]), argv[at])
+    else:
+        first = 0
+        while first < len(words) and words[first].startswith("-") and words[first] not in _MAIN:
+            first += 2 if words[first] in _VALUED else 1
+        main = [word for word in words[first : first + 2] if word not in _MAIN]
+        found = main[0] if main else argv[at]
+    return Path(found).name if found.endswith(_PROGRAMS) else found
 
 
 def unreachable(command: Command) -> str | None:
