@@ -108,6 +108,20 @@ def test_stages_behind_shuffles_have_their_number_from_one_setting(tmp_path: Pat
     assert saves(found, 3 * (1_000 - 12) * 10 / 4)
 
 
+@pytest.mark.parametrize(("each_mib", "level"), [(300, "293"), (600, None)])
+def test_the_stage_that_needs_most_tasks_says_how_many(
+    tmp_path: Path, each_mib: int, level: str | None
+) -> None:
+    job = Job()
+    for size, ms in ((1_000, 30), (each_mib << 20, 20)):
+        own = {**_run(10), "shuffle_read_local_bytes": size}
+        job.stage([ms] * 400, columns=lambda n, own=own: own)  # type: ignore[misc]
+    # A task has a third of its part of the heap, 409.6 MiB: 600 MiB want more tasks than there are.
+    assert [one.remedies[0].level for one in job.all_found(tmp_path, RULE)] == [level][
+        : bool(level)
+    ]
+
+
 def test_stages_that_read_no_shuffle_are_told_one_by_one(tmp_path: Path) -> None:
     job = Job()
     for _ in range(2):
@@ -134,13 +148,14 @@ def test_one_setting_divides_all_files(tmp_path: Path) -> None:
 
 def test_parts_are_sized_by_the_files_not_by_the_columns_that_are_read(tmp_path: Path) -> None:
     job = Job()
-    query = job.query(0, 5_000, [FILES])
-    stage = job.stage(
-        [10] * 800, sql=query,
-        columns=lambda n: {"executor_run_time_ns": 5 * MS, "input_bytes": 2_000_000},
-    )  # fmt: skip
-    job.metric(query, 0, "size of files read", 100_000_000_000)
-    job.log.rows["node_metrics"][-1]["stage_id"] = stage
+    for ms, count, size in ((80, 100, 100_000_000), (10, 800, 100_000_000_000)):
+        query = job.query(job.now_ms, job.now_ms + 5_000, [FILES])
+        stage = job.stage(
+            [ms] * count, sql=query,
+            columns=lambda n: {"executor_run_time_ns": 5 * MS, "input_bytes": 500_000},
+        )  # fmt: skip
+        job.metric(query, 0, "size of files read", size)
+        job.log.rows["node_metrics"][-1]["stage_id"] = stage
     (found,) = job.found(tmp_path, RULE)
     # Of a heap of 4 GiB, 0.6 are for two slots' data, unpacked to three times their size.
     most = (4 << 30) * 0.6 / 2 / 3

@@ -49,7 +49,8 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -89,6 +90,8 @@ OPENS = (
 
 READS = ("AQEShuffleRead", "CustomShuffleReader")
 """Nodes that read a shuffle as adaptive execution divided it anew."""
+BY_SIZE = ("files", "joined")
+"""Settings that give a size of parts, not a number."""
 _SUCCEEDED = (
     " AND status = 'success' AND (app_index, task_attempt_id) NOT IN"
     " (SELECT (app_index, task_attempt_id) FROM tasks WHERE reason = 'Resubmitted')"
@@ -98,16 +101,12 @@ _SUCCEEDED = (
 
 @dataclass(frozen=True)
 class Crowded:
-    """A stage with more tasks than it needs.
+    """A stage of many tasks, mostly more than it needs.
 
     Attributes
     ----------
     wanted : int
         Tasks that would do: some for each slot, none of which reads too much.
-    over_ns : float
-        Time beside the run time of its tasks.
-    each : Fixed
-        What each task less saves.
     cached : str or None
         Of what was cached and it reads: the exchange that made its partitions, or nothing.
     is_listed : bool
@@ -122,13 +121,21 @@ class Crowded:
     tasks: TaskColumns
     slots: int
     wanted: int
-    over_ns: float
-    change: Change
-    each: Fixed
     cached: str | None
     is_listed: bool = False
     is_joined: bool = False
     buckets: str | None = None
+
+    @cached_property
+    def over_ns(self) -> float:
+        """Time beside the run time of its tasks."""
+        over = np.maximum(self.tasks.duration_ns - self.tasks["executor_run_time_ns"], 0.0)
+        return float(over[np.isfinite(over)].sum())
+
+    @cached_property
+    def fewer(self) -> tuple[Change, Fixed]:
+        """The change to the wanted tasks, and what each task less saves."""
+        return joined(self.tasks, self.stage.number, self.wanted, self.slots)
 
     @property
     def is_scan(self) -> bool:
@@ -153,15 +160,30 @@ class Crowded:
 @largest
 def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     groups: dict[object, list[Crowded]] = defaultdict(list)
-    for one in _crowded(facts):
+    for one in _many(facts):
         groups[one.setting].append(one)
     known = shuffles(facts) if groups and facts.has("samples") else {}
-    for mine in groups.values():
-        change = _blocks(facts, known, mine)
-        yield sum(one.over_ns / one.slots for one in mine), _suspect(facts, mine, change)
+    for setting, stages in groups.items():
+        mine = list(_crowded(setting, stages))
+        if mine:
+            change = _blocks(facts, known, mine)
+            yield sum(one.over_ns / one.slots for one in mine), _suspect(facts, mine, change)
 
 
-def _crowded(facts: Facts) -> Iterator[Crowded]:
+def _crowded(setting: object, stages: Sequence[Crowded]) -> Iterator[Crowded]:
+    """Give those of a setting's stages that have more tasks than it would make.
+
+    A number of partitions holds for all of its stages: as many as the one that needs most. A size
+    leaves each its own number.
+    """
+    most = max(one.wanted for one in stages)
+    for one in stages:
+        wanted = one.wanted if setting in BY_SIZE else most
+        if one.tasks.count > wanted and one.over_ns > 0:
+            yield replace(one, wanted=wanted)
+
+
+def _many(facts: Facts) -> Iterator[Crowded]:
     cached, listed = cached_partitions(facts), bytes_of_files(facts)
     joins, tables, lists = _joined(facts), _buckets(facts), listing(facts)
     for stage in facts.stages:
@@ -171,21 +193,11 @@ def _crowded(facts: Facts) -> Iterator[Crowded]:
         wanted = max(PER_SLOT * slots, math.ceil(amount_of(facts, stage) / most_part(facts)))
         # Attempts that failed took as long for nothing: they are no tasks that could be joined.
         tasks = facts.tasks_of(stage.number).succeeded()
-        if tasks.count <= wanted:
-            continue
-        over = np.maximum(tasks.duration_ns - tasks["executor_run_time_ns"], 0.0)
-        over = over[np.isfinite(over)]
-        if not over.size or not over.any():
-            continue
-        change, each = joined(tasks, stage.number, wanted, slots)
         yield Crowded(
             stage,
             tasks,
             slots,
             wanted,
-            float(over.sum()),
-            change,
-            each,
             cached.get(stage.number),
             stage.number in listed,
             stage.number in joins,
@@ -236,9 +248,9 @@ def _suspect(facts: Facts, mine: Sequence[Crowded], blocks: Sequence[Less]) -> S
             f" {units.duration(total)}, {units.percent(share)} of their time, on being started and"
             f" ended: {units.duration(total / count)} each{more}."
         ),
-        change=(*(edit for one in mine for edit in one.change), *blocks),
+        change=(*(edit for one in mine for edit in one.fewer[0]), *blocks),
         extent=saved_of(
-            [(one.each, one.tasks.count - one.wanted) for one in mine], count
+            [(one.fewer[1], one.tasks.count - one.wanted) for one in mine], count
         ),
         evidence=[
             _of_those(first, "time beside run time", first.over_ns, "ns", "sum(greatest("
@@ -258,7 +270,7 @@ def _of_those(one: Crowded, what: str, value: float, unit: str, expression: str)
 
 
 def _remedy(facts: Facts, mine: Sequence[Crowded], first: Crowded) -> Remedy:
-    wanted = first.wanted
+    wanted = max(one.wanted for one in mine)
     if any("REPARTITION" in (one.cached or "") for one in mine):
         return recached(first.tasks.count, wanted)
     if first.buckets is not None:
@@ -266,7 +278,8 @@ def _remedy(facts: Facts, mine: Sequence[Crowded], first: Crowded) -> Remedy:
                          "df.write.bucketBy(n, key).saveAsTable(name)",
                          f"df.write.bucketBy({wanted}, key).saveAsTable(name)")  # fmt: skip
     if first.is_scan:
-        stages = [first.stage, *(one.stage for one in mine if one is not first)]
+        # The first is one that gets fewer parts, so many: others may have fewer already.
+        stages = [one.stage for one in sorted(mine, key=lambda one: -one.wanted)]
         return parts_of_files(facts, stages, wanted)
     if first.setting == "joined":
         size = max(float(read_bytes(one.tasks).sum()) / one.wanted for one in mine)
