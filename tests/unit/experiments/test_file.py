@@ -210,10 +210,12 @@ def test_permutations_are_uniform():
         ("1g == 1024 * 1m and 1.5k == 1536", True),
         ("-a < 0", True),
         ("2 - 1 - 1 == 0 and 8 / 2 / 2 == 2", True),
+        ("wait < 2s", False),
+        ("wait == '3000ms' and wait < 1min", True),
     ],
 )
 def test_constraints_mean_what_they_say(text, holds):
-    assert parse_constraint(text).holds({"a": 2, "b": 3, "gc": "g1"}) is holds
+    assert parse_constraint(text).holds({"a": 2, "b": 3, "gc": "g1", "wait": "3s"}) is holds
 
 
 @pytest.mark.parametrize(

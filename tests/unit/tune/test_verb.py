@@ -76,6 +76,8 @@ def tuned(root: Path, budget: str = "20", **machine) -> Path:
             "--subject-to 'elapsed < 30q': column 11",
             "30s",
         ),
+        (["sort-text", "--subject-to", "elapsed < 5m"], "5m is a size", "write 5min"),
+        (["sort-text", "--subject-to", "peak_memory < 3g and p95 < 2g"], "2g is a size", "30s"),
         (["sort-text", "--subject-to", "3 < 4"], "nothing that is measured", "peak_memory"),
         (["sort-text", "--engine", "owl"], "no such engine", "did you mean 'own'?"),
         (["sort-text", "--fidelity", "scales"], "no such stand-in", "did you mean 'scale'?"),

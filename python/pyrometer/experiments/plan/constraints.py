@@ -22,6 +22,7 @@ DEEPEST = 40
 
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kmgt]?)b?", re.IGNORECASE)
+_TIME = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|min|h)")
 _SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -261,20 +262,13 @@ class _Parser:
             if not self._take("sign", ")"):
                 self._refuse("a closing bracket is missing")
             return found
-        if kind == "number":
+        if kind in ("number", "time", "text"):
             self._at += 1
-            return _constant(number_or_text(text))
-        if kind == "time":
-            self._at += 1
-            number = text.rstrip("himns")
-            return _constant(float(number) * _SECONDS[text.removeprefix(number)])
-        if kind == "text":
-            self._at += 1
-            return _constant(number_or_text(text[1:-1]))
+            return _constant(_value(text[1:-1] if kind == "text" else text))
         if kind == "word" and text not in ("and", "or", "not"):
             self._at += 1
             self.names.add(text)
-            return lambda values: number_or_text(values[text])
+            return lambda values: _value(values[text])
         return self._refuse("a factor, a number or a quoted word is missing")
 
     def end(self) -> None:
@@ -305,6 +299,11 @@ class _Parser:
 
 def _constant(value: Value) -> Part:
     return lambda values: value
+
+
+def _value(level: object) -> Value:
+    match = _TIME.fullmatch(level) if isinstance(level, str) else None
+    return float(match[1]) * _SECONDS[match[2]] if match else number_or_text(level)
 
 
 def _number(value: Value, text: str) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,6 +49,7 @@ PROBED = frozenset({"core_seconds", "peak_memory"})
 """Metrics that the probe of the operating system reads."""
 IN_NS = frozenset({"elapsed", "core_seconds", "p95"})
 """Metrics that the objective has in ns."""
+_SIZE = re.compile(r"(?<![\w.])[0-9.]+(?:[kmgt]b?|b)(?![\w.])", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -179,8 +181,17 @@ def conditions_of(texts: Sequence[str]) -> list[Constraint]:
                 f"--subject-to {text!r} speaks of nothing that is measured",
                 f"use one of {', '.join(METRICS)}, as in 'peak_memory < 3g'",
             )
+        _check_sizes(text)
         found.append(one)
     return found
+
+
+def _check_sizes(text: str) -> None:
+    """Refuse sizes that are compared with no size: 5m is 5 MiB."""
+    for part in re.split(r"\b(?:and|or)\b", text):
+        if "peak_memory" not in part and (size := _SIZE.search(part)):
+            remedy = f"write {size[0]}in" if size[0][-1] in "mM" else "times: 500ms, 30s, 5min, 1h"
+            raise UsageError(f"--subject-to {text!r}: {size[0]} is a size", remedy)
 
 
 def check_measured(tuning: Tuning) -> None:
