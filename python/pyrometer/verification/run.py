@@ -47,6 +47,7 @@ from pyrometer.verification.plan import (
 from pyrometer.verification.record import Verdict
 from pyrometer.verification.trial_files import command_file, experiment_file, named
 from pyrometer.verification.verdict import Outcome, Prediction, judge
+from pyrometer.verification.work import WRITE_LESS
 from pyrometer.window.windows import MEASURED, OBSERVING
 from pyrometer.workloads import registry
 from pyrometer.workloads.contract import parse_scale
@@ -186,7 +187,10 @@ def _refused(found: Refusal) -> Outcome:
 
 
 def _prediction(finding: Finding, ran: Ran, proposal: Proposal) -> Prediction:
-    return Prediction(finding.saving.elapsed_ns, ran.whole_ns, proposal.smaller)
+    return Prediction(
+        finding.saving.elapsed_ns, ran.whole_ns, proposal.smaller,
+        of_command=ran.once, writes_less=finding.code in WRITE_LESS,
+    )  # fmt: skip
 
 
 def _question(finding: Finding, whole: Proposal, run_id: str) -> str:

@@ -29,7 +29,7 @@ from pyrometer.explain.schema import Judgement
 from pyrometer.explain.words import NOT_COMPARED
 from pyrometer.statistics.treatments import PairReport
 from pyrometer.verification.plan import AS_IT_WAS, FEWEST_BLOCKS, REMEDY, VARIANT
-from pyrometer.verification.work import Work, compared, other_work
+from pyrometer.verification.work import Work, compared, fewer_rows, other_work
 
 Same = Literal["same", "different", "not known"]
 ENDS_REFUTE = {
@@ -38,6 +38,7 @@ ENDS_REFUTE = {
     "wrong_result": "gave a wrong result",
 }
 """Ends of trials with the remedy that are the remedy's own fault."""
+REPEAT = "make its result repeatable, or compare the two results by hand"
 DECLARE = "describe the command as a workload that declares its output (docs/how-to/workloads.md)"
 
 
@@ -53,11 +54,17 @@ class Prediction:
         The time of the run that a trial's time is compared with.
     smaller : str or None
         Why the data of the trials are smaller than the run's.
+    of_command : bool
+        The trials are of a command, which has a result only where a file declares one.
+    writes_less : bool
+        The remedy may write fewer rows by intention.
     """
 
     saving_ns: Estimate
     whole_ns: int
     smaller: str | None = None
+    of_command: bool = False
+    writes_less: bool = False
 
     @property
     def ratio(self) -> Estimate:
@@ -182,15 +189,20 @@ def judge(plan: Plan, entries: Entries, predicted: Prediction, folder: str = "DI
             reason="the result is another with the remedy, so it is not the same work",
             by_hand="compare the two results by hand: digits of sums may differ by their order",
         )  # fmt: skip
-    found = _compared(pair, predicted, report.margin, notes, seen.uncompared)
+    uncompared = seen.uncompared
+    if uncompared and predicted.writes_less and (less := fewer_rows(seen.before, seen.after)):
+        uncompared += f"; {less}, which the remedy may intend"
+    found = _compared(pair, predicted, report.margin, notes, uncompared)
     beyond = _beyond(found.measured_ratio, predicted.ratio) is not None
-    if seen.uncompared and (less := other_work(seen.before, seen.after, beyond)):
+    less = other_work(seen.before, seen.after, beyond, predicted.writes_less)
+    if uncompared and less:
         changed = any(f"workload.{VARIANT}" in one.levels for one in plan.treatments)
+        then = DECLARE if predicted.of_command and not seen.declared else REPEAT
         what = "the changed command" if changed else "with the remedy it"
         return replace(
             found, verdict="not_testable", bound_ratio=None,
             reason=f"{what} did other work: {less}",
-            by_hand=f"look whether it does all that it should; {DECLARE}",
+            by_hand=f"look whether it does all that it should; {then}",
         )  # fmt: skip
     return found
 
@@ -271,7 +283,10 @@ def _beyond(saved: Estimate | None, predicted: Estimate) -> str | None:
     if saved is None or saved.low is None or predicted.high is None or saved.low <= predicted.high:
         return None
     most = units.percent(predicted.high)
-    return f"it saves more than was predicted, {most} at most: more than the remedy may differ"
+    return (
+        f"it saves more than the {most} that was predicted at most: something besides the remedy"
+        " may differ between the trials"
+    )
 
 
 def _undecided(pair: PairReport, predicted: Prediction, margin: float, between: str) -> str:

@@ -1,7 +1,7 @@
 """Whether two programs did the same work, by what their runs show where no result is known. Pure.
 
-A remedy may be to read less, or to run fewer jobs. It is never to write fewer rows, nor to do
-nothing at all of what was done before.
+A remedy may be to read less, or to run fewer jobs. It is never to write fewer rows, except for
+those of a few rules (`WRITE_LESS`), nor to do nothing at all of what else was done before.
 """
 
 from __future__ import annotations
@@ -20,12 +20,18 @@ NAMES = {
 }  # fmt: skip
 """What is compared. Stages and tasks are not: plans are free to have others."""
 WRITTEN = "rows_written"
+ALL_WRITTEN = frozenset({WRITTEN, "bytes_written"})
+WRITE_LESS = frozenset({"write.rows-copied", "driver.many-small-jobs"})
+"""Rules with a remedy that writes less by intention: marks of deleted rows instead of copies, and
+fewer batches of a stream, each of which writes what it has so far."""
 HALF = 0.5
 """Of what was done before: a remedy that saves what was predicted may leave less. One that saves
 more than the prediction holds possible, and leaves less than this, has lost some of the work."""
 
 
-def other_work(before: Sequence[Work], after: Sequence[Work], beyond: bool) -> str | None:
+def other_work(
+    before: Sequence[Work], after: Sequence[Work], beyond: bool, writes_less: bool = False
+) -> str | None:
     """Say what of the work is missing in the runs with a remedy; ``None``: nothing is known to be.
 
     Parameters
@@ -34,6 +40,8 @@ def other_work(before: Sequence[Work], after: Sequence[Work], beyond: bool) -> s
         The work of each run, as it was and with the remedy.
     beyond : bool
         More was saved than the prediction holds possible.
+    writes_less : bool
+        The remedy may be to write less: `fewer_rows` tells it.
 
     Examples
     --------
@@ -43,8 +51,24 @@ def other_work(before: Sequence[Work], after: Sequence[Work], beyond: bool) -> s
     >>> other_work([{"rows_read": 100.0}], [{"rows_read": 40.0}], beyond=True)
     'rows read: 40 instead of 100'
     """
-    less = [_told(name, x, y) for name, x, y in _both(before, after) if _less(name, x, y, beyond)]
+    less = [
+        _told(name, x, y)
+        for name, x, y in _both(before, after)
+        if _less(name, x, y, beyond) and not (writes_less and name in ALL_WRITTEN)
+    ]
     return ", ".join(less) or None
+
+
+def fewer_rows(before: Sequence[Work], after: Sequence[Work]) -> str | None:
+    """Say how many rows fewer were written with the remedy; ``None``: not fewer."""
+    return next(
+        (
+            _told(name, x, y)
+            for name, x, y in _both(before, after)
+            if name == WRITTEN and _less(name, x, y, beyond=False)
+        ),
+        None,
+    )
 
 
 def compared(before: Sequence[Work], after: Sequence[Work]) -> str | None:

@@ -6,14 +6,15 @@ from dataclasses import replace
 
 import pytest
 from tests.support import experiments
-from tests.support.explain.tried_findings import S, estimate
+from tests.support.explain.tried_findings import COMMAND, WORKLOAD, S, estimate, finding
 
 from pyrometer.experiments.folder import Ended, Surroundings
 from pyrometer.experiments.journal import Entries
 from pyrometer.verification.plan import AS_IT_WAS, REMEDY
+from pyrometer.verification.run import prepare
 from pyrometer.verification.verdict import Alike, Prediction, alike, judge
 
-PREDICTED = Prediction(estimate(2.0 * S, 1.5 * S, 2.5 * S), 10 * S)
+PREDICTED = Prediction(estimate(2.0 * S, 1.5 * S, 2.5 * S), 10 * S, of_command=True)
 
 
 def journal(before, after, **more):
@@ -224,6 +225,38 @@ def test_a_command_that_did_less_of_the_work_is_not_judged(factor, left, told):
     assert "other work" not in (judged(STEADY, after, work=work).reason or "")
 
 
+def predicted(root, code="gc.heap-too-small", of=COMMAND):
+    one = finding().model_copy(update={"code": code})
+    asked = {"run_id": "run", "noise_ratio": 0.02, "budget_s": 3600.0, "home": root}
+    return prepare(one, of, **asked).prediction
+
+
+@pytest.mark.parametrize(
+    ("of", "checksum", "then"),
+    [
+        (COMMAND, both(None), "(docs/how-to/workloads.md)"),
+        (COMMAND, {AS_IT_WAS: "aa", REMEDY: None}, "compare the two results by hand"),
+        (WORKLOAD, both(None), "compare the two results by hand"),
+    ],
+)
+def test_an_output_is_to_be_declared_for_a_command_without_one(tmp_path, of, checksum, then):
+    work = {AS_IT_WAS: WORK, REMEDY: {**WORK, "jobs": 0}}
+    found = judged(STEADY, STEADY, predicted(tmp_path, of=of), work=work, checksum=checksum)
+    assert found.by_hand.endswith(then)
+
+
+@pytest.mark.parametrize("rows", [9, 0])
+@pytest.mark.parametrize("code", ["write.rows-copied", "driver.many-small-jobs"])
+def test_fewer_rows_written_limit_the_proof_where_they_may_be_intended(tmp_path, code, rows):
+    work = {AS_IT_WAS: WORK, REMEDY: {**WORK, "rows_written": rows}}
+    intended = predicted(tmp_path, code)
+    found = judged(STEADY, [8.0, 8.1, 7.9, 8.0], intended, work=work, **UNKNOWN)
+    assert found.verdict == "proven"
+    assert f"; rows written: {rows} instead of 10, which the remedy may intend" in found.reason
+    work[REMEDY] |= {"jobs": 0}
+    assert judged(STEADY, STEADY, intended, work=work, **UNKNOWN).verdict == "not_testable"
+
+
 @pytest.mark.parametrize(
     "left", [{"rows_read": 400}, {"bytes_read": 1}, {"jobs": 1}, {"rows_written": 11}]
 )
@@ -245,7 +278,10 @@ def test_rows_that_differ_from_run_to_run_may_differ_with_the_remedy():
 def test_a_saving_beyond_the_prediction_is_a_doubt():
     found = judged(STEADY, [0.5 * one for one in STEADY])
     assert found.verdict == "proven"
-    assert "it saves more than was predicted, 25.0 % at most" in found.reason
+    assert found.reason == (
+        "it saves more than the 25.0 % that was predicted at most: something besides the remedy"
+        " may differ between the trials"
+    )
 
 
 def test_results_that_do_not_repeat_say_nothing_of_the_remedy():
