@@ -42,7 +42,8 @@ def replaced_tables(folder: Path, known: bool = False) -> Iterator[Path]:
     folder : Path
         Where the tables belong. It is created, private, if it is missing, as is the one above.
     known : bool
-        Whether a folder that carries no mark of ours is known to be ours nevertheless.
+        Whether a folder that carries no mark of ours may hold other files: it is a run's. Files
+        that bear a table's name it may not.
 
     Raises
     ------
@@ -89,6 +90,11 @@ def _check(folder: Path, known: bool) -> None:
     if known or ours is not None:
         found = [name for name in found if table_of(name) and name not in (ours or ())]
     found = [name for name in found if not name.lstrip(".").startswith(STARTED.lstrip("."))]
+    if found and all(table_of(name) or _KEPT.fullmatch(name) for name in found) and ours is None:
+        raise UsageError(
+            f"{folder} holds tables without their {STAMP} ({found[-1]})",
+            "if Pyrometer wrote them, delete the folder; else move them away",
+        )
     if found:
         raise UsageError(
             f"{folder} holds files that Pyrometer did not write ({found[0]})",
@@ -135,17 +141,24 @@ def _ours(folder: Path) -> set[str] | None:
     said = [mark for name in (STAMP, STARTED) if (mark := _said(folder / name)) is not None]
     if not said:
         return None
-    # Older versions did not list them.
-    named = [mark.get("files", os.listdir(folder)) for mark in said]
+    # Older versions did not list them, and a full disk cuts the list.
+    listed = [mark.get("files") for mark in said]
+    named = [names if isinstance(names, list) else os.listdir(folder) for names in listed]
     return {name for names in named for name in names if table_of(str(name))}
 
 
 def _said(mark: Path) -> dict[str, Any] | None:
+    """Give what a mark says: nothing where it is damaged, or of a version that wrote a number."""
     try:
         said = parse_json(mark.read_bytes())
-        return said if said["schema"].startswith(_SCHEMAS) else None
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+    except OSError:
         return None
+    except ValueError:
+        return {} if mark.name == STAMP else None
+    if isinstance(said, int) and mark.name == STARTED:
+        return {}
+    ours = isinstance(said, dict) and str(said.get("schema")).startswith(_SCHEMAS)
+    return said if ours else None
 
 
 def table_of(file: str) -> str | None:

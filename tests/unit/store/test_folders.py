@@ -138,6 +138,42 @@ def test_our_own_are_made_again_and_what_lies_beside_them_stays(tmp_path: Path, 
         assert (run.tables.rows_count("apps"), run.tables.rows_count("tasks")) == (1, 4)
 
 
+@pytest.mark.parametrize(
+    ("mark", "said"),
+    [
+        (STAMP, b'{"schema": "pyrometer/tables/1", "fil'),
+        (STAMP, b""),
+        (STAMP, b'{"schema": "pyrometer/tables/1", "files": null}'),
+        (STAMP, b'{"schema": "pyrometer/tables/1", "files": 5}'),
+        (STARTED, b"1733000000000000000"),
+    ],
+)
+def test_a_mark_that_names_no_files_tells_our_folder(
+    tmp_path: Path, mark: str, said: bytes
+) -> None:
+    """Cut by a full disk, changed by hand, or of an older version that was killed."""
+    ingest_eventlogs([LOG], tmp_path)
+    tables = tmp_path / "tables"
+    names = {path.name for path in tables.iterdir()}
+    (tables / STAMP).unlink()
+    (tables / mark).write_bytes(said)
+    (tables / "tasks-before.parquet").write_text("mine")
+    ingest_eventlogs([LOG], tmp_path)
+    assert {path.name for path in tables.iterdir()} == names | {"tasks-before.parquet"}
+    with Run.open(tmp_path) as run:
+        assert run.tables.rows_count("tasks") == 4
+
+
+def test_tables_without_their_stamp_are_refused_for_what_they_are(tmp_path: Path) -> None:
+    ingest_eventlogs([LOG], tmp_path)
+    (tmp_path / "tables" / STAMP).unlink()
+    (tmp_path / "tables" / ".findings-all.json").write_text("{}")
+    with pytest.raises(UsageError, match=r"holds tables without their tables\.json") as refused:
+        ingest_eventlogs([LOG], tmp_path)
+    assert "if Pyrometer wrote them, delete the folder" in refused.value.remedy
+    assert (tmp_path / "tables" / "tasks.parquet").exists()
+
+
 def test_tables_that_are_written_next_to_those_of_an_ingest_are_ours(tmp_path: Path) -> None:
     ingest_eventlogs([LOG], tmp_path)
     note_written(tmp_path / "tables", ["ledger_slot"])
@@ -150,11 +186,14 @@ def test_a_file_of_others_with_the_name_of_a_table_is_refused_not_replaced(tmp_p
     """Whether tables of ours are there, or the run has none yet."""
     ingest_eventlogs([LOG], tmp_path / "ours")
     growing_run(tmp_path / "new").paths.tables.mkdir()
-    for run, again in (("ours", lambda at: ingest_eventlogs([LOG], at)), ("new", ingest_run)):
+    for run, again, said in (
+        ("ours", lambda at: ingest_eventlogs([LOG], at), r"that Pyrometer did not write"),
+        ("new", ingest_run, r"tables without their tables\.json"),
+    ):
         before = {path.name for path in (tmp_path / run / "tables").iterdir()}
         for name in ("stages-mine.parquet", "host_names.parquet"):
             (tmp_path / run / "tables" / name).write_text(name)
-        with pytest.raises(UsageError, match=r"did not write \(host_names\.parquet\)"):
+        with pytest.raises(UsageError, match=rf"{said} \(host_names\.parquet\)"):
             again(tmp_path / run)
         assert (tmp_path / run / "tables" / "host_names.parquet").read_text()
         (tmp_path / run / "tables" / "host_names.parquet").unlink()
