@@ -267,7 +267,7 @@ def redacted_data(value: Any, name: str = "") -> Any:
 ['a.password=*********(redacted)']}
     """
     if isinstance(value, str):
-        return REDACTED if value and _known_secret(name) else redacted(value)
+        return REDACTED if value and _known_secret(name, value) else redacted(value)
     if isinstance(value, Mapping):
         made = {key: redacted_data(one, str(key)) for key, one in value.items()}
         # A setting as a record: {"key": …, "value": …}.
@@ -302,11 +302,12 @@ def redact_each(files: Iterable[Path]) -> Iterator[str]:
             yield str(error) if str(file) in str(error) else f"{file}: {error}"
 
 
-def _known_secret(name: str) -> bool:
-    """Whether the value of a setting of this name is secret, by all that is learnt by now."""
+def _known_secret(name: str, value: str) -> bool:
+    """Whether a value of a setting of this name is secret, by all that is learnt by now."""
     if not name or _FIELD.fullmatch(name) or name.startswith("spark.redaction."):
         return False
-    return redacted(f"{name}=x1") != f"{name}=x1"
+    # A number is secret under those names alone that always name a secret.
+    return _secret_briefly(name, value) or redacted(f"{name}=1") != f"{name}=1"
 
 
 _OPENING = re.compile(r"\\{0,15}[\"']")

@@ -35,6 +35,7 @@ PARTS = (
 @example(".pysas://x")
 @example("<password->x</ pass=2;pass=x;y.pass=-z <token->")
 @example(f"{'a' * 450}.password.{'x.' * 150}=hunter2")
+@example(r'{"pw":"2\"x y"} \"pass\":\"\\\"x\", \\\"pw\\\": \\\"\\\\nx\\\" "pw": "2')
 @example("-Da.token=x&y;z \"-Da.token=it's all\" '-Dtoken=a b -Dc'")
 def test_both_strike_the_same(text: str) -> None:
     assert redacted(text) == Redactor().text(text)
@@ -61,6 +62,7 @@ def test_both_find_each_kind(planted) -> None:  # type: ignore[no-untyped-def]
         "Scan parquet [password#1,token#2] Location: hdfs://nn:8020/a@b, PushedFilters: []",
         "half \ud800 a pair", "", "HashAggregate(keys=[key#1, pass#2], functions=[sum(code#3)])",
         "Filter ((key = 5) AND (code = 7)) pass=2 exit code=1", "sort -u a:b -p8080 --user alice",
+        '{"job.pass": "2", "pw": "1.5"}', r'{"j": "{\"job.pass\": \"2\"}"}',
     ],
 )  # fmt: skip
 def test_names_of_programs_and_columns_stay(text: str) -> None:

@@ -77,6 +77,8 @@ PLANTED = (
     Planted("parameter pass", "pa5sParam", ("https://h/x?user=bob&pass=pa5sParam",)),
     Planted("JSON, pass", "j5onPass", ('{"user": "bob", "pass": "j5onPass"}',)),
     Planted("option pass", "0ptPass", ("--pass", "0ptPass")),
+    Planted("option that ends in pass", "0ptDbPass", ("--db-pass", "0ptDbPass")),
+    Planted("option that ends in pw", "tw0", ("--smtp.pw", "'of tw0 words'")),
     Planted("pw", "br1efPw", ("DB_PW=br1efPw",)),
     Planted("passcode", "pa5scode", ("passcode=pa5scode",)),
     Planted("key store of keytool", "k3ytool", ("keytool", "-storepass", "k3ytool")),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.redaction.planted import PLANTED
 
-from pyrometer.core.redaction import REDACTED, Redactor
+from pyrometer.core.redaction import REDACTED, Redactor, redacted_data
 
 
 @pytest.mark.parametrize("planted", PLANTED, ids=[one.kind for one in PLANTED])
@@ -80,6 +80,13 @@ def test_what_is_no_secret_stays(words: list[str]) -> None:
         ),
         ("--pass x --pass 2 my.pw='y z'", f"--pass {REDACTED} --pass 2 my.pw='{REDACTED}'"),
         ("<name>a.secret.key</name><value>x</value>", None),
+        ('{"a.pass": "2x y", "pw": "-.5"}', f'{{"a.pass": "{REDACTED}", "pw": "-.5"}}'),
+        (r'"{\"pw\":\"2\",\"pass\":\"x\"}"', rf'"{{\"pw\":\"2\",\"pass\":\"{REDACTED}\"}}"'),
+        (
+            r"\\\"pw\\\": \\\"2\\\", \\\"pw\\\": \\\"\\\\n\\\"",
+            rf"\\\"pw\\\": \\\"2\\\", \\\"pw\\\": \\\"{REDACTED}\\\"",
+        ),
+        ("{'pass': '7', 'pw': '7 y'}", f"{{'pass': '7', 'pw': '{REDACTED}'}}"),
     ],
 )
 def test_values_are_found_however_they_are_assigned(text: str, kept: str | None) -> None:
@@ -121,6 +128,12 @@ def test_patterns_of_the_user_count_too() -> None:
 def test_records_of_settings_are_judged_by_their_key() -> None:
     made = Redactor().data({"key": "a.password", "value": "x1", "how": "set"})
     assert made == {"key": "a.password", "value": REDACTED, "how": "set"}
+
+
+def test_numbers_stay_under_names_that_may_name_a_secret() -> None:
+    data = {"job.pass": "2", "job.pw": "x", "job.token": "2", "pass.token": "2", "token.pass": "2"}
+    struck = dict.fromkeys(data, REDACTED) | {"job.pass": "2"}
+    assert redacted_data(data) == struck == Redactor().data(data)
 
 
 @given(st.text())
