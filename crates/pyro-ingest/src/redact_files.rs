@@ -119,11 +119,10 @@ fn rewritten(file: &mut File, temporary: &Path) -> std::io::Result<Option<File>>
         if buffer.len() > LONGEST_LINE {
             return Err(left("a line is longer than 64 MiB"));
         }
-        let whole = memchr::memrchr(b'\n', &buffer).map(|last| last + 1);
         let end = if ended {
             buffer.len()
         } else {
-            whole.unwrap_or(0)
+            whole_lines(&buffer)
         };
         let made = block(&redactor, &buffer[..end]);
         if zeros && (out.is_some() || matches!(made, Cow::Owned(_))) {
@@ -143,6 +142,17 @@ fn rewritten(file: &mut File, temporary: &Path) -> std::io::Result<Option<File>>
     }
     out.map(|out| out.into_inner().map_err(|error| error.into_error()))
         .transpose()
+}
+
+/// Where the last line ends, or the last whose value is not that of a line to come.
+fn whole_lines(buffer: &[u8]) -> usize {
+    let line_end = |text: &[u8]| memchr::memrchr(b'\n', text).map_or(0, |last| last + 1);
+    let last = line_end(buffer);
+    let mut end = last;
+    while end > 0 && opens_block(&buffer[..end - 1]) {
+        end = line_end(&buffer[..end - 1]);
+    }
+    if end > 0 { end } else { last }
 }
 
 /// A copy of what came before the first secret.
@@ -231,6 +241,25 @@ mod tests {
             made.ends_with("(redacted)\n  user: bob\ntoken: |"),
             "{made}"
         );
+    }
+
+    #[test]
+    fn a_block_of_yaml_begins_with_its_key_wherever_reads_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        let header = "a: |\npassword: |\n";
+        for over in [0, 7] {
+            let filler = "x".repeat(BLOCK - header.len() - over - 1);
+            std::fs::write(&path, format!("{filler}\n{header}  hunter2 x\nuser: bob\n")).unwrap();
+            assert_eq!(redact_files(std::slice::from_ref(&path)).unwrap().len(), 1);
+            let made = std::fs::read_to_string(&path).unwrap();
+            let expected = format!("{filler}\n{header}  *********(redacted)\nuser: bob\n");
+            assert!(made == expected, "{}", &made[filler.len()..]);
+        }
+        let keys = "password: |\n".repeat(BLOCK / 4);
+        std::fs::write(&path, &keys).unwrap();
+        redact_files(std::slice::from_ref(&path)).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), keys.len() as u64);
     }
 
     #[test]
