@@ -25,6 +25,8 @@ from pyrometer.explain.schema import (
 
 NOT_COMPARED = "results not compared"
 """How the reason of a proof begins where no results were compared."""
+LEAST_BIAS = 0.05
+"""Of what is predicted: less counts as this, so that a rule that saved nothing can be tried."""
 _FORMATS = {"ns": units.duration, "bytes": units.size, "ratio": units.percent}
 
 
@@ -168,7 +170,8 @@ def biased(record: Record) -> str:
     earlier = record.earlier
     if earlier is None or earlier.bias_ratio == 1.0:
         return ""
-    share = units.percent(earlier.bias_ratio)
+    most = "at most " if earlier.bias_ratio <= LEAST_BIAS else ""
+    share = f"{most}{units.percent(earlier.bias_ratio)}"
     return f" Earlier trials of this rule saved {share} of what was predicted: that is counted in."
 
 

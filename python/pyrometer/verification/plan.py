@@ -18,6 +18,7 @@ from pyrometer.collect.launch.command import understand
 from pyrometer.core import units
 from pyrometer.core.redaction import REDACTED, Redactor
 from pyrometer.explain.schema import Finding, Remedy
+from pyrometer.explain.words import LEAST_BIAS
 from pyrometer.statistics.power import detectable, needed
 from pyrometer.statistics.two import MARGIN
 from pyrometer.workloads.custom.typed_command import filled_in
@@ -33,6 +34,9 @@ LEAST_SD = 0.02
 """Least deviation of a trial's logarithm: how runs differ does not show in one run."""
 TRIALS_SHARE = 0.9
 """Share of the budget that trials take; the rest is for waiting until the machine is calm."""
+
+MOST = 0.99
+"""Share of a trial's time that a remedy is planned to save: it cannot save all."""
 
 Policy = Literal["wait", "flag", "repeat"]
 
@@ -174,10 +178,11 @@ def propose(
     command, remedy = tried
     if why := _not_as_typed(ran, command):
         return Refusal(why, by_hand(finding, ran))
-    saving = finding.saving.elapsed_ns.value or 0.0
-    ratio = saving / ran.whole_ns if ran.whole_ns else 0.0
-    if ran.length_s is None or not 0 < ratio < 1:
+    if ran.length_s is None or not ran.whole_ns:
         return Refusal("how long the run took, and would take, is not known", by_hand(finding, ran))
+    ratio = min(_to_find_ns(finding) / ran.whole_ns, MOST)
+    if ratio <= 0:
+        return Refusal("no saving is predicted", by_hand(finding, ran))
     sd = noise_sd(ran.iterations_s, noise_ratio)
     wanted = needed(-math.log1p(-ratio), sd, blocks=True)
     if wanted is None:
@@ -200,6 +205,17 @@ def propose(
         policy=policy,
     )  # fmt: skip
     return _within(whole, ran, finding)
+
+
+def _to_find_ns(finding: Finding) -> float:
+    """Give the saving that trials are to find.
+
+    Where earlier ones saved next to nothing, what the rule predicts without them: else none of its
+    findings could be tried, and the rule could not recover.
+    """
+    saving, earlier = finding.saving.elapsed_ns.value or 0.0, finding.record.earlier
+    learned = earlier.bias_ratio if earlier else 1.0
+    return saving / learned if 0 < learned <= LEAST_BIAS else saving
 
 
 def _what(

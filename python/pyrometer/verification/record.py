@@ -25,6 +25,7 @@ from pyrometer.core.estimate import Estimate
 from pyrometer.core.json_text import parse_json
 from pyrometer.core.redaction import redacted
 from pyrometer.explain.schema import ENOUGH_JOBS, Judgement, Proof, Record, Tried
+from pyrometer.explain.words import LEAST_BIAS
 from pyrometer.store.private import FILE_MODE, make_private
 from pyrometer.verification.learned import bias_of, error_of
 
@@ -227,7 +228,7 @@ def records(verdicts: Iterable[Verdict]) -> dict[str, Record]:
         bias = 1.0
         if len(jobs) >= ENOUGH_JOBS:
             each = [median(those) for those in jobs.values()]
-            bias = bias_of(each)
+            bias = max(bias_of(each), LEAST_BIAS)
         found[code] = Record(
             tried_count=len(tried),
             proven_count=sum(one.verdict == "proven" for one in tried),

@@ -10,7 +10,8 @@ from tests.support.explain.tried_findings import COMMAND, WORKLOAD, S, edit, fin
 
 from pyrometer.core.redaction import REDACTED
 from pyrometer.experiments.run.planned import plan_of
-from pyrometer.explain.schema import Remedy
+from pyrometer.explain.schema import Record, Remedy
+from pyrometer.explain.words import LEAST_BIAS, biased
 from pyrometer.statistics.power import power
 from pyrometer.verification.plan import (
     AS_IT_WAS,
@@ -103,6 +104,21 @@ def test_the_noise_is_that_of_the_iterations_where_there_are_some():
     assert noisy == pytest.approx(0.234, abs=0.001)
 
 
+@pytest.mark.parametrize("of", [WORKLOAD, COMMAND])
+def test_a_rule_that_saved_nothing_so_far_can_be_tried(of):
+    one = finding(2.0 * LEAST_BIAS)
+    one.record = Record(tried_count=10, jobs_count=10, error_ratio=0.1, bias_ratio=LEAST_BIAS)
+    assert proposed(one, of).predicted_ratio == pytest.approx(0.2)
+    assert "saved at most 5.00 % of" in biased(one.record)
+    one = finding(2.0)
+    one.record = Record(tried_count=10, jobs_count=10, error_ratio=0.1, bias_ratio=0.5)
+    assert proposed(one, of).predicted_ratio == pytest.approx(0.2)
+
+
+def test_a_saving_of_all_the_time_can_be_tried():
+    assert proposed(finding(10.0)).blocks == FEWEST_BLOCKS
+
+
 def test_many_iterations_are_not_repeated_in_every_trial():
     found = proposed(of=ran(iterations=10, iterations_s=(2.0,) * 10, length_s=30.0))
     assert found.iterations == 3
@@ -149,7 +165,7 @@ def test_a_saving_below_any_noise_is_refused():
         (finding(), ran(COMMAND, command=("a", "--to={run}/b")), "{run} stands in", "run"),
         (finding(), ran(length_s=None), "not known", "run"),
         (finding(), ran(whole_ns=0), "not known", "run"),
-        (finding(12.0), WORKLOAD, "not known", "run"),
+        (finding(0.0), WORKLOAD, "no saving is predicted", "run"),
         (finding(2.0, setting("spark.driver.memory", "2g")), ran(COMMAND, command=("java", "M")),
          "starts the driver's JVM itself", "-Xmx2g"),
     ],

@@ -214,6 +214,14 @@ def test_a_command_is_the_same_job_whatever_its_arguments(tmp_path, command, job
     assert records(kept)["gc.heap-too-small"].jobs_count == jobs
 
 
+def test_a_rule_that_saved_nothing_can_recover():
+    ten = [verdict(number, "refuted", measured_s=-1.0, job=f"{number}.py") for number in range(10)]
+    bias = records(ten)["gc.heap-too-small"].bias_ratio
+    assert bias > 0
+    now = verdict(11, predicted_s=2.0 * bias, measured_s=2.0, bias_ratio=bias)
+    assert now.saved_ratio == pytest.approx(1.0)
+
+
 def test_trials_of_less_data_say_nothing_of_the_error():
     found = records([verdict(1, of_run=False)])["gc.heap-too-small"]
     assert (found.tried_count, found.proven_count, found.error_ratio) == (1, 1, None)
