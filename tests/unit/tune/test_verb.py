@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.support.cli import nobody_reads
 from tests.support.experiments import NAP
-from tests.support.tuning import COLLECTOR, PARTITIONS, Drawn, Simulated, tuning
+from tests.support.tuning import COLLECTOR, PARTITIONS, SPACE, Drawn, Simulated, tuning
 
 from pyrometer.api import write_report
 from pyrometer.cli.main import run_verb
@@ -453,28 +453,39 @@ def test_apply_says_the_jobs_own_command_with_its_options_changed(tmp_path, monk
     assert "--driver-java-options '-Da=1 -XX:+UseParallelGC'" in found["command"]
 
 
-def test_apply_gives_the_command_of_the_level_that_won(tmp_path, capsys):
-    levels = {one: {"doc": "d.", "argv": ["--mode", one]} for one in ("slow", "fast")}
+def test_apply_gives_the_command_of_the_level_that_won(tmp_path, monkeypatch, capsys):
+    options = "spark.driver.extraJavaOptions"
+    levels = {
+        one: {"doc": "d.", "argv": ["--mode", one], "conf": {options: f"-Dmode={one}"}}
+        for one in ("slow", "fast")
+    }
     mode = {"doc": "d.", "default": "slow", "levels": levels}
     text = {"name": "job", "summary": "s.", "command": ["spark-submit", "j.py", "{mode}"]}
     (tmp_path / "job.yaml").write_text(json.dumps({**text, "variants": {"mode": mode}}))
     workload, root = str(tmp_path / "job.yaml"), tmp_path / "t"
     factor = next(iter(registry.get(workload).variants))
-    space = Space("mine", (Knob(factor, "choice", levels=("slow", "fast"), default="slow"),))
+    won = {factor: "fast", COLLECTOR: "parallel", PARTITIONS: "8"}
+    knobs = (Knob(factor, "choice", levels=("slow", "fast"), default="slow"), *SPACE.knobs)
+    space = Space("mine", knobs)
     begin(root, tuning("20", workload=workload, scale="default", space=SavedSpace.of(space)))
 
     class Fast(Drawn):
         def ask(self):
             self._asked += 1
-            return Suggestion({} if self._asked == 1 else {factor: "fast"}, block=1)
+            return Suggestion({} if self._asked == 1 else won, block=1)
 
+    # The job as it is ran the other command.
+    monkeypatch.setattr("pyrometer.tune.known.held_as_it_is", lambda root: {PARTITIONS: "9"})
     made = Simulated(seconds=lambda levels: 5.0 if levels.get(factor) == "fast" else 9.0)
     search(root, lambda one: Fast(one.seed), actions=made.actions())
     confirm_winner(root, actions=made.actions())
     capsys.readouterr()
     assert run_verb(["tune", "apply", str(root), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["command"] == "spark-submit j.py --mode fast"
+    assert found["settings"][options] == "-Dmode=fast -XX:+UseParallelGC"
+    assert "--driver-java-options '-Dmode=fast -XX:+UseParallelGC'" in found["command"]
+    assert found["command"].endswith(" j.py --mode fast")
+    assert not [one for one in found["warnings"] if "the program itself" in one]
 
 
 def test_what_a_program_sets_itself_is_named_as_no_file_changes_it():

@@ -58,9 +58,9 @@ def apply(
         report = tuning_report(folder, causes=False)
         best, told = shared.confirmed(folder, report, unconfirmed=unconfirmed), report.told
     ours = deployed(best, {k: list(v) for k, v in factors_of_workload(tuning.workload).items()})
-    said = _said(tuning)
+    said = _said(tuning, best)
     found = beside(ours, said)
-    command, warnings = _command(folder, tuning, best, found, ours)
+    command, warnings = _command(folder, tuning, best, found, ours, said)
     before, change = "", ""
     if output is not None:
         before = shared.read_text(output) if output.exists() else ""
@@ -115,18 +115,23 @@ _MANAGER = (
 )
 
 
-def _said(tuning: Tuning) -> Mapping[str, str]:
-    """Give what the job's own command, files and environment say."""
+def _said(tuning: Tuning, best: Mapping[str, str]) -> Mapping[str, str]:
+    """Give what the job's own command, files and environment say, with the levels that won."""
     from pyrometer.collect.launch.settings_before import settings_of_workload
 
     try:
-        return settings_of_workload(tuning.workload, tuning.shared, tuning.scale)
+        return settings_of_workload(tuning.workload, {**tuning.shared, **best}, tuning.scale)
     except PyrometerError:
         return {}  # Its file is gone: what was found stands.
 
 
 def _command(
-    folder: Path, tuning: Tuning, best: Mapping[str, str], found: Deployed, ours: Deployed
+    folder: Path,
+    tuning: Tuning,
+    best: Mapping[str, str],
+    found: Deployed,
+    ours: Deployed,
+    said: Mapping[str, str],
 ) -> tuple[str | None, list[str]]:
     """Give the job's command as it is to be typed, and what wins over a file of settings."""
     from pyrometer.collect.launch.command import understand
@@ -147,4 +152,6 @@ def _command(
         return None, []
     line = to_type(own.argv, found, ours, {**os.environ, **own.env}.get("PYSPARK_SUBMIT_ARGS"))
     theirs = {**understand(own.argv).settings, **own.conf}
-    return line, overruled(found.settings, theirs, _said(tuning), held_as_it_is(folder))
+    # What held in the job as it is says nothing of another of its commands.
+    held = {} if chosen.keys() & best.keys() else held_as_it_is(folder)
+    return line, overruled(found.settings, theirs, said, held)
