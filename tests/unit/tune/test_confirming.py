@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -194,6 +195,32 @@ def test_a_winner_that_writes_other_rows_when_it_is_confirmed_is_not_confirmed(
     assert found is not None
     assert found.verdict.outcome == "failed"
     assert found.failures[0].endswith("another result: it wrote 20 rows; the baseline writes 500")
+
+
+def test_added_blocks_are_judged_by_the_job_as_it_is_in_all_blocks(tmp_path: Path) -> None:
+    """A single run of it does not show whether its checksum repeats, nor does one that failed."""
+    checksums = itertools.count()
+
+    def differs(levels: Any, count: int) -> Attempt:
+        return finished(8.0 if levels else 10.0 + count / 100, 10, f"{next(checksums):04x}")
+
+    def ended(levels: Any, count: int) -> Attempt:
+        return Attempt("failed", reason="it ended", outside="ended by SIGTERM")
+
+    root = tmp_path / "differs"
+    confirmed(root, differs)
+    confirm_winner(root, actions=Simulated(differs).actions(), blocks=1)
+    report = tuning_report(root, causes=False)
+    assert report.confirmation is not None
+    assert (report.confirmation.verdict.outcome, report.confirmation.failures) == ("confirmed", [])
+    confirm_winner(root, actions=Simulated(differs).actions(), blocks=1, scale="1200")
+    (elsewhere,) = tuning_report(root, causes=False).elsewhere
+    assert elsewhere.failures == []
+    root = tmp_path / "ended"
+    before = confirmed(root, lambda levels, count: None)
+    confirm_winner(root, actions=Simulated(ended).actions(), blocks=1)
+    assert blocks_of(root)[1:] == [1]
+    assert tuning_report(root, causes=False).told == before.told
 
 
 def test_a_command_says_that_nobody_looked_at_more_data(tmp_path: Path) -> None:

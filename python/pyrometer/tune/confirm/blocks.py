@@ -133,7 +133,7 @@ def pairs_of(
     folders, planned, spent, waited, left = folders_of(root, scale), 0, 0.0, 0.0, 0
     open_ = going_on(root, history, scale)
     all_ended: list[Ended] = []
-    lacking: list[str | None] = []
+    fair: list[tuple[Path, Plan, list[Ended]]] = []
     for folder in folders:
         plan, entries = read_plan(folder), read_journal(folder)
         planned += plan.blocks
@@ -145,12 +145,15 @@ def pairs_of(
         if tuning.check is not None and scale is None:
             # A kill came before the check of an adopted trial: its block does not count.
             ended = [one for one in ended if not one.adopted]
-        # With a check results may differ: it alone judges them, where it knows the data.
-        mine = [one for one in ended if one.treatment == BASELINE and one.outside is None]
-        right = Agreed() if tuning.check is not None else agreed(mine)
-        if tuning.check is None or scale is not None:
-            lacking.append(not_compared(right))
-        whole, failed = _whole_blocks(folder, plan, ended, tuning, read, right)
+        fair.append((folder, plan, ended))
+    # With a check results may differ: it alone judges them, where it knows the data.
+    mine = (
+        one for *_, ended in fair for one in ended
+        if one.treatment == BASELINE and one.outside is None
+    )  # fmt: skip
+    right = Agreed() if tuning.check is not None else agreed(mine)
+    for folder, plan, ended in fair:
+        whole, failed = _whole_blocks(folder, plan, ended, tuning, read, right.surely())
         blocks += whole
         counts.append(len(whole))
         failures += failed
@@ -159,7 +162,8 @@ def pairs_of(
         scale or tuning.scale, tuple(folders), tuple(counts),
         tuple((baseline.value, winner.value) for baseline, winner in blocks),
         tuple((baseline.place, winner.place) for baseline, winner in blocks), tuple(failures),
-        planned, spent, waited, left, tuple(all_ended), next(filter(None, lacking), None),
+        planned, spent, waited, left, tuple(all_ended),
+        not_compared(right) if tuning.check is None or scale is not None else None,
     )  # fmt: skip
 
 
