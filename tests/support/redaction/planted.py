@@ -78,7 +78,7 @@ PLANTED = (
     Planted("JSON, pass", "j5onPass", ('{"user": "bob", "pass": "j5onPass"}',)),
     Planted("option pass", "0ptPass", ("--pass", "0ptPass")),
     Planted("option that ends in pass", "0ptDbPass", ("--db-pass", "0ptDbPass")),
-    Planted("option that ends in pw", "tw0", ("--smtp.pw", "'of tw0 words'")),
+    Planted("option that ends in pw", "5mtp w0rd", ("--smtp-pw", "'5mtp w0rd'")),
     Planted("pw", "br1efPw", ("DB_PW=br1efPw",)),
     Planted("passcode", "pa5scode", ("passcode=pa5scode",)),
     Planted("key store of keytool", "k3ytool", ("keytool", "-storepass", "k3ytool")),
