@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import statistics
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -71,7 +71,8 @@ class Part(BaseModel):
     counts what the text asks for, ``None`` where the text is not known. Where a query runs several
     times in an iteration, as in the streams of a throughput run, its numbers there are means (a
     count above 0 is at least 1), and operators are those of the first of these runs. Runs that
-    failed are in no number; ``doubts`` says how many they were.
+    failed are in no number; ``doubts`` says how many they were. Where all of them failed nothing
+    else is known.
     """
 
     name: str
@@ -129,13 +130,11 @@ def characterise(run: Run, doubts: Sequence[Doubt] | None = None) -> Characteris
     Raises
     ------
     UsageError
-        If no SQL execution of the run had a job that succeeded.
+        If no SQL execution of the run had a job.
     """
     executions = run.tables.records(_EXECUTIONS)
     if any(row["iteration"] is not None for row in executions):
         executions = [row for row in executions if row["iteration"] is not None]
-    failed = _failed(executions)
-    executions = [row for row in executions if not row["failed"]]
     if not executions:
         raise UsageError(
             f"{run.paths.address}: no SQL execution with a job in it",
@@ -144,9 +143,13 @@ def characterise(run: Run, doubts: Sequence[Doubt] | None = None) -> Characteris
     nodes: dict[tuple[int, int], list[Any]] = defaultdict(list)
     for node in run.tables.records(_NODES):
         nodes[node.pop("app_index"), node.pop("sql_id")].append(node)
-    parts, timed, offset = _by_name(executions), _timed(run), clock_offset_ns(run)
-    for name, found in parts.items():
+    named, timed, offset = _by_name(executions), _timed(run), clock_offset_ns(run)
+    parts: dict[str, Executions] = {}
+    failed: dict[str, int] = {}
+    for name in dict.fromkeys([*named, *timed]):
+        found = named.get(name, {})
         parts[name] = _without_failed(found, timed[name], offset)
+        failed[name] = _count_failed(timed[name], found)
     workload = run.manifest.workload if run.manifest else None
     texts = features_by_query(run)
     missed = _undercounted(run, doubts)
@@ -166,10 +169,10 @@ def characterise(run: Run, doubts: Sequence[Doubt] | None = None) -> Characteris
                 nodes,
                 _exact_times(timed[name]),
                 missed,
-                _count_failed(timed[name], failed[name]),
+                failed[name],
             ).model_copy(update={"breakdown": by_query.get(name)})
             for name, found in parts.items()
-            if found
+            if found or failed[name]
         ],
     )
 
@@ -237,25 +240,19 @@ def _exact_times(timed: Timed) -> dict[int, list[int]]:
     return {iteration: found for iteration, found in times.items() if found}
 
 
-def _failed(executions: Sequence[dict[str, Any]]) -> dict[str, Counter[int | None]]:
-    """Count executions that Spark says failed, by description and iteration."""
-    found: dict[str, Counter[int | None]] = defaultdict(Counter)
-    for row in executions:
-        if row["failed"]:
-            found[row["description"] or ""][row["iteration"]] += 1
-    return found
+def _count_failed(timed: Timed, found: Executions) -> int:
+    """Count runs of a query that failed: by Spark only in iterations that the runner did not time.
 
-
-def _count_failed(timed: Timed, by_spark: Counter[int | None]) -> int:
-    """Count runs of a query that failed; one may fail before Spark executes anything."""
-    found = dict(by_spark)
-    for at, ran in timed.items():
-        found[at] = max(found.get(at, 0), sum(one.error is not None for one in ran))
-    return sum(found.values())
+    One may fail before Spark executes anything, or with several executions.
+    """
+    by_spark = (rows for rows in found.values() if rows[0]["iteration"] not in timed)
+    return sum(any(row["failed"] for row in rows) for rows in by_spark) + sum(
+        one.error is not None for ran in timed.values() for one in ran
+    )
 
 
 def _without_failed(found: Executions, timed: Timed, offset: int | None) -> Executions:
-    """Leave out executions of runs that failed, though Spark says nothing of these."""
+    """Leave out executions that failed, and those of runs that did."""
     kept = {
         key: [row for row in rows if not _of_failed(row, timed.get(row["iteration"], []), offset)]
         for key, rows in found.items()
@@ -265,8 +262,11 @@ def _without_failed(found: Executions, timed: Timed, offset: int | None) -> Exec
 
 def _of_failed(row: dict[str, Any], ran: Sequence[ResultPart], offset: int | None) -> bool:
     """Whether the run of a query that an execution lies in, most closely of several, failed."""
-    if offset is None or not _ended(row) or all(one.error is None for one in ran):
+    if ran and all(one.error is None for one in ran):
+        # The program survived what failed in it.
         return False
+    if row["failed"] or offset is None or not _ended(row):
+        return bool(row["failed"])
     begun, ended = row["start_wall_ns"] - offset, row["end_wall_ns"] - offset
     apart = {
         abs(begun - one.started_mono_ns) + abs(one.ended_mono_ns - ended): one.error is not None
@@ -297,7 +297,7 @@ def _part(
     times = [_time(rows, exact) for rows in ended]
     # Spark's times of executions are whole milliseconds: a shorter one counts as one.
     found = detect([max(time, _MS) for time in times])
-    if found.steady_from is None:
+    if iterations and found.steady_from is None:
         reason = "too few iterations to say" if found.shape == "too short" else "not steady"
         doubts.append(f"may still be warming up: {reason}")
     steady = found.steady_from or 0
@@ -308,7 +308,7 @@ def _part(
     return Part(
         name=name,
         sql=sql,
-        operators=_operators((ended or iterations)[-1], nodes, exact),
+        operators=_operators((ended or iterations)[-1], nodes, exact) if iterations else {},
         **sums,
         shuffle_heavy=None if read is None or shuffled is None else shuffled > read,
         times_ns=times,
@@ -324,7 +324,7 @@ def _doubts(iterations: Sequence[Rows], ended: Sequence[Rows], repeated: int) ->
     doubts = []
     if len(ended) < len(iterations):
         doubts.append(f"{len(iterations) - len(ended)} iterations never ended: not counted")
-    most = max(len(rows) for rows in iterations)
+    most = max(map(len, iterations), default=0)
     if most > 1 and iterations[0][0]["iteration"] is None:
         doubts.append(f"{most} executions in a row count as one: the query may have been repeated")
     if repeated > 1:

@@ -147,18 +147,31 @@ def test_queries_are_told_apart_with_volumes_and_warm_up(suite):
     assert q2.warmup == "flat"
 
 
-def timed_twice(folder, iterations):
-    """Write down that the runner timed q2 in two streams of each iteration."""
-    parts = [
-        ResultPart(name="q2", rows=1, checksum="0", started_mono_ns=0, ended_mono_ns=length * MS)
-        for length in (110, 210)
-    ]
-    results = [Result(iteration=number, status="ok", parts=parts) for number in range(iterations)]
+def timed(folder, *iterations):
+    """Write down when the runner began and ended q2 in each iteration (ms), and its errors."""
+    results = [
+        Result(
+            iteration=number, status="ok",
+            parts=[
+                ResultPart(
+                    name="q2", rows=0, checksum="0", started_mono_ns=begun * MS,
+                    ended_mono_ns=ended * MS, error=error,
+                )
+                for begun, ended, error in runs
+            ],
+        )
+        for number, runs in enumerate(iterations)
+    ]  # fmt: skip
     manifest = Manifest(
         run_id="r", created_wall_ns=0, pyrometer_version="0", workload=Workload(), profile="off",
-        host=Host(), results=results,
+        host=Host(), results=results, clock_pairs=[ClockPair(mono_ns=0, wall_ns=0)],
     )  # fmt: skip
     write_manifest(folder, manifest)
+
+
+def timed_twice(folder, iterations):
+    """Write down that the runner timed q2 in two streams of each iteration."""
+    timed(folder, *[[(0, 110, None), (0, 210, None)]] * iterations)
 
 
 def test_a_query_of_several_streams_has_the_means_of_its_runs(suite):
@@ -176,28 +189,56 @@ def test_a_query_of_several_streams_has_the_means_of_its_runs(suite):
     assert (len(q1.times_ns), q1.doubts) == (6, [])
 
 
+def fail(folder, numbers):
+    """Have Spark say that executions failed."""
+    with Run.open(folder) as run:
+        executions = run.tables.records("SELECT * FROM sql_executions ORDER BY sql_id")
+    for number in numbers:
+        executions[number]["error"] = "no"
+    write_rows(folder / "tables", "sql_executions", executions)
+
+
+def test_a_query_of_which_every_run_failed_is_said_so(suite, capsys):
+    fail(suite, range(0, 18, 3))
+    with Run.open(suite) as run:
+        q1, q2 = characterise(run, []).parts
+    assert (q1.name, q1.times_ns, q1.operators, q1.tasks_count) == ("q1", [], {}, None)
+    assert (q1.doubts, q2.doubts) == (["6 runs failed: not counted"], [])
+    fail(suite, range(18))
+    assert run_verb(["workloads", "characterise", str(suite)]) == 0
+    assert "6 runs failed: not counted: q1, q2" in capsys.readouterr().out
+
+
+def test_a_failed_execution_without_a_name_has_its_number(tmp_path):
+    folder = logged(tmp_path / "run", ["", "count at X.scala:12", ""])
+    fail(folder, [1])
+    with Run.open(folder) as run:
+        parts = characterise(run, []).parts
+    assert [(part.name, len(part.times_ns)) for part in parts] == [
+        ("sql/1", 1), ("sql/2", 0), ("sql/3", 1),
+    ]  # fmt: skip
+    assert parts[1].doubts == ["1 run failed: not counted"]
+
+
+@pytest.mark.parametrize(("error", "count"), [("no", 5), (None, 6)])
+def test_a_run_of_several_failed_executions_failed_once_if_the_runner_says_so(suite, error, count):
+    runs = [(30_000 * n + 10_000, 30_000 * n + 21_000, None) for n in range(5)]
+    timed(suite, *([run] for run in [*runs, (160_000, 171_000, error)]))
+    fail(suite, [16, 17])
+    with Run.open(suite) as run:
+        _, q2 = characterise(run, []).parts
+    assert len(q2.times_ns) == count
+    assert q2.doubts == ["1 run failed: not counted"][: 6 - count]
+
+
 @pytest.mark.parametrize("told", [True, False])
 def test_a_run_that_failed_in_one_of_two_streams_is_in_no_number(suite, told):
     # Executions 3 n + 1 and 3 n + 2 are those of iteration n; the last one fails.
-    parts = [
-        ResultPart(
-            name="q2", rows=0, checksum="0", started_mono_ns=number * 10_000 * MS,
-            ended_mono_ns=(number * 10_000 + 200) * MS,
-            error="SparkException: no" if number == 17 else None,
-        )
-        for number in range(18)
-        if number % 3
-    ]  # fmt: skip
-    results = [Result(iteration=n, status="ok", parts=parts[2 * n : 2 * n + 2]) for n in range(6)]
-    manifest = Manifest(
-        run_id="r", created_wall_ns=0, pyrometer_version="0", workload=Workload(), profile="off",
-        host=Host(), results=results, clock_pairs=[ClockPair(mono_ns=0, wall_ns=0)],
-    )  # fmt: skip
-    write_manifest(suite, manifest)
-    with Run.open(suite) as run:
-        executions = run.tables.records("SELECT * FROM sql_executions ORDER BY sql_id")
-    executions[17]["error"] = "no" if told else None
-    write_rows(suite / "tables", "sql_executions", executions)
+    runs = [(10_000 * number, 10_000 * number + 200, None) for number in range(17)]
+    runs.append((170_000, 170_200, "SparkException: no"))
+    timed(suite, *(runs[3 * n + 1 : 3 * n + 3] for n in range(6)))
+    if told:
+        fail(suite, [17])
     with Run.open(suite) as run:
         q1, q2 = characterise(run, []).parts
     assert q2.times_ns == [200 * MS] * 6

@@ -260,7 +260,7 @@ def _print(console: Any, analysis: Characterisation) -> None:
             ", ".join(counts),
             _size(part.input_bytes),
             Text(_size(part.shuffle_bytes), style="bold" if part.shuffle_heavy else ""),
-            f"{part.stages_count}/{part.tasks_count}",
+            "?" if part.stages_count is None else f"{part.stages_count}/{part.tasks_count}",
             _time(part),
             part.warmup if part.warmup_iterations is None else str(part.warmup_iterations),
         )
