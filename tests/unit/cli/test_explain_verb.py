@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import pytest
 from tests.support.cli import inside, nobody_reads, reader
-from tests.support.explain.findings import RULES, invented_log
+from tests.support.explain.findings import RULES, estimate, invented_log
 
 from pyrometer.cli import main
 from pyrometer.explain.schema import Finding
@@ -175,6 +175,26 @@ def test_every_finding_is_tried_also_where_the_reader_goes_meanwhile(
         words = ["explain", str(run), "--verify", "--verdicts", str(run.parent / "verdicts")]
         assert main.run_verb(words) == 1
     assert len(tried) > 1
+
+
+def test_a_verdict_stands_in_the_file_and_in_the_conclusion(
+    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = run.parent / "a.md"
+
+    def prepared(*_: object, **__: object) -> Outcome:
+        # An interruption leaves the findings there.
+        assert "measured" not in page.read_text()
+        return Outcome("proven", measured_ns=estimate(2e9))
+
+    monkeypatch.setattr("pyrometer.verification.run.prepare", prepared)
+    verdicts = run.parent / "verdicts"
+    done = inside(
+        capsys, "explain", run, "1", "--verify", "--verdicts", verdicts, "-o", page, "--json"
+    )
+    assert done.code == 0
+    assert "; measured: " in done.json["conclusion"]
+    assert done.json["conclusion"].split("; measured: ")[1][:20] in page.read_text()
 
 
 def test_the_broken_pipe_of_another_process_is_an_error(

@@ -138,6 +138,8 @@ def explain(
         if tries.verify(found, as_json=as_json):
             # What was refuted is no longer in the sum, nor a reason to fail.
             found = _found(path, window, application, tries, muted)
+        if verify and output is not None:
+            _write(found, given, output, everything)
     failed = condition is not None and condition.holds(found)
     with ending_with(None if tries.tried and not failed else typer.Exit(1)):
         if condition is not None:
@@ -197,15 +199,18 @@ def _give(
     if output is None and form == "text":
         terminal.show(console, found, everything)
         return
-    text = _written(found, form, everything)
     if output is None:
-        console.file.write(redacted(text))
+        console.file.write(redacted(_written(found, form, everything)))
         return
-    from pyrometer.pages.page import write_text
-
-    write_text(output, text)
+    _write(found, form, output, everything)
     console.print(redacted(found.conclusion), markup=False)
     console.print(f"written: {output}", markup=False, soft_wrap=True)
+
+
+def _write(found: Findings, form: Format, output: Path, everything: bool) -> None:
+    from pyrometer.pages.page import write_text
+
+    write_text(output, _written(found, form, everything))
 
 
 def _written(found: Findings, form: Format, everything: bool) -> str:

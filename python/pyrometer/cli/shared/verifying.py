@@ -145,11 +145,12 @@ class Wanted:
 
     def verify(self, found: Findings, *, as_json: bool = False) -> bool:
         """Try the findings, print their verdicts, and keep them; say whether one gains nothing."""
-        from pyrometer.explain.words import gains_nothing
+        from pyrometer.explain.words import conclusion, gains_nothing
 
         before = [one for one in found.findings if gains_nothing(one.proof)]
         if self.asked:
             self.tried = _verify(self, found, as_json)
+            found.conclusion = conclusion(found)
         return before != [one for one in found.findings if gains_nothing(one.proof)]
 
     def judged(self, finding: Finding, proof: Proof) -> None:
