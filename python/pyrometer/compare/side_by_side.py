@@ -126,15 +126,13 @@ def _data(summary: Summary) -> dict[str, str]:
         value = None if app is None else app.totals.get(key)
         if value is not None:
             found[name] = units.size(value) if key.endswith("_bytes") else f"{round(value):,}"
-    files = [
-        metric.value_sum
-        for sql in summary.sql
-        for node in sql.nodes
-        for metric in node.metrics
-        if metric.metric == _FILES and metric.value_sum is not None
-    ]
-    if files:
-        found["files read"] = f"{sum(files):,}"
+    nodes = [node for sql in summary.sql for node in sql.nodes]
+    files = [one.value_sum for node in nodes for one in node.metrics if one.metric == _FILES]
+    counted = [number for number in files if number is not None]
+    told = summary.sql or (app is not None and app.totals.get("tasks_count"))
+    # Sources of Spark's second interface do not count their files.
+    if counted or (told and not files and not any(n.name.startswith("BatchScan") for n in nodes)):
+        found["files read by SQL"] = f"{sum(counted):,}"
     return {name: value.replace(",", " ") for name, value in found.items()}
 
 

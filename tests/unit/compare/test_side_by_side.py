@@ -10,7 +10,7 @@ import pytest
 from tests.support.cli import inside
 from tests.support.compared import Job
 
-from pyrometer.accounts.plan_schema import Node, Sql
+from pyrometer.accounts.plan_schema import Node, NodeMetric, Sql
 from pyrometer.compare.plan_changes import plan_changes
 from pyrometer.compare.runs import compare_runs
 from pyrometer.compare.side_by_side import side_by_side
@@ -105,6 +105,19 @@ def test_a_lost_pushdown_and_another_join_are_named_and_numbers_are_not(tmp_path
         (True, False, "Sort"),
         (False, False, "Scan parquet"),
     }
+
+
+def test_a_side_that_reads_no_files_with_sql_reads_0(tmp_path: Path) -> None:
+    rdd, empty = of(BASE, tmp_path / "a"), of(Job(stages=()), tmp_path / "b")
+    scan = sql(("Scan parquet", "FileScan parquet [x#1]"))
+    scan.nodes[0].metrics = [NodeMetric(metric="number of files read", value_sum=12)]
+    reads, second = (
+        rdd.model_copy(update={"sql": [one]})
+        for one in (scan, sql(("BatchScan t", "BatchScan t[x#1]")))
+    )
+    for other, told in ((rdd, [("12", "0")]), (second, []), (empty, [])):
+        found = side_by_side(Side("a", [reads]), Side("b", [other]))
+        assert [(one.a, one.b) for one in found if one.name == "files read by SQL"] == told
 
 
 def test_the_command_answers_first_and_has_the_whole_in_json(
