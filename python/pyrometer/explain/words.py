@@ -123,12 +123,22 @@ def source_of(one: Evidence) -> str:
 
 
 def verdict(proof: Proof) -> str:
-    """Name a verdict, and of a proof that nobody compared results."""
+    """Name a verdict, and of a proof that nobody compared results.
+
+    Examples
+    --------
+    >>> verdict(Proof(verdict="not_testable", experiment="runs/verify-gc"))
+    'cannot tell'
+    >>> verdict(Proof(verdict="not_testable")), verdict(Proof(verdict="no_difference"))
+    ('cannot be tried here', 'no difference')
+    """
     blind = proof.verdict == "proven" and (proof.reason or "").startswith(NOT_COMPARED)
     return f"{_named(proof)}, {NOT_COMPARED}" if blind else _named(proof)
 
 
 def _named(proof: Proof) -> str:
+    if proof.verdict == "not_testable":
+        return "cannot tell" if proof.experiment else "cannot be tried here"
     return proof.verdict.replace("_", " ")
 
 

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from pyrometer.core import units
 from pyrometer.core.estimate import Estimate
-from pyrometer.explain.schema import Finding
-from pyrometer.explain.words import NOT_COMPARED
+from pyrometer.explain.schema import Finding, Proof
+from pyrometer.explain.words import verdict
 from pyrometer.terminal.console import from_here
 from pyrometer.terminal.drawing import heading, put, safe
 from pyrometer.verification.plan import AS_IT_WAS, REMEDY, Proposal
@@ -21,14 +21,7 @@ from pyrometer.verification.verdict import Outcome
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-WORDS = {
-    "proven": "[bold green]proven[/]",
-    "refuted": "[bold red]refuted[/]",
-    "no_difference": "[bold]no difference[/]",
-    "not_testable": "[bold yellow]cannot be tried here[/]",
-}
-CANNOT_TELL = "[bold yellow]cannot tell[/]"
-"""Where it was tried, and left open."""
+STYLES = {"proven": "bold green", "refuted": "bold red", "not_testable": "bold yellow"}
 
 
 def planned(console: Console, finding: Finding, one: Proposal, root: Path, done: int) -> None:
@@ -61,10 +54,9 @@ def show(console: Console, finding: Finding, one: Outcome, root: Path | None = N
 
 def _verdict(finding: Finding, one: Outcome, root: Path | None) -> Iterator[RenderableType]:
     above = "" if one.bound_ratio is None else f" above {units.percent(one.bound_ratio)}"
-    word = CANNOT_TELL if one.verdict == "not_testable" and one.blocks else WORDS[one.verdict]
-    if one.verdict == "proven" and (one.reason or "").startswith(NOT_COMPARED):
-        word += f", {NOT_COMPARED}"
-    yield heading(f"{safe(finding.key)}: {word}{above}")
+    tried = Proof(verdict=one.verdict, reason=one.reason, experiment=root and str(root))
+    style = STYLES.get(one.verdict, "bold")
+    yield heading(f"{safe(finding.key)}: [{style}]{verdict(tried)}[/]{above}")
     yield _indented(f"predicted  {_time(finding.saving.elapsed_ns)}, 90 % interval")
     if one.measured_ns is not None and one.measured_ratio is not None:
         level = units.percent(one.measured_ns.level)

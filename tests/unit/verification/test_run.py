@@ -389,8 +389,8 @@ def test_a_changed_command_that_does_not_do_the_work_is_not_proven(
     assert f"gc.heap-too-small: {head} " in done.stderr
     assert told in " ".join(done.stderr.split())
     monkeypatch.setenv("PYROMETER_VERDICTS", "team")
-    shown = " ".join(cli.inside(capsys, "show", "run").stdout.split())
-    assert ("(proven, results not compared)" in shown) == (verdict == "proven")
+    assert f"({head})" in " ".join(cli.inside(capsys, "show", "run").stdout.split())
+    assert f"tried: {head.partition(',')[0]}" in cli.inside(capsys, "explain", "run").stdout
     record = cli.inside(capsys, *words).json["findings"][0]["record"]
     assert record["tried_count"] == (verdict == "proven")
 
