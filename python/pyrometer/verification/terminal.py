@@ -54,7 +54,7 @@ def show(console: Console, finding: Finding, one: Outcome, root: Path | None = N
 
 def _verdict(finding: Finding, one: Outcome, root: Path | None) -> Iterator[RenderableType]:
     above = "" if one.bound_ratio is None else f" above {units.percent(one.bound_ratio)}"
-    tried = Proof(verdict=one.verdict, reason=one.reason, experiment=root and str(root))
+    tried = Proof(verdict=one.verdict, reason=one.reason, experiment=str(root) if root else None)
     style = STYLES.get(one.verdict, "bold")
     yield heading(f"{safe(finding.key)}: [{style}]{verdict(tried)}[/]{above}")
     yield _indented(f"predicted  {_time(finding.saving.elapsed_ns)}, 90 % interval")
