@@ -198,10 +198,12 @@ def test_a_setting_that_the_program_changes_in_its_session_is_no_level(
     log = tmp_path / "eventlog_v2_local-1" / "events_1_local-1"
     log.parent.mkdir()
     lines = [
-        json.dumps({"Event": f"org.apache.spark.sql.execution.ui.{event}", "modifiedConfigs": one},
-                   separators=(",", ":"))
+        json.dumps({"Event": f"org.apache.spark.sql.execution.ui.{event}", "sparkPlanInfo": "plan",
+                    "modifiedConfigs": one, "jobTags": []}, separators=(",", ":"))
         for one in ({} if value is None else {name: value} for value in changed)
     ]  # fmt: skip
+    deep = '{"children":[' * 2_000 + "]}" * 2_000
+    lines = [one.replace('"plan"', deep) for one in lines]
     log.write_text("\n".join([*lines, '{"Event":"SparkListenerJobStart"}', '{"Ev']))
     found = overruled({name: 47, "jvm.gc": "z"}, [log.parent])
     assert found == ([] if told is None else [f"{name}={told}"])

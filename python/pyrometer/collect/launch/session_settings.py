@@ -10,7 +10,7 @@ from pathlib import Path
 from pyrometer.trial.factors import Level
 
 _START = b"SparkListenerSQLExecutionStart"
-_CHANGED = b'"modifiedConfigs":{"'
+_CHANGED = b'"modifiedConfigs":'
 PREFIX = "spark.sql."
 """What begins settings of a session; what a context has, no program changes."""
 
@@ -36,8 +36,7 @@ def overruled(treatment: Mapping[str, Level], logs: Iterable[Path]) -> list[str]
                 if _START not in line[:200]:
                     continue
                 executions += 1
-                if _CHANGED in line:
-                    seen.update(_replaced(line, asked))
+                seen.update(_replaced(line.partition(_CHANGED)[2], asked))
     found = []
     for name, level in asked.items():
         values = Counter({one: n for (other, one), n in seen.items() if other == name})
@@ -55,13 +54,14 @@ def _files(logs: Iterable[Path]) -> list[Path]:
     return [one for files in parts for one in files if one.is_file()]
 
 
-def _replaced(line: bytes, asked: Mapping[str, str]) -> list[tuple[str, str]]:
+def _replaced(text: bytes, asked: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Read the settings with which a text begins; the plan before them may nest too deeply."""
     try:
-        changed = json.loads(line)["modifiedConfigs"]
+        changed, _ = json.JSONDecoder().raw_decode(text.decode())
         return [
             (name, str(value))
             for name, value in changed.items()
             if name in asked and str(value).lower() != asked[name].lower()
         ]
-    except (ValueError, KeyError, AttributeError):
+    except (ValueError, AttributeError):
         return []  # Cut, or of no Spark that we know: it says nothing.
