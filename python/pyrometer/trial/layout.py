@@ -6,17 +6,26 @@ The one place that reads the factors of a layout from a treatment, and writes th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pyrometer.core.errors import UsageError
-from pyrometer.trial.factors import Level, parse_cpus, parse_numbers, write_cpus
+from pyrometer.core.schema import spark_unit
+from pyrometer.trial.factors import (
+    Level,
+    find_factor,
+    parse_cpus,
+    parse_level,
+    parse_numbers,
+    write_cpus,
+)
 
 TASKS = "layout.tasks"
 EXECUTORS = "layout.executors"
 CORES = "layout.cores_per_executor"
 CLUSTER = "layout.cluster"
 HEAP = "jvm.heap"
+EXECUTOR_MEMORY = "spark.executor.memory"
 
 FACTORS = (
     TASKS, EXECUTORS, CORES, CLUSTER, HEAP, "host.cpus", "cpu.bind", "numa.nodes", "numa.bind",
@@ -251,6 +260,30 @@ def _binding(treatment: Mapping[str, Level], executors: int | None) -> Binding:
         nodes=None if nodes is None else tuple(parse_numbers(str(nodes))),
         memory=memory,
     )
+
+
+def with_room(layout: Layout, settings: Mapping[str, str]) -> Layout:
+    """Give workers room for the executors that settings ask for: Spark starts no larger one.
+
+    Examples
+    --------
+    >>> with_room(Layout(2, 1), {"spark.executor.memory": "4g"}).master
+    'local-cluster[2,1,4096]'
+    """
+    asked = executor_mib(settings)
+    if asked is None:
+        return layout
+    return replace(layout, heap_bytes=max(asked, layout.heap_mib) * MIB)
+
+
+def executor_mib(settings: Mapping[str, str]) -> int | None:
+    """Whole MiB that settings ask for an executor; ``None``: nothing, or no size."""
+    text = settings.get(EXECUTOR_MEMORY, "")
+    text += spark_unit(EXECUTOR_MEMORY) * text.isdigit()
+    try:
+        return mib(int(parse_level(find_factor(HEAP), HEAP, text)))
+    except UsageError:
+        return None  # Spark says so itself.
 
 
 def mib(size: int) -> int:

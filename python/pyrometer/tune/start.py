@@ -227,7 +227,7 @@ def _job(wanted: Wanted, declared: Mapping[str, Sequence[str]]) -> Job:
     else:
         assert wanted.workload is not None
         own = settings_of_workload(wanted.workload, wanted.shared, wanted.scale)
-    return joined(wanted.job, own, settings_of_levels(wanted.shared, declared))
+    return joined(wanted.job, own, settings_of_levels(wanted.shared, declared, own))
 
 
 def _stand_ins(wanted: Wanted, workload: str, *, once: bool) -> list[Fidelity]:

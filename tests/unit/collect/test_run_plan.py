@@ -170,14 +170,15 @@ def test_a_layout_needs_a_master_of_this_machine() -> None:
         apply_treatment(treatment, layout, understand(["spark-submit", "--master", "yarn", "a.py"]))
 
 
-def test_a_worker_has_room_for_the_executor_that_the_job_asks_for(monkeypatch):
-    monkeypatch.delenv("SPARK_EXECUTOR_MEMORY", raising=False)
+def test_a_worker_has_room_for_the_executor_that_the_job_asks_for():
     treatment = {"layout.executors": 2, "layout.cores_per_executor": 1}
     layout = resolve_layout(treatment)
 
-    def master(words, **more):
+    def master(words, variable="", **more):
         levels = {**treatment, **more}
-        found = apply_treatment(levels, resolve_layout(levels), understand(words))
+        environ = {"PATH": "", "SPARK_EXECUTOR_MEMORY": variable}
+        layout, command = resolve_layout(levels), understand(words)
+        found = apply_treatment(levels, layout, command, environ=environ)
         return found.force["spark.master"]
 
     assert layout.master == "local-cluster[2,1,1024]"
@@ -185,5 +186,6 @@ def test_a_worker_has_room_for_the_executor_that_the_job_asks_for(monkeypatch):
     assert master(large) == "local-cluster[2,1,4096]"
     assert master(["spark-submit", "--executor-memory", "512", "a.py"]) == layout.master
     assert master(large, **{"spark.executor.memory": "3g"}) == "local-cluster[2,1,3072]"
+    assert master(["python", "a.py"], "2g") == "local-cluster[2,1,2048]"
     # A heap of the layout's own is the executor's memory, too.
     assert master(large, **{"jvm.heap": 2 << 30}) == "local-cluster[2,1,2048]"

@@ -33,7 +33,7 @@ def job(folder: Path, data: str = "") -> str:
 def held(workload: str, levels: dict[str, str]) -> dict[str, str]:
     own = {"workload.size": ["small", "large"]}
     settings = settings_of_workload(workload, levels, "default")
-    return {**settings, **settings_of_levels(levels, own)}
+    return {**settings, **settings_of_levels(levels, own, settings)}
 
 
 def test_settings_are_those_of_the_command_its_level_and_all_trials(tmp_path: Path) -> None:
@@ -48,6 +48,13 @@ def test_settings_are_those_of_the_command_its_level_and_all_trials(tmp_path: Pa
 
 def test_a_level_wins_over_the_commands_own_words(tmp_path: Path) -> None:
     assert held(job(tmp_path), {CORES: "4"})[CORES] == "4"
+
+
+def test_a_layout_has_room_for_the_executors_of_the_job(tmp_path: Path) -> None:
+    layout = {"layout.executors": "2", "layout.tasks": "4", "workload.size": "large"}
+    assert held(job(tmp_path), layout)["spark.master"] == "local-cluster[2,2,8192]"
+    small = {**layout, MEMORY: "3g"}
+    assert held(job(tmp_path), small)["spark.master"] == "local-cluster[2,2,3072]"
 
 
 def test_while_data_are_missing_only_levels_are_known(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.support.cli import nobody_reads
 from tests.support.experiments import NAP
-from tests.support.tuning import COLLECTOR, PARTITIONS, SPACE, Drawn, Simulated, tuning
+from tests.support.tuning import COLLECTOR, PARTITIONS, Drawn, Simulated, tuning
 
 from pyrometer.api import write_report
 from pyrometer.cli.main import run_verb
@@ -39,7 +39,6 @@ from pyrometer.tune.place import is_tuning
 from pyrometer.tune.space.space import Knob, Space
 from pyrometer.tune.trials.folder import OnlineTerms, SavedSpace, begin, read_tuning
 from pyrometer.tune.trials.measured import conditions_of
-from pyrometer.workloads import registry
 
 
 def tuned(root: Path, budget: str = "20", **machine) -> Path:
@@ -453,6 +452,27 @@ def test_apply_says_the_jobs_own_command_with_its_options_changed(tmp_path, monk
     assert "--driver-java-options '-Da=1 -XX:+UseParallelGC'" in found["command"]
 
 
+def applied(folder, capsys, best, **text):
+    """Give what ``tune apply`` says of a job of one's own after `best` has won."""
+    (folder / "job.yaml").write_text(json.dumps({"name": "job", "summary": "s.", **text}))
+    workload, root = str(folder / "job.yaml"), folder / "t"
+    knobs = [Knob(one, "choice", levels=(level,)) for one, level in best.items()]
+    space = SavedSpace.of(Space("mine", tuple(knobs)))
+    begin(root, tuning("20", workload=workload, scale="default", space=space))
+
+    class Found(Drawn):
+        def ask(self):
+            self._asked += 1
+            return Suggestion({} if self._asked == 1 else best, block=1)
+
+    made = Simulated(seconds=lambda levels: 9.0 - 4 * (best.items() <= levels.items()))
+    search(root, lambda one: Found(one.seed), actions=made.actions())
+    confirm_winner(root, actions=made.actions())
+    capsys.readouterr()
+    assert run_verb(["tune", "apply", str(root), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
 def test_apply_gives_the_command_of_the_level_that_won(tmp_path, monkeypatch, capsys):
     options = "spark.driver.extraJavaOptions"
     levels = {
@@ -460,32 +480,23 @@ def test_apply_gives_the_command_of_the_level_that_won(tmp_path, monkeypatch, ca
         for one in ("slow", "fast")
     }
     mode = {"doc": "d.", "default": "slow", "levels": levels}
-    text = {"name": "job", "summary": "s.", "command": ["spark-submit", "j.py", "{mode}"]}
-    (tmp_path / "job.yaml").write_text(json.dumps({**text, "variants": {"mode": mode}}))
-    workload, root = str(tmp_path / "job.yaml"), tmp_path / "t"
-    factor = next(iter(registry.get(workload).variants))
-    won = {factor: "fast", COLLECTOR: "parallel", PARTITIONS: "8"}
-    knobs = (Knob(factor, "choice", levels=("slow", "fast"), default="slow"), *SPACE.knobs)
-    space = Space("mine", knobs)
-    begin(root, tuning("20", workload=workload, scale="default", space=SavedSpace.of(space)))
-
-    class Fast(Drawn):
-        def ask(self):
-            self._asked += 1
-            return Suggestion({} if self._asked == 1 else won, block=1)
-
+    command = ["spark-submit", "j.py", "{mode}"]
+    best = {"workload.mode": "fast", COLLECTOR: "parallel", PARTITIONS: "8"}
     # The job as it is ran the other command.
     monkeypatch.setattr("pyrometer.tune.known.held_as_it_is", lambda root: {PARTITIONS: "9"})
-    made = Simulated(seconds=lambda levels: 5.0 if levels.get(factor) == "fast" else 9.0)
-    search(root, lambda one: Fast(one.seed), actions=made.actions())
-    confirm_winner(root, actions=made.actions())
-    capsys.readouterr()
-    assert run_verb(["tune", "apply", str(root), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = applied(tmp_path, capsys, best, command=command, variants={"mode": mode})
     assert found["settings"][options] == "-Dmode=fast -XX:+UseParallelGC"
     assert "--driver-java-options '-Dmode=fast -XX:+UseParallelGC'" in found["command"]
     assert found["command"].endswith(" j.py --mode fast")
     assert not [one for one in found["warnings"] if "the program itself" in one]
+
+
+def test_apply_leaves_executors_the_memory_that_the_job_asks_for(tmp_path, capsys):
+    command = ["spark-submit", "--executor-memory", "4g", "j.py"]
+    best = {"layout.executors": "2", "layout.cores_per_executor": "2"}
+    found = applied(tmp_path, capsys, best, command=command)
+    assert found["executors"] == "2 × 2 cores × 4096m"
+    assert "--executor-memory 4g" in found["command"]
 
 
 def test_what_a_program_sets_itself_is_named_as_no_file_changes_it():
@@ -501,7 +512,12 @@ def test_executors_are_said_to_a_manager_and_never_by_the_master_that_is_for_tes
     assert "local-cluster" not in found.conf + found.options
     assert found.settings["spark.executor.instances"] == "2"
     assert found.executors == "2 × 1 core × 2048m"
-    assert deployed(layout).settings["spark.executor.memory"] == "1024m"
+    # What the job asks for itself holds, as it did in the trials.
+    asks = deployed(layout, said={"spark.executor.memory": "4g"})
+    assert "spark.executor.memory" not in asks.settings
+    assert (asks.executors, deployed(layout).executors) == (
+        "2 × 1 core × 4096m", "2 × 1 core × 1024m",
+    )  # fmt: skip
     line = to_type(["spark-submit", "--master", "local[2]", "a.py"], found, found)
     assert "--master MASTER a.py" in line
     assert "local" not in line
@@ -516,6 +532,8 @@ def test_executors_are_said_to_a_manager_and_never_by_the_master_that_is_for_tes
          "java -Dspark.a=2 -Dspark.ab=3 Main"),
         (["spark-sql", "-f", "q.sql", "--conf=spark.a=1", "--name", "x"], None,
          "spark-sql -f q.sql --name x --conf spark.a=2"),
+        (["spark-submit", "--packages", "", "a.py"], None,
+         "spark-submit --packages '' --conf spark.a=2 a.py"),
         (["./job.sh"], None, None),
     ],
 )  # fmt: skip

@@ -148,6 +148,34 @@ def test_variables_of_a_level_stay_beside_what_instruments_the_job(write, tmp_pa
     assert (env["PYTHONPATH"], env["OTHER"]) == ("ours:mine", "here")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name: a\nsummary: b\ncommand: ['true', '{way}']\nvariants:\n"
+        "  way: {doc: How., default: one, levels: {one: {doc: It., env: {\n"
+        "    PYSPARK_SUBMIT_ARGS: --executor-memory 4g pyspark-shell}}}}\n",
+        SQL + "conf: {spark.executor.memory: 4g}\n",
+    ],
+    ids=["command", "sql"],
+)
+def test_workers_have_room_for_the_executors_that_the_file_asks_for(write, tmp_path, text):
+    paths = RunPaths(tmp_path / "run")
+    paths.raw.mkdir(parents=True)
+
+    def launched(*levels):
+        levels = ["layout.executors=2", "layout.cores_per_executor=1", *levels]
+        trial = make_trial([write(text)], False, levels, 1, "auto", "off", "default", None)
+        return launch.launch_of(trial, Needs(), paths, no_progress)
+
+    assert launched().agent["force.spark.master"] == "local-cluster[2,1,4096]"
+    found = launched("layout.cluster=standalone")
+    assert found.cluster.memory_mib == 4096
+    assert found.agent["force.spark.executor.memory"] == "4g"
+    found = launched("layout.cluster=standalone", "spark.executor.memory=3g")
+    assert found.cluster.memory_mib == 3072
+    assert found.agent["force.spark.executor.memory"] == "3g"
+
+
 def test_sql_takes_tables_settings_parameters_and_the_right_result(write, tmp_path):
     name = write(SQL)
     (tmp_path / "raw").mkdir()

@@ -47,6 +47,7 @@ def apply(
     Exit code: 1 if nothing was confirmed.
     """
     from pyrometer.collect.launch.launch import factors_of_workload
+    from pyrometer.collect.launch.settings_before import settings_of_levels
     from pyrometer.tune.judge.applied import beside, defaults, deployed, difference, merged
     from pyrometer.tune.judge.report import tuning_report
     from pyrometer.tune.trials.folder import read_tuning
@@ -57,8 +58,8 @@ def apply(
     else:
         report = tuning_report(folder, causes=False)
         best, told = shared.confirmed(folder, report, unconfirmed=unconfirmed), report.told
-    ours = deployed(best, {k: list(v) for k, v in factors_of_workload(tuning.workload).items()})
-    said = _said(tuning, best)
+    declared, said = factors_of_workload(tuning.workload), _said(tuning, best)
+    ours = deployed(best, declared, {**said, **settings_of_levels(tuning.shared, declared)})
     found = beside(ours, said)
     command, warnings = _command(folder, tuning, best, found, ours, said)
     before, change = "", ""

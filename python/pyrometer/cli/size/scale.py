@@ -157,10 +157,8 @@ def _of_cluster(
     from pyrometer.collect.launch.settings_before import settings_of_levels, settings_of_workload
     from pyrometer.scaling.cluster_levels import check_factor, levels_of_cluster
 
-    settings = {
-        **settings_of_workload(workload, shared, scale),
-        **settings_of_levels(shared, factors_of_workload(workload)),
-    }
+    own = settings_of_workload(workload, shared, scale)
+    settings = {**own, **settings_of_levels(shared, factors_of_workload(workload), own)}
     check_factor(over, settings)
     return chosen or levels_of_cluster(over, settings)
 

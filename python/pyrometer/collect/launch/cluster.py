@@ -13,7 +13,7 @@ from pyrometer.collect.host.placement import ANYWHERE, Place
 from pyrometer.collect.launch.treatment import Applied
 from pyrometer.core.errors import CapabilityError
 from pyrometer.core.patience import patient
-from pyrometer.trial.layout import Layout
+from pyrometer.trial.layout import EXECUTOR_MEMORY, Layout, with_room
 from pyrometer.workloads.spark import find_spark
 
 ADDRESS = "127.0.0.1"
@@ -53,9 +53,14 @@ class Cluster:
 
 
 def clustered(
-    applied: Applied, layout: Layout, spark_home: str | None
+    applied: Applied, layout: Layout, said: Mapping[str, str], spark_home: str | None
 ) -> tuple[Applied, Cluster | None]:
     """Decide the standalone cluster of a layout, and point the application to it.
+
+    Parameters
+    ----------
+    said : mapping
+        Settings that the application has without us.
 
     Raises
     ------
@@ -69,12 +74,14 @@ def clustered(
     script = home / "bin" / "spark-class"
     if not script.is_file():
         raise CapabilityError(f"layout.cluster=standalone: there is no {script}", "set spark.home")
-    cluster = Cluster(str(script), executors, slots, layout.heap_mib, *_free_ports(2))
+    settings = {**said, **applied.force}
+    memory = with_room(layout, settings).heap_mib
+    cluster = Cluster(str(script), executors, slots, memory, *_free_ports(2))
     force = {
         **applied.force,
         "spark.master": cluster.url,
         "spark.executor.cores": str(slots),
-        "spark.executor.memory": f"{layout.heap_mib}m",
+        EXECUTOR_MEMORY: settings.get(EXECUTOR_MEMORY, f"{memory}m"),
         "spark.cores.max": str(executors * slots),
         # Tasks wait until all executors are there: else the first of them would get them all.
         "spark.scheduler.minRegisteredResourcesRatio": "1.0",

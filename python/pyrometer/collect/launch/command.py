@@ -8,6 +8,7 @@ import shlex
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -185,7 +186,7 @@ def with_settings(argv: Sequence[str], settings: Mapping[str, str]) -> list[str]
     words = iter(own)
     for word in words:
         alone = not word.startswith("-") or word in _SWITCHES or bool(_JOINED.fullmatch(word))
-        pair = [word] if alone else [word, *([one] if (one := next(words, None)) else [])]
+        pair = [word] if alone else [word, *islice(words, 1)]
         said = {name for name, _ in _confs(pair)}
         said |= {name for option, name in SETTING_OF.items() if _option(pair, option) is not None}
         if not said & settings.keys():

@@ -147,13 +147,14 @@ def launch_command(
     applied, doubts = applied_here(trial.treatment, layout, command, placement, paths.raw, env)
     env.update(applied.env)
     program = program_of(command, env, trial.treatment)
-    applied, cluster = clustered(applied, layout, env.get("SPARK_HOME"))
+    said = settings_said(command, env)
+    applied, cluster = clustered(applied, layout, said, env.get("SPARK_HOME"))
     options = _jvm_options(needs, applied)
     argv = [program, *command.argv[1:]]
     away = driver_away(command, trial.treatment, env)
     driver = None
     if away:
-        said = {**settings_said(command, env), **applied.force}
+        said |= applied.force
         found = sending(needs, paths, said, env)
         if isinstance(found, str):
             doubts.append(schema.doubt(DRIVER_AWAY, f"Nothing of the driver: {away}; {found}."))
@@ -208,18 +209,19 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
     declared = factors_of_workload(trial.name)
     levels = {n: str(v) for n, v in trial.treatment.items() if n in declared}
     scale = str(trial.treatment.get("workload.scale", trial.scale))
-    limits = workload.limits(registry.resolve(trial.name, levels, scale))
+    resolved = registry.resolve(trial.name, levels, scale)
+    limits, own = workload.limits(resolved), workload.spark_conf(resolved)
     limits = {factor: level for factor, level in limits.items() if factor not in trial.treatment}
     treatment = {**limits, **trial.treatment}
     base = base_environment(paths)
     layout = resolve_layout(treatment)
     placement = placed_here(layout, treatment)
-    applied, doubts = applied_here(treatment, layout, None, placement, paths.raw, base)
+    applied, doubts = applied_here(treatment, layout, None, placement, paths.raw, base, own)
     base.update(applied.env)
     new_enough(None if process else require_java(base))
     home = trial.treatment.get("spark.home")
     found = None if process else str(find_spark(None if home is None else str(home)).home)
-    applied, cluster = clustered(applied, layout, found)
+    applied, cluster = clustered(applied, layout, own, found)
     spec = launch_spec(
         trial.name,
         levels=levels,

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pyrometer.collect.launch.command import understand
 from pyrometer.collect.launch.said_settings import settings_said
 from pyrometer.trial.factors import parse_treatment
-from pyrometer.trial.layout import mib, resolve_layout
+from pyrometer.trial.layout import mib, resolve_layout, with_room
 from pyrometer.workloads import registry
 from pyrometer.workloads.custom.yaml import YamlCommand
 from pyrometer.workloads.launch import DEFAULT_CONF
@@ -68,7 +68,9 @@ def settings_of_workload(workload: str, levels: Mapping[str, str], scale: str) -
 
 
 def settings_of_levels(
-    levels: Mapping[str, str], declared: Mapping[str, Sequence[str]]
+    levels: Mapping[str, str],
+    declared: Mapping[str, Sequence[str]],
+    own: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """Give the settings that levels of all trials stand for.
 
@@ -76,6 +78,8 @@ def settings_of_levels(
     ----------
     declared : mapping
         Factors that the workload declares, with their levels: they stand for none.
+    own : mapping of str to str, optional
+        Settings of the job itself.
 
     Raises
     ------
@@ -93,7 +97,6 @@ def settings_of_levels(
     if layout.heap_bytes is not None:
         heap = f"{mib(layout.heap_bytes)}m"
         found = {"spark.driver.memory": heap, "spark.executor.memory": heap}
-    if master := replace(layout, cluster="local-cluster").master:
-        found["spark.master"] = master
-    said = {name: one for name, one in levels.items() if name.startswith("spark.")}
-    return {**found, **{name: one for name, one in said.items() if name not in declared}}
+    found |= {k: v for k, v in levels.items() if k.startswith("spark.") and k not in declared}
+    room = with_room(replace(layout, cluster="local-cluster"), {**(own or {}), **found})
+    return {**({"spark.master": room.master} if room.master else {}), **found}

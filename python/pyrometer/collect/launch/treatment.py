@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from pyrometer.collect.host import cgroup, settings
 from pyrometer.collect.host.cgroup_plan import Plan
@@ -33,11 +34,11 @@ from pyrometer.collect.launch.said_settings import settings_of_files, settings_s
 from pyrometer.core import schema
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import UsageError
-from pyrometer.trial.factors import Level, find_factor, parse_level
-from pyrometer.trial.layout import HEAP, MIB, Layout, is_layout, mib
+from pyrometer.trial.factors import Level
+from pyrometer.trial.layout import EXECUTOR_MEMORY, Layout, is_layout, mib, with_room
 from pyrometer.workloads.spark import find_spark
 
-EXECUTOR_MEMORY = "spark.executor.memory"
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,9 @@ def apply_treatment(
     command: Command | None,
     java: int | None = None,
     cpus: int | None = None,
+    *,
+    environ: Mapping[str, str] = NOTHING,
+    own: Mapping[str, str] = NOTHING,
 ) -> Applied:
     """Translate a treatment for a command (``None``: a built-in workload).
 
@@ -93,6 +97,10 @@ def apply_treatment(
         Feature number of its Java, where it is known.
     cpus : int or None
         CPUs that its driver sees, where they are limited.
+    environ : mapping
+        The command's environment.
+    own : mapping
+        Settings of a built-in workload.
 
     Raises
     ------
@@ -106,7 +114,7 @@ def apply_treatment(
     env: dict[str, str] = {}
     if layout.heap_bytes is not None:
         heap = f"{mib(layout.heap_bytes)}m"
-        force["spark.executor.memory"] = heap
+        force[EXECUTOR_MEMORY] = heap
         if command is None:
             force["spark.driver.memory"] = heap
         elif command.kind == "java":
@@ -122,27 +130,14 @@ def apply_treatment(
         env["SPARK_HOME"] = str(find_spark(str(treatment["spark.home"])).home)
     if command is not None:
         _no_other_master(treatment, command)
-    if (master := _with_room(layout, treatment, command).master) is not None:
-        force["spark.master"] = master
     for name, level in treatment.items():
         if name.startswith("spark.") and name != "spark.home":
             force[name] = str(level)
             submit += ["--conf", f"{name}={level}"]
+    said = settings_said(command, {**environ, **env}) if command else own
+    if (master := with_room(layout, {**said, **force}).master) is not None:
+        force.setdefault("spark.master", master)
     return Applied(tuple(jvm), tuple(driver), tuple(submit), force, env, partial=tuple(partial))
-
-
-def _with_room(layout: Layout, treatment: Mapping[str, Level], command: Command | None) -> Layout:
-    """Give workers room for the executors that are asked for: Spark starts no larger one."""
-    if layout.heap_bytes is not None:
-        return layout
-    said = settings_said(command, os.environ) if command else {}
-    text = str(treatment.get(EXECUTOR_MEMORY, said.get(EXECUTOR_MEMORY, "")))
-    text += schema.spark_unit(EXECUTOR_MEMORY) * text.isdigit()
-    try:
-        asked = int(parse_level(find_factor(HEAP), HEAP, text))
-    except UsageError:
-        return layout  # Nothing, or no size: Spark says so itself.
-    return replace(layout, heap_bytes=max(asked, layout.heap_mib * MIB))
 
 
 def tasks_per_jvm(layout: Layout, cpus: int | None = None) -> int:
@@ -189,6 +184,7 @@ def applied_here(
     placement: Placement,
     raw: Path,
     env: Mapping[str, str],
+    own: Mapping[str, str] = NOTHING,
 ) -> tuple[Applied, list[Doubt]]:
     """Translate a treatment for this host.
 
@@ -206,6 +202,8 @@ def applied_here(
         Folder of the run, for the ``java`` that places executors.
     env : mapping
         The environment.
+    own : mapping
+        Settings of a built-in workload.
 
     Raises
     ------
@@ -219,7 +217,9 @@ def applied_here(
     levels = with_limit(treatment)
     driver = limited(levels, cpus)
     executor = limited(levels, placement.executor_cpus or cpus)
-    applied = apply_treatment(treatment, layout, command, release, driver.cpus)
+    applied = apply_treatment(
+        treatment, layout, command, release, driver.cpus, environ=env, own=own
+    )
     doubts = [schema.doubt("option_set_partial", text) for text in applied.partial]
     theirs = list(_said(command, env))
     ours = [*applied.driver_options, *applied.jvm_options]

@@ -14,7 +14,7 @@ from pyrometer.collect.launch.properties import entries, written
 from pyrometer.collect.launch.treatment import apply_treatment
 from pyrometer.core.redaction import Redactor
 from pyrometer.trial.factors import parse_treatment
-from pyrometer.trial.layout import Layout, resolve_layout
+from pyrometer.trial.layout import EXECUTOR_MEMORY, Layout, executor_mib, resolve_layout
 
 OPTIONS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
 """Settings whose values add up: what a file says stays, ours stand behind it."""
@@ -66,7 +66,9 @@ class Deployed:
 
 
 def deployed(
-    configuration: Mapping[str, str], declared: Mapping[str, list[str]] | None = None
+    configuration: Mapping[str, str],
+    declared: Mapping[str, list[str]] | None = None,
+    said: Mapping[str, str] | None = None,
 ) -> Deployed:
     """Translate a configuration.
 
@@ -74,6 +76,8 @@ def deployed(
     ----------
     declared : mapping, optional
         Factors that the workload declares, with their levels.
+    said : mapping, optional
+        Settings that the job had in all trials.
 
     Examples
     --------
@@ -98,11 +102,12 @@ def deployed(
     ):
         if more:
             settings[name] = join_options(more)
-    said = {name for name in rest if name.startswith(("spark.", "jvm.", "layout."))}
-    otherwise = {name: level for name, level in configuration.items() if name not in said}
+    ours = {name for name in rest if name.startswith(("spark.", "jvm.", "layout."))}
+    otherwise = {name: level for name, level in configuration.items() if name not in ours}
     executors = None
     if layout.executors:
-        memory = settings["spark.executor.memory"]
+        theirs = f"{executor_mib(said or {}) or layout.heap_mib}m"
+        memory = settings.get(EXECUTOR_MEMORY, theirs)
         cores = f"{layout.slots} core{'s' * (layout.slots != 1)}"
         executors = f"{layout.executors} × {cores} × {memory}"
     return Deployed(settings, otherwise, executors)
@@ -114,7 +119,6 @@ def _of_cluster(forced: Mapping[str, str], layout: Layout) -> dict[str, str]:
         **{name: value for name, value in forced.items() if name != "spark.master"},
         "spark.executor.instances": str(layout.executors),
         "spark.executor.cores": str(layout.slots),
-        "spark.executor.memory": forced.get("spark.executor.memory", f"{layout.heap_mib}m"),
     }
 
 
