@@ -171,9 +171,10 @@ def workers(world: World, operator: str = "BatchEvalPython", **work_ms: int) -> 
             )  # fmt: skip
 
 
-def waiting_for_workers(on_cpu: float = 0.1, run_queue: float = 0.1) -> World:
-    """Give a world of one stage of 8 tasks of 1 s, most of which sleeps for Python workers."""
-    world = job(on_cpu=on_cpu, run_queue=run_queue)
+def waiting_for_workers(on_cpu: float = 0.1, run_queue: float = 0.1, stages: int = 1) -> World:
+    """Give a world of stages of 8 tasks of 1 s, most of which sleeps for Python workers."""
+    each = [StageSpec([1000] * 8) for _ in range(stages)]
+    world = World(each, on_cpu=on_cpu, run_queue=run_queue)
     number = stack(world, "org.apache.spark.api.python.BasePythonRunner$ReaderIterator.read")
     for row in world.rows["samples"]:
         if row["event"] == "wall" and row["wait_class"]:

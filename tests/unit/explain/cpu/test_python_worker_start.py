@@ -14,7 +14,7 @@ from tests.support.explain.planted import (
     waiting_for_workers,
     workers,
 )
-from tests.support.tables import World
+from tests.support.tables import MS, World
 
 from pyrometer.accounts.window import open_scope
 from pyrometer.explain.catalogue.cpu import python_instead_of_builtin
@@ -94,6 +94,8 @@ def test_imports_of_workers_that_are_kept(tmp_path: Path) -> None:
     (found,) = judged(world.write(tmp_path), RULE).findings
     # Half of the wait and the queue, and a leaner module leaves out 0.1 to 0.8 of it.
     assert holds(found, 4 * 0.85 * 0.5 * 0.45)
+    spent = found.evidence[0].estimate
+    assert spent.n * 10 * MS == spent.value  # a sample each 10 ms, those of the function left out
 
 
 def test_healthy_twin(tmp_path: Path) -> None:

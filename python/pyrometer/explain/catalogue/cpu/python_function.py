@@ -34,7 +34,9 @@ from pyrometer.explain.evidence.python.work import (
     WORKERS,
     Work,
     called_at,
+    caller_of,
     functions_of,
+    is_of_rdd,
     sampled,
     without,
     work,
@@ -54,20 +56,23 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
 
 def _each(facts: Facts) -> Iterator[tuple[Hashable, float, Suspect]]:
     """Give each node whose workers spend CPU in functions, with their names."""
-    nodes: dict[tuple[str, int | None, int | None], dict[int, Work]] = {}
+    nodes: dict[tuple[str, Hashable], dict[int, Work]] = {}
     for number, one in work(facts).items():
         if one.ns.get("function", 0.0) > 0:
-            nodes.setdefault((one.operator, one.sql_id, one.node_id), {})[number] = one
-    for (operator, sql_id, node_id), found in nodes.items():
+            nodes.setdefault((one.operator, caller_of(facts, number, one)), {})[number] = one
+    for (operator, caller), found in nodes.items():
+        first = next(iter(found.values()))
+        sql_id, node_id = first.sql_id, first.node_id
         mine = {number: one.ns["function"] for number, one in found.items()}
         change, extent = without(facts, "python", mine, {})
         total, whole = sum(mine.values()), sum(one.workers_ns for one in found.values())
         n = sum(one.samples_count for one in found.values())
-        name, source = called_at(facts, next(iter(found.values())))
+        name, source = called_at(facts, found)
         where = place(facts, "python", mine, sql_id=sql_id, node_id=node_id, operator=operator,
                       source=source)  # fmt: skip
         achieved = ROWS if operator in _ROWWISE else COLUMNS
-        yield (operator, functions_of(facts, sql_id, node_id)), total, Suspect(
+        said = caller if is_of_rdd(first) else functions_of(facts, sql_id, node_id)
+        yield (operator, said), total, Suspect(
             place=where,
             mechanism=(
                 f"{units.duration(total)} of {units.duration(whole)} of CPU of Python workers are"
@@ -77,7 +82,8 @@ def _each(facts: Facts) -> Iterator[tuple[Hashable, float, Suspect]]:
             extent=sampled(extent, total, whole, n).times(*achieved),
             evidence=[
                 shown_by("workers' CPU in the function", total, "ns", "samples",
-                     "show --json: python.functions", page(where), n),
+                     "show --json: python.functions", page(where),
+                         sum(one.samples["function"] for one in found.values())),
             ],
             remedies=[
                 code("work on whole columns instead of one row at a time",

@@ -52,6 +52,7 @@ from pyrometer.explain.evidence.python.work import (
     SCALAR,
     Work,
     called_at,
+    caller_of,
     functions_of,
     is_of_rdd,
     maps_frame,
@@ -82,9 +83,7 @@ def _each(facts: Facts) -> Iterator[tuple[Hashable, float, Suspect]]:
     }  # fmt: skip
     nodes: dict[Hashable, dict[int, Work]] = {}
     for number, one in sampled.items():
-        # What is called outside SQL has no node: where it is called from tells it apart.
-        own = facts.stages[number].name if is_of_rdd(one) else one.node_id
-        nodes.setdefault((one.sql_id, own), {})[number] = one
+        nodes.setdefault(caller_of(facts, number, one), {})[number] = one
     for node, found in nodes.items():
         first = next(iter(found.values()))
         of_plan = functions_of(facts, first.sql_id, first.node_id)
@@ -115,7 +114,7 @@ def _by_samples(facts: Facts, found: dict[int, Work]) -> Iterator[Suspect]:
         return
     kept = 1 - min(1.0, function / (served + here)) if served + here else 0.0
     first = next(iter(found.values()))
-    name, source = called_at(facts, first)
+    name, source = called_at(facts, found)
     name = _named(functions_of(facts, first.sql_id, first.node_id)) or name
     where = place(facts, "python", workers, sql_id=first.sql_id, node_id=first.node_id,
                   operator=first.operator, source=source)  # fmt: skip

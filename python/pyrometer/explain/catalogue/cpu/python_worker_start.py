@@ -103,7 +103,7 @@ def _imports(facts: Facts) -> Iterator[Suspect]:
         extent=sampled(extent, total, whole, n).times(*IMPORTS),
         evidence=[
             shown_by("workers' CPU in imports", total, "ns", "samples", "show --json: python.work",
-                 page(where), n),
+                 page(where), sum(one.samples["import"] for one in found.values())),
         ],
         remedies=[
             code("import in the module of the function only what it needs; run several jobs in one"

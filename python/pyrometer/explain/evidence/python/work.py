@@ -77,6 +77,7 @@ SELECT s.method, s.module || '.' || s.method, s.file, min(s.line) FROM w_python 
 WHERE x.event = 'cpu' AND x.role = 'python' AND x.thread_name = 'Python worker'
   AND coalesce(x.app_index, $1) = $1 AND x.sql_id IS NOT DISTINCT FROM $2
   AND x.node_id IS NOT DISTINCT FROM $3 AND coalesce(x.operator, $4) = $4
+  AND list_contains($5, x.stage_id)
 GROUP BY ALL ORDER BY sum(x.weight) DESC, 1 LIMIT 1
 """
 _LISTED = re.compile(r"\[([^\]]*)\]")
@@ -91,6 +92,8 @@ class Work:
     ----------
     ns : dict of str to float
         By kind of work: ``import``, ``serialisation``, ``spark``, ``function``.
+    samples : dict of str to int
+        Samples of the workers, by kind of work.
     bridge_ns, operator_ns : float
         CPU of the stage's JVM threads that exchanges rows, and all of this operator.
     """
@@ -99,7 +102,7 @@ class Work:
     sql_id: int | None
     node_id: int | None
     ns: dict[str, float] = field(default_factory=dict)
-    samples_count: int = 0
+    samples: dict[str, int] = field(default_factory=dict)
     bridge_ns: float = 0.0
     operator_ns: float = 0.0
 
@@ -107,6 +110,11 @@ class Work:
     def workers_ns(self) -> float:
         """CPU of the workers in all."""
         return sum(self.ns.values())
+
+    @property
+    def samples_count(self) -> int:
+        """Samples of the workers in all."""
+        return sum(self.samples.values())
 
 
 def _app(facts: Facts) -> int:
@@ -149,11 +157,18 @@ def functions_of(facts: Facts, sql_id: int | None, node_id: int | None) -> Hasha
     return text if "<lambda>" in called else called
 
 
-def called_at(facts: Facts, one: Work) -> tuple[str | None, str | None]:
-    """Name the costliest function that workers call for an operator, and its line, by samples."""
+def caller_of(facts: Facts, number: int, one: Work) -> Hashable:
+    """Give what calls the functions: a node; outside plans, the line that the stage is run from."""
+    return one.sql_id, facts.stages[number].name if is_of_rdd(one) else one.node_id
+
+
+def called_at(facts: Facts, found: Mapping[int, Work]) -> tuple[str | None, str | None]:
+    """Name the costliest function of an operator in some stages, and its line, by samples."""
     define_python_stacks(facts.scope)
-    found = facts.tables.query(_OF_NODE, [_app(facts), one.sql_id, one.node_id, one.operator])
-    for name, whole, file, line in found:
+    one = next(iter(found.values()))
+    stages = [facts.stages[number].stage_id for number in found]
+    values = [_app(facts), one.sql_id, one.node_id, one.operator, stages]
+    for name, whole, file, line in facts.tables.query(_OF_NODE, values):
         return name, f"{name} at {file}:{line}" if file and line else whole
     return None, None
 
@@ -173,7 +188,7 @@ def work(facts: Facts) -> dict[int, Work]:
         name = operator or _NO_NODE
         one = found.setdefault(number, {}).setdefault((name, node_id), Work(name, sql_id, node_id))
         one.ns[kind] = one.ns.get(kind, 0.0) + ns
-        one.samples_count += n
+        one.samples[kind] = one.samples.get(kind, 0) + n
     dearest = {n: max(of.values(), key=lambda one: one.workers_ns) for n, of in found.items()}
     _add_bridge(facts, dearest)
     return dearest
