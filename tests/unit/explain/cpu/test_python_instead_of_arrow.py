@@ -11,6 +11,7 @@ from tests.support.explain.planted import (
     waiting_for_workers,
     workers,
 )
+from tests.support.tables import MS
 
 from pyrometer.explain.catalogue.cpu.python_instead_of_arrow import RULE
 
@@ -28,6 +29,9 @@ def test_workers_pickle(tmp_path: Path) -> None:
         "BatchEvalPython", 3, 0,
     )  # fmt: skip
     assert (found.remedies[0].factor, found.remedies[0].level) == (SETTING, "true")
+    there, here = (one.estimate for one in found.evidence)
+    assert there.n * 10 * MS == there.value  # a sample each 10 ms, those of the function left out
+    assert here.low is None
 
 
 @pytest.mark.parametrize(("version", "enabled"), [("4.2.0", None), ("3.5.1", "true")])

@@ -71,6 +71,11 @@ def test_a_function_of_dates(tmp_path: Path) -> None:
     assert "80" in one.mechanism
 
 
+def test_a_share_is_no_more_than_all(tmp_path: Path) -> None:
+    (one,) = found(tmp_path, {DATE: 0.49, USER: 0.01})
+    assert 0.97 < (one.evidence[1].estimate.value or 0) < (one.evidence[1].estimate.high or 0) <= 1
+
+
 def test_a_java_function_that_has_a_name(tmp_path: Path) -> None:
     shares: dict[tuple[str, ...], float] = {JAVA_DATE: 0.4, JAVA_CALL: 0.1}
     (one,) = found(tmp_path, shares, "year_of(d#9) AS y#10")

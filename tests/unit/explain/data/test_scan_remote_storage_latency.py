@@ -118,6 +118,7 @@ def test_sampled_waits_for_sockets(tmp_path: Path) -> None:
     assert found.saving.elapsed_ns.high is not None
     assert found.saving.elapsed_ns.high < 4.2 * 0.2e9 * 1.1
     assert (found.place.node_id, found.place.operator) == (1, "Scan parquet")
+    assert found.evidence[0].estimate.low is None  # how many samples there are is not counted
     advice = "spark.hadoop.fs.s3a.experimental.input.fadvise"
     # In local mode cores of executors mean nothing.
     assert [one.factor for one in found.remedies] == [advice, "layout.tasks", None]

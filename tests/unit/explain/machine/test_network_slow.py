@@ -13,6 +13,7 @@ def test_tasks_wait_for_sockets(tmp_path: Path) -> None:
     found = only(world.write(tmp_path), RULE)
     assert holds(found, 4 * 0.2 * 0.65)
     assert found.place.stage_id == 0
+    assert found.evidence[0].estimate.low is None  # how many samples there are is not counted
 
 
 def test_the_socket_of_a_python_worker(tmp_path: Path) -> None:

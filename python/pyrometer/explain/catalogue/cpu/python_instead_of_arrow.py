@@ -90,9 +90,10 @@ def _suspect(facts: Facts, found: dict[int, Work]) -> Suspect:
         extent=sampled(extent, there + here, whole + here, n).times(*ACHIEVED),
         evidence=[
             shown_by("workers' CPU in serialisation", there, "ns", "samples",
-                 "show --json: python.work", page(where), n),
+                 "show --json: python.work", page(where),
+                 sum(one.samples.get("serialisation", 0) for one in found.values())),
             shown_by("JVM's CPU in the exchange", here, "ns", "samples", "show --json: categories",
-                 f"/sql/{first.sql_id}/{first.node_id}", n),
+                 f"/sql/{first.sql_id}/{first.node_id}"),
         ],
         remedies=[
             _by_arrow(facts),

@@ -48,6 +48,7 @@ from pyrometer.explain.evidence.udf_work import Work, is_typed, names_udf, udf_w
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SAMPLES, SQL_PLANS, Rule, Suspect
 from pyrometer.explain.what_if import Extent
+from pyrometer.statistics.shares import part_of
 
 LEAST_SAVED = 0.46
 MOST_SAVED = 1.0
@@ -95,8 +96,8 @@ def _suspect(
             shown_by("share of the stages' CPU in functions and their conversions",
                      found.estimate, "ratio", "samples", "show --json: operators[]", link,
                      found.found),
-            shown_by("share of that in conversions", converting / found.found, "ratio", "samples",
-                     "flame --filter CatalystTypeConverters", link, converting),
+            shown_by("share of that in conversions", part_of(1.0, converting, found.found), "ratio",
+                     "samples", "flame --filter CatalystTypeConverters", link),
             shown_by("operator that calls them", float(node.node_id), "count", "plan_nodes",
                      f"SELECT simple_string FROM plan_nodes WHERE is_final AND sql_id = {sql_id}"
                      f" AND node_id = {node.node_id}", link),

@@ -124,7 +124,7 @@ def _suspect(facts: Facts, scan: RemoteScan, found: Waits) -> tuple[float, Suspe
 def _waited(found: Waits, ids: str, left: float, link: str, n: int) -> Evidence:
     if found.sampled:
         query = "show --json: ledger, task/waiting"
-        return shown_by("waits for it", found.expected_ns, "ns", "samples", query, link, n)
+        return shown_by("waits for it", found.expected_ns, "ns", "samples", query, link)
     query = _LEFT.format(ids)
     return shown_by("run time beside its counters", left, "ns", "tasks", query, link, n)
 

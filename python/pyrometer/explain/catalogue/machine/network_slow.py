@@ -65,7 +65,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         extent=Extent(n=tasks).times(*ACHIEVED),
         evidence=[
             shown_by("waits of tasks for sockets", total, "ns", "samples",
-                 "show --json: ledger, task/waiting/network", page(where), tasks),
+                 "show --json: ledger, task/waiting/network", page(where)),
         ],
         remedies=[
             code("fetch more at once", '.option("fetchsize", 10)', '.option("fetchsize", 10000)'),
