@@ -155,6 +155,8 @@ def _of_run(path: Path, workload: str, scale: str, shared: Mapping[str, str]) ->
     one = workload if workload in ran else ran[0]
     theirs = scale if manifest.workload.scale is None else str(manifest.workload.scale)
     _check_same_job(path, (one, theirs), (workload, scale))
+    if workload == absolute(manifest.workload.name or ""):
+        _check_same_levels(path, workload, manifest.workload.variant, shared)
     levels = {
         name: level
         for name, level in _levels_of(manifest).items()
@@ -171,7 +173,21 @@ def _ran(workload: Workload) -> list[str]:
     if workload.name is None:
         return plain
     named = absolute(workload.name)
-    return [named, *plain, *([more] if (more := _words_of(named)) else [])]
+    more = _words_of(named, {name: str(one) for name, one in workload.variant.items()})
+    return [named, *plain, *([more] if more else [])]
+
+
+def _check_same_levels(
+    path: Path, workload: str, theirs: Mapping[str, object], shared: Mapping[str, str]
+) -> None:
+    """Refuse a run with other levels of the workload's own factors, as of another query."""
+    for factor, variant in registry.get(workload).variants.items():
+        ours = shared.get(factor, variant.default)
+        if (level := str(theirs.get(factor, ours))) != ours:
+            raise UsageError(
+                f"--from {path}: it ran {workload} with {factor}={level}, not {ours}",
+                f"--set {factor}={level}, or give a run with {factor}={ours}",
+            )
 
 
 def _levels_of(manifest: Manifest) -> dict[str, str]:
@@ -233,14 +249,14 @@ def _of_experiment(
     return made
 
 
-def _words_of(workload: str) -> str | None:
+def _words_of(workload: str, levels: Mapping[str, str] | None = None) -> str | None:
     """Give the words of a workload that is a plain command, as plans of tunings have them."""
     try:
         found = registry.get(workload)
         if not isinstance(found, YamlCommand):
             return None
         # Where its run directory goes is no difference.
-        command = found.command(registry.resolve(workload, {}), Path("{run}"))
+        command = found.command(registry.resolve(workload, levels or {}), Path("{run}"))
     except PyrometerError:
         return None
     if command.conf or command.env:

@@ -172,6 +172,27 @@ def test_a_run_of_another_job_is_refused(tmp_path: Path) -> None:
         known_from(own, "python b.py", "default", {})
 
 
+def test_a_run_at_another_level_of_the_workload_is_refused(tmp_path: Path) -> None:
+    run = _ran(tmp_path / "r", {"variant": {"data.codec": "gzip"}})
+    with pytest.raises(UsageError, match=r"with data\.codec=gzip, not snappy") as error:
+        known_from(run, "parquet-scan", "default", {})
+    assert "--set data.codec=gzip" in (error.value.remedy or "")
+    assert known_from(run, "parquet-scan", "default", {"data.codec": "gzip"})[1] == []
+    levels = {one: {"doc": "d.", "argv": ["python", f"{one}.py"]} for one in ("slow", "fast")}
+    mode = {"doc": "d.", "default": "slow", "levels": levels}
+    file = tmp_path / "job.yaml"
+    text = {"name": "job", "summary": "s.", "command": ["{mode}"], "variants": {"mode": mode}}
+    file.write_text(json.dumps(text))
+    ran = {"name": str(file), "variant": {"workload.mode": "fast"}}
+    own = _ran(tmp_path / "o", ran)
+    with pytest.raises(UsageError, match=r"workload\.mode=fast, not slow"):
+        known_from(own, str(file), "default", {})
+    # Tuned as a command, it is the one that the run had.
+    assert known_from(own, "python fast.py", "default", {})[1] == []
+    with pytest.raises(UsageError, match="it ran"):
+        known_from(own, "python slow.py", "default", {})
+
+
 def test_what_does_not_say_its_job_gives_findings_and_nothing_that_holds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
