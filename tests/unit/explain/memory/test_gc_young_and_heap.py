@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.support.explain.causes import holds, log, pause, paused, shown
 from tests.support.explain.planted import judged, series
-from tests.support.tables import MS, PID, StageSpec, World
+from tests.support.tables import HOST, MS, PID, StageSpec, World, wall
 
 from pyrometer.explain.catalogue.memory.gc_heap_too_small import RULE as HEAP
 from pyrometer.explain.catalogue.memory.gc_young_too_small import RULE as YOUNG
@@ -80,6 +80,22 @@ def test_a_heap_for_which_there_is_no_memory_is_not_tried(
     assert (fits.factor, fits.level) == ("spark.driver.memory", "2g")
     assert (lacks.kind, lacks.factor) == ("machine", None)
     assert "it takes 2.38 GiB, and each JVM may have 1.80 GiB here" in lacks.text
+
+
+@pytest.mark.parametrize(("first_ends_ms", "is_tried"), [(200, True), (900, False)])
+def test_an_executor_that_replaces_another_takes_its_memory(
+    tmp_path: Path, first_ends_ms: int, is_tried: bool
+) -> None:
+    world = world_of(FULL)
+    series(world, "host", "mem_total_bytes", 6 << 30, 6 << 30)
+    for name, add_ms, remove_ms in (("1", 150, first_ends_ms), ("2", 200, None)):
+        world.add(
+            "executors", app_index=0, executor_id=name, host=HOST, cores_count=1,
+            add_wall_ns=wall(add_ms), remove_wall_ns=None if remove_ms is None else wall(remove_ms),
+        )  # fmt: skip
+    (finding,) = judged(world.write(tmp_path), HEAP).findings
+    # Beside the JVM of the driver, one or two: 5.4 GiB are for two or three that take 2.38 GiB.
+    assert (finding.remedies[0].factor is not None) == is_tried
 
 
 def test_without_the_memory_of_the_host_the_remedy_says_what_it_takes(tmp_path: Path) -> None:

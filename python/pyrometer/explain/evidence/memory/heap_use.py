@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+import math
+from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
 
 from pyrometer.core import units
 from pyrometer.core.errors import UsageError
+from pyrometer.explain.evidence.held_slots import most_at_once
 from pyrometer.explain.evidence.host_series import level
 from pyrometer.explain.evidence.saying import factor, machine
 from pyrometer.explain.facts import Facts
@@ -119,5 +121,9 @@ def _room(facts: Facts) -> float | None:
         level(facts, "host", "mem_total_bytes"), level(facts, "cgroup", "memory_limit_bytes"),
     )  # fmt: skip
     whole = [one for one in known if one]
-    on_host = Counter(one.host for one in facts.measured.executors if one.slots > 0)
-    return MOST * min(whole) / max(on_host.values(), default=1) if whole else None
+    of_hosts: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for one in facts.measured.executors:
+        if one.slots > 0:
+            of_hosts[one.host].append((one.add_ns or 0, one.remove_ns or math.inf))
+    on_host = (most_at_once(*np.array(times).T) for times in of_hosts.values())
+    return MOST * min(whole) / max(on_host, default=1) if whole else None
