@@ -86,3 +86,18 @@ def test_a_run_without_tables_says_what_spark_takes(tmp_path: Path) -> None:
 def test_masters(master: str, jvms: float | None, slots: float | None) -> None:
     found = job_from({}, master, None, {})
     assert (found.facts.get("jvms"), found.facts.get("slots")) == (jvms, slots)
+
+
+@pytest.mark.parametrize(
+    ("master", "here"),
+    [
+        ("spark://Box:7077", True), ("spark://box.example.org:7077", True),
+        ("spark://[::1]:7077", True), ("spark://box2:7077", False), ("yarn", False),
+    ],
+)  # fmt: skip
+def test_a_standalone_master_of_this_host_is_here(
+    monkeypatch: pytest.MonkeyPatch, master: str, here: bool
+) -> None:
+    monkeypatch.setattr("socket.gethostname", lambda: "box")
+    monkeypatch.setattr("socket.getfqdn", lambda: "box.example.org")
+    assert ("elsewhere" not in job_from({}, master, None, {}).facts) == here

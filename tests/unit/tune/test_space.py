@@ -209,6 +209,16 @@ def test_errors_say_where_and_what(old: str, new: str, message: str) -> None:
     assert message in error.value.message
 
 
+def test_facts_of_this_host_are_none_of_executors_elsewhere() -> None:
+    text = "{name: mine, knobs: {jvm.heap: {from: 1g, to: %s}}, constraints: [jvm.heap < %s]}"
+    parse_space(text % ("2g", "3g"), "x.yaml", {"elsewhere": 1.0})
+    for high, most in (("2g", "mem_total"), ("mem_total / 2", "3g")):
+        with pytest.raises(UsageError, match="mem_total: of this host, and executors") as error:
+            parse_space(text % (high, most), "x.yaml", {"elsewhere": 1.0})
+        assert error.value.message.count("x.yaml:1:") == 1
+        assert "jvm.heap <= 8g" in (error.value.remedy or "")
+
+
 def test_a_space_without_knobs_is_an_error() -> None:
     with pytest.raises(UsageError, match="no knobs"):
         parse_space("name: empty", "x.yaml", HOST)

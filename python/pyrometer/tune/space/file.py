@@ -14,6 +14,7 @@ from pyrometer.experiments.plan.constraints import (
     Constraint,
     Value,
     number_or_text,
+    parse_amount,
     parse_constraint,
 )
 from pyrometer.trial import yaml_file
@@ -21,8 +22,12 @@ from pyrometer.trial.factors import did_you_mean, find_factor, parse_level
 from pyrometer.trial.yaml_file import Document, Text, empty_is_default
 from pyrometer.tune.space.declared import Declared, knobs, spaces
 from pyrometer.tune.space.levels import bounds
+from pyrometer.tune.space.memory import ELSEWHERE
 from pyrometer.tune.space.named import Facts, bounded, known_facts, named_space
 from pyrometer.tune.space.space import Knob, Space
+
+_OF_HOST = ("mem_total", "swap_total", "cpus", "numa_nodes")
+"""Facts of this host."""
 
 
 class _Part(BaseModel):
@@ -128,6 +133,8 @@ def parse_space(
         where = document.where(("knobs", factor))
         one = _wished(factor, wish, where, declared)
         try:
+            for text in (wish.low, wish.high) if isinstance(wish, Range) else ():
+                _check_here(parse_amount(text or "0").names, known)
             knob = bounded(
                 one, known, now=now, declared=declared, refused=refused,
                 spark_version=spark_version,
@@ -245,6 +252,7 @@ def _constraints(
         where = document.where(("constraints", at))
         try:
             one = parse_constraint(text)
+            _check_here(one.names, facts)
         except UsageError as error:
             raise UsageError(f"{where}: {error.message}", error.remedy) from error
         for name in sorted(one.names - known):
@@ -256,6 +264,15 @@ def _constraints(
             raise UsageError(f"{where}: {error.message}", error.remedy) from error
         constraints.append(one)
     return tuple(constraints)
+
+
+def _check_here(names: frozenset[str], facts: Mapping[str, float]) -> None:
+    """Refuse facts of this host for executors that run on others."""
+    if ELSEWHERE in facts and (names := names.intersection(_OF_HOST) - facts.keys()):
+        raise UsageError(
+            f"{', '.join(sorted(names))}: of this host, and executors run elsewhere",
+            "write numbers: jvm.heap <= 8g",
+        )
 
 
 def _some_level(knob: Knob) -> Value:

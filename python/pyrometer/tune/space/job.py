@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
@@ -16,7 +17,7 @@ from pyrometer.tune.space.levels import with_unit
 from pyrometer.tune.space.memory import ELSEWHERE, SPARKS_HEAP
 
 _LOCAL = re.compile(r"local(?:\[(\d+|\*)(?:,\d+)?\])?")
-_HERE = re.compile(r"local|spark://(?:localhost|127\.[0-9.]+)(?::|$)")
+_HERE = re.compile(r"local|spark://(?:localhost|\[::1\]|127\.[0-9.]+)(?::|$)")
 _LOCAL_CLUSTER = re.compile(r"local-cluster\[(\d+),(\d+),(\d+)\]")
 
 
@@ -113,10 +114,19 @@ def job_from(
         if (slots := "1" if master == "local" else local[1]) != "*":
             facts["slots"] = float(slots)
             now["layout.tasks"] = slots
-    elif master and not _HERE.match(master):
+    elif master and not _is_here(master):
         facts |= _of_cluster(settings, master)
     said = {**settings, "spark.master": master} if master else settings
     return Job(facts, now, spark_version, said, measured)
+
+
+def _is_here(master: str) -> bool:
+    """Whether tasks run on this host: a standalone master has the host's name unless told."""
+    host = re.match(r"spark://([^:,]+)", master.lower())
+    names = (socket.gethostname, socket.getfqdn)
+    return _HERE.match(master) is not None or (
+        host is not None and any(host[1] == name().lower() for name in names)
+    )
 
 
 def _of_cluster(settings: Mapping[str, str], master: str) -> dict[str, float]:
