@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from pyrometer.accounts.window import facts as run_facts
@@ -29,7 +29,7 @@ from pyrometer.explain.schema import (
     Saving,
     Symptom,
     Unjudged,
-    tried,
+    proof_of,
 )
 from pyrometer.explain.words import biased, conclusion, counts, gains_nothing
 from pyrometer.simulation.scheduler import doubts_of
@@ -98,7 +98,7 @@ def explained(
         window=scope.window.facts(),
         conclusion="",
         baseline=Baseline(elapsed_ns=facts.elapsed_ns),
-        noise=Noise(ratio=0.0, method=""),
+        noise=Noise(ratio=0.0, kind="assumed", method="nothing was judged"),
         noise_ratio=0.0,
         rules_count=len(asked),
     )
@@ -121,17 +121,23 @@ def explained(
         suspects = once(suspects, queries_of(facts))
     result.noise = noise_of(facts, redrawn)
     facts.let_tasks_go()
+    number_of = Counter((rule.code, suspect.place.words) for rule, suspect in suspects)
+
+    def proof(rule: Rule, place: Place) -> Proof | None:
+        is_alone = number_of[rule.code, place.words] < 2
+        return proof_of(known, rule.code, _within(facts, place), is_alone=is_alone)
+
     result.noise_ratio = result.noise.ratio
     leading, result.hidden_count = weigh(
         what_if,
         [(rule, suspect, records.get(rule.code, Record()).earlier) for rule, suspect in suspects],
         result.noise_ratio,
         lambda rule: rule.code in muted,
-        lambda rule, suspect: gains_nothing(_proof(facts, rule, suspect.place, known)),
+        lambda rule, suspect: gains_nothing(proof(rule, suspect.place)),
     )
     result.baseline.simulated_ns = round(what_if.simulated_ns)
     result.baseline.core_ns = round(what_if.core_ns)
-    found = _findings(facts, leading, result.noise_ratio, records, muted, known)
+    found = _findings(facts, leading, result.noise_ratio, records, muted, proof)
     pairs = sorted(
         zip(leading, found, strict=True),
         key=lambda pair: (
@@ -181,7 +187,7 @@ def _findings(
     noise: float,
     records: Mapping[str, Record],
     muted: Mapping[str, str],
-    proofs: Proofs,
+    proof: Callable[[Rule, Place], Proof | None],
 ) -> list[Finding]:
     number_of = Counter(one.rule.code for one in leading)
     seen: Counter[str] = Counter()
@@ -193,7 +199,7 @@ def _findings(
             _finding(
                 facts, one, noise, records.get(code) or Record(), muted.get(code),
                 code if number_of[code] == 1 else f"{code}#{seen[code]}",
-                _proof(facts, one.rule, one.suspect.place, proofs),
+                proof(one.rule, one.suspect.place),
             )
         )  # fmt: skip
     return found
@@ -231,10 +237,6 @@ def _finding(
         muted=muted,
         doubts=list(suspect.doubts),
     )
-
-
-def _proof(facts: Facts, rule: Rule, place: Place, proofs: Proofs) -> Proof | None:
-    return proofs.get(tried(rule.code, _within(facts, place))) if proofs else None
 
 
 def _symptom(facts: Facts, one: Judged, remedies: list[Remedy]) -> Symptom:

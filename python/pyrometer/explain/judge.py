@@ -16,8 +16,8 @@ from pyrometer.explain.what_if import Part, WhatIf, cpus
 LEAST_RATIO = 0.001
 """Of the elapsed time: what saves less is not looked at further."""
 MOST_SINGLE = 5
-"""Places of one rule, those that its bound calls the largest, whose saving is judged for itself:
-the others are judged together."""
+"""Places of one rule, those that its bound calls the largest, whose saving is judged for itself,
+and as many more while one of the last counts: the others are judged together."""
 MOST_JUDGED = 24
 """Suspects whose saving gets an interval; the rest, the least of all, is counted."""
 OVERLAP = 0.5
@@ -91,8 +91,8 @@ def weigh(
     for rule, suspect, earlier in suspects:
         aside = is_muted(rule) or is_refuted(rule, suspect)
         by_rule[rule.code].append(Judged(rule, suspect, earlier=earlier, aside=aside))
-    single = [one for those in by_rule.values() for one in those[:MOST_SINGLE]]
-    found = _by_ratio(_simulated(what_if, single, LEAST_RATIO))
+    alone = _alone(what_if, by_rule.values(), noise_ratio)
+    found = _by_ratio(one for one in alone if one.ratio >= LEAST_RATIO)
     _bound(what_if, [one for one in found if one.ratio > noise_ratio][:MOST_JUDGED])
     joined: list[Judged] = []
     for those in by_rule.values():
@@ -102,10 +102,30 @@ def weigh(
     for one in joined:
         one.aside = is_muted(one.rule) or is_refuted(one.rule, one.suspect)
     inside = {id(place) for one in joined for place in one.places}
-    found = _by_ratio([*joined, *(one for one in found if id(one.suspect) not in inside)])
+    found = [one for one in found if id(one.suspect) not in inside]
+    inside |= {id(one.suspect) for one in alone}
+    for those in by_rule.values():
+        left = [one for one in those if id(one.suspect) not in inside]
+        found += _simulated(what_if, left[:MOST_JUDGED], LEAST_RATIO)
+    found = _by_ratio([*joined, *found])
     kept, rest = found[:MOST_JUDGED], found[MOST_JUDGED:]
     _bound(what_if, kept)
     return merge(what_if, kept, noise_ratio), len(rest)
+
+
+def _alone(what_if: WhatIf, by_rule: Iterable[list[Judged]], noise_ratio: float) -> list[Judged]:
+    """Simulate the largest places of each rule, and the next ones while one of the last counts."""
+    asked: list[Judged] = []
+    going = list(by_rule)
+    for begin in range(0, MOST_JUDGED, MOST_SINGLE):
+        last = [those[begin : begin + MOST_SINGLE] for those in going]
+        _simulated(what_if, [one for some in last for one in some], LEAST_RATIO)
+        asked += [one for some in last for one in some]
+        going = [
+            those for those, some in zip(going, last, strict=True)
+            if any(one.ratio > noise_ratio for one in some)
+        ]  # fmt: skip
+    return asked
 
 
 def _simulated(what_if: WhatIf, found: Sequence[Judged], least_ratio: float) -> list[Judged]:
@@ -121,8 +141,8 @@ def _bound(what_if: WhatIf, found: Iterable[Judged]) -> None:
     """Give savings their intervals."""
     left = [one for one in found if one.elapsed_ns is None]
     what_if.foresee(
-        [[(part.change, getattr(part.extent, end)) for part in one.parts]
-         for one in left for end in ("low", "high")]
+        [[(part.change, part.factors[side]) for part in one.parts]
+         for one in left for side in range(3)]
     )  # fmt: skip
     for one in left:
         one.elapsed_ns, one.core_ns = what_if.saving(one.parts)

@@ -17,7 +17,7 @@ from pydantic import Field, ValidationError
 from pyrometer.core import units
 from pyrometer.core.errors import UsageError
 from pyrometer.core.model import Model, in_json
-from pyrometer.explain.schema import NO_GAIN, Earlier, Findings, Proofs, Record, tried
+from pyrometer.explain.schema import NO_GAIN, Earlier, Findings, Proofs, Record, proof_of
 from pyrometer.explain.words import conclusion
 from pyrometer.store.locate import Located, locate
 from pyrometer.store.tables_folder import findings_file
@@ -207,7 +207,9 @@ def _told(
     """Set what is told with findings and decides nothing: it may be newer than they are."""
     for one in found.findings:
         one.record, one.muted = records.get(one.code, Record()), muted.get(one.code)
-        one.proof = proofs.get(tried(one.code, one.place))
+        # What knows only the words of a place is its own if it was when the findings were computed.
+        is_alone = one.proof is not None
+        one.proof = proof_of(proofs, one.code, one.place, is_alone=is_alone)
     for note in found.notes:
         note.muted = muted.get(note.code)
     found.conclusion = conclusion(found)

@@ -20,7 +20,7 @@ Judgement = Literal["proven", "refuted", "no_difference", "not_testable"]
 NO_GAIN: Final = frozenset({"refuted", "no_difference"})
 """Verdicts after which a remedy is no advice."""
 Tried = tuple[str, int, str]
-"""What was tried of a run: code of the rule, number of the application, and place in words."""
+"""What was tried of a run: code of the rule, number of the application, and key of the place."""
 FEWEST_TRIED = 3
 """Trials of a rule from which on its error widens its intervals."""
 ENOUGH_JOBS = 10
@@ -85,6 +85,21 @@ class Place(Model):
             found.append(f"SQL execution {self.sql_id}")
         found += [word for word in (self.setting, self.executor, self.host) if word]
         return ", ".join(found) or self.layer
+
+    @property
+    def key(self) -> str:
+        """Name it apart from others of the same words: by its query, and the user's code.
+
+        Examples
+        --------
+        >>> Place(layer="driver", sql_id=3, source="count at app.py:7").key
+        'SQL execution 3 (count at app.py:7)'
+        >>> Place(layer="sql", operator="Scan", node_id=4, sql_id=3).key
+        'Scan (node 4) (SQL execution 3)'
+        """
+        sql = None if self.sql_id is None else f"SQL execution {self.sql_id}"
+        more = [one for one in (sql, self.source) if one and one not in self.words]
+        return f"{self.words} ({', '.join(more)})" if more else self.words
 
 
 class Evidence(Model):
@@ -171,7 +186,19 @@ Proofs = Mapping[Tried, Proof]
 
 def tried(code: str, place: Place) -> Tried:
     """Name what is tried when a finding is."""
-    return code, place.app or 0, place.words
+    return code, place.app or 0, place.key
+
+
+def proof_of(proofs: Proofs, code: str, place: Place, *, is_alone: bool) -> Proof | None:
+    """Give how a finding was judged.
+
+    Parameters
+    ----------
+    is_alone : bool
+        No other place of the rule has the same words, which are all that older verdicts have.
+    """
+    found = proofs.get(tried(code, place))
+    return proofs.get((code, place.app or 0, place.words)) if found is None and is_alone else found
 
 
 class Earlier(NamedTuple):

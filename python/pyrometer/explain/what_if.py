@@ -25,6 +25,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -277,15 +278,16 @@ class WhatIf:
         )
 
     def _bias_ratio(self, parts: Sequence[Part], saved: float) -> float:
-        """Give the bias of changes together: of each by what it adds to those before it."""
+        """Give the bias of changes together: of those in a row by what they add to those before."""
         biases = [part.bias_ratio for part in parts]
         if not saved or len(set(biases)) < 2:
             return biases[0] if biases else 1.0
         asked = [(part.change, part.extent.value) for part in parts]
-        upto = [asked[:count] for count in range(len(asked) + 1)]
+        last = [n for n, pair in enumerate(pairwise([*biases, None])) if pair[0] != pair[1]]
+        upto = [[], *(asked[: n + 1] for n in last)]
         self.foresee(upto)
         added = np.diff([self.saved_ratio(one) for one in upto])
-        return float(added @ biases) / saved
+        return float(added @ [biases[n] for n in last]) / saved
 
     def _model(self, parts: Asked, value: float) -> tuple[float, float]:
         """Give how far the saving may be off, to below and above, by the simulator's errors."""

@@ -307,7 +307,7 @@ def verdict_of(test: Verification, outcome: Outcome, run_id: str, workload: str)
         id=hashlib.sha256(said.encode()).hexdigest()[:16],
         code=test.finding.code,
         app=test.finding.place.app or 0,
-        place=test.finding.place.words,
+        place=test.finding.place.key,
         run_id=run_id,
         workload=workload,
         job=program(command) if (command := test.proposal.command) else "",

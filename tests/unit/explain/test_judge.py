@@ -6,64 +6,24 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
-from tests.support.explain.explained import Job
+from tests.support.explain.judged import found, rule, two_stages
 from tests.support.explain.summarised import summarised
 from tests.support.simulation.simulated import Log
 
-from pyrometer.explain.catalogue.parallelism.partitioning_one_task import RULE as ONE_TASK
-from pyrometer.explain.catalogue.parallelism.skew_time import RULE as SKEW
-from pyrometer.explain.change import Change, Even, Less, LessGap, Recount
-from pyrometer.explain.evidence.places import MOST_PLACES, most
+from pyrometer.core.estimate import Estimate
+from pyrometer.explain.change import Even, Less, LessGap, Recount
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.findings import explained
 from pyrometer.explain.rule import Need, Rule, Suspect
 from pyrometer.explain.schema import Findings, Place, Record, Remedy
-from pyrometer.explain.what_if import Asked, Extent, WhatIf
+from pyrometer.explain.what_if import Asked, Extent, Part, WhatIf
 from pyrometer.explain.words import other_options
-from pyrometer.store import Run
-
-
-def rule(
-    code: str,
-    change: Change,
-    explains: tuple[str, ...] = (),
-    extent: float | Extent = 1.0,
-    remedies: Sequence[Remedy] = (),
-) -> Rule:
-    def suspects(facts: Facts) -> Iterable[Suspect]:
-        yield Suspect(
-            place=Place(layer="stage"), mechanism=code, change=change, evidence=[],
-            remedies=remedies,
-            extent=extent if isinstance(extent, Extent) else Extent(extent, extent, extent),
-        )  # fmt: skip
-
-    return Rule(code, code, code, suspects, "try it", explains=explains)
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     """Where the run is written, by the first test that asks about it."""
     return tmp_path / "run"
-
-
-def two_stages() -> Log:
-    """Two stages, one after another, on two slots: 10 s with a long task, then 4 s."""
-    log = Log(16_000)
-    log.executor("1", 2)
-    log.job(0, 1_000, 11_000, [0])
-    log.stage(0, 1_000, 11_000, [])
-    log.task(0, 1_000, 10_000)
-    log.task(0, 1_000, 2_000)
-    log.job(1, 12_000, 16_000, [1])
-    log.stage(1, 12_000, 16_000, [])
-    log.task(1, 12_000, 4_000)
-    log.task(1, 12_000, 4_000)
-    return log
-
-
-def found(run: Path, *rules: Rule, **options: object) -> Findings:
-    with summarised(run, two_stages()) as (scope, summary):
-        return explained(scope, summary, rules=rules, **options)  # type: ignore[arg-type]
 
 
 def seconds(one: Findings) -> dict[str, float]:
@@ -308,114 +268,27 @@ def test_an_error_of_all_that_was_predicted_reaches_twice_the_saving(run: Path) 
     assert two.findings[0].saving == found(run, skew).findings[0].saving
 
 
-def uneven(stages: int = 30, longest_ms: int = 3_000) -> Job:
-    """Give stages of eight tasks in a row, the last of which takes three times as long."""
-    job = Job()
-    for number in range(stages):
-        job.stage([1_000] * 7 + [longest_ms], gap_ms=200, name=f"count at app.py:{number}")
-    return job
+def test_schedules_for_intervals_are_asked_for_at_once(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known: list[bool] = []
+
+    def saving(what_if: WhatIf, parts: Sequence[Part]) -> tuple[Estimate, Estimate]:
+        for side in range(3):
+            known.append(what_if.is_known([(one.change, one.factors[side]) for one in parts]))
+        return computed(what_if, parts)
+
+    computed = WhatIf.saving
+    monkeypatch.setattr(WhatIf, "saving", saving)
+    tried = Record(tried_count=10, jobs_count=10, error_ratio=0.1)
+    gc = rule("gc.x", (Less("gc", {1: 0.5}),), extent=Extent(0.9, 0.8, 1.0).times(0.5, 1.0))
+    assert found(run, gc, records={"gc.x": tried}).findings
+    assert known
+    assert all(known)
 
 
-def test_a_cause_in_thirty_stages_is_one_finding_of_all(tmp_path: Path) -> None:
-    (one,) = uneven().found(tmp_path, SKEW)
-    assert (one.place.places_count, one.place.stages_count) == (30, 30)
-    assert one.place.words == "30 places: stage 0, stage 1, stage 2, and 27 others"
-    assert one.mechanism.startswith("The same in 30 places. The largest, stage 0: The costliest of")
-    # Each stage takes 4 s, and would take 2.5 s.
-    low, high = one.saving.elapsed_ns.low, one.saving.elapsed_ns.high
-    assert low is not None
-    assert high is not None
-    assert low <= 30 * 1.25e9 <= high <= 30 * 4.2e9
-    assert [each.what for each in one.evidence] == [
-        "most CPU of a task, the sum of 30 places", "longest task, the sum of 30 places",
-    ]  # fmt: skip
-    with Run.open(tmp_path) as run:
-        for each in one.evidence:
-            assert each.query is not None
-            assert run.tables.scalar(each.query) == each.estimate.value == 90e9
-
-
-def test_a_cause_in_twenty_five_queries_is_one_finding_of_all(tmp_path: Path) -> None:
-    job = Job()
-    for _ in range(25):
-        sql = job.query(job.now_ms, job.now_ms + 2_010)
-        job.stage([500] * 8, gap_ms=10, sql=sql)
-        job.stage([1_000], sql=sql)
-    (one,) = job.found(tmp_path, ONE_TASK)
-    assert one.place.places_count == 25
-    # Of a second each, three quarters at most, and half of that at least.
-    low, high = one.saving.elapsed_ns.low, one.saving.elapsed_ns.high
-    assert low is not None
-    assert high is not None
-    assert low <= 25 * 0.5e9 <= high <= 25 * 1e9
-
-
-def test_a_place_that_counts_alone_is_not_in_the_sum_of_the_others(tmp_path: Path) -> None:
-    job = uneven(10)
-    job.stage([1_000] * 7 + [40_000], gap_ms=200, name="count at app.py:99")
-    first, others = job.found(tmp_path, SKEW)
-    assert (first.key, first.place.words) == ("skew.time#1", "stage 10")
-    assert (others.key, others.place.places_count) == ("skew.time#2", 10)
-    assert others.mechanism.startswith("The same in 10 further places.")
-    assert "stage 10" not in others.place.words
-
-
-def places(count: int, remedies: Sequence[Remedy] = (), ratio: float = 0.03) -> Rule:
-    """Give a rule that takes a little off so many places of the longest task."""
-
-    def suspects(facts: Facts) -> Iterable[Suspect]:
-        tasks = facts.tasks_of(0).duration_ns
-        suspects = [
-            Suspect(
-                place=Place(layer="stage", operator=f"Sort {number}"), mechanism="It sorts.",
-                change=(Less(f"sort {number}", {0: tasks * ratio}),), evidence=[],
-                remedies=[*remedies,
-                          Remedy(kind="factor", factor="x", level=str(number), text="x")],
-            )
-            for number in range(count)
-        ]  # fmt: skip
-        return most((float(-number), one) for number, one in enumerate(suspects))
-
-    return Rule("sort.x", "x", "x", suspects, "try it")
-
-
-def test_places_below_the_noise_are_one_finding_if_they_are_above_it_together(run: Path) -> None:
-    # 0.3 s of 16 each: the noise is 0.8 s.
-    (one,) = found(run, places(4)).findings
-    assert (one.shown, one.place.words) == (True, "4 places: Sort 0, Sort 1, Sort 2, and 1 other")
-    assert one.place.operator is None
-
-
-def test_a_few_places_that_are_below_the_noise_together_stay_apart(run: Path) -> None:
-    result = found(run, places(2))
-    assert [(one.shown, one.place.places_count) for one in result.findings] == [(False, 1)] * 2
-
-
-def test_places_that_nobody_looked_at_are_counted(run: Path) -> None:
-    (one,) = found(run, places(MOST_PLACES + 7, ratio=0.001)).findings
-    assert one.place.places_count == MOST_PLACES
-    assert one.mechanism.endswith(" 7 smaller places were not looked at.")
-
-
-def test_a_remedy_that_the_places_do_not_share_is_the_largest_ones_and_says_so(run: Path) -> None:
-    shared = Remedy(kind="code", text="sort less")
-    (one,) = found(run, places(4, [shared])).findings
-    assert [each.text for each in one.remedies] == [
-        "sort less", "x (as for the largest, Sort 0; others may need another)",
-    ]  # fmt: skip
-    assert one.remedies[1].level == "0"
-
-
-def test_what_several_places_save_together_is_no_more_than_the_elapsed_time(run: Path) -> None:
-    result = found(run, places(200, ratio=0.04))
-    (one,) = result.findings
-    # Eight times its tasks, of which they lose all once.
-    assert one.saving.elapsed_ns.value == pytest.approx(10e9)
-    assert result.joint_saving is not None
-    assert (result.joint_saving.elapsed_ns.high or 0) <= result.baseline.elapsed_ns
-
-
-def test_what_explains_one_of_several_places_takes_the_others_not_along(run: Path) -> None:
-    cause = rule("skew.x", (Less("sort 0", {0: 0.1}),), explains=("sort.",))
-    result = found(run, cause, places(8))
-    assert {one.code: one.shown for one in result.findings} == {"sort.x": True, "skew.x": True}
+def test_where_nothing_can_be_judged_the_noise_is_not_called_measured(tmp_path: Path) -> None:
+    log = Log(16_000)
+    with summarised(tmp_path, log) as (scope, summary):
+        result = explained(scope, summary, rules=[])
+    assert (result.noise.kind, result.noise.method) == ("assumed", "nothing was judged")

@@ -27,7 +27,7 @@ from pyrometer.verification.verdict import Outcome
 
 def verdict(number=1, how="proven", predicted_s=2.0, measured_s=1.6, **more):
     return Verdict(
-        id=f"{number:016d}", code="gc.heap-too-small", place=finding().place.words, run_id="run",
+        id=f"{number:016d}", code="gc.heap-too-small", place=finding().place.key, run_id="run",
         workload="kmeans", verdict=how, predicted_ns=estimate(predicted_s * S),
         measured_ns=None if measured_s is None else estimate(measured_s * S),
         wall_ns=number, pyrometer_version="0", **{"experiment": f"/{number}", **more},

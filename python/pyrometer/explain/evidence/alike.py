@@ -6,7 +6,8 @@ may cost less than a run's noise, and one edit mends all. So they are judged tog
 
 from __future__ import annotations
 
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -25,6 +26,8 @@ MOST_WORDS = 60
 """Characters of the name of one of these."""
 MOST_QUERIED = 50
 """Places up to which the query of a sum is written down."""
+_MIDDLE = re.compile(r"\b(median|mean|avg|quantile_cont)\b")
+"""What a number is, or its query, if it has no sum."""
 
 
 def alike(found: Iterable[tuple[Hashable, float, Suspect]]) -> Iterator[tuple[float, Suspect]]:
@@ -85,6 +88,7 @@ def in_several(found: Sequence[Suspect], further: bool = False) -> Suspect:
         Whether other places of the rule are findings of their own.
     """
     first = found[0]
+    names = _names(found)
     change = tuple(edit for one in found for edit in one.change)
     others = f"{units.count(len(found))} {'further ' if further else ''}places"
     unseen = sum(one.unseen_count for one in found)
@@ -92,23 +96,25 @@ def in_several(found: Sequence[Suspect], further: bool = False) -> Suspect:
     rest = f" {units.counted(unseen, 'smaller place')} {were} not looked at." if unseen else ""
     return replace(
         first,
-        place=_places(found, len(concerned(change))),
-        mechanism=f"The same in {others}. The largest, {_named(first)}: {first.mechanism}{rest}",
+        place=_places(found, names, len(concerned(change))),
+        mechanism=f"The same in {others}. The largest, {names[0]}: {first.mechanism}{rest}",
         change=change,
         evidence=_sums(found),
-        remedies=_remedies(found),
+        remedies=_remedies(found, names[0]),
         doubts=list({(doubt.code, doubt.message): doubt for one in found
                      for doubt in one.doubts}.values()),
         unseen_count=unseen,
     )  # fmt: skip
 
 
-def _named(one: Suspect) -> str:
-    words = one.place.words
-    return words if len(words) <= MOST_WORDS else f"{words[: MOST_WORDS - 1]}…"
+def _names(found: Sequence[Suspect]) -> list[str]:
+    """Name places in a few words; where these are not theirs alone, with what tells them apart."""
+    number_of = Counter(one.place.words for one in found)
+    names = [one.place.words if number_of[one.place.words] == 1 else one.place.key for one in found]
+    return [one if len(one) <= MOST_WORDS else f"{one[: MOST_WORDS - 1]}…" for one in names]
 
 
-def _places(found: Sequence[Suspect], stages_count: int) -> Place:
+def _places(found: Sequence[Suspect], names: Sequence[str], stages_count: int) -> Place:
     first = found[0].place
     different = {
         name: None
@@ -116,19 +122,18 @@ def _places(found: Sequence[Suspect], stages_count: int) -> Place:
                      "executor")
         if any(getattr(one.place, name) != getattr(first, name) for one in found)
     }  # fmt: skip
-    names = list(dict.fromkeys(map(_named, found)))
     return first.model_copy(
         update={
             **different,
             "stages_count": max(stages_count, first.stages_count),
             "places_count": len(found),
-            "largest": names[:MOST_NAMED],
+            "largest": list(dict.fromkeys(names))[:MOST_NAMED],
         }
     )
 
 
 def _sums(found: Sequence[Suspect]) -> list[Evidence]:
-    """Add up the numbers that all places have; a ratio has no sum, nor what is no place's own."""
+    """Add up the numbers that all places have; a ratio, a mean or what they share has none."""
     sums = []
     for first in found[0].evidence:
         what = first.what, first.unit, first.table
@@ -138,7 +143,9 @@ def _sums(found: Sequence[Suspect]) -> list[Evidence]:
             sums.append(first)
             continue
         queries = list(dict.fromkeys(each.query or "" for each in same))
-        if first.unit == "ratio" or not len(same) == len(queries) == len(found):
+        is_middle = _MIDDLE.search(f"{first.what} {first.query}") is not None
+        has_sum = first.unit != "ratio" and not is_middle
+        if not has_sum or not len(same) == len(queries) == len(found):
             continue
         is_sql = len(queries) <= MOST_QUERIED and all(one.startswith("SELECT ") for one in queries)
         each = " UNION ALL ".join(f"({one})" for one in queries)
@@ -167,14 +174,13 @@ def _sum(found: Sequence[Estimate]) -> Estimate:
 _BOUNDS = ("value", "low", "high")
 
 
-def _remedies(found: Sequence[Suspect]) -> list[Remedy]:
+def _remedies(found: Sequence[Suspect], name: str) -> list[Remedy]:
     """Give what all places share, then what is the largest one's own, and say so."""
     first = found[0]
     shared = [each for each in first.remedies if all(each in one.remedies for one in found)]
     own = [
         each.model_copy(
-            update={"text": f"{each.text} (as for the largest, {_named(first)}; others may need"
-                            " another)"}
+            update={"text": f"{each.text} (as for the largest, {name}; others may need another)"}
         )
         for each in first.remedies if each not in shared
     ]  # fmt: skip
