@@ -9,10 +9,12 @@ from tests.support.tables import HOST, MS, PID, World, mono
 from pyrometer.explain.catalogue.cpu.lock_contended import RULE
 
 
-def waits(world: World, number: int, ms: int, n: int, role: str = "task") -> None:
+def waits(
+    world: World, number: int, ms: int, n: int, role: str = "task", name: str = "DateCache"
+) -> None:
     row: dict[str, Any] = {
         "host": HOST, "pid": PID, "clock": "mono", "source": "async-profiler", "unit": "ns",
-        "role": role, "event": "lock", "weight": ms * MS, "top_class": "com.acme.DateCache",
+        "role": role, "event": "lock", "weight": ms * MS, "top_class": f"com.acme.{name}",
         "java_stack": number,
     }  # fmt: skip
     place = {"stage_id": 0, "stage_attempt": 0, "task_attempt_id": 0} if role == "task" else {}
@@ -29,6 +31,15 @@ def test_tasks_wait_for_one_monitor(tmp_path: Path) -> None:
     assert holds(found, 0.75)
     assert found.place.expression == "monitor of com.acme.DateCache"
     assert (found.place.source, found.place.stage_id) == ("com.acme.DateCache.parse", 0)
+
+
+def test_seven_monitors_count(tmp_path: Path) -> None:
+    world = job()
+    parse = stack(world, "a.Task.run", "com.acme.DateCache.parse", "java.util.Map.get")
+    for number in range(7):
+        waits(world, parse, 10, 100, name=f"Cache{number}")
+    found = judged(world.write(tmp_path), RULE).findings
+    assert sum(one.place.places_count for one in found) == 7
 
 
 def test_work_that_is_done_once(tmp_path: Path) -> None:

@@ -9,11 +9,11 @@ from tests.support.tables import MS
 from pyrometer.explain.catalogue.cpu.serialisation_closure import RULE
 
 
-def log(deserialise_ms: int, first_ms: int = 0, **columns: int) -> Log:
-    """Two stages of 12 tasks of 1 s on 2 slots; those of the second deserialise for a while."""
-    made = Log(13_000)
+def log(deserialise_ms: int, first_ms: int = 0, stages: int = 2, **columns: int) -> Log:
+    """Stages of 12 tasks of 1 s on 2 slots; those of all but the first deserialise for a while."""
+    made = Log(6_000 * stages + 1_000)
     made.executor("1", 2)
-    for stage in (0, 1):
+    for stage in range(stages):
         made.job(stage, 6000 * stage, 6000 * (stage + 1), [stage])
         made.stage(stage, 6000 * stage, 6000 * (stage + 1), [])
         for task in range(12):
@@ -34,6 +34,11 @@ def test_each_task_deserialises_for_half_a_second(tmp_path: Path) -> None:
     assert found.place.stage_id == 1
     assert found.remedies[0].after is not None
     assert "broadcast" in found.remedies[0].after
+
+
+def test_seven_stages_count(tmp_path: Path) -> None:
+    found = judged(log(502, stages=8).write(tmp_path), RULE).findings
+    assert sum(one.place.places_count for one in found) == 7
 
 
 def test_first_tasks_load_classes(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from tests.support.explain.explained import Job, saves
 
 from pyrometer.explain.catalogue.data.scan_not_splittable import RULE as NOT_SPLITTABLE
 from pyrometer.explain.catalogue.data.scan_schema_inferred import RULE as INFERRED
+from pyrometer.explain.rule import Rule
 
 MIB = 1 << 20
 
@@ -26,6 +27,16 @@ def test_one_large_file_is_read_by_one_task(tmp_path: Path) -> None:
     # Eight pieces on four slots: 2 s instead of 8; 70 to 100 % of the way.
     assert saves(found, 8000 - 2000)
     assert found.place.stage_id == 0
+
+
+@pytest.mark.parametrize("rule", [NOT_SPLITTABLE, INFERRED])
+def test_seven_jobs_that_read_count(tmp_path: Path, rule: Rule) -> None:
+    job = Job()
+    for _ in range(7):
+        job.stage([8000], name="csv at Load.scala:3", columns=lambda _: {"input_bytes": 1024 * MIB})
+        name = [{"id": 1, "name": "FileScanRDD"}]
+        job.log.rows["stages"][-1]["rdd_names"] = json.dumps(name)
+    assert sum(one.place.places_count for one in job.found(tmp_path, rule)) == 7
 
 
 def test_a_small_file_leaves_slots_idle_too(tmp_path: Path) -> None:

@@ -50,6 +50,14 @@ def test_no_waits(tmp_path: Path, rule: Rule, column: str, share: float) -> None
     assert shuffling(column, 0).all_found(tmp_path, rule) == []
 
 
+@pytest.mark.parametrize(("rule", "column", "share"), CASES)
+def test_seven_stages_count(tmp_path: Path, rule: Rule, column: str, share: float) -> None:
+    job = Job()
+    for _ in range(7):
+        job.stage([2000] * 4, columns=lambda _: {column: 1600 * MS, "shuffle_written_bytes": 1})
+    assert sum(one.place.places_count for one in job.found(tmp_path, rule)) == 7
+
+
 def test_waiting_and_writing_of_one_stage_are_saved_together(tmp_path: Path) -> None:
     job = Job()
     job.stage(

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.explain.causes import holds, log, shown
+from tests.support.explain.explained import Job
 from tests.support.explain.planted import holds as planted_holds
 from tests.support.explain.planted import job, judged, only, samples, stack
 
@@ -31,6 +32,14 @@ def test_all_tasks_spilled(tmp_path: Path) -> None:
     tasks = [{"ms": 3000, **SPILLED, **wrote} for _ in range(8)]
     (finding,) = shown(log(tasks).write(tmp_path), SPILL)
     assert holds(finding, 4.0)
+
+
+def test_seven_stages_count(tmp_path: Path) -> None:
+    wrote = {"shuffle_written_bytes": 20 * MIB, "shuffle_write_time_ns": 200_000_000}
+    run = Job()
+    for _ in range(7):
+        run.stage([3000] * 4, columns=lambda _: {**SPILLED, **wrote})
+    assert sum(one.place.places_count for one in run.found(tmp_path, SPILL)) == 7
 
 
 def test_spill_that_cost_nothing(tmp_path: Path) -> None:

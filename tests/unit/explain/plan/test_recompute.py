@@ -51,6 +51,12 @@ def test_three_queries_compute_the_same(tmp_path: Path) -> None:
     assert "2 repetitions cost 8.00 s" in found.mechanism
 
 
+def test_seven_inputs_that_are_read_again_count(tmp_path: Path) -> None:
+    files = [scan(files=FILES.replace("/data/t", f"/data/t{number // 2}")) for number in range(14)]
+    found = run(*files).found(tmp_path, RULE)
+    assert sum(one.place.places_count for one in found) == 7
+
+
 def test_columns_that_spark_prunes_do_not_matter(tmp_path: Path) -> None:
     (found,) = run(scan("a#1"), scan("a#7, b#8")).found(tmp_path, RULE)
     assert saves(found, 1000 * 0.7)

@@ -31,14 +31,13 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from pyrometer.core import units
-from pyrometer.explain.evidence.places import of_application
+from pyrometer.explain.evidence.places import largest, of_application
 from pyrometer.explain.evidence.saying import code, factor, java_name, page, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Need, Rule, Suspect
 from pyrometer.explain.what_if import Extent
 from pyrometer.statistics.shares import Z
 
-MOST = 5
 ACHIEVED = (0.5, 1.0)
 """What was guarded still has to be done: where tasks met there, part of the wait may move.
 Not measured; assumed."""
@@ -63,7 +62,8 @@ def _missing(facts: Facts) -> str | None:
     return None if found else "no samples of locks"
 
 
-def _suspects(facts: Facts) -> Iterator[Suspect]:
+@largest
+def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     waits: dict[str, dict[int, float]] = defaultdict(dict)
     counts: dict[str, int] = defaultdict(int)
     stacks: dict[str, tuple[float, int | None, str | None]] = {}
@@ -78,11 +78,13 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         counts[name] += n
         if ns > stacks.get(name, (0.0, None, None))[0]:
             stacks[name] = ns, stack, operator
-    for name in sorted(waits, key=lambda one: -sum(waits[one].values()))[:MOST]:
-        _, stack, operator = stacks[name]
+    for name, (_, stack, operator) in stacks.items():
         at, once = _where(facts, stack)
         if not once:
-            yield _suspect(facts, name, waits[name], counts[name], at, operator)
+            yield (
+                sum(waits[name].values()),
+                _suspect(facts, name, waits[name], counts[name], at, operator),
+            )
 
 
 def _where(facts: Facts, stack: int | None) -> tuple[str | None, bool]:
@@ -115,7 +117,7 @@ def _suspect(
             f"{f' in {at}' if at else ''}, in {units.counted(n, 'sampled wait')} of"
             f" {units.counted(len(waits), 'stage')}."
         ),
-        change=(facts.share_of_tasks("lock", waits),),
+        change=(facts.share_of_tasks(f"lock {name}", waits),),
         extent=Extent(1.0, max(0.0, 1 - off), 1 + off, n).times(*ACHIEVED),
         evidence=[
             shown_by("waits of tasks at this lock", total, "ns", "samples",

@@ -37,6 +37,7 @@ import numpy as np
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less
+from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.saying import code, page, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
@@ -44,7 +45,6 @@ from pyrometer.explain.task_columns import TaskColumns
 from pyrometer.explain.what_if import Extent
 from pyrometer.simulation.measured import Floats, Stage
 
-MOST = 5
 RESOLUTION_NS = 1e6
 ACHIEVED = (0.7, 1.0)
 """Once for each executor it is still built. Not measured; assumed."""
@@ -55,7 +55,8 @@ WITHOUT_PAUSES = (
 """SQL: what a task needed to deserialise, without pauses of the collector."""
 
 
-def _suspects(facts: Facts) -> Iterator[Suspect]:
+@largest
+def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     medians: dict[int, float] = {}
     own = _without_pauses(facts.tasks)
     for stage in facts.stages:
@@ -67,16 +68,12 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     if not medians:
         return
     least = max(min(medians.values()), RESOLUTION_NS)
-    found = []
     for number, median in medians.items():
         more = median - least
         if more <= 0:
             continue
-        times = np.nan_to_num(own[facts.place_of(number)])
-        found.append((number, median, np.minimum(times, more)))
-    found.sort(key=lambda one: -float(one[2].sum()))
-    for number, median, lost in found[:MOST]:
-        yield _suspect(facts, facts.stages[number], median, least, lost)
+        lost = np.minimum(np.nan_to_num(own[facts.place_of(number)]), more)
+        yield float(lost.sum()), _suspect(facts, facts.stages[number], median, least, lost)
 
 
 def _without_pauses(tasks: TaskColumns) -> Floats:

@@ -37,7 +37,7 @@ import numpy as np
 from pyrometer.core import units
 from pyrometer.explain.change import Change, Recount
 from pyrometer.explain.divided import Divided
-from pyrometer.explain.evidence.places import slots_at
+from pyrometer.explain.evidence.places import largest, slots_at
 from pyrometer.explain.evidence.saying import data
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.rule import Rule, Suspect
@@ -51,7 +51,6 @@ OPEN_COST = "4m"
 ACHIEVED = (0.7, 1.0)
 """Smaller pieces are never cut as evenly as the simulator cuts them, and columns of a format that
 can be split are cheaper to read, if anything."""
-MOST = 5
 
 
 def _size(facts: Facts, name: str, default: str) -> float:
@@ -85,12 +84,12 @@ def _from_files(facts: Facts) -> dict[int, bool]:
     return {number: scan for number, scan in found.items() if number is not None}
 
 
-def _suspects(facts: Facts) -> Iterator[Suspect]:
+@largest
+def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     if not facts.tasks.known("input_bytes"):
         return
     files = _from_files(facts)
     block = _size(facts, "spark.sql.files.maxPartitionBytes", DEFAULT)
-    found = []
     for stage in facts.stages:
         if stage.number not in files or not stage.tasks_count:
             continue
@@ -99,24 +98,23 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         scan = files[stage.number]
         size = piece(facts, float(amount.sum()), amount.size) if scan else block
         pieces = float(np.maximum(1, np.ceil(amount / size)).sum())
-        if pieces > amount.size:
-            found.append((pieces / amount.size, stage, amount, pieces, size))
-    found.sort(key=lambda one: -float(one[2].sum()))
-    for ratio, stage, amount, pieces, size in found[:MOST]:
-        largest = float(amount.max())
+        if pieces <= amount.size:
+            continue
+        change = _divided(facts, stage, amount, size)
+        ratio = pieces / amount.size
         sql = f"stage_id = {stage.stage_id} AND stage_attempt = {stage.attempt}"
-        yield Suspect(
+        yield float(amount.sum()), Suspect(
             place=Place(layer="data", stage_id=stage.stage_id, stage_attempt=stage.attempt,
                         stages_count=1, source=stage.called),
             mechanism=(
                 f"{_tasks(amount)}, where pieces of {units.size(size)} would make"
                 f" {pieces:.0f} tasks for {units.counted(facts.slots, 'slot')}."
             ),
-            change=_divided(facts, stage, amount, size) or (Recount({stage.number: ratio}),),
+            change=change or (Recount({stage.number: ratio}),),
             extent=Extent(n=int(amount.size)).times(*ACHIEVED),
             evidence=[
-                Evidence(what="most that a task read", estimate=exactly(largest, amount.size),
-                         unit="bytes", table="tasks",
+                Evidence(what="most that a task read", unit="bytes", table="tasks",
+                         estimate=exactly(float(amount.max()), amount.size),
                          link=f"/stage/{stage.stage_id}/{stage.attempt}",
                          query=f"SELECT max(input_bytes) FROM tasks WHERE {sql}"),
             ],

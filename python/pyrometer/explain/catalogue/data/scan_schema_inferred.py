@@ -41,7 +41,7 @@ import numpy as np
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less, LessGap
-from pyrometer.explain.evidence.places import of_tasks
+from pyrometer.explain.evidence.places import largest, of_tasks
 from pyrometer.explain.evidence.saying import code
 from pyrometer.explain.evidence.task_costs import read_bytes
 from pyrometer.explain.facts import Facts, TaskColumns
@@ -58,7 +58,6 @@ IN_SQL = "sql at "
 """A statement that names files: the job that infers reads them as text."""
 ACHIEVED = (0.9, 1.0)
 """Share that goes; low: the first use of a file system and of its classes moves to the next job."""
-MOST = 5
 _CALLED = """
 SELECT stage_id, coalesce(stage_attempt, 0),
   regexp_matches(details, 'DataFrameReader[.]|[.]PythonSQLUtils[.]\\w+FromDataFrame'
@@ -90,21 +89,19 @@ class Called:
     of_scan: bool = False
 
 
-def _suspects(facts: Facts) -> Iterator[Suspect]:
+@largest
+def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     called = _called(facts)
     jobs: dict[int | None, list[Stage]] = {}
     for stage in facts.stages:
         jobs.setdefault(stage.job_id, []).append(stage)
-    found = []
     for stages in jobs.values():
         stage = max(stages, key=lambda one: (one.stage_id, one.attempt))
         how = called.get(stage.number, Called())
         tasks = facts.tasks_of(stage.number)
         if _infers(stage, how, tasks, alone=len(stages) == 1):
-            found.append((float(tasks.duration_ns.sum()), stage, tasks))
-    found.sort(key=lambda one: -one[0])
-    for total, stage, tasks in found[:MOST]:
-        yield _suspect(stage, tasks, total)
+            total = float(tasks.duration_ns.sum())
+            yield total, _suspect(stage, tasks, total)
 
 
 def _called(facts: Facts) -> Mapping[int, Called]:

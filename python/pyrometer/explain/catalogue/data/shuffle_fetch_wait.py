@@ -29,6 +29,7 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less
+from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.saying import code
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.rule import Rule, Suspect
@@ -39,23 +40,22 @@ ACHIEVED = (0.25, 1.0)
 """Share of the waits that goes: twice the data in flight cannot help a full network, and hides
 latency wholly where that was all; a quarter is what is saved where only half of the waits were for
 latency, and half of those remain. Not measured; assumed."""
-MOST = 5
 
 
-def _suspects(facts: Facts) -> Iterator[Suspect]:
+@largest
+def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     if facts.tasks.total("shuffle_fetch_wait_time_ns") <= 0:
         return
     waits = facts.spent_ns("shuffle_fetch_wait_time_ns")
-    largest = sorted(waits, key=lambda number: -float(waits[number].sum()))[:MOST]
     size = facts.setting("spark.reducer.maxSizeInFlight", "48m") or "48m"
-    for number in largest:
-        lost = float(waits[number].sum())
+    for number, times in waits.items():
+        lost = float(times.sum())
         if lost <= 0:
             continue
         stage, tasks = facts.stages[number], facts.tasks_of(number)
         remote = tasks.total("shuffle_read_remote_bytes")
         sql = f"stage_id = {stage.stage_id} AND stage_attempt = {stage.attempt}"
-        yield Suspect(
+        yield lost, Suspect(
             place=Place(layer="stage", stage_id=stage.stage_id, stage_attempt=stage.attempt,
                         stages_count=1, source=stage.called),
             mechanism=(
@@ -63,7 +63,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                 f" {units.duration(float(tasks.duration_ns.sum()))} for shuffle blocks, of which"
                 f" {units.size(remote)} came from other executors."
             ),
-            change=(Less("fetch_wait", {number: waits[number]}),),
+            change=(Less("fetch_wait", {number: times}),),
             extent=Extent(n=tasks.count).times(*ACHIEVED),
             evidence=[
                 Evidence(what="fetch wait time", estimate=exactly(lost, tasks.count), unit="ns",

@@ -29,6 +29,7 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less
+from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Evidence, Place, Remedy
@@ -38,24 +39,23 @@ ACHIEVED = (0.1, 0.7)
 """Share of the write time that goes: bytes must be written whatever the disk, so never all of it
 (0.7: to memory instead of a disk); a larger buffer alone saves system calls (0.1). Not
 measured; assumed."""
-MOST = 5
 
 
-def _suspects(facts: Facts) -> Iterator[Suspect]:
+@largest
+def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     if facts.tasks.total("shuffle_write_time_ns") <= 0:
         return
     waits = facts.spent_ns("shuffle_write_time_ns")
-    largest = sorted(waits, key=lambda number: -float(waits[number].sum()))[:MOST]
     folder = facts.setting("spark.local.dir") or "the system's own"
-    for number in largest:
-        lost = float(waits[number].sum())
+    for number, times in waits.items():
+        lost = float(times.sum())
         if lost <= 0:
             continue
         stage, tasks = facts.stages[number], facts.tasks_of(number)
         written = tasks.total("shuffle_written_bytes")
         speed = units.rate(written / (lost / 1e9))
         sql = f"stage_id = {stage.stage_id} AND stage_attempt = {stage.attempt}"
-        yield Suspect(
+        yield lost, Suspect(
             place=Place(layer="stage", stage_id=stage.stage_id, stage_attempt=stage.attempt,
                         stages_count=1, source=stage.called),
             mechanism=(
@@ -63,7 +63,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                 f" {units.duration(float(tasks.duration_ns.sum()))} writing {units.size(written)}"
                 f" of shuffle data, {speed} each."
             ),
-            change=(Less("shuffle_write", {number: waits[number]}),),
+            change=(Less("shuffle_write", {number: times}),),
             extent=Extent(n=tasks.count).times(*ACHIEVED),
             evidence=[
                 Evidence(what="shuffle write time", estimate=exactly(lost, tasks.count), unit="ns",

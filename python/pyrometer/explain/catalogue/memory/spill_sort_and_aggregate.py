@@ -36,7 +36,7 @@ import numpy as np
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less
-from pyrometer.explain.evidence.places import where
+from pyrometer.explain.evidence.places import largest, where
 from pyrometer.explain.evidence.saying import code, flame, shown_by
 from pyrometer.explain.evidence.stack_shares import through
 from pyrometer.explain.evidence.task_costs import read_bytes
@@ -46,7 +46,6 @@ from pyrometer.explain.schema import Evidence, Place, Remedy
 from pyrometer.explain.what_if import Extent
 from pyrometer.simulation.measured import Floats
 
-MOST = 5
 DISK = (0.5, 2.0)
 """Cost of a spill over that of writing and reading its bytes at the run's own speed: reading is
 cheaper than writing (0.5); sorting, serialising and merging runs come on top (2). Not
@@ -124,21 +123,19 @@ def _by_samples(facts: Facts) -> Suspect | None:
     )  # fmt: skip
 
 
-def _suspects(facts: Facts) -> Iterator[Suspect]:
+@largest
+def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     if facts.tasks.total("disk_spilled_bytes") <= 0:
         return
     sampled = _by_samples(facts) if facts.has("samples") else None
     if sampled is not None:
-        yield sampled
+        yield 0.0, sampled
         return
-    bytes_of = {
-        stage.number: facts.tasks_of(stage.number).total("disk_spilled_bytes")
-        for stage in facts.stages
-    }
-    for number in sorted(bytes_of, key=lambda one: -bytes_of[one])[:MOST]:
-        if bytes_of[number] <= 0:
+    for stage in facts.stages:
+        tasks = facts.tasks_of(stage.number)
+        spilled = tasks.total("disk_spilled_bytes")
+        if spilled <= 0:
             continue
-        stage, tasks = facts.stages[number], facts.tasks_of(number)
         lost, bounds = _compared(tasks), COMPARED
         how = "than tasks without spill need for the same bytes"
         if lost is None:
@@ -147,19 +144,19 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         if lost is None:
             continue
         count = int((np.nan_to_num(tasks["disk_spilled_bytes"]) > 0).sum())
-        yield Suspect(
+        yield float(lost.sum()), Suspect(
             place=Place(layer="stage", stage_id=stage.stage_id, stage_attempt=stage.attempt,
                         stages_count=1, source=stage.called),
             mechanism=(
                 f"{count} of {units.counted(tasks.count, 'task')} spilled"
-                f" {units.size(bytes_of[number])} to disk"
+                f" {units.size(spilled)} to disk"
                 f" ({units.size(tasks.total('memory_spilled_bytes'))} in memory) and ran"
                 f" {units.duration(float(lost.sum()))} longer, {how}."
             ),
-            change=(Less("spill", {number: lost}),),
+            change=(Less("spill", {stage.number: lost}),),
             extent=Extent(n=count).times(*bounds),
             evidence=[
-                Evidence(what="spilled to disk", estimate=exactly(bytes_of[number], count),
+                Evidence(what="spilled to disk", estimate=exactly(spilled, count),
                          unit="bytes", table="tasks",
                          link=f"/stage/{stage.stage_id}/{stage.attempt}",
                          query=f"SELECT sum(disk_spilled_bytes) FROM tasks WHERE {where(stage)}"),

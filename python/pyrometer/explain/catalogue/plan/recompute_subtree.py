@@ -37,6 +37,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less
+from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.saying import code, place, shown_by
 from pyrometer.explain.evidence.shared_subtrees import Part, computed_again, stages_of
 from pyrometer.explain.evidence.stack_shares import of_nodes
@@ -46,22 +47,19 @@ from pyrometer.explain.what_if import Extent
 
 ACHIEVED = (0.5, 0.95)
 """Of the repeated stages' time: reading rows kept in memory costs the rest."""
-MOST = 5
 
 
-def _suspects(facts: Facts) -> Iterator[Suspect]:
+@largest
+def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     groups: dict[frozenset[str], list[tuple[Part, Part]]] = defaultdict(list)
     for again, first in computed_again(facts):
         groups[again.inputs].append((again, first))
-    found = []
     for pairs in groups.values():
         shares = _shares(facts, pairs)
         spent = {number: _time(facts, {number: share}) for number, share in shares.items()}
-        if sum(spent.values()) > 0:
-            found.append((pairs, shares, spent))
-    found.sort(key=lambda one: -sum(one[2].values()))
-    for pairs, shares, spent in found[:MOST]:
-        yield _suspect(facts, pairs, shares, spent)
+        total = sum(spent.values())
+        if total > 0:
+            yield total, _suspect(facts, pairs, shares, spent)
 
 
 def _shares(facts: Facts, pairs: Sequence[tuple[Part, Part]]) -> dict[int, float]:
@@ -110,16 +108,16 @@ def _suspect(
     shares: Mapping[int, float],
     spent: Mapping[int, float],
 ) -> Suspect:
-    largest, first = max(pairs, key=lambda pair: len(pair[0].node_ids))
+    whole, first = max(pairs, key=lambda pair: len(pair[0].node_ids))
     queries = {one.plan.sql.sql_id for pair in pairs for one in pair}
     total = sum(spent.values())
     stages = sorted(facts.stages[number].stage_id for number in shares)
     name = facts.stages[max(spent, key=lambda number: spent[number])].name
     return Suspect(
-        place=place(facts, "sql", spent, source=name, sql_id=largest.plan.sql.sql_id,
-                    node_id=largest.node.node_id, operator=largest.node.name.strip()),
+        place=place(facts, "sql", spent, source=name, sql_id=whole.plan.sql.sql_id,
+                    node_id=whole.node.node_id, operator=whole.node.name.strip()),
         mechanism=(
-            f"{_who(len(queries))} from the same input, up to {largest.node.name.strip()} (node"
+            f"{_who(len(queries))} from the same input, up to {whole.node.name.strip()} (node"
             f" {first.node.node_id} of SQL {first.plan.sql.sql_id}):"
             f" {units.counted(len(pairs), 'repetition')} cost {units.duration(total)} of tasks."
         ),
@@ -129,7 +127,7 @@ def _suspect(
             shown_by("time of tasks that goes where it is kept", total, "ns", "tasks",
                      "SELECT stage_id, sum(finish_wall_ns - launch_wall_ns) FROM tasks WHERE"
                      f" stage_id IN ({', '.join(map(str, stages))}) GROUP BY stage_id",
-                     f"/sql/{largest.plan.sql.sql_id}/{largest.node.node_id}", len(pairs)),
+                     f"/sql/{whole.plan.sql.sql_id}/{whole.node.node_id}", len(pairs)),
         ],
         remedies=[
             code("keep what they share after its last common step", "shared = spark.read…",
