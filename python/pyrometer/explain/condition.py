@@ -9,9 +9,10 @@
     rules      = a code (gc.heap-too-small), or a family (gc, or gc.*)
     compare    = ">" | ">=" | "<" | "<=" | "==" | "!="
 
-Findings count that lie above the noise and are not muted. What could not be judged makes a part of
-the condition neither true nor false: the whole is, only if that part decides (Kleene's logic). Of
-rules some of which were not judged, what was found is a lower bound.
+Findings count that lie above the noise, are not muted, and were not tried without a gain. What
+could not be judged makes a part of the condition neither true nor false: the whole is, only if that
+part decides (Kleene's logic). Of rules some of which were not judged, what was found is a lower
+bound.
 """
 
 from __future__ import annotations

@@ -190,11 +190,14 @@ def fingerprint(one: Finding | Note) -> str:
     """Name a finding so that the same cause has the same name in a later run.
 
     Numbers that Spark gives anew in each run (columns, stages, executions) and lines, which move
-    with every edit, are not in it.
+    with every edit, are not in it; of a Python function its name is.
     """
     place = one.place
     site = call_site(place.source)
     source = PurePosixPath(site[0].replace("\\", "/")).name if site else place.source
+    function, called, _ = (place.source or "").partition(" at ")
+    if site and called and place.layer == "python":
+        source = f"{function} at {source}"
     parts = [
         one.code, place.layer, place.operator, place.expression, source, place.setting, place.host
     ]  # fmt: skip

@@ -240,6 +240,13 @@ def test_a_fingerprint_lasts_from_run_to_run() -> None:
     assert mark(source="/a/job.py:3") == mark(source="/home/b/job.py:5")
 
 
+def test_the_fingerprint_of_a_python_function_is_that_of_its_name() -> None:
+    def mark(source: str) -> str:
+        return sarif.fingerprint(a_finding(place=Place(layer="python", source=source)))
+
+    assert mark("f at /a/job.py:11") == mark("f at /b/job.py:12") != mark("g at /a/job.py:11")
+
+
 def test_equal_fingerprints_are_numbered() -> None:
     place = Place(layer="stage", stage_id=1)
     other = Place(layer="stage", stage_id=2)
