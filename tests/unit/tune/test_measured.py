@@ -45,13 +45,19 @@ def test_the_cost_is_that_of_what_is_reserved_for_the_time_of_an_iteration(tmp_p
         ({"objective": "p95", "iterations": 5}, "a trial has 5 times", "--iterations 20"),
         (
             {"conditions": ["p95 < 3"], "command": ["x"]}, "'p95 < 3': a trial has one time",
-            "a command has no iterations",
+            "leave it out: each trial is one iteration",
+        ),
+        (
+            {"objective": "p95", "workload": "job.yaml"}, "a trial has one time",
+            "--objective elapsed: each trial is one iteration",
         ),
     ],
 )  # fmt: skip
 def test_what_trials_would_not_show_is_refused_before_the_first(
-    keys: dict[str, Any], message: str, remedy: str
+    keys: dict[str, Any], message: str, remedy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("job.yaml").write_text("{name: job, summary: s., command: [x]}")
     with pytest.raises(UsageError, match=message) as caught:
         check_measured(tuning(**keys))
     assert remedy in caught.value.remedy

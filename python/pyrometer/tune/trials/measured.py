@@ -12,6 +12,7 @@ import numpy as np
 from pyrometer.accounts.cpu import process_cpu_ns
 from pyrometer.accounts.memory import resident_peak
 from pyrometer.accounts.window import open_scope
+from pyrometer.collect.launch.launch import is_workload_command
 from pyrometer.collect.probes.profile import parse_profile
 from pyrometer.core import units
 from pyrometer.core.errors import PyrometerError, UsageError
@@ -218,11 +219,13 @@ def check_measured(tuning: Tuning) -> None:
             )
         if name == "p95" and (tuning.once or tuning.iterations < FEWEST_TIMES):
             times = "one time" if tuning.once else units.counted(tuning.iterations, "time")
+            remedy = f"--iterations {FEWEST_TIMES}"
+            if tuning.command or tuning.online or is_workload_command(tuning.workload):
+                of_objective = option.startswith("--objective")
+                instead = "--objective elapsed" if of_objective else "leave it out"
+                remedy = f"{instead}: each trial is one iteration"
             raise UsageError(
-                f"{option}: a trial has {times}, of which there is no percentile of 95",
-                "--objective elapsed: a command has no iterations"
-                if tuning.command
-                else f"--iterations {FEWEST_TIMES}",
+                f"{option}: a trial has {times}, of which there is no percentile of 95", remedy
             )
 
 
