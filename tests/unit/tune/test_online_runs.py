@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.support.experiments import NAP
-from tests.support.tuning import PARTITIONS, Simulated, seconds_of, tuning
+from tests.support.tuning import COLLECTOR, PARTITIONS, Simulated, seconds_of, tuning
 
 from pyrometer.cli.main import run_verb
 from pyrometer.core.errors import CapabilityError, UsageError
@@ -217,6 +217,30 @@ def test_a_replay_takes_as_long_again_for_as_many_runs_again() -> None:
 
     # Beyond the runs that are looked at.
     assert calls(900) < 3.3 * calls(300)
+
+
+@pytest.mark.parametrize("checksum", ["aa", "bb"])
+def test_a_level_that_does_not_hold_is_tried_once_and_the_job_is_not_run_again_for_it(
+    tmp_path: Path, checksum: str
+) -> None:
+    def behaviour(levels: Mapping[str, str], count: int) -> Attempt | None:
+        if COLLECTOR not in levels:
+            return None
+        said = (f"{COLLECTOR}={levels[COLLECTOR]}, but the driver's collectors are G1.",)
+        facts = TrialFacts((10.0,), 10.0, 10, checksum, None, unapplied=said)
+        return Attempt("finished", seconds=10.0, facts=facts)
+
+    knob = Knob(COLLECTOR, "choice", levels=("g1", "parallel", "serial"), default="g1")
+    root = _begun(tmp_path / "t", space=SavedSpace.of(Space("mine", (knob,))))
+    found = _steps(root, Simulated(behaviour), 10)
+    assert all(one.done for one in found)
+    tried, *more = [one for one in found if one.move.configuration]
+    same = checksum == "aa"
+    assert len(tried.told) == (1 if same else 2)
+    assert (tried.told[0].failed or "").startswith("not applied" if same else "another result")
+    # Where its result is another one, that is what is known of it, and of its level alone.
+    assert len(more) == (0 if same else 1)
+    assert (online_report(root).lost_runs < 0.5) is same
 
 
 def test_a_job_that_itself_fails_is_not_done(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def online_report(root: Path) -> OnlineReport:
     """
     tuning, terms = online_of(root)
     history = history_of(read_journal(root, KINDS))
-    policy = new_policy(tuning, terms)
+    policy = new_policy(tuning, terms, history)
     runs, decisions = _told(root, policy, history)
     change = None
     if (found := policy.change()) is not None:

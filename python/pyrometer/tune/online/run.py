@@ -35,6 +35,7 @@ from pyrometer.tune.trials.planned import Length, in_brief, plan_of
 from pyrometer.tune.trials.records import KINDS, Asked, Decided, Told
 from pyrometer.tune.trials.replay import History, Step, history_of
 from pyrometer.tune.trials.search import TuneActions
+from pyrometer.tune.trials.unapplied import without
 
 VERB = "tune step"
 AS_IT_IS_AGAIN = "again as it is"
@@ -80,16 +81,24 @@ def online_of(root: Path) -> tuple[Tuning, Terms]:
     return tuning, Terms(**tuning.online.model_dump(include=set(Terms.__dataclass_fields__)))
 
 
-def new_policy(tuning: Tuning, terms: Terms) -> Policy:
-    """Make the policy of a recurring job, before it is told of any run."""
-    space = tuning.space.read()
+def new_policy(tuning: Tuning, terms: Terms, history: History) -> Policy:
+    """Make the policy of a recurring job, before it is told of any run.
+
+    Parameters
+    ----------
+    history : History
+        All runs: factors of which a level did not hold in one are not varied.
+    """
+    seen = [one.told for one in history.steps if one.told is not None]
+    not_held = {factor: one.failed or "not applied" for one in seen for factor in one.unapplied}
+    space = without(tuning, not_held).space.read()
     ideas = [fitting(space, one.levels) for one in tuning.priors]
     return Policy(space, terms, seed=tuning.seed, ideas=ideas)
 
 
 def policy_of(tuning: Tuning, terms: Terms, history: History) -> tuple[Policy, list[Decision]]:
     """Replay a policy from its journal, and give all that it decided."""
-    policy = new_policy(tuning, terms)
+    policy = new_policy(tuning, terms, history)
     decided: list[Decision] = []
     for _, told in course(policy, history):
         decided += told
@@ -134,7 +143,7 @@ def step(
     with _in_its_folder(tuning), opened_journal(root, KINDS, VERB, again) as journal:
         entries = read_journal(root, KINDS)
         history = history_of(entries)
-        policy = new_policy(tuning, terms)
+        policy = new_policy(tuning, terms, history)
         decided = [each for _, each in course(policy, history)]
         one = _Online(
             root, tuning, policy, history, entries, journal, screen or Quiet(),
@@ -295,7 +304,9 @@ def _elsewhere(tuning: Tuning) -> str | None:
 
 
 def _done(told: Told) -> bool:
-    return told.value is not None and told.failed is None and not told.censored
+    """Whether the job was done, be it with another level than was asked for."""
+    whole = told.value is not None and told.failed is None and not told.censored
+    return whole or bool(told.unapplied)
 
 
 def _killed(root: Path, number: int, began: Began | None) -> Told:
@@ -342,6 +353,7 @@ def _result(ended: Ended | None) -> str | None:
 def _lost(told: Told, baselines: Collection[Told]) -> float | None:
     """Say what a run took that failed: its length over that of baselines before it.
 
+    Where it did the job all the same, only what it took longer.
     Launches count on both sides: where the value is an iteration's, they are no part of it.
     """
     if told.refused:
@@ -353,4 +365,4 @@ def _lost(told: Told, baselines: Collection[Told]) -> float | None:
         return None
     length = statistics.median(length for length, _ in known)
     value = statistics.median(value for _, value in known)
-    return value * told.length_s / length
+    return value * (told.length_s / length - bool(told.unapplied))

@@ -99,16 +99,15 @@ class Judge:
             right = self._agreed(step, history)
             told.result = result_of(right, ended)
             if told.failed is None and asked.configuration:
-                told.failed = not_held(ended, asked.configuration)
-                told.unapplied = (
-                    [] if told.failed is None else unapplied(ended, asked.configuration)
-                )
-            if told.failed is None and asked.configuration:
                 told.failed = another(right, ended)
                 told.differs = told.failed is not None
                 # One run of the job as it is does not show whether its checksum repeats.
                 sure = asked.fidelity != FULL or another(right.surely(), ended) is not None
                 told.void = told.differs and not sure
+            if told.failed is None and asked.configuration:
+                told.failed = not_held(ended, asked.configuration)
+                if told.failed is not None:
+                    told.unapplied = unapplied(ended, asked.configuration)
             if told.failed is None and asked.configuration:
                 told.failed = self.broken(found)
             value = value_of(self.tuning.objective, found)
