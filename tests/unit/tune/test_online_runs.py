@@ -243,6 +243,19 @@ def test_a_level_that_does_not_hold_is_tried_once_and_the_job_is_not_run_again_f
     assert (online_report(root).lost_runs < 0.5) is same
 
 
+def test_rows_that_were_written_are_compared_to_the_last_one(tmp_path: Path) -> None:
+    def behaviour(levels: Mapping[str, str], count: int) -> Attempt:
+        written = 99_999_990 if levels else 100_000_000
+        facts = TrialFacts((1.0,), 1.0, None, None, None, work={"rows_written": written})
+        return Attempt("finished", seconds=1.0, facts=facts)
+
+    root = _begun(tmp_path / "t")
+    bad = _steps(root, Simulated(behaviour), 6)[-1]
+    told = "another result: it wrote 99 999 990 rows; the baseline writes 100 000 000"
+    assert " ".join((bad.told[0].failed or "").split()) == told
+    assert [one.what for one in bad.decisions] == ["barred"]
+
+
 def test_a_job_that_itself_fails_is_not_done(tmp_path: Path) -> None:
     root = _begun(tmp_path / "t")
     broken = Simulated(lambda levels, count: Attempt("failed", reason="no input"))

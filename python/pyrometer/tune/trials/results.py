@@ -71,7 +71,7 @@ def another(right: Agreed, one: Ended) -> str | None:
     if right.written is not None and written is not None and written != right.written:
         return (
             f"another result: it wrote {units.counted(round(written), 'row')}; the baseline writes"
-            f" {round(right.written)}"
+            f" {units.count(round(right.written))}"
         )
     if right.jobs and one.work.get("jobs") == 0:
         return "another result: it ran no job of Spark; the baseline does"
@@ -90,7 +90,7 @@ def result_of(right: Agreed, one: Ended) -> str | None:
     if right.rows is not None and one.rows is not None:
         return f"{one.rows} rows"
     written = written_by(one)
-    return None if right.written is None or written is None else f"{written:g} rows written"
+    return None if right.written is None or written is None else f"{round(written)} rows written"
 
 
 def not_compared(right: Agreed) -> str | None:
