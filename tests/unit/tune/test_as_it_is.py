@@ -19,6 +19,7 @@ from pyrometer.trial.trial import Trial
 from pyrometer.tune import start
 from pyrometer.tune.advise.adviser import Suggestion
 from pyrometer.tune.carry import search
+from pyrometer.tune.engine import adviser_of
 from pyrometer.tune.judge.report import tuning_report
 from pyrometer.tune.space.cube import encode, plain
 from pyrometer.tune.space.feasible import infeasible
@@ -26,7 +27,7 @@ from pyrometer.tune.space.job import job_from
 from pyrometer.tune.space.memory import memory_of
 from pyrometer.tune.space.space import Space
 from pyrometer.tune.start import Wanted, started
-from pyrometer.tune.trials.folder import SavedSpace, Tuning, TuningPaths, begin
+from pyrometer.tune.trials.folder import Fidelity, SavedSpace, Tuning, TuningPaths, begin
 from pyrometer.tune.trials.records import KINDS
 from pyrometer.tune.trials.refused import why_not
 from pyrometer.tune.trials.replay import History, history_of
@@ -310,6 +311,28 @@ def test_a_space_of_which_nothing_holds_ends_the_search(tmp_path: Path) -> None:
     found = _searched(root, Simulated(behaviour))
     assert found.settled is not None
     assert found.settled.why == "nothing that can be varied is left"
+    assert tuning_report(root, causes=False).told.startswith("Nothing better")
+
+
+def test_an_engine_of_which_no_knob_holds_ends_the_search_for_good(tmp_path: Path) -> None:
+    def behaviour(levels: Mapping[str, str], count: int) -> Attempt | None:
+        if PARTITIONS not in levels:
+            return None
+        facts = TrialFacts((1.0,), 1.0, 10, "aa", None, unapplied=(f"{PARTITIONS}=1, it is 200.",))
+        return Attempt("finished", seconds=1.0, facts=facts)
+
+    root = tmp_path / "t"
+    small = Fidelity(name="scale", scale="100", iterations=1, cost_ratio=0.2)
+    machine = Simulated(behaviour, seconds=lambda levels: 1.0 if "scale" in levels else 10.0)
+    begin(root, tuning("20", engine="three-knobs", fidelities=[small]))
+    search(root, adviser_of, actions=machine.actions())
+    journal = TuningPaths(root).journal
+    whole = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(whole[:-1]))
+    found = search(root, adviser_of, actions=machine.actions())
+    assert found.settled is not None
+    assert found.settled.why == "nothing that this engine varies is left"
+    assert found.offers["scale"].left_out is None
     assert tuning_report(root, causes=False).told.startswith("Nothing better")
 
 

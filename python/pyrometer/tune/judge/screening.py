@@ -6,7 +6,7 @@ from pyrometer.tune.advise.own import Own
 from pyrometer.tune.engine import adviser_of
 from pyrometer.tune.judge.schema import ScreenedReport
 from pyrometer.tune.trials.folder import Tuning
-from pyrometer.tune.trials.replay import History, retell
+from pyrometer.tune.trials.replay import History, made, retell
 
 SCREENS = ("own", "three-knobs")
 """Engines that screen."""
@@ -17,7 +17,7 @@ def screened(tuning: Tuning, history: History) -> list[ScreenedReport]:
     offered = any(one.left_out is None for one in history.offers.values())
     if tuning.engine not in SCREENS or not offered:
         return []
-    adviser = adviser_of(tuning)
+    adviser = made(adviser_of, tuning)
     if not isinstance(adviser, Own):
         return []
     retell(adviser, tuning, history)

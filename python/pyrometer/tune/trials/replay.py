@@ -286,11 +286,18 @@ def replay(
 def narrowed(make: MakeAdviser, tuning: Tuning, history: History) -> Adviser | None:
     """Make an engine for what is left of the space, and tell it all that it can take of trials."""
     left = without(tuning, history.dropped)
-    if not left.space.knobs:
-        return None
-    adviser = make(left)
-    retell(adviser, left, history)
+    adviser = made(make, left)
+    if adviser is not None:
+        retell(adviser, left, history)
     return adviser
+
+
+def made(make: MakeAdviser, tuning: Tuning) -> Adviser | None:
+    """Make the engine of a tuning; ``None``: nothing that it varies is left."""
+    try:
+        return make(tuning) if tuning.space.knobs else None
+    except UsageError:
+        return None
 
 
 def retell(adviser: Adviser, tuning: Tuning, history: History) -> None:

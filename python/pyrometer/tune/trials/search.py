@@ -40,6 +40,7 @@ from pyrometer.tune.trials.replay import (
     Step,
     history_of,
     inform,
+    made,
     narrowed,
     replay,
 )
@@ -160,8 +161,9 @@ class Search:
             if self.history.baselines:
                 need_metrics(self.tuning, self.history)
             self._drop()
-            if not self._space.knobs:
-                return "nothing that can be varied is left"
+            if self._varied_out:
+                what = "this engine varies" if self._space.knobs else "can be varied"
+                return f"nothing that {what} is left"
             if not self._affordable():
                 return "the budget's part for the search is spent"
             if why := self._all_refused():
@@ -251,6 +253,7 @@ class Search:
     def _narrow(self) -> None:
         self.tuning = without(self.tuning, self.history.dropped)
         self._space = self.tuning.space.read()
+        self._varied_out = made(self.make, self.tuning) is None
 
     def _say(self, record: Offered | Known) -> None:
         self.journal.append(record)
