@@ -358,6 +358,7 @@ def test_one_run_as_it_is_does_not_show_whether_its_checksum_repeats(tmp_path: P
         assert sum(one.asked.own for one in found.steps) == 1
         rest = [one.told.failed for one in found.steps[3:] if one.told and not one.is_baseline]
         assert all(bool(one) is stable for one in rest)
+        assert bool(tuning_report(root, causes=False).discarded) is stable
 
 
 @pytest.mark.parametrize(

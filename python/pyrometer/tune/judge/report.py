@@ -42,6 +42,7 @@ from pyrometer.tune.trials.measured import NS, measured
 from pyrometer.tune.trials.planned import in_brief, named
 from pyrometer.tune.trials.records import KINDS
 from pyrometer.tune.trials.replay import History, Step, history_of
+from pyrometer.tune.trials.results import agreed
 from pyrometer.tune.trials.unapplied import without
 
 FULL_COMPARISON = 3
@@ -228,12 +229,15 @@ def _named(history: History, *, refused: bool) -> list[Discarded]:
     """Name what counts for nothing; `refused`: what was never launched, and why."""
     found: dict[tuple[str, str], Discarded] = {}
     later = [one.asked.configuration for one in history.steps if one.told and not one.told.void]
+    repeats = agreed(one.ended for one in history.baselines if one.ended).checksum is not None
     for step in history.steps:
         told, configuration = step.told, step.asked.configuration
         if told is None or told.failed is None or not configuration or told.refused is not refused:
             continue
         if told.queued or (told.passes and configuration in later):
             continue  # It may be tried later, or was.
+        if told.differs and told.void and not repeats:
+            continue  # Nothing but the checksum differed, as it does each time.
         key = named(configuration), told.failed
         one = found.setdefault(
             key, Discarded(configuration=configuration, reason=told.failed, trials=[])
