@@ -25,6 +25,39 @@ def test_one_task_for_four_slots(tmp_path: Path) -> None:
     assert saves(found, 7_500)
 
 
+JDBC = "Scan JDBCRelation(people) [numPartitions={}] [a#1] PushedFilters: []"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "said", "remedy"),
+    [
+        ((SINGLE, "Coalesce 16"), "an exchange to a single partition", "PARTITION BY"),
+        ((SINGLE, JDBC.format(8)), "an exchange to a single partition", "PARTITION BY"),
+        ((JDBC.format(1),), "a read over one connection", "partitionColumn"),
+        # What ran in this stage comes before what may have, and not what ran in another.
+        ((SINGLE + "@1", "Coalesce 1"), "an exchange to a single partition and coalesce(1)",
+         "PARTITION BY"),
+        ((SINGLE + "@1", JDBC.format(1) + "@0"), "an exchange to a single partition",
+         "PARTITION BY"),
+    ],
+)  # fmt: skip
+def test_what_leaves_one_task(
+    tmp_path: Path, nodes: tuple[str, ...], said: str, remedy: str
+) -> None:
+    job = Job()
+    texts = [text.partition("@") for text in nodes]
+    sql = job.query(0, 20_000, [(text.split()[0], text) for text, _, _ in texts])
+    for node_id, (_, _, stage) in enumerate(texts):
+        if stage:
+            job.metric(sql, node_id, "number of output rows", 10)
+            job.log.rows["node_metrics"][-1]["stage_id"] = int(stage)
+    job.stage([2_000, 2_010] * 8, sql=sql)
+    job.stage([10_000], sql=sql)
+    (found,) = job.found(tmp_path, RULE)
+    assert found.mechanism.endswith(f"; its query has {said}.")
+    assert remedy in found.remedies[0].text
+
+
 def test_a_merge_of_few_rows(tmp_path: Path) -> None:
     job = Job()
     job.stage([2_000, 2_010] * 8)

@@ -28,6 +28,7 @@ Source
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from pyrometer.accounts.plan_schema import Node
@@ -56,30 +57,27 @@ REACHED = (0.5, 1.0)
 taken to cost at most what the first does."""
 LIMIT = "LocalLimit"
 _CAUSES = (
-    ("Coalesce 1", ("coalesce(1)", "leave coalesce(1) out: several tasks, and files; or"
-                    " repartition(1), which keeps the work before it in several")),
-    ("RoundRobinPartitioning(1)", ("repartition(1)", "leave repartition(1) out: several tasks, and"
-                                   " files")),
-    ("JDBCRelation", ("a read over one connection", "read in several ranges: partitionColumn,"
-                      " lowerBound, upperBound and numPartitions of the source")),
-    ("SinglePartition", ("an exchange to a single partition", "keep the rows in several partitions,"
-                         " and bring together only the result: PARTITION BY in a window, a limit"
-                         " after an aggregation")),
+    (r"\bCoalesce 1\b", "coalesce(1)",
+     "leave coalesce(1) out: several tasks, and files; or repartition(1), which keeps the work"
+     " before it in several"),
+    (r"RoundRobinPartitioning\(1\)", "repartition(1)",
+     "leave repartition(1) out: several tasks, and files"),
+    (r"(?s)\bJDBCRelation\b.*\[numPartitions=1\]", "a read over one connection",
+     "read in several ranges: partitionColumn, lowerBound, upperBound and numPartitions of the"
+     " source"),
+    ("SinglePartition", "an exchange to a single partition",
+     "keep the rows in several partitions, and bring together only the result: PARTITION BY in a"
+     " window, a limit after an aggregation"),
 )  # fmt: skip
-"""Words of a plan, what they are, and what to do."""
-_PLANS = """
-SELECT s.stage_id, s.sql_id, string_agg(DISTINCT p.simple_string, chr(10)) AS plan
-FROM stages s JOIN plan_nodes p USING (app_index, sql_id)
-WHERE s.app_index = $1 AND p.is_final AND list_contains($2, s.stage_id)
-  AND (p.simple_string LIKE '%Coalesce 1%' OR p.simple_string LIKE '%SinglePartition%'
-    OR p.simple_string LIKE '%RoundRobinPartitioning(1)%' OR p.simple_string LIKE '%JDBCRelation%')
-GROUP BY ALL
+"""Texts of a plan's nodes, what they are, and what to do."""
+_QUERIES = """
+SELECT stage_id, sql_id FROM stages WHERE app_index = $1 AND list_contains($2, stage_id)
 """
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
     single = [one for one in facts.stages if one.tasks_count == 1]
-    # Their plans are long texts: those of the longest are read, and no others.
+    # Their plans are long texts: those of the longest are searched, and no others.
     single.sort(key=lambda one: one.submit_ns - one.complete_ns)
     found = list(most(_each(facts, single[:MOST_PLACES])))
     yield from with_unseen(found, len(single[MOST_PLACES:]))
@@ -88,11 +86,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
 def _each(facts: Facts, single: Sequence[Stage]) -> Iterator[tuple[float, Suspect]]:
     if not single or facts.measured is None:
         return
-    texts: dict[int, tuple[int | None, str]] = {}
-    if facts.has("plan_nodes"):
-        ids = [one.stage_id for one in single]
-        rows = facts.tables.query(_PLANS, [facts.measured.app_index, ids])
-        texts = {stage_id: (sql_id, text or "") for stage_id, sql_id, text in rows}
+    ids = [one.stage_id for one in single]
+    queries = dict(facts.tables.query(_QUERIES, [facts.measured.app_index, ids]))
     gathering = list(_gathering(facts))
     for stage in single:
         slots = slots_at(facts, stage)
@@ -102,15 +97,13 @@ def _each(facts: Facts, single: Sequence[Stage]) -> Iterator[tuple[float, Suspec
         time = float(tasks.duration_ns[0])
         left = 1 / slots + overhead_ns(tasks) / max(time, 1.0)
         shared = max(0.0, 1 - left)
-        sql_id, plan = texts.get(stage.stage_id, (None, ""))
-        why = [word for word, _ in _CAUSES if word in plan]
-        named = (
-            f"; its query has {' and '.join(dict(_CAUSES)[one][0] for one in why)}" if why else ""
-        )
+        sql_id = queries.get(stage.stage_id)
+        why = _why(facts, stage, sql_id)
+        named = f"; its query has {' and '.join(why)}" if why else ""
         costs = (_cost(facts, *one) for one, readers in gathering if stage.number in readers)
         gathered = [edit for cost in costs if cost is not None for edit in cost.change]
         yield time * shared, Suspect(
-            place=of_stage(stage).model_copy(update={"sql_id": sql_id}),
+            place=of_stage(stage).model_copy(update={"sql_id": sql_id if why else None}),
             mechanism=(
                 f"One task ran for {units.duration(time)} while"
                 f" {units.counted(slots - 1, 'other slot')} had nothing of this stage to"
@@ -124,10 +117,30 @@ def _each(facts: Facts, single: Sequence[Stage]) -> Iterator[tuple[float, Suspec
                          stage, 1),
             ],
             remedies=[
-                code(dict(_CAUSES)[why[0]][1] if why else "keep the rows in several partitions, and"
-                     " bring together only the result"),
+                code(next(iter(why.values()), "keep the rows in several partitions, and bring"
+                          " together only the result")),
             ],
         )  # fmt: skip
+
+
+def _why(facts: Facts, stage: Stage, sql_id: int | None) -> dict[str, str]:
+    """Give what in its query leaves a stage one task, and what to do; what surely ran there first.
+
+    Of nodes without metrics nobody knows where they ran.
+    """
+    sql = facts.sql_of(sql_id)
+    if sql is None:
+        return {}
+    found: list[tuple[bool, int]] = []
+    for node in sql.nodes:
+        numbers = facts.stages_of(node, sql)
+        if numbers and stage.number not in numbers:
+            continue
+        found += [
+            (not numbers, place) for place, (text, _, _) in enumerate(_CAUSES)
+            if re.search(text, node.simple_string or "")
+        ]  # fmt: skip
+    return {_CAUSES[place][1]: _CAUSES[place][2] for _, place in sorted(found)}
 
 
 def _gathering(facts: Facts) -> Iterator[tuple[tuple[Plan, Node], Sequence[int]]]:
