@@ -11,7 +11,7 @@ import pytest
 from tests.support.explain.findings import RECORDS, invented, invented_log
 
 from pyrometer.explain.kept import findings_of, keep_findings, kept_findings
-from pyrometer.explain.schema import Record
+from pyrometer.explain.schema import Proof, Record
 from pyrometer.store.locate import locate
 from pyrometer.store.tables_folder import findings_file, replaced_tables, summary_file
 
@@ -114,3 +114,20 @@ def test_a_summary_that_is_kept_changes_no_finding(tmp_path: Path) -> None:
     assert summary_file(tables(run), None).exists()
     findings_file(tables(run), None).unlink()
     assert findings_of(run) == with_the_accounts
+
+
+def test_a_verdict_that_knows_a_place_by_its_words_is_told_with_what_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(SLOW_JOB, run, ignore=shutil.ignore_patterns(".summary-*", ".findings-*"))
+    found = locate(run)
+    assert found.manifest is not None
+    one = next(one for one in findings_of(run).findings if one.place.key != one.place.words)
+    findings_file(tables(run), None).unlink()
+    proof = Proof(verdict="proven")
+    proofs = {found.manifest.run_id: {(one.code, one.place.app or 0, one.place.words): proof}}
+    first = findings_of(run, proofs=proofs)
+    assert {each.key: each.proof for each in first.findings}[one.key] == proof
+    monkeypatch.setattr("pyrometer.explain.findings.explained", None)
+    assert findings_of(run, proofs=proofs) == first
