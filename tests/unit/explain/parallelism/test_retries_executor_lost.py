@@ -34,11 +34,15 @@ def test_attempts_that_were_lost_with_their_executor(tmp_path: Path) -> None:
         ),
         ("spot instance: node terminated", "spark.decommission.enabled"),
         ("Executor heartbeat timed out after 137 s", None),
+        ("Executor decommission: its host goes away", "spark.decommission.enabled"),
+        ("Java HotSpot(TM) 64-Bit Server VM crashed", None),
     ],
 )
 def test_the_remedy_fits_the_reason(tmp_path: Path, reason: str, remedy: str | None) -> None:
     job = ended("ExecutorLostFailure")
     job.log.rows["executors"][0].update(remove_wall_ns=wall(3_000), remove_reason=reason)
+    given_back = "Executor killed by driver."
+    job.log.executor("3", 2, remove_wall_ns=wall(1_000), remove_reason=given_back)
     (found,) = job.found(tmp_path, RULE)
     assert "1 executor was lost" in found.mechanism
     assert found.remedies[0].factor == remedy

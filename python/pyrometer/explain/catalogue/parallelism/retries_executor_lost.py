@@ -9,8 +9,8 @@ Mechanism
     loss.
 
 Evidence
-    Executors that were removed for another reason than being idle, as Spark gives it, and the
-    attempts that ended with them.
+    Executors that were removed for another reason than being idle, as Spark gives it, or with which
+    attempts ended, and these attempts.
 
 Remedy
     Killed for memory, or by SIGKILL (exit code 137), which mostly is for memory: twice the
@@ -48,7 +48,9 @@ MEMORY = ("memory limits", "oom", "outofmemory")
 """Words of cluster managers for a container that was killed for its memory."""
 KILLED = re.compile(r"(?:code|status)\D{0,12}\b137\b", re.IGNORECASE)
 """A process that SIGKILL ended: mostly by the kernel, or its container, for want of memory."""
-TAKEN = re.compile(r"decommission|preempt|spot|node (?:was )?(?:lost|terminated)", re.IGNORECASE)
+TAKEN = re.compile(
+    r"decommission|preempt|\bspot\b|node (?:was )?(?:lost|terminated)", re.IGNORECASE
+)
 """What is said of a machine or container that was taken away."""
 _STAYS = factor(
     "spark.decommission.enabled", "true",
@@ -56,26 +58,21 @@ _STAYS = factor(
     **{"spark.storage.decommission.enabled": "true"},
 )  # fmt: skip
 _IDLE = " OR ".join(f"contains(lower(remove_reason), '{word}')" for word in GIVEN_UP)
-_COUNT = (
-    "SELECT count(*) FROM executors WHERE app_index = {} AND remove_wall_ns IS NOT NULL"
-    " AND remove_reason IS NOT NULL AND NOT ({})"
+_LOST = (
+    "FROM executors WHERE app_index = {0} AND remove_wall_ns IS NOT NULL"
+    f" AND remove_reason IS NOT NULL AND (NOT ({_IDLE}) OR executor_id IN (SELECT executor_id FROM"
+    " tasks WHERE app_index = {0} AND reason IN ('ExecutorLostFailure', 'Resubmitted')))"
 )
-_LOST = """
-SELECT executor_id, host, remove_reason FROM executors
-WHERE app_index = $1 AND remove_wall_ns IS NOT NULL AND remove_reason IS NOT NULL
-ORDER BY remove_wall_ns
-"""
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
     known = ends(facts)
     if known is None or facts.measured is None or not facts.has("executors"):
         return
-    lost = [
-        row
-        for row in facts.tables.query(_LOST, [facts.measured.app_index])
-        if not any(word in row[2].lower() for word in GIVEN_UP)
-    ]
+    those = _LOST.format(facts.measured.app_index)
+    lost = facts.tables.query(
+        f"SELECT executor_id, host, remove_reason {those} ORDER BY remove_wall_ns"
+    )
     ended = np.isin(known["reason"].astype(str), ("ExecutorLostFailure", "Resubmitted"))
     total = float(facts.tasks.duration_ns[ended].sum())
     if total <= 0:
@@ -108,7 +105,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                      " FILTER (reason IN ('ExecutorLostFailure', 'Resubmitted'))", facts, n),
             Evidence(what="executors lost", estimate=exactly(float(len(lost))), unit="count",
                      table="executors", link="/timeline",
-                     query=_COUNT.format(facts.measured.app_index, _IDLE)),
+                     query=f"SELECT count(*) {those}"),
         ],
         remedies=_remedies(facts, every, killed),
     )  # fmt: skip
