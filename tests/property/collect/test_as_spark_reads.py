@@ -17,7 +17,8 @@ from pyrometer.collect.launch.option_text import Reader, join_options, split_opt
 from pyrometer.collect.launch.properties import entries, written
 from pyrometer.collect.launch.said_settings import settings_said
 from pyrometer.core.errors import UsageError
-from pyrometer.tune.judge.applied import OPTIONS, deployed, merged
+from pyrometer.tune.judge.applied import deployed, merged
+from pyrometer.tune.trials.unapplied import OPTIONS
 from pyrometer.workloads.spark import find_spark
 
 Reads = Callable[[str, str], list[str]]

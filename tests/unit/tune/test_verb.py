@@ -504,6 +504,17 @@ def test_what_a_program_sets_itself_is_named_as_no_file_changes_it():
     ours = {PARTITIONS: "8", "spark.a": "2", "spark.driver.extraJavaOptions": "-XX:+UseZGC"}
     found = overruled(ours, {}, {"spark.a": "1"}, held)
     assert [one.partition(",")[0] for one in found] == [f"the program itself sets {PARTITIONS}=9"]
+    # What a command says in the unit that Spark takes for a number alone, no program sets.
+    memory = "spark.driver.memory"
+    assert overruled({memory: "4g"}, {}, {memory: "2048"}, {memory: "2048m"}) == []
+    assert overruled({memory: "2048m"}, {memory: "2048"}, {}, {}) == []
+
+
+def test_what_pyspark_starts_with_wins_over_a_file(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"--conf {PARTITIONS}=400 pyspark-shell")
+    found = applied(tmp_path, capsys, {PARTITIONS: "8"}, command=["python", "j.py"])
+    loses = f"the command itself says {PARTITIONS}=400, which wins over spark-defaults.conf"
+    assert found["warnings"] == [loses]
 
 
 def test_executors_are_said_to_a_manager_and_never_by_the_master_that_is_for_tests():

@@ -136,6 +136,7 @@ def _command(
 ) -> tuple[str | None, list[str]]:
     """Give the job's command as it is to be typed, and what wins over a file of settings."""
     from pyrometer.collect.launch.command import understand
+    from pyrometer.collect.launch.said_settings import PYSPARK, settings_typed
     from pyrometer.tune.judge.applied import overruled, to_type
     from pyrometer.tune.known import held_as_it_is
     from pyrometer.workloads import registry
@@ -151,8 +152,9 @@ def _command(
     own = workload.known_command(spec) if isinstance(workload, YamlCommand) else None
     if own is None:
         return None, []
-    line = to_type(own.argv, found, ours, {**os.environ, **own.env}.get("PYSPARK_SUBMIT_ARGS"))
-    theirs = {**understand(own.argv).settings, **own.conf}
+    env = {**os.environ, **own.env}
+    line = to_type(own.argv, found, ours, env.get(PYSPARK))
+    theirs = {**settings_typed(understand(own.argv), env), **own.conf}
     # What held in the job as it is says nothing of another of its commands.
     held = {} if chosen.keys() & best.keys() else held_as_it_is(folder)
     return line, overruled(found.settings, theirs, said, held)

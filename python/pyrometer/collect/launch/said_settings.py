@@ -43,9 +43,19 @@ def settings_said(command: Command, env: Mapping[str, str]) -> dict[str, str]:
         return dict(command.settings)  # No script of Spark's reads anything else.
     found = {setting: env[name] for name, setting in VARIABLES.items() if env.get(name)}
     found |= settings_of_files(command, env)
-    if command.kind in ("python", "other"):
-        found |= _of_pyspark(env.get(PYSPARK, ""))
-    return {**found, **command.settings}
+    return {**found, **settings_typed(command, env)}
+
+
+def settings_typed(command: Command, env: Mapping[str, str]) -> dict[str, str]:
+    """Give the settings of a command's words, and of what PySpark starts with: they win over files.
+
+    Examples
+    --------
+    >>> settings_typed(understand(["python", "a.py"]), {PYSPARK: "-c spark.a=1 pyspark-shell"})
+    {'spark.a': '1'}
+    """
+    python = command.kind in ("python", "other")
+    return {**(_of_pyspark(env.get(PYSPARK, "")) if python else {}), **command.settings}
 
 
 def settings_of_files(command: Command, env: Mapping[str, str]) -> dict[str, str]:

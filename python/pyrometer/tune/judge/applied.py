@@ -15,9 +15,8 @@ from pyrometer.collect.launch.treatment import apply_treatment
 from pyrometer.core.redaction import Redactor
 from pyrometer.trial.factors import parse_treatment
 from pyrometer.trial.layout import EXECUTOR_MEMORY, Layout, executor_mib, resolve_layout
-
-OPTIONS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
-"""Settings whose values add up: what a file says stays, ours stand behind it."""
+from pyrometer.tune.space.levels import with_unit
+from pyrometer.tune.trials.unapplied import OPTIONS
 
 DRIVER_OPTIONS, DRIVER_MEMORY = OPTIONS[0], "spark.driver.memory"
 MASTER = "MASTER"
@@ -205,7 +204,7 @@ def overruled(
     Parameters
     ----------
     command : mapping of str to str
-        What the job's command line says.
+        What the job's command line says, and ``PYSPARK_SUBMIT_ARGS``.
     said : mapping of str to str
         What command line, files and environment say together.
     held : mapping of str to str
@@ -220,10 +219,11 @@ def overruled(
     """
     found, shown = [], Redactor().setting
     for name, value in settings.items():
-        if name in command and command[name] != value:
+        same = {with_unit(name, one) for one in (value, said.get(name, value))}
+        if name in command and with_unit(name, command[name]) != with_unit(name, value):
             theirs = f"{name}={shown(name, command[name])}"
             found.append(f"the command itself says {theirs}, which wins over spark-defaults.conf")
-        elif name in OPTIONS or name in command or held.get(name) in (None, value, said.get(name)):
+        elif name in (*OPTIONS, *command) or with_unit(name, held.get(name, value)) in same:
             continue  # Options of JVMs that a run shows have ours among them.
         else:
             theirs = f"{name}={shown(name, held[name])}"

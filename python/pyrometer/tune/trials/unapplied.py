@@ -8,8 +8,8 @@ from dataclasses import replace
 from pyrometer.experiments.folder import Ended
 from pyrometer.tune.trials.folder import SavedSpace, Tuning
 
-_OPTIONS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
-"""Settings that options of JVMs are in, whichever factor they are of."""
+OPTIONS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
+"""Settings that options of JVMs are in, whichever factor they are of: these add up."""
 
 
 def unapplied(ended: Ended, configuration: Mapping[str, str]) -> list[str]:
@@ -18,7 +18,7 @@ def unapplied(ended: Ended, configuration: Mapping[str, str]) -> list[str]:
     for factor in configuration:
         said = [one.split("=", 1)[0].split(":", 1)[0] for one in ended.unapplied]
         of_jvm = factor.startswith("jvm.") and factor not in ("jvm.heap", "jvm.home")
-        if any(one == factor or (of_jvm and one in _OPTIONS) for one in said):
+        if any(one == factor or (of_jvm and one in OPTIONS) for one in said):
             found.append(factor)
     return found
 
