@@ -179,8 +179,8 @@ def start(
     """Search for a faster configuration of a job, then confirm the best one in fresh trials.
 
     Every trial is a run directory. It may be killed at any moment; ``tune resume`` continues. A
-    configuration that fails, changes results, breaks a condition, or would not fit into memory is
-    discarded and named.
+    configuration that fails, changes results or breaks a condition is discarded and named; one that
+    would not fit into memory is not launched.
 
     Exit code: 1 if it was interrupted, or the job as it is does not finish; 3 if other programs
     hold the memory that one configuration after another needs.
