@@ -31,6 +31,7 @@ def test_a_quarter_of_the_cpu_and_half_of_the_heap(tmp_path: Path) -> None:
     # A quarter of 80 % of 4 s of CPU, and half of a tenth of 4 s of collections; 0.8 to 1 of it.
     assert holds(found, (4 * 0.8 * 0.25 + 4 * 0.1 * 0.5) * 0.9)
     assert found.place.stage_id == 0
+    assert [one.estimate.n for one in found.evidence if one.unit == "bytes"] == [100]
 
 
 def test_other_objects(tmp_path: Path) -> None:

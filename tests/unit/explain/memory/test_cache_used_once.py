@@ -52,6 +52,7 @@ def test_the_cost_of_keeping_rows(tmp_path: Path) -> None:
     # 60 % of the CPU (and its queue, 80 % of 4 s in two slots).
     assert holds(found, 4 * 0.8 * 0.6)
     assert (found.place.sql_id, found.place.node_id, found.place.stage_id) == (0, 1, 0)
+    assert found.evidence[1].estimate.low is None  # samples of the cache, and pauses
     assert found.remedies[0].after == "df"
 
 

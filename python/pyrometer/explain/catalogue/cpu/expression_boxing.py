@@ -59,7 +59,7 @@ GROUP BY ALL HAVING sum(x.weight) > 0
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
     found = through(facts, FRAMES)
-    collected, n, boxed, allocated = {}, 0, 0.0, 0.0
+    collected, boxes, boxed, allocated = {}, 0, 0.0, 0.0
     for stage_id, attempt, mine, whole, hits in facts.tables.query(
         _ALLOCATED.format(attempts=facts.attempts, own=of_application(facts, "x.pid"))
     ):
@@ -68,8 +68,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             own = facts.tasks_of(number)
             gc = np.minimum(np.nan_to_num(own["jvm_gc_time_ns"]), own.duration_ns)
             collected[number] = mine / whole * gc
-            n, boxed, allocated = n + hits, boxed + mine, allocated + whole
-    n += found.found
+            boxes, boxed, allocated = boxes + hits, boxed + mine, allocated + whole
+    n = boxes + found.found
     if not n:
         return
     parts = found.by_stage
@@ -97,7 +97,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                  "show --json: memory.allocation.sampled", page(where)),
             shown_by("allocated as wrappers", boxed, "bytes", "samples",
                  "SELECT top_class, sum(weight) FROM samples WHERE event = 'alloc' GROUP BY 1"
-                 " ORDER BY 2 DESC", flame(event="alloc"), n),
+                 " ORDER BY 2 DESC", flame(event="alloc"), boxes),
         ],
         remedies=[
             code("use column expressions instead of a lambda, and primitive types in UDFs",

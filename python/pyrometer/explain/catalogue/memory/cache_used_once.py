@@ -158,7 +158,7 @@ def _suspect(
                      _QUERY.format(stages=", ".join(
                          str(facts.stages[number].stage_id) for number in numbers))
                      if sampled else "SELECT stage_id, sum(finish_wall_ns - launch_wall_ns) FROM"
-                     " tasks GROUP BY 1", page(where), n),
+                     " tasks GROUP BY 1", page(where)),
         ],
         remedies=[_STATEMENT if plan.statements else _CALL],
     )  # fmt: skip
