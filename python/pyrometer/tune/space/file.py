@@ -133,8 +133,8 @@ def parse_space(
         where = document.where(("knobs", factor))
         one = _wished(factor, wish, where, declared)
         try:
-            for text in (wish.low, wish.high) if isinstance(wish, Range) else ():
-                _check_here(parse_amount(text or "0").names, known)
+            for amount in (wish.low, wish.high) if isinstance(wish, Range) else ():
+                _check_here(parse_amount(amount or "0").names, known)
             knob = bounded(
                 one, known, now=now, declared=declared, refused=refused,
                 spark_version=spark_version,
