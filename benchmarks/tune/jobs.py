@@ -98,7 +98,7 @@ def planned(name: str, one: Searched, root: Path, seed: int, guard: str = "wait"
     wanted = Wanted(
         workload=one.workload, space=one.space, shared=one.shared, scale=one.scale, profile="off",
         iterations=1, warmup="0", guard=guard, seed=seed, timeout=TIMEOUT,
-        job=Job(bounds, {}, None),
+        job=Job({}, {}, None, measured=bounds),
     )  # fmt: skip
     endless = Budget(text="without end", amount=1e9, unit="runs")
     update: dict[str, Any] = {"name": name, "engine": ENGINE, "budget": endless, "reserved": 0.0}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import glob
 import re
+import stat
 import time
 import uuid
 from collections.abc import Iterator, Sequence
@@ -247,13 +248,16 @@ def opened(
     UsageError
         As of :func:`make_run_dir`.
     """
-    existed = trial.run_dir is not None and trial.run_dir.is_dir()
+    mode = trial.run_dir.stat().st_mode if trial.run_dir and trial.run_dir.is_dir() else None
     record = new_record(trial, probes, notes, of_others)
     try:
         yield record
     except (PyrometerError, KeyboardInterrupt):
         if not record.launched:
-            take_back(record.paths, existed)
+            take_back(record.paths, mode is not None)
+            if mode is not None:
+                with contextlib.suppress(OSError):
+                    record.paths.root.chmod(stat.S_IMODE(mode))
         raise
 
 
