@@ -1,4 +1,4 @@
-"""What the tests leave out of each run, what they begin with, and whose caches they use."""
+"""What the tests leave out of each run, and whose caches they use."""
 
 from __future__ import annotations
 
@@ -7,13 +7,8 @@ import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
-
-from tests import conftest
 
 ROOT = Path(__file__).resolve().parents[2]
-TUTORIAL = "tests/integration/docs/test_tutorials.py::test_each_command_runs"
 
 
 def kept(*files: str) -> dict[str, list[str]]:
@@ -38,52 +33,6 @@ def test_variants_that_their_authors_keep_run_each_time() -> None:
     # Of one recording: three tiers of ten threads.
     states = "test_time_on_a_cpu_waiting_for_one_and_asleep_are_as_declared"
     assert len(found[states]) == 30
-
-
-class Worker:
-    """Keeps what it is sent, and has it done when it is asked."""
-
-    def __init__(self) -> None:
-        self.sent: list[int] = []
-        self.shutting_down = False
-        self.gateway = SimpleNamespace(id="one")
-
-    def send_runtest_some(self, indices: list[int]) -> None:
-        self.sent += indices
-
-    def shutdown(self) -> None:
-        self.shutting_down = True
-
-
-def test_what_takes_many_minutes_begins_first_and_each_tutorial_by_itself() -> None:
-    many = [f"tests/unit/test_many.py::test_{number}" for number in range(9)]
-    tutorials = [f"{TUTORIAL}[{name}]" for name in ("first", "second")]
-    wheel = [f"tests/packaging/test_wheel.py::test_{number}" for number in range(2)]
-    collected = [*many, *tutorials, *wheel]
-    config: Any = SimpleNamespace(
-        getoption=lambda name: "loadscope",
-        getvalue=lambda name: ["2*popen"],
-        option=SimpleNamespace(loadscopereorder=True),
-    )
-    made = conftest.pytest_xdist_make_scheduler(config, None)
-    workers = [Worker(), Worker()]
-    for worker in workers:
-        made.add_node(worker)
-    for worker in workers:
-        made.add_node_collection(worker, collected)
-    made.schedule()
-    begun = [[collected[index] for index in worker.sent] for worker in workers]
-    assert {first for first, *_ in begun} < {*tutorials, wheel[0]}
-    assert {*tutorials, *wheel} <= {name for names in begun for name in names}
-    for worker in workers:
-        while worker.sent:
-            made.mark_test_complete(worker, worker.sent.pop(0))
-    assert made.tests_finished
-
-
-def test_other_ways_of_sharing_tests_out_are_left_as_they_are() -> None:
-    config: Any = SimpleNamespace(getoption=lambda name: "load")
-    assert conftest.pytest_xdist_make_scheduler(config, None) is None
 
 
 def told(script: str, **variables: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import stat
 import subprocess
 import sys
@@ -34,13 +35,15 @@ from pyrometer.trial.trial import Trial
 
 DRIVER = SparkJvm("driver", "driver", "app-1")
 NOBODY = 65534
+# Where others may run it: a folder on PATH may be ours alone.
+SLEEP = os.path.realpath(shutil.which("sleep") or "sleep")
 
 
 @pytest.fixture
 def theirs() -> Iterator[int]:
     """Give a process of another user's, which runs."""
     needs.root()
-    with subprocess.Popen(["sleep", "60"], user=NOBODY, group=NOBODY, extra_groups=[]) as process:
+    with subprocess.Popen([SLEEP, "60"], user=NOBODY, group=NOBODY, extra_groups=[]) as process:
         yield process.pid
         process.kill()
 
@@ -235,7 +238,7 @@ def test_our_own_process_is_observed_wherever_we_say(tmp_path: Path) -> None:
 
 def test_a_child_of_another_users_counts() -> None:
     needs.root()
-    child = f"subprocess.Popen(['sleep', '60'], user={NOBODY}, group={NOBODY}, extra_groups=[])"
+    child = f"subprocess.Popen([{SLEEP!r}, '60'], user={NOBODY}, group={NOBODY}, extra_groups=[])"
     words = [
         sys.executable,
         "-c",
