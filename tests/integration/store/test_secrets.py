@@ -49,7 +49,8 @@ def planted(value: Any) -> Any:
 def settings() -> Iterator[tuple[str, str]]:
     for number, one in enumerate(PLANTED):
         name, _, value = one.words[-1].removeprefix("--conf=").partition("=")
-        yield (name, value) if value == one.secret else (f"k{number}", " ".join(one.words))
+        is_setting = value == one.secret and "/" not in name
+        yield (name, value) if is_setting else (f"k{number}", " ".join(one.words))
 
 
 def log_with_secrets(name: str, target: Path) -> Path:

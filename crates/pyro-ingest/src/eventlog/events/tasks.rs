@@ -1,6 +1,7 @@
 //! Task attempts: rows of `tasks`, and the accumulator updates they carry.
 
 use pyro_model::Result;
+use pyro_model::redaction::redactor;
 
 use super::event_error::EventError;
 use crate::eventlog::json::{Cursor, Malformed, Read, Text};
@@ -11,6 +12,8 @@ use crate::eventlog::task_metrics::{Metrics, task_metrics};
 
 /// Characters of an error message that are kept.
 const ERROR_CHARACTERS: usize = 2000;
+/// Characters behind them that are read, as what ends a secret may stand there.
+const AHEAD: usize = 400;
 
 /// `Task Info` of an event.
 #[derive(Debug, Clone, Copy, Default)]
@@ -66,7 +69,12 @@ impl Reason<'_> {
             .or(self.message)
             .or(self.description);
         let text = text.filter(|text| !text.is_empty()).or(self.trace)?;
-        Some(text.decode_start(ERROR_CHARACTERS)).filter(|text| !text.is_empty())
+        let read = text.decode_start(ERROR_CHARACTERS + AHEAD);
+        let is_cut = read.chars().count() >= ERROR_CHARACTERS + AHEAD;
+        let struck = redactor().text(&read);
+        let most = struck.chars().count() - if is_cut { AHEAD } else { 0 };
+        let kept: String = struck.chars().take(most.min(ERROR_CHARACTERS)).collect();
+        Some(kept).filter(|text| !text.is_empty())
     }
 }
 
