@@ -1,7 +1,6 @@
 //! Task attempts: rows of `tasks`, and the accumulator updates they carry.
 
-use pyro_model::Result;
-use pyro_model::redaction::redactor;
+use pyro_model::{Result, redactor};
 
 use super::event_error::EventError;
 use crate::eventlog::json::{Cursor, Malformed, Read, Text};
@@ -72,7 +71,8 @@ impl Reason<'_> {
         let read = text.decode_start(ERROR_CHARACTERS + AHEAD);
         let is_cut = read.chars().count() >= ERROR_CHARACTERS + AHEAD;
         let struck = redactor().text(&read);
-        let most = struck.chars().count() - if is_cut { AHEAD } else { 0 };
+        let behind = if is_cut { AHEAD } else { 0 };
+        let most = struck.chars().count().saturating_sub(behind);
         let kept: String = struck.chars().take(most.min(ERROR_CHARACTERS)).collect();
         Some(kept).filter(|text| !text.is_empty())
     }
