@@ -47,7 +47,8 @@ class Verdict(BaseModel):
     predicted_ns, measured_ns : Estimate or None
         Elapsed time of the run that the remedy saves.
     job : str
-        What a command runs, whatever its arguments; empty where ``workload`` names the job.
+        What a command runs, whatever its arguments; empty where ``workload`` names the job, or
+        its words name no script, class or jar.
     bias_ratio : float
         What the prediction was multiplied by, for what trials before it had saved.
     of_run : bool

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -199,6 +200,16 @@ def test_what_could_not_be_measured_is_off_by_all_that_was_predicted():
         ("java -jar app{0}.jar", 3),
         ("timeout {0} python -u -m etl {0}", 1),
         ("/opt/etl/daily.sh {0}", 1),
+        ("bash -euo pipefail -c 'cd /etl; A={0} spark-submit etl.py {0} > log'", 1),
+        ("nice bash -lc 'python -m etl{0} && echo done'", 3),
+        ("bash -c \"sh -c 'java -jar etl.jar {0}'\"", 1),
+        ("sh -c '/opt/etl/daily.sh; echo {0}'", 1),
+        ("bash -c 'etl {0}'", 3),
+        ("bash -c 'exec \"$@\"' -- python etl.py {0}", 1),
+        ("bash -c 'spark-submit --packages \"\" etl{0}.py'", 3),
+        ("bash /opt/etl {0}", 3),
+        ("python -c 'import etl' {0}", 3),
+        ("python -uc 'import etl' {0}", 3),
     ],
 )
 def test_a_command_is_the_same_job_whatever_its_arguments(tmp_path, command, jobs):
@@ -206,7 +217,7 @@ def test_a_command_is_the_same_job_whatever_its_arguments(tmp_path, command, job
     for day in (1, 2, 3):
         line = command.format(day)
         test = prepare(
-            finding(), ran(COMMAND, command=tuple(line.split())), run_id=f"run {day}",
+            finding(), ran(COMMAND, command=tuple(shlex.split(line))), run_id=f"run {day}",
             noise_ratio=0.02, budget_s=3600.0, home=tmp_path,
         )  # fmt: skip
         measured = Outcome("proven", measured_ns=estimate(S))

@@ -33,7 +33,10 @@ _VALUED = frozenset(
     ("-cp", "-classpath", "--class-path", "-p", "--module-path", "--add-modules", "--add-opens",
      "--add-exports", "-W", "-X")
 )  # fmt: skip
-_MAIN = ("-m", "-c", "-jar")
+_MAIN = ("-m", "-jar")
+_SHELL = re.compile(r"(ba|da|k|z)?sh")
+_TEXT = re.compile(r"-[A-Za-z]*c")
+"""The option of a shell, or of Python, whose value is a program."""
 _PROGRAMS = (".py", ".jar", ".sql", ".R", ".sh")
 
 SETTING_OF = {
@@ -118,29 +121,73 @@ def understand(argv: Sequence[str]) -> Command:
 def program(argv: Sequence[str]) -> str:
     """Name what a command runs, without options and arguments: a script, class or jar.
 
+    Empty where only the text of a program says it, or a shell or interpreter is all that is known.
+
     Examples
     --------
     >>> program(["spark-submit", "--py-files", "lib.py", "jobs/daily.py", "2026-11-01"])
     'daily.py'
     >>> program(["java", "-cp", "a.jar", "org.Main", "1"]), program(["nice", "python", "-m", "etl"])
     ('org.Main', 'etl')
+    >>> program(["bash", "-c", "cd jobs && python daily.py"]), program(["python", "-c", "run()"])
+    ('daily.py', '')
     """
     kinds = (understand(argv[at:]).kind for at in range(len(argv)))
     at = next((at for at, kind in enumerate(kinds) if kind != "other"), None)
     if at is None:
-        return Path(next((word for word in argv if word.endswith(_PROGRAMS)), argv[0])).name
+        told = _told_to_shell(argv)
+        if told is not None:
+            return next(filter(None, map(program, told)), "")
+        name = Path(next((word for word in argv if word.endswith(_PROGRAMS)), argv[0])).name
+        return "" if _SHELL.fullmatch(name) else name
     words = argv[at + 1 :]
     if Path(argv[at]).name in SPARK_SCRIPTS:
         own = _before_application(words)
         named = (_option(own, name) for name in ("--class", "-f", "-i", "-e"))
         found = next(filter(None, [*named, *words[len(own) :]]), argv[at])
     else:
+        of_python = _PYTHON.fullmatch(Path(argv[at]).name)
         first = 0
         while first < len(words) and words[first].startswith("-") and words[first] not in _MAIN:
+            if of_python and _TEXT.fullmatch(words[first]):
+                return ""
             first += 2 if words[first] in _VALUED else 1
         main = [word for word in words[first : first + 2] if word not in _MAIN]
-        found = main[0] if main else argv[at]
+        found = main[0] if main else ""
     return Path(found).name if found.endswith(_PROGRAMS) else found
+
+
+def _told_to_shell(argv: Sequence[str]) -> list[list[str]] | None:
+    """Give the commands in the text that a shell is given, each behind the shell's own name."""
+    for at, word in enumerate(argv):
+        if not _SHELL.fullmatch(Path(word).name):
+            continue
+        rest = iter(argv[at + 1 :])
+        for option in rest:
+            if _TEXT.fullmatch(option):
+                return [[word, *command] for command in _commands(next(rest, ""))]
+            if not option.startswith("-"):
+                break
+            if option.endswith("o"):  # as in -euo pipefail
+                next(rest, None)
+    return None
+
+
+def _commands(text: str) -> list[list[str]]:
+    """Split a shell's text at its operators; without the files that it sources."""
+    words = shlex.shlex(text, posix=True, punctuation_chars=True)
+    words.whitespace_split = True
+    words.commenters = ""
+    found: list[list[str]] = [[]]
+    try:
+        for word in words:
+            if word and set(word) <= set(words.punctuation_chars):
+                found.append([])
+            else:
+                found[-1].append(word)
+    except ValueError:  # an open quote
+        return []
+    return [one for one in found if one and one[0] not in (".", "source")]
 
 
 def unreachable(command: Command) -> str | None:
