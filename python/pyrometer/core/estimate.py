@@ -34,3 +34,16 @@ class Estimate(Model):
     level: float
     n: int
     method: str
+
+    def scaled(self, factor: float) -> Estimate:
+        """Give it in another unit, or with another sign.
+
+        Examples
+        --------
+        >>> Estimate(value=2.0, low=1.0, high=4.0, level=0.95, n=3, method="t").scaled(-1.0).low
+        -4.0
+        """
+        ends = [None if end is None else end * factor for end in (self.low, self.high)]
+        low, high = ends if factor >= 0 else ends[::-1]
+        value = None if self.value is None else self.value * factor
+        return self.model_copy(update={"value": value, "low": low, "high": high})

@@ -16,6 +16,7 @@ from typing import Literal
 
 from pyrometer.collect.launch.command import understand
 from pyrometer.core import units
+from pyrometer.core.estimate import Estimate
 from pyrometer.core.redaction import REDACTED, Redactor
 from pyrometer.explain.schema import Finding, Remedy
 from pyrometer.explain.words import LEAST_BIAS
@@ -180,7 +181,7 @@ def propose(
         return Refusal(why, by_hand(finding, ran))
     if ran.length_s is None or not ran.whole_ns:
         return Refusal("how long the run took, and would take, is not known", by_hand(finding, ran))
-    ratio = min(_to_find_ns(finding) / ran.whole_ns, MOST)
+    ratio = min((to_find(finding).value or 0.0) / ran.whole_ns, MOST)
     if ratio <= 0:
         return Refusal("no saving is predicted", by_hand(finding, ran))
     sd = noise_sd(ran.iterations_s, noise_ratio)
@@ -207,15 +208,15 @@ def propose(
     return _within(whole, ran, finding)
 
 
-def _to_find_ns(finding: Finding) -> float:
-    """Give the saving that trials are to find.
+def to_find(finding: Finding) -> Estimate:
+    """Give the elapsed time that trials are to find saved.
 
     Where earlier ones saved next to nothing, what the rule predicts without them: else none of its
     findings could be tried, and the rule could not recover.
     """
-    saving, earlier = finding.saving.elapsed_ns.value or 0.0, finding.record.earlier
+    saving, earlier = finding.saving.elapsed_ns, finding.record.earlier
     learned = earlier.bias_ratio if earlier else 1.0
-    return saving / learned if 0 < learned <= LEAST_BIAS else saving
+    return saving.scaled(1 / learned) if 0 < learned <= LEAST_BIAS else saving
 
 
 def _what(

@@ -42,6 +42,7 @@ from pyrometer.verification.plan import (
     Refusal,
     by_hand,
     propose,
+    to_find,
     with_less,
 )
 from pyrometer.verification.record import Verdict
@@ -188,7 +189,7 @@ def _refused(found: Refusal) -> Outcome:
 
 def _prediction(finding: Finding, ran: Ran, proposal: Proposal) -> Prediction:
     return Prediction(
-        finding.saving.elapsed_ns, ran.whole_ns, proposal.smaller,
+        to_find(finding), ran.whole_ns, proposal.smaller,
         of_command=ran.once, writes_less=finding.code in WRITE_LESS,
     )  # fmt: skip
 

@@ -44,12 +44,12 @@ DECLARE = "describe the command as a workload that declares its output (docs/how
 
 @dataclass(frozen=True)
 class Prediction:
-    """What `explain` said.
+    """What the trials are to find.
 
     Attributes
     ----------
     saving_ns : Estimate
-        Elapsed time that the remedy saves.
+        Elapsed time that the remedy saves: `pyrometer.verification.plan.to_find`.
     whole_ns : int
         The time of the run that a trial's time is compared with.
     smaller : str or None
@@ -69,7 +69,7 @@ class Prediction:
     @property
     def ratio(self) -> Estimate:
         """The saving as a share of a trial's time."""
-        return _scaled(self.saving_ns, 1 / self.whole_ns)
+        return self.saving_ns.scaled(1 / self.whole_ns)
 
 
 @dataclass(frozen=True)
@@ -246,8 +246,8 @@ def _compared(
     notes: tuple[str, ...],
     uncompared: str | None,
 ) -> Outcome:
-    saved = _scaled(pair.change, -1.0)
-    measured = _scaled(saved, predicted.whole_ns)
+    saved = pair.change.scaled(-1.0)
+    measured = saved.scaled(predicted.whole_ns)
 
     def told(verdict: Judgement, reason: str | None = None, bound: float | None = None) -> Outcome:
         return Outcome(verdict, measured, saved, bound, reason, notes=notes, blocks=saved.n)
@@ -321,10 +321,3 @@ def _notes(report: ExperimentReport, seen: Alike, void: int) -> tuple[str, ...]:
         ended = report.done_count + void
         notes.append(f"{void} of {ended} trials were ended from outside, and do not count")
     return tuple(notes)
-
-
-def _scaled(one: Estimate, factor: float) -> Estimate:
-    ends = [None if end is None else end * factor for end in (one.low, one.high)]
-    low, high = ends if factor >= 0 else ends[::-1]
-    value = None if one.value is None else one.value * factor
-    return one.model_copy(update={"value": value, "low": low, "high": high})

@@ -24,6 +24,8 @@ from pyrometer.experiments.run.attempt import Attempt, TrialFacts
 from pyrometer.experiments.run.environment import Actions
 from pyrometer.experiments.run.guard import Look
 from pyrometer.explain.findings import explain
+from pyrometer.explain.schema import Record
+from pyrometer.explain.words import LEAST_BIAS
 from pyrometer.report.findings import findings_data
 from pyrometer.store import Run
 from pyrometer.store.manifest import Phase, Workload, write_manifest
@@ -104,6 +106,22 @@ def test_an_experiment_is_run_judged_and_not_run_twice(tmp_path):
     assert carry(again, actions=actions)
     assert len(launched) == 2 * test.plan.blocks
     assert verdict_of(again, outcome_of(again), "run", "parquet-scan").id == kept.id
+
+
+def test_a_rule_that_saved_nothing_so_far_is_judged_by_what_its_trials_are_to_find(tmp_path):
+    one = finding(2.0 * LEAST_BIAS)
+    one.record = Record(tried_count=10, jobs_count=10, error_ratio=0.1, bias_ratio=LEAST_BIAS)
+    test = prepared(tmp_path, one)
+    less = {"spark.sql.shuffle.partitions": "8"}.items()
+    _, actions = simulated(
+        faster, lambda levels: {"rows_read": 40 if less <= levels.items() else 100}
+    )
+    assert carry(test, actions=actions)
+    found = outcome_of(test)
+    assert (found.verdict, "more than" in found.reason) == ("proven", False)
+    kept = verdict_of(test, found, "run", "parquet-scan")
+    assert kept.predicted_ns.value == pytest.approx(0.1e9)
+    assert kept.saved_ratio == pytest.approx(1.0, abs=0.05)
 
 
 def test_no_trial_begins_after_the_budget_and_the_next_time_goes_on(tmp_path, monkeypatch):
