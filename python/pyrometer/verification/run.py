@@ -197,7 +197,7 @@ def _prediction(finding: Finding, ran: Ran, proposal: Proposal) -> Prediction:
 def _question(finding: Finding, whole: Proposal, run_id: str) -> str:
     """Digest what is asked: nothing that follows from the budget, or from earlier trials."""
     asked: list[object] = [
-        run_id, finding.code, finding.place.words, whole.changed, dict(whole.remedy), whole.policy,
+        run_id, finding.code, finding.place.key, whole.changed, dict(whole.remedy), whole.policy,
     ]  # fmt: skip
     if finding.place.app:  # of the first, as it was asked before there were several
         asked.append(finding.place.app)

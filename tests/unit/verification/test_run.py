@@ -191,14 +191,17 @@ def test_another_place_application_and_guard_are_other_questions(tmp_path):
     one = finding()
     elsewhere = one.model_copy(update={"place": one.place.model_copy(update={"stage_id": 7})})
     second = one.model_copy(update={"place": one.place.model_copy(update={"app": 1})})
+    alike = one.model_copy(update={"place": one.place.model_copy(update={"source": "app.py:7"})})
+    assert alike.place.words == one.place.words
     asked = {"run_id": "run", "noise_ratio": 0.02, "budget_s": 3600.0, "home": tmp_path / "runs"}
     tests = [
         prepare(one, WORKLOAD, **asked),
         prepare(elsewhere, WORKLOAD, **asked),
         prepare(second, WORKLOAD, **asked),
+        prepare(alike, WORKLOAD, **asked),
         prepare(one, WORKLOAD, **asked, policy="flag"),
     ]
-    assert len({test.root for test in tests}) == 4
+    assert len({test.root for test in tests}) == 5
     assert verdict_of(tests[2], Outcome("proven"), "run", "parquet-scan").app == 1
 
 
