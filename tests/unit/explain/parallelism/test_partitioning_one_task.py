@@ -35,24 +35,27 @@ JDBC = "Scan JDBCRelation(people) [numPartitions={}] [a#1] PushedFilters: []"
         ((SINGLE, JDBC.format(8)), "an exchange to a single partition", "PARTITION BY"),
         ((JDBC.format(1),), "a read over one connection", "partitionColumn"),
         # What ran in this stage comes before what may have, and not what ran in another.
-        ((SINGLE + "@1", "Coalesce 1"), "an exchange to a single partition and coalesce(1)",
+        ((SINGLE + "@0@1", "Coalesce 1"), "an exchange to a single partition and coalesce(1)",
          "PARTITION BY"),
-        ((SINGLE + "@1", JDBC.format(1) + "@0"), "an exchange to a single partition",
+        ((SINGLE + "@0@1", JDBC.format(1) + "@0"), "an exchange to a single partition",
          "PARTITION BY"),
+        # An exchange that the stage writes leaves the next one a single task.
+        ((SINGLE + "@1@2", "Coalesce 1"), "coalesce(1)", "repartition(1)"),
     ],
 )  # fmt: skip
 def test_what_leaves_one_task(
     tmp_path: Path, nodes: tuple[str, ...], said: str, remedy: str
 ) -> None:
     job = Job()
-    texts = [text.partition("@") for text in nodes]
-    sql = job.query(0, 20_000, [(text.split()[0], text) for text, _, _ in texts])
-    for node_id, (_, _, stage) in enumerate(texts):
-        if stage:
+    texts = [text.split("@") for text in nodes]
+    sql = job.query(0, 20_000, [(text.split()[0], text) for text, *_ in texts])
+    for node_id, (_, *stages) in enumerate(texts):
+        for stage in stages:
             job.metric(sql, node_id, "number of output rows", 10)
             job.log.rows["node_metrics"][-1]["stage_id"] = int(stage)
     job.stage([2_000, 2_010] * 8, sql=sql)
     job.stage([10_000], sql=sql)
+    job.stage([50], sql=sql)
     (found,) = job.found(tmp_path, RULE)
     assert found.mechanism.endswith(f"; its query has {said}.")
     assert remedy in found.remedies[0].text

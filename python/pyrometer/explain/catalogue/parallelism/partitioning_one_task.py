@@ -46,7 +46,7 @@ from pyrometer.explain.evidence.places import (
 )
 from pyrometer.explain.evidence.plan_nodes import Plan, plans
 from pyrometer.explain.evidence.saying import code
-from pyrometer.explain.evidence.shuffles import shuffles
+from pyrometer.explain.evidence.shuffles import ends_of, shuffles
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.what_if import Extent
@@ -133,11 +133,13 @@ def _why(facts: Facts, stage: Stage, sql_id: int | None) -> dict[str, str]:
         return {}
     found: list[tuple[bool, int]] = []
     for node in sql.nodes:
-        numbers = facts.stages_of(node, sql)
-        if numbers and stage.number not in numbers:
+        ran = facts.stages_of(node, sql)
+        # An exchange says how many tasks read it, not how many write it.
+        made = ends_of(facts, Plan(sql), node)[1] if node.name.endswith("Exchange") else ran
+        if ran and stage.number not in made:
             continue
         found += [
-            (not numbers, place) for place, (text, _, _) in enumerate(_CAUSES)
+            (not ran, place) for place, (text, _, _) in enumerate(_CAUSES)
             if re.search(text, node.simple_string or "")
         ]  # fmt: skip
     return {_CAUSES[place][1]: _CAUSES[place][2] for _, place in sorted(found)}
