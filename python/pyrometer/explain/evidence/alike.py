@@ -26,7 +26,10 @@ MOST_WORDS = 60
 """Characters of the name of one of these."""
 MOST_QUERIED = 50
 """Places up to which the query of a sum is written down."""
-_MIDDLE = re.compile(r"\b(median|mean|avg|quantile_cont)\b")
+_NO_SUM = re.compile(
+    r"^(most|longest|operator that|task that ended|bytecode of the largest) "
+    r"|\b(median|mean|avg|quantile_cont)\b"
+)
 """What a number is, or its query, if it has no sum."""
 
 
@@ -133,7 +136,7 @@ def _places(found: Sequence[Suspect], names: Sequence[str], stages_count: int) -
 
 
 def _sums(found: Sequence[Suspect]) -> list[Evidence]:
-    """Add up the numbers that all places have; a ratio, a mean or what they share has none."""
+    """Add up numbers that all places have; a ratio, mean, maximum or what they share has no sum."""
     sums = []
     for first in found[0].evidence:
         what = first.what, first.unit, first.table
@@ -143,8 +146,7 @@ def _sums(found: Sequence[Suspect]) -> list[Evidence]:
             sums.append(first)
             continue
         queries = list(dict.fromkeys(each.query or "" for each in same))
-        is_middle = _MIDDLE.search(f"{first.what} {first.query}") is not None
-        has_sum = first.unit != "ratio" and not is_middle
+        has_sum = first.unit != "ratio" and not _NO_SUM.search(f"{first.what} {first.query}")
         if not has_sum or not len(same) == len(queries) == len(found):
             continue
         is_sql = len(queries) <= MOST_QUERIED and all(one.startswith("SELECT ") for one in queries)
