@@ -122,6 +122,18 @@ def test_the_stage_that_needs_most_tasks_says_how_many(
     ]
 
 
+def test_the_stage_on_most_slots_says_how_many_where_size_does_not(tmp_path: Path) -> None:
+    job = Job()
+    job.stage([30] * 400, columns=lambda n: _run(10))
+    job.log.executor("3", 2, job.now_ms + 1)
+    job.stage([20] * 400, columns=lambda n: _run(10))
+    (found,) = job.all_found(tmp_path, RULE)
+    assert found.place.stage_id == 0
+    # Three for each of six slots; the costliest stage had four.
+    assert found.remedies[0].level == "18"
+    assert "three for each slot" in found.remedies[0].text
+
+
 def test_stages_that_read_no_shuffle_are_told_one_by_one(tmp_path: Path) -> None:
     job = Job()
     for _ in range(2):

@@ -291,7 +291,7 @@ def _remedy(facts: Facts, mine: Sequence[Crowded], first: Crowded) -> Remedy:
             " of slots",
         )  # fmt: skip
     text = f"{wanted} partitions after the shuffle, " + (
-        "three for each slot" if wanted == PER_SLOT * first.slots
+        "three for each slot" if wanted == PER_SLOT * max(one.slots for one in mine)
         else f"of at most {units.size(most_part(facts))}"
     )  # fmt: skip
     return partitions(facts, first.stage, wanted, text)
