@@ -223,6 +223,24 @@ def test_added_blocks_are_judged_by_the_job_as_it_is_in_all_blocks(tmp_path: Pat
     assert tuning_report(root, causes=False).told == before.told
 
 
+def test_a_wrong_result_stays_one_where_blocks_on_other_data_are_added(tmp_path: Path) -> None:
+    def of(rows: int, checksum: str, wrong: int) -> Any:
+        return lambda levels, count: (
+            finished(8.0, rows + wrong, "zz" if wrong else checksum) if levels
+            else finished(10.0 + count / 100, rows, checksum)
+        )  # fmt: skip
+
+    root = searched(tmp_path / "t", Simulated(of(10, "aa", 0)))
+    confirm_winner(root, actions=Simulated(of(10, "aa", 1)).actions())
+    before = tuning_report(root, causes=False).confirmation
+    confirm_winner(root, actions=Simulated(of(12, "bb", 0)).actions(), blocks=3)
+    after = tuning_report(root, causes=False).confirmation
+    assert before is not None
+    assert after is not None
+    assert (before.verdict.outcome, after.verdict.outcome) == ("failed", "failed")
+    assert before.failures == after.failures[: len(before.failures)] != []
+
+
 def test_a_command_says_that_nobody_looked_at_more_data(tmp_path: Path) -> None:
     report = confirmed(tmp_path / "t", lambda levels, count: None, command=["x"], folder=None)
     assert "a command itself decides what it reads" in (report.elsewhere_reason or "")
