@@ -76,6 +76,8 @@ def tuned(root: Path, budget: str = "20", **machine) -> Path:
             "30s",
         ),
         (["sort-text", "--subject-to", "elapsed < 5m"], "5m is a size", "write 5min"),
+        (["sort-text", "--subject-to", "elapsed < 5M"], "5M is a size", "write 5min"),
+        (["sort-text", "--subject-to", "cost < 5k"], "'cost < 5k' needs prices", "--price FILE"),
         (["sort-text", "--subject-to", "peak_memory < 3g and p95 < 2g"], "2g is a size", "30s"),
         (["sort-text", "--subject-to", "3 < 4"], "nothing that is measured", "peak_memory"),
         (["sort-text", "--engine", "owl"], "no such engine", "did you mean 'own'?"),
@@ -164,6 +166,13 @@ def test_a_condition_may_say_times_with_their_unit(tmp_path, monkeypatch, capsys
     (found,) = conditions_of(["elapsed < 1.5min or core_seconds <= 500ms"])
     assert [found.holds({"elapsed": one, "core_seconds": 1.0}) for one in (89, 91)] == [True, False]
     assert found.holds({"elapsed": 91, "core_seconds": 0.5})
+
+
+def test_a_tuning_whose_condition_would_be_refused_today_is_still_read(tmp_path):
+    machine = Simulated()
+    begin(tmp_path / "t", tuning("12", conditions=["elapsed < 5m"]))
+    search(tmp_path / "t", lambda one: Drawn(one.seed), actions=machine.actions())
+    assert tuning_report(tmp_path / "t", causes=False).conditions == ["elapsed < 5m"]
 
 
 def test_a_switch_of_the_kernel_shows_the_level_that_it_has(tmp_path, monkeypatch, capsys):

@@ -182,17 +182,25 @@ def conditions_of(texts: Sequence[str]) -> list[Constraint]:
                 f"--subject-to {text!r} speaks of nothing that is measured",
                 f"use one of {', '.join(METRICS)}, as in 'peak_memory < 3g'",
             )
-        _check_sizes(text)
         found.append(one)
     return found
 
 
-def _check_sizes(text: str) -> None:
-    """Refuse sizes that are compared with no size: 5m is 5 MiB."""
-    for part in re.split(r"\b(?:and|or)\b", text):
-        if "peak_memory" not in part and (size := _SIZE.search(part)):
-            remedy = f"write {size[0]}in" if size[0][-1] in "mM" else "times: 500ms, 30s, 5min, 1h"
-            raise UsageError(f"--subject-to {text!r}: {size[0]} is a size", remedy)
+def check_sizes(texts: Sequence[str]) -> None:
+    """Refuse sizes that are compared with times: 5m is 5 MiB.
+
+    Raises
+    ------
+    UsageError
+        With how that time is written.
+    """
+    for text in texts:
+        for part in re.split(r"\b(?:and|or)\b", text):
+            size = None if re.search(r"peak_memory|cost", part) else _SIZE.search(part)
+            if size is not None:
+                minutes = size[0][-1] in "mM"
+                remedy = f"write {size[0][:-1]}min" if minutes else "times: 500ms, 30s, 5min, 1h"
+                raise UsageError(f"--subject-to {text!r}: {size[0]} is a size", remedy)
 
 
 def check_measured(tuning: Tuning) -> None:
