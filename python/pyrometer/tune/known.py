@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -40,6 +40,7 @@ def known_from(
     scale: str,
     shared: Mapping[str, str],
     objective: Objective = "elapsed",
+    varied: Collection[str] = (),
 ) -> tuple[list[Prior], list[Earlier]]:
     """Read what `--from` names: a run, an experiment, a tuning, or findings as JSON.
 
@@ -54,6 +55,8 @@ def known_from(
         Levels of every trial: an experiment's baseline has them, too.
     objective : str
         What is to be small: values of anything else say nothing of it.
+    varied : collection of str
+        Factors of the workload itself that are varied: a run may have any of their levels.
 
     Raises
     ------
@@ -69,7 +72,7 @@ def known_from(
     if path.is_file() and path.suffix == ".json":
         found = _read_findings(path)
     elif path.exists():
-        return _of_run(path, workload, scale, shared), []
+        return _of_run(path, workload, scale, shared, varied), []
     else:
         raise UsageError(
             f"--from {path}: there is no such run, experiment or file",
@@ -145,7 +148,9 @@ def held_as_it_is(root: Path) -> Mapping[str, str]:
     return {}
 
 
-def _of_run(path: Path, workload: str, scale: str, shared: Mapping[str, str]) -> list[Prior]:
+def _of_run(
+    path: Path, workload: str, scale: str, shared: Mapping[str, str], varied: Collection[str]
+) -> list[Prior]:
     """Give findings of a run, and the levels that it was given: they may be as good as any."""
     with Run.open(path) as run:
         manifest = run.manifest
@@ -156,7 +161,7 @@ def _of_run(path: Path, workload: str, scale: str, shared: Mapping[str, str]) ->
     theirs = scale if manifest.workload.scale is None else str(manifest.workload.scale)
     _check_same_job(path, (one, theirs), (workload, scale))
     if workload == absolute(manifest.workload.name or ""):
-        _check_same_levels(path, workload, manifest.workload.variant, shared)
+        _check_same_levels(path, workload, manifest.workload.variant, shared, varied)
     levels = {
         name: level
         for name, level in _levels_of(manifest).items()
@@ -178,10 +183,16 @@ def _ran(workload: Workload) -> list[str]:
 
 
 def _check_same_levels(
-    path: Path, workload: str, theirs: Mapping[str, object], shared: Mapping[str, str]
+    path: Path,
+    workload: str,
+    theirs: Mapping[str, object],
+    shared: Mapping[str, str],
+    varied: Collection[str],
 ) -> None:
     """Refuse a run with other levels of the workload's own factors, as of another query."""
     for factor, variant in registry.get(workload).variants.items():
+        if factor in varied and factor not in shared:
+            continue
         ours = shared.get(factor, variant.default)
         if (level := str(theirs.get(factor, ours))) != ours:
             raise UsageError(

@@ -33,7 +33,7 @@ from pyrometer.trial.layout import is_layout
 from pyrometer.trial.trial import Trial
 from pyrometer.tune.engine import check_engine
 from pyrometer.tune.space.declared import spaces
-from pyrometer.tune.space.file import read_space
+from pyrometer.tune.space.file import is_space_file, read_space
 from pyrometer.tune.space.job import Job, joined
 from pyrometer.tune.space.memory import ELSEWHERE
 from pyrometer.tune.space.named import named_space
@@ -49,7 +49,7 @@ from pyrometer.tune.trials.folder import (
     SavedSpace,
     Tuning,
 )
-from pyrometer.tune.trials.measured import OF_OBJECTIVE, conditions_of
+from pyrometer.tune.trials.measured import OF_OBJECTIVE, check_sizes, conditions_of
 from pyrometer.workloads import registry
 from pyrometer.workloads.contract import parse_scale
 from pyrometer.workloads.custom import typed_command
@@ -136,6 +136,7 @@ def started(wanted: Wanted, root: Path) -> Start:
     check_engine(wanted.engine)
     check(wanted.fidelities)
     conditions = conditions_of(wanted.conditions)
+    check_sizes(wanted.conditions)
     budget, cpus = parse_budget(wanted.budget), room().cpus_count
     longest = budget.longest_s(cpus) if wanted.timeout is None else parse_timeout(wanted.timeout)
     _check_prices(wanted, conditions)
@@ -276,7 +277,7 @@ def space_of(
     names = [one.strip() for one in asked.split("+")]
     bounds: dict[str, Any] = {"now": now, "declared": declared, "refused": refused}
     bounds["spark_version"] = spark or (job.spark_version if job else None)
-    if asked.endswith((".yaml", ".yml")) or os.path.isfile(asked):
+    if is_space_file(asked):
         found = read_space(Path(asked), facts, **bounds)
     else:
         for one in names:

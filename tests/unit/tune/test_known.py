@@ -11,6 +11,7 @@ from tests.support.explain.findings import invented
 from tests.support.report_fixture import write_run
 from tests.support.tuning import PARTITIONS, SPACE, Simulated, tuning
 
+from pyrometer.cli.main import run_verb
 from pyrometer.core.errors import UsageError
 from pyrometer.store import Run
 from pyrometer.tune import known as module
@@ -191,6 +192,20 @@ def test_a_run_at_another_level_of_the_workload_is_refused(tmp_path: Path) -> No
     assert known_from(own, "python fast.py", "default", {})[1] == []
     with pytest.raises(UsageError, match="it ran"):
         known_from(own, "python slow.py", "default", {})
+
+
+def test_a_run_may_have_any_level_of_what_the_tuning_itself_varies(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = _ran(tmp_path / "r", {"variant": {"data.codec": "gzip"}})
+    space = tmp_path / "space.yaml"
+    words = ["tune", "parquet-scan", "--from", str(run), "--space", str(space), "--dry-run"]
+    knobs = "{data.codec: [snappy, gzip], jvm.gc: [g1, parallel]}"
+    space.write_text(f"{{name: mine, knobs: {knobs}}}")
+    assert run_verb(words) == 0
+    space.write_text(f"{{name: mine, knobs: {knobs}, without: [data.codec]}}")
+    assert run_verb(words) == 2
+    assert "with data.codec=gzip, not snappy" in " ".join(capsys.readouterr().err.split())
 
 
 def test_what_does_not_say_its_job_gives_findings_and_nothing_that_holds(

@@ -38,6 +38,7 @@ def made(
     from pyrometer.trial.trial import Trial
     from pyrometer.tune.known import job_from_run, known_from
     from pyrometer.tune.memory.remembered import folder_of
+    from pyrometer.tune.space.file import knobs_of
     from pyrometer.tune.start import Wanted, absolute, started
     from pyrometer.tune.trials.measured import check_measured
 
@@ -51,9 +52,10 @@ def made(
         shared = short_names(shared, factors_of_workload(workload))
     priors: list[Prior] = []
     earlier: list[Earlier] = []
+    varied = knobs_of(asked["space"]) if asked["sources"] else ()
     for source in asked["sources"]:
         job = absolute(workload) if workload is not None else " ".join(words)
-        known = known_from(source, job, asked["scale"], shared, asked["objective"])
+        known = known_from(source, job, asked["scale"], shared, asked["objective"], varied)
         priors += known[0]
         earlier += known[1]
     jobs = [found for source in asked["sources"] if (found := job_from_run(source)) is not None]

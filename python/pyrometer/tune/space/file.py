@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -70,6 +71,26 @@ class SpaceFile(_Part):
     ] = []
 
 
+def is_space_file(asked: str) -> bool:
+    """Whether what is asked for is a file, not named spaces."""
+    return asked.endswith((".yaml", ".yml")) or os.path.isfile(asked)
+
+
+def knobs_of(asked: str) -> set[str]:
+    """Name the factors that a space's own file varies, on any machine; of named spaces none.
+
+    Raises
+    ------
+    UsageError
+        If the file cannot be read or is not valid.
+    """
+    if not is_space_file(asked):
+        return set()
+    text = user_text(Path(asked), f"correct that, or use a named space: {', '.join(spaces())}")
+    found = _asked(yaml_file.parse(text, asked))
+    return found.knobs.keys() - {*found.without}
+
+
 def read_space(
     path: Path,
     facts: Facts,
@@ -118,9 +139,7 @@ def parse_space(
     (['jvm.gc', 'jvm.heap'], 2.0)
     """
     document = yaml_file.parse(text, name)
-    if not isinstance(document.value, dict):
-        raise UsageError(f"{name}:1:1: not a mapping of keys", "name: mine, knobs: {jvm.heap: }")
-    asked = yaml_file.validate(SpaceFile, document)
+    asked = _asked(document)
     known = known_facts(facts)
     _check_spaces(asked, document)
     begun = named_space(
@@ -158,6 +177,13 @@ def parse_space(
     return Space(
         asked.name, tuple(found.values()), _constraints(asked, document, found, known), known, out
     )
+
+
+def _asked(document: Document) -> SpaceFile:
+    if not isinstance(document.value, dict):
+        where, remedy = f"{document.name}:1:1", "name: mine, knobs: {jvm.heap: }"
+        raise UsageError(f"{where}: not a mapping of keys", remedy)
+    return yaml_file.validate(SpaceFile, document)
 
 
 def _check_spaces(asked: SpaceFile, document: Document) -> None:
