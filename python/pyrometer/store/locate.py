@@ -98,7 +98,8 @@ def _trials(root: Path) -> str:
     found = sorted(islice((root / "trials").iterdir(), _MOST_BESIDE))
     runs = [one for one in map(RunPaths, found) if one.manifest.is_file() or one.tables.is_dir()]
     if not runs:
-        return f"it has no trials yet: pyrometer experiment resume {root}"
+        verb = "tune show" if (root / "tuning.json").is_file() else "experiment resume"
+        return f"it has no trials yet: pyrometer {verb} {root}"
     shown = ", ".join(str(one.root) for one in runs[:3])
     more = f", and {len(runs) - 3} more" if len(runs) > 3 else ""
     return f"give one of its trials: {shown}{more}"

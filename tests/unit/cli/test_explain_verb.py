@@ -103,6 +103,9 @@ def test_of_an_experiment_the_trials_are_named(
     none = inside(capsys, "explain", "made")
     assert "made: an experiment, which is not one run" in none.stderr
     assert "no trials yet: pyrometer experiment resume made" in " ".join(none.stderr.split())
+    (trials.parent / "tuning.json").touch()
+    none = inside(capsys, "explain", "made")
+    assert "no trials yet: pyrometer tune show made" in " ".join(none.stderr.split())
     for number in range(5):
         invented_log(trials / f"000{number}")
     done = inside(capsys, "explain", "made")
