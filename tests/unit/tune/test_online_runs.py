@@ -243,6 +243,28 @@ def test_a_level_that_does_not_hold_is_tried_once_and_the_job_is_not_run_again_f
     assert (online_report(root).lost_runs < 0.5) is same
 
 
+def test_a_second_run_that_a_level_once_cost_still_counts() -> None:
+    """Journals from before have the job run again in the night in which a level did not hold."""
+    plan = tuning("30", online=OnlineTerms(risk=0.2, runs=30, limit=1.5, first=5, control=8))
+
+    def lost(why: str) -> float:
+        history = History()
+        for at in range(7):
+            levels = {COLLECTOR: "parallel"} if at == 5 else {}
+            told = Told(trial=at + 1, value=1e9, cost=1.0, length_s=2.0, wall_ns=at)
+            if levels:
+                told.value, told.failed, told.unapplied = None, "not applied", [COLLECTOR]
+            asked = Asked(
+                trial=at + 1, configuration=levels, fidelity="full", block=0, wall_ns=at,
+                why=f"control: {why if at == 6 else 'due'}",
+            )  # fmt: skip
+            history.steps.append(Step(asked, told=told))
+        return policy_of(plan, TERMS, history)[0].excess
+
+    again = lost("again as it is: the run before did not do the job")
+    assert again - lost("due") == pytest.approx(1.0, abs=0.1)
+
+
 def test_rows_that_were_written_are_compared_to_the_last_one(tmp_path: Path) -> None:
     def behaviour(levels: Mapping[str, str], count: int) -> Attempt:
         written = 99_999_990 if levels else 100_000_000

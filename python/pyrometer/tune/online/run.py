@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, chdir, nullcontext
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 from pyrometer.collect.launch.command import understand
@@ -111,13 +112,14 @@ def course(policy: Policy, history: History) -> Iterator[tuple[Step, list[Decisi
     Those of another machine are given, and not told: times of two cannot be mixed.
     """
     baselines: deque[Told] = deque(maxlen=KEPT_LENGTHS)
-    for one in history.steps:
+    for one, next_ in zip_longest(history.steps, history.steps[1:]):
         if one.told is None:
             continue
         if one.asked.elsewhere is not None:
             yield one, []
             continue
-        yield one, policy.tell(_seen(one, one.told, baselines))
+        again = next_ is not None and AS_IT_IS_AGAIN in next_.asked.why
+        yield one, policy.tell(_seen(one, one.told, baselines, again=again))
         if one.is_baseline and one.counts:
             baselines.append(one.told)
 
@@ -329,10 +331,13 @@ def _killed(root: Path, number: int, began: Began | None) -> Told:
     return told
 
 
-def _seen(one: Step, told: Told, baselines: Collection[Told]) -> OnlineRun:
-    """Give a run as the policy sees it, by the last runs of the baseline before it."""
+def _seen(one: Step, told: Told, baselines: Collection[Told], *, again: bool = False) -> OnlineRun:
+    """Give a run as the policy sees it, by the last runs of the baseline before it.
+
+    In older journals a job was run `again` also where only a level did not hold.
+    """
     ended, limit_s = one.ended, one.asked.limit_s
-    lost = told.value if told.censored else _lost(told, baselines)
+    lost = told.value if told.censored else _lost(told, baselines, again)
     if told.void and lost is not None and limit_s is not None:
         # Its time in a queue is no loss, and for its work it had no more than its limit.
         lost = min(lost, limit_s * NS)
@@ -350,10 +355,10 @@ def _result(ended: Ended | None) -> str | None:
     return f"{ended.rows} {ended.checksum}" if ended is not None and known else None
 
 
-def _lost(told: Told, baselines: Collection[Told]) -> float | None:
+def _lost(told: Told, baselines: Collection[Told], again: bool) -> float | None:
     """Say what a run took that failed: its length over that of baselines before it.
 
-    Where it did the job all the same, only what it took longer.
+    Where it did the job all the same, and nothing ran `again` for it, only what it took longer.
     Launches count on both sides: where the value is an iteration's, they are no part of it.
     """
     if told.refused:
@@ -365,4 +370,4 @@ def _lost(told: Told, baselines: Collection[Told]) -> float | None:
         return None
     length = statistics.median(length for length, _ in known)
     value = statistics.median(value for _, value in known)
-    return value * (told.length_s / length - bool(told.unapplied))
+    return value * (told.length_s / length - (bool(told.unapplied) and not again))
