@@ -212,10 +212,15 @@ def test_permutations_are_uniform():
         ("2 - 1 - 1 == 0 and 8 / 2 / 2 == 2", True),
         ("wait < 2s", False),
         ("wait == '3000ms' and wait < 1min", True),
+        ("wait * 100 == few and few <= 10min", True),
+        ("300s <= (few) and few > 1m - 1", True),
+        ("few == '300s' and day == 24h and 5m == 5min", True),
+        ("few < 301s and few > 4g / 1024 and wait < 1m", True),
     ],
 )
 def test_constraints_mean_what_they_say(text, holds):
-    assert parse_constraint(text).holds({"a": 2, "b": 3, "gc": "g1", "wait": "3s"}) is holds
+    levels = {"a": 2, "b": 3, "gc": "g1", "wait": "3s", "few": "5m", "day": "1d"}
+    assert parse_constraint(text).holds(levels) is holds
 
 
 @pytest.mark.parametrize(

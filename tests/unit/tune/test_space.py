@@ -219,6 +219,14 @@ def test_facts_of_this_host_are_none_of_executors_elsewhere() -> None:
         assert "jvm.heap <= 8g" in (error.value.remedy or "")
 
 
+def test_a_level_of_minutes_is_compared_with_a_time_as_one() -> None:
+    knobs = "{spark.network.timeout: [5m, 20m]}"
+    text = f"{{name: mine, knobs: {knobs}, constraints: [spark.network.timeout <= 10min]}}"
+    space = parse_space(text, "x.yaml", HOST)
+    broken = [infeasible(space, {"spark.network.timeout": one}) for one in ("5m", "20m")]
+    assert broken == [None, "constraint spark.network.timeout <= 10min"]
+
+
 def test_a_space_without_knobs_is_an_error() -> None:
     with pytest.raises(UsageError, match="no knobs"):
         parse_space("name: empty", "x.yaml", HOST)

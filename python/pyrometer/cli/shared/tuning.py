@@ -52,7 +52,7 @@ def made(
         shared = short_names(shared, factors_of_workload(workload))
     priors: list[Prior] = []
     earlier: list[Earlier] = []
-    varied = knobs_of(asked["space"]) if asked["sources"] else ()
+    varied = knobs_of(asked["space"]) if asked["sources"] else set()
     for source in asked["sources"]:
         job = absolute(workload) if workload is not None else " ".join(words)
         known = known_from(source, job, asked["scale"], shared, asked["objective"], varied)

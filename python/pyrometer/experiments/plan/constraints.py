@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyrometer.core.errors import UsageError
@@ -23,7 +23,9 @@ DEEPEST = 40
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kmgt]?)b?", re.IGNORECASE)
 _TIME = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|min|h)")
-_SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+_MORE_TIME = re.compile(r"([0-9]+(?:\.[0-9]+)?)([md])", re.IGNORECASE)
+"""Times as Spark writes them, beside another time: elsewhere m is MiB."""
+_SECONDS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _TOKEN = re.compile(
     r"""\s*(?:
       (?P<time>[0-9]+(?:\.[0-9]+)?(?:ms|s|min|h))(?![\w.])
@@ -164,11 +166,35 @@ def parse_amount(text: str) -> Amount:
 Part = Callable[[Mapping[str, Value]], Value]
 
 
+@dataclass
+class _Leaf:
+    """A constant of a comparison, or the name of a level, and all that it is compared with."""
+
+    written: str
+    is_name: bool = False
+    beside: Sequence[_Leaf] = ()
+
+    def __call__(self, values: Mapping[str, Value]) -> Value:
+        level = self._level(values)
+        more = _MORE_TIME.fullmatch(level) if isinstance(level, str) else None
+        if more is None or not any(one.is_time(values) for one in self.beside):
+            return _value(level)
+        return float(more[1]) * _SECONDS[more[2].lower()]
+
+    def is_time(self, values: Mapping[str, Value]) -> bool:
+        level = self._level(values)
+        return isinstance(level, str) and _TIME.fullmatch(level) is not None
+
+    def _level(self, values: Mapping[str, Value]) -> Value:
+        return values[self.written] if self.is_name else self.written
+
+
 class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
         self.names: set[str] = set()
         self._depth = 0
+        self._leaves: list[_Leaf] = []
         self._tokens: list[tuple[str, str, int]] = []
         if len(text) > MOST_LETTERS:
             raise UsageError(f"a constraint of {len(text)} letters: at most {MOST_LETTERS}")
@@ -209,12 +235,17 @@ class _Parser:
         return self.compared()
 
     def compared(self) -> Part:
+        before = len(self._leaves)
         left = self.sum()
         kind, sign, _ = self._tokens[self._at]
         if kind != "sign" or sign not in (*_COMPARE, "==", "!="):
             return left
         self._at += 1
         right = self.sum()
+        # What is left is part of the comparison around these brackets.
+        self._leaves, leaves = self._leaves[:before], self._leaves[before:]
+        for one in leaves:
+            one.beside = leaves
         if sign in ("==", "!="):
             return lambda values: (left(values) == right(values)) == (sign == "==")
         compare = _COMPARE[sign]
@@ -264,12 +295,16 @@ class _Parser:
             return found
         if kind in ("number", "time", "text"):
             self._at += 1
-            return _constant(_value(text[1:-1] if kind == "text" else text))
+            return self._leaf(_Leaf(text[1:-1] if kind == "text" else text))
         if kind == "word" and text not in ("and", "or", "not"):
             self._at += 1
             self.names.add(text)
-            return lambda values: _value(values[text])
+            return self._leaf(_Leaf(text, is_name=True))
         return self._refuse("a factor, a number or a quoted word is missing")
+
+    def _leaf(self, found: _Leaf) -> Part:
+        self._leaves.append(found)
+        return found
 
     def end(self) -> None:
         if self._tokens[self._at][0] != "end":
@@ -295,10 +330,6 @@ class _Parser:
             f"{self.text!r}: column {at + 1}, {shown}: {why}",
             "for example: layout.executors * jvm.heap <= 0.9 * mem_total",
         )
-
-
-def _constant(value: Value) -> Part:
-    return lambda values: value
 
 
 def _value(level: object) -> Value:

@@ -102,10 +102,8 @@ def _unlaid(configuration: Configuration, facts: Mapping[str, float]) -> str | N
 
 def _broken(space: Space, configuration: Configuration) -> str | None:
     values: dict[str, Value] = dict(space.facts or {})
-    values |= {
-        one.factor: number_or_text(one.default) for one in space.knobs if one.default is not None
-    }
-    values |= {name: number_or_text(text) for name, text in configuration.items()}
+    values |= {one.factor: one.default for one in space.knobs if one.default is not None}
+    values |= configuration
     for one in space.constraints:
         # It uses a factor of which neither level nor default is known.
         if not one.names <= values.keys():
