@@ -22,6 +22,7 @@ from pyrometer.store.sql.heads import Head, read_heads
 from pyrometer.store.sql.host_times import AXIS, on_axis, timed
 from pyrometer.store.sql.host_views import HostRows
 from pyrometer.store.sql.text import from_parquet, literal, with_parameters
+from pyrometer.store.sql.turns import Turns
 from pyrometer.store.table_files import files_of
 
 MEMORY_LIMIT = "96MB"
@@ -113,7 +114,9 @@ class Tables:
                 **(_OF_FEW_BYTES if self.is_small else {}),
             }
         )
-        self._has_more = False
+        # Of its own: a statement ends the rows that another still gives.
+        self._limits = self.connection.cursor()
+        self._turns = Turns(self._limit)
         self._rows: dict[str, int] = {}
         self._loaded: set[str] = set()
         self._heads: dict[str, Head] = {}
@@ -274,22 +277,22 @@ class Tables:
         """Run a query; its parameters go into the text, as DuckDB imports pandas for others."""
         written = with_parameters(sql, parameters)
         asked = (sql, parameters) if written is None else (written,)
-        self._allow_usual()
         with self._in_range():
-            for more in (MORE_MEMORY, MOST_MEMORY):
-                try:
+            with contextlib.suppress(duckdb.OutOfMemoryException), self._turns.beside():
+                return taken(self.connection.execute(*asked))
+            with self._turns.alone() as limit:
+                limit(MORE_MEMORY)
+                with contextlib.suppress(duckdb.OutOfMemoryException):
                     return taken(self.connection.execute(*asked))
-                except duckdb.OutOfMemoryException:
-                    self._has_more = True
-                    self.connection.execute(f"SET memory_limit = '{more}'")
-            return taken(self.connection.execute(*asked))
+                limit(MOST_MEMORY)
+                return taken(self.connection.execute(*asked))
 
-    def _allow_usual(self) -> None:
-        """Take back what a query got that could not do with less: DuckDB would keep it."""
-        if self._has_more:
-            with contextlib.suppress(duckdb.Error):
-                self.connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
-                self._has_more = False
+    def _limit(self, most: str | None) -> bool:
+        """Set what queries may take; the usual is taken back late, as DuckDB would keep more."""
+        with contextlib.suppress(duckdb.Error):
+            self._limits.execute(f"SET memory_limit = '{most or MEMORY_LIMIT}'")
+            return True
+        return False
 
     @contextlib.contextmanager
     def _in_range(self) -> Iterator[None]:
@@ -424,9 +427,9 @@ class Tables:
 
     def close(self) -> None:
         """Let go of the connection, and of its scratch folder if that is its own."""
-        self._allow_usual()
         self.connection.close()
         if self._spill is not None:
+            self._limits.close()
             self._spill.close()
             self._files.check()
 

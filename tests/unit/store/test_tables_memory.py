@@ -8,6 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from pyrometer.core.beside import Beside
 from pyrometer.core.errors import UsageError
 from pyrometer.store import Tables
 from pyrometer.store import tables as module
@@ -129,6 +130,24 @@ def test_what_such_a_query_got_is_not_kept_for_later_ones(
         tables.define("large", LARGE)
         assert tables.scalar(limit) == usual
         assert tables.query("SELECT * FROM large") == [(3_000_000,)]
+
+
+def test_threads_that_lack_memory_do_not_take_it_from_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MEMORY_LIMIT", "16MB")
+
+    def ask(tables: Tables) -> list[int]:
+        return [tables.scalar(sql) for _ in range(5) for sql in (LARGE, "SELECT 7")]
+
+    with (
+        Tables(tmp_path) as tables,
+        tables.of_hosts() as second,
+        tables.of_hosts() as third,
+        Beside(lambda: ask(second)) as of_second,
+        Beside(lambda: ask(third)) as of_third,
+    ):
+        assert ask(tables) == of_second.outcome() == of_third.outcome() == [3_000_000, 7] * 5
 
 
 def test_threads_are_few_enough_for_the_limit(
