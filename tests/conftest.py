@@ -66,8 +66,12 @@ if signal.getsignal(signal.SIGQUIT) is signal.SIG_IGN:
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
-MANY_VARIANTS = ("unit/explain", "unit/store", "unit/compare", "unit/accounts", "property/store",
-                 "integration/collect", "browser")  # fmt: skip
+MANY_VARIANTS = (
+    *(f"unit/{room}" for room in ("accounts", "cli", "compare", "explain", "export", "layouts",
+                                  "scaling", "store", "summary")),
+    *(f"integration/{room}" for room in ("cli", "collect", "explain", "store")),
+    "property/store", "browser",
+)  # fmt: skip
 """Folders in which of a test's variants the first two run each time, the others with the slow ones:
 they start programs or make runs, and differ in a value. Those that are marked slow are not counted,
 and all of a test that is marked ``every_variant`` run: they read what was made once for all."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shutil
 import subprocess
 from pathlib import Path
 from zipfile import ZipFile
@@ -50,15 +51,22 @@ class Project:
         self.remote = folder / "remote"
         self.local = folder / "local"
         self.lock = folder / "lock"
+
+    def write(self) -> None:
+        """Write the project and its repository."""
         for path in (EXTRA, UTILS):
             (self.remote / path).parent.mkdir(parents=True)
             group, name, version = path.rsplit("/", 3)[:3]
             pom = POM.format(group=group.replace("/", "."), name=name, version=version, rest="")
             (self.remote / f"{path}.pom").write_text(pom)
             write_jar(self.remote / f"{path}.jar", "the one that was locked")
+        self.write_pom()
+
+    def write_pom(self) -> None:
+        """Write what names the repository by where it lies."""
         uses = USES_EXTRA.format(url=self.remote.as_uri())
         pom = POM.format(group="org.example", name="project", version="1.0", rest=uses)
-        (folder / "pom.xml").write_text(pom)
+        (self.folder / "pom.xml").write_text(pom)
 
     def build(self, *options: str) -> subprocess.CompletedProcess[str]:
         """Let Maven load the project."""
@@ -67,11 +75,20 @@ class Project:
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    made = Project(tmp_path)
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the folder of a project whose lock was recorded: it takes Maven seconds."""
+    made = Project(tmp_path_factory.mktemp("recorded"))
+    made.write()
     done = made.build("-Dpyrometer.lock.record=true")
     assert done.returncode == 0, done.stdout
+    return made.folder
+
+
+@pytest.fixture
+def project(recorded: Path, tmp_path: Path) -> Project:
+    made = Project(shutil.copytree(recorded, tmp_path / "project"))
+    made.write_pom()
     return made
 
 

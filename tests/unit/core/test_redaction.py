@@ -154,12 +154,12 @@ def test_nothing_is_struck_that_is_assigned_to_no_name(parts: list[str]) -> None
 @pytest.mark.parametrize(
     "text",
     [
-        "password" * 50_000, "a" * 400_000, "token=" * 60_000, "x://" * 80_000,
-        "-----BEGIN PRIVATE KEY-----" * 8_000, "--password " * 30_000, "eyJ" * 100_000,
-        "jdbc:oracle:thin:" * 20_000, "bearer " * 50_000, "a.b-c$" * 60_000,
-        "password" * 40_000 + "=", "my.pass-" * 50_000, "x://a:b/" * 20_000, ";password={" * 20_000,
-        "curl -u " * 20_000, "mysql " * 20_000, "user x identified " * 10_000, "<token>" * 30_000,
-        "--user a:" * 20_000, "password: |\n " * 20_000, "?key=a" * 30_000, "token%3D" * 40_000,
+        "password" * 12_500, "a" * 100_000, "token=" * 15_000, "x://" * 20_000,
+        "-----BEGIN PRIVATE KEY-----" * 2_000, "--password " * 7_500, "eyJ" * 25_000,
+        "jdbc:oracle:thin:" * 5_000, "bearer " * 12_500, "a.b-c$" * 15_000,
+        "password" * 10_000 + "=", "my.pass-" * 12_500, "x://a:b/" * 5_000, ";password={" * 5_000,
+        "curl -u " * 5_000, "mysql " * 5_000, "user x identified " * 2_500, "<token>" * 7_500,
+        "--user a:" * 5_000, "password: |\n " * 5_000, "?key=a" * 7_500, "token%3D" * 10_000,
     ],
 )  # fmt: skip
 def test_time_grows_with_the_text_alone(text: str) -> None:

@@ -30,7 +30,7 @@ def experiments(deviations, blocks, seed=1818):
 @pytest.mark.parametrize(
     ("deviations", "blocks", "narrower"),
     [
-        ((1, 1, 1, 1), 3, 0.75),
+        pytest.param((1, 1, 1, 1), 3, 0.75, marks=pytest.mark.slow),
         pytest.param((1, 1, 1, 1), 5, 0.93, marks=pytest.mark.slow),
         ((1, 1, 1, 1.5), 3, 0.76),
         pytest.param((1, 1.17, 1.33, 1.5), 5, 0.94, marks=pytest.mark.slow),
