@@ -15,6 +15,10 @@ const BLOCK: usize = 1 << 20;
 /// A file with a longer line is left as it is: a line is redacted in memory.
 const LONGEST_LINE: usize = 64 << 20;
 
+/// How far before the end of what was read a private key may begin and still be waited for. One of
+/// 16 384 bits has 13 kB.
+const LONGEST_KEY: usize = 64 << 10;
+
 /// How files begin that are not text whatever follows: recordings, and chunks that were shipped.
 const NO_TEXT: [&[u8]; 2] = [b"FLR\0", b"PYROCHNK"];
 
@@ -144,15 +148,28 @@ fn rewritten(file: &mut File, temporary: &Path) -> std::io::Result<Option<File>>
         .transpose()
 }
 
-/// Where the last line ends, or the last whose value is not that of a line to come.
+/// Where the last line ends, or the last whose value is not that of a line to come: neither a block
+/// of YAML nor a key of several lines goes on behind it.
 fn whole_lines(buffer: &[u8]) -> usize {
     let line_end = |text: &[u8]| memchr::memrchr(b'\n', text).map_or(0, |last| last + 1);
     let last = line_end(buffer);
-    let mut end = last;
+    let mut end = match open_key(&buffer[..last]) {
+        Some(key) => line_end(&buffer[..key]),
+        None => last,
+    };
     while end > 0 && opens_block(&buffer[..end - 1]) {
         end = line_end(&buffer[..end - 1]);
     }
     if end > 0 { end } else { last }
+}
+
+/// Where a private key begins that has no end yet.
+fn open_key(lines: &[u8]) -> Option<usize> {
+    let from = lines.len().saturating_sub(LONGEST_KEY);
+    let key = from + memmem::rfind(&lines[from..], b"-----BEGIN ")?;
+    memmem::find(&lines[key..], b"-----END ")
+        .is_none()
+        .then_some(key)
 }
 
 /// A copy of what came before the first secret.
@@ -260,6 +277,34 @@ mod tests {
         std::fs::write(&path, &keys).unwrap();
         redact_files(std::slice::from_ref(&path)).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().len(), keys.len() as u64);
+    }
+
+    #[test]
+    fn a_key_of_several_lines_is_one_wherever_reads_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        let (begin, body, end) = (
+            "-----BEGIN PRIVATE KEY-----\n",
+            "MIIEvQIBADANBg\n".repeat(3),
+            "-----END PRIVATE KEY-----\n",
+        );
+        for inside in [begin.len(), begin.len() + 20, begin.len() + body.len()] {
+            let filler = "x".repeat(BLOCK - inside - 1);
+            std::fs::write(&path, format!("{filler}\n{begin}{body}{end}user: bob\n")).unwrap();
+            assert_eq!(redact_files(std::slice::from_ref(&path)).unwrap().len(), 1);
+            let made = std::fs::read_to_string(&path).unwrap();
+            let behind = &made[filler.len()..];
+            assert!(
+                made.starts_with(&filler) && !behind.contains("MIIE"),
+                "{behind}"
+            );
+            assert!(behind.ends_with("\nuser: bob\n"), "{behind}");
+        }
+        // One that never ends does not keep the file in memory.
+        let lines = format!("{begin}{}", "nothing = to see\n".repeat(BLOCK / 4));
+        std::fs::write(&path, &lines).unwrap();
+        redact_files(std::slice::from_ref(&path)).unwrap();
+        assert!(std::fs::metadata(&path).unwrap().len() <= lines.len() as u64);
     }
 
     #[test]
