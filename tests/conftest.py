@@ -77,6 +77,21 @@ they start programs or make runs, and differ in a value. Those that are marked s
 and all of a test that is marked ``every_variant`` run: they read what was made once for all."""
 
 
+JOURNALS = tuple(
+    f"{Path(__file__).parent / kind / room}{os.sep}"
+    for kind in ("unit", "property")
+    for room in ("benchmarks", "corun", "experiments", "layouts", "scaling", "tune", "verification")
+)
+"""Folders of tests that write journals of thousands of records."""
+
+
+@pytest.fixture(autouse=True)
+def no_power_is_lost(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for no disk where journals are written: that would be a tenth of all time."""
+    if str(request.path).startswith(JOURNALS):
+        monkeypatch.setattr(os, "fsync", os.fstat)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the further variants of tests in such folders as slow."""
