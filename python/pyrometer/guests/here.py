@@ -43,6 +43,15 @@ def require_tools() -> None:
         )
 
 
+def is_amd(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+    """Whether the processor describes its cores and threads as AMD's do."""
+    try:
+        text = cpuinfo.read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return False
+    return re.search(r"^vendor_id\s*: (AuthenticAMD|HygonGenuine)$", text, re.MULTILINE) is not None
+
+
 def check_here(treatment: Mapping[str, Level]) -> Machine:
     """Describe the machine that a treatment asks for, and look whether it can be made here.
 

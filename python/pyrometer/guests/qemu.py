@@ -63,6 +63,8 @@ class Boot:
         Whether measured disks go past the host's page cache: not all file systems let them.
     tsc_khz : int or None
         How fast the host's time stamp counter counts.
+    amd : bool
+        Whether the host's processor is AMD's, or of its make (Hygon).
     """
 
     kernel: str
@@ -72,6 +74,7 @@ class Boot:
     console: int
     direct: bool = True
     tsc_khz: int | None = None
+    amd: bool = False
 
 
 def command_line(machine: Machine, boot: Boot, accelerator: Accelerator) -> list[str]:
@@ -86,7 +89,7 @@ def command_line(machine: Machine, boot: Boot, accelerator: Accelerator) -> list
         "-name", "pyrometer,debug-threads=on",
         "-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny",
         "-machine", "q35,usb=off,vmport=off",
-        *_accelerator(machine, accelerator),
+        *_accelerator(machine, accelerator, boot.amd),
         *_processors(machine),
         *_memory(machine),
         "-rtc", "base=utc,clock=host",
@@ -122,10 +125,13 @@ def kernel_words(machine: Machine, accelerator: Accelerator, tsc_khz: int | None
     return " ".join([*words, *([machine.cmdline] if machine.cmdline else [])])
 
 
-def _accelerator(machine: Machine, accelerator: Accelerator) -> Sequence[str]:
+def _accelerator(machine: Machine, accelerator: Accelerator, amd: bool) -> Sequence[str]:
     if accelerator == "kvm":
         # Hosts that are virtual machines themselves may refuse what this feature sets.
-        return ("-accel", "kvm", "-cpu", "host,migratable=off,arch-capabilities=off")
+        cpu = "host,migratable=off,arch-capabilities=off"
+        # By this leaf alone a kernel sees the threads of a core of AMD's.
+        threads = ",topoext=on" if amd and machine.threads_per_core > 1 else ""
+        return ("-accel", "kvm", "-cpu", cpu + threads)
     # With a thread for each CPU, one may run what another has just written over: a JVM, which
     # compiles while it runs, then crashes.
     threads = "multi" if machine.cpus_count == 1 else "single"

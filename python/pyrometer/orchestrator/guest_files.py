@@ -22,6 +22,7 @@ from pyrometer.core.errors import UsageError
 from pyrometer.core.schema import schema_folder
 from pyrometer.guests import job, qemu
 from pyrometer.guests.cache import cache_root
+from pyrometer.guests.here import is_amd
 from pyrometer.guests.machine import Machine
 from pyrometer.guests.parts import closure, images, initrd, kernels, nameless, programs
 from pyrometer.guests.parts.closure import Listing
@@ -126,6 +127,7 @@ class GuestFiles:
                 console=-1,
                 direct=nameless.direct(self.cache),
                 tsc_khz=tsc_khz(),
+                amd=is_amd(),
             )
             yield Disks(boot, tuple(held))
         finally:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tests.support.golden import check
 
 from pyrometer.guests.disk import Limits
+from pyrometer.guests.here import is_amd
 from pyrometer.guests.machine import Machine, machine_of
 from pyrometer.guests.qemu import Accelerator, Boot, Disk, command_line
 from pyrometer.trial.factors import parse_treatment
@@ -60,6 +62,26 @@ def words(machine: Machine, accelerator: Accelerator = "tcg", boot: Boot = BOOT)
 )
 def test_command_lines(name: str, settings: list[str], accelerator: Accelerator) -> None:
     check(f"guests/{name}.txt", words(described(*settings), accelerator))
+
+
+@pytest.mark.parametrize(
+    ("vendor", "threads", "accelerator", "told"),
+    [
+        ("AuthenticAMD", 2, "kvm", True),
+        ("HygonGenuine", 2, "kvm", True),
+        ("AuthenticAMD", 1, "kvm", False),
+        ("GenuineIntel", 2, "kvm", False),
+        ("AuthenticAMD", 2, "tcg", False),
+    ],
+)
+def test_a_processor_of_amd_shows_the_threads_of_its_cores_where_it_is_told_to(
+    vendor: str, threads: int, accelerator: Accelerator, told: bool, tmp_path: Path
+) -> None:
+    cpuinfo = tmp_path / "cpuinfo"
+    cpuinfo.write_text(f"processor\t: 0\nvendor_id\t: {vendor}\ncpu family\t: 25\n")
+    boot = replace(BOOT, amd=is_amd(cpuinfo))
+    line = words(described("cpus=4", f"smt={threads}"), accelerator, boot)
+    assert ("topoext=on" in line) == told
 
 
 def test_goldens_are_all_referred_to() -> None:
