@@ -8,6 +8,8 @@ from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.trial.factors import size_of
 
 FACTOR = "machine.disk"
+IOPS = "iops"
+_THOUSANDS = {"k": 10**3, "m": 10**6, "g": 10**9}
 LEAST_RATE = 64 << 10
 """Bytes a second below which a request of usual size takes seconds."""
 
@@ -43,6 +45,8 @@ def limits(text: str) -> Limits:
     --------
     >>> limits("read=100m,iops=2000")
     Limits(read_bytes_per_s=104857600, write_bytes_per_s=None, iops=2000)
+    >>> limits("iops=2k").iops
+    2000
     """
     found: dict[str, int] = {}
     for part in text.split(","):
@@ -55,10 +59,18 @@ def limits(text: str) -> Limits:
             )
         if name in found:
             raise UsageError(f"{FACTOR}={text}: {name} is given twice", "give it once")
-        found[name] = size_of(f"{FACTOR}={name}", level)
-        least = 1 if name == "iops" else LEAST_RATE
+        # Requests are counted, not measured: a thousand of them is 1000.
+        read, least = (_count, 1) if name == IOPS else (size_of, LEAST_RATE)
+        found[name] = read(f"{FACTOR}={name}", level)
         if found[name] < least:
             raise UsageError(
                 f"{FACTOR}={text}: {name}={level} is too little", f"give {least} or more"
             )
-    return Limits(found.get("read"), found.get("write"), found.get("iops"))
+    return Limits(found.get("read"), found.get("write"), found.get(IOPS))
+
+
+def _count(name: str, text: str) -> int:
+    digits = text.rstrip("kmgKMG")
+    if not digits.isdecimal():
+        raise UsageError(f"{name}={text}: not a number of requests", "for example iops=2000")
+    return int(digits) * _THOUSANDS.get(text[len(digits) :].lower(), 1)

@@ -95,6 +95,12 @@ class GuestFiles:
     swap_bytes: int
     cache: Path
 
+    def doubts(self) -> Iterator[tuple[str, str]]:
+        """Say, by codes, in what a trial in such a machine is not what it is elsewhere."""
+        if not nameless.direct(self.cache):
+            text = f"{self.cache}: its file system has no O_DIRECT, so disks pass the page cache"
+            yield "machine_disk_cached", f"{text} of the host."
+
     @contextlib.contextmanager
     def opened(self) -> Iterator[Disks]:
         """Make the disks of one machine: they have no name, and are gone when nobody has them.

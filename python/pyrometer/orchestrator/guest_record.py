@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -99,13 +100,17 @@ class _LastWord(BaseModel):
     oom_kills_count: int | None = Field(default=None, ge=0, lt=1 << 32)
 
 
-def begin(record: Record, trial: Trial, kernel: str) -> None:
+def begin(
+    record: Record, trial: Trial, kernel: str, doubts: Iterable[tuple[str, str]] = ()
+) -> None:
     """Write down what is known before a machine is booted: what a kill of ours leaves.
 
     Records of the machine are on its clock; pairs of the host's would be taken for that.
     """
     record.manifest.clock_pairs = []
     record.manifest.machine = {"asked": split(trial.treatment)[0], "kernel": kernel}
+    for code, text in doubts:
+        record.doubt(code, text)
     record.save()
 
 

@@ -66,6 +66,12 @@ def test_a_number_of_nodes_may_have_a_table_of_distances() -> None:
     assert found.topology.distances == ((10, 21, 30), (21, 10, 21), (30, 21, 10))
 
 
+@pytest.mark.parametrize(("level", "iops"), [("2k", 2000), ("1M", 10**6), ("500", 500)])
+def test_requests_are_counted_in_thousands(level: str, iops: int) -> None:
+    found = machine(f"disk=read=100k,iops={level}").limits
+    assert found == Limits(100 << 10, None, iops)
+
+
 def test_the_factor_of_disks_promises_no_more_than_there_is() -> None:
     assert "latency" not in find_factor("machine.disk").doc
     assert "each request" not in find_factor("machine.disk").doc
@@ -103,6 +109,7 @@ def test_the_factor_of_disks_promises_no_more_than_there_is() -> None:
         (["disk=iops=0"], "too little"),
         (["disk=speed=1m"], "no level"),
         (["disk=read=5ms"], "disk=read=5ms: not a size"),
+        (["disk=iops=5ms"], "iops=5ms: not a number of requests"),
         (["memory=1m"], "out of range"),
         (["swap=100"], "whole pages"),
     ],

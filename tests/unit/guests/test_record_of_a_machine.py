@@ -14,6 +14,8 @@ from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError, W
 from pyrometer.guests.conversation import Heard, Milestone
 from pyrometer.guests.hearing import TIME_OUT
 from pyrometer.guests.machine import machine_of
+from pyrometer.guests.parts.kernels import Kernel
+from pyrometer.orchestrator.guest_files import GuestFiles
 from pyrometer.orchestrator.guest_record import GUEST_MANIFEST, Guest, begin, complete
 from pyrometer.store.manifest import ClockPair, Host, Phase, read_manifest
 from pyrometer.store.paths import RunPaths
@@ -134,6 +136,20 @@ def test_a_machine_that_is_lost_before_it_wrote_anything_has_no_time_of_its_end(
     finish(record, guest(SEEN, code=-9))
     assert record.manifest.ended_mono_ns is None
     assert record.manifest.ended_wall_ns is None
+
+
+@pytest.mark.parametrize("direct", [True, False])
+def test_disks_that_pass_the_hosts_page_cache_are_doubted(
+    direct: bool, record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pyrometer.guests.parts.nameless.direct", lambda folder: direct)
+    kernel = Kernel("6.1", tmp_path / "vmlinuz", tmp_path, "here")
+    files = GuestFiles(kernel, {}, b"", 0, tmp_path)
+    begin(record, TRIAL, "6.1", files.doubts())
+    send_manifest(record)
+    finish(record, guest(SEEN, FINISHED))
+    codes = [one.code for one in record.manifest.doubts]
+    assert ("machine_disk_cached" in codes) == (not direct)
 
 
 def test_a_clock_that_does_not_keep_time_is_doubted(record: Record) -> None:
