@@ -78,7 +78,7 @@ def begun(tmp_path, **more):
 
 
 def reported(root):
-    return bisection_report(read_plan(root), read_journal(root))
+    return bisection_report(root, read_plan(root), read_journal(root))
 
 
 def test_the_first_slower_version_is_found_and_said_in_plain_words(tmp_path, capsys):
@@ -193,7 +193,7 @@ def test_where_a_level_before_the_step_ran_out_of_time_the_change_is_no_bound(tm
     faster = next(one for one in entries.ended.values() if one.seconds is not None)
     late = {"status": "timeout", "seconds": None, "censored_s": faster.seconds}
     entries.ended[faster.trial] = faster.model_copy(update=late)
-    report = bisection_report(read_plan(root), entries)
+    report = bisection_report(root, read_plan(root), entries)
     assert report.first_slower == ["v14"]
     assert "at least" not in report.verdict
     (told,) = (one.message for one in report.doubts if one.code == "trials_out_of_time")
@@ -230,14 +230,17 @@ def test_a_trial_that_is_tried_again_counts_when_it_ended_and_has_its_secrets_un
     order = list(entries.ended)
     assert order[order.index(failed[0]) :][:2] == failed
     assert order.index(failed[0]) > failed[0] - 1
-    assert order == [one.trial for one in state_of(read_plan(root), entries).ended]
+    assert order == [one.trial for one in state_of(root, read_plan(root), entries).ended]
     assert "hunter2" not in (root / "experiment.json").read_text()
 
 
 def test_where_the_first_level_fails_there_is_nothing_to_compare_with(tmp_path):
     root = begun(tmp_path)
-    with pytest.raises(WorkloadError, match="version=v0 does not finish: no such version"):
+    with pytest.raises(
+        WorkloadError, match="version=v0 does not finish: no such version"
+    ) as caught:
         search(root, actions=Versions(broken=("v0",)).actions())
+    assert f"pyrometer experiment resume {root} --retry" in (caught.value.remedy or "")
     (tmp_path / "late").mkdir()
     root = begun(tmp_path / "late")
     with pytest.raises(WorkloadError, match="version=v0 does not finish: timeout"):

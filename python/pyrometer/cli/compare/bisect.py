@@ -141,7 +141,7 @@ def show(root: Path, *, as_json: bool) -> None:
     from pyrometer.experiments.folder import read_plan
     from pyrometer.experiments.journal import read_journal
 
-    report = bisection_report(read_plan(root), read_journal(root))
+    report = bisection_report(root, read_plan(root), read_journal(root))
     with ending_with(typer.Exit(1) if report.status == "undecided" else None):
         terminal.show(human(as_json), report, root)
         if as_json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -96,8 +97,8 @@ class BisectionReport(BaseModel):
     doubts: list[Doubt] = Field(default_factory=list)
 
 
-def bisection_report(plan: Plan, entries: Entries) -> BisectionReport:
-    """Report on a search, ended or not.
+def bisection_report(root: Path, plan: Plan, entries: Entries) -> BisectionReport:
+    """Report on a search, ended or not; `root` is its folder, for messages.
 
     Raises
     ------
@@ -105,7 +106,7 @@ def bisection_report(plan: Plan, entries: Entries) -> BisectionReport:
         If the first level, or all others, fail.
     """
     entries = judged_again(plan, entries)
-    state, wanted = state_of(plan, entries), bisection_of(plan)
+    state, wanted = state_of(root, plan, entries), bisection_of(plan)
     belief = state.belief
     best = belief.best
     none = next(one.probability for one in belief.hypotheses if not one.levels)

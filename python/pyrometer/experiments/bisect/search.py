@@ -69,20 +69,20 @@ def search(
         wanted = bisection_of(plan)
         kept, wanted.most_trials = wanted.most_trials, most_trials or wanted.most_trials
         unfinished = _unfinished(plan, entries, retry)
-        if unfinished or not has_ended(plan, entries):
+        if unfinished or not has_ended(root, plan, entries):
             check_versions(root, plan)
         if wanted.most_trials != kept:
             _keep(root, plan)
         screen.planned(plan, entries)
         for one in unfinished:
             make_attempts(root, plan, [one], entries, journal, screen, actions)
-        state = state_of(plan, entries)
+        state = state_of(root, plan, entries)
         while not state.decided and len(plan.trials) < wanted.most_trials:
             planned = _chosen(plan, state)
             plan.trials.append(planned)
             _keep(root, plan)
             make_attempts(root, plan, [planned], entries, journal, screen, actions)
-            state = state_of(plan, entries)
+            state = state_of(root, plan, entries)
             screen.note(so_far(plan, state))
     if state.decided and not _unfinished(plan, entries, retry=True):
         redact(ExperimentPaths(root), plan, screen)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from pyrometer.core.errors import WorkloadError
@@ -70,8 +71,8 @@ def is_lower_bound(plan: Plan, state: State) -> bool:
     return bool(state.late) and all(one.treatment not in faster for one in state.late)
 
 
-def state_of(plan: Plan, entries: Entries) -> State:
-    """Say where a search stands.
+def state_of(root: Path, plan: Plan, entries: Entries) -> State:
+    """Say where a search stands; `root` is its folder, for messages.
 
     Raises
     ------
@@ -92,8 +93,8 @@ def state_of(plan: Plan, entries: Entries) -> State:
             if at == 0 or len(out) == len(wanted.levels) - 1:
                 raise WorkloadError(
                     f"{name} does not finish: {mine[-1].reason or mine[-1].status}",
-                    "pyrometer experiment resume DIR --retry tries it again; without it nothing is"
-                    " left to compare",
+                    f"pyrometer experiment resume {root} --retry tries it again; without it"
+                    " nothing is left to compare",
                 )
     search = Bisection(len(wanted.levels), wanted.error, plan.margin, frozenset(out))
     seen = [(places[one.treatment], time) for one in ended if (time := _time_of(one)) is not None]
@@ -106,9 +107,11 @@ def _time_of(one: Ended) -> float | None:
     return one.censored_s if one.status == "timeout" else one.seconds
 
 
-def has_ended(plan: Plan, entries: Entries) -> bool:
+def has_ended(root: Path, plan: Plan, entries: Entries) -> bool:
     """Whether a search has its answer, or has run as many trials as it may."""
-    return len(plan.trials) >= bisection_of(plan).most_trials or state_of(plan, entries).decided
+    return (
+        len(plan.trials) >= bisection_of(plan).most_trials or state_of(root, plan, entries).decided
+    )
 
 
 def next_level(plan: Plan, state: State) -> int:

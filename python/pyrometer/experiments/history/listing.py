@@ -135,7 +135,7 @@ def _experiment(place: Path) -> Entry | None:
         ended,
         trials_count=len(plan.trials),
         finished=len(ended) >= len(plan.trials)
-        and (plan.bisection is None or has_ended(plan, entries)),
+        and (plan.bisection is None or has_ended(place, plan, entries)),
     )
 
 
