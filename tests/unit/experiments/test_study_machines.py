@@ -289,6 +289,56 @@ def test_the_studies_in_machines_can_be_planned(
     assert all("no claim is made about times" not in note for note in planned[0].notes)
 
 
+def planned(study: Path, *settings: str) -> int:
+    command = ["study", "run", str(study), "-o", str(study.parent / "out"), "--dry-run", "--json"]
+    return run_verb([*command, *(word for one in settings for word in ("--set", one))])
+
+
+def test_a_study_is_fitted_to_a_smaller_host_as_its_refusal_advises(
+    study: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pyrometer.guests.here.available_bytes", lambda: GIB + (GIB >> 1))
+    assert planned(study) == 0
+    out, told = capsys.readouterr()
+    (found,) = json.loads(out.splitlines()[-1])["experiments"]
+    assert found["trials_count"] == 0
+    assert "set a smaller machine.memory" in told.replace("\n", " ")
+    assert planned(study, "sort.machine.memory=1g") == 0
+    (found,) = json.loads(capsys.readouterr().out.splitlines()[-1])["experiments"]
+    assert (found["trials_count"], found["left_out"]) == (16, {})
+    assert planned(study, "other.machine.memory=1g") == 2
+    assert "no run 'other'" in capsys.readouterr().err
+    assert planned(study, "sort.machine.lru_gen=on") == 2
+    assert "machine.lru_gen cannot be set: the matrix of" in capsys.readouterr().err
+
+
+def test_levels_that_were_set_are_those_of_pilots_and_trials_and_of_no_others(
+    study: Path, tmp_path: Path
+) -> None:
+    asked: list[Path] = []
+
+    def find(file: Path, folder: Path) -> list[Knob]:
+        asked.append(file)
+        assert read_source(file).experiment.set["machine.memory"] == "1g"
+        return knobs(file, folder)
+
+    def go(memory: str, made: Machines) -> str | None:
+        done = run_experiments(
+            read_study(str(study)), study, tmp_path / "out", screen=lambda: nullcontext(),
+            find_knobs=find, levels={"sort": {"machine.memory": memory}}, actions=made.actions(),
+            read=made.read,
+        )  # fmt: skip
+        return done.facts[0].reason
+
+    made = Machines(emulated=False)
+    assert go("1g", made) is None
+    assert {one["machine.memory"] for one in made.asked} == {GIB}
+    again = Machines(emulated=False)
+    assert go("1g", again) is None
+    assert "another set of shared levels" in (go("2g", again) or "")
+    assert (len(asked), again.asked) == (1, [])
+
+
 def test_every_effect_of_the_studies_in_machines_names_two_treatments() -> None:
     for name in ("reclaim-sort", "numa-spark"):
         found, folder = read_study(name), known_studies()[name].parent

@@ -84,7 +84,7 @@ def run(
         typer.Option(
             "--set",
             metavar="RUN.FACTOR=LEVEL",
-            help="Set a factor's level for one run; repeatable.",
+            help="Set a factor's level for one run or experiment; repeatable.",
         ),
     ] = [],  # noqa: B006
     output: Annotated[
@@ -124,12 +124,14 @@ def run(
     if not found.experiments:
         refuse(context, "blocks", of="experiments", where=f"on {name}, which has only runs")
     folder = output or Path("pyrometer-runs") / f"study-{Path(name).stem}"
-    wanted = plan_runs(found, folder, scale=scale, only=tuple(only), levels=parse_settings(setting))
-    check_experiments(found, study_file(name), only=tuple(only), scale=scale)
+    levels = parse_settings(setting)
+    wanted = plan_runs(found, folder, scale=scale, only=tuple(only), levels=levels)
+    check_experiments(found, study_file(name), only=tuple(only), scale=scale, levels=levels)
     if dry_run:
         planned = planned_experiments(
-            found, study_file(name), folder, only=tuple(only), scale=scale, blocks=blocks
-        )
+            found, study_file(name), folder, only=tuple(only), scale=scale, blocks=blocks,
+            levels=levels,
+        )  # fmt: skip
         _print_plan(human(as_json), [one.name for one in wanted], planned)
         if as_json:
             emit_json(
@@ -145,7 +147,7 @@ def run(
         Path(name).stem, found, wanted, folder, resume=resume, watch=Progress,
         experiments=lambda stopped: run_experiments(
             found, study_file(name), folder, only=tuple(only), scale=scale, blocks=blocks,
-            stopped=stopped, screen=ExperimentScreen, find_knobs=_find_knobs,
+            levels=levels, stopped=stopped, screen=ExperimentScreen, find_knobs=_find_knobs,
         ),
     )  # fmt: skip
     ran = [one for one in report.runs if one.run_dir]

@@ -62,13 +62,21 @@ class Source:
     files: tuple[Path, ...]
 
 
-def read_source(path: Path) -> Source:
+def read_source(path: Path, shared: Mapping[str, str] | None = None) -> Source:
     """Read an experiment file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    shared : mapping, optional
+        Levels that all treatments share, beside and instead of those of the file.
 
     Raises
     ------
     UsageError
         If it, or one that it extends, cannot be read or is not valid: with file, line and column.
+        A factor of `shared` is one that the matrix varies.
     """
     files: list[Path] = []
     merged = _read(path, (), files)
@@ -83,7 +91,22 @@ def read_source(path: Path) -> Source:
             if not isinstance(level, str):
                 where = merged.where(("matrix", factor, at))
                 raise UsageError(f"{where}: {factor}: a level is a word or a number")
+    if shared:
+        experiment = experiment.model_copy(update={"set": {**experiment.set, **shared}})
+        _check_shared(path, experiment, shared)
     return Source(path, experiment, merged, tuple(files))
+
+
+def _check_shared(path: Path, experiment: Experiment, shared: Mapping[str, str]) -> None:
+    matrix = experiment.matrix
+    words = (word for one in (matrix.factors, *matrix.include) for word in one)
+    varied = {word.removeprefix("workload.") for word in words}
+    for factor in shared:
+        if factor.removeprefix("workload.") in varied:
+            raise UsageError(
+                f"{factor} cannot be set: the matrix of {path} varies it",
+                "set a factor that its treatments share, or copy the file and edit its matrix",
+            )
 
 
 def _read(path: Path, chain: tuple[Path, ...], files: list[Path]) -> Merged:

@@ -134,7 +134,9 @@ def _jvm_refuses(levels: Mapping[str, Level], options: tuple[str, ...]) -> str |
 MOST_TRIALS = 100_000
 
 
-def checked(path: Path, *, host: bool = True) -> tuple[Source, Treatments]:
+def checked(
+    path: Path, *, host: bool = True, levels: Mapping[str, str] | None = None
+) -> tuple[Source, Treatments]:
     """Read a file and what it names; treatments that cannot be honoured are left out, with reasons.
 
     Parameters
@@ -143,13 +145,15 @@ def checked(path: Path, *, host: bool = True) -> tuple[Source, Treatments]:
         The file.
     host : bool
         Whether memory, swap and settings of this host count, which may change.
+    levels : mapping, optional
+        Levels that all treatments share, instead of the file's.
 
     Raises
     ------
     UsageError
         If something in the file is wrong: with line and column.
     """
-    source = read_source(path)
+    source = read_source(path, levels)
     experiment, where = source.experiment, source.document.where
     try:
         parse_scale(registry.get(experiment.workload), experiment.scale)
@@ -195,6 +199,7 @@ def plan_of(
     seed: int | None = None,
     blocks: int | None = None,
     kept: Plan | None = None,
+    levels: Mapping[str, str] | None = None,
 ) -> Plan:
     """Plan an experiment.
 
@@ -209,6 +214,8 @@ def plan_of(
     kept : Plan, optional
         One that was made of this file before, to compare with: what it left out stays left out, its
         trials and versions stand, and this host is not asked what it can honour.
+    levels : mapping, optional
+        Levels that all treatments share, instead of the file's.
 
     Raises
     ------
@@ -217,7 +224,7 @@ def plan_of(
     CapabilityError
         This host can honour no treatment.
     """
-    source, wanted = checked(path, host=kept is None)
+    source, wanted = checked(path, host=kept is None, levels=levels)
     experiment = source.experiment
     treatments = (
         honoured(wanted, experiment.workload, folder) if kept is None else _as_in(kept, wanted)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,22 +13,21 @@ from pydantic import BaseModel, Field
 
 from pyrometer.collect.host.memory import missed, reached_ratio
 from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
-from pyrometer.core.redaction import redacted, redacted_data
 from pyrometer.core.replacing import replacing
 from pyrometer.core.user_files import user_text
-from pyrometer.experiments.folder import Ended, ExperimentPaths, Plan, is_experiment, read_plan
+from pyrometer.experiments.folder import Ended, ExperimentPaths, is_experiment, read_plan
 from pyrometer.experiments.journal import read_journal
 from pyrometer.experiments.judge.analysis import experiment_report
 from pyrometer.experiments.judge.page import write_experiment
 from pyrometer.experiments.judge.schema import ExperimentReport
-from pyrometer.experiments.plan.file import Guard
 from pyrometer.experiments.plan.source import read_source
 from pyrometer.experiments.run.calibrate import Knob, calibrated, percent
 from pyrometer.experiments.run.environment import Actions
-from pyrometer.experiments.run.loop import begin, carry_out
+from pyrometer.experiments.run.loop import carry_out
 from pyrometer.experiments.run.planned import checked, plan_of
 from pyrometer.experiments.studies.effects import EMULATED, compared, withheld_of
 from pyrometer.experiments.studies.evidence import EvidenceReport, ReadTrial, evidence_of
+from pyrometer.experiments.studies.keep import keep_plan
 from pyrometer.experiments.studies.plan import Study, StudyExperiment
 from pyrometer.experiments.studies.schema import ConditionFacts, StudyExperimentFacts
 from pyrometer.guests import emulator
@@ -60,23 +59,31 @@ class Experiments:
     evidence: list[EvidenceReport] = field(default_factory=list)
 
 
+Settings = Mapping[str, Mapping[str, str]]
+"""Levels by factor, for an experiment by name: shared by its treatments, instead of the file's."""
+
 Calibrate = Callable[[Path, Path], list[Knob]]
 """Finds the knobs of an experiment file, with pilots in a folder."""
 
 
 def check_experiments(
-    study: Study, file: Path, *, only: tuple[str, ...] = (), scale: str | None = None
+    study: Study,
+    file: Path,
+    *,
+    only: tuple[str, ...] = (),
+    scale: str | None = None,
+    levels: Settings | None = None,
 ) -> None:
     """Read the experiments' files before anything runs.
 
     Raises
     ------
     UsageError
-        If one is wrong, or its workload does not have that scale.
+        If one is wrong, or its workload does not have that scale; if a level cannot be set.
     """
     for name, declared in _wanted(study, only):
         try:
-            source, _ = checked(file.parent / declared.file)
+            source, _ = checked(file.parent / declared.file, levels=(levels or {}).get(name))
             if scale is not None:
                 parse_scale(registry.get(source.experiment.workload), scale)
         except UsageError as error:
@@ -91,6 +98,7 @@ def run_experiments(
     only: tuple[str, ...] = (),
     scale: str | None = None,
     blocks: int | None = None,
+    levels: Settings | None = None,
     stopped: bool = False,
     screen: Callable[[], AbstractContextManager[Any]],
     find_knobs: Calibrate,
@@ -109,7 +117,7 @@ def run_experiments(
         Each experiment has a folder of its name in it.
     only : tuple of str
         Runs and experiments to run; empty: all.
-    scale, blocks
+    scale, blocks, levels
         Instead of those of the experiments.
     stopped : bool
         The user has stopped the study: nothing more runs, what there is is judged.
@@ -127,10 +135,10 @@ def run_experiments(
             fact.reason = "not run: the study was interrupted"
         else:
             try:
-                wanted = file.parent / declared.file
+                wanted, shared = file.parent / declared.file, (levels or {}).get(name, {})
                 if declared.calibrate and not is_experiment(root):
-                    wanted = calibrated_file(wanted, folder, name, scale, find_knobs)
-                _keep_plan(wanted, root, scale, blocks, knobs=not declared.calibrate)
+                    wanted = calibrated_file(wanted, folder, name, scale, find_knobs, shared)
+                keep_plan(wanted, root, scale, blocks, shared, knobs=not declared.calibrate)
                 with screen() as shown:
                     carry_out(root, screen=shown, actions=actions)
             except KeyboardInterrupt:
@@ -153,11 +161,16 @@ def run_experiments(
 
 
 def calibrated_file(
-    file: Path, folder: Path, name: str, scale: str | None, find_knobs: Calibrate
+    file: Path,
+    folder: Path,
+    name: str,
+    scale: str | None,
+    find_knobs: Calibrate,
+    levels: Mapping[str, str] | None = None,
 ) -> Path:
     """Write, into the folder of a study, the experiment with its knobs.
 
-    One that is there is kept, unless its pilots had data of another scale.
+    One that is there is kept, unless its pilots had data of another scale, or other levels.
 
     Raises
     ------
@@ -166,13 +179,14 @@ def calibrated_file(
     """
     target = folder / f"{name}-calibrated.yaml"
     scaled = folder / f"{name}-pilot.yaml"
-    if target.is_file() and _scale_in(scaled) == scale:
+    more = {**({"scale": scale} if scale else {}), **({"set": dict(levels)} if levels else {})}
+    if target.is_file() and _asked_in(scaled) == more:
         return target
     folder.mkdir(parents=True, exist_ok=True)
     # Before the file that says the scale: they would not be told apart once this is interrupted.
     target.unlink(missing_ok=True)
     # Pilots have the data of the trials: knobs of other data would be wrong.
-    asked = {"extends": str(file.resolve()), **({"scale": scale} if scale else {})}
+    asked = {"extends": str(file.resolve()), **more}
     with replacing(scaled, FILE_MODE) as out:
         out.write(yaml.safe_dump(asked, sort_keys=False).encode())
     knobs = find_knobs(scaled, folder / f"{name}-pilots")
@@ -190,13 +204,14 @@ def calibrated_file(
     return target
 
 
-def _scale_in(pilot: Path) -> str | None:
-    """Scale that the file of pilots asks for; ``None``: that of the experiment."""
+def _asked_in(pilot: Path) -> dict[str, Any]:
+    """Scale and levels that the file of pilots has instead of the experiment's."""
     try:
         found = parse(user_text(pilot), str(pilot)).value
     except UsageError:
-        return None
-    return found.get("scale") if isinstance(found, dict) else None
+        return {}
+    found = found if isinstance(found, dict) else {}
+    return {key: one for key, one in found.items() if key != "extends"}
 
 
 def free_folder(first: Path) -> Path:
@@ -262,6 +277,7 @@ def planned_experiments(
     only: tuple[str, ...] = (),
     scale: str | None = None,
     blocks: int | None = None,
+    levels: Settings | None = None,
 ) -> list[PlannedExperiment]:
     """Plan the experiments of a study without running anything.
 
@@ -273,7 +289,10 @@ def planned_experiments(
     found = []
     for name, declared in _wanted(study, only):
         try:
-            plan = plan_of(file.parent / declared.file, folder / name, blocks=blocks)
+            plan = plan_of(
+                file.parent / declared.file, folder / name, blocks=blocks,
+                levels=(levels or {}).get(name),
+            )  # fmt: skip
         except CapabilityError as error:
             found.append(
                 PlannedExperiment(
@@ -314,68 +333,6 @@ def reason_of(error: PyrometerError) -> str:
 
 def _wanted(study: Study, only: tuple[str, ...]) -> Iterator[tuple[str, StudyExperiment]]:
     return ((n, one) for n, one in study.experiments.items() if not only or n in only)
-
-
-def _keep_plan(
-    file: Path, root: Path, scale: str | None, blocks: int | None, *, knobs: bool
-) -> None:
-    """Write the plan, unless the folder has one that fits what is asked for.
-
-    Parameters
-    ----------
-    knobs : bool
-        Whether the file has the levels of a plan that is there: else pilots have found some.
-    """
-    if is_experiment(root):
-        kept = read_plan(root)
-        for name, asked, has in (("scale", scale, kept.scale), ("blocks", blocks, kept.blocks)):
-            if asked not in (None, has):
-                raise UsageError(
-                    f"{root} was planned with {name} {has}, not {asked}",
-                    "give another folder with -o",
-                )
-        # Whether this host could run it now does not matter: it may have ended long ago.
-        asked_for = plan_of(file, root, blocks=blocks, kept=kept)
-        if what := _difference(asked_for, kept, levels=knobs):
-            raise UsageError(
-                f"{root} was planned with another {what} than {file} now has",
-                "give another folder with -o",
-            )
-        return
-    plan = plan_of(file, root, blocks=blocks)
-    plan.scale = scale or plan.scale
-    begin(root, plan)
-
-
-def _difference(plan: Plan, kept: Plan, *, levels: bool) -> str | None:
-    """Name what an edit has changed; scale and number of blocks may be those of options."""
-    pairs: dict[str, list[Any]] = {
-        "workload": [Path(one.workload).name for one in (plan, kept)],
-        "profile": [plan.profile, kept.profile],
-        "number of iterations": [plan.iterations, kept.iterations],
-        "warm-up": [plan.warmup, kept.warmup],
-        "design": [(one.kind, one.split) for one in (plan, kept)],
-        "margin": [plan.margin, kept.margin],
-        "timeout": [plan.timeout_s, kept.timeout_s],
-        "guard": [Guard.model_validate(one.guard) for one in (plan, kept)],
-    }
-    if levels:
-        pairs["set of treatments"] = [_names(one) for one in (plan, kept)]
-        both = {redacted(one.name): one for one in kept.treatments}
-        same = [one for one in plan.treatments if redacted(one.name) in both]
-        # Of a finished experiment, secrets were struck out.
-        pairs["set of levels"] = [
-            [redacted_data(one.levels) for one in same],
-            [redacted_data(both[redacted(one.name)].levels) for one in same],
-        ]
-        pairs["baseline"] = [redacted(one.baseline or "") for one in (plan, kept)]
-    return next((what for what, (now, then) in pairs.items() if now != then), None)
-
-
-def _names(plan: Plan) -> set[str]:
-    """Name the treatments of the file, whether or not this host can honour them."""
-    names = [one.name for one in plan.treatments] + [one.name for one in plan.left_out]
-    return set(map(redacted, names))
 
 
 def _judged(

@@ -55,7 +55,7 @@ def plan_runs(
     only : tuple of str
         Runs to launch or read; empty: all.
     levels : mapping, optional
-        Levels by factor, for a run by name.
+        Levels by factor, for a run by name; those of experiments are not for runs.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def plan_runs(
     """
     both = (*study.runs, *study.experiments)
     for name in (*only, *(levels or {})):
-        if name not in (both if name in only else study.runs):
+        if name not in both:
             raise UsageError(f"the study has no run {name!r}", f"use one of: {', '.join(both)}")
     runs = []
     for name, declared in study.runs.items():
