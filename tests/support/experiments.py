@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+from pyrometer.collect.host.room import room
 from pyrometer.experiments.folder import (
     Canaries,
     Plan,
@@ -42,6 +45,12 @@ def makers_of_machines(folder: Path) -> None:
     for name in ("qemu-system-x86_64", "busybox", "mke2fs"):
         (folder / name).write_text("#!/bin/sh\n")
         (folder / name).chmod(0o755)
+
+
+def free_here(monkeypatch: pytest.MonkeyPatch, free_bytes: int) -> None:
+    """Let this host have so much memory for programs that experiments start."""
+    found = replace(room(), free_bytes=free_bytes)
+    monkeypatch.setattr("pyrometer.experiments.run.planned.room", lambda: found)
 
 
 def napping(folder: Path, text: str = "") -> Path:

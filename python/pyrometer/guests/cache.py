@@ -21,6 +21,12 @@ def cache_root() -> Path:
     return default_root() / "guests"
 
 
+def free_bytes_of(folder: Path) -> int:
+    """Bytes that can still be written below a folder, which need not be there yet."""
+    there = next(one for one in (folder.absolute(), *folder.absolute().parents) if one.is_dir())
+    return shutil.disk_usage(there).free
+
+
 @contextlib.contextmanager
 def staging(cache: Path) -> Iterator[Path]:
     """Give an empty folder in a folder of the cache; it is removed at the end of the block.

@@ -12,8 +12,10 @@ from pathlib import Path
 from pyrometer.core import units
 from pyrometer.core.errors import CapabilityError
 from pyrometer.guests import emulator
+from pyrometer.guests.cache import cache_root, free_bytes_of
 from pyrometer.guests.machine import Machine, machine_of
 from pyrometer.guests.parts import initrd
+from pyrometer.guests.qemu import own_bytes
 from pyrometer.trial.factors import Level
 
 MACHINE = "x86_64"
@@ -52,8 +54,15 @@ def is_amd(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
     return re.search(r"^vendor_id\s*: (AuthenticAMD|HygonGenuine)$", text, re.MULTILINE) is not None
 
 
-def check_here(treatment: Mapping[str, Level]) -> Machine:
+def check_here(treatment: Mapping[str, Level], free_bytes: int | None) -> Machine:
     """Describe the machine that a treatment asks for, and look whether it can be made here.
+
+    Parameters
+    ----------
+    treatment : mapping
+        Levels of the trial.
+    free_bytes : int or None
+        Memory that programs started here can still have; ``None``: not known.
 
     Raises
     ------
@@ -63,21 +72,19 @@ def check_here(treatment: Mapping[str, Level]) -> Machine:
     machine = machine_of(treatment, len(os.sched_getaffinity(0)))
     assert machine is not None
     require_tools()
-    available = available_bytes()
-    if available is not None and machine.memory_bytes > available:
+    cache = cache_root()
+    own = own_bytes(emulator.accelerator(cache=cache)[0])
+    if free_bytes is not None and machine.memory_bytes + own > free_bytes:
         raise CapabilityError(
-            f"a virtual machine with {units.size(machine.memory_bytes)} of memory, and this host"
-            f" has {units.size(available)} available",
+            f"a virtual machine with {units.size(machine.memory_bytes)} of memory, which takes"
+            f" {units.size(own)} more for itself, and {units.size(free_bytes)} are available here",
             "set a smaller machine.memory, or end what else runs here",
         )
+    free = free_bytes_of(cache)
+    if machine.swap_bytes > free:
+        raise CapabilityError(
+            f"machine.swap={units.size(machine.swap_bytes)} is a file in {cache}, and"
+            f" {units.size(free)} are free there",
+            "set a smaller machine.swap, or PYROMETER_CACHE to a folder on another disk",
+        )
     return machine
-
-
-def available_bytes(meminfo: Path = Path("/proc/meminfo")) -> int | None:
-    """Memory that this host could give away; ``None`` where it does not say."""
-    try:
-        text = meminfo.read_text(encoding="ascii")
-    except OSError:
-        return None
-    match = re.search(r"^MemAvailable:\s+(\d+) kB$", text, re.MULTILINE)
-    return int(match[1]) * 1024 if match else None

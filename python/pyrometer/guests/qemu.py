@@ -16,6 +16,12 @@ Accelerator = Literal["kvm", "tcg"]
 EMULATED_CPU = "Nehalem"
 """x86-64-v2: what today's distributions and wheels need, and no wide vectors, slow in emulation."""
 
+TRANSLATED_BYTES = 512 << 20
+"""Room for translated instructions, which an emulator that runs JVMs fills."""
+
+OWN_BYTES = 128 << 20
+"""What QEMU takes beside the memory of its machine."""
+
 EMULATED_PATIENCE = 20
 """How many times as long a trial waits there for what takes moments."""
 
@@ -77,6 +83,17 @@ class Boot:
     amd: bool = False
 
 
+def own_bytes(accelerator: Accelerator) -> int:
+    """Memory of the host that a machine takes beside its own.
+
+    Examples
+    --------
+    >>> own_bytes("tcg") - own_bytes("kvm") == TRANSLATED_BYTES
+    True
+    """
+    return OWN_BYTES + (TRANSLATED_BYTES if accelerator == "tcg" else 0)
+
+
 def command_line(machine: Machine, boot: Boot, accelerator: Accelerator) -> list[str]:
     """Give the arguments of ``qemu-system-x86_64``.
 
@@ -135,7 +152,12 @@ def _accelerator(machine: Machine, accelerator: Accelerator, amd: bool) -> Seque
     # With a thread for each CPU, one may run what another has just written over: a JVM, which
     # compiles while it runs, then crashes.
     threads = "multi" if machine.cpus_count == 1 else "single"
-    return ("-accel", f"tcg,thread={threads},tb-size=512", "-cpu", EMULATED_CPU)
+    return (
+        "-accel",
+        f"tcg,thread={threads},tb-size={TRANSLATED_BYTES >> 20}",
+        "-cpu",
+        EMULATED_CPU,
+    )
 
 
 def _processors(machine: Machine) -> Sequence[str]:

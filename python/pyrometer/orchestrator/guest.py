@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from pyrometer.collect.host.room import room
 from pyrometer.collect.launch import process
 from pyrometer.collect.launch.observe import Watch
 from pyrometer.collect.launch.process import Ending
@@ -39,7 +40,7 @@ def measure_in_guest(trial: Trial, watch: Watch) -> tuple[Record, Ending]:
         Before anything was launched; then no run directory remains. Nothing of the machine ever
         does.
     """
-    machine = check_here(trial.treatment)
+    machine = check_here(trial.treatment, room().free_bytes)
     with opened(trial, probes_of(trial), []) as record:
         inner = job.inside(trial, record.paths.root)
         watch.phase("machine")

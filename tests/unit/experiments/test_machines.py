@@ -86,6 +86,39 @@ def test_a_machine_with_more_memory_than_there_is_is_left_out(tools: Path, tmp_p
     assert "available" in plan.left_out[0].reason
 
 
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "free_bytes", "fits"),
+    [("kvm", 700 * MIB, True), ("kvm", 600 * MIB, False), ("tcg", 1100 * MIB, False)],
+)
+def test_what_an_emulator_takes_for_itself_is_counted(
+    accelerator: str, free_bytes: int, fits: bool, tools: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr("pyrometer.guests.emulator.accelerator", lambda cache: (accelerator, None))
+    experiments.free_here(monkeypatch, free_bytes)
+    file = written(tmp_path, "matrix: {machine.memory: [512m, 256m]}\nblocks: 2\n")
+    if fits:
+        assert plan_of(file, tmp_path).left_out == []
+    elif accelerator == "tcg":
+        assert [one.name for one in plan_of(file, tmp_path).left_out] == ["machine.memory=512m"]
+    else:
+        (out,) = plan_of(file, tmp_path).left_out
+        assert "a virtual machine with 512 MiB of memory, which takes 128 MiB more" in out.reason
+
+
+def test_swap_that_the_disk_has_no_room_for_is_left_out(
+    tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pyrometer.guests.here.free_bytes_of", lambda folder: 1 << 30)
+    text = "matrix: {machine.swap: [512m, 2g]}\nset: {machine.memory: 256m}\nblocks: 2\n"
+    (out,) = plan_of(written(tmp_path, text), tmp_path).left_out
+    assert out.name == "machine.swap=2g"
+    assert "1.00 GiB are free there" in out.reason
+
+
 def test_times_of_emulated_machines_are_doubted_in_the_verdict(tmp_path: Path) -> None:
     plan = experiments.plan(["a", "b"], 3, 1)
     begin(tmp_path, plan)

@@ -168,10 +168,10 @@ def test_an_experiment_that_has_ended_does_not_need_what_its_trials_needed(
     study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran(study, Machines(emulated=False))
-    monkeypatch.setattr("pyrometer.guests.here.available_bytes", lambda: 0)
+    experiments.free_here(monkeypatch, 0)
     again = Machines(emulated=False)
-    experiments, _ = ran(study, again)
-    (fact,) = experiments.facts
+    made, _ = ran(study, again)
+    (fact,) = made.facts
     assert (fact.reason, fact.done_count) == (None, 16)
     assert not again.asked
 
@@ -278,7 +278,7 @@ def test_a_dry_run_plans_machines_and_says_what_will_not_be_claimed(
 def test_the_studies_in_machines_can_be_planned(
     study: Path, name: str, treatments: dict[str, int], trials: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pyrometer.guests.here.available_bytes", lambda: 16 * GIB)
+    experiments.free_here(monkeypatch, 16 * GIB)
     monkeypatch.setattr("pyrometer.guests.emulator.accelerator", lambda cache: ("kvm", None))
     planned = planned_experiments(
         read_study(name), study_file(name), study.parent / "out", only=tuple(treatments)
@@ -297,7 +297,7 @@ def planned(study: Path, *settings: str) -> int:
 def test_a_study_is_fitted_to_a_smaller_host_as_its_refusal_advises(
     study: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pyrometer.guests.here.available_bytes", lambda: GIB + (GIB >> 1))
+    experiments.free_here(monkeypatch, 2 * GIB)
     assert planned(study) == 0
     out, told = capsys.readouterr()
     (found,) = json.loads(out.splitlines()[-1])["experiments"]

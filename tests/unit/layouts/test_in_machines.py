@@ -22,7 +22,7 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "bin"
     experiments.makers_of_machines(folder)
     monkeypatch.setenv("PATH", str(folder), prepend=":")
-    monkeypatch.setattr("pyrometer.guests.here.available_bytes", lambda: 16 << 30)
+    experiments.free_here(monkeypatch, 16 << 30)
     return folder
 
 

@@ -102,7 +102,7 @@ def _why_not(treatment: Treatment, workload: str, folder: Path) -> str | None:
         layout = resolve_layout(inside)
         if machine:
             # What applies to a host applies to the machine: it is looked at when it is there.
-            check_here(levels)
+            check_here(levels, room().free_bytes)
         else:
             whole = {**found.limits(spec), **levels}
             plan_host(whole, placed_here(layout, whole), _existing(folder))
