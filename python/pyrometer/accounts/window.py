@@ -8,6 +8,7 @@ from typing import Any
 
 from pyrometer.accounts.jvm.jvm import define_pauses
 from pyrometer.attribution.python_workers import define_python
+from pyrometer.guests.described import shown
 from pyrometer.store import Run
 from pyrometer.store.lives import copy_lives
 from pyrometer.window.counters import define_series, define_threads
@@ -64,5 +65,7 @@ def facts(run: Run) -> RunFacts:
         spark_version=version or manifest.versions.get("spark"),
         started_wall_ns=manifest.started_wall_ns or started,
         host=plain["host"],
+        machine=plain["machine"],
+        machine_facts={} if manifest.machine is None else shown(manifest.machine),
         conf_overlay=plain["conf_overlay"],
     )

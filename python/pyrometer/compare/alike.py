@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pyrometer.compare.sides import Side, what_ran
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.schema import doubt
+from pyrometer.guests.described import host_described, how_it_ran
 from pyrometer.summary.schema import Summary
 
 _MOST_NAMED = 3
@@ -72,6 +73,10 @@ def _scale(summary: Summary) -> str | None:
 
 
 def _host(summary: Summary) -> str | None:
+    """Name the machine; of a virtual one, whose size is a treatment, how it ran and its host."""
+    machine = summary.run.machine
+    if machine is not None and (on := host_described(machine)) is not None:
+        return f"a virtual machine ({how_it_ran(machine) or 'not known how'}) on {on}"
     host = summary.run.host
     parts = [str(host[key]) for key in ("hostname", "cpu_model", "cpus_count") if host.get(key)]
     return " · ".join(parts) or None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -19,6 +20,7 @@ PROGRAM = "qemu-system-x86_64"
 KVM = Path("/dev/kvm")
 FAILED = "kvm-failed"
 _END_S = 5.0
+_ANSWER_S = 10.0
 _TOLD_TO_END = ": terminating on signal "
 
 # The kernel kills it as soon as we have ended, by whatever (PR_SET_PDEATHSIG, SIGKILL); a parent
@@ -48,6 +50,15 @@ def program() -> str:
             "sudo apt-get install qemu-system-x86 busybox-static",
         )
     return found
+
+
+def version() -> str | None:
+    """Ask QEMU for its version; ``None`` if it says none."""
+    with contextlib.suppress(OSError, subprocess.SubprocessError, CapabilityError):
+        said = subprocess.run([program(), "--version"], capture_output=True, timeout=_ANSWER_S)
+        found = re.search(rb"version (\d[\w.+-]{0,31})", said.stdout)
+        return found[1].decode() if found else None
+    return None
 
 
 def accelerator(device: Path = KVM, cache: Path | None = None) -> tuple[Accelerator, str | None]:

@@ -88,3 +88,18 @@ def check_here(treatment: Mapping[str, Level], free_bytes: int | None) -> Machin
             "set a smaller machine.swap, or PYROMETER_CACHE to a folder on another disk",
         )
     return machine
+
+
+def crowded(machine: Machine, cpus: int | None) -> str | None:
+    """Say that a machine has more CPUs than its host may use, without a full stop.
+
+    Examples
+    --------
+    >>> crowded(Machine(cpus_count=8), 2)
+    '8 CPUs of the machine take turns on 2 of its host'
+    >>> crowded(Machine(cpus_count=2), 2), crowded(Machine(cpus_count=2), None)
+    (None, None)
+    """
+    if cpus is None or machine.cpus_count <= cpus:
+        return None
+    return f"{machine.cpus_count} CPUs of the machine take turns on {cpus} of its host"

@@ -45,7 +45,7 @@ def measure_in_guest(trial: Trial, watch: Watch) -> tuple[Record, Ending]:
         inner = job.inside(trial, record.paths.root)
         watch.phase("machine")
         files = guest_files(machine, inner, watch)
-        begin(record, trial, files.kernel.release, files.doubts())
+        begin(record, trial, files.kernel.release, files.doubts(), emulator.version())
         with process.held_signals() as late:
             guest = _boot(machine, files, record, watch, trial.timeout_s)
             ending = complete(record, trial, machine, guest)

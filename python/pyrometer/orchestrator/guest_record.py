@@ -10,8 +10,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from pyrometer.collect.host.room import room
 from pyrometer.collect.launch.process import Ending
 from pyrometer.collect.launch.record import Record
+from pyrometer.core import units
 from pyrometer.core.errors import (
     CapabilityError,
     CommandNotExecutableError,
@@ -20,8 +22,9 @@ from pyrometer.core.errors import (
     UsageError,
     WorkloadError,
 )
-from pyrometer.guests import facts, pings
+from pyrometer.guests import facts, here, pings
 from pyrometer.guests.conversation import CONSOLE, CPUS, Heard
+from pyrometer.guests.described import WAITED, waited_ratio
 from pyrometer.guests.facts import Seen
 from pyrometer.guests.hearing import TIME_OUT
 from pyrometer.guests.machine import Machine, split
@@ -41,6 +44,8 @@ REFUSALS: dict[str, type[PyrometerError]] = {
     )
 }  # fmt: skip
 """Errors that mean the same in a machine as here, by their kinds."""
+OF_HOST = ("hostname", "cpu_model", "cpus_count", "memory_bytes", "kernel", "virtualised")
+"""What is kept of the host of a machine: its manifest's ``host`` is the machine."""
 UNKNOWN = "What the machine had is not known: what it reported about itself is not valid"
 TAIL = 600
 """Characters of a console that a message shows."""
@@ -101,14 +106,23 @@ class _LastWord(BaseModel):
 
 
 def begin(
-    record: Record, trial: Trial, kernel: str, doubts: Iterable[tuple[str, str]] = ()
+    record: Record,
+    trial: Trial,
+    kernel: str,
+    doubts: Iterable[tuple[str, str]] = (),
+    qemu: str | None = None,
 ) -> None:
     """Write down what is known before a machine is booted: what a kill of ours leaves.
 
     Records of the machine are on its clock; pairs of the host's would be taken for that.
     """
     record.manifest.clock_pairs = []
-    record.manifest.machine = {"asked": split(trial.treatment)[0], "kernel": kernel}
+    host = record.manifest.host.model_dump(include=set(OF_HOST))
+    record.manifest.machine = {
+        "asked": split(trial.treatment)[0],
+        "kernel": kernel,
+        "host": {**host, "cpus_allowed_count": room().cpus_count, "qemu_version": qemu},
+    }
     for code, text in doubts:
         record.doubt(code, text)
     record.save()
@@ -142,9 +156,20 @@ def complete(record: Record, trial: Trial, machine: Machine, guest: Guest) -> En
     manifest.treatment_origin |= dict.fromkeys(levels, "user")
     manifest.phases = [*_boot_phases(guest.heard), *manifest.phases]
     differs = [UNKNOWN] if seen is None else facts.differences(machine, guest.kernel, seen)
-    manifest.machine = _block(record.paths.raw, levels, guest, seen, differs)
+    host = (manifest.machine or {}).get("host") or {}
+    manifest.machine = _block(record.paths.raw, levels, guest, seen, differs, host)
     for text in differs:
         record.doubt("machine_differs", f"{text}.")
+    waited = waited_ratio(manifest.machine)
+    if waited is not None and waited >= WAITED:
+        record.doubt(
+            "machine_waited",
+            f"A CPU of the machine waited {units.percent(waited)} of the machine's time for a CPU"
+            " of the host.",
+        )
+    crowded = here.crowded(machine, host.get("cpus_allowed_count"))
+    if crowded is not None and guest.accelerator == "kvm":
+        record.doubt("machine_oversubscribed", f"{crowded}.")
     if (off := pings.off(guest.clock)) is not None:
         record.doubt("machine_clock", off)
     if guest.accelerator == "tcg":
@@ -271,7 +296,12 @@ def _boot_phases(heard: Heard) -> list[Phase]:
 
 
 def _block(
-    raw: Path, levels: dict[str, Any], guest: Guest, seen: Seen | None, differs: list[str]
+    raw: Path,
+    levels: dict[str, Any],
+    guest: Guest,
+    seen: Seen | None,
+    differs: list[str],
+    host: dict[str, Any],
 ) -> dict[str, Any]:
     heard = guest.heard
     last = _last_word(heard)
@@ -292,6 +322,7 @@ def _block(
         ],
         "clock": guest.clock,
         "host": {
+            **host,
             "started_mono_ns": guest.started_mono_ns,
             "ended_mono_ns": guest.ended_mono_ns,
             **_cpus(raw / CPUS),

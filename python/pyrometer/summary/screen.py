@@ -24,7 +24,7 @@ from pyrometer.attribution.operators import across_executions
 from pyrometer.core import units
 from pyrometer.core.doubt import Doubt
 from pyrometer.summary.schema import Summary
-from pyrometer.summary.terminal import header_facts, iteration_lines, run_name
+from pyrometer.summary.terminal import header_facts, iteration_lines, machine_lines, run_name
 from pyrometer.terminal.drawing import (
     COLOURS,
     Justify,
@@ -96,11 +96,13 @@ def show_findings(
 def _parts(
     s: Summary, look: Look, run: str, program: str, findings: Sequence[tuple[str, str]] | None
 ) -> Iterator[RenderableType]:
-    less = _LESS if findings is None or len(findings) > 1 else 0
+    less = _LESS if findings is None or len(findings) > 1 or s.run.machine else 0
     yield _line(f"[bold cyan]{safe(run_name(s), 300)}[/] [dim]{safe(_window(s))}[/]")
     facts = header_facts(s)
     if facts:
         yield _line(f"[dim]{safe(' · '.join(facts), 300)}[/]")
+    for line in machine_lines(s):
+        yield _line(f"[dim]{safe(line, 300)}[/]")
     yield ""
     yield Text.from_markup(f"[bold]{_safe_lines(wrapped(s.verdict, look.width))}[/]")
     if findings is not None:

@@ -162,11 +162,18 @@ def header_facts(s: Summary) -> list[str]:
     return extras
 
 
+def machine_lines(s: Summary) -> Iterator[str]:
+    """Say in which virtual machine it ran, and on which host; nothing of a run in none."""
+    return (f"{label.lower()}: {text}" for label, text in s.run.machine_facts.items())
+
+
 def _header(s: Summary) -> Iterator[RenderableType]:
     yield Text.from_markup(f"[bold cyan]{safe(run_name(s), 300)}[/]")
     extras = header_facts(s)
     if extras:
         yield Text.from_markup(f"[dim]{safe(' · '.join(extras), 300)}[/]")
+    for line in machine_lines(s):
+        yield Text.from_markup(f"[dim]{safe(line, 300)}[/]")
     yield window_line(s.window.name, s.window.iterations, s.window.length_ns)
 
 

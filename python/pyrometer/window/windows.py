@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
 
 class RunFacts(Model):
-    """What ran, where and how it ended; `name` is what people call it (:func:`run_name`)."""
+    """What ran, where and how it ended; `name` is what people call it (:func:`run_name`).
+
+    Of a run in a virtual machine `host` is that machine, `machine` is what the manifest says of it
+    and of its host, and `machine_facts` the same for people, by label.
+    """
 
     run_dir: str
     name: str = ""
@@ -37,6 +41,8 @@ class RunFacts(Model):
     spark_version: str | None = None
     started_wall_ns: int | None = None
     host: dict[str, Any] = Field(default_factory=dict)
+    machine: dict[str, Any] | None = None
+    machine_facts: dict[str, str] = Field(default_factory=dict)
     conf_overlay: list[dict[str, Any]] = Field(default_factory=list)
 
 

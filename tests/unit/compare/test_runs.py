@@ -91,6 +91,11 @@ def test_operators_are_compared_by_name_and_node(before: Path, after: Path) -> N
         ({"profile": "full"}, "different_profiles", "warning"),
         ({"scale": 10}, "different_scales", "warning"),
         ({"host": {"hostname": "elsewhere"}}, "different_hosts", "warning"),
+        (
+            {"machine": {"accelerator": "kvm", "host": {"hostname": "h"}}},
+            "different_hosts",
+            "warning",
+        ),
         ({"spark_version": "3.5.0"}, "different_spark", "info"),
     ],
 )
@@ -106,6 +111,26 @@ def test_unlike_sides_are_a_doubt(
     other.run = other.run.model_copy(update=change)
     found = differences_of_kind(Side("a", [one]), Side("b", [other]))
     assert [(doubt.code, doubt.severity) for doubt in found] == [(code, severity)]
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "hostname", "codes"),
+    [
+        ("kvm", "h", []),
+        ("tcg", "h", ["different_hosts"]),
+        ("kvm", "elsewhere", ["different_hosts"]),
+    ],
+)
+def test_virtual_machines_of_one_host_are_one_machine_whatever_their_size(
+    before: Path, accelerator: str, hostname: str, codes: list[str]
+) -> None:
+    one, other = of(before), of(before)
+    for summary_, cpus, how, name in ((one, 1, "kvm", "h"), (other, 4, accelerator, hostname)):
+        machine = {"accelerator": how, "host": {"hostname": name, "cpu_model": "EPYC"}}
+        update = {"host": {"hostname": f"guest{cpus}", "cpus_count": cpus}, "machine": machine}
+        summary_.run = summary_.run.model_copy(update=update)
+    found = differences_of_kind(Side("a", [one]), Side("b", [other]))
+    assert [doubt.code for doubt in found] == codes
 
 
 def test_other_results_of_the_same_workload_are_an_error(before: Path) -> None:

@@ -17,7 +17,7 @@ from pyrometer.experiments.run import attempt
 from pyrometer.experiments.run.loop import begin, carry_out
 from pyrometer.experiments.run.planned import plan_of
 from pyrometer.experiments.run.trials import trials_of, whole_plot
-from pyrometer.store.manifest import write_manifest
+from pyrometer.store.manifest import read_manifest, write_manifest
 from pyrometer.trial.trial import Trial
 
 MATRIX = "matrix: {machine.lru_gen: ['on', 'off'], os.swappiness: [0, 100]}\nblocks: 2\n"
@@ -135,9 +135,10 @@ def test_times_of_emulated_machines_are_doubted_in_the_verdict(tmp_path: Path) -
     assert found["machine_differs"].startswith("1 of 6 trials had another machine")
 
 
-def ran(folder: Path, code: str, message: str) -> Path:
-    """A run that finished, with a doubt."""
-    run = folder / "runs" / code
+def ran(folder: Path, name: str, message: str, code: str | None = None) -> Path:
+    """A run that finished, with a doubt, by which it is called."""
+    code = code or name
+    run = folder / "runs" / name
     manifest = new_manifest(Trial(command=("sort",)), this_host(with_card=False), [], [])
     manifest.state, manifest.exit.code = "finished", 0
     manifest.started_mono_ns, manifest.ended_mono_ns = 10**9, 3 * 10**9
@@ -163,6 +164,21 @@ def test_a_trial_in_another_machine_is_no_measurement(
     # That a host was too busy is no property of the treatment.
     assert (made.outside is None) is (code == "machine_differs")
     assert stored_runs([tmp_path / "runs"], Wanted()).runs == []
+
+
+def test_histories_of_machines_on_different_hosts_are_apart(tmp_path: Path) -> None:
+    host = {"hostname": "here", "cpu_model": "EPYC", "cpus_count": 2, "qemu_version": "7.2.0"}
+    hosts = {"a": host, "b": {**host, "cpu_model": "Xeon"}, "c": {**host, "qemu_version": "8.0"}}
+    for name, one in hosts.items():
+        run = ran(tmp_path, name, "It was so.", code="emulated")
+        manifest = read_manifest(run)
+        manifest.machine = {"kernel": "6.1", "accelerator": "kvm", "host": one}
+        write_manifest(run, manifest)
+    runs = {Path(one.folder).name: one for one in stored_runs([tmp_path / "runs"], Wanted()).runs}
+    assert runs["a"].subject.host.endswith("KVM on EPYC, 2 CPUs")
+    assert runs["a"].subject != runs["b"].subject
+    assert runs["a"].subject == runs["c"].subject
+    assert (runs["a"].facts["QEMU"], runs["c"].facts["QEMU"]) == ("7.2.0", "8.0")
 
 
 @pytest.mark.parametrize("code", ["emulated", "memory_condition_missed"])

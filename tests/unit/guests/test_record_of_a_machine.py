@@ -12,6 +12,7 @@ import pytest
 from pyrometer.collect.launch.record import Record, new_manifest
 from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError, WorkloadError
 from pyrometer.guests.conversation import Heard, Milestone
+from pyrometer.guests.described import shown
 from pyrometer.guests.hearing import TIME_OUT
 from pyrometer.guests.machine import machine_of
 from pyrometer.guests.parts.kernels import Kernel
@@ -101,6 +102,67 @@ def test_with_kvm_no_time_is_doubted(record: Record) -> None:
     send_manifest(record)
     finish(record, guest(SEEN, FINISHED, accelerator="kvm", emulated_because=None))
     assert record.manifest.doubts == []
+
+
+def test_the_host_of_a_machine_is_kept_beside_it(record: Record) -> None:
+    record.manifest.host = Host(hostname="here", cpu_model="EPYC", cpus_count=2, kernel="6.5")
+    begin(record, TRIAL, "6.1", qemu="7.2.0")
+    send_manifest(record)
+    finish(record, guest(SEEN, FINISHED))
+    assert record.manifest.host.hostname == "guest"
+    assert record.manifest.machine is not None
+    host = record.manifest.machine["host"]
+    assert (host["hostname"], host["kernel"], host["qemu_version"]) == ("here", "6.5", "7.2.0")
+    assert host["ended_mono_ns"] == 99
+    assert shown(record.manifest.machine)["Its host"] == (
+        "here, EPYC, 2 CPUs, Linux 6.5, QEMU 7.2.0"
+    )
+
+
+@pytest.mark.parametrize(("waited", "codes"), [(9, []), (10, ["machine_waited"])])
+def test_a_machine_that_waited_long_for_its_host_is_doubted(
+    waited: int, codes: list[str], record: Record
+) -> None:
+    cpus = [{"cpu": 0, "run_ns": 20, "wait_ns": waited}, {"cpu": 1, "run_ns": 1, "wait_ns": 0}]
+    line = {"mono_ns": 90, "cpus": cpus, "other_run_ns": 3}
+    (record.paths.raw / "vcpus.ndjson").write_text(json.dumps(line) + "\n")
+    send_manifest(record)
+    kvm = guest(SEEN, FINISHED, accelerator="kvm", emulated_because=None, ended_mono_ns=100)
+    finish(record, kvm)
+    assert [one.code for one in record.manifest.doubts] == codes
+    assert all("waited 10.0 % of the" in one.message for one in record.manifest.doubts)
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "code"), [("kvm", "machine_oversubscribed"), ("tcg", "emulated")]
+)
+def test_more_cpus_than_the_host_may_use_are_doubted(
+    accelerator: str, code: str, record: Record, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1})
+    begin(record, TRIAL, "6.1")
+    send_manifest(record)
+    machine = machine_of(parse_treatment(["machine.cpus=8"]), 1)
+    assert machine is not None
+    said = {**SEEN, "cpus_count": 8, "memory_bytes": 2000 << 20}
+    complete(record, TRIAL, machine, guest(said, FINISHED, accelerator=accelerator))
+    assert [one.code for one in record.manifest.doubts] == [code]
+    if accelerator == "kvm":
+        assert "8 CPUs of the machine take turns on" in record.manifest.doubts[0].message
+
+
+@pytest.mark.parametrize(
+    ("block", "text"),
+    [
+        ({"asked": {}, "kernel": "6.1"}, "Linux 6.1"),
+        ({"kernel": "6.1", "boot": 7}, "its record cannot be read"),
+        ({}, "of an unknown kind"),
+    ],
+)
+def test_a_record_of_a_machine_that_is_not_whole_can_be_shown(
+    block: dict[str, Any], text: str
+) -> None:
+    assert shown(block) == {"Virtual machine": text}
 
 
 @pytest.mark.parametrize(("said", "kept"), [({"oom_kills_count": 2}, 2), ({}, None)])
@@ -255,7 +317,9 @@ def test_a_kill_of_ours_leaves_what_was_asked_for_and_no_clock_of_this_host(
     found = read_manifest(record.paths.root)
     assert found.state == "running"
     assert found.treatment == {"machine.memory": 1 << 30, "jvm.heap": 268435456}
-    assert found.machine == {"asked": {"machine.memory": 1 << 30}, "kernel": "6.1"}
+    assert found.machine is not None
+    assert (found.machine["asked"], found.machine["kernel"]) == ({"machine.memory": 1 << 30}, "6.1")
+    assert found.machine["host"]["hostname"] == "here"
     assert found.clock_pairs == []
     gone = {"pid": 2**22 + 1, "start_ticks": 1}
     record.manifest.launcher = record.manifest.launcher.model_copy(update=gone)  # type: ignore[union-attr]

@@ -10,6 +10,10 @@ import pytest
 from tests.support.cli import inside
 from tests.support.tables import StageSpec, World
 
+from pyrometer.collect.launch.record import new_manifest
+from pyrometer.store.manifest import Host, write_manifest
+from pyrometer.trial.trial import Trial
+
 Capture = pytest.CaptureFixture[str]
 
 
@@ -33,6 +37,22 @@ def test_show_json_is_the_last_line_of_stdout_and_documented(
     assert set(shown) - {"schema"} <= at_the_top
     views = {"slot_view", "core_view", "elapsed_view"}
     assert set(shown["ledger"]) == {*views, "checks", "hosts"}
+
+
+def test_show_tells_the_virtual_machine_and_its_host(tmp_path: Path, capsys: Capture) -> None:
+    run = World([StageSpec([40, 30])]).write(tmp_path)
+    cpus = [{"cpu": None, "run_ns": 50, "wait_ns": 31}]
+    host = {"hostname": "box", "cpu_model": "EPYC", "started_mono_ns": 0, "ended_mono_ns": 100}
+    manifest = new_manifest(Trial(command=("sort",)), Host(hostname="guest"), [], [])
+    manifest.machine = {"kernel": "6.1", "accelerator": "tcg", "host": {**host, "cpus": cpus}}
+    write_manifest(run, manifest)
+    for options in ([], ["--all"]):
+        done = inside(capsys, "show", str(run), *options)
+        assert "virtual machine: emulated, Linux 6.1" in done.stdout
+        assert "its host: box, EPYC; waited 31.0 % of its time for a CPU" in done.stdout
+    shown = json.loads(inside(capsys, "show", str(run), "--json").stdout)["run"]
+    assert shown["machine"]["host"]["hostname"] == "box"
+    assert list(shown["machine_facts"]) == ["Virtual machine", "Its host"]
 
 
 def test_ledger_json_has_both_views_at_the_top(run_dir: Path, capsys: Capture) -> None:

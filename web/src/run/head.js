@@ -14,6 +14,7 @@ export function head(content) {
     ["Started", date(started)],
     ["Launch to exit", ended && started ? time(ended - started) : null],
     ["Machine", [host.hostname, host.cpu_model, host.cpus_count && `${host.cpus_count} CPUs`, host.memory_bytes && bytes(host.memory_bytes)].filter(Boolean).join(" · ")],
+    ...Object.entries(run.machine_facts ?? {}),
     ["Spark", manifest.versions?.spark ?? run.spark_version ?? summary.apps?.[0]?.spark_version],
     ["Application", [...new Set((summary.apps ?? []).map((app) => app.app_name).filter(Boolean))].join(", ")],
     ["Profile", manifest.profile ?? run.profile],

@@ -303,9 +303,10 @@ def show_ending(manifest: Manifest) -> None:
     if manifest.exit.reason:
         console.print(f"  {manifest.exit.reason}", markup=False)
     if manifest.machine is not None:
-        from pyrometer.guests.described import described
+        from pyrometer.guests.described import shown
 
-        console.print(f"machine: {described(manifest.machine)}", markup=False)
+        for label, text in shown(manifest.machine).items():
+            console.print(f"{label.lower()}: {text}", markup=False)
     if manifest.warmup_found and manifest.warmup_found.taken:
         found = manifest.warmup_found
         console.print(f"warm-up: {found.taken} of {found.of} iterations: {found.why}", markup=False)

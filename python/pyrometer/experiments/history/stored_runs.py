@@ -19,6 +19,7 @@ from pyrometer.experiments.history.history import StoredRun, Subject
 from pyrometer.experiments.journal import read_journal
 from pyrometer.experiments.judge.forecast import Past, past_trials
 from pyrometer.experiments.run.other_machine import other_machine
+from pyrometer.guests.described import kind_of_host, names_of_host
 from pyrometer.store.manifest import Manifest, read_manifest
 from pyrometer.store.paths import RunPaths
 
@@ -232,6 +233,7 @@ def _subject(manifest: Manifest) -> Subject:
         host.cpu_model,
         host.cpus_count and f"{host.cpus_count} CPUs",
         host.memory_bytes and units.size(host.memory_bytes),
+        manifest.machine and kind_of_host(manifest.machine),
     ]
     return Subject(
         workload=work.name or " ".join(work.command),
@@ -250,6 +252,7 @@ def _facts(manifest: Manifest) -> dict[str, str]:
         "pyrometer": manifest.pyrometer_version,
         "kernel": manifest.host.kernel,
         "host name": manifest.host.hostname,
+        **names_of_host(manifest.machine or {}),
         "iterations": str(manifest.iterations),
         "warm-up": str(manifest.warmup),
         "result": result.checksum if result else None,
