@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import lzma
 import shutil
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from tests.support import needs
 
 from pyrometer.core.errors import CapabilityError, UsageError
-from pyrometer.guests.parts import cpio, elf, kernels
+from pyrometer.guests.parts import closure, cpio, elf, kernels
 from pyrometer.guests.parts.initrd import start_script
 from pyrometer.guests.parts.modules import NEEDED, content_of, dependencies, loading_order
 
@@ -123,6 +124,47 @@ def test_a_program_needs_its_loader_and_the_c_library() -> None:
     assert found.loader is not None
     assert Path(found.loader).exists()
     assert any(name.startswith("libc.so") for name in found.libraries)
+
+
+def elf_file(tags: dict[int, str]) -> bytes:
+    """A library with dynamic entries: 1 needs a library, 15 and 29 are folders of libraries."""
+    strings, entries = b"\0", b""
+    for tag, text in tags.items():
+        entries += struct.pack("<qQ", tag, len(strings))
+        strings += text.encode() + b"\0"
+    start = 64 + 2 * 56
+    at = start + len(entries) + 48
+    entries += struct.pack("<qQqQqQ", 5, at, 10, len(strings), 0, 0)
+    whole = at + len(strings)
+    head = struct.pack(
+        "<16sHHIQQQIHHHHHH",
+        b"\x7fELF\x02\x01\x01", 3, 62, 1, 0, 64, 0, 0, 64, 56, 2, 0, 0, 0,
+    )  # fmt: skip
+    load = struct.pack("<IIQQQQQQ", 1, 4, 0, 0, 0, whole, whole, 4096)
+    dynamic = struct.pack("<IIQQQQQQ", 2, 4, start, start, start, len(entries), len(entries), 8)
+    return head + load + dynamic + entries + strings
+
+
+@pytest.mark.parametrize(
+    ("tags", "found"),
+    [
+        ({1: "libx.so.1", 29: "$ORIGIN/../lib"}, "env/lib/libx.so.1"),
+        ({1: "libx.so.1", 15: "/nowhere:${ORIGIN}/../lib"}, "env/lib/libx.so.1"),
+        ({1: "libx.so.1", 15: "$ORIGIN/../lib", 29: "$ORIGIN"}, "system/libx.so.1"),
+        ({1: "libx.so.1"}, "system/libx.so.1"),
+    ],
+)
+def test_a_program_brings_the_libraries_that_lie_beside_it(
+    tags: dict[int, str], found: str, tmp_path: Path
+) -> None:
+    for name in ("env/bin/tool", "env/lib/libx.so.1", "system/libx.so.1"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(elf_file({}))
+    tool = tmp_path / "env/bin/tool"
+    tool.write_bytes(elf_file(tags))
+    tool.chmod(0o755)
+    listing = closure.collect([tool], {"libx.so.1": str(tmp_path / "system/libx.so.1")})
+    assert set(listing.files) == {str(tool), str(tmp_path / found)}
 
 
 def image(release: str) -> bytes:

@@ -187,5 +187,12 @@ def _needed(path: str, facts: os.stat_result, libraries: Mapping[str, str]) -> l
             wanted = needs(file)
     except OSError:
         return []
-    paths = [libraries[name] for name in wanted.libraries if name in libraries]
-    return [*paths, *([wanted.loader] if wanted.loader else [])]
+    folders = wanted.beside(path)
+    found = (_library(name, folders) or libraries.get(name) for name in wanted.libraries)
+    return [one for one in (*found, wanted.loader) if one]
+
+
+def _library(name: str, folders: Iterable[str]) -> str | None:
+    """Find a library in the folders that a file names itself, as Conda does."""
+    paths = (os.path.join(folder, name) for folder in folders if folder.startswith("/"))
+    return next((one for one in paths if os.path.isfile(one)), None)

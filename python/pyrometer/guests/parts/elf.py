@@ -1,10 +1,11 @@
-"""What a program or shared library needs to be started: its loader, and libraries by name.
+"""What a program or shared library needs to be started: its loader, libraries, and their folders.
 
 Of 64-bit little-endian files (ELF, System V ABI, chapters 4 and 5). Damaged files need nothing.
 """
 
 from __future__ import annotations
 
+import os
 import struct
 from dataclasses import dataclass
 from typing import BinaryIO
@@ -13,7 +14,7 @@ _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
 _ENTRY = struct.Struct("<qQ")
 _LOAD, _DYNAMIC, _INTERPRETER = 1, 2, 3
-_NEEDED, _STRINGS, _STRINGS_BYTES = 1, 5, 10
+_NEEDED, _STRINGS, _STRINGS_BYTES, _RPATH, _RUNPATH = 1, 5, 10, 15, 29
 _MOST_SEGMENTS = 64
 _MOST_BYTES = 1 << 22
 
@@ -28,10 +29,26 @@ class Needs:
         Path of the program that loads it.
     libraries : tuple of str
         Names of shared libraries.
+    folders : tuple of str
+        Where it has them looked for before the system's own; ``$ORIGIN`` is the file's folder.
     """
 
     loader: str | None = None
     libraries: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+
+    def beside(self, path: str) -> tuple[str, ...]:
+        """Give the folders, for a file at this path.
+
+        Examples
+        --------
+        >>> Needs(folders=("$ORIGIN/../lib", "/opt/lib")).beside("/env/bin/python3")
+        ('/env/bin/../lib', '/opt/lib')
+        """
+        origin = os.path.dirname(path)
+        return tuple(
+            one.replace("${ORIGIN}", origin).replace("$ORIGIN", origin) for one in self.folders
+        )
 
 
 def needs(file: BinaryIO) -> Needs:
@@ -45,7 +62,7 @@ def needs(file: BinaryIO) -> Needs:
         return Needs()
     table = _at(file, offset, size * count)
     segments = [_SEGMENT.unpack_from(table, at * size) for at in range(len(table) // size)]
-    return Needs(_loader(file, segments), _libraries(file, segments))
+    return Needs(_loader(file, segments), *_dynamic(file, segments))
 
 
 Segment = tuple[int, int, int, int, int, int, int, int]
@@ -65,17 +82,21 @@ def _loader(file: BinaryIO, segments: list[Segment]) -> str | None:
     return None
 
 
-def _libraries(file: BinaryIO, segments: list[Segment]) -> tuple[str, ...]:
+def _dynamic(file: BinaryIO, segments: list[Segment]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Read names of libraries, and the folders in which they are looked for."""
     dynamic = next(((one[2], one[5]) for one in segments if one[0] == _DYNAMIC), None)
     if dynamic is None:
-        return ()
+        return (), ()
     data = _at(file, *dynamic)
     entries = [_ENTRY.unpack_from(data, at) for at in range(0, len(data) - 15, 16)]
     values = dict(entries)
     start = _offset(segments, values.get(_STRINGS, 0))
     strings = _at(file, start, values.get(_STRINGS_BYTES, 0)) if start is not None else b""
     names = (_text(strings, value) for tag, value in entries if tag == _NEEDED)
-    return tuple(name for name in names if name)
+    # The older of the two is ignored where a file has both.
+    where = values.get(_RUNPATH, values.get(_RPATH))
+    folders = "" if where is None else _text(strings, where)
+    return tuple(name for name in names if name), tuple(filter(None, folders.split(":")))
 
 
 def _offset(segments: list[Segment], address: int) -> int | None:
