@@ -31,6 +31,7 @@ from pyrometer.store.iteration_lines import read_iterations
 from pyrometer.store.paths import RunPaths, raw_states
 from pyrometer.store.python_samples import ingest_python
 from pyrometer.store.remote.opened import in_addresses
+from pyrometer.store.services.belonging import Logged
 from pyrometer.store.services.drivers import date_driver, find_driver
 from pyrometer.store.services.executors import RECORDS
 from pyrometer.store.services.machines import Machines
@@ -142,7 +143,9 @@ def ingest_run(run_dir: str | Path, agents: str | None = None) -> IngestReport:
         # As found: what grows while it is read is new. Shipped files change by our hand alone.
         raw_bytes = _bytes(paths.raw) - _bytes(paths.shipped)
         hosts = FileHosts.of_run(paths, _host(paths))
-        machines = Machines.of_run(paths)
+        logs = paths.eventlogs()
+        _read(report, [_of_eventlogs(logs, building)], beside=False)
+        machines = Machines.of_run(paths, Logged.in_tables(building) if logs else None)
         sources = _sources(paths, building, hosts, machines)
         _read(report, sources, beside=not hosts.several)
         if paths.iterations.is_file():
@@ -237,8 +240,13 @@ def _read(report: IngestReport, sources: Sequence[Source], beside: bool) -> None
                 report.note("ingest_source_failed", f"{why} ({files})", file=source.files[0])
 
 
+def _of_eventlogs(logs: Sequence[Path], building: Path) -> Source:
+    names = _strings(logs)
+    return Source("event log", names, lambda: native().ingest_eventlogs(names, str(building)))
+
+
 def _sources(paths: RunPaths, building: Path, hosts: FileHosts, machines: Machines) -> list[Source]:
-    """List what is read of a run, in order."""
+    """List what is read of a run after its event logs, in order."""
     core = native()
     out = str(building)
     plugin = _strings(paths.plugin_files())
@@ -247,8 +255,6 @@ def _sources(paths: RunPaths, building: Path, hosts: FileHosts, machines: Machin
     def source(name: str, files: Sequence[Path], read: Callable[[], str]) -> None:
         sources.append(Source(name, _strings(files), read))
 
-    logs = paths.eventlogs()
-    source("event log", logs, lambda: core.ingest_eventlogs(_strings(logs), out))
     source("plugin", paths.plugin_files(), lambda: core.ingest_plugin(plugin, out))
     gc = paths.gc_logs()
     source("gc log", gc, lambda: core.ingest_gc(_strings(gc), out, hosts.of(gc)))
@@ -275,7 +281,8 @@ def _sources(paths: RunPaths, building: Path, hosts: FileHosts, machines: Machin
         streams,
         lambda: read_probes(streams, paths.raw, building, core, machines, run),
     )
-    records = [file for folder in machines.services for file in folder.glob(RECORDS)]
+    folders = sorted({*machines.services, *machines.strangers})
+    records = [file for folder in folders for file in folder.glob(RECORDS)]
     source("agents of hosts", records, lambda: write_found(machines, building))
     # Last: which node drove a worker is read from the tables of the others.
     python = paths.python_files()

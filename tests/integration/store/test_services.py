@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.support.hosts.agent import unpacked
 from tests.support.hosts.probes import ProbeOf
-from tests.support.hosts.shipping import APP, BEGIN, OTHER, Place, S, found, probe, times
+from tests.support.hosts.shipping import APP, BEGIN, OTHER, TICK, Place, S, found, probe, times
 
 from pyrometer.core.errors import UsageError
 from pyrometer.core.process_numbers import KEY
@@ -213,6 +213,76 @@ def test_a_host_that_its_agent_calls_otherwise_has_the_name_that_its_jvms_know(
         assert series(run, "cpu_idle_ns") == [("h", "host", 200, 200, 1_990 * 10**6 // 2)]
         assert series(run, "cpu_ns") == [("h", "process/62", 200, 200, 1_990 * 10**6 // 10)]
         assert run.tables.query("SELECT DISTINCT host, pid FROM processes") == [("h", 62)]
+
+
+def test_executors_of_one_number_leave_two_hosts_two(place: Place) -> None:
+    """Of a further attempt of the driver, executors count from 1 again; containers say one pid."""
+    for name, after_s in (("a", 0), ("b", -300)):
+        place.executor(name, "1", 62, None, after_s)
+        at = (BEGIN + after_s * S) // TICK
+        here = [found(APP, "1", 62) | {"start_ticks": at}]
+        place.service(f"{name}.example.com", probe(times(0, 2000), 62), here)
+    place.describe()
+    assert codes(ingest_run(place.paths.root)) == set()
+    with Run.open(place.paths.root) as run:
+        assert [row[:3] for row in series(run, "cpu_idle_ns")] == [
+            ("a", "host", 200), ("b", "host", 200)
+        ]  # fmt: skip
+        processes = "SELECT host, pid % $1 FROM processes ORDER BY 1"
+        assert run.tables.query(processes, [KEY]) == [("a", 62), ("b", 62)]
+
+
+def test_a_name_that_two_hosts_claim_is_neithers(place: Place) -> None:
+    place.executor("pod-a", "1", 17, None)
+    for node in ("n1", "n2"):
+        place.service(node, probe(times(0, 2000), 500), [found(APP, "1", 500, 17, pod="pod-a")])
+    place.describe()
+    report = ingest_run(place.paths.root)
+    (told,) = [one.message for one in report.doubts if one.code == "agents_hosts_contested"]
+    assert "pod-a may be on n1 or n2" in told
+    with Run.open(place.paths.root) as run:
+        assert [row[0] for row in series(run, "cpu_idle_ns")] == ["n1", "n2"]
+        assert run.tables.query("FROM host_names") == []
+
+
+@pytest.mark.parametrize(
+    "stranger",
+    [
+        pytest.param(found(APP, "1", 63), id="another process recorded as it"),
+        pytest.param(found(APP, "1", 62) | {"start_ticks": (BEGIN - 900 * S) // TICK},
+                     id="it began long before"),
+        pytest.param(found(APP, "2", 62), id="the event log has no such executor"),
+        pytest.param(found(APP, "3", 62) | {"start_ticks": (BEGIN - 3600 * S) // TICK},
+                     id="it began before the application"),
+        pytest.param(found(APP, "3", 62, uid=1001), id="of another user"),
+    ],
+)  # fmt: skip
+def test_a_process_that_only_says_it_is_an_executor_is_none(place: Place, stranger: Any) -> None:
+    place.executor("h", "1", 62, None)
+    place.service("h.example.com", probe(times(0, 2000), 62), [found(APP, "1", 62, uid=1000)])
+    place.service("away", probe(times(0, 2000), stranger["pid"]), [stranger])
+    added = [{"Event": "SparkListenerExecutorAdded", "Timestamp": place.began_ms + 900,
+              "Executor ID": one, "Executor Info": {"Host": "h", "Total Cores": 1}}
+             for one in ("1", "3")]  # fmt: skip
+    place.log(*added)
+    place.describe()
+    report = ingest_run(place.paths.root)
+    told = [one.message for one in report.doubts if one.code == "agents_strangers"]
+    assert [one.rpartition(": ")[2] for one in told] == ["1 on away"]
+    with Run.open(place.paths.root) as run:
+        assert [row[0] for row in series(run, "cpu_idle_ns")] == ["h"]
+        assert run.tables.query("SELECT host, pid FROM processes") == [("h", 62)]
+
+
+def test_an_executor_that_recorded_nothing_is_kept_if_the_event_log_has_it(place: Place) -> None:
+    place.executor("h", "1", 62, None)
+    place.service("i", probe(times(0, 2000), 62), [found(APP, "3", 62, uid=1000)])
+    place.log({"Event": "SparkListenerExecutorAdded", "Timestamp": place.began_ms + 900,
+               "Executor ID": "3", "Executor Info": {"Host": "i", "Total Cores": 1}})  # fmt: skip
+    place.describe()
+    assert "agents_strangers" not in codes(ingest_run(place.paths.root))
+    with Run.open(place.paths.root) as run:
+        assert [row[0] for row in series(run, "cpu_idle_ns")] == ["i"]
 
 
 def test_a_store_may_be_named_later_and_an_executor_needs_no_plugin(place: Place) -> None:

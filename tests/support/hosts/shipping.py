@@ -33,6 +33,11 @@ class Place:
         self.raws = 0
         self.begin = BEGIN
 
+    @property
+    def began_ms(self) -> int:
+        """Unix time of BEGIN."""
+        return (self.now_ns - self.begin + BEGIN - 2 * S) // 10**6
+
     def describe(self, shipped: bool = True, agents: Sequence[str] = ()) -> None:
         manifest = Manifest(
             run_id="r", created_wall_ns=self.now_ns - 2 * S, pyrometer_version="0",
@@ -76,10 +81,13 @@ class Place:
         words = [f"--{name}={value}" for name, value in options.items()]
         subprocess.run([str(self.agent), "ship", *words], check=True)
 
-    def executor(self, name: str, executor: str, pid: int, probe: ProbeOf | None) -> None:
-        """Ship what an executor and the agent beside it wrote."""
+    def executor(
+        self, name: str, executor: str, pid: int, probe: ProbeOf | None, after_s: float = 0
+    ) -> None:
+        """Ship what an executor and the agent beside it wrote; it began so long after BEGIN."""
         line = {"k": "process", "role": "executor", "executor_id": executor, "pid": pid,
-                "host": name, "app_id": APP, "mono_ns": BEGIN, "wall_ns": self.now_ns}  # fmt: skip
+                "host": name, "app_id": APP, "mono_ns": BEGIN, "wall_ns": self.now_ns,
+                "jvm_start_wall_ms": self.began_ms + int(after_s * 1000)}  # fmt: skip
         bye = {"k": "bye", "mono_ns": BEGIN + 2 * S, "wall_ns": self.now_ns, "own_cpu_ns": 1}
         text = "".join(json.dumps(one, separators=(",", ":")) + "\n" for one in (line, bye))
         folder = self.raw(name, tier="T2", **{f"plugin-executor-{executor}-{pid}.ndjson": text})
@@ -88,6 +96,14 @@ class Place:
         else:
             probe.write(folder, name)
         self.ship(folder, APP, executor, name)
+
+    def log(self, *events: Mapping[str, Any]) -> None:
+        """Write the event log of an application that began with the hosts' processes."""
+        begin = {"Event": "SparkListenerApplicationStart", "App Name": "a", "App ID": APP,
+                 "Timestamp": self.began_ms, "User": "u"}  # fmt: skip
+        self.paths.eventlog.mkdir()
+        lines = [json.dumps(one, separators=(",", ":")) + "\n" for one in (begin, *events)]
+        (self.paths.eventlog / APP).write_text("".join(lines))
 
     def driver(self, host: str) -> None:
         """Write what a driver on the host of the launch recorded, whose clock is the axis."""

@@ -56,6 +56,8 @@ def read_probes(
     machines = machines or Machines()
     for probe in probes_of(streams, machines):
         service = probe.service
+        if service is None and probe.folder in machines.strangers:
+            continue
         by_host[service.host if service else machines.host(probe.host)].append(probe)
     first: dict[str, ProbeFiles] = {}
     for host, probes in by_host.items():

@@ -33,6 +33,8 @@ class Found:
         Name of its pod.
     seen_wall_ns : int or None
         When the agent found it, Unix time.
+    uid : int or None
+        Its user.
     """
 
     app: str
@@ -43,6 +45,7 @@ class Found:
     start_ns: int | None
     pod: str | None = None
     seen_wall_ns: int | None = None
+    uid: int | None = None
 
     @property
     def is_apart(self) -> bool:
@@ -90,7 +93,7 @@ def read_record(path: Path) -> Found | None:
     if pid is None or not all(isinstance(one, str) and one for one in (app, executor, role)):
         return None
     ticks, pod = _whole(said.get("start_ticks")), said.get("pod")
-    seen = record.get("wall_ns")
+    seen, uid = record.get("wall_ns"), said.get("uid")
     return Found(
         app=app,
         executor=executor,
@@ -100,6 +103,7 @@ def read_record(path: Path) -> Found | None:
         start_ns=None if ticks is None else ticks * TICK_NS,
         pod=pod if isinstance(pod, str) and pod else None,
         seen_wall_ns=seen if type(seen) is int and 0 < seen < 1 << 62 else None,
+        uid=uid if type(uid) is int and 0 <= uid < 1 << 32 else None,
     )
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from pyrometer.store.services.machines import Machines
 from pyrometer.store.sql.host_views import HostRows
@@ -52,8 +54,13 @@ def write_found(machines: Machines, building: Path) -> str:
         if rows:
             counts[table] = _write(building, table, columns, rows)
     doubts = [
-        {"code": "agents_threads_apart", "severity": "info", "message": message}
-        for message in _apart(machines)
+        {"code": code, "severity": severity, "message": message}
+        for code, severity, messages in (
+            ("agents_threads_apart", "info", _apart(machines)),
+            ("agents_strangers", "warning", _strangers(machines)),
+            ("agents_hosts_contested", "warning", _contested(machines)),
+        )
+        for message in messages
     ]
     return json.dumps({"tables": counts, "doubts": doubts, "stats": {}})
 
@@ -90,3 +97,21 @@ def _apart(machines: Machines) -> list[str]:
             if one.is_apart and (one.app, one.executor) not in machines.probed
         }
     )
+
+
+def _strangers(machines: Machines) -> list[str]:
+    """Say how many processes on which hosts are not what they say."""
+    found = {
+        (unquote(folder.name), one.pid, one.start_ns)
+        for folder, strangers in machines.strangers.items()
+        for one in strangers
+    }
+    counts = Counter(node for node, _, _ in found)
+    return [f"{count} on {node}" for node, count in sorted(counts.items())]
+
+
+def _contested(machines: Machines) -> list[str]:
+    return [
+        f"Executors that call their host {name} may be on {' or '.join(nodes)}"
+        for name, nodes in sorted(machines.contested.items())
+    ]
