@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from pyrometer.accounts.cpu import NO_CLOCK, NO_PROBE, OWN_PROCESS, SHORT_LIVED
-from pyrometer.accounts.ledger.core_view import cpus_count
+from pyrometer.accounts.ledger.core_view import cpus_count, unread_ns
 from pyrometer.accounts.ledger.schema import Ledger, View
 from pyrometer.accounts.machine_schema import CpuTaker, HostContention
 from pyrometer.accounts.window import on_host
@@ -86,9 +86,11 @@ def _of_one(scope: Scope, cores: View, slots: View) -> HostContention:
     busy, followed, kernel, steal = scope.tables.query(
         "SELECT sum(busy), sum(followed), sum(kernel), sum(steal) FROM c_used"
     )[0]
-    if busy is None or not followed:
+    # On other hosts a probe lives as long as its executors.
+    watched = scope.window.length_ns - unread_ns(scope)
+    if busy is None or not followed or watched <= 0:
         return HostContention(reason="the probe read nothing of the host in this window")
-    capacity = (len(cpus) or count) * scope.window.length_ns
+    capacity = (len(cpus) or count) * watched
     others = max(0, round(busy - followed - kernel))
     found = HostContention(
         cpus=cpus,
@@ -149,6 +151,7 @@ def define_pieces(scope: Scope) -> None:
 def _define_used(scope: Scope, cpus: list[int], count: int) -> None:
     """Define ``c_used``: CPU time by piece, of the CPUs of the run: busy, followed, kernel, steal.
 
+    What followed processes used before the host was first read is left out.
     Kernel threads are not known by CPU: of those of the whole host, the CPUs' part counts.
     """
     names = ", ".join(f"'{name}'" for name in BUSY)
@@ -185,8 +188,10 @@ def _define_used(scope: Scope, cpus: list[int], count: int) -> None:
           WHERE pid IN ({SHORT_LIVED}) AND pid NOT IN ({OWN_PROCESS})),
         cut AS (
           SELECT p.piece, kind, sum(grown::DOUBLE
-            * (least(s.t, p.until) - greatest(s.t0, p.since)) / greatest(s.t - s.t0, 1)) AS ns
-          FROM steps s JOIN c_pieces p ON s.t > p.since AND s.t0 < p.until
+            * (least(s.t, p.until) - greatest(s.t0, p.since, f.t)) / greatest(s.t - s.t0, 1)) AS ns
+          FROM (SELECT min(t_mono_ns) AS t FROM os_series WHERE scope = 'host') f
+          JOIN steps s ON s.t > f.t
+          JOIN c_pieces p ON s.t > p.since AND greatest(s.t0, f.t) < p.until
           WHERE grown > 0 GROUP BY ALL)
         SELECT p.piece, coalesce(sum(ns) FILTER (kind = 'busy'), 0) AS busy,
           coalesce(sum(ns) FILTER (kind = 'followed'), 0) AS followed,

@@ -163,6 +163,16 @@ class TwoHosts:
                 self.add("os_series", host=host, scope="probe", name="passes_count",
                          value=at // 50, t_mono_ns=clock(mono(at)))  # fmt: skip
 
+    def take(self, host: str, part: float) -> None:
+        """Let other programs take a part of a host's CPUs all the time."""
+        end = self.world.end_ms * MS
+        whole = round(self.cpus * end * part) - ELSEWHERE
+        begin = self._clock(host)(mono(0))
+        for row in self.rows["os_series"]:
+            if row["host"] == host and row["scope"] == "host":
+                took = whole * (row["t_mono_ns"] - begin) // end
+                row["value"] += {"cpu_user_ns": took, "cpu_idle_ns": -took}.get(row["name"], 0)
+
     def task_cpu(self, host: str) -> int:
         """CPU time of tasks on a host."""
         return sum(row["cpu_ns"] for row in self.rows["spans"] if row["host"] == host)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.hosts.two_hosts import ELSEWHERE, WEST, TwoHosts, WestClock
-from tests.support.tables import HOST, MS, S, StageSpec
+import pytest
+from tests.support.hosts.two_hosts import WEST, TwoHosts, WestClock
+from tests.support.tables import HOST, S, StageSpec
 
 from pyrometer.explain.findings import explain
 from pyrometer.store import Run
@@ -17,11 +18,7 @@ from pyrometer.summary.summary import summary
 def busy_west(folder: Path, made: TwoHosts | None = None) -> Path:
     """Let other programs take half of the other host's CPUs."""
     two = made or TwoHosts([StageSpec([400, 300, 500, 200])], WestClock(2 * S))
-    took = two.cpus * two.world.end_ms * MS // 2 - ELSEWHERE
-    for row in two.rows["os_series"]:
-        change = {"cpu_user_ns": took, "cpu_idle_ns": -took}.get(row["name"], 0)
-        if row["host"] == WEST and row["scope"] == "host" and row["value"]:
-            row["value"] += change
+    two.take(WEST, 0.5)
     manifest = Manifest(
         run_id="r", created_wall_ns=1, pyrometer_version="0", profile="full", state="finished",
         workload=Workload(command=["x"]), host=Host(hostname=HOST, cpus_count=two.cpus),
@@ -50,6 +47,14 @@ def test_the_finding_is_on_that_host(tmp_path: Path) -> None:
         found = explain(run, "application").findings
     (one,) = [one for one in found if one.code == "contended.neighbour"]
     assert one.place.host == WEST
+
+
+def test_a_host_is_judged_by_the_time_in_which_it_was_watched(tmp_path: Path) -> None:
+    stages = [StageSpec([400] * 40)]
+    since_ms = TwoHosts(stages).world.end_ms * 7 // 10
+    one = shown(busy_west(tmp_path, TwoHosts(stages, WestClock(2 * S), since_ms=since_ms)))
+    assert one.contention.host == WEST
+    assert one.contention.others_ratio == pytest.approx(0.5, abs=0.01)
 
 
 def test_a_probe_whose_clock_nobody_knows_ran(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from pyrometer.experiments.plan.file import Guard
 from pyrometer.experiments.run.attempt import Attempt, TrialFacts, run_trial, trial_facts
 from pyrometer.experiments.run.attempts import with_hosts
 from pyrometer.experiments.run.environment import Quiet
-from pyrometer.experiments.run.hosts import on_a_cluster
+from pyrometer.experiments.run.hosts import disturbances_of_hosts, on_a_cluster
 from pyrometer.store import Run
 from pyrometer.store.manifest import Host, Manifest, Workload, write_manifest
 from pyrometer.trial.trial import Trial
@@ -167,6 +167,17 @@ def test_what_others_took_of_each_host_is_by_the_probe_there(tmp_path: Path) -> 
         assert one.canary is not None
         assert one.canary.alu_ns is None
         assert one.canary.reason is not None
+
+
+def test_a_host_that_was_watched_for_a_while_is_judged_by_that(tmp_path: Path) -> None:
+    stages = [StageSpec([400] * 40)]
+    two = TwoHosts(stages, since_ms=TwoHosts(stages).world.end_ms * 7 // 10)
+    two.take(WEST, 0.5)
+    with Run.open(two.write(tmp_path)) as run:
+        hosts = on_a_cluster(run).hosts
+    assert {one.host: one.busy_ratio for one in hosts}[WEST] == pytest.approx(0.5, abs=0.01)
+    (said,) = disturbances_of_hosts(hosts, Guard())
+    assert said.startswith("west: others use 50")
 
 
 def test_what_probes_use_themselves_is_not_what_others_took(tmp_path: Path) -> None:

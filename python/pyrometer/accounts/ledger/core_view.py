@@ -339,7 +339,7 @@ def _watched(scope: Scope, cpus: int) -> tuple[str, list[Row]]:
     list of Row
         What is not known of the time when there was none.
     """
-    if not scope.tables.several_hosts and _unread_ns(scope) < LATE_NS:
+    if not scope.tables.several_hosts and unread_ns(scope) < LATE_NS:
         return "w_series", []
     lengths = define_watched_series(scope)
     if max(lengths.values(), default=0) < TICK_NS:
@@ -360,7 +360,7 @@ def _watched(scope: Scope, cpus: int) -> tuple[str, list[Row]]:
     ]
 
 
-def _unread_ns(scope: Scope) -> int:
+def unread_ns(scope: Scope) -> int:
     """Give the time of the window before the first reading of its only host, and after its last."""
     ((since, until),) = scope.tables.query(
         "SELECT min(t_mono_ns), max(t_mono_ns) FROM os_series"

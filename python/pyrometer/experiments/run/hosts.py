@@ -21,7 +21,7 @@ from pyrometer.experiments.plan.file import Guard
 from pyrometer.store import Run
 from pyrometer.store.axis.one_machine import of_one_machine
 from pyrometer.store.services.canaries import NOT_OBSERVED, CanaryBefore, canaries_before
-from pyrometer.window.counters import BUSY
+from pyrometer.window.counters import BUSY, define_watched_series
 
 FEWEST_TASKS = 10
 """Tasks of a host, in stages that ran on others, too, from which their times say something."""
@@ -45,7 +45,7 @@ SELECT host,
   sum(growth) FILTER (name = 'cpu_ns' AND (scope LIKE 'process/%' OR scope LIKE 'kernel/%')
     OR name = 'own_cpu_ns' AND scope LIKE 'probe%'),
   sum(growth) FILTER (scope = 'host' AND name = 'cpu_steal_ns')
-FROM w_series GROUP BY host ORDER BY host
+FROM o_series GROUP BY host ORDER BY host
 """
 # Each task against the middle of its stage on the other hosts: work differs between stages.
 _SLOWER = f"""
@@ -145,14 +145,17 @@ def _canary(before: CanaryBefore | None) -> HostCanary:
 
 
 def _others(run: Run) -> dict[str, dict[str, float]]:
-    """Give the shares of their CPUs that others and the hypervisor took of hosts."""
+    """Give the shares of their CPUs that others and the hypervisor took of hosts while watched."""
     scope = open_scope(run, None)
     cpus = cpus_by_host(scope)
     # Each probe there takes the run's other executors for others.
     shared = {name for names in of_one_machine(scope.tables, list(cpus)) for name in names}
     found = {}
+    # A probe lives as long as its executors: a host is judged by the time that it was watched.
+    unwatched = define_watched_series(scope)
     for host, busy, ours, stolen in scope.tables.query(_USED):
-        capacity = (cpus.get(host) or 0) * scope.window.length_ns
+        watched = scope.window.length_ns - unwatched.get(host, 0)
+        capacity = (cpus.get(host) or 0) * watched
         if capacity and busy is not None:
             found[host] = {"steal_ratio": float(stolen or 0) / capacity}
             if host not in shared:
