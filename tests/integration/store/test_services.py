@@ -93,6 +93,28 @@ def test_what_only_a_service_recorded_is_kept(place: Place) -> None:
         assert run.tables.query("SELECT pid, value FROM perf_counts") == [(62, 5)]
 
 
+def test_of_others_requests_to_a_disk_there_is_their_sum(place: Place) -> None:
+    request = {"host": "h", "begin_mono_ns": BEGIN, "end_mono_ns": BEGIN + S, "kind": "block",
+               "device": "sda", "operation": "read", "low_ns": 64, "count": 2, "sum_ns": 200,
+               "bytes": 10}  # fmt: skip
+    place.executor("h", "1", 62, None)
+    whole = probe(times(0, 2000), 62, 98, 99)
+    rows = [{**request, "pid": pid} for pid in (0, 62, 98, 99, None)]
+    more = {"io-latency": [*rows, {**rows[2], "kind": "read"}]}
+    place.service(
+        "h", ProbeOf(whole.times, whole.host_counters, processes=whole.processes, more=more),
+        [found(APP, "1", 62)],
+    )  # fmt: skip
+    place.describe()
+    ingest_run(place.paths.root)
+    with Run.open(place.paths.root) as run:
+        assert run.tables.query(
+            "SELECT kind, pid, count, sum_ns, bytes FROM io_latency ORDER BY pid NULLS LAST"
+        ) == [
+            ("block", 0, 2, 200, 10), ("block", 62, 2, 200, 10), ("block", None, 6, 600, 30)
+        ]  # fmt: skip
+
+
 def test_canaries_of_a_host_come_with_what_its_agent_recorded(place: Place) -> None:
     """The node is called as its executor calls it, and has the canary before that began."""
     place.executor("h", "1", 62, None)

@@ -68,6 +68,13 @@ ours AS (
     AND p.since >= o.since - {_SLACK_NS} AND p.since < o.until)
 SELECT * FROM ours
 """
+# Which process of somebody else made a request is none of the run's business.
+_SUMMED = """
+SELECT * REPLACE (sum(count)::BIGINT AS count, sum(sum_ns)::BIGINT AS sum_ns,
+    sum(bytes)::BIGINT AS bytes)
+  FROM (SELECT * REPLACE (CASE WHEN r.pid = 0 OR {ours} THEN r.pid END AS pid) FROM ({kept}) r)
+  GROUP BY ALL
+"""
 
 
 def keep_own(
@@ -131,6 +138,8 @@ def _rewrite(
         if name == "os_series":
             stayed = _STAYED.format(series=rows, whose=whose, since=since, until=until)
             kept += f" UNION ALL BY NAME ({stayed})"
+    if name == "io_latency":
+        kept = _SUMMED.format(kept=kept, ours=_ours(name))
     connection.execute(
         f"COPY (SELECT {columns} FROM ({kept}) r) TO {literal(str(temporary))}"
         " (FORMAT parquet, COMPRESSION zstd)"
@@ -141,17 +150,20 @@ def _rewrite(
 def _whose(name: str) -> str:
     if name not in _TIMES:
         return "true"
-    begin, end = _TIMES[name]
-    ours = (
-        f"EXISTS (FROM ours o WHERE o.pid = {_pid(name)} AND r.{end} >= o.since - {_SLACK_NS}"
-        f" AND r.{begin} < o.until)"
-    )
     # Its own control group is that of the agent.
     of_host = {
         "os_series": "r.scope NOT LIKE 'process/%' AND r.scope <> 'cgroup'",
         **OF_HOST,
     }.get(name)
-    return ours if of_host is None else f"(({of_host}) OR {ours})"
+    return _ours(name) if of_host is None else f"(({of_host}) OR {_ours(name)})"
+
+
+def _ours(name: str) -> str:
+    begin, end = _TIMES[name]
+    return (
+        f"EXISTS (FROM ours o WHERE o.pid = {_pid(name)} AND r.{end} >= o.since - {_SLACK_NS}"
+        f" AND r.{begin} < o.until)"
+    )
 
 
 def _pid(name: str) -> str:
