@@ -21,6 +21,34 @@ def test_the_host_on_which_tasks_take_three_times_as_long(tmp_path: Path) -> Non
     assert saves(found, job.now_ms - even.now_ms)
 
 
+def _on_five(times: dict[str, float]) -> Job:
+    """Give a job on five hosts, on some of which tasks take longer."""
+    job = Job(executors=5)
+    job.stage(LENGTHS * 2, length_on=lambda length, name: round(length * times.get(name, 1)))
+    return job
+
+
+def test_two_slow_hosts_of_five_are_one_finding_that_mends_both(tmp_path: Path) -> None:
+    job = _on_five({"2": 2, "4": 1.8})
+    (found,) = job.found(tmp_path, RULE)
+    assert saves(found, job.now_ms - _on_five({}).now_ms)
+    assert found.place.words == "2 places: host-2, host-4"
+    two, four = (one.estimate.value for one in found.evidence[:2])
+    assert two is not None
+    assert four is not None
+    assert 1.95 <= two <= 2.05
+    assert 1.75 <= four <= 1.85
+    assert f"on host-4 {four:.3g} times" in found.mechanism
+    assert "take host-2 and host-4 out of the cluster" in found.remedies[0].text
+
+
+def test_a_host_that_hardly_holds_a_stage_up_is_not_named_beside_a_slow_one(
+    tmp_path: Path,
+) -> None:
+    (found,) = _on_five({"2": 3, "4": 1.1}).found(tmp_path, RULE)
+    assert found.place.host == "host-2"
+
+
 def test_a_host_whose_first_tasks_are_cold(tmp_path: Path) -> None:
     job = Job()
     seen: list[str] = []

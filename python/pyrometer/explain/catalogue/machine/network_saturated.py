@@ -42,7 +42,7 @@ import numpy as np
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less
-from pyrometer.explain.evidence.network_links import (
+from pyrometer.explain.evidence.hosts.network_links import (
     Link,
     behind,
     elasticity,

@@ -1,4 +1,4 @@
-"""Tasks take longer on one host than on the others, for the same work.
+"""Tasks take longer on one host, or a few, than on the others, for the same work.
 
 What it is
     A host, or an executor, is slower: a worn disk, other tenants, a lower clock, a cold page cache.
@@ -6,7 +6,9 @@ What it is
 Mechanism
     Every task that lands there takes longer by about the same ratio, and ends its stage late. The
     simulator removes what its tasks need above the others' median of the same stage, beyond what
-    the bytes that they read (or, without any, the rows) account for.
+    the bytes that they read (or, without any, the rows) account for. Where several are slow, less
+    than half of all, they are one finding, each compared with those that are not: a stage ends when
+    the last of them has, so that one alone would save little.
 
 Evidence
     Medians of task time by host within each stage. The ratio is the median over tasks of time over
@@ -31,13 +33,16 @@ Source
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less
+from pyrometer.explain.evidence.alike import MOST_SHOWN, weighed
+from pyrometer.explain.evidence.hosts.lost import hosts_of_place, named_hosts
 from pyrometer.explain.evidence.places import bounds, where
 from pyrometer.explain.evidence.task_costs import read_bytes
 from pyrometer.explain.facts import Facts, TaskColumns, exactly
@@ -50,6 +55,9 @@ from pyrometer.statistics.shares import Z
 
 FEWEST_TASKS = 5
 """On a host, and elsewhere: of fewer the interval would say nothing."""
+LIKE_THE_WORST = 0.1
+"""Of what the slowest host takes longer: a host that takes less than this part of it is not named
+beside it, as it hardly holds a stage up."""
 
 
 def _warm(launch: Floats, executors: Any, each: int) -> Any:
@@ -97,30 +105,93 @@ def by_work(time: Floats, work: Floats, hosts: Any) -> Floats:
     return found
 
 
+@dataclass(frozen=True)
+class _Slow:
+    """A slow host: by how much, as logarithms of the ratio of times, over so many tasks."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+    n: int
+
+    @property
+    def beyond(self) -> float:
+        """Time that its tasks take longer, over that of the others' tasks."""
+        return float(np.expm1(self.value))
+
+    @property
+    def ratio(self) -> tuple[float, float, float]:
+        """Time over that of the others' tasks, with its bounds."""
+        value, low, high = (float(np.exp(one)) for one in (self.value, self.low, self.high))
+        return value, low, high
+
+    @property
+    def spared(self) -> tuple[float, float, float]:
+        """Share of its tasks' time that would go, with its bounds."""
+        value, low, high = (1 - float(np.exp(-one)) for one in (self.value, self.low, self.high))
+        return value, low, high
+
+
 def _suspects(facts: Facts) -> Iterator[Suspect]:
     tasks = facts.tasks
     if facts.measured is None or not tasks.count:
         return
     hosts = np.array([str(one) for one in tasks["host"]])
-    names = np.unique(hosts)
-    if names.size < 2:
+    names = [str(one) for one in np.unique(hosts)]
+    if len(names) < 2:
         return
     each = max(1, facts.slots // max(1, len(facts.measured.executors)))
     warm = _warm(tasks["launch_wall_ns"], np.array([str(e) for e in tasks["executor_id"]]), each)
     usable = warm & (tasks.duration_ns > 0) & ~np.asarray(tasks["wasted"], dtype=bool)
-    logs: dict[str, list[Floats]] = defaultdict(list)
+    stages = list(_times(facts, hosts, usable))
+    found = _slow(stages, names, len(names))
+    if not found:
+        return
+    found = [one for one in found if one.beyond >= LIKE_THE_WORST * found[0].beyond]
+    if len(found) > 1:
+        together = [one.name for one in found] if 2 * len(found) < len(names) else []
+        found = _slow(stages, together, len(names), beside=together) or found[:1]
+    yield _suspect(facts, hosts, found)
+
+
+def _times(facts: Facts, hosts: Any, usable: Any) -> Iterator[tuple[Any, Floats]]:
+    """Give, by stage that ran on several hosts, that of each task, and how long it took.
+
+    As a logarithm, without what goes with work.
+    """
     for stage in facts.stages:
         place = facts.place_of(stage.number)
-        use, host = usable[place], hosts[place]
-        if not use.any() or np.unique(host[use]).size < 2:
+        use = usable[place]
+        host = hosts[place][use]
+        if np.unique(host).size < 2:
             continue
-        time = np.log(np.maximum(tasks.duration_ns[place], 1.0))
-        work = _work(facts.tasks_of(stage.number))
-        time[use] -= by_work(time[use], work[use], host[use])
-        for name in np.unique(host[use]):
-            mine, others = use & (host == name), use & (host != name)
+        own = facts.tasks_of(stage.number)
+        time = np.log(np.maximum(own.duration_ns[use], 1.0))
+        yield host, time - by_work(time, _work(own)[use], host)
+
+
+def _slow(
+    stages: Sequence[tuple[Any, Floats]],
+    names: Sequence[str],
+    count: int,
+    beside: Sequence[str] = (),
+) -> list[_Slow]:
+    """Give the hosts of some names that are slower than the others but those beside, worst first.
+
+    Parameters
+    ----------
+    count : int
+        How many hosts are compared in all.
+    """
+    logs: dict[str, list[Floats]] = defaultdict(list)
+    for host, time in stages:
+        apart = np.isin(host, beside)
+        for name in names:
+            mine = host == name
+            others = ~(mine | apart)
             if mine.any() and others.sum() >= FEWEST_TASKS:
-                logs[str(name)].append(time[mine] - np.median(time[others]))
+                logs[name].append(time[mine] - np.median(time[others]))
     slow = []
     for name, found in logs.items():
         values = np.concatenate(found)
@@ -128,60 +199,84 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             continue
         value = float(np.median(values))
         error = float(values.std(ddof=1)) / values.size**0.5
-        # All hosts are compared, and the slowest is told.
-        half = error * float(t_quantile(1 - 0.05 / names.size, values.size - 1))
-        slow.append((value - half, value, value + half, name, int(values.size)))
-    if not slow:
-        return
-    low, value, high, name, n = max(slow)
-    if low > 0:
-        yield _suspect(facts, hosts == name, name, (value, low, high), n)
+        half = error * float(t_quantile(1 - 0.05 / count, values.size - 1))
+        if value - half > 0:
+            slow.append(_Slow(name, value, value - half, value + half, int(values.size)))
+    return sorted(slow, key=lambda one: (-one.low, one.name))
 
 
-def _suspect(
-    facts: Facts, mine: Any, name: str, logs: tuple[float, float, float], n: int
-) -> Suspect:
-    value, low, high = (1 - float(np.exp(-one)) for one in logs)
+def _suspect(facts: Facts, hosts: Any, slow: Sequence[_Slow]) -> Suspect:
     time = facts.tasks.duration_ns
-    less = {
-        stage.number: np.where(mine[place], time[place], 0.0) * high
+    less, weights, spent = np.zeros(time.size), [], []
+    ended = np.isfinite(facts.tasks["finish_wall_ns"])
+    for one in slow:
+        mine = hosts == one.name
+        value, low, high = one.spared
+        less[mine] = time[mine] * high
+        weights.append((float(less[mine].sum()), Extent(value / high, low / high, 1.0, one.n)))
+        spent.append(float(time[mine & ended].sum()))
+    stages = {
+        stage.number: less[place]
         for stage in facts.stages
         for place in (facts.place_of(stage.number),)
-        if mine[place].any()
+        if less[place].any()
     }
-    ratio = [float(np.exp(one)) for one in logs]
-    ended = np.isfinite(facts.tasks["finish_wall_ns"])
+    names = [one.name for one in slow]
+    listed = ", ".join("'" + name.replace("'", "''") + "'" for name in names)
+    share = sum(ns for ns, _ in weights) * weighed(weights).value / sum(spent or [1.0])
+    its, lacks = ("its", "it lacks") if len(names) == 1 else ("their", "they lack")
     return Suspect(
-        place=Place(layer="host", host=name, stages_count=len(less)),
-        mechanism=(
-            f"Tasks on {name} took {ratio[0]:.3g} times as long as those of the same stages on"
-            f" other hosts, for the same bytes ({ratio[1]:.3g} to {ratio[2]:.3g},"
-            f" {units.counted(n, 'task')})."
-        ),
-        change=(Less("host", less),),
-        extent=Extent(value / high, max(0.0, low / high), 1.0, n),
+        place=Place(layer="host", stages_count=len(stages), **hosts_of_place(names)),
+        mechanism=_words(slow),
+        change=(Less("host", stages),),
+        extent=weighed(weights),
         evidence=[
-            Evidence(what="time over the other hosts' median", unit="ratio", table="tasks",
-                     estimate=bounds(ratio[0], ratio[1], ratio[2], n, "t on logarithms"),
-                     query="SELECT stage_id, host, median(finish_wall_ns - launch_wall_ns) FROM"
-                     " tasks GROUP BY ALL ORDER BY ALL", link="/timeline"),
-            Evidence(what="time of its tasks", unit="ns", table="tasks", link="/timeline",
-                     estimate=exactly(float(time[mine & ended].sum()), n),
+            *(
+                Evidence(what=_what(one, slow), unit="ratio", table="tasks",
+                         estimate=bounds(*one.ratio, one.n, "t on logarithms"),
+                         query="SELECT stage_id, host, median(finish_wall_ns - launch_wall_ns)"
+                         " FROM tasks GROUP BY ALL ORDER BY ALL", link="/timeline")
+                for one in slow[:MOST_SHOWN]
+            ),
+            Evidence(what=f"time of {its} tasks", unit="ns", table="tasks", link="/timeline",
+                     estimate=exactly(sum(spent), sum(one.n for one in slow)),
                      query="SELECT sum(finish_wall_ns - launch_wall_ns) FROM tasks WHERE"
-                     f" {where(facts)} AND host = '{name.replace(chr(39), 2 * chr(39))}'"),
+                     f" {where(facts)} AND host IN ({listed})"),
         ],
         remedies=[
-            Remedy(kind="machine", text=f"take {name} out of the cluster, and see what it lacks:"
-                   f" about {units.percent(value)} of its tasks' time"),
+            Remedy(kind="machine", text=f"take {named_hosts(names)} out of the cluster, and see"
+                   f" what {lacks}: about {units.percent(share)} of {its} tasks' time"),
             Remedy(kind="factor", factor="spark.speculation", level="true",
-                   text="meanwhile, run copies of its slow tasks elsewhere"),
+                   text=f"meanwhile, run copies of {its} slow tasks elsewhere"),
         ],
     )  # fmt: skip
 
 
+def _what(one: _Slow, slow: Sequence[_Slow]) -> str:
+    on = "" if len(slow) == 1 else f" on {one.name}"
+    return f"time{on} over the other hosts' median"
+
+
+def _words(slow: Sequence[_Slow]) -> str:
+    """Say how much slower each is; of many, the first few."""
+    said = []
+    for one in slow[:MOST_SHOWN]:
+        value, low, high = one.ratio
+        than = (
+            " times"
+            if said
+            else " times as long as those of the same stages on other hosts, for the same bytes"
+        )
+        begin = f"on {one.name}" if said else f"Tasks on {one.name} took"
+        tasks = units.counted(one.n, "task")
+        said.append(f"{begin} {value:.3g}{than} ({low:.3g} to {high:.3g}, {tasks})")
+    more = len(slow) - len(said)
+    return f"{'; '.join(said)}{f'; and {more} more' if more else ''}."
+
+
 RULE = Rule(
     code="straggler.host",
-    title="One host is slower",
+    title="Tasks take longer on some hosts",
     cause="slow host",
     suspects=_suspects,
     explains=("straggler.tail", "skew.time", "retries.speculation"),
