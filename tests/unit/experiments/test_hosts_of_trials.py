@@ -43,6 +43,8 @@ def written(
     second: dict[str, Any] | None = None,
     second_added_ms: int = 0,
     first_end_ms: int | None = None,
+    driver_ms: int = 1,
+    conf: dict[str, str] | None = None,
 ) -> Path:
     """A run of 60 s that began at 0, whose executors and jobs came when they did."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -50,9 +52,11 @@ def written(
         {"app_index": 0, "executor_id": str(n), "host": "h", "add_wall_ns": wall(at)}
         for n, at in enumerate(added_ms)
     ]
-    driver = {"app_index": 0, "executor_id": "driver", "host": "d", "add_wall_ns": wall(1)}
+    driver = {"app_index": 0, "executor_id": "driver", "host": "d",
+              "add_wall_ns": wall(driver_ms)}  # fmt: skip
     app = {"app_index": 0, "app_id": "a", "master": master, "start_wall_ns": wall(2 * S),
-           "source_files": "[]", "events_count": 1, "uncompressed_bytes": 1}  # fmt: skip
+           "spark_conf": json.dumps(conf or {}), "source_files": "[]", "events_count": 1,
+           "uncompressed_bytes": 1}  # fmt: skip
     jobs = [
         {"app_index": 0, "job_id": n, "submit_wall_ns": wall(at), "status": "succeeded",
          "stage_ids": []}
@@ -81,9 +85,7 @@ def written(
     [
         ("yarn", [32 * S, 30 * S, 55 * S], [], 28.0),
         ("yarn", [30 * S], [31 * S, 40 * S], 28.0),
-        # None is asked for before there is a job: what the driver did until then is no wait.
-        ("yarn", [30 * S], [25 * S, 31 * S], 5.0),
-        ("spark://m:7077", [1 * S], [], None),
+        ("spark://m:7077", [1 * S], [], 0.0),
         ("k8s://x", [], [], None),
         ("local[4]", [30 * S], [], None),
         ("local-cluster[2,1,1024]", [30 * S], [], None),
@@ -96,6 +98,40 @@ def test_the_wait_for_the_first_executor_is_measured_and_in_no_time(
         facts = trial_facts(run)
     assert facts.waited_s == waited_s
     assert facts.seconds == 60.0 - (waited_s or 0.0)
+
+
+DYNAMIC = {"spark.dynamicAllocation.enabled": "true"}
+
+
+@pytest.mark.parametrize(
+    ("master", "driver_s", "conf", "job_s", "added_s", "waited_s"),
+    [
+        # A context waits on YARN and Kubernetes, for 30 s or as long as it is told to.
+        ("yarn", 4, {}, 45, 40, 30.0),
+        ("k8s://x", 4, {}, 45, 40, 30.0),
+        ("k8s://x", 4, {"spark.scheduler.maxRegisteredResourcesWaitingTime": "20s"}, 45, 40, 20.0),
+        ("yarn", 4, {"spark.scheduler.minRegisteredResourcesRatio": "0"}, 45, 40, 2.0),
+        # YARN's queue is waited for however long it is.
+        ("yarn", 42, {}, 55, 50, 40.0),
+        # None is asked for before there is a job, but of those that there are from the begin.
+        ("yarn", 4, DYNAMIC, 25, 30, 7.0),
+        ("k8s://x", 4, DYNAMIC, 25, 30, 5.0),
+        ("k8s://x", 4, {**DYNAMIC, "spark.dynamicAllocation.minExecutors": "2"}, 25, 26, 24.0),
+        # A standalone master's context waits for none: the program is at work until it has a job.
+        ("spark://m:7077", 4, {}, 12, 9, 0.0),
+        ("spark://m:7077", 4, {}, 12, 40, 28.0),
+        ("spark://m:7077", 4, {"spark.scheduler.minRegisteredResourcesRatio": "1"}, 12, 9, 7.0),
+    ],
+)
+def test_what_a_driver_did_meanwhile_is_no_wait(
+    tmp_path: Path, master: str, driver_s: int, conf: dict[str, str], job_s: int, added_s: int,
+    waited_s: float,
+) -> None:  # fmt: skip
+    root = written(
+        tmp_path / "run", master, [added_s * S], [], [job_s * S], driver_ms=driver_s * S, conf=conf
+    )
+    with Run.open(root) as run:
+        assert trial_facts(run).waited_s == pytest.approx(waited_s)
 
 
 def test_of_a_run_that_ran_out_of_time_its_wait_is_kept(

@@ -8,13 +8,15 @@ agents there what each attained before.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from pyrometer.accounts.ledger.core_view import cpus_by_host
 from pyrometer.accounts.window import open_scope
+from pyrometer.core.json_text import parse_json
 from pyrometer.core.units import percent
 from pyrometer.experiments.folder import HostCanary, HostSeen
 from pyrometer.experiments.plan.file import Guard
@@ -26,19 +28,19 @@ from pyrometer.window.counters import BUSY, define_watched_series
 FEWEST_TASKS = 10
 """Tasks of a host, in stages that ran on others, too, from which their times say something."""
 
-# From the begin of an application until its first executor: queues of managers, and JVMs' starts.
-# Where it had a job by then, what it did before that is its own work: with dynamic allocation it
-# may not even have asked for an executor.
 _APPS = """
-WITH added AS (SELECT app_index, min(add_wall_ns) AS first_add FROM executors
-  WHERE executor_id <> 'driver' GROUP BY app_index),
+WITH came AS (SELECT app_index, min(add_wall_ns) FILTER (executor_id <> 'driver') AS first_add,
+  min(add_wall_ns) FILTER (executor_id = 'driver') AS driver_add FROM executors GROUP BY app_index),
 submitted AS (SELECT app_index, min(submit_wall_ns) AS first_job FROM jobs GROUP BY app_index)
-SELECT start_wall_ns, end_wall_ns,
-  CASE WHEN first_job < first_add THEN first_job ELSE start_wall_ns END,
-  CASE WHEN master IS NOT NULL AND NOT starts_with(master, 'local') THEN first_add END
-FROM apps LEFT JOIN added USING (app_index) LEFT JOIN submitted USING (app_index)
+SELECT start_wall_ns, end_wall_ns, coalesce(master, 'local'), spark_conf,
+  driver_add, first_job, first_add
+FROM apps LEFT JOIN came USING (app_index) LEFT JOIN submitted USING (app_index)
 WHERE start_wall_ns IS NOT NULL
 """
+# spark.scheduler.minRegisteredResourcesRatio and …maxRegisteredResourcesWaitingTime, by default.
+_RATIO_OF_MANAGERS, _LONGEST_S = 0.8, 30.0
+_TIME = re.compile(r"([0-9]+)\s*(us|ms|s|m|min|h|d)?")
+_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _USED = f"""
 SELECT host,
   sum(growth) FILTER (scope = 'host' AND name IN ({", ".join(f"'{name}'" for name in BUSY)})),
@@ -69,8 +71,8 @@ class OnACluster:
     Attributes
     ----------
     waited_s : float or None
-        From the begin of its applications, or their first job where that came first, until each had
-        an executor, as far as no other one ran meanwhile; ``None`` without a cluster.
+        How long its applications waited for their first executors, in their contexts or with a
+        job, as far as no other one ran meanwhile; ``None`` without a cluster.
     hosts : tuple of HostSeen
         Its hosts, where they are several.
     """
@@ -109,23 +111,18 @@ def waited_s(run: Run) -> float | None:
 
 
 def _waited_ns(apps: Sequence[Sequence[Any]]) -> float | None:
-    """Give how long applications waited for executors while none of them worked.
-
-    Parameters
-    ----------
-    apps : sequence
-        Of each: its begin, its end, since when it waits, its first executor.
-    """
+    """Give how long applications waited for executors while none of them worked."""
     waits: list[tuple[float, float]] = []
     works: list[tuple[float, float]] = []
-    for begin, seen_end, since, first in apps:
+    known = False
+    for begin, seen_end, master, conf, *times in apps:
         end = math.inf if seen_end is None else seen_end
-        if first is None or first <= since:
-            works.append((begin, end))
-            continue
-        waits.append((since, first))
-        works += [(begin, since), (first, end)]
-    if not waits:
+        known |= times[-1] is not None and not master.startswith("local")
+        own = _waits(begin, master, conf, *times)
+        waits += own
+        edges = [begin, *(edge for one in own for edge in one), end]
+        works += [(a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if a < b]
+    if not known:
         return None
     edges = sorted({edge for one in (*waits, *works) for edge in one})
     return sum(
@@ -133,6 +130,52 @@ def _waited_ns(apps: Sequence[Sequence[Any]]) -> float | None:
         for before, after in pairwise(edges)
         if any(a <= before < b for a, b in waits) and not any(a <= before < b for a, b in works)
     )
+
+
+def _waits(
+    begin: float,
+    master: str,
+    conf: str | None,
+    driver_add: float | None,
+    first_job: float | None,
+    first_add: float | None,
+) -> list[tuple[float, float]]:
+    """Say when an application waited for its first executor: in its context, and with a job.
+
+    While there is neither a job nor a context that waits, a driver does its own work.
+    """
+    if first_add is None or master.startswith("local"):
+        return []
+    job = math.inf if first_job is None else first_job
+    # YARN's client waits until the queue lets the application begin, and registers the driver then.
+    accepted = driver_add if master == "yarn" and driver_add is not None else begin
+    ready = min(first_add, job, max(accepted, begin + _in_context_s(master, conf) * 1e9))
+    return [(a, b) for a, b in ((begin, ready), (job, first_add)) if a < b]
+
+
+def _in_context_s(master: str, text: str | None) -> float:
+    """Say how long the context of a driver waits for its executors at most."""
+    found = parse_json(text) if text else None
+    conf: Mapping[str, Any] = found if isinstance(found, dict) else {}
+    manager = master == "yarn" or master.startswith("k8s")
+    ratio = conf.get("spark.scheduler.minRegisteredResourcesRatio")
+    if not (_number(ratio) if ratio is not None else _RATIO_OF_MANAGERS * manager):
+        return 0.0
+    if str(conf.get("spark.dynamicAllocation.enabled")).lower() == "true":
+        names = ("dynamicAllocation.minExecutors", "dynamicAllocation.initialExecutors",
+                 "executor.instances")  # fmt: skip
+        if not any(_number(conf.get(f"spark.{name}")) for name in names):
+            return 0.0
+    longest = str(conf.get("spark.scheduler.maxRegisteredResourcesWaitingTime", ""))
+    match = _TIME.fullmatch(longest.strip().lower())
+    return float(match[1]) * _SECONDS[match[2] or "ms"] if match else _LONGEST_S
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return 0.0
 
 
 def _canary(before: CanaryBefore | None) -> HostCanary:
