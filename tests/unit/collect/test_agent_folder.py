@@ -120,6 +120,15 @@ def test_the_chart_says_the_same_as_the_manifest(level: Level, tmp_path: Path) -
     assert of_chart == ours
 
 
+def test_the_volume_that_a_user_names_takes_the_place_of_the_default() -> None:
+    """Helm merges values into the default ones: the chart gets both volumes."""
+    made = texts("all")
+    assert list(yaml.safe_load(made["chart/values.yaml"])["store"]) == ["hostPath"]
+    chart = made["chart/templates/daemonset.yaml"]
+    assert '{{- if gt (len $store) 1 }}{{- $store = omit $store "hostPath" }}{{- end }}' in chart
+    assert chart.count(".Values.store") == chart.count("if .Values.store") + 1
+
+
 def test_the_playbook_copies_what_is_there(tmp_path: Path) -> None:
     folder = tmp_path / "agent"
     write(folder, BINARIES, texts("all"))
@@ -154,6 +163,23 @@ def test_the_playbook_copies_what_is_there(tmp_path: Path) -> None:
 def test_words_that_would_mean_something_else_are_refused(to: str, user: str, image: str) -> None:
     with pytest.raises(UsageError):
         checked(to, user, image)
+
+
+@pytest.mark.parametrize(
+    ("to", "why"),
+    [
+        ("file:///home/x/store", "does not see anything below /home"),
+        ("file:///mnt/../root//store", "does not see anything below /root"),
+        ("file:///run/user/7/store", "does not see anything below /run/user"),
+        ("file:///usr/share/store", "cannot write to anything below /usr"),
+    ],
+)
+def test_a_store_that_the_unit_hides_is_refused(to: str, why: str) -> None:
+    assert unit(texts("all")["pyro-agent.service"])["ProtectHome"] == "yes"
+    with pytest.raises(UsageError, match=why):
+        checked(to, "spark", "i")
+    for fine in ("file:///homes/x", "file:///mnt/home/x", "file:///run/store"):
+        checked(fine, "spark", "i")
 
 
 def test_nothing_is_written_where_something_is(tmp_path: Path) -> None:
@@ -196,7 +222,8 @@ def test_no_credentials_get_into_the_files(to: str) -> None:
     with pytest.raises(UsageError, match="in every file") as refused:
         checked(to, "spark", "image:1")
     assert "plum" not in refused.value.message
-    checked("abfss://box@account.dfs.core.windows.net/x", "spark", "image:1")
+    for scheme in ("abfs", "abfss"):
+        checked(f"{scheme}://box@account.dfs.core.windows.net/x", "spark", "image:1")
 
 
 def elf(machine: str, text: str) -> bytes:

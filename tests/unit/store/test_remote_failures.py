@@ -233,6 +233,20 @@ def test_addresses_of_no_run(
     assert "\x1b[2J" not in done.stderr
 
 
+@pytest.mark.parametrize("scheme", ["abfs", "abfss"])
+def test_a_scheme_that_only_its_package_makes_known_names_the_package(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, scheme: str
+) -> None:
+    def without(scheme: str) -> Any:
+        raise ImportError("no adlfs") if scheme == "abfs" else ValueError("Protocol not known")
+
+    monkeypatch.setattr(fsspec, "get_filesystem_class", without)
+    done = inside(capsys, "show", f"{scheme}://runs@account.dfs.core.windows.net/one")
+    assert done.code == 3
+    assert f"no package that reads {scheme}:// is installed" in done.stderr
+    assert "install adlfs" in done.stderr
+
+
 @pytest.mark.parametrize("url", [f"{URL}///", URL.replace("planned", "Planned")])
 def test_slashes_at_the_end_and_capital_letters_of_the_scheme_say_nothing(
     capsys: pytest.CaptureFixture[str], store: Store, url: str

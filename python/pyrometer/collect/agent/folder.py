@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from importlib.resources import files
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from posixpath import normpath
 from string import Template
 from typing import Any
 
@@ -28,7 +29,9 @@ MEMORY_MIB = 128
 """What an agent may use with its recorder."""
 CANARY_MIB = 384
 """What a canary takes more, for a moment: three arrays of 32 MiB for each of four threads."""
-_URL = re.compile(r"(file:///|(s3|gs|abfss)://)[^\s\"'\\{}$%]+")
+_URL = re.compile(r"(file:///|(s3|gs|abfss?)://)[^\s\"'\\{}$%]+")
+_UNSEEN = ("home", "root", "run/user")
+_UNWRITTEN = ("usr", "boot", "efi", "etc")
 _CREDENTIALS = re.compile(r"://[^/@]*:[^/@]*@|\A(?:s3|gs)://[^/]*@|[?#]")
 _CERTIFICATES = "FROM alpine:3 AS certificates\n"
 _TRUSTED = (
@@ -58,12 +61,27 @@ def checked(to: str, user: str, image: str) -> None:
         )
     if not _URL.fullmatch(to):
         raise UsageError(f"--to {to!r}: not a store", "--to file:///mnt/shared/pyrometer")
+    if to.startswith("file://"):
+        _check_seen(to.removeprefix("file://"))
     if not _USER.fullmatch(user):
         raise UsageError(f"--user {user!r}: not the name of a user", "--user spark")
     if not _IMAGE.fullmatch(image):
         raise UsageError(
             f"--image {image!r}: not the name of an image", "--image registry/pyro-agent:1"
         )
+
+
+def _check_seen(folder: str) -> None:
+    """Refuse a folder that the unit hides from the service, or where it may not write."""
+    parts = PurePosixPath(normpath(folder)).parts[1:]
+    for hidden, why in ((_UNSEEN, "does not see"), (_UNWRITTEN, "cannot write to")):
+        for name in hidden:
+            if parts[: name.count("/") + 1] == tuple(name.split("/")):
+                raise UsageError(
+                    f"--to: the service {why} anything below /{name} (ProtectHome, ProtectSystem in"
+                    " pyro-agent.service)",
+                    "give a folder elsewhere: --to file:///mnt/shared/pyrometer",
+                )
 
 
 def written(

@@ -360,17 +360,18 @@ def reader_of(url: str) -> Any:
     import fsspec
 
     scheme = scheme_of(url)
+    package = PACKAGES.get(scheme)
     try:
         return fsspec.get_filesystem_class(scheme)
-    except ImportError as error:
-        package = PACKAGES.get(scheme)
+    except (ImportError, ValueError) as error:
+        # fsspec knows of some schemes only once their package is there.
+        if package is None and isinstance(error, ValueError):
+            raise UsageError(
+                f"{shown(url)}: nothing reads {scheme}://", "use s3://, gs://, abfs:// or hdfs://"
+            ) from error
         raise CapabilityError(
             f"{shown(url)}: no package that reads {scheme}:// is installed",
             f"{pip()} install {package}" if package else f"install it: {error}",
-        ) from error
-    except ValueError as error:
-        raise UsageError(
-            f"{shown(url)}: nothing reads {scheme}://", "use s3://, gs://, abfs:// or hdfs://"
         ) from error
 
 
