@@ -114,11 +114,19 @@ def test_levels_win_over_options_of_the_command() -> None:
     assert found.settings["spark.driver.extraJavaOptions"] == "-Dmine=1 -XX:+UseSerialGC"
 
 
-def test_only_a_standalone_master_is_asked_to_wait() -> None:
-    waits = "spark.standalone.submit.waitAppCompletion"
-    assert given({"spark.master": "spark://m:7077"})[waits] == "true"
-    assert waits not in given({"spark.master": "spark://m:7077", waits: "false"})
-    assert waits not in given(YARN)
+@pytest.mark.parametrize(
+    ("master", "waits", "by_default"),
+    [
+        ("spark://m:7077", "spark.standalone.submit.waitAppCompletion", False),
+        ("yarn", "spark.yarn.submit.waitAppCompletion", True),
+        ("k8s://https://m", "spark.kubernetes.submission.waitAppCompletion", True),
+    ],
+)
+def test_the_command_waits_for_its_application(master: str, waits: str, by_default: bool) -> None:
+    said = {"spark.master": master}
+    assert given(said).get(waits) == (None if by_default else "true")
+    assert given({**said, waits: "false"})[waits] == "true"
+    assert waits not in given({**said, waits: "true"})
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,14 @@ PLUGIN_JAR = "PYROMETER_PLUGIN_JAR"
 PLUGIN = "org.pyrometer.plugin.PyrometerPlugin"
 UPLOADS = "spark.kubernetes.file.upload.path"
 """With it, jars of this machine reach pods; without it Spark refuses them."""
-WAITS = "spark.standalone.submit.waitAppCompletion"
-"""Without it a standalone master has spark-submit return before the application has begun."""
+WAITS = {
+    "spark://": ("spark.standalone.submit.waitAppCompletion", "false"),
+    "yarn": ("spark.yarn.submit.waitAppCompletion", "true"),
+    "k8s://": ("spark.kubernetes.submission.waitAppCompletion", "true"),
+}
+"""By how a master begins, what has spark-submit return with the application, and its default.
+
+Otherwise it returns before the application has begun, which would then be measured in part."""
 
 _OURS = "spark.pyrometer."
 _JARS = "spark.jars"
@@ -147,8 +153,11 @@ def options_for(
         Settings that hold for the command without them.
     """
     keys = agent_keys(needs, applied)
-    standalone = said.get("spark.master", "").startswith("spark://")
-    settings = {WAITS: "true"} if standalone and WAITS not in said else {}
+    settings = {
+        name: "true"
+        for begin, (name, default) in WAITS.items()
+        if said.get("spark.master", "").startswith(begin) and said.get(name, default) != "true"
+    }
     for key, value in keys.items():
         kind, _, name = key.partition(".")
         if kind not in ("force", "conf", "append"):
