@@ -40,17 +40,34 @@ CALM = "canaries: none\nguard: {policy: flag, busy: 100%, steal: 100%}\n"
 
 
 def makers_of_machines(folder: Path) -> None:
-    """Make programs that stand for those that make virtual machines, and do nothing."""
+    """Make programs that stand for those that make virtual machines, and do nothing.
+
+    Among them an apt that knows every package, for hosts without a kernel.
+    """
     folder.mkdir()
     for name in ("qemu-system-x86_64", "busybox", "mke2fs"):
         (folder / name).write_text("#!/bin/sh\n")
+        (folder / name).chmod(0o755)
+    knows_packages(folder)
+
+
+def knows_packages(folder: Path, version: str = "1", known: str = "*") -> None:
+    """Make an apt that knows packages by this version; it downloads none."""
+    (folder / "apt-get").write_text("#!/bin/sh\nexit 100\n")
+    (folder / "apt-cache").write_text(
+        '#!/bin/sh\nfor name; do :; done\ncase "${name%=*}" in\n'
+        f'{known}) case "$name" in *=*) echo "Version: ${{name#*=}}" ;;'
+        f' *) echo "Version: {version}" ;; esac ;;\n'
+        "*) echo 'E: No packages found' >&2; exit 100 ;;\nesac\n"
+    )
+    for name in ("apt-get", "apt-cache"):
         (folder / name).chmod(0o755)
 
 
 def free_here(monkeypatch: pytest.MonkeyPatch, free_bytes: int) -> None:
     """Let this host have so much memory for programs that experiments start."""
     found = replace(room(), free_bytes=free_bytes)
-    monkeypatch.setattr("pyrometer.experiments.run.planned.room", lambda: found)
+    monkeypatch.setattr("pyrometer.experiments.run.honoured.room", lambda: found)
 
 
 def napping(folder: Path, text: str = "") -> Path:

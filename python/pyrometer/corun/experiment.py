@@ -22,10 +22,10 @@ from pyrometer.experiments.folder import (
 from pyrometer.experiments.plan.design import schedule
 from pyrometer.experiments.plan.file import Experiment
 from pyrometer.experiments.plan.treatments import Treatment, Treatments
+from pyrometer.experiments.run.honoured import honoured
 from pyrometer.experiments.run.planned import (
     MOST_TRIALS,
     digest_of,
-    honoured,
     seed_of,
     this_machine,
 )

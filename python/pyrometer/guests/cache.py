@@ -21,6 +21,11 @@ def cache_root() -> Path:
     return default_root() / "guests"
 
 
+def kernel_cache() -> Path:
+    """Folder of it in which packages of kernels are unpacked."""
+    return cache_root() / "kernels"
+
+
 def free_bytes_of(folder: Path) -> int:
     """Bytes that can still be written below a folder, which need not be there yet."""
     there = next(one for one in (folder.absolute(), *folder.absolute().parents) if one.is_dir())

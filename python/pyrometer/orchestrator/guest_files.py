@@ -21,7 +21,7 @@ from pyrometer.core import units
 from pyrometer.core.errors import UsageError
 from pyrometer.core.schema import schema_folder
 from pyrometer.guests import job, qemu
-from pyrometer.guests.cache import cache_root
+from pyrometer.guests.cache import cache_root, kernel_cache
 from pyrometer.guests.here import is_amd
 from pyrometer.guests.machine import Machine
 from pyrometer.guests.parts import closure, images, initrd, kernels, nameless, programs
@@ -166,7 +166,7 @@ def guest_files(machine: Machine, trial: Trial, watch: Watch) -> GuestFiles:
     command_files = _command_files(trial)
     cache = cache_root()
     shell = initrd.busybox().read_bytes()
-    kernel = kernels.find(machine.kernel, cache / "kernels")
+    kernel = kernels.find(machine.kernel, kernel_cache())
     modules = kernel.loading_order()
     java = require_java(_java_environment(trial), needed=_needs_java(trial))
     listings = _listings(trial, java, command_files, watch)

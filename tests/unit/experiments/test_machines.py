@@ -17,6 +17,7 @@ from pyrometer.experiments.run import attempt
 from pyrometer.experiments.run.loop import begin, carry_out
 from pyrometer.experiments.run.planned import plan_of
 from pyrometer.experiments.run.trials import trials_of, whole_plot
+from pyrometer.experiments.run.versions import check_versions
 from pyrometer.store.manifest import read_manifest, write_manifest
 from pyrometer.trial.trial import Trial
 
@@ -84,6 +85,39 @@ def test_a_machine_with_more_memory_than_there_is_is_left_out(tools: Path, tmp_p
     plan = plan_of(written(tmp_path, text), tmp_path)
     assert [one.name for one in plan.treatments] == ["machine.memory=512m"]
     assert "available" in plan.left_out[0].reason
+
+
+def test_all_trials_have_the_kernel_that_the_plan_found(tools: Path, tmp_path: Path) -> None:
+    levels = "'linux-image-a=1', linux-image-cloud-amd64"
+    text = f"matrix: {{machine.kernel: [{levels}]}}\nset: {{machine.memory: 256m}}\nblocks: 1\n"
+    root = tmp_path / "out"
+    plan = plan_of(written(tmp_path, text), root)
+    begin(root, plan)
+    experiments.knows_packages(tools, version="2")
+    made = {
+        one.treatment: trials_of(plan, [one], [tmp_path / "run"])[0].treatment["machine.kernel"]
+        for one in plan.trials
+    }
+    assert made == {
+        "machine.kernel=linux-image-a=1": "linux-image-a=1",
+        "machine.kernel=linux-image-cloud-amd64": "linux-image-cloud-amd64=1",
+    }
+    # A newer one is no reason to stop; that none is there any more, is.
+    check_versions(root, plan)
+    experiments.knows_packages(tools, known="linux-image-a")
+    with pytest.raises(UsageError, match=r"with kernel .*cloud-amd64=1, which is not known") as got:
+        check_versions(root, plan)
+    assert "install that kernel again" in (got.value.remedy or "")
+
+
+def test_a_kernel_that_cannot_be_had_is_left_out_before_the_first_trial(
+    tools: Path, tmp_path: Path
+) -> None:
+    experiments.knows_packages(tools, known="linux-image-6.1*")
+    text = "matrix: {machine.kernel: [6.1.0-1-amd64, 6.9.9-none]}\nblocks: 1\n"
+    (out,) = plan_of(written(tmp_path, text), tmp_path).left_out
+    assert out.name == "machine.kernel=6.9.9-none"
+    assert "machine.kernel=6.9.9-none: it is not in /boot" in out.reason
 
 
 MIB = 1 << 20

@@ -8,8 +8,9 @@ from tests.support.experiments import Machine, napping
 
 from pyrometer.core.errors import UsageError
 from pyrometer.experiments.plan.treatments import Treatment, Treatments
+from pyrometer.experiments.run.honoured import honoured
 from pyrometer.experiments.run.loop import begin, carry_out
-from pyrometer.experiments.run.planned import honoured, plan_of
+from pyrometer.experiments.run.planned import plan_of
 from pyrometer.experiments.run.versions import versions_of
 
 

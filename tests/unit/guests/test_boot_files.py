@@ -260,6 +260,79 @@ def test_a_package_of_modules_beside_that_of_the_image_is_unpacked_with_it(
     assert (found.modules / "modules.builtin").read_text() == builtin.read_text()
 
 
+APT = """\
+#!/bin/sh
+# Stands for apt-get and apt-cache: one package that depends on another, which lies in a folder.
+for name; do :; done
+case "$0 $1" in
+*apt-get*) echo "$name" >>{here}/downloads; exec cp {here}/linux-image-{release}_1_amd64.deb . ;;
+*) case "$name" in
+    linux-image-cloud-amd64*) echo "Version: 7"; echo "Depends: linux-image-{release}" ;;
+    linux-image-{release}*) echo "Version: 1"; echo "Depends: kmod" ;;
+    *) echo "E: No packages found" >&2; exit 100 ;;
+    esac ;;
+esac
+"""
+
+
+@pytest.fixture
+def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with an apt that has one kernel; gives the file of what was downloaded."""
+    needs.tool("dpkg-deb")
+    release = "6.8.0-9999-generic"
+    vmlinuz = installed(tmp_path, release) / f"vmlinuz-{release}"
+    builtin = tmp_path / "lib/modules" / release / "modules.builtin"
+    packed(tmp_path, f"linux-image-{release}", vmlinuz, builtin)
+    (tmp_path / "bin").mkdir()
+    for name in ("apt-get", "apt-cache"):
+        (tmp_path / "bin" / name).write_text(APT.format(here=tmp_path, release=release))
+        (tmp_path / "bin" / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
+    return tmp_path / "downloads"
+
+
+@pytest.mark.parametrize(
+    "level",
+    [
+        "linux-image-6.8.0-9999-generic", "6.8.0-9999-generic", "linux-image-cloud-amd64", None,
+        "linux-image-6.8.0-9999-generic=1",
+    ],
+)  # fmt: skip
+def test_a_package_is_downloaded_once_and_then_found_without_apt(
+    level: str | None, apt: Path, tmp_path: Path
+) -> None:
+    cache, boot = tmp_path / "cache", tmp_path / "none"
+    assert kernels.known(level, cache, boot) == "linux-image-6.8.0-9999-generic=1"
+    assert not apt.exists()
+    first = kernels.find(level, cache, boot)
+    assert kernels.find(level, cache, boot) == first
+    assert first.origin == "linux-image-6.8.0-9999-generic=1"
+    # Without a network, and without the lists of apt.
+    for name in ("apt-get", "apt-cache"):
+        (tmp_path / "bin" / name).write_text("#!/bin/sh\nexit 100\n")
+    assert kernels.find(level, cache, boot) == first
+    assert kernels.find(kernels.pinned(level, first.origin), cache, boot) == first
+    assert apt.read_text().split() == ["linux-image-6.8.0-9999-generic=1"]
+
+
+def test_what_is_no_kernel_is_known_without_a_download(apt: Path, tmp_path: Path) -> None:
+    cache, boot = tmp_path / "cache", tmp_path / "boot"
+    with pytest.raises(CapabilityError, match=r"machine\.kernel=6\.9\.9: it is not in") as caught:
+        kernels.known("6.9.9", cache, boot)
+    assert "No packages found" in caught.value.message
+    assert "apt-cache search" in (caught.value.remedy or "")
+    with pytest.raises(UsageError, match="no such file"):
+        kernels.known("./nothing.deb", cache, boot)
+    (tmp_path / "text.deb").write_text("hello")
+    with pytest.raises(UsageError, match="not a package"):
+        kernels.known(str(tmp_path / "text.deb"), cache, boot)
+    deb = str(next(tmp_path.glob("linux-image-*.deb")))
+    assert kernels.known(deb, cache, boot) == "linux-image-6.8.0-9999-generic=1"
+    assert kernels.known("6.8.0-9999-generic", cache, boot) == "6.8.0-9999-generic (x) #1"
+    assert not cache.exists()
+    assert not apt.exists()
+
+
 def test_the_start_script_quotes_what_it_is_given() -> None:
     script = start_script({"A": "$(reboot)", "B": "a b"}, "/x y", ["echo", "a;b"])
     shown = script.replace("exec /pyrometer/busybox env -i", "printf '%s\\n'")

@@ -6,14 +6,12 @@ What this host cannot honour of a treatment is found out before the first trial.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pyrometer import __version__
 from pyrometer.collect.host.card import this_host
-from pyrometer.collect.host.placement import placed_here
 from pyrometer.collect.host.room import room
 from pyrometer.collect.launch.driver_place import (
     DEPLOY_MODE,
@@ -21,11 +19,9 @@ from pyrometer.collect.launch.driver_place import (
     NO_TIME,
     driver_of_workload_away,
 )
-from pyrometer.collect.launch.java import refused, require_java
-from pyrometer.collect.launch.launch import factors_of_workload, is_workload_command, without_spark
-from pyrometer.collect.launch.treatment import apply_treatment, plan_host
+from pyrometer.collect.launch.launch import factors_of_workload, is_workload_command
 from pyrometer.collect.probes.profile import parse_profile
-from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
+from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.core.redaction import redacted
 from pyrometer.experiments.folder import CanaryPlace, LeftOutTreatment, Plan, PlannedTreatment
 from pyrometer.experiments.plan.file import Experiment
@@ -33,18 +29,15 @@ from pyrometer.experiments.plan.source import Source, read_source
 from pyrometer.experiments.plan.treatments import (
     Declared,
     LeftOut,
-    Treatment,
     Treatments,
     baseline_of,
     combinations,
     short_names,
 )
+from pyrometer.experiments.run.honoured import honoured
 from pyrometer.experiments.run.trials import check_together, ordered
 from pyrometer.experiments.run.versions import versions_of
-from pyrometer.guests.here import check_here
-from pyrometer.guests.machine import split
-from pyrometer.trial.factors import Level, find_factor
-from pyrometer.trial.layout import resolve_layout
+from pyrometer.trial.factors import find_factor
 from pyrometer.workloads import registry
 from pyrometer.workloads.contract import parse_scale
 from pyrometer.workloads.custom.paths import yaml_path
@@ -64,71 +57,6 @@ def host_facts() -> dict[str, float | None]:
         "cpus": found.cpus_count,
         "numa_nodes": nodes or 1,
     }
-
-
-def honoured(treatments: Treatments, workload: str, folder: Path) -> Treatments:
-    """Leave out treatments that this host cannot honour, each with the reason.
-
-    Parameters
-    ----------
-    treatments : Treatments
-        Those of the matrix.
-    workload : str
-        What runs.
-    folder : Path
-        Where runs are written: limits of input and output are for its disk.
-    """
-    kept, out = {}, list(treatments.left_out)
-    for name, treatment in treatments.run.items():
-        reason = _why_not(treatment, workload, folder)
-        if reason is None:
-            kept[name] = treatment
-        else:
-            out.append(LeftOut(name, reason, treatment.varied))
-    return Treatments(kept, out)
-
-
-def _why_not(treatment: Treatment, workload: str, folder: Path) -> str | None:
-    levels = treatment.parsed
-    try:
-        found = registry.get(workload)
-        if found.engine == "process":
-            without_spark(workload, levels)
-        variant = {name: str(level) for name, level in levels.items() if name in found.variants}
-        spec = registry.resolve(workload, variant)
-        if away := driver_of_workload_away(found, spec, levels):
-            return f"{away}: {NO_TIME} ({INSTEAD})"
-        machine, inside = split(levels)
-        layout = resolve_layout(inside)
-        if machine:
-            # What applies to a host applies to the machine: it is looked at when it is there.
-            check_here(levels, room().free_bytes)
-        else:
-            whole = {**found.limits(spec), **levels}
-            plan_host(whole, placed_here(layout, whole), _existing(folder))
-        applied = apply_treatment(inside, layout, None)
-    except PyrometerError as error:
-        return f"{error.message} ({error.remedy})" if error.remedy else error.message
-    if any(name.startswith("jvm.") for name in levels):
-        return _jvm_refuses(levels, applied.jvm_options)
-    return None
-
-
-def _existing(folder: Path) -> Path:
-    return next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
-
-
-def _jvm_refuses(levels: Mapping[str, Level], options: tuple[str, ...]) -> str | None:
-    """Ask the JVM itself: which collectors and options it has depends on its build."""
-    heap = (f"-Xmx{levels['jvm.heap']}",) if "jvm.heap" in levels else ()
-    home = levels.get("jvm.home")
-    named = {} if home is None else {"JAVA_HOME": os.path.expanduser(str(home))}
-    try:
-        java = require_java({**os.environ, **named})
-    except PyrometerError as error:
-        return error.message
-    assert java is not None
-    return refused(java, (*heap, *options))
 
 
 MOST_TRIALS = 100_000

@@ -21,6 +21,7 @@ from pyrometer.experiments.folder import Plan, PlannedTreatment, PlannedTrial
 from pyrometer.experiments.plan.design import in_parallel, in_turn, schedule
 from pyrometer.experiments.plan.source import Source
 from pyrometer.experiments.plan.treatments import Declared, Treatment, Treatments
+from pyrometer.experiments.run.versions import with_kernel
 from pyrometer.guests.machine import is_machine
 from pyrometer.trial.factors import find_factor, parse_cpus, parse_treatment, write_cpus
 from pyrometer.trial.trial import Trial
@@ -284,7 +285,7 @@ def _trial(
     run_dir: Path,
     cpus: str | None = None,
 ) -> Trial:
-    asked = {**levels, **({"host.cpus": cpus} if cpus else {})}
+    asked = {**with_kernel(plan, levels), **({"host.cpus": cpus} if cpus else {})}
     name = treatment.company.workload if treatment.company else plan.workload
     return Trial(
         name=name,

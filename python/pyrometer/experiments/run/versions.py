@@ -1,4 +1,4 @@
-"""Versions of Spark and Java that trials run on: times of two versions must not be mixed."""
+"""Spark, Java and kernels that trials run on: times of two versions must not be mixed."""
 
 from __future__ import annotations
 
@@ -11,17 +11,28 @@ from pyrometer.collect.launch.java import java_version, require_java
 from pyrometer.collect.launch.launch import is_workload_command, program_of
 from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.experiments.folder import Plan
+from pyrometer.guests.cache import kernel_cache
+from pyrometer.guests.machine import is_machine
+from pyrometer.guests.parts import kernels
 from pyrometer.trial.factors import Level
 from pyrometer.workloads import registry
 from pyrometer.workloads.custom.yaml import YamlCommand
 from pyrometer.workloads.spark import find_spark, spark_version
 
+KERNEL, KERNEL_FACTOR = "kernel", "machine.kernel"
+
 
 def versions_of(plan: Plan) -> dict[str, str]:
     """Give the versions, as they are here now, of every Spark and Java that treatments run on.
 
-    Those of workloads that are commands are not known before they run, and are left out.
+    Those of workloads that are commands are not known before they run, and are left out. Of
+    virtual machines, their kernels.
     """
+    known = ((_said(KERNEL, KERNEL_FACTOR, one), _kernel(one)) for one in _kernels(plan))
+    return _of_programs(plan) | {what: said for what, said in known if said is not None}
+
+
+def _of_programs(plan: Plan) -> dict[str, str]:
     on_spark = {
         name
         for name in plan.workloads
@@ -36,8 +47,27 @@ def versions_of(plan: Plan) -> dict[str, str]:
     for what, (factor, read) in _READ.items():
         for home in dict.fromkeys(one.get(factor) for one in levels):
             if version := read(home):
-                found[what if home is None else f"{what} ({factor}={home})"] = version
+                found[_said(what, factor, home)] = version
     return found
+
+
+def with_kernel(plan: Plan, levels: Mapping[str, str]) -> dict[str, str]:
+    """Give levels of a trial in which a machine has the kernel that the plan found for it."""
+    level = levels.get(KERNEL_FACTOR)
+    said = plan.versions.get(_said(KERNEL, KERNEL_FACTOR, level))
+    if said is None or not any(map(is_machine, levels)):
+        return dict(levels)
+    return {**levels, KERNEL_FACTOR: kernels.pinned(level, said)}
+
+
+def _kernels(plan: Plan) -> list[str | None]:
+    """Levels of ``machine.kernel`` of the treatments that have a machine."""
+    levels = [one.levels for one in plan.treatments if any(map(is_machine, one.levels))]
+    return list(dict.fromkeys(one.get(KERNEL_FACTOR) for one in levels))
+
+
+def _said(what: str, factor: str, level: str | None) -> str:
+    return what if level is None else f"{what} ({factor}={level})"
 
 
 def check_versions(root: Path, plan: Plan) -> None:
@@ -53,15 +83,39 @@ def check_versions(root: Path, plan: Plan) -> None:
     UsageError
         If one is not as it was.
     """
-    here = versions_of(plan) if plan.versions else {}
+    here = {} if not plan.versions else _of_programs(plan) | _pinned_kernels(plan)
     for what, version in plan.versions.items():
         if here.get(what) != version:
+            instead = (
+                "install that kernel again"
+                if what.startswith(KERNEL)
+                else "set SPARK_HOME and JAVA_HOME to what they were"
+            )
             raise UsageError(
                 f"{root} was planned with {what} {version}, which is"
                 f" {here.get(what, 'not known')} here now",
-                "set SPARK_HOME and JAVA_HOME to what they were, or start again in another folder:"
-                " times of two versions cannot be mixed",
+                f"{instead}, or start again in another folder: times of two versions cannot be"
+                " mixed",
             )
+
+
+def _pinned_kernels(plan: Plan) -> dict[str, str]:
+    """Give what the kernels of a plan are here now: a newer one beside them changes nothing."""
+    found = {}
+    for level in _kernels(plan):
+        what = _said(KERNEL, KERNEL_FACTOR, level)
+        if (said := plan.versions.get(what)) is not None and (
+            now := _kernel(kernels.pinned(level, said))
+        ) is not None:
+            found[what] = now
+    return found
+
+
+def _kernel(level: str | None) -> str | None:
+    try:
+        return kernels.known(level, kernel_cache())
+    except PyrometerError:
+        return None
 
 
 def spark_of(

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
+import contextlib
 import re
-import shutil
-import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
-from pyrometer.guests.cache import staging
+from pyrometer.guests.parts import packages
 from pyrometer.guests.parts.modules import loading_order, module_name
 
 DEFAULT_PACKAGE = "linux-image-cloud-amd64"
 BOOT = Path("/boot")
 _PACKAGE = re.compile(r"([a-z0-9][a-z0-9.+-]+)(?:=([A-Za-z0-9.+:~-]+))?")
-_DEPENDS = re.compile(r"\b(linux-image-[a-z0-9.+-]+)(?: \(= ([^)]+)\))?")
-_MODULES = re.compile(r"\blinux-modules-[a-z0-9.+-]+")
-_FILE = re.compile(r"linux-image-(?:unsigned-)?(?P<release>[^_]+)_(?P<rest>[^/]+)\.deb")
-_TIMEOUT_S = 300
+_HEADER_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -71,26 +66,14 @@ def release_of(image: bytes) -> str | None:
     str or None
         ``None`` if it is no image of an x86 kernel.
     """
+    return (_header(image) or "").partition(" ")[0] or None
+
+
+def _header(image: bytes) -> str | None:
     if image[0x202:0x206] != b"HdrS":
         return None
     start = int.from_bytes(image[0x20E:0x210], "little") + 0x200
-    text = image[start : start + 256].partition(b"\0")[0].decode("ascii", "replace")
-    return text.partition(" ")[0] or None
-
-
-def image_depended_on(control: str) -> tuple[str, str | None] | None:
-    """Read which package of an image a package that only names one depends on.
-
-    Examples
-    --------
-    >>> image_depended_on("Depends: linux-image-6.1.0-56-cloud-amd64 (= 6.1.192-2)")
-    ('linux-image-6.1.0-56-cloud-amd64', '6.1.192-2')
-    """
-    for line in control.splitlines():
-        match = _DEPENDS.search(line) if line.startswith("Depends:") else None
-        if match:
-            return match[1], match[2]
-    return None
+    return image[start : start + 256].partition(b"\0")[0].decode("ascii", "replace")
 
 
 def find(level: str | None, cache: Path, boot: Path = BOOT) -> Kernel:
@@ -112,25 +95,95 @@ def find(level: str | None, cache: Path, boot: Path = BOOT) -> Kernel:
     CapabilityError
         If it cannot be had here.
     """
-    if level is None:
+    meant = _meant(level, boot)
+    if meant is None:
         return _any(boot, cache)
-    if "/" in level or level.endswith(".deb"):
-        return _of_path(Path(level).expanduser(), cache)
+    return _of_path(meant, cache) if isinstance(meant, Path) else _package(meant, cache)
+
+
+def known(level: str | None, cache: Path, boot: Path = BOOT) -> str:
+    """Say which kernel a level means here and now, without downloading it.
+
+    Returns
+    -------
+    str
+        Of an image what its header says: its release, then how it was built; of a package
+        ``NAME=VERSION``.
+
+    Raises
+    ------
+    UsageError, CapabilityError
+        If there is none: as :func:`find`, as far as that is known before a download.
+    """
+    meant = _meant(level, boot)
+    if meant is None:
+        newest, unfit = _newest(boot)
+        if newest is not None:
+            return _build(newest.image)
+        with _beside(unfit):
+            return packages.exact(DEFAULT_PACKAGE, cache)
+    if isinstance(meant, str):
+        try:
+            return packages.exact(meant, cache)
+        except CapabilityError as error:
+            raise CapabilityError(
+                f"machine.kernel={level}: it is not in {boot}, and apt has no package of it"
+                f" ({error.message.partition(': ')[2]})",
+                error.remedy,
+            ) from error
+    _check_file(meant)
+    if meant.suffix == ".deb":
+        return packages.described(meant)
+    return _build(_of_image(meant).image)
+
+
+def pinned(level: str | None, said: str) -> str:
+    """Write a level that means the kernel that :func:`known` named, also later.
+
+    Examples
+    --------
+    >>> pinned(None, "6.1.0-51-cloud-amd64 (debian-kernel@lists.debian.org) #1 SMP")
+    '6.1.0-51-cloud-amd64'
+    >>> pinned("linux-image-cloud-amd64", "linux-image-6.1.0-57-cloud-amd64=6.1.192-3")
+    'linux-image-6.1.0-57-cloud-amd64=6.1.192-3'
+    >>> pinned("./bzImage", "6.12.0 (me@here) #7")
+    './bzImage'
+    """
+    return level if level is not None and _is_path(level) else said.partition(" ")[0]
+
+
+def _is_path(level: str) -> bool:
+    return "/" in level or level.endswith(".deb")
+
+
+def _meant(level: str | None, boot: Path) -> Path | str | None:
+    """Give the file or the package that a level means; ``None``: any kernel that fits."""
+    if level is None:
+        return None
+    if _is_path(level):
+        return Path(level).expanduser()
     installed = boot / f"vmlinuz-{level}"
     if installed.is_file():
-        return _of_image(installed)
-    match = _PACKAGE.fullmatch(level)
-    if match is None:
+        return installed
+    if _PACKAGE.fullmatch(level) is None:
         raise UsageError(
             f"machine.kernel={level}: neither a release in {boot}, nor a path, nor a package",
             f"--set machine.kernel={DEFAULT_PACKAGE}",
         )
-    name = f"linux-image-{match[1]}" if match[1][0].isdigit() else match[1]
-    return _package(name, match[2], cache)
+    return f"linux-image-{level}" if level[0].isdigit() else level
 
 
 def _any(boot: Path, cache: Path) -> Kernel:
     """Find the newest installed kernel that fits, else the package; says why neither is there."""
+    newest, unfit = _newest(boot)
+    if newest is not None:
+        return newest
+    with _beside(unfit):
+        return _package(DEFAULT_PACKAGE, cache)
+
+
+def _newest(boot: Path) -> tuple[Kernel | None, PyrometerError | None]:
+    """Find the newest installed kernel that fits; without one, why the newest does not."""
     unfit: PyrometerError | None = None
     images = sorted(boot.glob("vmlinuz-*"), key=lambda one: _natural(one.name), reverse=True)
     for image in images:
@@ -142,9 +195,15 @@ def _any(boot: Path, cache: Path) -> Kernel:
         except OSError as error:
             unfit = unfit or CapabilityError(f"{image}: {error}")
         else:
-            return found
+            return found, None
+    return None, unfit
+
+
+@contextlib.contextmanager
+def _beside(unfit: PyrometerError | None) -> Iterator[None]:
+    """Add, to why a package cannot be had, why no installed kernel fits."""
     try:
-        return _package(DEFAULT_PACKAGE, None, cache)
+        yield
     except CapabilityError as error:
         if unfit is None:
             raise
@@ -160,17 +219,29 @@ def _natural(text: str) -> list[tuple[int, str]]:
 
 
 def _of_path(path: Path, cache: Path) -> Kernel:
+    _check_file(path)
+    if path.suffix == ".deb":
+        return _in_folder(packages.unpacked(path, cache), path.name)
+    return _of_image(path)
+
+
+def _check_file(path: Path) -> None:
     if not path.is_file():
         raise UsageError(
             f"machine.kernel={path}: there is no such file", "give a .deb, or a vmlinuz"
         )
-    return _unpacked(path, cache) if path.suffix == ".deb" else _of_image(path)
+
+
+def _build(image: Path) -> str:
+    """Give what the header of an image says: its release, and how it was built."""
+    with image.open("rb") as file:
+        return _header(file.read(_HEADER_BYTES)) or ""
 
 
 def _of_image(image: Path, *, packed: bool = False) -> Kernel:
     try:
         with image.open("rb") as file:
-            release = release_of(file.read(1 << 16))
+            release = release_of(file.read(_HEADER_BYTES))
     except PermissionError as error:
         raise CapabilityError(
             f"machine.kernel: {image} may not be read", f"sudo chmod +r {image}"
@@ -193,108 +264,17 @@ def _of_image(image: Path, *, packed: bool = False) -> Kernel:
     )
 
 
-def _package(name: str, version: str | None, cache: Path) -> Kernel:
-    """Download a package by apt-get, which verifies its signature, and unpack it."""
-    if shutil.which("apt-get") is None:
-        raise CapabilityError(
-            f"machine.kernel={name}: this distribution has no apt-get",
-            "give a vmlinuz by path: --set machine.kernel=/boot/vmlinuz-…",
-        )
-    asked = f"{name}={version}" if version else name
-    control = _run(["apt-cache", "show", "--no-all-versions", asked], asked)
-    image = image_depended_on(control)
-    if image is not None and "modules" not in image[0]:
-        name, version = image[0], image[1]
-    whole = f"{name}={version}" if version else name
-    known = _by_name(cache, whole)
-    if known is not None:
-        return known
-    with staging(cache) as folder:
-        _run(["apt-get", "download", "-q", whole], whole, folder)
-        found = next(iter(folder.glob("*.deb")), None)
-        if found is None:
-            raise CapabilityError(f"machine.kernel={whole}: apt-get downloaded nothing", _UPDATE)
-        depends = _run(["dpkg-deb", "-f", str(found), "Depends"], whole)
-        for other in dict.fromkeys(_MODULES.findall(depends)):
-            _run(["apt-get", "download", "-q", other], other, folder)
-        kernel = _unpacked(found, cache)
-    (cache / f"{_file_name(whole)}.name").write_text(
-        kernel.image.relative_to(cache.absolute()).parts[0] + "\n"
-    )
-    return kernel
-
-
-_UPDATE = "sudo apt-get update, and try again; apt-cache search linux-image lists packages"
-
-
-def _file_name(package: str) -> str:
-    return re.sub(r"[^A-Za-z0-9.+~=-]", "_", package)
-
-
-def _by_name(cache: Path, package: str) -> Kernel | None:
-    if "=" not in package:
-        return None
-    try:
-        folder = cache / (cache / f"{_file_name(package)}.name").read_text().strip()
-        return _in_folder(folder, package)
-    except (OSError, CapabilityError):
-        return None
-
-
-def _run(command: list[str], package: str, folder: Path | None = None) -> str:
-    try:
-        done = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False,
-            stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise CapabilityError(f"machine.kernel={package}: {error}", _UPDATE) from error
-    if done.returncode:
-        said = [line for line in done.stderr.splitlines() if line.startswith("E: ")]
-        why = said[0][3:] if said else f"{command[0]} ended with code {done.returncode}"
-        raise CapabilityError(f"machine.kernel={package}: {why}", _UPDATE)
-    return done.stdout
-
-
-def _unpacked(package: Path, cache: Path) -> Kernel:
-    if shutil.which("dpkg-deb") is None:
-        raise CapabilityError(
-            f"{package} cannot be unpacked: there is no dpkg-deb", "apt install dpkg"
-        )
-    packages = [package, *_modules_beside(package)]
-    target = cache / "-".join(map(_digest, packages))
-    if not target.is_dir():
-        with staging(cache) as folder:
-            part = folder / "whole"
-            for one in packages:
-                _unpack(one, part)
-            if not target.is_dir():
-                os.rename(part, target)
-    return _in_folder(target, package.name)
-
-
-def _modules_beside(package: Path) -> list[Path]:
-    """Find the package with the modules of an image's package, where a distribution parts them."""
-    match = _FILE.fullmatch(package.name)
-    names = [] if match is None else [f"linux-modules-{match['release']}_{match['rest']}.deb"]
-    return [package.with_name(name) for name in names if package.with_name(name).is_file()]
-
-
-def _digest(file: Path) -> str:
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()[:16]
-
-
-def _unpack(package: Path, folder: Path) -> None:
-    done = subprocess.run(
-        ["dpkg-deb", "-x", str(package), str(folder)], capture_output=True, text=True,
-        check=False, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
-    if done.returncode:
-        raise UsageError(
-            f"machine.kernel={package}: not a package: {done.stderr.strip()[:200]}",
-            "give a .deb of a kernel",
-        )
+def _package(asked: str, cache: Path) -> Kernel:
+    """Give the kernel of a package; it is downloaded and unpacked unless it has been."""
+    package = packages.exact(asked, cache)
+    folder = packages.unpacked_before(package, cache)
+    if folder is not None:
+        with contextlib.suppress(OSError, CapabilityError):
+            return _in_folder(folder, package)
+    folder = packages.downloaded(package, cache)
+    found = _in_folder(folder, package)
+    packages.keep_names(asked, package, folder, cache)
+    return found
 
 
 def _in_folder(folder: Path, origin: str) -> Kernel:

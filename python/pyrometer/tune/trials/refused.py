@@ -11,7 +11,7 @@ from pyrometer.collect.launch.launch import factors_of_workload
 from pyrometer.core import units
 from pyrometer.core.errors import PyrometerError
 from pyrometer.experiments.plan.treatments import Treatment, Treatments
-from pyrometer.experiments.run.planned import honoured
+from pyrometer.experiments.run.honoured import honoured
 from pyrometer.trial.factors import parse_treatment
 from pyrometer.tune.space.feasible import infeasible
 from pyrometer.tune.space.memory import ELSEWHERE, TAKES, memory_of

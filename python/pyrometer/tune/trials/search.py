@@ -18,7 +18,7 @@ from pyrometer.experiments.journal import Entries, Journal
 from pyrometer.experiments.run.attempts import settle
 from pyrometer.experiments.run.check import run_check
 from pyrometer.experiments.run.environment import Actions
-from pyrometer.experiments.run.planned import honoured
+from pyrometer.experiments.run.honoured import honoured
 from pyrometer.tune.advise.adviser import (
     FULL,
     Adviser,
