@@ -5,11 +5,14 @@ from __future__ import annotations
 import io
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
+from tests.support import experiments
 from tests.support.cli import nobody_reads
 
 from pyrometer.cli.begin.doctor import show
@@ -18,7 +21,10 @@ from pyrometer.collect.doctor import examine, finding
 from pyrometer.collect.doctor.finding import Finding, attempted
 from pyrometer.collect.doctor.java import JVM_PROBES, find_java, jvm_probes
 from pyrometer.collect.doctor.kernel import perf_remedy
+from pyrometer.collect.doctor.machines import machines
 from pyrometer.collect.host import card
+from pyrometer.collect.host.room import room
+from pyrometer.guests.parts import kernels
 
 PROBE = Finding("os", "T0", True, "")
 NAMES = {17: 'openjdk version "17.0.15" 2025-04-15', 11: 'openjdk version "11.0.2"',
@@ -146,3 +152,27 @@ def test_the_card_is_kept_also_where_nobody_reads_what_is_found(
     with nobody_reads():
         run_verb(["doctor", "--card"])
     assert kept == [made]
+
+
+@pytest.mark.parametrize(
+    ("known", "free_bytes", "available", "said"),
+    [
+        ("*", 8 << 30, True, "kernel linux-image-cloud-amd64=1"),
+        ("none", 8 << 30, False, "machine.kernel=linux-image-cloud-amd64: No packages found"),
+        ("*", 1 << 30, False, "a virtual machine with 2.00 GiB of memory"),
+    ],
+)
+def test_machines_are_possible_where_one_could_boot(
+    known: str, free_bytes: int, available: bool, said: str, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    experiments.makers_of_machines(tmp_path / "bin")
+    experiments.knows_packages(tmp_path / "bin", known=known)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setenv("PYROMETER_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(kernels, "known", partial(kernels.known, boot=tmp_path / "boot"))
+    free = replace(room(), free_bytes=free_bytes)
+    monkeypatch.setattr("pyrometer.collect.doctor.machines.room", lambda: free)
+    found = machines()
+    assert (found.available, said in found.reason) == (available, True)
+    assert found.remedy or available

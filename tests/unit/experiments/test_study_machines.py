@@ -265,10 +265,18 @@ def test_a_dry_run_plans_machines_and_says_what_will_not_be_claimed(
     out, told = capsys.readouterr()
     assert "4 treatments × 10 blocks = 40 trials" in told
     assert "pilots find the knob" in told
-    assert "machines are emulated here (no /dev/kvm): no claim is made about times" in told
+    assert (
+        "machines are emulated here (no /dev/kvm), 10 to 50 times slower: no claim is made" in told
+    )
     (planned,) = json.loads(out.splitlines()[-1])["experiments"]
     assert (planned["machines"], planned["trials_count"]) == (True, 40)
     assert not (tmp_path / "pyrometer-runs").exists()
+    text = study.read_text()
+    study.write_text(text.replace("emulated: an", "untimed: memory lies anywhere #"))
+    assert run_verb(command) == 0
+    told = capsys.readouterr().err
+    assert "no claim is made about its times: memory lies anywhere" in told
+    assert "machines are emulated here (no /dev/kvm), 10 to 50 times slower" in told
 
 
 @pytest.mark.parametrize(

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from pyrometer.collect.doctor.finding import Finding
-from pyrometer.core.errors import CapabilityError
+from pyrometer.collect.host.room import room
+from pyrometer.core.errors import PyrometerError
 from pyrometer.guests import emulator
-from pyrometer.guests.cache import cache_root
-from pyrometer.guests.here import require_tools
+from pyrometer.guests.cache import cache_root, kernel_cache
+from pyrometer.guests.here import check_here
+from pyrometer.guests.machine import MEMORY_BYTES
+from pyrometer.guests.parts import kernels
 
 KVM_REMEDY = "sudo usermod -aG kvm $USER, then log in again"
 
 
 def machines() -> Finding:
-    """Look for what a machine is made of; nothing is started."""
+    """Look for what a run in a machine of usual size would need; nothing is started."""
     name = "machines"
     try:
-        require_tools()
-    except CapabilityError as error:
+        check_here({"machine.memory": MEMORY_BYTES}, room().free_bytes)
+        kernel = f"kernel {kernels.known(None, kernel_cache()).partition(' ')[0]}"
+    except PyrometerError as error:
         return Finding(name, None, False, error.message, error.remedy)
     kind, why = emulator.accelerator(cache=cache_root())
     if kind == "kvm":
-        return Finding(name, "kvm", True, "/dev/kvm can be opened: they run on the processor")
+        how = "/dev/kvm can be opened: they run on the processor"
+        return Finding(name, "kvm", True, f"{how}; {kernel}")
     rights = f" ({KVM_REMEDY})" if "ermission" in (why or "") else ""
-    return Finding(
-        name, "tcg", True, f"emulated, 10 to 50 times slower: counts, not times: {why}{rights}"
-    )
+    how = f"emulated, 10 to 50 times slower: counts, not times: {why}{rights}"
+    return Finding(name, "tcg", True, f"{how}; {kernel}")

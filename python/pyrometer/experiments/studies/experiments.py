@@ -310,11 +310,10 @@ def planned_experiments(
         if declared.untimed is not None:
             notes.append(f"no claim is made about its times: {declared.untimed}")
         how, why = emulator.accelerator(cache=cache_root()) if machines else ("kvm", None)
-        if how == "tcg" and declared.untimed is None:
-            notes.append(
-                f"machines are emulated here ({why}): no claim is made about times:"
-                f" {declared.emulated or EMULATED}"
-            )
+        if how == "tcg":
+            notes.append(f"machines are emulated here ({why}), 10 to 50 times slower")
+            if declared.untimed is None:
+                notes[-1] += f": no claim is made about times: {declared.emulated or EMULATED}"
         found.append(
             PlannedExperiment(
                 name=name, workload=plan.workload, scale=scale or plan.scale,
