@@ -32,6 +32,8 @@ PACKAGES = {
     "llvm-strip": "llvm",
     "node": "nodejs",
     "mke2fs": "e2fsprogs",
+    "mkfs.btrfs": "btrfs-progs",
+    "mkfs.xfs": "xfsprogs",
     "openssl": "openssl",
     "postgres": "postgresql",
     "qemu-system-x86_64": "qemu-system-x86",

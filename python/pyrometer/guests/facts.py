@@ -41,6 +41,7 @@ class Seen(BaseModel):
     memory_bytes: int
     swap_bytes: int
     lru_gen: int | None = None
+    filesystem: str | None = Field(default=None, max_length=64)
     clocksource: str | None = Field(default=None, max_length=64)
     nodes: list[SeenNode] = Field(default_factory=list, max_length=1024)
 
@@ -65,6 +66,7 @@ def read(root: Path = Path("/")) -> dict[str, Any]:
         "memory_bytes": memory.get("MemTotal", 0),
         "swap_bytes": memory.get("SwapTotal", 0),
         "lru_gen": int(lru_gen, 16) if lru_gen else None,
+        "filesystem": _filesystem(root),
         "clocksource": _text(system / "clocksource/clocksource0/current_clocksource") or None,
         "nodes": [
             {
@@ -97,6 +99,14 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="ascii", errors="replace").strip()
     except OSError:
         return ""
+
+
+def _filesystem(root: Path) -> str | None:
+    """Name the file system below the run directory, which lies where all that is written does."""
+    folder = _text(root / "pyrometer/run_dir")
+    mounts = (line.split() for line in _text(root / "proc/mounts").splitlines())
+    found = (one[2] for one in mounts if one[1].replace("\\040", " ") == folder)
+    return next(found, None)
 
 
 def _sizes(text: str) -> dict[str, int]:
@@ -135,6 +145,9 @@ def differences(asked: Machine, release: str, seen: Seen) -> list[str]:
         found.append(
             f"machine.lru_gen={'on' if asked.lru_gen else 'off'}, but the kernel shows {shown}"
         )
+    if asked.filesystem not in (None, seen.filesystem):
+        shown = seen.filesystem or "nothing"
+        found.append(f"machine.filesystem={asked.filesystem}, but the kernel shows {shown}")
     lacking = [word for word in asked.cmdline.split() if word not in seen.cmdline.split()]
     if lacking:
         found.append(f"machine.cmdline: the kernel was not given {' '.join(lacking)}")

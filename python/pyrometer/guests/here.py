@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import re
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from pyrometer.core.errors import CapabilityError
 from pyrometer.guests import emulator
 from pyrometer.guests.cache import cache_root, free_bytes_of
 from pyrometer.guests.machine import Machine, machine_of
-from pyrometer.guests.parts import initrd
+from pyrometer.guests.parts import initrd, nameless
 from pyrometer.guests.qemu import own_bytes
 from pyrometer.trial.factors import Level
 
@@ -38,11 +37,7 @@ def require_tools() -> None:
         )
     emulator.program()
     initrd.busybox()
-    if shutil.which("mke2fs", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin") is None:
-        raise CapabilityError(
-            "mke2fs, which makes disks of virtual machines, is missing",
-            "sudo apt-get install e2fsprogs",
-        )
+    nameless.require_maker("ext4")
 
 
 def is_amd(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
@@ -72,6 +67,7 @@ def check_here(treatment: Mapping[str, Level], free_bytes: int | None) -> Machin
     machine = machine_of(treatment, len(os.sched_getaffinity(0)))
     assert machine is not None
     require_tools()
+    nameless.require_maker(machine.filesystem or "ext4")
     cache = cache_root()
     own = own_bytes(emulator.accelerator(cache=cache)[0])
     if free_bytes is not None and machine.memory_bytes + own > free_bytes:

@@ -49,6 +49,8 @@ class Machine:
         Multi-generational LRU; ``None``: as the kernel has it.
     limits : Limits
         Of disks with data and working files.
+    filesystem : str or None
+        Of the disk with working files, as its mkfs makes it; ``None``: ours.
     """
 
     cpus_count: int
@@ -60,6 +62,7 @@ class Machine:
     swap_bytes: int = 0
     lru_gen: bool | None = None
     limits: Limits = field(default_factory=Limits)
+    filesystem: str | None = None
 
 
 def is_machine(factor: str) -> bool:
@@ -129,6 +132,7 @@ def machine_of(treatment: Mapping[str, Level], cpus: int) -> Machine | None:
         swap_bytes=int(asked.get("swap", 0)),
         lru_gen=asked["lru_gen"] == "on" if "lru_gen" in asked else None,
         limits=disk.limits(str(asked["disk"])) if "disk" in asked else Limits(),
+        filesystem=asked.get("filesystem"),
     )
     _check(found)
     return found

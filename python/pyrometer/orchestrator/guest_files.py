@@ -27,6 +27,7 @@ from pyrometer.guests.machine import Machine
 from pyrometer.guests.parts import closure, images, initrd, kernels, nameless, programs
 from pyrometer.guests.parts.closure import Listing
 from pyrometer.guests.parts.kernels import Kernel
+from pyrometer.guests.parts.modules import OF_SCHEDULERS
 from pyrometer.guests.qemu import Accelerator, Boot, Disk
 from pyrometer.guests.tsc import tsc_khz
 from pyrometer.orchestrator.command_files import (
@@ -87,6 +88,8 @@ class GuestFiles:
         Size of its swap.
     cache : Path
         Where all this is kept.
+    filesystem : str or None
+        Of its disk for what is written; ``None``: ext4 without a journal.
     """
 
     kernel: Kernel
@@ -94,6 +97,7 @@ class GuestFiles:
     first: bytes
     swap_bytes: int
     cache: Path
+    filesystem: str | None = None
 
     def doubts(self) -> Iterator[tuple[str, str]]:
         """Say, by codes, in what a trial in such a machine is not what it is elsewhere."""
@@ -116,7 +120,10 @@ class GuestFiles:
         try:
             first = _held(held, nameless.with_content(self.cache, self.first))
             scratch = _held(held, nameless.nameless(self.cache, size))
-            nameless.format_ext4(nameless.path_of(scratch), size, pass_fd=scratch)
+            if self.filesystem is None:
+                nameless.format_ext4(nameless.path_of(scratch), size, pass_fd=scratch)
+            else:
+                nameless.format_as(self.filesystem, scratch)
             disks = [
                 Disk(name, str(path), measured=name == "data") for name, path in self.images.items()
             ]
@@ -167,7 +174,7 @@ def guest_files(machine: Machine, trial: Trial, watch: Watch) -> GuestFiles:
     cache = cache_root()
     shell = initrd.busybox().read_bytes()
     kernel = kernels.find(machine.kernel, kernel_cache())
-    modules = kernel.loading_order()
+    modules = kernel.loading_order(further_modules(machine, trial))
     java = require_java(_java_environment(trial), needed=_needs_java(trial))
     listings = _listings(trial, java, command_files, watch)
     watch.phase("disks")
@@ -180,10 +187,17 @@ def guest_files(machine: Machine, trial: Trial, watch: Watch) -> GuestFiles:
         "run_dir": str(trial.run_dir).encode(),
         "start.sh": initrd.start_script(environment, os.getcwd(), command).encode(),
         "job.json": job.write(trial),
+        "filesystem": (machine.filesystem or "ext4").encode(),
         **({} if machine.lru_gen is None else {"lru_gen": b"y\n" if machine.lru_gen else b"n\n"}),
     }
     archive = initrd.build(shell, modules, first, initrd.INIT.read_bytes())
-    return GuestFiles(kernel, made, archive, machine.swap_bytes, cache)
+    return GuestFiles(kernel, made, archive, machine.swap_bytes, cache, machine.filesystem)
+
+
+def further_modules(machine: Machine, trial: Trial) -> list[str]:
+    """Name the modules that levels need: inside, nothing is there that could load one later."""
+    scheduler = OF_SCHEDULERS.get(str(trial.treatment.get("os.io_scheduler")))
+    return [name for name in (machine.filesystem, scheduler) if name is not None]
 
 
 def _command_files(trial: Trial) -> CommandFiles:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from pyrometer.core.errors import CapabilityError, UsageError
@@ -19,7 +19,11 @@ _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 @dataclass(frozen=True)
 class Factor:
-    """One declaration of ``schema/conf.toml``; `doc`, `refused` and `needs` are text for users."""
+    """One declaration of ``schema/conf.toml``; `doc`, `refused` and `needs` are text for users.
+
+    A switch of the kernel has `files`, its names in older kernels after the present one, ``*`` for
+    each disk; `written` says what stands there for a level, where that is not the level itself.
+    """
 
     name: str
     type: str
@@ -33,7 +37,8 @@ class Factor:
     refused: str | None = None
     pattern: str | None = None
     example: str | None = None
-    file: str | None = None
+    files: tuple[str, ...] = ()
+    written: Mapping[str, str] = field(default_factory=dict, hash=False)
     needs: str | None = None
 
     def matches(self, name: str) -> bool:
@@ -53,6 +58,7 @@ def factors() -> tuple[Factor, ...]:
                 **body,
                 "range": tuple(body["range"]) if "range" in body else None,
                 "choices": tuple(body.get("choices", ())),
+                "files": tuple(body.get("files", ())),
             }
         )
         for body in tomllib.loads(text)["factor"]
@@ -94,11 +100,22 @@ def find_factor(name: str, declared: Mapping[str, Iterable[str]] | None = None) 
     if found is not None:
         return found
     known = {f.name for f in factors() if not f.name.endswith("*")} | set(declared or ())
+    if members := _members(family := f"{name.partition('.')[0]}.", known):
+        # What all of a family begin with makes no two of them alike.
+        near = _nearest(name.removeprefix(family), members)
+        there = f"{family}* has {', '.join(sorted(members))}"
+        raise UsageError(
+            f"unknown factor {name!r}", f"did you mean '{family}{near}'?" if near else there
+        )
     remedy = did_you_mean(name, known | {word.rsplit(".", 1)[-1] for word in declared or ()})
     raise UsageError(
         f"unknown factor {name!r}",
         remedy or "use a known factor: " + ", ".join(sorted(known)) + ", spark.<any Spark setting>",
     )
+
+
+def _members(family: str, known: Iterable[str]) -> set[str]:
+    return {one.removeprefix(family) for one in known if one.startswith(family)}
 
 
 def parse_treatment(
@@ -165,7 +182,7 @@ def _misspelt(family: Factor, name: str) -> None:
     if not family.name.endswith("*"):
         return
     front = family.name[:-1]
-    members = {f.name.removeprefix(front) for f in factors() if f.name.startswith(front)} - {"*"}
+    members = _members(front, (f.name for f in factors())) - {"*"}
     near = _nearest(name.removeprefix(front), members)
     if near:
         raise UsageError(f"unknown factor {name!r}", f"did you mean '{front}{near}'?")

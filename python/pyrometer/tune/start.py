@@ -292,7 +292,7 @@ def space_of(
 
 
 def _switches() -> list[str]:
-    return [one.name for one in factors() if one.scope == "os" and one.file is not None]
+    return [one.name for one in factors() if one.scope == "os" and one.files]
 
 
 def _of_host() -> dict[str, str]:

@@ -11,6 +11,7 @@ import pytest
 
 from pyrometer.cli.begin.doctor import leftover_settings
 from pyrometer.collect.host import settings
+from pyrometer.collect.host.disks import all_disks, disks_below
 from pyrometer.collect.host.settings_restore import present
 from pyrometer.core.errors import CapabilityError
 from pyrometer.core.liveness import start_ticks
@@ -25,12 +26,21 @@ FILES = {
     "sys/devices/system/cpu/smt/control": "on\n",
     "sys/devices/system/cpu/offline": "\n",
 }
+SCHEDULER = "sys/block/vda/queue/scheduler"
+SLICE = "sys/kernel/debug/sched/base_slice_ns"
+FURTHER = {
+    SCHEDULER: "[mq-deadline] none bfq\n",
+    "sys/module/damon_reclaim/parameters/enabled": "N\n",
+    SLICE: "2800000\n",
+    "proc/sys/kernel/sched_autogroup_enabled": "1\n",
+    "proc/sys/kernel/io_uring_disabled": "0\n",
+}
 
 
 @pytest.fixture
 def host(tmp_path: Path) -> Path:
     root = tmp_path / "host"
-    for file, text in FILES.items():
+    for file, text in (FILES | FURTHER).items():
         (root / file).parent.mkdir(parents=True, exist_ok=True)
         (root / file).write_text(text)
     return root
@@ -42,7 +52,7 @@ def records(tmp_path: Path) -> Path:
 
 
 def wanted(host: Path, *given: str) -> tuple[settings.Switch, ...]:
-    return settings.switches(parse_treatment(given), host)
+    return settings.switches(parse_treatment(given), host, ("vda",))
 
 
 def now(host: Path, file: str) -> str:
@@ -74,6 +84,103 @@ def test_all_switches_are_set_and_put_back(host: Path, records: Path) -> None:
     assert stay == []
     assert {file: now(host, file) for file in FILES} == found
     assert list(records.iterdir()) == []
+
+
+def test_files_hold_what_the_kernel_calls_a_level(host: Path, records: Path) -> None:
+    given = (
+        "os.io_scheduler=bfq",
+        "os.damon=reclaim",
+        "os.sched_base_slice=6000000",
+        "os.sched_autogroup=off",
+        "os.io_uring=privileged",
+    )
+    found = {file: now(host, file) for file in FURTHER}
+    with settings.applied(wanted(host, *given), records) as stay:
+        assert [now(host, file) for file in FURTHER] == ["bfq", "Y", "6000000", "0", "1"]
+        assert settings.level_here("os.damon", host) == "reclaim"
+        assert settings.level_here("os.io_uring", host) == "privileged"
+    assert stay == []
+    assert {file: now(host, file) for file in FURTHER} == found
+    assert settings.level_here("os.damon", host) == "off"
+    assert [one.level for one in wanted(host, "os.sched_autogroup=on")] == ["1"]
+
+
+def test_a_switch_has_the_name_that_its_kernel_gives_it(host: Path, records: Path) -> None:
+    older = (host / SLICE).rename((host / SLICE).with_name("min_granularity_ns"))
+    with settings.applied(wanted(host, "os.sched_base_slice=6000000"), records):
+        assert older.read_text() == "6000000"
+    assert older.read_text() == "2800000"
+
+
+def test_the_slice_is_set_after_cpus_went_offline_which_scales_it(host: Path) -> None:
+    given = ("os.thp=never", "os.sched_base_slice=6000000", "os.smt=off")
+    assert next(one.factor for one in wanted(host, *given)) == "os.smt"
+
+
+def test_schedulers_are_those_of_the_disks_that_are_meant(host: Path, records: Path) -> None:
+    other = "cciss!c0d0"
+    for disk in ("vda", other):
+        (host / f"sys/block/{disk}/queue").mkdir(parents=True, exist_ok=True)
+        (host / f"sys/block/{disk}/queue/scheduler").write_text("[none] bfq\n")
+        (host / f"sys/block/{disk}/device").mkdir()
+    (host / "sys/block/loop0").mkdir()
+    assert all_disks(host) == (other, "vda")
+    assert settings.level_here("os.io_scheduler", host) == "none"
+    treatment = parse_treatment(["os.io_scheduler=bfq"])
+    with settings.applied(settings.switches(treatment, host, (other,)), records):
+        assert settings.level_here("os.io_scheduler", host) is None
+        assert now(host, SCHEDULER) == "none"
+        (held,) = records.iterdir()
+        (records / f"{held.name.rsplit('-', 2)[0]}-4194305-7").write_text("none\nbfq\n")
+    assert now(host, f"sys/block/{other}/queue/scheduler") == "none"
+    assert list(records.iterdir()) == []
+    with pytest.raises(CapabilityError, match="the data is on no disk of this host") as caught:
+        settings.switches(treatment, host)
+    assert "PYROMETER_CACHE" in (caught.value.remedy or "")
+
+
+@pytest.mark.parametrize(
+    ("mount", "disks"),
+    [
+        ("8:2 / / rw - ext4 /dev/root rw", ("sda",)),
+        ("253:0 / / rw - xfs /dev/mapper/vg-root rw", ("nvme0n1", "sda")),
+        ("0:31 /@home / rw - btrfs /dev/sda2 rw", ("sda",)),
+        ("0:32 / / rw - overlay overlay rw", ()),
+        ("8:2 / / rw - ext4 /dev/root rw\n9 1 0:5 / {folder} rw - tmpfs tmpfs rw", ()),
+    ],
+)
+def test_disks_are_found_below_partitions_volumes_and_file_systems(
+    mount: str, disks: tuple[str, ...], tmp_path: Path
+) -> None:
+    folder, root = tmp_path / "my data", tmp_path / "root"
+    devices = root / "sys/devices"
+    for place, number in (("sda/sda2", "8:2"), ("nvme0n1", "259:0"), ("dm-0", "253:0")):
+        (devices / place).mkdir(parents=True)
+        for link in (f"sys/dev/block/{number}", f"sys/class/block/{Path(place).name}"):
+            (root / link).parent.mkdir(parents=True, exist_ok=True)
+            (root / link).symlink_to(devices / place)
+    (devices / "sda/sda2/partition").touch()
+    (devices / "dm-0/slaves").mkdir()
+    for below in ("sda/sda2", "nvme0n1"):
+        (devices / "dm-0/slaves" / Path(below).name).symlink_to(devices / below)
+    folder.mkdir()
+    (root / "proc/self").mkdir(parents=True)
+    escaped = str(folder).replace(" ", "\\040")
+    (root / "proc/self/mountinfo").write_text(f"1 0 {mount.format(folder=escaped)}\n")
+    assert disks_below(folder, root) == disks
+
+
+def test_what_only_root_may_read_is_no_fault_of_the_kernel(
+    host: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, encoding: str) -> str:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_text", refuse)
+    with pytest.raises(CapabilityError) as caught:
+        wanted(host, "os.damon=off")
+    assert caught.value.remedy == "run as root outside of a container"
+    assert "run as root outside of a container" in (settings.unsettable("os.damon", host) or "")
 
 
 def _set_and_wait(host: Path, records: Path, ready: multiprocessing.synchronize.Event) -> None:
@@ -213,6 +320,12 @@ def test_a_level_that_the_kernel_does_not_keep_changes_nothing(
         ("sys/devices/system/cpu/smt/control", "notsupported\n", "os.smt=off", "notsupp", "cho"),
         ("sys/devices/system/cpu/offline", "3\n", "os.smt=off", "CPUs 3 are offline", "online"),
         ("sys/fs/cgroup/cpuset/docker/cpuset.cpus", "0-3", "os.smt=off", "for good", "unified"),
+        (SCHEDULER, "[none] mq-deadline\n", "os.io_scheduler=kyber", "none, mq-d", "modprobe bfq"),
+        (SCHEDULER, "none\n", "os.io_scheduler=bfq", "this kernel offers none", "modprobe bfq"),
+        (SLICE, None, "os.sched_base_slice=3000000", "No such file", "mount -t debugfs"),
+        (list(FURTHER)[1], None, "os.damon=off", "No such file", "CONFIG_DAMON_RECLAIM=y"),
+        (list(FURTHER)[3], None, "os.sched_autogroup=on", "No such", "CONFIG_SCHED_AUTOGROUP=y"),
+        (list(FURTHER)[4], None, "os.io_uring=off", "No such file", "Linux 6.6 or newer"),
     ],
 )  # fmt: skip
 def test_what_a_host_cannot_give_is_refused_with_what_would(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from pyrometer.experiments.run.loop import begin, carry_out
 from pyrometer.experiments.run.planned import plan_of
 from pyrometer.experiments.run.trials import trials_of, whole_plot
 from pyrometer.experiments.run.versions import check_versions
+from pyrometer.guests.parts.nameless import MAKERS
 from pyrometer.store.manifest import read_manifest, write_manifest
 from pyrometer.trial.trial import Trial
 
@@ -63,6 +65,16 @@ def test_without_qemu_no_treatment_is_left_and_the_reason_names_the_command(
     (tools / "qemu-system-x86_64").unlink()
     with pytest.raises(CapabilityError, match="apt-get install qemu-system-x86"):
         plan_of(written(tmp_path, MATRIX), tmp_path)
+
+
+def test_a_file_system_that_cannot_be_made_is_left_out_with_the_package(
+    tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(MAKERS, "xfs", replace(MAKERS["xfs"], command=("mkfs.none",)))
+    text = "matrix: {machine.filesystem: [ext4, xfs]}\nblocks: 2\n"
+    plan = plan_of(written(tmp_path, text), tmp_path)
+    assert [one.name for one in plan.treatments] == ["machine.filesystem=ext4"]
+    assert "sudo apt-get install xfsprogs" in plan.left_out[0].reason
 
 
 def test_levels_that_do_not_add_up_are_left_out_with_the_reason(

@@ -64,6 +64,16 @@ def test_modules_come_after_those_they_need_and_built_in_ones_not_at_all() -> No
     )
 
 
+def test_levels_bring_their_modules_after_the_checksums_that_those_use() -> None:
+    files = {"xfs": "x.ko", "bfq": "q.ko", "kyber_iosched": "k.ko", "crc32c_generic": "c.ko"}
+    contents = dict.fromkeys(files.values(), module())
+    order = loading_order(files, NEEDED, contents.__getitem__, "6.1", ["xfs", "bfq"])
+    assert [name for name, _ in order] == ["crc32c_generic", "xfs", "bfq"]
+    assert loading_order(files, NEEDED, contents.__getitem__, "6.1") == []
+    with pytest.raises(CapabilityError, match=r"kernel 6\.1 has no module btrfs"):
+        loading_order(files, NEEDED, contents.__getitem__, "6.1", ["btrfs"])
+
+
 def test_a_kernel_that_lacks_a_needed_module_is_refused_by_name() -> None:
     builtin = [name for name in NEEDED if name != "overlay"]
     with pytest.raises(CapabilityError, match=r"kernel 6\.1 has no module overlay"):

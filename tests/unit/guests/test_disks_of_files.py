@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,17 @@ from tests.support import needs
 
 from pyrometer.core.errors import CapabilityError
 from pyrometer.guests.cache import staging
+from pyrometer.guests.job import inside
+from pyrometer.guests.machine import machine_of
 from pyrometer.guests.parts import images
 from pyrometer.guests.parts.closure import IN_MEMORY, Listing, collect, libraries_here
 from pyrometer.guests.parts.images import image_of, key_of
-from pyrometer.guests.parts.nameless import nameless
+from pyrometer.guests.parts.kernels import Kernel
+from pyrometer.guests.parts.nameless import MAKERS, format_as, nameless, require_maker
 from pyrometer.guests.parts.programs import python
+from pyrometer.orchestrator.guest_files import GuestFiles, further_modules
+from pyrometer.trial.factors import parse_treatment
+from pyrometer.trial.trial import Trial
 
 NOBODY = 65534
 
@@ -203,6 +210,63 @@ def test_what_a_killed_process_left_is_removed_and_what_another_makes_is_not(
             assert (first / "file").read_text() == "x"
             assert second != first
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "at", "magic"),
+    [("ext4", 1080, b"\x53\xef"), ("xfs", 0, b"XFSB"), ("btrfs", 65600, b"_BHRfS_M")],
+)
+def test_a_file_without_a_name_is_given_a_file_system(
+    kind: str, at: int, magic: bytes, mke2fs: None, tmp_path: Path
+) -> None:
+    needs.tool(MAKERS[kind].command[0])
+    descriptor = nameless(tmp_path, 1 << 30)
+    try:
+        format_as(kind, descriptor)
+        assert os.pread(descriptor, len(magic), at) == magic
+    finally:
+        os.close(descriptor)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("asked", "journal"), [(None, False), ("ext4", True)])
+def test_ext4_has_a_journal_where_it_is_asked_for_by_name(
+    asked: str | None, journal: bool, mke2fs: None, tmp_path: Path
+) -> None:
+    needs.tool("mke2fs")
+    kernel = Kernel("6.1", tmp_path / "vmlinuz", tmp_path, "here")
+    with GuestFiles(kernel, {}, b"", 0, tmp_path, asked).opened() as disks:
+        # s_feature_compat, COMPAT_HAS_JOURNAL: filesystems/ext4/super of the kernel's manual.
+        features = int.from_bytes(os.pread(disks.descriptors[1], 4, 1024 + 0x5C), "little")
+    assert bool(features & 4) == journal
+
+
+def test_levels_say_which_modules_a_machine_needs() -> None:
+    def needed(*levels: str) -> list[str]:
+        treatment = parse_treatment(levels)
+        machine = machine_of(treatment, 1)
+        assert machine is not None
+        return further_modules(
+            machine, inside(Trial(command=("true",), treatment=treatment), Path("/r"))
+        )
+
+    assert needed("machine.memory=1g") == []
+    assert needed("machine.filesystem=btrfs", "os.io_scheduler=kyber") == ["btrfs", "kyber_iosched"]
+
+
+def test_a_file_system_that_cannot_be_made_here_names_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setitem(MAKERS, "xfs", replace(MAKERS["xfs"], command=("mkfs.none",)))
+    descriptor = nameless(tmp_path, 1 << 20)
+    try:
+        for attempt in (lambda: require_maker("xfs"), lambda: format_as("xfs", descriptor)):
+            with pytest.raises(CapabilityError, match=r"mkfs\.none, which makes disks") as caught:
+                attempt()
+            assert caught.value.remedy == "sudo apt-get install xfsprogs"
+    finally:
+        os.close(descriptor)
 
 
 def test_where_files_need_a_name_the_cache_is_to_be_elsewhere(tmp_path: Path) -> None:

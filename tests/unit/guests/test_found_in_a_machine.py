@@ -42,6 +42,8 @@ def machine_root(root: Path, lru_gen: str = "0x0007\n") -> Path:
             "proc/sys/kernel/osrelease": "6.1.0-51-cloud-amd64\n",
             "proc/cmdline": "quiet numa_balancing=disable\n",
             "sys/kernel/mm/lru_gen/enabled": lru_gen,
+            "pyrometer/run_dir": "/home/me/my run",
+            "proc/mounts": "overlay / overlay rw 0 0\n/dev/vdb /home/me/my\\040run xfs rw 0 0\n",
             f"{system}/cpu/online": "0-3\n",
             f"{system}/cpu/cpu0/topology/thread_siblings_list": "0-1\n",
             f"{system}/node/node0/cpulist": "0-1\n",
@@ -60,7 +62,7 @@ def asked(*settings: str) -> Machine:
     return found
 
 
-WANTED = ("cpus=4", "smt=2", "memory=2g", "numa=2@21", "swap=1g", "lru_gen=on")
+WANTED = ("cpus=4", "smt=2", "memory=2g", "numa=2@21", "swap=1g", "lru_gen=on", "filesystem=xfs")
 
 
 def test_a_machine_that_has_what_was_asked_for_differs_in_nothing(tmp_path: Path) -> None:
@@ -75,6 +77,7 @@ def test_a_machine_that_has_what_was_asked_for_differs_in_nothing(tmp_path: Path
         ("memory=4g", "machine.memory=4.00 GiB, but it has 1.89 GiB"),
         ("swap=2g", "machine.swap=2.00 GiB"),
         ("lru_gen=off", "the kernel shows 0x0007"),
+        ("filesystem=btrfs", "machine.filesystem=btrfs, but the kernel shows xfs"),
         ("cpus=2", "machine.cpus=2, but it has 4"),
         ("numa=2", "node 0 has the distances [10, 21]"),
         ("numa=1", "1 nodes, but it has 2"),

@@ -37,6 +37,7 @@ def test_levels_of_all_factors_are_in_the_description() -> None:
     found = machine(
         "cpus=4", "memory=3g", "smt=2", "swap=1g", "lru_gen=on", "kernel=6.1.0-51-cloud-amd64",
         "cmdline=transparent_hugepage=never  mitigations=off", "disk=write=50m,iops=100",
+        "filesystem=xfs",
     )  # fmt: skip
     assert found == Machine(
         cpus_count=4,
@@ -47,6 +48,7 @@ def test_levels_of_all_factors_are_in_the_description() -> None:
         swap_bytes=GIB,
         lru_gen=True,
         limits=Limits(None, 50 << 20, 100),
+        filesystem="xfs",
     )
 
 
@@ -140,7 +142,24 @@ def test_levels_of_the_machine_and_of_what_runs_in_it_are_parted() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["kernel", "cmdline", "cpus", "memory", "numa", "smt", "disk", "swap", "lru_gen"]
+    ("name", "remedy"),
+    [
+        ("machine.filesystm", "did you mean 'machine.filesystem'?"),
+        ("machine.governor", "machine.* has cmdline, cpus, disk, filesystem, kernel, lru_gen,"),
+    ],
+)
+def test_what_all_of_a_family_begin_with_makes_no_two_alike(name: str, remedy: str) -> None:
+    with pytest.raises(UsageError, match=f"unknown factor '{name}'") as caught:
+        parse_treatment([f"{name}=xfs"])
+    assert (caught.value.remedy or "").startswith(remedy)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "kernel", "cmdline", "cpus", "memory", "numa", "smt", "disk", "swap", "lru_gen",
+        "filesystem",
+    ],
 )  # fmt: skip
 def test_every_factor_is_declared_as_one_of_the_machine(name: str) -> None:
     factor = find_factor(f"machine.{name}")

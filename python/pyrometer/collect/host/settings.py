@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pyrometer.collect.host.disks import all_disks
 from pyrometer.collect.host.settings_restore import (
     RECORDS,
     described,
@@ -29,9 +30,10 @@ from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import CapabilityError
 from pyrometer.core.liveness import start_ticks
 from pyrometer.core.schema import doubt
-from pyrometer.trial.factors import Factor, Level, find_factor
+from pyrometer.trial.factors import Factor, Level, declaration, find_factor
 
 ROOT = Path("/")
+_AS_ROOT = "run as root outside of a container"
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ class Switch:
         Where the kernel keeps it, below `root`.
     level : str
         What is written.
+    asked : str
+        The factor with its level, as it was given.
     root : Path
         Root of the file system; another one simulates a host.
     """
@@ -53,6 +57,7 @@ class Switch:
     factor: str
     file: str
     level: str
+    asked: str
     root: Path = ROOT
 
     @property
@@ -66,8 +71,19 @@ class Switch:
         return present(self.path.read_text(encoding="ascii"))
 
 
-def switches(treatment: Mapping[str, Level], root: Path = ROOT) -> tuple[Switch, ...]:
-    """Say which switches a treatment sets.
+def switches(
+    treatment: Mapping[str, Level], root: Path = ROOT, disks: Sequence[str] = ()
+) -> tuple[Switch, ...]:
+    """Say which switches a treatment sets, in the order in which they are set.
+
+    Parameters
+    ----------
+    treatment : mapping
+        Levels by factor; those that are no switches are passed over.
+    root : Path
+        Root of the file system; another one simulates a host.
+    disks : sequence of str
+        Those whose switches it means.
 
     Raises
     ------
@@ -76,15 +92,34 @@ def switches(treatment: Mapping[str, Level], root: Path = ROOT) -> tuple[Switch,
         with what would give it.
     """
     chosen = []
-    for name, level in treatment.items():
+    # The kernel scales its scheduler's slice anew whenever a CPU goes offline.
+    for name in sorted(treatment, key=lambda one: one != "os.smt"):
         if not name.startswith("os."):
             continue
-        factor = find_factor(name)
-        assert factor.file is not None
-        switch = Switch(name, factor.file, str(level), root)
-        _require(switch, factor)
-        chosen.append(switch)
+        factor, level = find_factor(name), str(treatment[name])
+        files = _files(factor, root, disks)
+        if not files:
+            raise CapabilityError(
+                f"{name}={level}: the data is on no disk of this host", factor.needs
+            )
+        for file in files:
+            written = factor.written.get(level, level)
+            switch = Switch(name, file, written, f"{name}={level}", root)
+            _require(switch, factor)
+            chosen.append(switch)
     return tuple(chosen)
+
+
+def is_of_disks(name: str) -> bool:
+    """Whether a factor is a switch of each disk, and not of the whole host.
+
+    Examples
+    --------
+    >>> is_of_disks("os.io_scheduler"), is_of_disks("os.thp")
+    (True, False)
+    """
+    factor = declaration(name)
+    return factor is not None and any("*" in file for file in factor.files)
 
 
 def unsettable(name: str, root: Path = ROOT) -> str | None:
@@ -96,14 +131,19 @@ def unsettable(name: str, root: Path = ROOT) -> str | None:
         Its factor.
     """
     factor = find_factor(name)
-    assert factor.file is not None
-    file = root / factor.file.lstrip("/")
-    try:
-        file.read_text(encoding="ascii")
-    except OSError as error:
-        return f"{factor.file} cannot be read: {error.strerror} ({factor.needs})"
-    if not os.access(file, os.W_OK):
-        return "this user may not set it (run as root outside of a container)"
+    files = _files(factor, root, all_disks(root))
+    if not files:
+        return f"this host has no disk ({factor.needs})"
+    for file in files:
+        path = root / file.lstrip("/")
+        try:
+            path.read_text(encoding="ascii")
+        except PermissionError:
+            return f"this user may not read {file} ({_AS_ROOT})"
+        except OSError as error:
+            return f"{file} cannot be read: {error.strerror} ({factor.needs})"
+        if not os.access(path, os.W_OK):
+            return f"this user may not set it ({_AS_ROOT})"
     return None
 
 
@@ -116,48 +156,62 @@ def level_here(name: str, root: Path = ROOT) -> str | None:
         The factor.
     """
     factor = find_factor(name)
-    assert factor.file is not None
     try:
-        return Switch(name, factor.file, "", root).now
+        files = _files(factor, root, all_disks(root))
+        found = {Switch(name, file, "", name, root).now for file in files}
     except (OSError, ValueError):
         return None
+    if len(found) != 1:
+        return None
+    now = found.pop()
+    return next((level for level, text in factor.written.items() if text == now), now)
+
+
+def _files(factor: Factor, root: Path, disks: Sequence[str]) -> list[str]:
+    """Give the files of a switch: one, by the name that this kernel has for it; or of each disk."""
+    if is_of_disks(factor.name):
+        return [factor.files[0].replace("*", disk) for disk in disks]
+    there = (one for one in factor.files if os.path.exists(root / one.lstrip("/")))
+    return [next(there, factor.files[0])]
 
 
 def _require(switch: Switch, factor: Factor) -> None:
-    asked = f"{switch.factor}={switch.level}"
+    asked = switch.asked
     try:
         text = switch.path.read_text(encoding="ascii")
     except OSError as error:
         why = f"{asked}: {switch.file} cannot be read: {error.strerror}"
-        raise CapabilityError(why, factor.needs) from error
+        denied = isinstance(error, PermissionError)
+        raise CapabilityError(why, _AS_ROOT if denied else factor.needs) from error
     if present(text) == switch.level:
         return
     if switch.factor == "os.smt":
         _require_smt(switch, present(text), factor)
-    offered = re.findall(r"[a-z]+", text)
-    if "[" in text and switch.level not in offered:
+    offered = re.findall(r"[a-z-]+", text)
+    # A disk without requests to schedule says "none", and nothing else.
+    if ("[" in text or offered == ["none"]) and switch.level not in offered:
         raise CapabilityError(f"{asked}: this kernel offers {', '.join(offered)}", factor.needs)
     if not os.access(switch.path, os.W_OK):
         raise CapabilityError(
             f"{asked}: {switch.file} may not be written",
-            f"run as root outside of a container, or: echo {switch.level} | sudo tee {switch.file}",
+            f"{_AS_ROOT}, or: echo {switch.level} | sudo tee {switch.file}",
         )
 
 
 def _require_smt(switch: Switch, now: str, factor: Factor) -> None:
     # "forceoff", "notsupported", "notimplemented": admin-guide/hw-vuln, sysfs-devices-system-cpu.
     if now not in ("on", "off"):
-        raise CapabilityError(f"os.smt={switch.level}: {switch.file} says {now}", factor.needs)
+        raise CapabilityError(f"{switch.asked}: {switch.file} says {now}", factor.needs)
     offline = switch.root / "sys/devices/system/cpu/offline"
     if now == "on" and offline.is_file() and (cpus := offline.read_text("ascii").strip()):
         raise CapabilityError(
-            f"os.smt={switch.level}: CPUs {cpus} are offline by themselves, and would be brought "
+            f"{switch.asked}: CPUs {cpus} are offline by themselves, and would be brought "
             "back with the others",
             "bring them online first: echo 1 > /sys/devices/system/cpu/cpuN/online",
         )
     if cpusets := list((switch.root / "sys/fs/cgroup/cpuset").glob("*/cpuset.cpus")):
         raise CapabilityError(
-            f"os.smt={switch.level}: version 1 control group {cpusets[0].parent} would lose the "
+            f"{switch.asked}: version 1 control group {cpusets[0].parent} would lose the "
             "CPUs that go offline for good",
             "boot with systemd.unified_cgroup_hierarchy=1, or remove these groups",
         )
@@ -203,9 +257,10 @@ def _hold(switch: Switch, records: Path) -> Path | None:
                 return None  # Who may keep no record may change no switch: it stays.
             raise
     except OSError as error:
+        denied = isinstance(error, PermissionError)
         raise CapabilityError(
-            f"{switch.factor}={switch.level}: {error.filename or switch.file}: {error.strerror}",
-            "run as root outside of a container",
+            f"{switch.asked}: {error.filename or switch.file}: {error.strerror}",
+            _AS_ROOT if denied else find_factor(switch.factor).needs,
         ) from error
 
 
@@ -214,14 +269,15 @@ def _recorded(switch: Switch, records: Path) -> Path | None:
     others = holders(name, records)
     record = records / f"{name}-{os.getpid()}-{start_ticks(os.getpid())}"
     if others and found != switch.level:
-        asked = f"{switch.factor}={switch.level}"
         if record in others:
             raise CapabilityError(
-                f"{asked}: another process changed {switch.file} to {found} while we held it",
+                f"{switch.asked}: another process changed {switch.file} to {found} while we held"
+                " it",
                 "let nothing else set it meanwhile",
             )
+        holder = others[0].name.split("-")[-2]
         raise CapabilityError(
-            f"{asked}: {switch.file} is held at {found} by process {others[0].name.split('-')[-2]}",
+            f"{switch.asked}: {switch.file} is held at {found} by process {holder}",
             "run one after the other",
         )
     if record in others:
@@ -242,9 +298,7 @@ def _set(switch: Switch, found: str) -> None:
     now = switch.now
     if now != switch.level:
         switch.path.write_text(found, encoding="ascii")
-        raise CapabilityError(
-            f"{switch.factor}={switch.level}: the kernel keeps {now} in {switch.file}"
-        )
+        raise CapabilityError(f"{switch.asked}: the kernel keeps {now} in {switch.file}")
 
 
 def _release(switch: Switch, record: Path, records: Path) -> list[Doubt]:

@@ -18,7 +18,7 @@ RECORDS = Path("/run/pyrometer")
 
 Its first line is what was found; the second, which the probe leaves out, what was set instead."""
 
-_NAME = re.compile(r"(?P<setting>[\w.]+)-(?P<pid>[0-9]+)-(?P<ticks>[0-9]+)")
+_NAME = re.compile(r"(?P<setting>[\w.!-]+)-(?P<pid>[0-9]+)-(?P<ticks>[0-9]+)")
 
 
 @dataclass(frozen=True)

@@ -192,7 +192,10 @@ def _note_takers(record: Record, before: Mapping[int, Used]) -> None:
 
 def _note_limited_disk(launch: Launch, record: Record) -> None:
     # A workload's data says which disk is meant; of a command nobody knows what it reads.
-    limits = [name for name in record.manifest.treatment if CONTROLLER.get(name) == "io"]
+    asked = record.manifest.treatment
+    limits = [name for name in asked if CONTROLLER.get(name) == "io"]
+    if not in_machine():
+        limits += filter(settings.is_of_disks, asked)
     if limits and not (launch.spec and launch.spec.prepared.root):
         device = cgroup.device_of(record.paths.root)
         record.doubt(

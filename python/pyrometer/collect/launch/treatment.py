@@ -16,6 +16,7 @@ from types import MappingProxyType
 
 from pyrometer.collect.host import cgroup, settings
 from pyrometer.collect.host.cgroup_plan import Plan
+from pyrometer.collect.host.disks import all_disks, disks_below
 from pyrometer.collect.host.memory import Condition, condition, with_limit
 from pyrometer.collect.host.neighbours import Neighbour, neighbours
 from pyrometer.collect.host.placement import Placement, write_java
@@ -34,6 +35,7 @@ from pyrometer.collect.launch.said_settings import settings_of_files, settings_s
 from pyrometer.core import schema
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import UsageError
+from pyrometer.guests.job import in_machine
 from pyrometer.trial.factors import Level
 from pyrometer.trial.layout import EXECUTOR_MEMORY, Layout, is_layout, mib, with_room
 from pyrometer.workloads.spark import find_spark
@@ -328,8 +330,15 @@ def plan_host(treatment: Mapping[str, Level], placement: Placement, data: Path) 
     """
     return HostPlan(
         group=cgroup.planned_here(with_limit(treatment), data),
-        switches=settings.switches(treatment),
+        switches=settings.switches(treatment, disks=_disks(treatment, data)),
         placement=placement,
         neighbours=neighbours(str(treatment.get("co.run", "none"))),
         memory=condition(treatment),
     )
+
+
+def _disks(treatment: Mapping[str, Level], data: Path) -> tuple[str, ...]:
+    """Name the disks whose switches a treatment sets: all of a machine that was made for it."""
+    if not any(map(settings.is_of_disks, treatment)):
+        return ()
+    return all_disks() if in_machine() else disks_below(data)

@@ -46,9 +46,10 @@ class Quiet(Silent):
 
 
 def held_switches(levels: Mapping[str, str]) -> AbstractContextManager[list[Doubt]]:
-    """Hold the kernel's switches at the levels of a whole plot."""
+    """Hold the kernel's switches at the levels of a whole plot; those of disks each trial sets."""
     wanted = parse_treatment([f"{k}={v}" for k, v in levels.items() if k.startswith("os.")])
-    return settings.applied(settings.switches(wanted))
+    of_host = {name: level for name, level in wanted.items() if not settings.is_of_disks(name)}
+    return settings.applied(settings.switches(of_host))
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,8 @@ for name in $($B cat /machine/images); do
 done
 device=$(disk scratch)
 [ -n "$device" ] || fail "disk scratch is missing"
-$B mount -t ext4 "$device" /scratch || fail "disk scratch cannot be mounted"
+type=$($B cat /machine/filesystem 2>/dev/null || echo ext4)
+$B mount -t "$type" "$device" /scratch || fail "disk scratch cannot be mounted"
 $B mkdir -p /scratch/upper /scratch/work /scratch/run
 $B mount -t overlay -o "lowerdir=$lower,upperdir=/scratch/upper,workdir=/scratch/work" overlay /new \
     || fail "the disks cannot be laid over each other"
@@ -67,6 +68,7 @@ $B mount -t devpts devpts /new/dev/pts
 $B chmod 1777 /new/tmp
 $B mount -t cgroup2 cgroup2 /new/sys/fs/cgroup 2>/dev/null
 $B mount -t tracefs tracefs /new/sys/kernel/tracing 2>/dev/null
+$B mount -t debugfs debugfs /new/sys/kernel/debug 2>/dev/null
 echo "root:x:0:0:root:/root:/bin/sh" >/new/etc/passwd
 echo "root:x:0:" >/new/etc/group
 echo "127.0.0.1 localhost $($B cat /machine/hostname)" >/new/etc/hosts

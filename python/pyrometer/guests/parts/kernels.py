@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,8 +39,13 @@ class Kernel:
     modules: Path
     origin: str
 
-    def loading_order(self) -> list[tuple[str, bytes]]:
+    def loading_order(self, further: Sequence[str] = ()) -> list[tuple[str, bytes]]:
         """Modules that a machine needs, in the order in which they are loaded.
+
+        Parameters
+        ----------
+        further : sequence of str
+            Modules beside those of every machine.
 
         Raises
         ------
@@ -54,7 +59,7 @@ class Kernel:
         text = (self.modules / "modules.builtin").read_text(encoding="ascii", errors="replace")
         builtin = [module_name(line) for line in text.split()]
         return loading_order(
-            files, builtin, lambda name: (self.modules / name).read_bytes(), self.release
+            files, builtin, lambda name: (self.modules / name).read_bytes(), self.release, further
         )
 
 

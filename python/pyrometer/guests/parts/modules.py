@@ -9,7 +9,7 @@ from __future__ import annotations
 import lzma
 import subprocess
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from pyrometer.core.errors import CapabilityError
@@ -19,6 +19,12 @@ NEEDED = ("virtio_pci", "virtio_blk", "virtio_console", "ext4", "overlay")
 
 WANTED = ("virtio-rng",)
 """Left out where a kernel lacks them."""
+
+OF_FILE_SYSTEMS = ("crc32c_generic", "xxhash_generic", "blake2b_generic", "sha256_generic")
+"""Checksums of file systems, which their modules do not say they need; built in, mostly."""
+
+OF_SCHEDULERS = {"mq-deadline": "mq_deadline", "bfq": "bfq", "kyber": "kyber_iosched"}
+"""I/O schedulers, and the modules that have them."""
 
 _MOST_BYTES = 64 << 20
 
@@ -89,7 +95,11 @@ def dependencies(module: bytes) -> tuple[str, ...]:
 
 
 def loading_order(
-    files: Mapping[str, str], builtin: Sequence[str], read: Callable[[str], bytes], release: str
+    files: Mapping[str, str],
+    builtin: Sequence[str],
+    read: Callable[[str], bytes],
+    release: str,
+    further: Sequence[str] = (),
 ) -> list[tuple[str, bytes]]:
     r"""Give the modules to load, each after those it needs, with their unpacked contents.
 
@@ -103,6 +113,8 @@ def loading_order(
         Reads a file.
     release : str
         Of the kernel, for messages.
+    further : sequence of str
+        Modules that are needed beside those of every machine.
 
     Raises
     ------
@@ -133,10 +145,17 @@ def loading_order(
             add(other, (*above, name))
         order[name] = content
 
+    def add_known(names: Iterable[str]) -> None:
+        for name in names:
+            plain = name.replace("-", "_")
+            if plain in files:
+                add(plain, ())
+
     for name in NEEDED:
         add(name, ())
-    for name in WANTED:
-        plain = name.replace("-", "_")
-        if plain in files:
-            add(plain, ())
+    if further:
+        add_known(OF_FILE_SYSTEMS)
+    for name in further:
+        add(name, ())
+    add_known(WANTED)
     return list(order.items())

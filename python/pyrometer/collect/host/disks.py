@@ -1,0 +1,47 @@
+"""Disks of this host: those below a folder, found through partitions, volumes and file systems."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+ROOT = Path("/")
+
+
+def disks_below(folder: Path, root: Path = ROOT) -> tuple[str, ...]:
+    """Name the whole disks that hold a folder, as ``/sys/block`` does; none if it is on no disk.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+    root : Path
+        Root of the file system; another one simulates a host.
+    """
+    path = str(folder.resolve())
+    number, source, nearest = "", "", ""
+    for line in (root / "proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
+        front, _, back = line.partition(" - ")
+        fields = front.split()
+        place = fields[4].replace("\\040", " ")
+        above = place.rstrip("/") + "/"
+        # Of what is mounted over each other, the last one is seen.
+        if f"{path}/".startswith(above) and len(above) >= len(nearest):
+            number, source, nearest = fields[2], back.split()[1], above
+    block = root / "sys/dev/block" / number
+    # btrfs has numbers of its own, and says where it is from.
+    if not block.exists() and source.startswith("/dev/"):
+        block = root / "sys/class/block" / Path(os.path.realpath(source)).name
+    return tuple(sorted(_whole(block))) if block.exists() else ()
+
+
+def all_disks(root: Path = ROOT) -> tuple[str, ...]:
+    """Name the disks that are devices; loops, memory and volumes on top of them are left out."""
+    return tuple(sorted(one.parent.name for one in (root / "sys/block").glob("*/device")))
+
+
+def _whole(block: Path) -> set[str]:
+    block = block.resolve()
+    if below := list((block / "slaves").glob("*")):
+        return {name for one in below for name in _whole(one)}
+    return {block.parent.name if (block / "partition").exists() else block.name}
