@@ -251,7 +251,7 @@ class Ended(_Part):
         Mean of its measured iterations; of a command its whole time, less `waited_s`. ``None`` if
         it did not finish.
     waited_s : float or None
-        Of an application on a cluster: from its begin until it had an executor.
+        Of an application on a cluster: how long it waited for its first executor.
     censored_s : float or None
         How long it had run when time or memory ran out: to finish, it would have taken longer.
     outside : str or None
@@ -300,6 +300,11 @@ class Ended(_Part):
     doubted: list[str] = Field(default_factory=list)
     unapplied: list[str] = Field(default_factory=list)
     wall_ns: Nanoseconds
+
+    @property
+    def worked_s(self) -> float | None:
+        """How long it had run when time or memory ran out, less what it waited for executors."""
+        return None if self.censored_s is None else max(0.0, self.censored_s - (self.waited_s or 0))
 
 
 class Began(_Part):

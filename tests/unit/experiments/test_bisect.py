@@ -41,10 +41,12 @@ def written(folder, levels=LEVELS, more="", factor="workload.version"):
 class Versions:
     """Simulates trials: from `first` on they take longer; `broken` fail, `late` run out of time."""
 
-    def __init__(self, first=11, change=0.1, broken=(), stop_after=None, seed=1, late=()):
+    def __init__(
+        self, first=11, change=0.1, broken=(), stop_after=None, seed=1, late=(), waited_s=None
+    ):
         self.first, self.change, self.broken, self.late = first, change, broken, late
         self.draw = np.random.default_rng(seed)
-        self.ran, self.stop_after = [], stop_after
+        self.ran, self.stop_after, self.waited_s = [], stop_after, waited_s
         self.secrets = set()
 
     def actions(self):
@@ -65,7 +67,9 @@ class Versions:
         if level in self.broken:
             return Attempt("failed", reason="no such version")
         if level in self.late:
-            return Attempt("timeout", censored_s=60.0)
+            return Attempt(
+                "timeout", censored_s=60.0 + (self.waited_s or 0), waited_s=self.waited_s
+            )
         step = math.log1p(self.change) if int(level[1:]) >= self.first else 0.0
         seconds = 10 * math.exp(step + self.draw.normal(0, 0.02))
         return Attempt("finished", seconds, facts=TrialFacts((seconds,), seconds, 1, "00", None))
@@ -173,7 +177,8 @@ def test_of_last_levels_that_cannot_run_nothing_is_claimed(tmp_path):
 
 def test_a_level_that_runs_out_of_time_is_slower_and_by_how_much_is_a_bound(tmp_path, capsys):
     root = begun(tmp_path)
-    search(root, actions=Versions(first=99, late=("v14", "v15")).actions(), most_trials=300)
+    late = Versions(first=99, late=("v14", "v15"), waited_s=3000.0)
+    search(root, actions=late.actions(), most_trials=300)
     report = reported(root)
     assert (report.status, report.first_slower) == ("found", ["v14"])
     assert 3 < report.change.value < 6

@@ -74,7 +74,7 @@ def written(
     manifest = Manifest(
         run_id="r", created_wall_ns=wall(0), pyrometer_version="0", profile="light",
         state="finished", workload=Workload(command=["x"]), host=Host(hostname="d"),
-        started_mono_ns=0, ended_mono_ns=60 * S * MS,
+        started_mono_ns=0, ended_mono_ns=60 * S * MS, ended_wall_ns=wall(60 * S),
     )  # fmt: skip
     write_manifest(folder, manifest)
     return folder
@@ -134,10 +134,11 @@ def test_what_a_driver_did_meanwhile_is_no_wait(
         assert trial_facts(run).waited_s == pytest.approx(waited_s)
 
 
+@pytest.mark.parametrize(("added_ms", "waited_s"), [([45 * S], 5.0), ([], 20.0)])
 def test_of_a_run_that_ran_out_of_time_its_wait_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, added_ms: list[int], waited_s: float
 ) -> None:
-    root = written(tmp_path / "run", "yarn", [30 * S], [])
+    root = written(tmp_path / "run", "yarn", added_ms, [], [40 * S], conf=DYNAMIC)
     stopped = SimpleNamespace(
         ending=SimpleNamespace(interrupted_by=TIMEOUT),
         record=SimpleNamespace(paths=SimpleNamespace(root=root)),
@@ -145,7 +146,7 @@ def test_of_a_run_that_ran_out_of_time_its_wait_is_kept(
     launch = "pyrometer.experiments.run.attempt.orchestrator.run"
     monkeypatch.setattr(launch, lambda trial, watch, report: stopped)
     found = run_trial(Trial(command=("x",), timeout_s=60.0), Quiet())
-    assert (found.status, found.censored_s, found.waited_s) == ("timeout", 60.0, 28.0)
+    assert (found.status, found.censored_s, found.waited_s) == ("timeout", 60.0, waited_s)
 
 
 @pytest.mark.parametrize(

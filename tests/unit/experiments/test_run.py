@@ -302,7 +302,7 @@ def test_ends_results_and_plans_are_doubted_and_retried(tmp_path):
         if one.treatment == "c" and broken[0]:
             return Attempt("out_of_memory", censored_s=5.0, reason="killed")
         if one.treatment == "b" and one.block == 2 and broken[0]:
-            return Attempt("failed", reason="exit code 9")
+            return Attempt("timeout", censored_s=9.0, waited_s=7.0)
         facts = TrialFacts((1.0,), 1.0, 7, "aa" if one.treatment == "a" else "bb", one.treatment)
         return Attempt("finished", seconds=1.0 + number / 100, facts=facts)
 
@@ -315,6 +315,10 @@ def test_ends_results_and_plans_are_doubted_and_retried(tmp_path):
     codes = {one.code for one in found.doubts}
     wanted = {"trials_censored", "blocks_incomplete", "results_differ", "plan_changed"}
     assert wanted <= codes
+    # A queue's time is not the work's.
+    late = next(one.message for one in found.doubts if one.code == "trials_censored")
+    assert late.endswith("1 ran out of time after 2 s and up to 7 s of waiting for executors")
+    assert found.treatments[1].censored_s == [2.0]
     broken[0] = False
     carry_out(root, actions=ending(how))
     assert len(read_journal(root).ended) == 12

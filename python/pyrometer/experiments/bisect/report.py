@@ -170,7 +170,7 @@ def _doubts(plan: Plan, state: State) -> list[Doubt]:
     ended: Sequence[Ended] = state.ended
     found = [*differing(ended), *doubts_of_machines(ended), *disturbed(ended)]
     if late := state.late:
-        times = [one.censored_s for one in late if one.censored_s is not None]
+        times = [one.worked_s for one in late if one.worked_s is not None]
         after = f" after {min(times):.4g} s" if times else ""
         bound = is_lower_bound(plan, state)
         size = "is at least what is said" if bound else "may be larger or smaller"

@@ -104,7 +104,7 @@ def state_of(root: Path, plan: Plan, entries: Entries) -> State:
 
 def _time_of(one: Ended) -> float | None:
     """Give the time of a trial; of one that ran out of time the least that it would have taken."""
-    return one.censored_s if one.status == "timeout" else one.seconds
+    return (one.worked_s or None) if one.status == "timeout" else one.seconds
 
 
 def has_ended(root: Path, plan: Plan, entries: Entries) -> bool:

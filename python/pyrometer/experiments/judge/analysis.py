@@ -79,7 +79,8 @@ def doubts_of(
         if ends:
             of = sum(one.ends.values())
             out = "" if one.compared else ", it is not compared"
-            message = f"{one.name}: of {of} trials {', '.join(ends)}{_after(one.censored_s)}{out}"
+            after = _after(one.censored_s) + _beside(one.name, ended)
+            message = f"{one.name}: of {of} trials {', '.join(ends)}{after}{out}"
             found.append(doubt("trials_censored", message))
     if lacking:
         found.append(
@@ -119,6 +120,13 @@ def _waits(ended: Sequence[Ended]) -> list[Doubt]:
         f" executor, {median:.1f} s in the median, {longest:.1f} s in trial {trial}"
     )
     return [doubt("executors_waited_for", message)]
+
+
+def _beside(treatment: str, ended: Sequence[Ended]) -> str:
+    """Say how long trials that ran out of time waited for executors: none of it is their work."""
+    late = [one for one in ended if one.treatment == treatment and one.status == "timeout"]
+    longest = max((one.waited_s or 0.0 for one in late), default=0.0)
+    return f" and up to {longest:.4g} s of waiting for executors" if longest else ""
 
 
 def doubts_of_machines(ended: Sequence[Ended]) -> list[Doubt]:
@@ -334,7 +342,7 @@ def treatment_report(name: str, levels: dict[str, str], ended: Sequence[Ended]) 
         mean=mean_of(values),
         values=values,
         ends=dict(Counter(one.status for one in mine)),
-        censored_s=[one.censored_s for one in mine if one.censored_s is not None],
+        censored_s=[one.worked_s for one in mine if one.worked_s is not None],
         reasons=list(
             dict.fromkeys(one.reason for one in mine if one.reason and one.status != "finished")
         ),

@@ -54,7 +54,8 @@ class TreatmentReport(BaseModel):
     ends : dict of str to int
         Trials by how they ended.
     censored_s : list of float
-        How long trials had run that ran out of time or memory: each would have taken longer.
+        How long trials had run that ran out of time or memory, less what they waited for executors:
+        each would have taken longer.
     reasons : list of str
         Why trials did not finish, each once.
     compared : bool

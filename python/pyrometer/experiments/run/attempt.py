@@ -208,8 +208,7 @@ class Attempt:
     outside : str or None
         What ended it, where that may be nothing of its own doing.
     waited_s : float or None
-        Of a run that ran out of time on a cluster: how much of that it waited for executors, where
-        it came to have one.
+        Of a run that ran out of time on a cluster: how much of that it waited for executors.
     """
 
     status: Status | Literal["interrupted"]
@@ -252,7 +251,7 @@ def run_trial(trial: Trial, watch: Watch) -> Attempt:
 def _waited_s(root: Path) -> float | None:
     try:
         with Run.open(root) as opened:
-            return waited_s(opened)
+            return waited_s(opened, read_manifest(root).ended_wall_ns)
     except PyrometerError:
         return None
 

@@ -102,23 +102,30 @@ def on_a_cluster(run: Run) -> OnACluster:
     return OnACluster(waited_s(run), hosts)
 
 
-def waited_s(run: Run) -> float | None:
-    """Say how long applications waited for executors: see :class:`OnACluster`."""
+def waited_s(run: Run, stopped_wall_ns: int | None = None) -> float | None:
+    """Say how long applications waited for executors: see :class:`OnACluster`.
+
+    Parameters
+    ----------
+    stopped_wall_ns : int, optional
+        When the run was stopped: until then an application waited that never had an executor.
+    """
     if not run.tables.has("executors") or not run.tables.has("apps"):
         return None
-    found = _waited_ns(run.tables.query(_APPS))
+    found = _waited_ns(run.tables.query(_APPS), stopped_wall_ns)
     return None if found is None else found / 1e9
 
 
-def _waited_ns(apps: Sequence[Sequence[Any]]) -> float | None:
+def _waited_ns(apps: Sequence[Sequence[Any]], stopped: float | None) -> float | None:
     """Give how long applications waited for executors while none of them worked."""
     waits: list[tuple[float, float]] = []
     works: list[tuple[float, float]] = []
     known = False
     for begin, seen_end, master, conf, *times in apps:
         end = math.inf if seen_end is None else seen_end
-        known |= times[-1] is not None and not master.startswith("local")
-        own = _waits(begin, master, conf, *times)
+        first = times.pop() or stopped
+        known |= first is not None and not master.startswith("local")
+        own = _waits(begin, master, conf, *times, first)
         waits += own
         edges = [begin, *(edge for one in own for edge in one), end]
         works += [(a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if a < b]
