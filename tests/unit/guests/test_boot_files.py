@@ -64,11 +64,19 @@ def test_modules_come_after_those_they_need_and_built_in_ones_not_at_all() -> No
     )
 
 
-def test_levels_bring_their_modules_after_the_checksums_that_those_use() -> None:
-    files = {"xfs": "x.ko", "bfq": "q.ko", "kyber_iosched": "k.ko", "crc32c_generic": "c.ko"}
+def test_checksums_come_before_the_file_systems_that_do_not_say_they_need_them() -> None:
+    files = {"ext4": "e.ko", "crc32c_generic": "c.ko"}
+    contents = dict.fromkeys(files.values(), module())
+    builtin = [name for name in NEEDED if name != "ext4"]
+    order = loading_order(files, builtin, contents.__getitem__, "6.1")
+    assert [name for name, _ in order] == ["crc32c_generic", "ext4"]
+
+
+def test_levels_bring_their_modules() -> None:
+    files = {"xfs": "x.ko", "bfq": "q.ko", "kyber_iosched": "k.ko"}
     contents = dict.fromkeys(files.values(), module())
     order = loading_order(files, NEEDED, contents.__getitem__, "6.1", ["xfs", "bfq"])
-    assert [name for name, _ in order] == ["crc32c_generic", "xfs", "bfq"]
+    assert [name for name, _ in order] == ["xfs", "bfq"]
     assert loading_order(files, NEEDED, contents.__getitem__, "6.1") == []
     with pytest.raises(CapabilityError, match=r"kernel 6\.1 has no module btrfs"):
         loading_order(files, NEEDED, contents.__getitem__, "6.1", ["btrfs"])

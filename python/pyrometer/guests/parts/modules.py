@@ -20,8 +20,9 @@ NEEDED = ("virtio_pci", "virtio_blk", "virtio_console", "ext4", "overlay")
 WANTED = ("virtio-rng",)
 """Left out where a kernel lacks them."""
 
-OF_FILE_SYSTEMS = ("crc32c_generic", "xxhash_generic", "blake2b_generic", "sha256_generic")
-"""Checksums of file systems, which their modules do not say they need; built in, mostly."""
+CHECKSUMS = ("crc32c_generic", "crc32c_cryptoapi")
+"""What file systems ask for when they are mounted; their modules do not say that they depend on it.
+Built in, or left out where a kernel has another one."""
 
 OF_SCHEDULERS = {"mq-deadline": "mq_deadline", "bfq": "bfq", "kyber": "kyber_iosched"}
 """I/O schedulers, and the modules that have them."""
@@ -151,11 +152,8 @@ def loading_order(
             if plain in files:
                 add(plain, ())
 
-    for name in NEEDED:
-        add(name, ())
-    if further:
-        add_known(OF_FILE_SYSTEMS)
-    for name in further:
+    add_known(CHECKSUMS)
+    for name in (*NEEDED, *further):
         add(name, ())
     add_known(WANTED)
     return list(order.items())
