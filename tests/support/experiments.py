@@ -45,7 +45,7 @@ def makers_of_machines(folder: Path) -> None:
     Among them an apt that knows every package, for hosts without a kernel.
     """
     folder.mkdir()
-    for name in ("qemu-system-x86_64", "busybox", "mke2fs"):
+    for name in ("qemu-system-x86_64", "busybox", "mke2fs", "mkfs.xfs", "mkfs.btrfs"):
         (folder / name).write_text("#!/bin/sh\n")
         (folder / name).chmod(0o755)
     knows_packages(folder)

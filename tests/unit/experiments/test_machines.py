@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.support import experiments
 
+from pyrometer.cli.main import run_verb
 from pyrometer.collect.host.card import this_host
 from pyrometer.collect.launch.record import new_manifest
 from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.core.schema import doubt
+from pyrometer.experiments.folder import Plan
 from pyrometer.experiments.history.stored_runs import Wanted, stored_runs
+from pyrometer.experiments.journal import Entries
 from pyrometer.experiments.judge.analysis import experiment_report
 from pyrometer.experiments.run import attempt
+from pyrometer.experiments.run.attempt import Attempt, TrialFacts
+from pyrometer.experiments.run.environment import Actions
 from pyrometer.experiments.run.loop import begin, carry_out
 from pyrometer.experiments.run.planned import plan_of
 from pyrometer.experiments.run.trials import trials_of, whole_plot
@@ -23,6 +30,7 @@ from pyrometer.guests.parts.nameless import MAKERS
 from pyrometer.store.manifest import read_manifest, write_manifest
 from pyrometer.trial.trial import Trial
 
+ROOT = Path(__file__).parents[3]
 MATRIX = "matrix: {machine.lru_gen: ['on', 'off'], os.swappiness: [0, 100]}\nblocks: 2\n"
 
 
@@ -65,6 +73,29 @@ def test_without_qemu_no_treatment_is_left_and_the_reason_names_the_command(
     (tools / "qemu-system-x86_64").unlink()
     with pytest.raises(CapabilityError, match="apt-get install qemu-system-x86"):
         plan_of(written(tmp_path, MATRIX), tmp_path)
+
+
+def test_experiments_of_the_page_on_machines_are_planned(tools: Path, tmp_path: Path) -> None:
+    page = (ROOT / "docs/how-to/machines/guests.md").read_text(encoding="utf-8")
+    found = {}
+    blocks = re.findall(r"^```yaml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    for number, text in enumerate(blocks):
+        file = tmp_path / f"{number}.yaml"
+        file.write_text(text)
+        plan = plan_of(file, tmp_path)
+        assert plan.left_out == []
+        found[plan.name] = len(plan.treatments)
+    assert found == {"reclaim": 4, "write-back": 4}
+
+
+def test_the_example_of_two_kernels_is_planned(tools: Path, tmp_path: Path) -> None:
+    for name in ("kernels.yaml", "segments.yaml", "segments.sql"):
+        shutil.copy(ROOT / "examples/apps" / name, tmp_path)
+    (tmp_path / "orders").mkdir()
+    plan = plan_of(tmp_path / "kernels.yaml", tmp_path)
+    assert plan.left_out == []
+    assert len(plan.treatments) == 8
+    assert len(plan.trials) == 40
 
 
 def test_a_file_system_that_cannot_be_made_is_left_out_with_the_package(
@@ -242,3 +273,90 @@ def test_a_condition_that_trials_missed_is_doubted_in_the_verdict(tmp_path: Path
     next(iter(entries.ended.values())).doubted = ["memory_condition_missed"]
     found = {one.code: one.message for one in experiment_report(plan, entries).doubts}
     assert found["memory_condition_missed"].startswith("1 of 6 trials missed the condition")
+
+
+def in_machines(treatments: dict[str, dict[str, str]], blocks: int = 2) -> Plan:
+    """A plan of treatments that vary these levels, all in machines of two CPUs."""
+    made = experiments.plan(treatments, blocks, 1)
+    for one in made.treatments:
+        one.varied = dict(treatments[one.name])
+        one.levels = {"machine.cpus": "2", **one.varied}
+    return made
+
+
+class Falling:
+    """Simulates machines that run by KVM, or emulated, by the number of the trial."""
+
+    def __init__(self, *emulated: int) -> None:
+        self.emulated, self.at = emulated, 0
+
+    def actions(self) -> Actions:
+        return replace(experiments.Machine(1, 24).actions(), run_trial=self.run)
+
+    def run(self, trial: Trial, watch: object) -> Attempt:
+        self.at += 1
+        doubted = ("emulated",) if self.at in self.emulated else ()
+        return Attempt(
+            "finished", 1.0, facts=TrialFacts((1.0,), 1.0, 1, "0", None, doubted=doubted)
+        )
+
+
+@pytest.mark.parametrize(
+    ("emulated", "failed", "how"),
+    [((), [], ""), ((1, 2, 3, 4), [], ""), ((3, 4), [3, 4], "emulated, that of trial 1 by KVM"),
+     ((1,), [2, 3, 4], "by KVM, that of trial 1 emulated")],
+)  # fmt: skip
+def test_a_trial_whose_machine_runs_otherwise_than_the_first_has_failed(
+    emulated: tuple[int, ...], failed: list[int], how: str, tmp_path: Path
+) -> None:
+    begin(tmp_path, in_machines({"a": {"jvm.heap": "1g"}, "b": {"jvm.heap": "2g"}}))
+    ended = carry_out(tmp_path, actions=Falling(*emulated).actions()).ended
+    assert [number for number, one in ended.items() if one.status == "failed"] == failed
+    assert all(how in (ended[number].reason or "") for number in failed)
+    assert all(ended[number].seconds is None for number in failed)
+    if failed:
+        # Trials that failed for it are tried again.
+        as_first = Falling(*range(1, 5)) if 1 in emulated else Falling()
+        again = carry_out(tmp_path, actions=as_first.actions(), retry=True).ended
+        assert {one.status for one in again.values()} == {"finished"}
+
+
+@pytest.mark.parametrize(
+    ("varied", "machine", "doubted"),
+    [
+        ({"numa.nodes": "0"}, True, True),
+        ({"machine.numa": "2"}, True, True),
+        ({"os.numa_balancing": "1"}, True, True),
+        ({"numa.nodes": "0"}, False, False),
+        ({"jvm.heap": "1g"}, True, False),
+    ],
+)
+def test_times_say_nothing_of_nodes_that_are_a_machine_s(
+    varied: dict[str, str], machine: bool, doubted: bool
+) -> None:
+    plan = in_machines({"a": varied, "b": {**varied, "jvm.gc": "z"}})
+    if not machine:
+        for one in plan.treatments:
+            del one.levels["machine.cpus"]
+    found = {one.code: one.message for one in experiment_report(plan, Entries()).doubts}
+    assert ("machine_nodes" in found) is doubted
+    if doubted:
+        assert next(iter(varied)) in found["machine_nodes"]
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "said"),
+    [("kvm", "8 CPUs of the machine take turns on"), ("tcg", "emulated here (no /dev/kvm)")],
+)
+def test_a_plan_says_what_its_machines_will_do_to_times(
+    accelerator: str, said: str, tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.setattr(
+        "pyrometer.guests.emulator.accelerator", lambda cache: (accelerator, "no /dev/kvm")
+    )
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1})
+    text = "matrix: {machine.lru_gen: ['on', 'off']}\nblocks: 2\nset: {machine.cpus: 8}\n"
+    assert run_verb(["experiment", "plan", str(written(tmp_path, text))]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"note: machines are {said}" in told or f"note: {said}" in told
