@@ -202,6 +202,15 @@ class TwoHosts:
         }
 
 
+def one_waits(wait_class: str = "timed_sleep") -> TwoHosts:
+    """Give a stage whose longest tasks are on the other host; a fifth of their time they wait."""
+    two = TwoHosts([StageSpec([1000, 1000, 1600, 1600])], WestClock(2 * S))
+    for row in two.rows["samples"]:
+        if row.get("wait_class"):
+            row["wait_class"] = wait_class if row["host"] == WEST else "timed_sleep"
+    return two
+
+
 BOUND = S // 1000
 """No time of the other host is further off."""
 

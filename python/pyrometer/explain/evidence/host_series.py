@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection
 
 import numpy as np
 
@@ -28,6 +29,26 @@ def growth(facts: Facts, where: str, name: str) -> dict[int, float]:
     for grown in _grown(facts, where, name).values():
         found += grown
     return {number: float(value) for number, value in enumerate(found) if value > 0}
+
+
+def growth_by_host(
+    facts: Facts, where: str, name: str, apart: Collection[str] | None = None
+) -> dict[str | None, dict[int, float]]:
+    """Give the same by host; under None in a run on one host.
+
+    Parameters
+    ----------
+    apart : collection of str, optional
+        Hosts to give one by one, the rest together under None; by default, each.
+    """
+    found: dict[str | None, dict[int, float]] = {}
+    for (host, _scope), grown in _grown(facts, where, name).items():
+        is_apart = facts.tables.several_hosts and (apart is None or host in apart)
+        own = found.setdefault(host if is_apart else None, {})
+        for number, value in enumerate(grown.tolist()):
+            if value > 0:
+                own[number] = own.get(number, 0.0) + value
+    return {host: own for host, own in found.items() if own}
 
 
 def growth_of_each(facts: Facts, where: str, name: str) -> dict[tuple[str, str], float]:
@@ -63,9 +84,13 @@ def total(facts: Facts, where: str, name: str) -> float:
     return float(sum(max(0.0, values[-1] - values[0]) for _, values in readings))
 
 
-def level(facts: Facts, where: str, name: str) -> float | None:
-    """Give the least reading of a gauge, such as a limit."""
-    lows = [values.min() for _, values in _readings(facts, where, name).values()]
+def level(facts: Facts, where: str, name: str, hosts: Collection[str] = ()) -> float | None:
+    """Give the least reading of a gauge, such as a limit: of some hosts, by default of all."""
+    lows = [
+        values.min()
+        for (host, _), (_, values) in _readings(facts, where, name).items()
+        if not hosts or host in hosts
+    ]
     return float(min(lows)) if lows else None
 
 

@@ -58,6 +58,16 @@ def test_seven_stages_count(tmp_path: Path, rule: Rule, column: str, share: floa
     assert sum(one.place.places_count for one in job.found(tmp_path, rule)) == 7
 
 
+def test_tasks_on_one_host_of_two_wait_for_blocks(tmp_path: Path) -> None:
+    job = Job()
+    job.stage([2000] * 8, length_on=lambda length, name: length * (1 + (name == "2")))
+    for task in job.log.rows["tasks"]:
+        task["shuffle_fetch_wait_time_ns"] = 2000 * MS if task["host"] == "host-2" else 0
+    (found,) = job.found(tmp_path, FETCH)
+    assert found.place.host == "host-2"
+    assert "All of it was on host-2." in found.mechanism
+
+
 def test_waiting_and_writing_of_one_stage_are_saved_together(tmp_path: Path) -> None:
     job = Job()
     job.stage(

@@ -3,7 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.support.explain.planted import holds, job, judged, only, series
-from tests.support.tables import World
+from tests.support.hosts.two_hosts import WEST, one_waits
+from tests.support.tables import HOST, World, mono
 
 from pyrometer.explain.catalogue.machine.disk_page_cache_lost import PAGE_BYTES, RULE
 
@@ -20,6 +21,23 @@ def test_all_that_is_read_had_been_there(tmp_path: Path) -> None:
     found = only(reads(1000, 1000).write(tmp_path), RULE)
     assert holds(found, 4 * 0.2 * 0.75)
     assert (found.remedies[0].factor, found.remedies[0].level) == ("cgroup.memory", "2048m")
+
+
+def test_one_host_of_two_lost_its_pages(tmp_path: Path) -> None:
+    two = one_waits("block_io")
+    for host in (HOST, WEST):
+        again = 1000 if host == WEST else 0
+        for at in (0, two.world.end_ms):
+            shown = two.west(mono(at)) if host == WEST else mono(at)
+            for name, value in (
+                ("io_read_bytes", 1000 * PAGE_BYTES),
+                ("refaulted_file_pages_count", again),
+            ):
+                two.add("os_series", host=host, t_mono_ns=shown, scope="cgroup", name=name,
+                        value=value if at else 0)  # fmt: skip
+    found = only(two.write(tmp_path), RULE)
+    assert holds(found, 0.2 * 1.6 * 0.75)
+    assert (found.place.host, found.place.stage_id) == (WEST, 0)
 
 
 def test_a_first_read_is_none(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.support.explain.planted import S, holds, job, judged, only, series
+from tests.support.hosts.two_hosts import WEST, one_waits
+from tests.support.tables import MS, mono
 
 from pyrometer.explain.catalogue.machine.throttled_quota import RULE
 
@@ -18,6 +20,25 @@ def test_the_group_is_stopped_for_two_seconds(tmp_path: Path) -> None:
     assert holds(found, 0.96)
     assert (found.place.stage_id, found.place.setting) == (0, "cpu.quota")
     assert found.remedies[0].factor == "cpu.quota"
+
+
+def test_the_group_is_stopped_on_one_host_of_two(tmp_path: Path) -> None:
+    two = one_waits()
+    for row in two.rows["thread_counters"]:
+        ran = row["host"] == WEST and row["tid"] < 200 and row["run_ns"]
+        row["run_delay_ns"] = 400 * MS if ran else 0
+    for name, first, last in (
+        ("cpu_throttled_ns", 0, 2 * S),
+        ("cpu_throttled_periods_count", 0, 30),
+        ("cpu_quota_ns", 25 * MS, 25 * MS),
+        ("cpu_period_ns", 100 * MS, 100 * MS),
+    ):
+        for at, value in ((0, first), (two.world.end_ms, last)):
+            two.add("os_series", host=WEST, t_mono_ns=two.west(mono(at)), scope="cgroup",
+                    name=name, value=value)  # fmt: skip
+    found = only(two.write(tmp_path), RULE)
+    assert holds(found, 0.4)
+    assert (found.place.host, found.place.stage_id) == (WEST, 0)
 
 
 def test_nobody_waited_while_it_was_stopped(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from tests.support.explain.causes import holds, shown
 from tests.support.explain.planted import judged
+from tests.support.hosts.two_hosts import WEST, one_waits
 from tests.support.tables import StageSpec, World
 
 from pyrometer.explain.catalogue.memory.heap_reclaim import RULE as RECLAIM
@@ -28,6 +29,14 @@ def test_its_waits_are_found(tmp_path: Path, rule: Rule, wait_class: str) -> Non
     (finding,) = shown(world_of(wait_class).write(tmp_path), rule)
     assert holds(finding, 0.2 * 4 * 0.8)
     assert finding.place.stage_id == 0
+
+
+@pytest.mark.parametrize(("rule", "wait_class"), CASES)
+def test_one_host_of_two_waits(tmp_path: Path, rule: Rule, wait_class: str) -> None:
+    (finding,) = shown(one_waits(wait_class).write(tmp_path), rule)
+    assert holds(finding, 0.2 * 1.6 * 0.8)
+    assert (finding.place.host, finding.place.stage_id) == (WEST, 0)
+    assert finding.mechanism.endswith(f"All of it was on {WEST}.")
 
 
 @pytest.mark.parametrize(("rule", "wait_class"), CASES)

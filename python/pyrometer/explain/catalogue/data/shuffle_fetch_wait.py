@@ -27,8 +27,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from pyrometer.core import units
 from pyrometer.explain.change import Less
+from pyrometer.explain.evidence.hosts.lost import few_carriers, hosts_of_place, most_was_on
 from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.saying import code
 from pyrometer.explain.facts import Facts, exactly
@@ -55,13 +58,19 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
         stage, tasks = facts.stages[number], facts.tasks_of(number)
         remote = tasks.total("shuffle_read_remote_bytes")
         sql = f"stage_id = {stage.stage_id} AND stage_attempt = {stage.attempt}"
+        sums = np.bincount(tasks.codes("host"), times)
+        each = {
+            tasks.names["host"][code] or None: {number: float(sums[code])}
+            for code in np.flatnonzero(sums)
+        }
+        names = few_carriers(facts, each)
         yield lost, Suspect(
             place=Place(layer="stage", stage_id=stage.stage_id, stage_attempt=stage.attempt,
-                        stages_count=1, source=stage.called),
+                        stages_count=1, source=stage.called, **hosts_of_place(names)),
             mechanism=(
                 f"{units.counted(tasks.count, 'task')} waited {units.duration(lost)} of"
                 f" {units.duration(float(tasks.duration_ns.sum()))} for shuffle blocks, of which"
-                f" {units.size(remote)} came from other executors."
+                f" {units.size(remote)} came from other executors.{most_was_on(names, each)}"
             ),
             change=(Less("fetch_wait", {number: times}),),
             extent=Extent(n=tasks.count).times(*ACHIEVED),

@@ -5,7 +5,8 @@ What it is
     they run and do not.
 
 Mechanism
-    The simulator removes the time stolen while tasks ran, in proportion to their time on CPUs.
+    The simulator removes the time stolen while tasks ran, in proportion to their time on CPUs, from
+    the tasks of each host what was stolen there.
 
 Evidence
     Steal time of the CPUs that the application used.
@@ -25,7 +26,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
-from pyrometer.explain.evidence.saying import machine, place, shown_by
+from pyrometer.explain.evidence.hosts.lost import (
+    by_stage,
+    carriers,
+    less_on_hosts,
+    lost_by_host,
+    most_was_on,
+    place_on_hosts,
+)
+from pyrometer.explain.evidence.saying import machine, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
 from pyrometer.explain.what_if import Extent
@@ -33,8 +42,9 @@ from pyrometer.window.counters import growth
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
-    lost = facts.ledger_ns("task/steal")
-    total, known = sum(lost.values()), facts.summary.contention
+    lost = lost_by_host(facts, "task/steal")
+    stages, known = by_stage(lost), facts.summary.contention
+    total = sum(stages.values())
     if total <= 0:
         return
     taken = known.steal_ns
@@ -42,12 +52,13 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         taken = growth(facts.scope, "scope = 'host'").get("cpu_steal_ns")
     ticks = max(1, round((taken or total) / 1e7))
     yield Suspect(
-        place=place(facts, "host", lost),
+        place=place_on_hosts(facts, "host", lost),
         mechanism=(
             f"The hypervisor took {units.duration(taken or total)} of the CPUs,"
-            f" {units.duration(total)} of it from tasks of {units.counted(len(lost), 'stage')}."
+            f" {units.duration(total)} of it from tasks of {units.counted(len(stages), 'stage')}."
+            f"{most_was_on(carriers(lost), lost)}"
         ),
-        change=(facts.share_of_tasks("steal", lost),),
+        change=(less_on_hosts(facts, "steal", lost),),
         extent=Extent(1.0, 0.5, 1.0, ticks),
         evidence=[
             shown_by("stolen while tasks ran", total, "ns", "os_series",

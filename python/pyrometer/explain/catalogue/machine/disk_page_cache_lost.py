@@ -7,7 +7,7 @@ What it is
 Mechanism
     The kernel counts pages that it reads back shortly after it evicted them (refaults). The
     simulator removes the tasks' wait for disks in proportion to the share of refaulted bytes in all
-    bytes read from disks.
+    bytes read from disks, host by host.
 
 Evidence
     Refaults of file pages and bytes read from block devices, of the control group; waits of tasks
@@ -30,8 +30,16 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.catalogue.machine.disk_slow import WAITS
-from pyrometer.explain.evidence.host_series import growth, level
-from pyrometer.explain.evidence.saying import factor, machine, page, place, shown_by
+from pyrometer.explain.evidence.host_series import growth_by_host, level
+from pyrometer.explain.evidence.hosts.lost import (
+    carriers,
+    less_on_hosts,
+    lost_by_host,
+    most_was_on,
+    place_on_hosts,
+    worst,
+)
+from pyrometer.explain.evidence.saying import factor, machine, page, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
 from pyrometer.explain.what_if import Extent
@@ -42,21 +50,30 @@ ACHIEVED = (0.5, 1.0)
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
-    again = growth(facts, "cgroup", "refaulted_file_pages_count")
-    read = growth(facts, "cgroup", "io_read_bytes")
-    waits = facts.ledger_ns(WAITS)
-    lost = {
-        number: waited * min(1.0, again[number] * PAGE_BYTES / read[number])
-        for number, waited in waits.items()
-        if again.get(number) and read.get(number)
-    }
-    total = sum(lost.values())
-    if total <= 0:
+    hosts = worst(growth_by_host(facts, "cgroup", "refaulted_file_pages_count"))
+    again = growth_by_host(facts, "cgroup", "refaulted_file_pages_count", hosts)
+    if not again:
         return
-    pages = sum(again[number] for number in lost)
-    size = pages * PAGE_BYTES
-    limit = level(facts, "cgroup", "memory_limit_bytes")
-    where = place(facts, "host", lost, setting="cgroup.memory" if limit else None)
+    read = growth_by_host(facts, "cgroup", "io_read_bytes", hosts)
+    waits = lost_by_host(facts, WAITS, hosts)
+    lost = {
+        host: {
+            number: waits[host][number] * min(1.0, pages * PAGE_BYTES / read[host][number])
+            for number, pages in own.items()
+            if number in waits.get(host, {}) and number in read.get(host, {})
+        }
+        for host, own in again.items()
+    }
+    lost = {host: own for host, own in lost.items() if own}
+    if not lost:
+        return
+    total, pages, size = (
+        sum(found[host][number] for host, own in lost.items() for number in own)
+        for found in (lost, again, read)
+    )
+    names = carriers(lost)
+    limit = level(facts, "cgroup", "memory_limit_bytes", names)
+    where = place_on_hosts(facts, "host", lost, setting="cgroup.memory" if limit else None)
     remedy = (
         factor("cgroup.memory", f"{max(1, round(2 * limit / (1 << 20)))}m",
                "double the memory that application and page cache share")
@@ -66,14 +83,14 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     yield Suspect(
         place=where,
         mechanism=(
-            f"{units.size(size)} of {units.size(sum(read[number] for number in lost))} read from"
+            f"{units.size(pages * PAGE_BYTES)} of {units.size(size)} read from"
             f" disks had been in the page cache shortly before; tasks waited"
-            f" {units.duration(total)} for them."
+            f" {units.duration(total)} for them.{most_was_on(names, lost)}"
         ),
-        change=(facts.share_of_tasks("io_wait", lost),),
+        change=(less_on_hosts(facts, "io_wait", lost),),
         extent=Extent(n=round(pages)).times(*ACHIEVED),
         evidence=[
-            shown_by("file pages read back", size, "bytes", "os_series",
+            shown_by("file pages read back", pages * PAGE_BYTES, "bytes", "os_series",
                  "SELECT max(value) - min(value) FROM os_series WHERE scope = 'cgroup'"
                  " AND name = 'refaulted_file_pages_count'", page(where), round(pages)),
         ],

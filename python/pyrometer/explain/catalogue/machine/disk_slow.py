@@ -30,24 +30,17 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from pyrometer.accounts.ledger.parts import stage_times
-from pyrometer.accounts.window import on_host
 from pyrometer.core import units
-from pyrometer.explain.change import Less
 from pyrometer.explain.evidence.host_series import growth_of_each
+from pyrometer.explain.evidence.hosts.lost import MOST_HOSTS, ledger_on, less_on_hosts, named_hosts
 from pyrometer.explain.evidence.saying import factor, machine, page, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
 from pyrometer.explain.what_if import Extent
-from pyrometer.simulation.measured import Floats
 
 USUAL_NS, FAST_NS = 1e6, 1e5
 """Time of a request on a solid-state disk behind a network or a bus, and on a fast local one."""
 WAITS = "task/waiting/block_io"
-MOST_HOSTS = 8
-"""Hosts that are looked at, those whose disks took most time beyond a fast one's."""
 
 
 @dataclass(frozen=True)
@@ -107,44 +100,18 @@ def slow_disks(facts: Facts) -> list[Disk]:
     return list(worst.values())[: MOST_HOSTS if facts.tables.several_hosts else 1]
 
 
-def _waits(facts: Facts, disk: Disk) -> HostWaits:
-    if not facts.tables.several_hosts:
-        return HostWaits(disk, facts.ledger_ns(WAITS))
-    found = {}
-    with on_host(facts.scope, disk.host) as own:
-        for stage_id, attempt, times in stage_times(own, max(1, len(facts.stages))):
-            number, waited = facts.number(stage_id, attempt), float(times.get(WAITS, 0))
-            if number is not None and waited > 0:
-                found[number] = waited
-    return HostWaits(disk, found)
-
-
-def _less(facts: Facts, known: Sequence[HostWaits]) -> Less:
-    """Take the waits from the tasks of their hosts, in proportion to the time of these."""
-    if not facts.tables.several_hosts:
-        return facts.share_of_tasks("io_wait", known[0].ns)
-    where = np.asarray(facts.more_of_tasks("any_value(t.host) AS host")["host"])
-    found: dict[int, Floats | float] = {}
-    for one in known:
-        for number, waited in one.ns.items():
-            tasks = facts.tasks_of(number)
-            mine = np.where(where[facts.place_of(number)] == one.disk.host, tasks.duration_ns, 0.0)
-            if mine.sum() > 0:
-                before = found.get(number, np.zeros(mine.size))
-                found[number] = before + mine * min(1.0, waited / mine.sum())
-    return Less("io_wait", found)
-
-
 def _suspects(facts: Facts) -> Iterator[Suspect]:
     if not facts.ledger_ns(WAITS):
         return
-    known = [_waits(facts, disk) for disk in slow_disks(facts)]
+    known = [HostWaits(disk, ledger_on(facts, disk.host, WAITS)) for disk in slow_disks(facts)]
     known = sorted((one for one in known if one.ns), key=lambda one: -one.spared_ns(FAST_NS))
     if not known:
         return
     worst = known[0]
     disk, total = worst.disk, sum(one.total_ns for one in known)
     low, high = (sum(one.spared_ns(ns) for one in known) / total for ns in (USUAL_NS, FAST_NS))
+    several = facts.tables.several_hosts
+    lost = {one.disk.host if several else None: one.ns for one in known}
     where = place(facts, "host", worst.ns, host=disk.host)
     count = round(disk.count)
     yield Suspect(
@@ -154,7 +121,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             f" {disk.name}{_on(facts, known[:1])} needed {units.duration(disk.mean_ns)} for a"
             f" request, over {units.count(count)} requests."
         ),
-        change=(_less(facts, known),),
+        change=(less_on_hosts(facts, "io_wait", lost),),
         extent=Extent((low + high) / 2, low, high, count),
         evidence=[
             shown_by("waits of tasks for block devices", total, "ns", "thread_states",
@@ -173,9 +140,7 @@ def _on(facts: Facts, known: Sequence[HostWaits]) -> str:
     """Name the hosts of a run on several."""
     if not facts.tables.several_hosts:
         return ""
-    names = [one.disk.host for one in known]
-    more = f" and {units.counted(len(names) - 3, 'more host')}" if len(names) > 3 else ""
-    return f" on {', '.join(names[:3])}{more}"
+    return f" on {named_hosts(one.disk.host for one in known)}"
 
 
 def _query(facts: Facts, known: Sequence[HostWaits]) -> str:

@@ -5,7 +5,8 @@ What it is
     writer wait until some are on disk; so do commits of the file system's journal.
 
 Mechanism
-    The simulator removes sleeps of task threads whose kernel stack shows such a wait.
+    The simulator removes sleeps of task threads whose kernel stack shows such a wait, from
+    the tasks of the hosts where they slept.
 
 Evidence
     States and kernel stacks of task threads: balance_dirty_pages, writeback throttling, waits for
@@ -28,8 +29,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
+from pyrometer.explain.evidence.hosts.lost import (
+    by_stage,
+    carriers,
+    less_on_hosts,
+    most_was_on,
+    place_on_hosts,
+)
 from pyrometer.explain.evidence.places import of_application
-from pyrometer.explain.evidence.saying import factor, machine, page, place, shown_by
+from pyrometer.explain.evidence.saying import factor, machine, page, shown_by
 from pyrometer.explain.evidence.stack_shares import Shares
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
@@ -42,10 +50,10 @@ Not measured; assumed."""
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
-    lost: dict[int, float] = {}
+    lost: dict[str | None, dict[int, float]] = {}
     n = 0
-    for stage_id, attempt, ns, passes in facts.tables.query(
-        "SELECT s.stage_id, coalesce(s.stage_attempt, 0), sum(s.weight_ns)::DOUBLE,"
+    for host, stage_id, attempt, ns, passes in facts.tables.query(
+        "SELECT s.host, s.stage_id, coalesce(s.stage_attempt, 0), sum(s.weight_ns)::DOUBLE,"
         " sum(s.passes_count)::BIGINT FROM thread_states s JOIN kernel_stacks k"
         " ON k.host = s.host AND k.stack_id = s.kernel_stack JOIN w"
         " ON s.begin_mono_ns < w.end_mono_ns AND s.end_mono_ns >= w.start_mono_ns"
@@ -55,20 +63,23 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     ):
         number = facts.number(stage_id, attempt)
         if number is not None:
-            lost[number] = lost.get(number, 0.0) + ns
+            own = lost.setdefault(host if facts.tables.several_hosts else None, {})
+            own[number] = own.get(number, 0.0) + ns
             n += passes
-    total = sum(lost.values())
+    stages = by_stage(lost)
+    total = sum(stages.values())
     if total <= 0:
         return
     least = Shares({0: n}, {0: 2 * n}).extent()  # the error of so many passes
-    where = place(facts, "host", lost)
+    where = place_on_hosts(facts, "host", lost)
     yield Suspect(
         place=where,
         mechanism=(
             f"Tasks that wrote were stopped for {units.duration(total)} until the disk had taken"
-            f" what lay in the page cache, in {units.counted(len(lost), 'stage')}."
+            f" what lay in the page cache, in {units.counted(len(stages), 'stage')}."
+            f"{most_was_on(carriers(lost), lost)}"
         ),
-        change=(facts.share_of_tasks("io_wait", lost),),
+        change=(less_on_hosts(facts, "io_wait", lost),),
         extent=Extent(1.0, least.low, least.high, n).times(*ACHIEVED),
         evidence=[
             shown_by("waits of tasks for write-back", total, "ns", "thread_states",

@@ -6,7 +6,8 @@ What it is
 
 Mechanism
     The simulator removes the tasks' wait for sockets, as far as a nearer or quicker source would
-    avoid it: the same bytes read at once instead of one after another, or from the same host.
+    avoid it: the same bytes read at once instead of one after another, or from the same host. On
+    several hosts, tasks lose what those on their host waited.
 
 Evidence
     Waits of tasks by what they waited for: sockets (shuffle blocks are distinguished, and have
@@ -28,8 +29,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
+from pyrometer.explain.evidence.hosts.lost import (
+    by_stage,
+    few_carriers,
+    less_on_hosts,
+    lost_by_host,
+    most_was_on,
+    place_on_few,
+)
 from pyrometer.explain.evidence.python.work import work
-from pyrometer.explain.evidence.saying import code, machine, page, place, shown_by
+from pyrometer.explain.evidence.saying import code, machine, page, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SAMPLES, Rule, Suspect
 from pyrometer.explain.what_if import Extent
@@ -42,7 +51,11 @@ ACHIEVED = (0.3, 1.0)
 def _suspects(facts: Facts) -> Iterator[Suspect]:
     # A Python worker is reached through a socket, too: that is not the network.
     python = work(facts)
-    lost = {n: ns for n, ns in facts.ledger_ns(WAITS).items() if n not in python}
+    waits = {
+        host: {number: ns for number, ns in own.items() if number not in python}
+        for host, own in lost_by_host(facts, WAITS).items()
+    }
+    lost = by_stage(waits)
     total = sum(lost.values())
     if total <= 0:
         return
@@ -54,14 +67,15 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                 name = path.removeprefix(f"{WAITS}/")
                 operators[name] = operators.get(name, 0.0) + ns
     operator = max(operators, key=lambda name: operators[name]) if operators else None
-    where = place(facts, "cluster", lost, operator=operator)
+    where = place_on_few(facts, "cluster", waits, operator=operator)
     yield Suspect(
         place=where,
         mechanism=(
             f"{units.counted(tasks, 'task')} waited {units.duration(total)} for sockets"
             f"{f', most of it in {operator}' if operator else ''}."
+            f"{most_was_on(few_carriers(facts, waits), waits)}"
         ),
-        change=(facts.share_of_tasks("network", lost),),
+        change=(less_on_hosts(facts, "network", waits),),
         extent=Extent(n=tasks).times(*ACHIEVED),
         evidence=[
             shown_by("waits of tasks for sockets", total, "ns", "samples",

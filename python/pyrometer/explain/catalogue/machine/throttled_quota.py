@@ -7,8 +7,9 @@ What it is
 
 Mechanism
     The simulator removes time that task threads waited for a CPU while their group was stopped: at
-    most as long as the kernel says the group was throttled. Where the host had no idle CPUs, a
-    larger quota only turns this wait into another: that part is not counted at the low end.
+    most as long as the kernel says the group was throttled, host by host. Where one had
+    no idle CPUs, a larger quota only turns this wait into another: that part is not counted at the
+    low end.
 
 Evidence
     `cpu.stat` of the group (periods throttled, time throttled), waits of task threads for a CPU,
@@ -29,52 +30,64 @@ Source
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+import numpy as np
 
 from pyrometer.core import units
-from pyrometer.explain.evidence.host_series import growth, level
-from pyrometer.explain.evidence.saying import factor, page, place, shown_by
+from pyrometer.explain.evidence.host_series import growth_by_host, level
+from pyrometer.explain.evidence.hosts.lost import (
+    are_on,
+    carriers,
+    less_on_hosts,
+    lost_by_host,
+    most_was_on,
+    place_on_hosts,
+    worst,
+)
+from pyrometer.explain.evidence.saying import factor, page, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
 from pyrometer.explain.what_if import Extent
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
-    stopped = growth(facts, "cgroup", "cpu_throttled_ns")
-    if not stopped:
-        return
-    lost = {}
-    for number, ns in stopped.items():
-        rows = facts.ledger.get(number, {})
-        waited = rows.get("task/run_queue")
-        if waited is None:  # without the kernel's clocks of threads: all that is not CPU
-            own = facts.tasks_of(number)
-            waited = max(0.0, float(own.duration_ns.sum()) - facts.cpu_ns.get(number, 0.0))
-        lost[number] = min(ns, waited)
-    total = sum(lost.values())
+    hosts = worst(growth_by_host(facts, "cgroup", "cpu_throttled_ns"))
+    stopped = growth_by_host(facts, "cgroup", "cpu_throttled_ns", hosts)
+    waits = lost_by_host(facts, "task/run_queue", hosts)
+    lost = {
+        host: {number: min(ns, _waited(facts, waits, host, number)) for number, ns in own.items()}
+        for host, own in stopped.items()
+    }
+    total = sum(sum(own.values()) for own in lost.values())
     if total <= 0:
         return
-    idle = sum(growth(facts, "host", "cpu_idle_ns").get(number, 0.0) for number in lost)
-    throttled = sum(stopped.values())
-    quota = quota_of(facts)
-    periods = sum(growth(facts, "cgroup", "cpu_throttled_periods_count").values())
+    spare = growth_by_host(facts, "host", "cpu_idle_ns", hosts)
+    idle = {h: sum(spare.get(h, {}).get(number, 0.0) for number in own) for h, own in lost.items()}
+    held = {host: sum(own.values()) for host, own in stopped.items()}
+    throttled = sum(held.values())
+    could = sum(min(idle[host], ns) for host, ns in held.items())
+    names = carriers(lost)
+    quota = quota_of(facts, names)
+    counted = growth_by_host(facts, "cgroup", "cpu_throttled_periods_count", hosts)
+    periods = sum(sum(own.values()) for own in counted.values())
     limit = f" of {units.short(quota)} CPUs" if quota else ""
-    cpus = (facts.summary.contention.host_cpus_count or 0) or math.ceil(quota or 1) + 1
-    where = place(facts, "host", lost, setting="cpu.quota")
+    cpus = _cpus_of(facts, names) or math.ceil(quota or 1) + 1
+    where = place_on_hosts(facts, "host", lost, setting="cpu.quota")
     yield Suspect(
         place=where,
         mechanism=(
             f"The quota{limit} throttled the application in {units.count(round(periods))} periods,"
             f" by {units.duration(throttled)} of CPU time while stages ran; tasks spent"
-            f" {units.duration(total)} of it waiting."
+            f" {units.duration(total)} of it waiting.{most_was_on(names, lost)}"
         ),
-        change=(facts.share_of_tasks("cpu_wait", lost),),
-        extent=Extent(1.0, min(1.0, idle / throttled), 1.0, round(periods) or 1),
+        change=(less_on_hosts(facts, "cpu_wait", lost),),
+        extent=Extent(1.0, could / throttled, 1.0, round(periods) or 1),
         evidence=[
             shown_by("time throttled while stages ran", throttled, "ns", "os_series",
                  "SELECT max(value) - min(value) FROM os_series WHERE scope = 'cgroup'"
                  " AND name = 'cpu_throttled_ns'", page(where), round(periods) or 1),
-            shown_by("idle CPU time of the host meanwhile", idle, "ns", "os_series",
+            shown_by("idle CPU time of the host meanwhile", sum(idle.values()), "ns", "os_series",
                  "show --json: ledger.core_view", "/ledger/idle"),
         ],
         remedies=[
@@ -84,9 +97,38 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     )  # fmt: skip
 
 
-def quota_of(facts: Facts) -> float | None:
-    """Give the CPUs that the control group's quota allows; None where it has none."""
-    quota, period = level(facts, "cgroup", "cpu_quota_ns"), level(facts, "cgroup", "cpu_period_ns")
+def _waited(
+    facts: Facts,
+    waits: Mapping[str | None, Mapping[int, float]],
+    host: str | None,
+    number: int,
+) -> float:
+    """Give what a stage's tasks on a host waited for a CPU, at most."""
+    if "task/run_queue" in facts.ledger.get(number, {}):
+        return waits.get(host, {}).get(number, 0.0)
+    # Without the kernel's clocks of threads: all that is not CPU.
+    own, there = facts.tasks_of(number), are_on(facts, host, waits)[facts.place_of(number)]
+    cpu = np.nan_to_num(own["executor_cpu_time_ns"])[there].sum()
+    return max(0.0, float(own.duration_ns[there].sum() - cpu))
+
+
+def _cpus_of(facts: Facts, names: Sequence[str]) -> int:
+    hosts = [one for one in facts.summary.ledger.hosts if one.host in names]
+    known = [one.cpus_count for one in hosts] or [facts.summary.contention.host_cpus_count]
+    return max(one or 0 for one in known)
+
+
+def quota_of(facts: Facts, hosts: Collection[str] = ()) -> float | None:
+    """Give the CPUs that the control group's quota allows, at least; None where it has none.
+
+    Parameters
+    ----------
+    hosts : collection of str
+        Where; by default, anywhere.
+    """
+    quota, period = (
+        level(facts, "cgroup", name, hosts) for name in ("cpu_quota_ns", "cpu_period_ns")
+    )
     return quota / period if quota and period else None
 
 

@@ -5,7 +5,8 @@ What it is
     (direct reclaim), or compact memory for a huge page.
 
 Mechanism
-    The simulator removes the time in which tasks waited in reclaim, as sampled.
+    The simulator removes the time in which tasks waited in reclaim, as sampled, from the tasks of
+    the hosts where they did.
 
 Evidence
     The ledger's row `task/waiting/reclaim` of each stage.

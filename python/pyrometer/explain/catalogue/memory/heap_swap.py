@@ -5,8 +5,8 @@ What it is
     the swap device, and tasks wait to get them back.
 
 Mechanism
-    The simulator removes the time in which tasks waited for a page from swap, as sampled. With
-    enough memory, all of it goes.
+    The simulator removes the time in which tasks waited for a page from swap, as sampled, from
+    the tasks of the hosts where they waited. With enough memory, all of it goes.
 
 Evidence
     The ledger's row `task/waiting/swap_in` of each stage.
@@ -27,9 +27,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
+from pyrometer.explain.evidence.hosts.lost import (
+    by_stage,
+    carriers,
+    less_on_hosts,
+    lost_by_host,
+    most_was_on,
+    place_on_hosts,
+)
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
-from pyrometer.explain.schema import Evidence, Place, Remedy
+from pyrometer.explain.schema import Evidence, Remedy
 from pyrometer.explain.what_if import Extent
 
 ACHIEVED = (0.7, 1.0)
@@ -45,22 +53,22 @@ def waiting(
 ) -> Suspect | None:
     """Suspect what tasks wait for, by a class of waits."""
     path = f"task/waiting/{kind}"
-    lost = facts.ledger_ns(path)
+    lost = lost_by_host(facts, path)
     if not lost:
         return None
-    stage = facts.stages[max(lost, key=lambda number: lost[number])]
-    total = sum(lost.values())
+    stages = by_stage(lost)
+    total = sum(stages.values())
     share = total / max(float(facts.tasks.duration_ns.sum()), 1.0)
     return Suspect(
-        place=Place(layer="host", stage_id=stage.stage_id, stage_attempt=stage.attempt,
-                    stages_count=len(lost)),
+        place=place_on_hosts(facts, "host", lost),
         mechanism=(
             f"Tasks waited {units.duration(total)}, {units.percent(share)} of their time, {words}."
+            f"{most_was_on(carriers(lost), lost)}"
         ),
-        change=(facts.share_of_tasks(kind, lost),),
-        extent=Extent(n=len(lost)).times(*bounds),
+        change=(less_on_hosts(facts, kind, lost),),
+        extent=Extent(n=len(stages)).times(*bounds),
         evidence=[
-            Evidence(what=path, estimate=exactly(total, len(lost), "sampled"), unit="ns",
+            Evidence(what=path, estimate=exactly(total, len(stages), "sampled"), unit="ns",
                      table="samples", link=f"/ledger/{path}", query=f"show --json: ledger, {path}"),
         ],
         remedies=remedies,

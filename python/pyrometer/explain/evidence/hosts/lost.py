@@ -6,7 +6,7 @@ shorten each by next to nothing, and the longest, which ends the stage, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,19 +52,22 @@ def ledger_on(facts: Facts, host: str | None, path: str) -> dict[int, float]:
     return {number: rows[path] for number, rows in known[host].items() if rows.get(path, 0) > 0}
 
 
-def lost_by_host(facts: Facts, path: str) -> dict[str | None, dict[int, float]]:
-    """Give one row of the ledger by host: of those with most of it, and of the rest together."""
+def lost_by_host(
+    facts: Facts, path: str, hosts: Collection[str] | None = None
+) -> dict[str | None, dict[int, float]]:
+    """Give one row of the ledger by host, and of the hosts that are left together.
+
+    Parameters
+    ----------
+    hosts : collection of str, optional
+        The hosts to look at one by one; by default those with most of it.
+    """
     whole = facts.ledger_ns(path)
     if not whole or not facts.tables.several_hosts:
         return {None: whole} if whole else {}
-    most = {
-        one.host: next((row.value_ns or 0 for row in one.slot_view.rows if row.path == path), 0)
-        for one in facts.summary.ledger.hosts
-        if not one.together
-    }
-    hosts = sorted((one for one in most if most[one] > 0), key=lambda one: (-most[one], one))
     found: dict[str | None, dict[int, float]] = {
-        host: ledger_on(facts, host, path) for host in hosts[:MOST_HOSTS]
+        host: ledger_on(facts, host, path)
+        for host in (_with_most(facts, path) if hosts is None else hosts)
     }
     if not found or set(facts.tasks.distinct("host")) - set(found):
         rest = dict(whole)
@@ -74,6 +77,21 @@ def lost_by_host(facts: Facts, path: str) -> dict[str | None, dict[int, float]]:
         # What rounding leaves is nothing that other hosts waited for.
         found[None] = {n: ns for n, ns in rest.items() if ns > whole.get(n, 0.0) * 1e-6}
     return {host: own for host, own in found.items() if own}
+
+
+def _with_most(facts: Facts, path: str) -> list[str]:
+    most = {
+        one.host: next((row.value_ns or 0 for row in one.slot_view.rows if row.path == path), 0)
+        for one in facts.summary.ledger.hosts
+        if not one.together
+    }
+    return worst({host: {0: float(ns)} for host, ns in most.items() if ns > 0})
+
+
+def worst(lost: Lost) -> list[str]:
+    """Give the hosts that are looked at one by one: those that lost most."""
+    hosts = [host for host in lost if host is not None]
+    return sorted(hosts, key=lambda one: (-sum(lost[one].values()), one))[:MOST_HOSTS]
 
 
 def by_stage(lost: Lost) -> dict[int, float]:
@@ -89,16 +107,21 @@ def less_on_hosts(facts: Facts, what: str, lost: Lost) -> Less:
     """Take time from the tasks of the hosts that lost it, in proportion to the time of these."""
     if set(lost) == {None}:
         return facts.share_of_tasks(what, lost[None])
-    hosts = facts.tasks["host"]
     found: dict[int, Floats | float] = {}
     for host, own in lost.items():
-        there = ~np.isin(hosts, [one for one in lost if one]) if host is None else hosts == host
+        there = are_on(facts, host, lost)
         for number, ns in own.items():
             at = facts.place_of(number)
             mine = np.where(there[at], facts.tasks.duration_ns[at], 0.0)
             if ns > 0 and mine.sum() > 0:
                 found[number] = found.get(number, 0.0) + mine * min(1.0, ns / mine.sum())
     return Less(what, found)
+
+
+def are_on(facts: Facts, host: str | None, named: Collection[str | None]) -> Any:
+    """Whether each task ran on a host; None stands for all hosts that are not named."""
+    hosts = facts.tasks["host"]
+    return hosts == host if host else ~np.isin(hosts, [one for one in named if one])
 
 
 def carriers(lost: Lost) -> list[str]:
@@ -127,6 +150,21 @@ def place_on_hosts(facts: Facts, layer: Layer, lost: Lost, **more: Any) -> Place
     return place(facts, layer, by_stage(lost), **hosts_of_place(names), **more)
 
 
+def few_carriers(facts: Facts, lost: Lost) -> list[str]:
+    """Name them where they are no more than half of the hosts that ran tasks.
+
+    What all hosts of a cluster wait for is the cluster's, and none of theirs.
+    """
+    names = carriers(lost)
+    return names if 2 * len(names) <= len(facts.tasks.distinct("host")) else []
+
+
+def place_on_few(facts: Facts, layer: Layer, lost: Lost, **more: Any) -> Place:
+    """Name the stage that a cause costs most, and hosts only where it is theirs."""
+    hosts = hosts_of_place(few_carriers(facts, lost))
+    return place(facts, layer, by_stage(lost), **hosts, **more)
+
+
 def hosts_of_place(names: Sequence[str]) -> dict[str, Any]:
     """Give the attributes of a place on one host, or on several."""
     if len(names) < 2:
@@ -148,6 +186,15 @@ def named_hosts(names: Iterable[str]) -> str:
     return " and ".join(filter(None, (", ".join(found[:MOST_NAMED]), last)))
 
 
-def on(names: Sequence[str]) -> str:
-    """Say on which hosts; nothing where none is named."""
-    return f" on {named_hosts(names)}" if names else ""
+def most_was_on(names: Sequence[str], lost: Lost) -> str:
+    """Say on which hosts most of what was lost was; nothing where none is named.
+
+    Examples
+    --------
+    >>> most_was_on(["b"], {"a": {0: 1.0}, "b": {0: 60.0}}), most_was_on([], {None: {0: 5.0}})
+    (' Nearly all of it was on b.', '')
+    """
+    if not names:
+        return ""
+    others = any(ns > 0 for host, own in lost.items() if host not in names for ns in own.values())
+    return f" {'Nearly all' if others else 'All'} of it was on {named_hosts(names)}."
