@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
+from types import MappingProxyType
 
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import PyrometerError, UsageError
@@ -20,6 +21,7 @@ from pyrometer.core.schema import doubt
 from pyrometer.experiments.folder import Ended, ExperimentPaths, Plan, PlannedTreatment
 from pyrometer.experiments.journal import Entries
 from pyrometer.experiments.judge.analysis import experiment_report
+from pyrometer.experiments.judge.machines import IN_TURN, NODES
 from pyrometer.experiments.judge.schema import in_none, unread
 from pyrometer.layouts.measured import MEASURES, Measured, measured
 from pyrometer.layouts.plan import HOW, PLACE, UNBOUND, split
@@ -40,6 +42,8 @@ from pyrometer.trial.layout import EXECUTORS, FACTORS, Layout, resolve_layout
 
 Times = Mapping[str, Mapping[int, float]]
 """Times by treatment and block."""
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 def blocks_of(times: Times, names: Sequence[str]) -> list[int]:
@@ -108,7 +112,10 @@ def pairs(places: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def changes(
-    found: Mapping[str, Sequence[LayoutResult]], times: Times, margin: float
+    found: Mapping[str, Sequence[LayoutResult]],
+    times: Times,
+    margin: float,
+    untimed: Mapping[str, str] = NOTHING,
 ) -> list[PlaceChange]:
     """Compare placements, each with its best layout.
 
@@ -120,6 +127,8 @@ def changes(
         By treatment and block.
     margin : float
         Relative difference that counts as none.
+    untimed : mapping of str to str
+        Placements of whose times nothing is claimed, and why.
     """
     reports: list[PlaceChange] = []
     known: list[tuple[PlaceChange, Paired]] = []
@@ -134,7 +143,8 @@ def changes(
         one.layout_a, one.layout_b = (_chosen(side, times, blocks).layout for side in sides)
         compared = paired(*(_values(side, times, blocks) for side in sides), margin=margin)
         one.speedup = faster(compared.change)
-        if compared.p is not None:
+        one.reason = untimed.get(a) or untimed.get(b)
+        if one.reason is None and compared.p is not None:
             known.append((one, compared))
     different = adjusted([its.p for _, its in known if its.p is not None])
     same = adjusted([1.0 if its.same_p is None else its.same_p for _, its in known])
@@ -254,14 +264,20 @@ def layout_report(
     for result in results:
         if result.compared:
             by_place.setdefault(result.place, []).append(result)
+    untimed = _untimed(list(by_place), judged.doubts)
+    in_turn = (
+        [doubt("emulated_in_turn", f"layouts: {IN_TURN}")] if IN_TURN in untimed.values() else []
+    )
     return LayoutReport(
         experiment=plan.name, folder=str(root), workload=plan.workload, scale=plan.scale,
         trials_count=len(plan.trials), done_count=len(ended), margin=plan.margin,
         layouts=results,
-        places=[_place(name, mine, times) for name, mine in by_place.items()],
-        changes=changes(by_place, times, plan.margin),
+        places=[
+            _place(name, mine, times, untimed.get(name)) for name, mine in by_place.items()
+        ],
+        changes=changes(by_place, times, plan.margin, untimed),
         missing=in_none(MEASURES, [its for _, its in trials]), left_out=plan.left_out,
-        doubts=[*judged.doubts, *unread(trials), *unbound(results)],
+        doubts=[*judged.doubts, *in_turn, *unread(trials), *unbound(results)],
     )  # fmt: skip
 
 
@@ -309,13 +325,24 @@ def _results(
     return results
 
 
-def _place(name: str, mine: Sequence[LayoutResult], times: Times) -> PlaceResult:
+def _untimed(places: Sequence[str], found: Sequence[Doubt]) -> dict[str, str]:
+    """Say of which placements times show nothing, by the doubts of an experiment, and why."""
+    codes = {one.code for one in found}
+    if "emulated" in codes:
+        return dict.fromkeys(places, IN_TURN)
+    of_nodes = places if "machine_nodes" in codes else ()
+    return {name: NODES for name in of_nodes if name != UNBOUND and name[-1:] in ("B", "I")}
+
+
+def _place(
+    name: str, mine: Sequence[LayoutResult], times: Times, untimed: str | None
+) -> PlaceResult:
     found = PLACE.fullmatch(name)
     what = HOW[UNBOUND] if name == UNBOUND else name
     if found is not None:
         what = f"{found[1]} {HOW[found[2]]}"
         what = what.replace("s:", ":", 1) if found[1] == "1" else what
-    judged = optimum(mine, times)
+    judged = untimed or optimum(mine, times)
     reason = judged if isinstance(judged, str) else None
     best = None if isinstance(judged, str) else judged
     layouts = [one.layout for one in mine]

@@ -23,9 +23,11 @@ from pyrometer.accounts.window import open_scope
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.core.estimate import Estimate
+from pyrometer.core.schema import doubt
 from pyrometer.experiments.folder import Ended, ExperimentPaths, Plan
 from pyrometer.experiments.journal import Entries
 from pyrometer.experiments.judge.analysis import experiment_report
+from pyrometer.experiments.judge.machines import IN_TURN
 from pyrometer.experiments.judge.schema import Measures, TrialsReport, in_none, unread
 from pyrometer.scaling.analysis import Question, analyse
 from pyrometer.scaling.plan import OF_CLUSTERS, SLOTS, WORKERS, level_number, slots_of_worker
@@ -260,6 +262,9 @@ def curve_report(
     )  # fmt: skip
     if factor not in WORKERS:
         report.reason = f"{factor} counts no workers: laws of scaling do not speak of it"
+    elif any(one.code == "emulated" for one in report.doubts):
+        report.reason = f"{IN_TURN}: how it scales is not the job's"
+        report.doubts.append(doubt("emulated_in_turn", f"{factor}: {report.reason}"))
     elif len(levels) < 2:
         report.reason = "fewer than two levels have a finished trial"
     else:

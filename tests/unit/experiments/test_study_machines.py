@@ -87,7 +87,8 @@ class Machines:
     """Simulates trials in machines: over-committed, generations take a tenth less."""
 
     def __init__(self, *, emulated: bool) -> None:
-        self.draw, self.emulated = np.random.default_rng(3), emulated
+        self.draw = np.random.default_rng(3)
+        self.doubted: tuple[str, ...] = ("emulated",) if emulated else ()
         self.asked: list[dict[str, object]] = []
 
     def actions(self) -> Actions:
@@ -111,8 +112,7 @@ class Machines:
         }  # fmt: skip
         trial.run_dir.mkdir(parents=True)
         write_manifest(trial.run_dir, manifest)
-        doubted = ("emulated",) if self.emulated else ()
-        facts = TrialFacts((seconds,), seconds, 1, "00", None, doubted=doubted)
+        facts = TrialFacts((seconds,), seconds, 1, "00", None, doubted=self.doubted)
         return Attempt("finished", seconds, facts=facts)
 
     def noise(self) -> float:
@@ -191,6 +191,15 @@ def test_times_of_emulated_machines_are_shown_and_not_claimed(study: Path) -> No
     assert {(one.mean.value, one.reason, one.missing_count) for one in kswapd.treatments} == {
         (None, "the kernel shows none", 4)
     }
+
+
+def test_times_of_machines_with_more_cpus_than_their_host_are_not_claimed(study: Path) -> None:
+    made = Machines(emulated=False)
+    made.doubted = ("machine_oversubscribed",)
+    _, judged = ran(study, made)
+    (effect,) = judged.effects
+    assert (effect.agrees, effect.verdict) == (None, None)
+    assert "more CPUs than their host" in (effect.withheld or "")
 
 
 def test_a_condition_that_pilots_do_not_reach_runs_no_trial_and_says_so(study: Path) -> None:

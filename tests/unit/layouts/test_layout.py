@@ -397,3 +397,34 @@ def test_a_workload_without_spark_has_no_layouts(tmp_path, capsys):
     assert run_verb(["layout", *words]) == 3
     assert "random-read starts no Spark" in capsys.readouterr().err
     assert not (tmp_path / "reads").exists()
+
+
+@pytest.mark.parametrize(
+    ("doubted", "varied", "code", "silent"),
+    [
+        (["emulated"], {}, "emulated_in_turn", {"NB", "2B"}),
+        ([], {"numa.nodes": "0,1"}, "machine_nodes", {"2B"}),
+    ],
+)
+def test_no_layout_of_machines_is_best_where_their_times_do_not_show_it(
+    told, doubted, varied, code, silent
+):
+    folder = Path(told[0]["folder"])
+    plan, entries = read_plan(folder), read_journal(folder)
+    for one in plan.treatments:
+        one.levels |= {"machine.numa": "2", "machine.cpus": "4", "machine.memory": "4g"}
+        one.varied |= varied
+    levels = plan.treatments[2].levels
+    del levels["host.cpus"], levels["cpu.bind"]
+    levels |= {"numa.nodes": "0,1", "numa.bind": "bind"}
+    for one in entries.ended.values():
+        one.doubted = doubted
+    report = layout_report(folder, plan, entries)
+    assert code in {one.code for one in report.doubts}
+    places = {one.place: one for one in report.places}
+    assert set(places) == {"NB", "2B"}
+    assert {name for name, one in places.items() if one.best is None} == silent
+    (change,) = report.changes
+    assert (change.verdict, change.p) == ("cannot tell", None)
+    assert change.speedup is not None
+    assert (change.reason or "") == places["2B"].reason

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
 
@@ -36,7 +37,13 @@ SHARED = {"layout.executors": {"layout.cores_per_executor": "4"}}
 """Levels that all trials of a curve share."""
 
 
-def curve_of(root: Path, read: str, factor: str = "layout.tasks", **machine: int) -> CurveReport:
+def curve_of(
+    root: Path,
+    read: str,
+    factor: str = "layout.tasks",
+    doubted: Sequence[str] = (),
+    **machine: int,
+) -> CurveReport:
     """Report on two levels of a trial each, one of which can be read."""
     plan = experiments.plan(["one", "two"], 1, 0)
     plan.machine = {**machine}
@@ -52,7 +59,7 @@ def curve_of(root: Path, read: str, factor: str = "layout.tasks", **machine: int
                 Ended(
                     trial=trial.number, attempt=1, block=trial.block, treatment=trial.treatment,
                     status="finished", folder=trial.folder, wall_ns=1,
-                    seconds=1.0 if trial.treatment == "one" else 0.6,
+                    seconds=1.0 if trial.treatment == "one" else 0.6, doubted=list(doubted),
                 )
             )  # fmt: skip
     return curve_report(root, plan, read_journal(root))
@@ -80,6 +87,17 @@ def test_a_doubt_names_trials_that_cannot_be_read_and_the_others_say_what_is_mis
     assert unread.startswith("1 of 2 trials: trial ")
     assert str(root / "trials") in unread
     assert report.missing["gc_s"] == "no GC log: light or full profile"
+
+
+@pytest.mark.parametrize("factor", ["machine.cpus", "layout.tasks"])
+def test_no_law_is_claimed_of_emulated_machines_whose_cpus_take_turns(
+    factor: str, tmp_path: Path
+) -> None:
+    report = curve_of(tmp_path / "curve", "two", factor, doubted=["emulated"])
+    assert report.fit is None
+    assert "take turns on one thread" in (report.reason or "")
+    assert {"emulated", "emulated_in_turn"} <= {one.code for one in report.doubts}
+    assert [one.elapsed_s.value for one in report.levels] == [1.0, 0.6]
 
 
 def test_executors_are_idle_in_all_of_their_slots(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def _begin(
     from pyrometer.cli.shared.margin import parse_margin
     from pyrometer.experiments.bisect.plan import ERROR, MOST_TRIALS, bisection_plan
     from pyrometer.experiments.bisect.state import bisection_of
-    from pyrometer.experiments.judge.terminal import left_out
+    from pyrometer.experiments.judge.terminal import left_out, notes
     from pyrometer.experiments.run.loop import begin
 
     plan = bisection_plan(
@@ -105,6 +105,7 @@ def _begin(
         markup=False, soft_wrap=True,
     )  # fmt: skip
     left_out(err(), plan.left_out)
+    notes(err(), plan)
 
 
 def _error(text: str) -> float:

@@ -21,7 +21,8 @@ from pyrometer.experiments.bisect.state import (
 from pyrometer.experiments.bisect.words import verdict
 from pyrometer.experiments.folder import Ended, Plan
 from pyrometer.experiments.journal import Entries
-from pyrometer.experiments.judge.analysis import differing, disturbed, doubts_of_machines
+from pyrometer.experiments.judge.analysis import differing, disturbed
+from pyrometer.experiments.judge.machines import doubts_of_machines, doubts_of_nodes
 from pyrometer.experiments.slow_hosts import hosts_differ, judged_again
 from pyrometer.statistics.two import mean_of
 
@@ -168,7 +169,12 @@ def _levels(plan: Plan, state: State) -> list[LevelReport]:
 
 def _doubts(plan: Plan, state: State) -> list[Doubt]:
     ended: Sequence[Ended] = state.ended
-    found = [*differing(ended), *doubts_of_machines(ended), *disturbed(ended)]
+    found = [
+        *differing(ended),
+        *doubts_of_machines(ended),
+        *doubts_of_nodes(plan),
+        *disturbed(ended),
+    ]
     if late := state.late:
         times = [one.worked_s for one in late if one.worked_s is not None]
         after = f" after {min(times):.4g} s" if times else ""

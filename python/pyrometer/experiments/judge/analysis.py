@@ -13,8 +13,9 @@ from itertools import pairwise
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import UsageError
 from pyrometer.core.schema import doubt
-from pyrometer.experiments.folder import UNAPPLIED, Ended, Plan
+from pyrometer.experiments.folder import Ended, Plan
 from pyrometer.experiments.journal import Entries
+from pyrometer.experiments.judge.machines import doubts_of_machines, doubts_of_nodes
 from pyrometer.experiments.judge.schema import (
     ESTIMANDS,
     AdjustedPair,
@@ -41,15 +42,6 @@ CARRIED_OVER = 0.01
 
 WAIT_S = 5.0
 """A wait for the first executor that is no more than the start of a JVM."""
-
-MACHINES = {
-    "emulated": "ran in an emulated machine: their times mean nothing in absolute terms",
-    "machine_differs": "had another machine than was asked for",
-    "machine_clock": "had a machine whose clock did not keep time",
-    "memory_condition_missed": "missed the condition of memory that was asked for",
-    UNAPPLIED: "did not have a level that was asked for",
-}
-"""What doubts about machines and levels mean for trials."""
 
 
 def disturbances_of(one: Ended) -> list[str]:
@@ -122,33 +114,19 @@ def _waits(ended: Sequence[Ended]) -> list[Doubt]:
     return [doubt("executors_waited_for", message)]
 
 
-def _beside(treatment: str, ended: Sequence[Ended]) -> str:
-    """Say how long trials that ran out of time waited for executors: none of it is their work."""
-    late = [one for one in ended if one.treatment == treatment and one.status == "timeout"]
-    longest = max((one.waited_s or 0.0 for one in late), default=0.0)
-    return f" and up to {longest:.4g} s of waiting for executors" if longest else ""
-
-
-def doubts_of_machines(ended: Sequence[Ended]) -> list[Doubt]:
-    """Doubt times of trials by the machine that they ran in, and by levels that did not hold."""
-    found = []
-    for code, what in MACHINES.items():
-        trials = [one.trial for one in ended if code in one.doubted]
-        if trials:
-            text = f"{len(trials)} of {len(ended)} trials {what}; the first is trial {trials[0]}"
-            said = [why for one in ended if code in one.doubted for why in one.unapplied]
-            if code == UNAPPLIED and said:
-                text += f": {'; '.join(dict.fromkeys(one.rstrip('.') for one in said))}"
-            found.append(doubt(code, text))
-    return found
-
-
 def _after(censored_s: Sequence[float]) -> str:
     """Say how long censored trials had run: they would have taken longer."""
     if not censored_s:
         return ""
     ends = dict.fromkeys(f"{one:.4g}" for one in (min(censored_s), max(censored_s)))
     return f" after {' to '.join(ends)} s"
+
+
+def _beside(treatment: str, ended: Sequence[Ended]) -> str:
+    """Say how long trials that ran out of time waited for executors: none of it is their work."""
+    late = [one for one in ended if one.treatment == treatment and one.status == "timeout"]
+    longest = max((one.waited_s or 0.0 for one in late), default=0.0)
+    return f" and up to {longest:.4g} s of waiting for executors" if longest else ""
 
 
 def _unsettled(report: ExperimentReport) -> list[Doubt]:
@@ -267,6 +245,7 @@ def experiment_report(
         report.factors = _factors(plan, whole)
     report.doubts = [
         *doubts_of(report, ended, lacking, detected=plan.warmup == "auto"),
+        *doubts_of_nodes(plan),
         *hosts_differ(plan, entries),
         *(report.comparison.doubts if report.comparison else ()),
     ]

@@ -12,6 +12,7 @@ from rich.markup import escape
 from pyrometer.compare.terminal import effect, listed, percent, show_comparison
 from pyrometer.core import units
 from pyrometer.experiments.judge.best import verdict
+from pyrometer.experiments.judge.machines import notes_of
 from pyrometer.experiments.judge.schema import ESTIMANDS
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def plan(console: Any, planned: Plan, found: Forecast, brief: bool = False) -> N
         soft_wrap=True,
     )
     left_out(console, planned.left_out)
+    notes(console, planned)
     if not brief:
         names = list(dict.fromkeys(name for one in planned.treatments for name in one.varied))
         table = Table(box=None, pad_edge=False, header_style="bold")
@@ -76,6 +78,12 @@ def plan(console: Any, planned: Plan, found: Forecast, brief: bool = False) -> N
             f" ({found.trial_s.n} of the past)"
         )
     console.print(_power(planned, found), soft_wrap=True, markup=False)
+
+
+def notes(console: Any, planned: Plan) -> None:
+    """Print what virtual machines will do to times."""
+    for note in notes_of(planned):
+        console.print(f"note: {note}", style="yellow", markup=False, soft_wrap=True)
 
 
 def _offsets(planned: Plan) -> dict[str, float]:

@@ -30,7 +30,9 @@ from pyrometer.store.manifest import Manifest, Result, read_manifest
 from pyrometer.store.paths import RunPaths
 from pyrometer.trial.trial import Trial
 
-BORNE = ("emulated", "memory_condition_missed", UNAPPLIED)
+BORNE = (
+    "emulated", "machine_waited", "machine_oversubscribed", "memory_condition_missed", UNAPPLIED
+)  # fmt: skip
 """Doubts about the machine or the levels of a trial, which its time bears in an experiment, too."""
 
 _ITERATIONS = """

@@ -22,6 +22,7 @@ from pyrometer.experiments.run import attempt, leftovers
 from pyrometer.experiments.run.attempt import Attempt
 from pyrometer.experiments.run.environment import Actions, Screen
 from pyrometer.experiments.run.hosts import disturbances_of_hosts
+from pyrometer.experiments.run.other_machine import otherwise
 from pyrometer.experiments.run.trials import launches, trials_of
 from pyrometer.experiments.slow_hosts import hosts_seen, slow_hosts
 
@@ -61,6 +62,7 @@ def settle(
         if len(places) < len(launch) or len({one.attempt for one in known if one}) > 1:
             continue
         found = attempt.read_together(places, detected=plan.warmup == "auto")
+        found = _as_first(plan, launch, found, entries)
         if any(outcome.status != "finished" for outcome in found):
             continue
         for one, outcome in zip(launch, found, strict=True):
@@ -126,6 +128,7 @@ def make_attempts(
         during = with_hosts(during, found, limits, hosts_seen(entries))
         if any(outcome.status == "interrupted" for outcome in found):
             raise KeyboardInterrupt
+        found = _as_first(plan, launch, found, entries)
         again = limits.policy == "repeat" and bool(during.disturbed) and repeated < limits.repeats
         again = again and all(outcome.status == "finished" for outcome in found)
         for one, beginning, outcome in zip(launch, began, found, strict=True):
@@ -140,6 +143,18 @@ def make_attempts(
             screen.ended(record)
         if not again:
             return
+
+
+def _as_first(
+    plan: Plan, launch: Sequence[PlannedTrial], found: Sequence[Attempt], entries: Entries
+) -> list[Attempt]:
+    """Fail trials whose virtual machine did not run as that of the first trial."""
+    kept = []
+    for planned, outcome in zip(launch, found, strict=True):
+        doubted = outcome.facts.doubted if outcome.facts else None
+        why = None if doubted is None else otherwise(plan, planned, doubted, entries)
+        kept.append(outcome if why is None else Attempt("failed", reason=why, outside=why))
+    return kept
 
 
 def with_hosts(

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pydantic import BaseModel
 
 from pyrometer.core.estimate import Estimate
+from pyrometer.experiments.judge.machines import NODES
 from pyrometer.experiments.judge.schema import ExperimentReport
 from pyrometer.experiments.studies.plan import Effect, Study
 from pyrometer.experiments.studies.schema import EffectComparison
@@ -14,6 +15,11 @@ from pyrometer.statistics.treatments import PairReport
 from pyrometer.statistics.welch import WelchAsGiven, welch_as_given
 
 EMULATED = "times of emulated machines are not those of hardware, nor are their ratios"
+WITHHELD = {
+    "machine_nodes": NODES,
+    "machine_oversubscribed": "machines had more CPUs than their host, which took turns",
+}
+"""What times of virtual machines do not show, by doubts of an experiment."""
 
 
 def compare_effect(
@@ -92,6 +98,8 @@ def withheld_of(study: Study, judged: Mapping[str, ExperimentReport]) -> dict[st
             found[name] = declared.untimed
         elif any(one.code == "emulated" for one in report.doubts):
             found[name] = declared.emulated or EMULATED
+        elif why := [WITHHELD[one.code] for one in report.doubts if one.code in WITHHELD]:
+            found[name] = "; ".join(why)
     return found
 
 

@@ -18,6 +18,7 @@ from pyrometer.core.user_files import user_text
 from pyrometer.experiments.folder import Ended, ExperimentPaths, is_experiment, read_plan
 from pyrometer.experiments.journal import read_journal
 from pyrometer.experiments.judge.analysis import experiment_report
+from pyrometer.experiments.judge.machines import notes_of
 from pyrometer.experiments.judge.page import write_experiment
 from pyrometer.experiments.judge.schema import ExperimentReport
 from pyrometer.experiments.plan.source import read_source
@@ -309,6 +310,8 @@ def planned_experiments(
             )
         if declared.untimed is not None:
             notes.append(f"no claim is made about its times: {declared.untimed}")
+        else:
+            notes += notes_of(plan, emulation=False)
         how, why = emulator.accelerator(cache=cache_root()) if machines else ("kvm", None)
         if how == "tcg":
             notes.append(f"machines are emulated here ({why}), 10 to 50 times slower")

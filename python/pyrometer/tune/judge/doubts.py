@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pyrometer.core import units
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.schema import doubt
-from pyrometer.experiments.judge.analysis import disturbances_of, doubts_of_machines
+from pyrometer.experiments.judge.analysis import disturbances_of
+from pyrometer.experiments.judge.machines import doubts_of_machines
 from pyrometer.tune.confirm.blocks import Pairs
 from pyrometer.tune.judge.schema import Confirmed
 from pyrometer.tune.trials.folder import Tuning
