@@ -11,23 +11,30 @@ from pyrometer.scaling.plan import CORES_MAX, INSTANCES
 from pyrometer.simulation.executor_memory import HEAP, overhead_bytes, size_in
 
 REMEDY = "--levels 1,2,4,8,16"
+DYNAMIC = "spark.dynamicAllocation.enabled"
+NEAR = 1.2
 _AM_OVERHEAD = 384 << 20
 
 
 def check_factor(factor: str, settings: Mapping[str, str]) -> None:
-    """Refuse a curve over a setting that the manager of the cluster does not read.
+    """Refuse a curve over a setting that does not say how many executors there are.
 
     Raises
     ------
     UsageError
-        If it is one: every level would run with as many executors.
+        If the manager of the cluster does not read it, or dynamic allocation decides.
     """
     standalone = settings.get("spark.master", "").startswith("spark://")
-    fixed = settings.get("spark.dynamicAllocation.enabled", "false").lower() != "true"
-    if factor == INSTANCES and standalone and fixed:
+    over = f"--over {CORES_MAX}" if factor == INSTANCES and standalone else None
+    if settings.get(DYNAMIC, "false").strip().lower() == "true":
         raise UsageError(
-            f"a standalone master does not read {INSTANCES}: every level would be the same",
-            f"--over {CORES_MAX}",
+            f"with {DYNAMIC}=true Spark itself decides how many executors there are, whatever"
+            f" {factor} says",
+            " ".join(filter(None, (over, f"--set {DYNAMIC}=false"))),
+        )
+    if over:
+        raise UsageError(
+            f"a standalone master does not read {INSTANCES}: every level would be the same", over
         )
 
 
@@ -36,7 +43,7 @@ def levels_of_cluster(
     settings: Mapping[str, str],
     rooms: Callable[[str, Mapping[str, str]], Sequence[Room]] = free_rooms,
 ) -> list[str]:
-    """Choose levels by what a cluster has free: powers of two up to its size.
+    """Choose levels by what a cluster has free: powers of two, and its size.
 
     Parameters
     ----------
@@ -65,7 +72,9 @@ def levels_of_cluster(
             f"smaller ones, or later, or {REMEDY}",
         )
     each = cores if factor == CORES_MAX else 1
-    return [str(each << step) for step in range(count.bit_length())]
+    # A power next to the size would say what that says.
+    powers = [1 << step for step in range(count.bit_length()) if NEAR * (1 << step) < count]
+    return [str(each * level) for level in (*powers, count)]
 
 
 def executors_in(free: Sequence[Room], settings: Mapping[str, str]) -> int:
@@ -80,15 +89,26 @@ def executors_in(free: Sequence[Room], settings: Mapping[str, str]) -> int:
     cores = _whole(settings.get("spark.executor.cores")) or 1
     memory = size_in(settings, "spark.executor.memory", HEAP)
     if master == "yarn":
-        # In client mode the application master is a container of its own.
         memory += overhead_bytes(settings, master)
-        am_cores = _whole(settings.get("spark.yarn.am.cores")) or 1
-        am_memory = size_in(settings, "spark.yarn.am.memory", "512m") + _AM_OVERHEAD
-        free = [Room(one.cores - am_cores, one.memory_bytes - am_memory) for one in free]
     elif "spark.executor.cores" not in settings:
         # One executor takes all cores of a worker: memory for one of them is enough.
         return sum(one.cores for one in free if one.memory_bytes >= memory)
-    return sum(max(0, min(one.cores // cores, one.memory_bytes // memory)) for one in free)
+
+    def fits(one: Room) -> int:
+        return max(0, min(one.cores // cores, one.memory_bytes // memory))
+
+    count = sum(map(fits, free))
+    if master != "yarn":
+        return count
+    # In client mode the application master is a container of its own, on whatever node.
+    am_cores = _whole(settings.get("spark.yarn.am.cores")) or 1
+    am_memory = size_in(settings, "spark.yarn.am.memory", "512m") + _AM_OVERHEAD
+    taken = [
+        fits(one) - fits(Room(one.cores - am_cores, one.memory_bytes - am_memory))
+        for one in free
+        if one.cores >= am_cores and one.memory_bytes >= am_memory
+    ]
+    return count - max(taken) if taken else 0
 
 
 def _whole(text: str | None) -> int | None:

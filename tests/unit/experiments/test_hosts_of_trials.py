@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.support import experiments
 from tests.support.hosts.two_hosts import ELSEWHERE, WEST, TwoHosts, one_machine
 from tests.support.tables import HOST, MS, StageSpec, mono, wall, write_tables
 
@@ -16,7 +17,7 @@ from pyrometer.collect.launch.process import TIMEOUT
 from pyrometer.experiments.folder import HostSeen, Surroundings
 from pyrometer.experiments.plan.file import Guard
 from pyrometer.experiments.run.attempt import Attempt, TrialFacts, run_trial, trial_facts
-from pyrometer.experiments.run.attempts import with_hosts
+from pyrometer.experiments.run.attempts import as_asked, with_hosts
 from pyrometer.experiments.run.environment import Quiet
 from pyrometer.experiments.run.hosts import disturbances_of_hosts, on_a_cluster
 from pyrometer.store import Run
@@ -45,13 +46,15 @@ def written(
     first_end_ms: int | None = None,
     driver_ms: int = 1,
     conf: dict[str, str] | None = None,
+    cores: int = 1,
 ) -> Path:
     """A run of 60 s that began at 0, whose executors and jobs came when they did."""
     folder.mkdir(parents=True, exist_ok=True)
     executors = [
-        {"app_index": 0, "executor_id": str(n), "host": "h", "add_wall_ns": wall(at)}
+        {"app_index": 0, "executor_id": str(n), "host": "h", "cores_count": cores,
+         "add_wall_ns": wall(at)}
         for n, at in enumerate(added_ms)
-    ]
+    ]  # fmt: skip
     driver = {"app_index": 0, "executor_id": "driver", "host": "d",
               "add_wall_ns": wall(driver_ms)}  # fmt: skip
     app = {"app_index": 0, "app_id": "a", "master": master, "start_wall_ns": wall(2 * S),
@@ -172,6 +175,31 @@ def test_of_two_applications_a_wait_counts_while_none_works(
         facts = trial_facts(run)
     assert facts.waited_s == pytest.approx(waited_s)
     assert facts.seconds == pytest.approx(60.0 - waited_s)
+
+
+@pytest.mark.parametrize(
+    ("varied", "conf", "why"),
+    [
+        ({"spark.executor.instances": "3"}, {}, "spark.executor.instances=3: it had 2 executors"),
+        ({"spark.executor.instances": "2"}, {}, None),
+        ({"spark.executor.instances": "3"}, DYNAMIC, None),
+        ({"spark.cores.max": "9"}, {}, "spark.cores.max=9: it had 6 cores at most"),
+        # An executor of three cores does not fit what is left of them.
+        ({"spark.cores.max": "7"}, {}, None),
+        ({}, {}, None),
+    ],
+)
+def test_a_trial_that_had_fewer_executors_than_its_level_says_has_failed(
+    tmp_path: Path, varied: dict[str, str], conf: dict[str, str], why: str | None
+) -> None:
+    root = written(tmp_path / "run", "yarn", [3 * S, 9 * S], [], conf=conf, cores=3)
+    plan = experiments.plan(["a"], 1, 1)
+    plan.treatments[0].varied.update(varied)
+    with Run.open(root) as run:
+        outcome = Attempt("finished", 1.0, facts=trial_facts(run))
+    (found,) = as_asked(plan, plan.trials, [outcome])
+    assert found.status == ("failed" if why else "finished")
+    assert (found.reason or "").startswith(why or "")
 
 
 def test_a_host_on_which_tasks_take_longer_is_named_whatever_stages_take(tmp_path: Path) -> None:

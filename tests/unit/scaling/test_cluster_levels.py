@@ -41,13 +41,18 @@ MASTER: dict[str, Any] = {
     "resources": [], "resourcesused": [], "activeapps": [], "completedapps": [],
     "activedrivers": [], "completeddrivers": [], "status": "ALIVE",
 }  # fmt: skip
-METRICS = {
-    "clusterMetrics": {
-        "appsSubmitted": 3, "appsCompleted": 2, "appsPending": 0, "appsRunning": 1,
-        "reservedMB": 0, "availableMB": 40960, "allocatedMB": 8192, "totalMB": 49152,
-        "reservedVirtualCores": 0, "availableVirtualCores": 21, "allocatedVirtualCores": 3,
-        "totalVirtualCores": 24, "containersAllocated": 3, "totalNodes": 3, "lostNodes": 0,
-        "activeNodes": 3,
+NODES = {
+    "nodes": {
+        "node": [
+            {"rack": "/default-rack", "state": state, "id": f"h{number}:8041",
+             "nodeHostName": f"h{number}", "nodeHTTPAddress": f"h{number}:8042",
+             "healthReport": "", "version": "3.3.6", "numContainers": 1, "usedMemoryMB": 2048,
+             "availMemoryMB": memory, "usedVirtualCores": 1, "availableVirtualCores": cores,
+             "numRunningOpportContainers": 0}
+            for number, (state, cores, memory) in enumerate(
+                [("RUNNING", 7, 14336), ("RUNNING", -2, 2048), ("LOST", 8, 16384)]
+            )
+        ]
     }
 }  # fmt: skip
 ROOMS = [Room(8, 30 << 30), Room(6, 26 << 30)]
@@ -98,7 +103,7 @@ def test_of_several_masters_the_one_in_charge_is_heard() -> None:
 
 
 def test_yarns_manager_is_found_by_hadoops_settings(tmp_path: Path) -> None:
-    with manager(lambda _: json.dumps(METRICS).encode()) as (port, asked):
+    with manager(lambda _: json.dumps(NODES).encode()) as (port, asked):
         (tmp_path / "yarn-site.xml").write_text(
             "<?xml version='1.0'?>\n<configuration>\n"
             "<!-- <property><name>yarn.http.policy</name><value>HTTPS_ONLY</value></property> -->"
@@ -107,8 +112,10 @@ def test_yarns_manager_is_found_by_hadoops_settings(tmp_path: Path) -> None:
             f"<value>${{yarn.resourcemanager.hostname}}:{port}</value></property>"
             "</configuration>"
         )
-        assert free_rooms("yarn", {"HADOOP_CONF_DIR": str(tmp_path)}) == [Room(21, 40 << 30)]
-    assert asked == ["/ws/v1/cluster/metrics"]
+        assert free_rooms("yarn", {"HADOOP_CONF_DIR": str(tmp_path)}) == [
+            Room(7, 14 << 30), Room(0, 2 << 30),
+        ]  # fmt: skip
+    assert asked == ["/ws/v1/cluster/nodes"]
 
 
 def test_every_manager_of_several_has_an_address(tmp_path: Path) -> None:
@@ -177,14 +184,19 @@ def test_on_yarn_the_application_master_and_overhead_are_taken_off() -> None:
     assert executors_in([Room(21, 40 << 30)], settings) == 10
     assert executors_in([Room(21, 20 << 30)], settings) == 5
     assert executors_in([Room(0, 0)], settings) == 0
+    # On whatever node it is; and no executor is on two.
+    each = {**settings, "spark.executor.cores": "5"}
+    assert executors_in([Room(8, 40 << 30)] * 3, each) == 3
+    assert executors_in([Room(5, 40 << 30)] * 3, each) == 2
 
 
-def test_levels_are_powers_of_two_up_to_the_clusters_size() -> None:
+def test_levels_are_powers_of_two_and_the_clusters_size() -> None:
     settings = {"spark.master": "spark://m", "spark.executor.cores": "2"}
-    assert levels_of_cluster(CORES_MAX, settings, lambda *_: ROOMS) == ["2", "4", "8"]
+    assert levels_of_cluster(CORES_MAX, settings, lambda *_: ROOMS) == ["2", "4", "8", "14"]
     yarn = {"spark.master": "yarn"}
-    rooms = [Room(17, 1 << 40)]
-    assert levels_of_cluster(INSTANCES, yarn, lambda *_: rooms) == ["1", "2", "4", "8", "16"]
+    for cores, levels in ((16, "1 2 4 8 15"), (17, "1 2 4 8 16"), (18, "1 2 4 8 17")):
+        rooms = [Room(cores, 1 << 40)]
+        assert levels_of_cluster(INSTANCES, yarn, lambda *_, rooms=rooms: rooms) == levels.split()
     with pytest.raises(UsageError, match="room for 1 of these executors"):
         levels_of_cluster(INSTANCES, yarn, lambda *_: [Room(2, 1 << 40)])
 
@@ -196,3 +208,23 @@ def test_a_standalone_master_has_no_curve_over_instances() -> None:
     assert caught.value.remedy == "--over spark.cores.max"
     check_factor(CORES_MAX, standalone)
     check_factor(INSTANCES, {"spark.master": "yarn"})
+
+
+@pytest.mark.parametrize(
+    ("master", "factor", "remedy"),
+    [
+        ("yarn", INSTANCES, "--set spark.dynamicAllocation.enabled=false"),
+        ("k8s://https://h", INSTANCES, "--set spark.dynamicAllocation.enabled=false"),
+        ("spark://m", CORES_MAX, "--set spark.dynamicAllocation.enabled=false"),
+        ("spark://m", INSTANCES,
+         "--over spark.cores.max --set spark.dynamicAllocation.enabled=false"),
+    ],
+)  # fmt: skip
+def test_where_dynamic_allocation_decides_there_is_no_curve(
+    master: str, factor: str, remedy: str
+) -> None:
+    settings = {"spark.master": master, "spark.dynamicAllocation.enabled": "true"}
+    with pytest.raises(UsageError, match="Spark itself decides how many") as caught:
+        check_factor(factor, settings)
+    assert caught.value.remedy == remedy
+    check_factor(CORES_MAX, {**settings, "spark.dynamicAllocation.enabled": "false"})

@@ -34,7 +34,7 @@ _VARIABLE = re.compile(r"\$\{([\w.-]+)\}")
 
 @dataclass(frozen=True)
 class Room:
-    """What is free on a host, or on all together where the manager does not tell them apart."""
+    """What is free on a host."""
 
     cores: int
     memory_bytes: int
@@ -59,7 +59,7 @@ def free_rooms(master: str, env: Mapping[str, str]) -> list[Room]:
         pages = list(_master_pages(master, env))
         return _first(pages, of_master, "the standalone master")
     if master == "yarn":
-        pages = [f"{one}/ws/v1/cluster/metrics" for one in resource_managers(env)]
+        pages = [f"{one}/ws/v1/cluster/nodes" for one in resource_managers(env)]
         if not pages:
             raise CapabilityError("HADOOP_CONF_DIR has no yarn-site.xml that names YARN's manager")
         return _first(pages, of_resource_manager, "YARN's ResourceManager")
@@ -94,7 +94,7 @@ def of_master(answer: Any) -> list[Room]:
 
 
 def of_resource_manager(answer: Any) -> list[Room]:
-    """Read what YARN's ResourceManager says of the whole cluster.
+    """Read what YARN's ResourceManager says of its nodes.
 
     Raises
     ------
@@ -103,11 +103,19 @@ def of_resource_manager(answer: Any) -> list[Room]:
 
     Examples
     --------
-    >>> of_resource_manager({"clusterMetrics": {"availableVirtualCores": 6, "availableMB": 9216}})
+    >>> of_resource_manager({"nodes": {"node": [
+    ...     {"state": "RUNNING", "availableVirtualCores": 6, "availMemoryMB": 9216},
+    ...     {"state": "LOST", "availableVirtualCores": 6, "availMemoryMB": 9216}]}})
     [Room(cores=6, memory_bytes=9663676416)]
     """
-    found = _at(answer, "clusterMetrics")
-    return [Room(_count(found, "availableVirtualCores"), _count(found, "availableMB") * _MIB)]
+    nodes = _at(_at(answer, "nodes"), "node")
+    if not isinstance(nodes, list):
+        raise ValueError("it lists no nodes")
+    return [
+        Room(_free(one, "availableVirtualCores"), _free(one, "availMemoryMB") * _MIB)
+        for one in nodes
+        if _at(one, "state") == "RUNNING"
+    ]
 
 
 def resource_managers(env: Mapping[str, str]) -> list[str]:
@@ -213,3 +221,9 @@ def _count(value: Any, key: str) -> int:
     if type(found) is not int or found < 0:
         raise ValueError(f"it does not say {key}")
     return found
+
+
+def _free(value: Any, key: str) -> int:
+    """Read what a node has free: below zero where it gave more than it has, as YARN may."""
+    found = _at(value, key)
+    return 0 if type(found) is int and found < 0 else _count(value, key)

@@ -18,7 +18,7 @@ from pyrometer.collect.launch.observe import Watch
 from pyrometer.collect.launch.process import TIMEOUT
 from pyrometer.core.errors import PyrometerError
 from pyrometer.experiments.folder import UNAPPLIED, HostSeen, Status
-from pyrometer.experiments.run.hosts import on_a_cluster, waited_s
+from pyrometer.experiments.run.hosts import Most, on_a_cluster, waited_s
 from pyrometer.experiments.run.other_machine import CLOCK, other_machine
 from pyrometer.experiments.run.outside import ended_from_outside
 from pyrometer.experiments.run.work import work_of
@@ -83,6 +83,8 @@ class TrialFacts:
         Of an application on a cluster: from its begin until it had an executor.
     hosts : tuple of HostSeen
         Hosts of a cluster, and what others did there.
+    most : Most or None
+        Executors of an application on a cluster, where their number is fixed.
     unapplied : tuple of str
         Levels that did not hold, as sentences that begin with the factor.
     work : mapping of str to float
@@ -101,6 +103,7 @@ class TrialFacts:
     doubted: tuple[str, ...] = ()
     waited_s: float | None = None
     hosts: tuple[HostSeen, ...] = ()
+    most: Most | None = None
     unapplied: tuple[str, ...] = ()
     work: Mapping[str, float] = field(default_factory=dict)
 
@@ -150,6 +153,7 @@ def trial_facts(
         doubted=_doubted(run.manifest),
         waited_s=cluster.waited_s,
         hosts=cluster.hosts,
+        most=cluster.most,
         unapplied=_unapplied(run.manifest),
         work={} if only else work_of(run),
     )

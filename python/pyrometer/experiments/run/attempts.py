@@ -62,6 +62,7 @@ def settle(
         if len(places) < len(launch) or len({one.attempt for one in known if one}) > 1:
             continue
         found = attempt.read_together(places, detected=plan.warmup == "auto")
+        found = as_asked(plan, launch, found)
         found = _as_first(plan, launch, found, entries)
         if any(outcome.status != "finished" for outcome in found):
             continue
@@ -128,6 +129,7 @@ def make_attempts(
         during = with_hosts(during, found, limits, hosts_seen(entries))
         if any(outcome.status == "interrupted" for outcome in found):
             raise KeyboardInterrupt
+        found = as_asked(plan, launch, found)
         found = _as_first(plan, launch, found, entries)
         again = limits.policy == "repeat" and bool(during.disturbed) and repeated < limits.repeats
         again = again and all(outcome.status == "finished" for outcome in found)
@@ -153,6 +155,17 @@ def _as_first(
     for planned, outcome in zip(launch, found, strict=True):
         doubted = outcome.facts.doubted if outcome.facts else None
         why = None if doubted is None else otherwise(plan, planned, doubted, entries)
+        kept.append(outcome if why is None else Attempt("failed", reason=why, outside=why))
+    return kept
+
+
+def as_asked(plan: Plan, launch: Sequence[PlannedTrial], found: Sequence[Attempt]) -> list[Attempt]:
+    """Fail trials that vary how many executors there are, and had fewer."""
+    varied = {one.name: one.varied for one in plan.treatments}
+    kept = []
+    for planned, outcome in zip(launch, found, strict=True):
+        most = outcome.facts.most if outcome.facts else None
+        why = None if most is None else most.missed(varied[planned.treatment])
         kept.append(outcome if why is None else Attempt("failed", reason=why, outside=why))
     return kept
 

@@ -37,6 +37,20 @@ SELECT start_wall_ns, end_wall_ns, coalesce(master, 'local'), spark_conf,
 FROM apps LEFT JOIN came USING (app_index) LEFT JOIN submitted USING (app_index)
 WHERE start_wall_ns IS NOT NULL
 """
+# Executors of an application at once, at most, and their cores; of dynamic ones nobody asked for
+# a number.
+_MOST = """
+WITH came AS (SELECT app_index, add_wall_ns AS since, cores_count,
+    coalesce(remove_wall_ns, 9223372036854775807) AS until
+  FROM executors JOIN apps USING (app_index)
+  WHERE executor_id <> 'driver' AND add_wall_ns IS NOT NULL AND NOT starts_with(master, 'local')
+    AND lower(coalesce(
+      json_extract_string(spark_conf, '$."spark.dynamicAllocation.enabled"'), '')) <> 'true')
+SELECT max(n)::INTEGER, max(cores)::INTEGER, max(most)::INTEGER FROM (
+  SELECT count(*) AS n, sum(b.cores_count) AS cores, max(b.cores_count) AS most
+  FROM came a JOIN came b ON b.app_index = a.app_index AND b.since <= a.since AND b.until > a.since
+  GROUP BY a.app_index, a.since)
+"""
 # spark.scheduler.minRegisteredResourcesRatio and …maxRegisteredResourcesWaitingTime, by default.
 _RATIO_OF_MANAGERS, _LONGEST_S = 0.8, 30.0
 _TIME = re.compile(r"([0-9]+)\s*(us|ms|s|m|min|h|d)?")
@@ -65,6 +79,33 @@ GROUP BY o.host HAVING sum(o.n) >= {FEWEST_TASKS} ORDER BY 1
 
 
 @dataclass(frozen=True)
+class Most:
+    """How many executors an application had at once, at most, and their cores."""
+
+    executors: int
+    cores: int | None
+    cores_each: int | None
+
+    def missed(self, levels: Mapping[str, str]) -> str | None:
+        """Say which level of a treatment it did not reach.
+
+        Examples
+        --------
+        >>> Most(5, 10, 2).missed({"spark.executor.instances": "8"})
+        'spark.executor.instances=8: it had 5 executors at most'
+        >>> Most(5, 10, 2).missed({"spark.cores.max": "11"})
+        """
+        for name, had, each, what in (
+            ("spark.executor.instances", self.executors, 1, "executors"),
+            ("spark.cores.max", self.cores, self.cores_each or 1, "cores"),
+        ):
+            asked = levels.get(name, "")
+            if had is not None and asked.isdecimal() and had < int(asked) // each * each:
+                return f"{name}={asked}: it had {had} {what} at most"
+        return None
+
+
+@dataclass(frozen=True)
 class OnACluster:
     """What a run on a cluster says of it.
 
@@ -75,10 +116,13 @@ class OnACluster:
         job, as far as no other one ran meanwhile; ``None`` without a cluster.
     hosts : tuple of HostSeen
         Its hosts, where they are several.
+    most : Most or None
+        Its executors, where their number is fixed.
     """
 
     waited_s: float | None = None
     hosts: tuple[HostSeen, ...] = ()
+    most: Most | None = None
 
 
 def on_a_cluster(run: Run) -> OnACluster:
@@ -99,7 +143,9 @@ def on_a_cluster(run: Run) -> OnACluster:
         )
         for name in names
     )
-    return OnACluster(waited_s(run), hosts)
+    ((executors, cores, each),) = run.tables.query(_MOST)
+    most = None if executors is None else Most(executors, cores, each)
+    return OnACluster(waited_s(run), hosts, most)
 
 
 def waited_s(run: Run, stopped_wall_ns: int | None = None) -> float | None:
