@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -12,15 +13,19 @@ from dataclasses import dataclass
 
 from pyrometer.collect.launch.command import Command, understand
 from pyrometer.collect.launch.launch import program_of
+from pyrometer.guests import job
 from pyrometer.guests.parts import programs
 from pyrometer.trial.factors import Level
 
 PYTHONS = ("PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON")
 """Variables that name the Python of PySpark, in the order in which the driver reads them."""
 
+TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - nothing is written there
+_CLASS_PATHS = ("-cp", "-classpath", "--class-path", "-p", "--module-path")
 _WRITTEN = ("spark.local.dir", "java.io.tmpdir")
 """Options whose folders are only written to: a machine has its own."""
 _FILE = re.compile(r"^file:(//)?")
+_AGENT = re.compile("-(?:javaagent|agentpath):([^=]+)")
 _BETWEEN = re.compile("[:#]")
 """Between files of a class path, and before the name that an archive is given."""
 
@@ -34,11 +39,14 @@ class CommandFiles:
     programs : tuple of str
         Spark, Java and Pythons: what seldom changes.
     data : tuple of str
-        The program itself, and the files and folders that the command names.
+        The program itself, and the files and folders that the command and its environment name.
+    too_wide : tuple of str
+        Folders that they name and that are not taken whole: `too_wide`.
     """
 
     programs: tuple[str, ...] = ()
     data: tuple[str, ...] = ()
+    too_wide: tuple[str, ...] = ()
 
 
 def files_of_command(
@@ -62,7 +70,8 @@ def files_of_command(
     """
     command, env = understand(argv), dict(environment)
     program = os.path.abspath(program_of(command, env, treatment))
-    data = [program, *(path for word in argv[1:] for path in named(word))]
+    words, wide = files_named(argv[1:], env)
+    data = [program, *words]
     roots: list[str] = []
     if command.kind == "submit" and not env.get("SPARK_HOME"):
         roots += _spark_of(program)
@@ -73,7 +82,45 @@ def files_of_command(
     if not pythons and _wants_python(command, program):
         pythons.append("python3")
     roots += roots_of(pythons, env)
-    return CommandFiles(tuple(dict.fromkeys(roots)), tuple(dict.fromkeys(data)))
+    return CommandFiles(tuple(dict.fromkeys(roots)), tuple(dict.fromkeys(data)), tuple(wide))
+
+
+def files_named(
+    words: Sequence[str], environment: Mapping[str, str]
+) -> tuple[list[str], list[str]]:
+    """Find the files and folders that words and variables name, and apart those not taken whole."""
+    taken: list[str] = []
+    wide: list[str] = []
+    for before, word in zip(["", *words], words, strict=False):
+        for path in named(word):
+            # What stands on a class path is read, whatever it is.
+            read = before in _CLASS_PATHS or not too_wide(path, environment)
+            (taken if read else wide).append(path)
+    for text in job.naming_files(environment).values():
+        for word in _words(text):
+            for path in named(word):
+                (wide if too_wide(path, environment) else taken).append(path)
+    return list(dict.fromkeys(taken)), list(dict.fromkeys(wide))
+
+
+def too_wide(path: str, environment: Mapping[str, str]) -> bool:
+    """Whether a folder is one of those that options name to write there, and hold everything else.
+
+    The current one, the user's own, those for temporary files, and what is above the latter two.
+    """
+    real = os.path.realpath(path)
+    named = (environment.get("HOME") or "~", *TEMPORARY, environment.get("TMPDIR") or TEMPORARY[0])
+    others = [os.path.realpath(os.path.expanduser(one)) for one in named]
+    return real == os.path.realpath(".") or any(
+        one == real or one.startswith(f"{real}/") for one in others
+    )
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:  # A quote that is not closed.
+        return text.split()
 
 
 def pythons_of(environment: Mapping[str, str]) -> list[str]:
@@ -107,6 +154,8 @@ def named(word: str) -> list[str]:
 
 
 def _of_part(part: str) -> list[str]:
+    if agent := _AGENT.match(part):
+        return _there(agent[1])
     rest = part
     while not (found := _there(rest)) and "=" in rest:
         option, _, rest = rest.partition("=")

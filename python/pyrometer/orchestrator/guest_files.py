@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,10 +13,7 @@ from pathlib import Path
 import pyrometer
 from pyrometer.collect.launch.environment import pip_spark
 from pyrometer.collect.launch.java import require_java
-from pyrometer.collect.launch.launch import factors_of_workload, is_workload_command
 from pyrometer.collect.launch.observe import Watch
-from pyrometer.core import units
-from pyrometer.core.errors import UsageError
 from pyrometer.core.schema import schema_folder
 from pyrometer.guests import job, qemu
 from pyrometer.guests.cache import cache_root, kernel_cache
@@ -32,19 +27,19 @@ from pyrometer.guests.qemu import Accelerator, Boot, Disk
 from pyrometer.guests.tsc import tsc_khz
 from pyrometer.orchestrator.command_files import (
     CommandFiles,
+    files_named,
     files_of_command,
     pythons_of,
     roots_of,
 )
+from pyrometer.orchestrator.guest_data import check_in_memory, data_of
 from pyrometer.trial.trial import Trial
 from pyrometer.workloads import registry
 from pyrometer.workloads.custom.yaml import YamlCommand
-from pyrometer.workloads.launch import SPEC_FILE, launch_spec
 from pyrometer.workloads.spark import find_spark
 
 SCRATCH_BYTES = 64 << 30
 """What a machine may write at most; its disk has holes, and takes what is written."""
-MOST_DATA_BYTES = 256 << 30
 
 
 @dataclass(frozen=True)
@@ -90,6 +85,8 @@ class GuestFiles:
         Where all this is kept.
     filesystem : str or None
         Of its disk for what is written; ``None``: ext4 without a journal.
+    left_out : tuple of str
+        What of the trial's does not go along, and why.
     """
 
     kernel: Kernel
@@ -98,12 +95,15 @@ class GuestFiles:
     swap_bytes: int
     cache: Path
     filesystem: str | None = None
+    left_out: tuple[str, ...] = ()
 
     def doubts(self) -> Iterator[tuple[str, str]]:
         """Say, by codes, in what a trial in such a machine is not what it is elsewhere."""
         if not nameless.direct(self.cache):
             text = f"{self.cache}: its file system has no O_DIRECT, so disks pass the page cache"
             yield "machine_disk_cached", f"{text} of the host."
+        for text in self.left_out:
+            yield "machine_left_out", f"{text}."
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[Disks]:
@@ -176,7 +176,7 @@ def guest_files(machine: Machine, trial: Trial, watch: Watch) -> GuestFiles:
     kernel = kernels.find(machine.kernel, kernel_cache())
     modules = kernel.loading_order(further_modules(machine, trial))
     java = require_java(_java_environment(trial), needed=_needs_java(trial))
-    listings = _listings(trial, java, command_files, watch)
+    listings, left_out = _listings(trial, java, command_files, watch)
     watch.phase("disks")
     made = {name: images.image_of(one, cache / "images") for name, one in listings.items()}
     environment = job.environment(os.environ, programs.java_home(java) if java else None)
@@ -191,7 +191,9 @@ def guest_files(machine: Machine, trial: Trial, watch: Watch) -> GuestFiles:
         **({} if machine.lru_gen is None else {"lru_gen": b"y\n" if machine.lru_gen else b"n\n"}),
     }
     archive = initrd.build(shell, modules, first, initrd.INIT.read_bytes())
-    return GuestFiles(kernel, made, archive, machine.swap_bytes, cache, machine.filesystem)
+    return GuestFiles(
+        kernel, made, archive, machine.swap_bytes, cache, machine.filesystem, left_out
+    )
 
 
 def further_modules(machine: Machine, trial: Trial) -> list[str]:
@@ -216,7 +218,8 @@ def _command_files(trial: Trial) -> CommandFiles:
         environment |= command.env
         return files_of_command(command.argv, environment, trial.treatment)
     pythons = [] if workload.engine == "process" else pythons_of(environment)
-    return CommandFiles(programs=tuple(roots_of(pythons, environment)))
+    data, wide = files_named((), environment)
+    return CommandFiles(tuple(roots_of(pythons, environment)), tuple(data), tuple(wide))
 
 
 def _java_environment(trial: Trial) -> dict[str, str]:
@@ -230,8 +233,8 @@ def _needs_java(trial: Trial) -> bool:
 
 def _listings(
     trial: Trial, java: str | None, command: CommandFiles, watch: Watch
-) -> dict[str, Listing]:
-    """List what lies on which disk, from the lowest up."""
+) -> tuple[dict[str, Listing], tuple[str, ...]]:
+    """List what lies on which disk, from the lowest up; says what of the trial's is left out."""
     libraries = closure.libraries_here()
     found = programs.python(sys.executable)
     package = str(Path(pyrometer.__file__).parent)
@@ -247,36 +250,11 @@ def _listings(
         # In a checkout what is bundled otherwise lies beside the sources.
         own.append(str(schema_folder()))
         listings["own"] = closure.collect(own, libraries, listings["base"])
-    wanted = [*command.data, *_data_roots(trial, watch), *_settings()]
-    data = closure.collect(wanted, libraries, listings["base"])
-    _check(data, [one for listing in (*listings.values(), data) for one in listing.in_memory])
+    data, left_out = data_of(trial, command, libraries, listings["base"], watch)
+    check_in_memory([one for listing in (*listings.values(), data) for one in listing.in_memory])
     if data.files or data.folders or data.links:
         listings["data"] = data
-    return listings
-
-
-def _check(data: Listing, in_memory: Sequence[str]) -> None:
-    """Refuse files of a trial that a machine cannot have."""
-    if in_memory:
-        raise UsageError(
-            f"{in_memory[0]} lies in {closure.IN_MEMORY}, which is empty in a virtual machine",
-            "copy it to a folder on a disk, and name that",
-        )
-    if data.missing:
-        raise UsageError(f"{data.missing[0]} is not there", "give files that are there")
-    if data.unreadable:
-        raise UsageError(f"{data.unreadable[0]} may not be read", "leave it out, or chmod +r it")
-    if data.size > MOST_DATA_BYTES:
-        raise UsageError(
-            f"the trial would take {units.size(data.size)} of files into its virtual machine",
-            "name files, or a smaller folder",
-        )
-
-
-def _settings() -> list[str]:
-    """Folder of Spark's settings, where it is not Spark's own."""
-    folder = os.environ.get("SPARK_CONF_DIR")
-    return [folder] if folder and os.path.isdir(folder) else []
+    return listings, left_out
 
 
 def _spark_roots(trial: Trial) -> list[str]:
@@ -290,37 +268,3 @@ def _spark_roots(trial: Trial) -> list[str]:
     if spark.python != sys.executable:
         roots += programs.python(spark.python).roots
     return roots
-
-
-def _data_roots(trial: Trial, watch: Watch) -> list[str]:
-    """Files and folders that a trial reads: its data, made here if need be, and its own files."""
-    if trial.name is None:
-        return []
-    roots = []
-    path = Path(trial.name)
-    if path.exists():
-        roots.append(str(path.parent if path.name == "workload.yaml" else path))
-    declared = factors_of_workload(trial.name)
-    if is_workload_command(trial.name):
-        return roots
-    with tempfile.TemporaryDirectory(prefix="pyrometer-guest-") as raw:
-        launch_spec(
-            trial.name,
-            levels={n: str(v) for n, v in trial.treatment.items() if n in declared},
-            scale=str(trial.treatment.get("workload.scale", trial.scale)),
-            iterations=trial.iterations,
-            warmup=trial.warmup,
-            raw_dir=raw,
-            spark_home=_text(trial.treatment.get("spark.home")),
-            turns=trial.turns,
-            progress=watch.progress,
-        )
-        spec = json.loads(Path(raw, SPEC_FILE).read_bytes())
-    for one in [spec, *spec["turns"]]:
-        prepared = one["prepared"]
-        roots += [root for root in (prepared["root"], *prepared["paths"].values()) if root]
-    return list(dict.fromkeys(roots))
-
-
-def _text(level: object) -> str | None:
-    return None if level is None else str(level)

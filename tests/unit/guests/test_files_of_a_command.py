@@ -146,6 +146,34 @@ def test_a_java_by_its_path_brings_its_home(here: Path) -> None:
     assert files(java, "-version").programs == (str(here / "jdk"),)
 
 
+def test_folders_that_hold_everything_else_are_not_taken_whole(here: Path) -> None:
+    script = program(here / "bin/job")
+    home = here / "home/me"
+    (home / "input").mkdir(parents=True)
+    words = ["--out=.", "spark.eventLog.dir=file:/tmp", str(home), str(home.parent)]
+    found = files("job", *words, str(home / "input"), HOME=str(home))
+    assert found.data == (script, str(home / "input"))
+    assert found.too_wide == (str(here), "/tmp", str(home), str(home.parent))
+    assert files("job", "-cp", ".").data == (script, str(here))
+
+
+def test_files_that_variables_name_go_along(here: Path) -> None:
+    program(here / "bin/job")
+    for name in ("a.jar", "b.jar", "lib/c.jar", "conf/core-site.xml"):
+        (here / name).parent.mkdir(exist_ok=True)
+        (here / name).touch()
+    found = files(
+        "job",
+        PYSPARK_SUBMIT_ARGS="--jars a.jar --name 'b.jar c' pyspark-shell",
+        SPARK_SUBMIT_OPTS=f"-javaagent:{here}/b.jar=x -Dy='",
+        SPARK_DIST_CLASSPATH=f"{here}/lib/*",
+        HADOOP_CONF_DIR=str(here / "conf"),
+    )
+    assert set(found.data) == {
+        str(here / one) for one in ("bin/job", "a.jar", "b.jar", "lib/c.jar", "conf")
+    }
+
+
 def test_a_program_that_is_not_here_is_refused_before_there_is_a_machine(here: Path) -> None:
     with pytest.raises(CommandNotFoundError, match="nosuch"):
         files("nosuch")

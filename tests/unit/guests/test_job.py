@@ -46,6 +46,20 @@ def test_a_command_arrives_as_it_was_sent(tmp_path: Path) -> None:
     assert job.read(job.write(inner)) == inner
 
 
+def test_variables_that_change_what_spark_does_go_along_and_others_are_named() -> None:
+    ours = {
+        "SPARK_DRIVER_MEMORY": "2g", "SPARK_EXECUTOR_CORES": "2", "SPARK_DAEMON_JAVA_OPTS": "-Da",
+        "PYSPARK_SUBMIT_ARGS": "--conf a=b pyspark-shell", "HADOOP_CONF_DIR": "/etc/hadoop",
+        "AWS_SECRET_ACCESS_KEY": "x", "LD_PRELOAD": "/a.so", "HADOOP_HOME": "/opt/hadoop",
+        "SPARK_LOG_DIR": "",
+    }  # fmt: skip
+    kept = job.environment(ours, None)
+    assert set(ours) - set(kept) == {
+        "AWS_SECRET_ACCESS_KEY", "LD_PRELOAD", "HADOOP_HOME", "SPARK_LOG_DIR"
+    }  # fmt: skip
+    assert job.left_behind(ours) == ["HADOOP_HOME", "LD_PRELOAD"]
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [

@@ -99,7 +99,7 @@ def read_source(path: Path, shared: Mapping[str, str] | None = None) -> Source:
 
 def _check_shared(path: Path, experiment: Experiment, shared: Mapping[str, str]) -> None:
     matrix = experiment.matrix
-    words = (word for one in (matrix.factors, *matrix.include) for word in one)
+    words = [*matrix.factors, *(word for one in matrix.include for word in one)]
     varied = {word.removeprefix("workload.") for word in words}
     for factor in shared:
         if factor.removeprefix("workload.") in varied:

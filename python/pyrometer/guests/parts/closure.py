@@ -9,7 +9,7 @@ import os
 import re
 import stat
 import subprocess
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -58,6 +58,15 @@ class Listing:
     unreadable: list[str] = field(default_factory=list)
     in_memory: list[str] = field(default_factory=list)
 
+    def add(self, other: Listing) -> None:
+        """Add what another lists."""
+        self.folders |= other.folders
+        self.files |= other.files
+        self.links |= other.links
+        self.missing += other.missing
+        self.unreadable += other.unreadable
+        self.in_memory += other.in_memory
+
     @property
     def size(self) -> int:
         """Bytes of all files."""
@@ -93,7 +102,10 @@ def libraries_here() -> dict[str, str]:
 
 
 def collect(
-    roots: Iterable[str | Path], libraries: Mapping[str, str], without: Listing | None = None
+    roots: Iterable[str | Path],
+    libraries: Mapping[str, str],
+    without: Listing | None = None,
+    passed_over: Callable[[str], bool] = lambda folder: False,
 ) -> Listing:
     """List files, folders with all that is in them, and what they need in turn.
 
@@ -105,6 +117,8 @@ def collect(
         Shared libraries by name.
     without : Listing, optional
         What another disk of the machine has already.
+    passed_over : callable
+        Whether a folder below a root is left out.
     """
     found = Listing()
     known = without or Listing()
@@ -121,6 +135,8 @@ def collect(
                 found.missing.append(path)
             continue
         if stat.S_ISDIR(facts.st_mode):
+            if path not in asked and passed_over(path):
+                continue
             found.folders.add(path)
             waiting += _entries(path, found)
         elif stat.S_ISREG(facts.st_mode) and path not in known.files:
