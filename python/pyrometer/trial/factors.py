@@ -255,7 +255,7 @@ def _in_range(factor: Factor, name: str, value: int | float, text: str) -> int |
 def _written(factor: Factor, value: float) -> str:
     """Write a bound as people write levels: a size with the largest unit that divides it."""
     if factor.type != "size" or not value:
-        return f"{value:g}"
+        return str(value) if isinstance(value, int) else f"{value:g}"
     units = sorted(_UNITS.items(), key=lambda one: -one[1])
     return next(f"{int(value) // of}{unit}" for unit, of in units if int(value) % of == 0)
 

@@ -15,6 +15,7 @@ import pytest
 from tests.support import needs
 
 from pyrometer.cli.begin.doctor import leftover_settings
+from pyrometer.collect.host.disks import disks_below
 from pyrometer.collect.host.settings_restore import present
 from pyrometer.collect.probes.plugin import records
 
@@ -73,6 +74,20 @@ def test_a_standalone_cluster_with_bound_executors_and_a_neighbour(tmp_path: Pat
     assert all("G1" in name for _, _, name in seen)
     left = subprocess.run(["pgrep", "-f", str(run)], capture_output=True, text=True, check=False)
     assert left.stdout == ""
+
+
+def test_the_disk_whose_scheduler_is_set_is_named_where_the_data_are_not_known(
+    tmp_path: Path,
+) -> None:
+    files = [Path("/sys/block", one, "queue/scheduler") for one in disks_below(tmp_path)]
+    levels = {present(one.read_text()) for one in files if os.access(one, os.W_OK)}
+    if len(levels) != 1:
+        needs.machine_lacks("a disk below the test whose I/O scheduler may be set")
+    manifest = _run(
+        tmp_path / "run", "--profile", "off", "--no-report",
+        "--set", f"os.io_scheduler={levels.pop()}", "--", "true",
+    )  # fmt: skip
+    assert "limit_of_one_disk" in _codes(manifest)
 
 
 def test_a_killed_run_leaves_a_record_and_the_next_run_puts_back(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pyrometer.cli.begin.doctor import leftover_settings
 from pyrometer.collect.host import settings
 from pyrometer.collect.host.disks import all_disks, disks_below
 from pyrometer.collect.host.settings_restore import present
-from pyrometer.core.errors import CapabilityError
+from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.core.liveness import start_ticks
 from pyrometer.trial.factors import parse_treatment
 
@@ -110,6 +110,12 @@ def test_a_switch_has_the_name_that_its_kernel_gives_it(host: Path, records: Pat
     with settings.applied(wanted(host, "os.sched_base_slice=6000000"), records):
         assert older.read_text() == "6000000"
     assert older.read_text() == "2800000"
+
+
+def test_a_range_of_whole_numbers_is_said_in_digits() -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_treatment(["os.sched_base_slice=5"])
+    assert caught.value.remedy == "give from 100000 to 1000000000 ns"
 
 
 def test_the_slice_is_set_after_cpus_went_offline_which_scales_it(host: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from tests.support import experiments
 
 from pyrometer.experiments.judge.analysis import experiment_report
+from pyrometer.experiments.run.environment import held_switches
 from pyrometer.experiments.run.loop import begin, carry_out
 from pyrometer.experiments.run.planned import plan_of
 from pyrometer.statistics.factorial import Cell, factorial
@@ -127,3 +128,8 @@ def test_factors_that_are_known_to_be_dear_stay_together_unless_told_otherwise(
         assert plan_of(path, tmp_path).split == []
     path.write_text(text + "design: {split: [codec]}\n")
     assert plan_of(path, tmp_path).split == ["data.codec"]
+
+
+def test_switches_of_disks_are_left_to_trials_which_know_their_data() -> None:
+    with held_switches({"os.io_scheduler": "bfq", "jvm.gc": "g1"}) as doubts:
+        assert doubts == []
