@@ -16,6 +16,7 @@ from tests.support.tables import MS, PID, StageSpec, World, mono
 
 from pyrometer.accounts.ledger import terminal as ledger_terminal
 from pyrometer.accounts.ledger.report import ledger_report
+from pyrometer.accounts.window import facts
 from pyrometer.store import Run
 from pyrometer.summary import screen, terminal
 from pyrometer.summary.summary import summary
@@ -130,6 +131,19 @@ def test_findings_stand_on_the_one_screen(full: Path) -> None:
     assert len(shown.splitlines()) <= screen.LINES
     assert "next: pyrometer explain RUN" in shown
     golden.check("show/screen-findings-80.txt", shown)
+
+
+def test_the_facts_of_a_virtual_machine_have_room_on_the_one_screen(
+    full: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = {"Virtual machine": "emulated, Linux 6.1", "Its host": "box, EPYC, 2 CPUs"}
+    monkeypatch.setattr(
+        "pyrometer.summary.summary.facts",
+        lambda run: facts(run).model_copy(update={"machine_facts": machine}),
+    )
+    lines = text(full, 80, view="screen", findings=FINDINGS).splitlines()
+    assert len(lines) <= screen.LINES
+    assert lines[2:4] == ["virtual machine: emulated, Linux 6.1", "its host: box, EPYC, 2 CPUs"]
 
 
 def test_findings_that_come_after_the_summary_stand_below_it(full: Path) -> None:

@@ -50,7 +50,7 @@ WORTH = 0.03
 """Rows of the accounts below this share are left to ``pyrometer ledger``."""
 _ROWS = {"elapsed": 5, "slots": 4, "cores": 4}
 _LESS = 1
-"""Rows of each list that give way to findings."""
+"""Rows of each list that give way to findings, and to the facts of a virtual machine."""
 _NARROW = 72
 NO_NAMES: Mapping[str, str] = MappingProxyType({})
 _SEVERE = ("error", "warning", "info")
@@ -96,7 +96,8 @@ def show_findings(
 def _parts(
     s: Summary, look: Look, run: str, program: str, findings: Sequence[tuple[str, str]] | None
 ) -> Iterator[RenderableType]:
-    less = _LESS if findings is None or len(findings) > 1 or s.run.machine else 0
+    less = _LESS if findings is None or len(findings) > 1 else 0
+    less += _LESS if s.run.machine_facts else 0
     yield _line(f"[bold cyan]{safe(run_name(s), 300)}[/] [dim]{safe(_window(s))}[/]")
     facts = header_facts(s)
     if facts:
