@@ -280,13 +280,15 @@ def redacted_data(value: Any, name: str = "") -> Any:
     return value
 
 
-def redact_each(files: Iterable[Path]) -> Iterator[str]:
+def redact_each(files: Iterable[Path], struck: list[Path] | None = None) -> Iterator[str]:
     """Strike secrets out of files of text; gives why one keeps what is secret in it.
 
     Parameters
     ----------
     files : iterable of Path
         The files. Other than regular ones, and what is not text, are passed over.
+    struck : list of Path, optional
+        Takes those that held a secret.
 
     Yields
     ------
@@ -297,7 +299,9 @@ def redact_each(files: Iterable[Path]) -> Iterator[str]:
 
     for file in files:
         try:
-            native().redact_files([str(file)])
+            found = native().redact_files([str(file)])
+            if struck is not None and found:
+                struck.append(file)
         except Exception as error:
             yield str(error) if str(file) in str(error) else f"{file}: {error}"
 

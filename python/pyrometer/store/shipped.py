@@ -183,8 +183,32 @@ def join_shipped(paths: RunPaths, as_of_ns: int) -> list[Doubt]:
 
 
 def redact_shipped(paths: RunPaths) -> Iterator[str]:
-    """Strike secrets out of the files that were made of chunks; gives why one keeps them."""
-    return redact_each(sorted(paths.shipped.rglob("*")))
+    """Strike secrets out of the files that were made of chunks.
+
+    Yields
+    ------
+    str
+        Why a file keeps them, and which chunks do: those of streams that are not whole stay.
+    """
+    struck: list[Path] = []
+    yield from redact_each(sorted(paths.shipped.rglob("*")), struck)
+    held = set(struck)
+    kept = [] if paths.chunks.is_symlink() else FolderStore(paths.chunks).streams("", [])
+    secret: list[str] = []
+    unread: list[str] = []
+    for stream in kept:
+        file = paths.shipped / stream.name
+        if file in held:
+            secret.append(stream.name)
+        elif not file.is_file():
+            unread.append(stream.name)
+    for found, what in ((secret, "hold a secret"), (unread, "cannot be looked into for secrets")):
+        if found:
+            yield (
+                f"{paths.chunks}: chunks of {len(found)} stream(s) that are not whole are kept for"
+                f" the next ingest, and {what} ({', '.join(sorted(found)[:MOST_REFUSED])});"
+                " remove them before the run directory is given to others"
+            )
 
 
 def _remove(stream: Path, store: Path) -> None:

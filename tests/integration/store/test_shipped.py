@@ -262,6 +262,34 @@ def test_secrets_are_struck_out_of_joined_files_once_they_are_read(place: Place)
     assert not any(SECRET.encode() in path.read_bytes() for path in listed(place.paths.root))
 
 
+def test_chunks_that_are_kept_and_hold_a_secret_are_doubted(place: Place) -> None:
+    def doubted() -> list[str]:
+        doubts = ingest_run(place.paths.root).doubts
+        return [doubt.message for doubt in doubts if doubt.code == "secrets_kept"]
+
+    place.ship_some(place.store)
+    place.describe()
+    assert doubted() == [], "what is kept holds none"
+    (stream,) = place.paths.chunks.glob("app-1/1/*/h/gc-7.log")
+    with (place.host / "gc-7.log").open("a") as file:
+        file.write(f"my.password={SECRET}\n")
+    agent = subprocess.Popen(place.command("app-1", place.store))
+    while len(listed(place.store / stream.relative_to(place.paths.chunks))) < 2:
+        time.sleep(0.05)
+    agent.send_signal(signal.SIGTERM)
+    assert agent.wait() == 0
+    for _ in range(2):
+        (said,) = doubted()
+        assert "of 1 stream(s)" in said
+        assert f"hold a secret ({stream.relative_to(place.paths.chunks)})" in said
+        assert SECRET not in place.made("gc-7.log").read_text()
+    for chunk in listed(stream):
+        chunk.write_bytes(b"no chunk")
+    place.made("gc-7.log").unlink()
+    (said,) = doubted()
+    assert "cannot be looked into for secrets" in said
+
+
 @pytest.mark.parametrize("driver", ["h", "other"])
 def test_probes_beside_executors_are_read_whatever_their_host(place: Place, driver: str) -> None:
     of_host: dict[tuple[str, str], Counter] = {("host", "cpu_idle_ns"): lambda t: t}
