@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,6 +44,7 @@ def told_once(raised: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     rest: list[dict[str, Any]] = []
     brought: set[str] = set()
     told: dict[str, str] = {}
+    host: dict[str, str] = {}
     why: dict[str, str] = {}
     for one in raised:
         said = _SAID.fullmatch(one["message"]) if one["code"] == "plugin_error" else None
@@ -52,13 +54,17 @@ def told_once(raised: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             brought.add(said["folder"])
         else:
             told[said["folder"]] = f"executor {said['id']}: {said['host']}:{said['folder']}"
+            host[said["folder"]] = said["host"]
             why[said["folder"]] = " ".join(said["why"].split())
     missing = [folder for folder in told if folder not in brought]
     if missing:
         named = _some([told[folder] for folder in missing])
         reasons = _some(list(dict.fromkeys(why[folder] for folder in missing)))
+        shown = missing[:SHOWN]
+        sources = " ".join(shlex.quote(f"{host[one]}:{one}/*") for one in shown)
         text = (
-            f"{len(missing)} executor(s) kept their records on their hosts: {named}. Why: {reasons}"
+            f"{len(missing)} executor(s) kept their records on their hosts: {named}."
+            f" Why: {reasons}. To fetch them: scp -r -- {sources} RUN/raw/"
         )
         rest.append({"code": CODE, "severity": schema.doubt(CODE, text).severity, "message": text})
     return rest

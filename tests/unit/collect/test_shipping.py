@@ -19,9 +19,10 @@ from tests.support.stores.planned_store import Store, own_cache, use
 
 from pyrometer.collect.launch import shipping
 from pyrometer.collect.launch.driver_elsewhere import DriverElsewhere
-from pyrometer.collect.launch.environment import ship_keys
+from pyrometer.collect.launch.environment import keys_here, ship_keys
 from pyrometer.collect.launch.launch import Launch
 from pyrometer.collect.launch.record import Record
+from pyrometer.collect.launch.treatment import Applied
 from pyrometer.collect.probes.base import Needs
 from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.store.manifest import Host, Manifest, Sender, Shipped, Workload
@@ -31,24 +32,42 @@ from pyrometer.store.shipped import join_shipped
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "chunks"
 PATHS = RunPaths(Path("/runs/one"))
 PLUGIN = Needs(agent={"plugin": "on"})
+APPLIED = Applied((), (), (), {}, {})
 
 
 def test_executors_of_a_cluster_ship_into_the_run() -> None:
-    assert ship_keys(PLUGIN, PATHS, {}, False) == {"ship.cluster.to": "/runs/one/raw/chunks"}
-    assert ship_keys(PLUGIN, PATHS, {}, True) == {}, "our own cluster is on this machine"
-    assert ship_keys(Needs(agent={"plugin": "off"}), PATHS, {}, False) == {}
+    assert ship_keys(PLUGIN, PATHS, {}, {}, False) == {"ship.cluster.to": "/runs/one/raw/chunks"}
+    assert ship_keys(PLUGIN, PATHS, {}, {}, True) == {}, "our own cluster is on this machine"
+    assert ship_keys(Needs(agent={"plugin": "off"}), PATHS, {}, {}, False) == {}
 
 
 @pytest.mark.parametrize("place", ["/mnt/shared", "file:///mnt/shared", "s3://bucket/prefix"])
 def test_the_user_says_where_to(place: str) -> None:
     asked = {"PYROMETER_SHIP_TO": place}
     for ours in (True, False):
-        assert ship_keys(PLUGIN, PATHS, asked, ours) == {"ship.to": place}
+        assert ship_keys(PLUGIN, PATHS, asked, {}, ours) == {"ship.to": place}
 
 
 def test_a_place_that_each_host_would_look_for_elsewhere_is_refused() -> None:
     with pytest.raises(UsageError, match="PYROMETER_SHIP_TO=chunks: "):
-        ship_keys(PLUGIN, PATHS, {"PYROMETER_SHIP_TO": "chunks"}, False)
+        ship_keys(PLUGIN, PATHS, {"PYROMETER_SHIP_TO": "chunks"}, {}, False)
+    with pytest.raises(UsageError, match=r"spark\.pyrometer\.ship\.to=chunks: "):
+        ship_keys(PLUGIN, PATHS, {}, {"spark.pyrometer.ship.to": "chunks"}, False)
+
+
+@pytest.mark.parametrize("place", ["s3://bucket/prefix", "hdfs://n/x", "nonsense://x"])
+def test_a_store_that_the_agent_cannot_write_is_refused_before_the_start(place: str) -> None:
+    asked, said = {"PYROMETER_SHIP_TO": place}, {"spark.pyrometer.ship.to": place}
+    for env, settings in ((asked, {}), ({}, said), (asked, {"spark.master": "yarn"})):
+        with pytest.raises(UsageError, match="no store of this kind is known") as refused:
+            keys_here(PLUGIN, APPLIED, PATHS, env, settings, False)
+        assert "PYROMETER_SHIP_TO=/mnt/shared" in (refused.value.remedy or "")
+    for fine in ({"spark.master": "local[2]"}, {"spark.pyrometer.ship.to": "/mnt/shared"}):
+        assert keys_here(PLUGIN, APPLIED, PATHS, asked, fine, False)["ship.to"] == place
+    # A driver elsewhere decides that by the plugin that it is given.
+    keys_here(PLUGIN, APPLIED, PATHS, asked, {}, False, shipless=True)
+    off = Needs(agent={"plugin": "off"})
+    assert "ship.to" not in keys_here(off, APPLIED, PATHS, asked, {}, False)
 
 
 @pytest.fixture
@@ -266,13 +285,15 @@ def test_a_store_at_an_address_that_is_away_is_not_waited_for(
 def test_addresses_with_credentials_are_refused_before_anything_is_launched(name: str) -> None:
     for place in ("s3://key:secret@bucket/x", "s3://bucket/x?X-Amz-Signature=secret"):
         with pytest.raises(UsageError, match="credentials do not belong") as refused:
-            ship_keys(PLUGIN, PATHS, {name: place}, False)
+            ship_keys(PLUGIN, PATHS, {name: place}, {}, False)
         assert "secret" not in str(refused.value)
+        with pytest.raises(UsageError, match="credentials do not belong"):
+            ship_keys(PLUGIN, PATHS, {}, {"spark.pyrometer.ship.to": place}, False)
 
 
 def test_what_reads_the_store_of_agents_is_missing_before_anything_is_launched() -> None:
     with pytest.raises(CapabilityError, match="no package that reads s3://") as missing:
-        ship_keys(PLUGIN, PATHS, {"PYROMETER_AGENTS": "s3://bucket/x"}, False)
+        ship_keys(PLUGIN, PATHS, {"PYROMETER_AGENTS": "s3://bucket/x"}, {}, False)
     assert missing.value.remedy == f"{sys.executable} -m pip install s3fs"
 
 
@@ -280,7 +301,7 @@ def test_where_services_ship_to_is_kept_and_waited_for(
     record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(UsageError, match="PYROMETER_AGENTS=agents: "):
-        ship_keys(PLUGIN, PATHS, {"PYROMETER_AGENTS": "agents"}, False)
+        ship_keys(PLUGIN, PATHS, {"PYROMETER_AGENTS": "agents"}, {}, False)
     env = {"PYROMETER_AGENTS": str(tmp_path / "services")}
     launch = Launch(argv=("x",), env=env, agent={}, kind="submit")
     shipping.prepare(launch, record)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import time
 from pathlib import Path
 
@@ -52,7 +53,8 @@ def test_all_of_them_are_one_doubt(run: RunPaths) -> None:
     assert doubts[1].message.endswith(
         "2 executor(s) kept their records on their hosts:"
         " executor 0: w-0:/tmp/pyrometer-app-0-9; executor 1: w-1:/tmp/pyrometer-app-1-9."
-        " Why: cannot write to /r: x/raw"
+        " Why: cannot write to /r: x/raw. To fetch them: scp -r --"
+        " 'w-0:/tmp/pyrometer-app-0-9/*' 'w-1:/tmp/pyrometer-app-1-9/*' RUN/raw/"
     )
 
 
@@ -83,6 +85,15 @@ def test_of_many_the_first_are_named() -> None:
     (doubt,) = told_once(raised)
     assert f"{SHOWN + 3} executor(s)" in doubt["message"]
     assert "; and 3 more. Why: cannot" in doubt["message"]
+    assert doubt["message"].count("/*'") == SHOWN
+
+
+def test_a_hosts_name_is_inert_in_the_command() -> None:
+    message = str(said(0, "")["message"]).replace("w-0", "$(id)';x")
+    raised = {"code": "plugin_error", "severity": "warning", "message": f"executor/0: {message}"}
+    (doubt,) = told_once([raised])
+    command = doubt["message"].partition("To fetch them: ")[2]
+    assert shlex.split(command)[3] == "$(id)';x:/tmp/pyrometer-app-0-9/*"
 
 
 def test_why_there_is_no_agent_is_said_once() -> None:
@@ -95,7 +106,7 @@ def test_why_there_is_no_agent_is_said_once() -> None:
     (doubt,) = told_once(raised)
     assert doubt["code"] == CODE
     assert doubt["message"].startswith("2 executor(s) kept their records on their hosts: ")
-    assert doubt["message"].endswith("9. Why: the agent ended with code 1: no such store")
+    assert "9. Why: the agent ended with code 1: no such store. To" in doubt["message"]
 
 
 def test_a_long_message_takes_no_long_time() -> None:

@@ -10,13 +10,17 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from pyrometer import _artifacts
-from pyrometer.collect.agent.own_programs import AGENT, refuses
-from pyrometer.collect.agent.programs import programs
+from pyrometer.collect.agent.own_programs import jar_refuses
 from pyrometer.collect.launch.command import setting_words
-from pyrometer.collect.launch.environment import EXECUTOR_OPTIONS, SHIP_TO, agent_keys, ship_keys
+from pyrometer.collect.launch.environment import (
+    EXECUTOR_OPTIONS,
+    SHIP_SETTING,
+    SHIP_TO,
+    agent_keys,
+    ship_keys,
+)
 from pyrometer.collect.launch.jvm_options import with_more
 from pyrometer.collect.launch.option_text import reader_of, split_options
 from pyrometer.collect.launch.treatment import Applied
@@ -128,7 +132,7 @@ def why_silent(
         )
     if "," in str(jar):
         return f"a comma in {jar} would cut the list of jars; name a copy of it: {PLUGIN_JAR}=PATH"
-    if folder_of(to) is None and _writes_to_folders_only(jar, to):
+    if folder_of(to) is None and jar_refuses(jar, to):
         return (
             f"the agent in the package writes to folders only; name one that all hosts share with"
             f" {SHIP_TO}, or, with {PLUGIN_JAR}, a plugin whose agent was built for that store"
@@ -168,7 +172,7 @@ def options_for(
         elif kind == "force" or (kind == "conf" and name not in said):
             settings[name] = value
     settings |= {
-        f"{_OURS}ship.to": driver.store,
+        SHIP_SETTING: driver.store,
         f"{_OURS}ship.driver": "on",
         f"{_OURS}run_id": driver.run_id,
         _PLUGINS: _added(said.get(_PLUGINS), PLUGIN),
@@ -192,10 +196,10 @@ def sends_to(needs: Needs, paths: RunPaths, said: Mapping[str, str], env: Mappin
     Raises
     ------
     UsageError
-        If ``PYROMETER_SHIP_TO`` is no such place.
+        If ``PYROMETER_SHIP_TO`` or ``spark.pyrometer.ship.to`` is no such place.
     """
-    keys = ship_keys(needs, paths, env, ours=False)
-    return said.get(f"{_OURS}ship.to") or keys.get("ship.to") or keys.get("ship.cluster.to") or ""
+    keys = ship_keys(needs, paths, env, said, ours=False)
+    return said.get(SHIP_SETTING) or keys.get("ship.to") or keys.get("ship.cluster.to") or ""
 
 
 def nothing_came(driver: DriverElsewhere) -> str:
@@ -208,15 +212,6 @@ def nothing_came(driver: DriverElsewhere) -> str:
         " pyrometer-driver-records-… of the driver's folder for temporary files, as long as that is"
         " there: on YARN and Kubernetes it ends with the container."
     )
-
-
-def _writes_to_folders_only(jar: Path, to: str) -> bool:
-    """Whether the agents in a jar say that they know no such store."""
-    try:
-        agents = [both[AGENT] for both in programs(jar).values()]
-        return bool(agents) and all(refuses(one, to) for one in agents)
-    except PyrometerError:
-        return False  # They are for another machine, and cannot be asked here.
 
 
 def _added(have: str | None, one: str) -> str:

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from pyrometer import _artifacts
+from pyrometer.collect.agent.own_programs import jar_refuses
 from pyrometer.collect.launch.command import shown
 from pyrometer.collect.launch.option_text import join_options
 from pyrometer.collect.launch.properties import written
@@ -24,6 +26,8 @@ from pyrometer.workloads.spark import find_spark
 
 INSIDE = "PYROMETER_RUN_DIR"
 SHIP_TO = "PYROMETER_SHIP_TO"
+SHIP_SETTING = "spark.pyrometer.ship.to"
+"""The same as a setting of Spark's, which wins."""
 AGENTS = "PYROMETER_AGENTS"
 NETWORK_TIMEOUT_S = 120.0
 """Spark's own, after which an executor without a heartbeat is lost."""
@@ -81,7 +85,54 @@ def agent_keys(needs: Needs, applied: Applied) -> dict[str, str]:
     return keys
 
 
-def ship_keys(needs: Needs, paths: RunPaths, env: Mapping[str, str], ours: bool) -> dict[str, str]:
+def keys_here(
+    needs: Needs,
+    applied: Applied,
+    paths: RunPaths,
+    env: Mapping[str, str],
+    said: Mapping[str, str],
+    ours: bool,
+    shipless: bool = False,
+) -> dict[str, str]:
+    """Give the keys of ``agent.properties``.
+
+    Parameters
+    ----------
+    needs, paths, env, said, ours
+        As of :func:`ship_keys`.
+    applied : Applied
+        The treatment.
+    shipless : bool
+        Whether no driver here has executors: none asks the agent in the package to ship.
+
+    Raises
+    ------
+    UsageError, CapabilityError
+        As :func:`ship_keys`; if the agent in the package cannot write where executors would ship.
+    """
+    shipping = ship_keys(needs, paths, env, said, ours)
+    to = said.get(SHIP_SETTING) or shipping.get("ship.to", "")
+    master = said.get("spark.master", "")
+    alone = master == "local" or master.startswith("local[")
+    plugin = needs.agent.get("plugin") == "on"
+    if plugin and to and folder_of(to) is None and not (alone or shipless):
+        why = jar_refuses(_artifacts.plugin_jar(), to)
+        if why is not None:
+            raise UsageError(
+                f"executors cannot ship to {to}: the agent in the package said {why!r}",
+                f"name a folder that all hosts share, {SHIP_TO}=/mnt/shared/pyrometer, or build"
+                " the agent with that store (docs/reference/hosts/agent.md)",
+            )
+    return {**agent_keys(needs, applied), **shipping}
+
+
+def ship_keys(
+    needs: Needs,
+    paths: RunPaths,
+    env: Mapping[str, str],
+    said: Mapping[str, str],
+    ours: bool,
+) -> dict[str, str]:
     """Give the keys that say where executors ship what they write on their hosts.
 
     Parameters
@@ -92,26 +143,29 @@ def ship_keys(needs: Needs, paths: RunPaths, env: Mapping[str, str], ours: bool)
         Of the run, which is where they ship to unless the user says otherwise.
     env : mapping
         Environment of the application.
+    said : mapping
+        Settings that hold for it.
     ours : bool
         Whether the cluster is one that we start, on this machine.
 
     Raises
     ------
     UsageError
-        If ``PYROMETER_SHIP_TO`` or ``PYROMETER_AGENTS`` is neither an absolute path nor a URL, or
-        holds credentials.
+        If ``PYROMETER_SHIP_TO``, ``spark.pyrometer.ship.to`` or ``PYROMETER_AGENTS`` is neither an
+        absolute path nor a URL, or holds credentials.
     CapabilityError
         If what reads the store of ``PYROMETER_AGENTS`` is not installed.
     """
     asked_agents(env)
     asked = env.get(SHIP_TO, "")
-    if asked and not (asked.startswith("/") or "://" in asked):
-        raise UsageError(
-            f"{SHIP_TO}={asked}: executors would look for it in folders of their own",
-            "give an absolute path that all hosts share, or a URL",
-        )
-    if asked and folder_of(asked) is None:
-        address_of(asked)
+    for name, place in ((SHIP_TO, asked), (SHIP_SETTING, said.get(SHIP_SETTING, ""))):
+        if place and not (place.startswith("/") or "://" in place):
+            raise UsageError(
+                f"{name}={place}: executors would look for it in folders of their own",
+                "give an absolute path that all hosts share, or a URL",
+            )
+        if place and folder_of(place) is None:
+            address_of(place)
     if needs.agent.get("plugin") != "on":
         return {}
     if asked:

@@ -23,11 +23,10 @@ from pyrometer.collect.launch.driver_place import driver_away
 from pyrometer.collect.launch.environment import (
     add_needs,
     add_submit_options,
-    agent_keys,
     base_environment,
+    keys_here,
     pip_spark,
     prepend_pyspark_arguments,
-    ship_keys,
     use_own_spark,
 )
 from pyrometer.collect.launch.java import java_of, new_enough, require_java
@@ -179,7 +178,7 @@ def launch_command(
     return Launch(
         argv=tuple(argv),
         env=env,
-        agent={**agent_keys(needs, applied), **ship_keys(needs, paths, env, cluster is not None)},
+        agent=keys_here(needs, applied, paths, env, said, cluster is not None, bool(away)),
         kind=command.kind,
         stdout=paths.stdout if trial.captured else None,
         stderr=paths.stderr if trial.captured else None,
@@ -245,7 +244,7 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
     return Launch(
         argv=spec.argv,
         env=env,
-        agent={**agent_keys(needs, applied), **ship_keys(needs, paths, env, cluster is not None)},
+        agent=keys_here(needs, applied, paths, env, spec.spark_conf, cluster is not None, process),
         kind="process" if process else "workload",
         stdout=paths.stdout if spec.stdout == "capture" else None,
         stderr=paths.stderr if spec.stderr == "capture" else None,
