@@ -21,7 +21,7 @@ pub struct Source {
 pub enum Kind {
     /// Lines of text. Lines behind a gap are read as ever.
     Lines,
-    /// Messages of an Arrow IPC stream. One message needs those before it: nothing behind a gap.
+    /// Messages of an Arrow IPC stream. Behind a gap, those whose dictionaries came again.
     Messages,
     /// Chunks of a JFR recording, each complete in itself.
     Recording,
@@ -32,9 +32,9 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether what lies behind a gap can be read without what is missing.
+    /// Whether what begins whole behind a gap can be read without what is missing.
     pub fn resumes(self) -> bool {
-        matches!(self, Self::Lines | Self::Recording)
+        matches!(self, Self::Lines | Self::Recording | Self::Messages)
     }
 }
 

@@ -8,6 +8,7 @@ mod format;
 mod header;
 pub mod join;
 mod key;
+mod messages;
 mod units;
 
 pub use format::{Chunk, Fault, MAX_OBJECT_BYTES, MAX_PAYLOAD_BYTES, decode, encode};

@@ -103,6 +103,16 @@ enum Unit {
     Broken,
 }
 
+/// Bytes of the message at the beginning, if all of it is there.
+pub(crate) fn whole_message(bytes: &[u8]) -> Option<usize> {
+    match message(bytes) {
+        Unit::Of(size) => usize::try_from(size)
+            .ok()
+            .filter(|&size| size <= bytes.len()),
+        _ => None,
+    }
+}
+
 fn units(size: fn(&[u8]) -> Unit, at: At, window: &[u8], available: u64, ended: bool) -> Cut {
     let all = |then| Cut {
         length: window.len(),
@@ -206,12 +216,12 @@ fn recording(bytes: &[u8]) -> Unit {
     }
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     let bytes = bytes.get(at..)?.get(..4)?;
     Some(u32::from_le_bytes(bytes.try_into().ok()?))
 }
 
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+pub(crate) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     let bytes = bytes.get(at..)?.get(..2)?;
     Some(u16::from_le_bytes(bytes.try_into().ok()?))
 }

@@ -164,7 +164,9 @@ impl Stream<'_> {
                 io::Seek::seek(file, io::SeekFrom::End(0))?;
             }
             if let Ok(chunk) = chunk {
-                file.write_all(&chunk.payload[taken.from..taken.to])?;
+                for range in taken.keep {
+                    file.write_all(&chunk.payload[range])?;
+                }
             }
         }
         *tally = joiner.tally;

@@ -1,6 +1,7 @@
 //! Chunks to files again.
 
 mod folder;
+mod messages;
 mod stream;
 mod tally;
 

@@ -1,7 +1,10 @@
 //! One stream: which bytes of each chunk become part of the file. Touches no file.
 
+use std::ops::Range;
+
 use crate::format::{Chunk, Fault};
 use crate::header::Kind;
+use crate::join::messages::Messages;
 use crate::join::tally::Tally;
 
 /// What to do with the file for a chunk.
@@ -9,10 +12,8 @@ use crate::join::tally::Tally;
 pub struct Taken {
     /// Cut the file back to this length first.
     pub cut_to: Option<u64>,
-    /// Then append these bytes of the payload.
-    pub from: usize,
-    /// Where they end.
-    pub to: usize,
+    /// Then append these parts of the payload.
+    pub keep: Vec<Range<usize>>,
 }
 
 /// Joins the chunks of one stream, given in the order of their numbers.
@@ -26,6 +27,8 @@ pub struct Joiner {
     whole: u64,
     /// A gap was met, and no unit has begun behind it yet.
     in_gap: bool,
+    /// What messages behind a gap need.
+    messages: Messages,
     /// Figures so far.
     pub tally: Tally,
 }
@@ -62,44 +65,59 @@ impl Joiner {
         tally.chunks_count += 1;
         tally.ended = header.last;
         tally.last_wall_ns = Some(header.cut_wall_ns);
-        let mut taken = Taken {
-            to: chunk.payload.len(),
-            ..Taken::default()
-        };
+        let mut taken = Taken::default();
         if header.offset > self.position {
             let gap = header.offset - self.position;
             let dropped = gap.min(header.skipped_bytes);
             tally.dropped_bytes += dropped;
             tally.missing_bytes += gap - dropped;
             self.in_gap = true;
+            self.messages.lost();
             let at = self.whole_or(header.kind);
             self.tally.gap_at_byte.get_or_insert(at);
         }
         let tally = &mut self.tally;
         let repeated = self.position.min(end).saturating_sub(header.offset);
         tally.repeated_bytes += repeated;
-        taken.from = repeated as usize;
+        let new = &chunk.payload[repeated as usize..];
+        let begins_whole = header.begins_whole && repeated == 0;
+        let is_messages = header.kind == Kind::Messages;
+        if is_messages && begins_whole && header.offset == 0 {
+            self.messages.begin(new);
+        }
         self.position = self.position.max(end);
-        if self.in_gap {
-            if !(header.kind.resumes() && header.begins_whole && repeated == 0) {
-                tally.left_out_bytes += length - repeated;
-                taken.from = taken.to;
-                return taken;
-            }
-            self.in_gap = false;
-            if tally.bytes_count > self.whole {
-                tally.left_out_bytes += tally.bytes_count - self.whole;
-                tally.bytes_count = self.whole;
-                taken.cut_to = Some(self.whole);
-            }
+        let mut keep = vec![repeated as usize..chunk.payload.len()];
+        let is_behind_a_gap = self.in_gap || self.messages.lack();
+        let (mut resumes, mut ends_whole) =
+            (header.kind.resumes() && begins_whole, header.ends_whole);
+        if is_behind_a_gap && is_messages && resumes {
+            let picked = self.messages.pick(new);
+            resumes = picked.is_some();
+            (keep, self.in_gap) = picked.unwrap_or_default();
+            ends_whole = true;
+        } else {
+            self.in_gap &= !resumes;
         }
-        if header.begins_whole && repeated == 0 {
+        if is_behind_a_gap && !resumes {
+            self.in_gap = true;
+            tally.left_out_bytes += new.len() as u64;
+            return taken;
+        }
+        if is_behind_a_gap && tally.bytes_count > self.whole {
+            tally.left_out_bytes += tally.bytes_count - self.whole;
+            tally.bytes_count = self.whole;
+            taken.cut_to = Some(self.whole);
+        }
+        if begins_whole {
             self.whole = tally.bytes_count;
         }
-        tally.bytes_count += length - repeated;
-        if header.ends_whole {
+        let kept = keep.iter().map(|range| range.len() as u64).sum::<u64>();
+        tally.bytes_count += kept;
+        tally.left_out_bytes += new.len() as u64 - kept;
+        if ends_whole {
             self.whole = tally.bytes_count;
         }
+        taken.keep = keep;
         taken
     }
 

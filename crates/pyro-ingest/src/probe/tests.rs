@@ -1,6 +1,10 @@
 use super::*;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type};
 use arrow_ipc::writer::StreamWriter;
 use proptest::prelude::*;
+use pyro_chunks::join::Joiner;
+use pyro_chunks::{Chunk, Fault as Lost, Header, Kind, Source};
 
 /// A stream of `batches` batches of 10 rows each, and where each message starts.
 fn stream(batches: i64, finish: bool) -> (Vec<u8>, Vec<u64>) {
@@ -215,5 +219,132 @@ proptest! {
             Ok(())
         });
         prop_assert!(rows >= whole * 10, "{rows} rows, damage at {first}");
+    }
+}
+
+/// Messages of a stream, and of which batch each is; `complete`: a batch has all its dictionaries.
+fn messages(batches: usize, complete: bool) -> Vec<(Option<usize>, Vec<u8>)> {
+    let (bytes, ends) = stream(batches as i64, true);
+    let begun = || StreamWriter::try_new(Vec::new(), &OsSeriesBuilder::schema()).unwrap();
+    let (mut parts, mut place) = (vec![(None, bytes[..ends[0] as usize].to_vec())], ends[0]);
+    for (batch, &end) in ends[1..].iter().enumerate() {
+        let mut part = bytes[place as usize..end as usize].to_vec();
+        if complete {
+            let mut one = Vec::new();
+            let mut frames = Frames::new(bytes.as_slice(), bytes.len() as u64);
+            let mut number = 0;
+            let _ = read_stream(&mut frames, |rows| {
+                if number == batch {
+                    let mut writer = begun();
+                    writer.write(rows).unwrap();
+                    one = writer.get_ref()[ends[0] as usize..].to_vec();
+                }
+                number += 1;
+                Ok(())
+            });
+            part = one;
+        }
+        let mut frames = Frames::new(part.as_slice(), part.len() as u64);
+        while let Ok(Some(frame)) = frames.next() {
+            frames.offset += frame.bytes.len() as u64;
+            parts.push((Some(batch), frame.bytes));
+        }
+        place = end;
+    }
+    parts
+}
+
+fn chunk(sequence: usize, offset: usize, payload: Vec<u8>) -> Chunk {
+    let name = || "x".to_owned();
+    let header = Header {
+        source: Source {
+            app: name(),
+            executor: name(),
+            attempt: name(),
+            host: name(),
+        },
+        file: name(),
+        generation: 0,
+        kind: Kind::Messages,
+        sequence: sequence as u64,
+        offset: offset as u64,
+        length: payload.len() as u64,
+        skipped_bytes: 0,
+        begins_whole: true,
+        ends_whole: true,
+        last: false,
+        cut_wall_ns: 0,
+        zstd: false,
+    };
+    Chunk { header, payload }
+}
+
+/// The numbers of the rows of a stream, whose words are looked at.
+fn numbers(bytes: &[u8]) -> Vec<i64> {
+    let mut numbers = Vec::new();
+    let mut frames = Frames::new(bytes, bytes.len() as u64);
+    let read = read_stream(&mut frames, |rows| {
+        let rows = fitted::<OsSeriesBuilder>(rows)?;
+        let times = rows["t_mono_ns"].as_primitive::<Int64Type>();
+        let scopes = rows["scope"].as_dictionary::<Int32Type>();
+        let scopes = scopes.downcast_dict::<arrow_array::StringArray>().unwrap();
+        for (time, scope) in times.values().iter().zip(scopes) {
+            assert_eq!(
+                scope,
+                Some(format!("process/{}", time / 10 + time % 10).as_str())
+            );
+        }
+        numbers.extend(times.values());
+        Ok(())
+    });
+    assert!(matches!(read, Err(Fault::Cut)), "{read:?}");
+    numbers
+}
+
+proptest! {
+    /// Whatever chunks but the first are lost or damaged: the rows of each batch that arrived with its dictionaries
+    /// are read, no row gets the words of another, and all bytes are accounted for.
+    #[test]
+    fn a_chunk_that_is_lost_costs_its_own_rows(
+        complete: bool,
+        sizes in prop::collection::vec(1..6usize, 40),
+        fates in prop::collection::vec(0..5u8, 40),
+    ) {
+        let mut rest = messages(6, complete).into_iter();
+        let (mut joiner, mut file) = (Joiner::default(), Vec::new());
+        let (mut offset, mut lost, mut arrived) = (0, Vec::new(), 0);
+        for (sequence, (size, fate)) in sizes.into_iter().zip(fates).enumerate() {
+            let part: Vec<_> = rest.by_ref().take(size).collect();
+            let payload: Vec<u8> = part.iter().flat_map(|(_, bytes)| bytes).copied().collect();
+            let chunk = chunk(sequence, offset, payload);
+            offset += chunk.payload.len();
+            if sequence > 0 && fate < 2 {
+                lost.extend(part.iter().filter_map(|&(batch, _)| batch));
+                if fate == 0 {
+                    joiner.take(sequence as u64, Err(Lost::NotAChunk));
+                }
+                continue;
+            }
+            arrived = offset;
+            let taken = joiner.take(sequence as u64, Ok(&chunk));
+            prop_assert_eq!(taken.cut_to, None);
+            file.extend(taken.keep.into_iter().flat_map(|range| &chunk.payload[range]));
+        }
+        let read = numbers(&file);
+        let of = |batches: &mut dyn Iterator<Item = usize>| -> Vec<i64> {
+            batches.flat_map(|batch| batch as i64 * 10..batch as i64 * 10 + 10).collect()
+        };
+        let whole = of(&mut (0..6).filter(|batch| !lost.contains(batch)));
+        let first = lost.iter().min().copied().unwrap_or(6);
+        if complete {
+            prop_assert_eq!(read, whole);
+        } else {
+            prop_assert!(read.starts_with(&of(&mut (0..first))));
+            prop_assert!(read.iter().all(|row| whole.contains(row)));
+        }
+        let tally = &joiner.tally;
+        let counted = tally.bytes_count + tally.left_out_bytes + tally.missing_bytes;
+        prop_assert_eq!(counted, arrived as u64);
+        prop_assert_eq!(tally.bytes_count, file.len() as u64);
     }
 }

@@ -24,7 +24,10 @@ pub fn joined(world: &World) -> BTreeMap<String, (Vec<u8>, Tally)> {
         }
         match chunk_read {
             Ok(chunk) if chunk.header.kind == Kind::Whole => *bytes = chunk.payload,
-            Ok(chunk) => bytes.extend_from_slice(&chunk.payload[taken.from..taken.to]),
+            Ok(chunk) => {
+                let kept = taken.keep.into_iter();
+                bytes.extend(kept.flat_map(|range| &chunk.payload[range]));
+            }
             Err(_) => {}
         }
     }
