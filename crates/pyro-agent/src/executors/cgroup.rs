@@ -13,7 +13,7 @@ pub struct Place {
     pub container: Option<String>,
     /// UID of the pod.
     pub pod_uid: Option<String>,
-    /// Application of YARN, from its container.
+    /// Application of YARN, from the name of its container.
     pub yarn_app: Option<String>,
     /// Attempt at that application, from 1.
     pub yarn_attempt: Option<u32>,
@@ -51,6 +51,22 @@ pub fn place(text: &str) -> Place {
         pod_uid: parts.iter().find_map(|part| pod(part)),
         yarn_app,
         yarn_attempt,
+    }
+}
+
+impl Place {
+    /// Takes the container of YARN from the folder of its logs, where control groups do not say it.
+    pub fn or_of_logs(self, folder: Option<&str>) -> Self {
+        let name = folder.and_then(|folder| folder.trim_end_matches('/').rsplit('/').next());
+        match name.and_then(yarn) {
+            Some((app, attempt, container)) if self.yarn_app.is_none() => Self {
+                container: Some(container),
+                yarn_app: Some(app),
+                yarn_attempt: Some(attempt),
+                ..self
+            },
+            _ => self,
+        }
     }
 }
 

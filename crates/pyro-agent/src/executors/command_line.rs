@@ -43,6 +43,10 @@ pub struct Claim {
     pub pod: Option<String>,
     /// Resource profile.
     pub resource_profile: Option<u32>,
+    /// Where a container of YARN has its logs: the folder is named after it.
+    pub container_logs: Option<String>,
+    /// A driver that the environment of a pod may name the application of.
+    pub may_be_of_pod: bool,
 }
 
 /// Main classes of executors.
@@ -74,6 +78,9 @@ const DRIVERS: [(&str, Option<Manager>); 3] = [
     ),
 ];
 
+/// With this YARN's launchers tell each JVM where its logs go.
+const CONTAINER_LOGS: &str = "-Dspark.yarn.app.container.log.dir=";
+
 /// Words of the JVM that are followed by a value of their own.
 const WITH_VALUE: [&str; 9] = [
     "-cp",
@@ -100,8 +107,12 @@ const ASKING: [&str; 6] = [
 /// Its other options that are followed by no value.
 const SWITCHES: [&str; 4] = ["--load-spark-defaults", "--supervise", "--verbose", "-v"];
 
-/// The setting that `--deploy-mode` stands for, as `--conf` says it.
+/// The settings that `--deploy-mode` and `--master` stand for, as `--conf` says them.
 const DEPLOY_MODE: &str = "spark.submit.deployMode=";
+const MASTER: &str = "spark.master=";
+
+/// The application's id, which its submitter chooses on Kubernetes alone.
+const APP: &str = "spark.app.id=";
 
 /// Reads the words of a command line; `None`: no executor and no driver.
 pub fn claim(words: &[&str]) -> Option<Claim> {
@@ -112,8 +123,10 @@ pub fn claim(words: &[&str]) -> Option<Claim> {
         return None;
     }
     let (class, options) = main_class(rest)?;
+    let of_jvm = &rest[..rest.len() - options.len()];
     let executor = EXECUTORS.iter().find(|(name, _)| *name == class);
     let driver = DRIVERS.iter().find(|(name, _)| *name == class);
+    let submit = Submit::read(options);
     match (executor, driver) {
         (Some(&(_, manager)), _) => Some(Claim {
             role: Role::Executor,
@@ -124,16 +137,24 @@ pub fn claim(words: &[&str]) -> Option<Claim> {
             hostname: value(options, "--hostname").map(str::to_owned),
             pod: value(options, "--podName").map(str::to_owned),
             resource_profile: number(options, "--resourceProfileId"),
+            container_logs: container_logs(manager, of_jvm),
+            may_be_of_pod: false,
         }),
-        (None, Some(&(_, manager))) if !handed_over(options) => Some(Claim {
+        (None, Some(&(_, manager))) if !submit.hands_over => Some(Claim {
             role: Role::Driver,
             manager,
-            app: None,
+            app: submit
+                .app
+                .filter(|_| submit.is_on_kubernetes())
+                .map(str::to_owned),
             executor: "driver".to_owned(),
             cores: None,
             hostname: None,
             pod: None,
             resource_profile: None,
+            container_logs: manager.and_then(|manager| container_logs(manager, of_jvm)),
+            may_be_of_pod: manager.is_none()
+                && (submit.master.is_none() || submit.is_on_kubernetes()),
         }),
         _ => None,
     }
@@ -152,6 +173,15 @@ fn main_class<'a, 'b>(words: &'b [&'a str]) -> Option<(&'a str, &'b [&'a str])> 
     }
 }
 
+fn container_logs(manager: Manager, of_jvm: &[&str]) -> Option<String> {
+    let mut folders = of_jvm
+        .iter()
+        .filter_map(|word| word.strip_prefix(CONTAINER_LOGS));
+    // The last one counts, as it does for the JVM.
+    let last = folders.next_back();
+    last.filter(|_| manager == Manager::Yarn).map(str::to_owned)
+}
+
 /// The first value of an option.
 fn value<'a>(options: &[&'a str], name: &str) -> Option<&'a str> {
     let at = options.iter().position(|word| *word == name)?;
@@ -162,34 +192,55 @@ fn number(options: &[&str], name: &str) -> Option<u32> {
     value(options, name)?.parse().ok()
 }
 
-/// Whether `SparkSubmit` only hands an application to a cluster, or asks after one. Read as
-/// `SparkSubmit` does: what follows the application is its own, and an option wins over a setting.
-fn handed_over(options: &[&str]) -> bool {
-    let (mut mode, mut setting) = (None, None);
-    let mut words = options.iter().copied();
-    while let Some(word) = words.next() {
-        let (name, joined) = match word.split_once('=') {
-            Some((name, value)) if name.starts_with("--") && !value.is_empty() => {
-                (name, Some(value))
+/// What `SparkSubmit` is to do.
+#[derive(Default)]
+struct Submit<'a> {
+    /// It only hands an application to a cluster, or asks after one.
+    hands_over: bool,
+    master: Option<&'a str>,
+    app: Option<&'a str>,
+}
+
+impl<'a> Submit<'a> {
+    /// Reads its words as it does: what follows the application is its own, and an option wins over a setting.
+    fn read(options: &[&'a str]) -> Self {
+        let (mut mode, mut mode_set, mut master_set) = (None, None, None);
+        let mut submit = Self::default();
+        let mut words = options.iter().copied();
+        while let Some(word) = words.next() {
+            let (name, joined) = match word.split_once('=') {
+                Some((name, value)) if name.starts_with("--") && !value.is_empty() => {
+                    (name, Some(value))
+                }
+                _ => (word, None),
+            };
+            submit.hands_over |= ASKING.contains(&name);
+            if SWITCHES.contains(&name) {
+                continue;
             }
-            _ => (word, None),
-        };
-        if ASKING.contains(&name) {
-            return true;
+            if submit.hands_over || !name.starts_with('-') {
+                break;
+            }
+            // It refuses what it does not know: every other option has a value.
+            let value = joined.or_else(|| words.next()).unwrap_or_default();
+            match name {
+                "--deploy-mode" => mode = Some(value),
+                "--master" => submit.master = Some(value),
+                "--conf" | "-c" => {
+                    mode_set = value.strip_prefix(DEPLOY_MODE).or(mode_set);
+                    master_set = value.strip_prefix(MASTER).or(master_set);
+                    submit.app = value.strip_prefix(APP).or(submit.app);
+                }
+                _ => {}
+            }
         }
-        if SWITCHES.contains(&name) {
-            continue;
-        }
-        if !name.starts_with('-') {
-            break;
-        }
-        // It refuses what it does not know: every other option has a value.
-        let value = joined.or_else(|| words.next()).unwrap_or_default();
-        match name {
-            "--deploy-mode" => mode = Some(value),
-            "--conf" | "-c" => setting = value.strip_prefix(DEPLOY_MODE).or(setting),
-            _ => {}
-        }
+        submit.master = submit.master.or(master_set);
+        submit.hands_over |= mode.or(mode_set) == Some("cluster");
+        submit
     }
-    mode.or(setting) == Some("cluster")
+
+    fn is_on_kubernetes(&self) -> bool {
+        self.master
+            .is_some_and(|master| master.starts_with("k8s://"))
+    }
 }

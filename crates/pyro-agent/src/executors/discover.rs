@@ -16,6 +16,8 @@ pub struct Process {
     pub cgroup: String,
     /// `status`, for the number in its own namespace and the user.
     pub status: String,
+    /// Application that the environment of a pod of Spark names, where it may be read.
+    pub app_of_pod: Option<String>,
     /// When it was started, in clock ticks since boot: tells it from another that gets its number.
     pub start_ticks: Option<u64>,
 }
@@ -65,11 +67,12 @@ fn executor(process: &Process) -> Option<Executor> {
         .split('\0')
         .collect();
     let claim = claim(&words)?;
-    let place = place(&process.cgroup);
+    let place = place(&process.cgroup).or_of_logs(claim.container_logs.as_deref());
+    let app_of_pod = process.app_of_pod.clone().filter(|_| claim.may_be_of_pod);
     Some(Executor {
         role: claim.role,
         manager: claim.manager,
-        app: claim.app.or_else(|| place.yarn_app.clone()),
+        app: claim.app.or(app_of_pod).or_else(|| place.yarn_app.clone()),
         executor: claim.executor,
         pid: process.pid,
         pid_inside: status(&process.status, "NSpid:")

@@ -9,6 +9,9 @@ use crate::executors::discover::Process;
 /// Class paths are long; nothing is longer.
 const MAX_BYTES: u64 = 2 << 20;
 
+/// Spark gives it to each container of a driver on Kubernetes.
+const APP_OF_POD: &[u8] = b"SPARK_APPLICATION_ID=";
+
 /// A `/proc`.
 #[derive(Debug, Clone)]
 pub struct ProcTree {
@@ -49,8 +52,17 @@ impl ProcTree {
             cmdline,
             cgroup: self.text(pid, "cgroup").unwrap_or_default(),
             status: self.text(pid, "status").unwrap_or_default(),
+            app_of_pod: self.app_of_pod(pid),
             start_ticks,
         })
+    }
+
+    /// Nothing else of the environment, which holds secrets, is kept.
+    fn app_of_pod(&self, pid: i32) -> Option<String> {
+        let environment = self.bytes(pid, "environ")?;
+        let mut words = environment.split(|&byte| byte == 0);
+        let app = words.find_map(|word| word.strip_prefix(APP_OF_POD))?;
+        Some(String::from_utf8_lossy(app).into_owned()).filter(|app| !app.is_empty())
     }
 
     fn text(&self, pid: i32, name: &str) -> Option<String> {

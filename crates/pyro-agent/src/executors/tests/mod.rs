@@ -26,6 +26,7 @@ pub fn plant(root: &Path, tree: &str) {
         };
         let (file, text) = match name {
             "word" => ("cmdline", format!("{value}\0")),
+            "env" => ("environ", format!("{value}\0")),
             "start" => {
                 let zeros = "0 ".repeat(18);
                 ("stat", format!("{pid} (ja) va) S {zeros}{value} 0 0\n"))
@@ -117,6 +118,63 @@ fn yarn() {
 }
 
 #[test]
+fn yarn_without_control_groups() {
+    let found = found(include_str!("trees/yarn-none.tree"));
+    let app = Some("application_1789345678901_0042");
+    assert_eq!(
+        brief(&found),
+        [
+            (3105, Role::Executor, app, "2"),
+            (3200, Role::Driver, app, "driver"),
+            (3300, Role::Driver, None, "driver"),
+        ]
+    );
+    let container = |number| format!("container_e17_1789345678901_0042_02_00000{number}");
+    for (one, number) in found.iter().zip([3, 1]) {
+        let place = &one.place;
+        assert_eq!(place.container, Some(container(number)));
+        assert_eq!(
+            (place.yarn_app.as_deref(), place.yarn_attempt),
+            (app, Some(2))
+        );
+    }
+    assert_eq!(found[2].place.container, None);
+}
+
+#[test]
+fn an_application_is_of_whoever_can_have_it() {
+    let app = |line: &str| {
+        let words: Vec<&str> = "java org.apache.spark.deploy.SparkSubmit"
+            .split(' ')
+            .chain(line.split(' '))
+            .collect();
+        let process = Process {
+            cmdline: words.join("\0").into_bytes(),
+            app_of_pod: Some("spark-pod".to_owned()),
+            ..Process::default()
+        };
+        discover(&[process]).remove(0).app
+    };
+    let some = |app: &str| Some(app.to_owned());
+    assert_eq!(app("--properties-file p a.py"), some("spark-pod"));
+    assert_eq!(
+        app("--master k8s://h --conf spark.app.id=x a.py"),
+        some("x")
+    );
+    assert_eq!(
+        app("--conf spark.master=k8s://h -c spark.app.id=x a.py"),
+        some("x")
+    );
+    // These managers give their own.
+    for master in ["spark://h:7077", "yarn", "local[*]"] {
+        assert_eq!(
+            app(&format!("--master {master} --conf spark.app.id=x a.py")),
+            None
+        );
+    }
+}
+
+#[test]
 fn kubernetes() {
     let found = found(include_str!("trees/kubernetes.tree"));
     let app = "spark-0f5c6d3a7e2b4d0c8a9e1b2c3d4e5f60";
@@ -124,7 +182,7 @@ fn kubernetes() {
         brief(&found),
         [
             (9010, Role::Executor, Some(app), "3"),
-            (9110, Role::Driver, None, "driver"),
+            (9110, Role::Driver, Some(app), "driver"),
             (9210, Role::Executor, Some("spark-x"), "4"),
             (9310, Role::Executor, Some("spark-x"), "5"),
         ]
@@ -225,7 +283,7 @@ proptest! {
     ) {
         let class = "org.apache.spark.executor.CoarseGrainedExecutorBackend";
         let words = ["java", class, "--app-id", &app, "--executor-id", &executor];
-        let process = |cmdline: Vec<u8>| Process { pid: 7, cmdline, cgroup: cgroup.clone(), status: status.clone(), start_ticks: None };
+        let process = |cmdline: Vec<u8>| Process { pid: 7, cmdline, cgroup: cgroup.clone(), status: status.clone(), ..Process::default() };
         let found = discover(&[process(words.join("\0").into_bytes()), process(noise)]);
         prop_assert_eq!(found[0].app.as_deref(), Some(app.as_str()));
         prop_assert_eq!(&found[0].executor, &executor);
