@@ -1,7 +1,9 @@
 //! The program: what is written is in the store, wherever the agent is killed, and nothing else is.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
@@ -229,6 +231,8 @@ fn a_folder_with_a_file_that_is_left_out_is_not_removed() {
     let place = Place::new();
     place.append("gc-1.log", "one\n");
     place.append("r.json", &" ".repeat(5 << 20));
+    let unnamed = place.path("raw").join(OsStr::from_bytes(b"gc-\xff.log"));
+    fs::write(&unnamed, "two\n").unwrap();
     let mut writer = Command::new("true").spawn().unwrap();
     let pid = writer.id().to_string();
     writer.wait().unwrap();
@@ -236,8 +240,8 @@ fn a_folder_with_a_file_that_is_left_out_is_not_removed() {
     let output = agent.output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("were left out"), "{said}");
-    assert!(place.path("raw/r.json").is_file());
+    assert!(said.contains("2 files or folders were left out"), "{said}");
+    assert!(place.path("raw/r.json").is_file() && unnamed.is_file());
     let (_, folder) = place.joined();
     assert_eq!(
         fs::read_to_string(folder.join("gc-1.log")).unwrap(),

@@ -14,7 +14,7 @@ use crate::ship::ports::{Files, Seen};
 /// Folders in the folder are no deeper.
 const MAX_DEPTH: usize = 3;
 /// Ending of files that get their names once they are whole.
-const UNFINISHED: &str = ".tmp";
+const UNFINISHED: &[u8] = b".tmp";
 
 /// The files of a raw folder. Those that were seen are kept open: what is removed can still be shipped.
 #[derive(Debug)]
@@ -49,17 +49,22 @@ impl Disk {
     ) -> io::Result<()> {
         for entry in Dir::read_from(folder)? {
             let entry = entry?;
-            let Ok(name) = entry.file_name().to_str() else {
-                continue;
-            };
-            if name.starts_with('.') || name.ends_with(UNFINISHED) {
+            let name = entry.file_name();
+            let bytes = name.to_bytes();
+            if bytes.starts_with(b".") || bytes.ends_with(UNFINISHED) {
                 continue;
             }
             let Ok(stat) = fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) else {
                 continue;
             };
+            let kind = FileType::from_raw_mode(stat.st_mode);
+            let Ok(name) = name.to_str() else {
+                // A chunk could not say whose it is.
+                self.unopened += u64::from(kind.is_file() || kind.is_dir());
+                continue;
+            };
             let whole = format!("{path}{name}");
-            match FileType::from_raw_mode(stat.st_mode) {
+            match kind {
                 FileType::Directory if depth < MAX_DEPTH => {
                     let inner = fs::openat(folder, name, FOLDER, Mode::empty());
                     let whole = format!("{whole}/");
@@ -246,6 +251,22 @@ mod tests {
             assert_eq!((names(&mut disk).len(), disk.unopened_count()), (9, 3));
             assert_eq!(disk.open.len(), 9);
         }
+    }
+
+    #[test]
+    fn what_has_no_name_in_utf_8_is_counted() {
+        use std::ffi::OsStr;
+        use std::os::unix::ffi::OsStrExt as _;
+        let raw = tempfile::tempdir().unwrap();
+        let at = |name: &[u8]| raw.path().join(OsStr::from_bytes(name));
+        std::fs::write(at(b"gc\xff.log"), "text").unwrap();
+        std::fs::create_dir(at(b"folder\xff")).unwrap();
+        for left_alone in [b".\xff".as_slice(), b"\xff.tmp"] {
+            std::fs::write(at(left_alone), "text").unwrap();
+        }
+        symlink("/etc/hostname", at(b"link\xff")).unwrap();
+        let mut disk = Disk::open(raw.path(), 9).unwrap();
+        assert_eq!((names(&mut disk).len(), disk.unopened_count()), (0, 2));
     }
 
     #[test]
