@@ -129,6 +129,15 @@ def test_the_volume_that_a_user_names_takes_the_place_of_the_default() -> None:
     assert chart.count(".Values.store") == chart.count("if .Values.store") + 1
 
 
+def test_a_node_that_confines_containers_can_be_told_to_let_the_agent_read() -> None:
+    made = texts("all")
+    assert yaml.safe_load(made["chart/values.yaml"])["securityContext"] == {}
+    chart = made["chart/templates/daemonset.yaml"]
+    own = chart.partition("          securityContext:\n")[2].partition("          resources:")[0]
+    assert "{{- with .Values.securityContext }}" in own
+    assert "{{- toYaml . | nindent 12 }}" in own
+
+
 def test_the_playbook_copies_what_is_there(tmp_path: Path) -> None:
     folder = tmp_path / "agent"
     write(folder, BINARIES, texts("all"))
