@@ -15,6 +15,7 @@ from pyrometer.collect.host.room import room
 from pyrometer.collect.host.settings import level_here, unsettable
 from pyrometer.collect.launch.command import Command, understand
 from pyrometer.collect.launch.driver_place import check_driver_here
+from pyrometer.collect.launch.executors_place import alone, of_host
 from pyrometer.collect.launch.launch import factors_of_workload, is_workload_command
 from pyrometer.collect.launch.settings_before import (
     settings_of_command,
@@ -305,9 +306,8 @@ def _refused(wanted: Wanted, job: Job) -> dict[str, str]:
     found = {name: why for name in _switches() if (why := unsettable(name)) is not None}
     found |= dict.fromkeys(wanted.shared, "it is the same for all trials (--set)")
     if ELSEWHERE in job.facts:
-        why = f"executors run elsewhere ({_master(job)}), and it would apply to this host alone"
-        hosts = [one.name for one in factors() if one.scope == "os" or is_layout(one.name)]
-        found |= dict.fromkeys((*hosts, "cpu.bind", "numa.bind"), why)
+        hosts = of_host(one.name for one in factors())
+        found |= dict.fromkeys(hosts, alone(job.settings["spark.master"]))
     if wanted.command:
         found |= _decided(understand(wanted.command))
     return found

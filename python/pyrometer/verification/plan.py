@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from pyrometer.collect.launch.command import understand
+from pyrometer.collect.launch.executors_place import alone, is_here, of_host
 from pyrometer.core import units
 from pyrometer.core.estimate import Estimate
 from pyrometer.core.redaction import REDACTED, Redactor
@@ -69,6 +70,8 @@ class Ran:
         From launch to tables.
     iterations_s : tuple of float
         Measured iterations.
+    master : str
+        Where its executors were.
     """
 
     workload: str | None
@@ -83,6 +86,11 @@ class Ran:
     whole_ns: int
     length_s: float | None
     iterations_s: tuple[float, ...] = ()
+    master: str = "local"
+
+    def not_here(self, levels: Mapping[str, str]) -> list[str]:
+        """Give the factors of some levels that would reach none of its executors."""
+        return [] if is_here(self.master) else of_host(levels)
 
 
 @dataclass(frozen=True)
@@ -238,6 +246,9 @@ def _what(
         reason = "the remedy is an edit of the code" if code else "no setting is the remedy"
         return Refusal(reason, by_hand(finding, ran))
     levels = levels_of(first)
+    if others := ran.not_here(levels):
+        reason = f"{', '.join(others)}: {alone(ran.master)}: it cannot be tried here"
+        return Refusal(reason, by_hand(finding, ran))
     as_before = [name for name, level in levels.items() if ran.levels.get(name) == level]
     if len(as_before) == len(levels):
         return Refusal(f"the run had {', '.join(as_before)} already", by_hand(finding, ran))
@@ -305,6 +316,8 @@ def by_hand(finding: Finding, ran: Ran) -> str:
     """Say how a human can try a finding."""
     first = factor_remedy(finding)
     what = finding.remedies[0].text if finding.remedies else finding.refute
+    if first is not None and ran.not_here(levels_of(first)):
+        return f"{what}, on the hosts of its executors; then: pyrometer compare RUN NEW"
     if first is not None:
         levels = {**ran.levels, **levels_of(first)}
         sets = [word for name, level in levels.items() for word in ("--set", f"{name}={level}")]

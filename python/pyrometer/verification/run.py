@@ -104,6 +104,7 @@ def ran_of(run: Run, found: Findings) -> Ran:
         whole_ns=max(process_ns, 0) if once else window_ns,
         length_s=length_of(manifest),
         iterations_s=tuple(iterations_of(run.paths.root)),
+        master=run.tables.scalar("SELECT min(master) FROM apps") or "local",
     )
 
 

@@ -170,6 +170,18 @@ def test_a_layout_needs_a_master_of_this_machine() -> None:
         apply_treatment(treatment, layout, understand(["spark-submit", "--master", "yarn", "a.py"]))
 
 
+def test_a_master_beside_that_of_the_command_is_refused() -> None:
+    def given(words: str, level: str) -> str:
+        command = understand(["spark-submit", "--master", words, "a.py"])
+        return apply_treatment({"spark.master": level}, Layout(), command).force["spark.master"]
+
+    assert given("yarn", "yarn") == "yarn"
+    assert given("local[4]", "local[2]") == "local[2]"
+    for words, level in (("yarn", "local[2]"), ("local[4]", "yarn"), ("spark://a", "spark://b")):
+        with pytest.raises(UsageError, match="the command itself names the master"):
+            given(words, level)
+
+
 def test_a_worker_has_room_for_the_executor_that_the_job_asks_for():
     treatment = {"layout.executors": 2, "layout.cores_per_executor": 1}
     layout = resolve_layout(treatment)

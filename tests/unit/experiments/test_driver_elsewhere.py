@@ -44,6 +44,33 @@ def planned(folder: Path, matrix: str) -> Path:
 
 
 @pytest.mark.parametrize(
+    ("matrix", "why", "remedy"),
+    [
+        ("{cpu.quota: [1, 2]}", "cpu.quota: executors run elsewhere (master yarn)", "leave it out"),
+        ("{manager: [client], cgroup.cpu_weight: [50, 100]}",
+         "cgroup.cpu_weight: executors run elsewhere", "leave it out"),
+        ("{layout.tasks: [1, 2]}", "layout.tasks: executors run elsewhere", "leave it out"),
+        ("{spark.master: [yarn, 'spark://m1:7077']}",
+         "spark.master=spark://m1:7077: the command itself names the master yarn",
+         "make masters levels of a variant"),
+    ],
+)  # fmt: skip
+def test_a_level_that_reaches_no_executor_is_refused(
+    tmp_path: Path, matrix: str, why: str, remedy: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        checked(planned(tmp_path, matrix))
+    assert caught.value.message.startswith(f"{tmp_path}/e.yaml:3:1: ")
+    assert why in caught.value.message
+    assert remedy in (caught.value.remedy or "")
+
+
+def test_levels_that_reach_executors_are_planned(tmp_path: Path) -> None:
+    _, found = checked(planned(tmp_path, "{spark.executor.cores: [1, 2], spark.master: [yarn]}"))
+    assert len(found.run) == 2
+
+
+@pytest.mark.parametrize(
     "matrix",
     [
         "{manager: [client, option]}",

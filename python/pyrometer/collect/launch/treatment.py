@@ -21,6 +21,7 @@ from pyrometer.collect.host.memory import Condition, condition, with_limit
 from pyrometer.collect.host.neighbours import Neighbour, neighbours
 from pyrometer.collect.host.placement import Placement, write_java
 from pyrometer.collect.launch.command import Command
+from pyrometer.collect.launch.executors_place import check_master
 from pyrometer.collect.launch.java import (
     JVM_VARIABLES,
     contradicted,
@@ -148,6 +149,7 @@ def tasks_per_jvm(layout: Layout, cpus: int | None = None) -> int:
 
 
 def _no_other_master(treatment: Mapping[str, Level], command: Command) -> None:
+    check_master(command.master, treatment)
     given = [name for name in treatment if is_layout(name)]
     if given and command.master is not None and not command.master.startswith("local"):
         raise UsageError(

@@ -13,13 +13,17 @@ from typing import Any
 from pyrometer import __version__
 from pyrometer.collect.host.card import this_host
 from pyrometer.collect.host.room import room
+from pyrometer.collect.launch.command import understand
 from pyrometer.collect.launch.driver_place import (
     DEPLOY_MODE,
     INSTEAD,
     NO_TIME,
     driver_of_workload_away,
 )
+from pyrometer.collect.launch.executors_place import INSTEAD as NOT_THERE
+from pyrometer.collect.launch.executors_place import MASTER, alone, check_master, is_here, of_host
 from pyrometer.collect.launch.launch import factors_of_workload, is_workload_command
+from pyrometer.collect.launch.settings_before import settings_of_workload
 from pyrometer.collect.probes.profile import parse_profile
 from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.core.redaction import redacted
@@ -38,9 +42,11 @@ from pyrometer.experiments.run.honoured import honoured
 from pyrometer.experiments.run.trials import check_together, ordered
 from pyrometer.experiments.run.versions import versions_of
 from pyrometer.trial.factors import find_factor
+from pyrometer.trial.layout import is_layout
 from pyrometer.workloads import registry
 from pyrometer.workloads.contract import parse_scale
 from pyrometer.workloads.custom.paths import yaml_path
+from pyrometer.workloads.custom.yaml import YamlCommand
 from pyrometer.workloads.launch import AUTO_WARMUP
 
 
@@ -98,6 +104,7 @@ def checked(
     found = combinations(source, factors_of_workload(experiment.workload), facts)
     if host:
         _check_drivers(source, found)
+        _check_executors(source, found)
     return source, found
 
 
@@ -118,6 +125,33 @@ def _check_drivers(source: Source, treatments: Treatments) -> None:
             where = source.document.where(("workload",))
             which = f"{said}: " if said else ""
             raise UsageError(f"{where}: {which}{away}: {NO_TIME}", INSTEAD)
+
+
+def _check_executors(source: Source, treatments: Treatments) -> None:
+    """Refuse levels that reach no executor of a cluster: they would say nothing of the job."""
+    name, scale = source.experiment.workload, source.experiment.scale
+    workload = registry.get(name)
+    known: dict[tuple[tuple[str, str], ...], tuple[str | None, str]] = {}
+    for said, one in treatments.run.items():
+        variant = {k: str(level) for k, level in one.parsed.items() if k in workload.variants}
+        key = tuple(sorted(variant.items()))
+        if key not in known:
+            own = settings_of_workload(name, variant, scale).get(MASTER, "local")
+            spec = registry.resolve(name, variant, scale)
+            typed = workload.known_command(spec) if isinstance(workload, YamlCommand) else None
+            known[key] = (understand(typed.argv).master if typed else None), own
+        words, master = known[key]
+        where = source.document.where(("matrix",)) + (f": {said}" if said else "")
+        try:
+            check_master(words, one.parsed)
+        except UsageError as error:
+            raise UsageError(f"{where}: {error.message}", error.remedy) from error
+        master = str(one.parsed.get(MASTER, master))
+        rest = one.parsed.keys() - workload.variants.keys()
+        # A layout is itself a master, unless the command's words name another.
+        alike = [factor for factor in of_host(sorted(rest)) if words or not is_layout(factor)]
+        if alike and not is_here(master):
+            raise UsageError(f"{where}: {', '.join(alike)}: {alone(master)}", NOT_THERE)
 
 
 def plan_of(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import socket
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from pyrometer.collect.launch.executors_place import is_here
 from pyrometer.collect.launch.settings_before import ANYWHERE
 from pyrometer.core.json_text import parse_json
 from pyrometer.experiments.plan.constraints import number_or_text
@@ -17,7 +17,6 @@ from pyrometer.tune.space.levels import with_unit
 from pyrometer.tune.space.memory import ELSEWHERE, SPARKS_HEAP
 
 _LOCAL = re.compile(r"local(?:\[(\d+|\*)(?:,\d+)?\])?")
-_HERE = re.compile(r"local|spark://(?:localhost|\[::1\]|127\.[0-9.]+)(?::|$)")
 _LOCAL_CLUSTER = re.compile(r"local-cluster\[(\d+),(\d+),(\d+)\]")
 
 
@@ -114,19 +113,10 @@ def job_from(
         if (slots := "1" if master == "local" else local[1]) != "*":
             facts["slots"] = float(slots)
             now["layout.tasks"] = slots
-    elif master and not _is_here(master):
+    elif master and not is_here(master):
         facts |= _of_cluster(settings, master)
     said = {**settings, "spark.master": master} if master else settings
     return Job(facts, now, spark_version, said, measured)
-
-
-def _is_here(master: str) -> bool:
-    """Whether tasks run on this host: a standalone master has the host's name unless told."""
-    host = re.match(r"spark://([^:,]+)", master.lower())
-    names = (socket.gethostname, socket.getfqdn)
-    return _HERE.match(master) is not None or (
-        host is not None and any(host[1] == name().lower() for name in names)
-    )
 
 
 def _of_cluster(settings: Mapping[str, str], master: str) -> dict[str, float]:
