@@ -100,12 +100,39 @@ fn open(joined: &Joined) -> impl Iterator<Item = Doubt> {
         }
     }
     open.into_iter().map(|(source, (count, last))| {
-        let Source { app, executor, host, .. } = source;
+        let Source {
+            app,
+            executor,
+            host,
+            ..
+        } = source;
         let message = format!(
-            "{count} streams of {app} {executor} on {host} have no end; the last chunk is of {last} (Unix ns)"
+            "{count} streams of {app} {executor} on {host} have no end; the last chunk is of {}",
+            utc(last)
         );
         Doubt::new("chunks_open", Severity::Info, message).times(count)
     })
+}
+
+/// Unix time for people, to the second, by the clock of the host that wrote it.
+fn utc(wall_ns: i64) -> String {
+    let seconds = wall_ns.div_euclid(1_000_000_000);
+    let (day, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    // Years begin in March, so that the day that is not in each comes last.
+    let days = day + 719_468;
+    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let (month, next) = if month < 10 {
+        (month + 3, 0)
+    } else {
+        (month - 9, 1)
+    };
+    let year = era * 400 + year + next;
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
 }
 
 #[cfg(test)]
@@ -191,10 +218,28 @@ mod tests {
             ("chunks_open", 1),
         ];
         assert_eq!(found, expected);
+        let open = &report.doubts[3].message;
+        assert!(
+            open.ends_with("the last chunk is of 1970-01-01 00:00:00 UTC"),
+            "{open}"
+        );
         let missing = &report.doubts[1];
         assert!(missing.message.contains("5 bytes"), "{}", missing.message);
         assert_eq!(missing.byte_offset, Some(5));
         assert_eq!(missing.file.as_deref(), Some("app/1/a/h/gc-1.log"));
         assert!(join_chunks(&store.path().join("none"), out.path()).is_err());
+    }
+
+    #[test]
+    fn times_are_for_people() {
+        let second = 1_000_000_000;
+        for (seconds, text) in [
+            (1_795_989_673, "2026-11-29 22:01:13 UTC"),
+            (1_709_251_199, "2024-02-29 23:59:59 UTC"),
+            (951_868_800, "2000-03-01 00:00:00 UTC"),
+            (-1, "1969-12-31 23:59:59 UTC"),
+        ] {
+            assert_eq!(utc(seconds * second), text);
+        }
     }
 }

@@ -29,7 +29,7 @@ def test_files_and_doubts_of_a_store(tmp_path: Path) -> None:
     assert {doubt.code for doubt in joined.doubts} == {"chunks_missing"}
     (doubt,) = joined.doubts
     assert doubt.message.startswith(f"{FOLDER}/gc-7.log: 1 chunks never arrived; 160 bytes")
-    assert "Join again" in doubt.remedy
+    assert "pyrometer ingest RUN" in doubt.remedy
 
 
 def test_a_file_grows_as_chunks_arrive(tmp_path: Path) -> None:
