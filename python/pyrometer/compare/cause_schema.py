@@ -85,6 +85,8 @@ class Explanation(BaseModel):
     ----------
     a_s, b_s, seconds : float
         Elapsed time of one iteration on each side, and B less A.
+    a_waited_s, b_waited_s : float
+        What of it each side waited for executors.
     low, high : float or None
         Interval of the change at 95 %, over runs or iterations.
     answer : list of str
@@ -98,6 +100,8 @@ class Explanation(BaseModel):
     a_s: float = 0.0
     b_s: float = 0.0
     seconds: float = 0.0
+    a_waited_s: float = 0.0
+    b_waited_s: float = 0.0
     low: float | None = None
     high: float | None = None
     answer: list[str] = Field(default_factory=list)

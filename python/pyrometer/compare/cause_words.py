@@ -268,7 +268,13 @@ def answer(found: Explanation) -> list[str]:
         whole += f" ({units.percent(found.seconds / found.a_s, signed=True).replace('-', '−')})"
     if found.low is not None and found.high is not None and found.low <= 0 <= found.high:
         whole += f", which may be chance ({signed(found.low)} … {signed(found.high)})"
+    waited = found.b_waited_s - found.a_waited_s
+    beside = abs(waited) > _SMALL * sum(abs(one.seconds) for one in found.causes)
+    if beside:
+        whole += f", of which {signed(waited)} is the wait for executors"
     lines = [f"{whole}: {_largest(found)}"]
+    if beside:
+        lines.append(_without_waits(found))
     rest = [one for one in found.causes if not one.explained]
     left = sum(one.seconds for one in rest)
     if rest and abs(left) > _WORTH * max(abs(found.seconds), abs(found.causes[0].seconds)):
@@ -277,6 +283,19 @@ def answer(found: Explanation) -> list[str]:
     return lines
 
 
+def _without_waits(found: Explanation) -> str:
+    """Say how much the rest changed: a queue is no property of a job."""
+    a, b = found.a_s - found.a_waited_s, found.b_s - found.b_waited_s
+    waits = " → ".join(units.duration(1e9 * one) for one in (found.a_waited_s, found.b_waited_s))
+    rest = signed(b - a)
+    if abs(b - a) < _ROUNDING_S:
+        rest = "0 s"
+    elif a > 0:
+        rest += f" ({units.percent(b / a - 1, signed=True).replace('-', '−')})"
+    return f"Without the wait for executors ({waits}) it is {rest}."
+
+
+_ROUNDING_S = 1e-6
 _SHOWN = 3
 _WORTH = 0.02
 _SMALL = 0.1

@@ -131,8 +131,12 @@ def explain(a: Sequence[Sequence[Unit]], b: Sequence[Sequence[Unit]]) -> Explana
     runs = _compared(a, b, _runs, _pairs) if inside is None else _Compared(
         {(0, 0): inside.mean()}, {(0, 0): 1.0}
     )  # fmt: skip
-    means = [float(np.mean([np.mean([u.total for u in run]) for run in side])) for side in (a, b)]
-    found = Explanation(a_s=means[0], b_s=means[1], seconds=means[1] - means[0])
+    means = [_mean(side, lambda one: one.total) for side in (a, b)]
+    waits = [_mean(side, lambda one: one.executors) for side in (a, b)]
+    found = Explanation(
+        a_s=means[0], b_s=means[1], seconds=means[1] - means[0],
+        a_waited_s=waits[0], b_waited_s=waits[1],
+    )  # fmt: skip
     first = runs.found[min(runs.found)]
     judged, method = (runs, "runs") if inside is None else (inside, "iterations")
     mean = runs.mean()
@@ -163,6 +167,10 @@ def explain(a: Sequence[Sequence[Unit]], b: Sequence[Sequence[Unit]]) -> Explana
     found.causes.sort(key=lambda one: (not one.explained, -abs(one.seconds), one.cause))
     found.answer = answer(found)
     return found
+
+
+def _mean(side: Sequence[Sequence[Unit]], of: Callable[[Unit], float]) -> float:
+    return float(np.mean([np.mean([of(one) for one in run]) for run in side]))
 
 
 def _cause(

@@ -67,6 +67,22 @@ PLANTED: dict[str, tuple[Edit, str, float]] = {
 }  # fmt: skip
 
 
+def test_what_executors_were_waited_for_is_apart_from_what_the_job_took(tmp_path: Path) -> None:
+    slower = at_stage(1, rows=50_000_000)(whole(startup_ms=36_500)(BASE))
+    found = explained(BASE, slower, tmp_path)
+    assert sum(one.seconds for one in found.causes) == pytest.approx(found.seconds)
+    (waits,) = (one for one in found.causes if one.cause == "executors")
+    assert waits.seconds == pytest.approx(36.0)
+    assert (found.a_waited_s, found.b_waited_s) == (pytest.approx(0.5), pytest.approx(36.5))
+    assert ", of which +36.0 s is the wait for executors: " in found.answer[0]
+    rest = found.seconds - 36.0
+    assert rest > 0.5
+    whole_line = f"Without the wait for executors (500 ms → 36.5 s) it is +{rest:.2f} s (+"
+    assert found.answer[1].startswith(whole_line)
+    busy = explained(BASE, at_stage(1, gc_ms=400)(BASE), tmp_path / "busy")
+    assert "wait for executors" not in " ".join(busy.answer)
+
+
 @pytest.mark.parametrize("name", PLANTED)
 def test_what_was_changed_leads_with_its_share(name: str, tmp_path: Path) -> None:
     edit, cause, least = PLANTED[name]
