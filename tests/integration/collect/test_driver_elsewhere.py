@@ -17,6 +17,7 @@ from tests.support.cli import environment, opened, pyrometer
 from pyrometer import _artifacts
 from pyrometer.collect.launch.cluster import alive_workers, master_command, worker_command
 from pyrometer.store import Run
+from pyrometer.store.chunks import join_chunks
 from pyrometer.store.paths import RunPaths
 from pyrometer.workloads.spark import SparkInstall, find_spark
 
@@ -24,6 +25,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 ADDRESS = "127.0.0.1"
 PATIENCE_S = 90.0
+SECRET = "hunter2+hunter2"
 OPENED = [
     f"--add-opens=java.base/{package}=ALL-UNNAMED"
     for package in ("sun.nio.ch", "java.nio", "java.lang", "java.util", "java.lang.invoke")
@@ -90,6 +92,7 @@ def submitted(standalone: Standalone) -> list[str]:
         str(standalone.spark.home / "bin" / "spark-submit"), "--master", standalone.url,
         "--deploy-mode", "cluster", "--driver-memory", "600m", "--executor-memory", "600m",
         "--total-executor-cores", "1", "--conf", "spark.ui.enabled=false",
+        "--conf", f"spark.hadoop.fs.azure.account.key.box={SECRET}",
         "--class", "CountApp", standalone.app.as_uri(),
     ]  # fmt: skip
 
@@ -116,6 +119,11 @@ def test_a_run_has_what_its_driver_elsewhere_recorded(
     assert manifest.started_mono_ns is None
     assert not manifest.clock_pairs
     assert manifest.versions["spark"]
+    # Spark's own pattern does not know the name: what left the host is without it all the same.
+    join_chunks(store, tmp_path / "sent")
+    (sent,) = (tmp_path / "sent").glob("*/driver/*/*/eventlog/*")
+    assert "fs.azure.account.key.box" in sent.read_text()
+    assert SECRET not in sent.read_text()
     assert paths.eventlogs() == [log for log in paths.eventlogs() if "driver" in log.parts]
     with Run.open(run_dir) as run:
         tables = run.tables

@@ -19,6 +19,7 @@ import org.pyrometer.plugin.jvm.Bounded;
 import org.pyrometer.plugin.jvm.Jvm;
 import org.pyrometer.plugin.profiler.Profiler;
 import org.pyrometer.plugin.records.ProcessFacts;
+import org.pyrometer.plugin.records.Secrets;
 import org.pyrometer.plugin.ship.AgentBeside;
 import org.pyrometer.plugin.ship.Destination;
 import org.pyrometer.plugin.ship.PrivateFolder;
@@ -57,9 +58,11 @@ final class DriverComponent implements DriverPlugin {
   @Override
   public Map<String, String> init(SparkContext context, PluginContext pluginContext) {
     try {
+      SparkConf conf = pluginContext.conf();
+      Secrets.learn(conf.get(Secrets.NAMES_KEY, null), conf.get(Secrets.TEXTS_KEY, null));
       jvm = Jvm.current();
       if (jvm == null) {
-        jvm = Jvm.inTime(() -> begin(pluginContext.conf()));
+        jvm = Jvm.inTime(() -> begin(conf));
       }
       if (jvm == null) {
         return Collections.emptyMap();
@@ -68,7 +71,7 @@ final class DriverComponent implements DriverPlugin {
       application.put("spark_version", context.version());
       application.put("master", context.master());
       Map<String, String> extra = jvm.settings().forExecutors();
-      Map<String, String> asked = below(pluginContext.conf());
+      Map<String, String> asked = below(conf);
       application.put("ship_to", Destination.decide(extra, asked, context.master()));
       if (jvm.settings().isOn(Tree.KEY, false)) {
         extra.put(Tree.KEY, String.valueOf(Tree.name()));

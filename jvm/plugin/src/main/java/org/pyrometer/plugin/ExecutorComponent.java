@@ -5,6 +5,7 @@ import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.function.Consumer;
+import org.apache.spark.SparkConf;
 import org.apache.spark.TaskFailedReason;
 import org.apache.spark.api.plugin.ExecutorPlugin;
 import org.apache.spark.api.plugin.PluginContext;
@@ -15,6 +16,7 @@ import org.pyrometer.plugin.jvm.Bounded;
 import org.pyrometer.plugin.jvm.Jvm;
 import org.pyrometer.plugin.profiler.Profiler;
 import org.pyrometer.plugin.records.ProcessFacts;
+import org.pyrometer.plugin.records.Secrets;
 import org.pyrometer.plugin.ship.AgentBeside;
 import org.pyrometer.plugin.ship.Destination;
 import org.pyrometer.plugin.ship.PrivateFolder;
@@ -104,9 +106,11 @@ final class ExecutorComponent implements ExecutorPlugin {
   }
 
   private Jvm startExecutor(PluginContext context, Map<String, String> given) throws IOException {
+    SparkConf conf = context.conf();
+    Secrets.learn(conf.get(Secrets.NAMES_KEY, null), conf.get(Secrets.TEXTS_KEY, null));
     Settings settings = Settings.of(given);
     String id = context.executorID();
-    String appId = context.conf().get("spark.app.id", "unknown");
+    String appId = conf.get("spark.app.id", "unknown");
     Path wanted = settings.rawDir();
     boolean ships = !settings.get(Destination.KEY, "").isEmpty();
     Jvm started =

@@ -14,6 +14,7 @@ import org.apache.spark.scheduler.EventLoggingListener;
 import org.apache.spark.scheduler.LiveListenerBus;
 import org.pyrometer.plugin.host.Patience;
 import org.pyrometer.plugin.jvm.Jvm;
+import org.pyrometer.plugin.records.Secrets;
 import scala.Option;
 
 /**
@@ -59,6 +60,8 @@ final class ShippedEventLog {
     jvm.settings()
         .withPrefix("conf." + PREFIX)
         .forEach((key, said) -> conf.set(PREFIX + key, said));
+    // A copy: the application's own log stays as it is.
+    conf.set(Secrets.NAMES_KEY, Secrets.pattern(conf.get(Secrets.NAMES_KEY, null)));
     conf.set(PREFIX + "compress", "false");
     conf.set(PREFIX + "rolling.enabled", "false");
     // By reflection: Hadoop's configuration is not on the path that this is compiled with.

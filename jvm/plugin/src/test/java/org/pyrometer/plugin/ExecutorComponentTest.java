@@ -19,6 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.pyrometer.plugin.config.Settings;
 import org.pyrometer.plugin.jvm.Jvm;
+import org.pyrometer.plugin.records.Secrets;
 import org.pyrometer.plugin.tasks.FakeTasks;
 
 class ExecutorComponentTest {
@@ -39,7 +40,8 @@ class ExecutorComponentTest {
 
         @Override
         public String get(String key, String fallback) {
-          return key.equals("spark.app.id") ? "app-9" : fallback;
+          return Map.of("spark.app.id", "app-9", "spark.redaction.regex", "(?i)plum")
+              .getOrDefault(key, fallback);
         }
       };
     }
@@ -86,7 +88,7 @@ class ExecutorComponentTest {
     Agent.premain("/nowhere/agent.properties", null);
     FakeContext context = new FakeContext();
     ExecutorComponent component = new ExecutorComponent();
-    Path missing = folder.resolve("elsewhere");
+    Path missing = folder.resolve("plum=elsewhere");
     component.init(
         context, Settings.packed(Map.of("raw.dir", missing.toString(), "app_name", "x")));
     FakeTasks.enter(1, 0, 5, Map.of());
@@ -112,6 +114,8 @@ class ExecutorComponentTest {
     assertTrue(records.contains("\"app_id\":\"app-9\",\"app_name\":\"x\""), records);
     assertTrue(records.contains("\"task\":5"), records);
     assertTrue(records.contains("\"ok\":false"), records);
+    assertTrue(records.contains("/plum=" + Secrets.REDACTED), records);
+    Secrets.learn("(?!)", null);
     // What failed before there was a file is in it as well.
     assertTrue(records.contains("{\"k\":\"error\",\"where\":\"agent\""), records);
     Files.delete(only(used));

@@ -12,6 +12,7 @@ import java.util.concurrent.Callable;
 import java.util.function.LongSupplier;
 import org.pyrometer.plugin.records.Json;
 import org.pyrometer.plugin.records.LineFile;
+import org.pyrometer.plugin.records.Secrets;
 import org.pyrometer.plugin.records.Watched;
 
 /**
@@ -192,7 +193,11 @@ public final class CodegenCapture implements Watched {
   private void fail(String where, Throwable failure) {
     if (errors.add(where)) {
       StringBuilder text = new StringBuilder();
-      new Json(text).open("error").put("where", where).put("message", failure.toString()).close();
+      new Json(text)
+          .open("error")
+          .put("where", where)
+          .put("message", Secrets.text(failure.toString()))
+          .close();
       file.write(text);
     }
   }

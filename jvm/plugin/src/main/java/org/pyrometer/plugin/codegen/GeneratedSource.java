@@ -1,10 +1,17 @@
 package org.pyrometer.plugin.codegen;
 
+import java.util.HashMap;
 import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.pyrometer.plugin.records.Json;
+import org.pyrometer.plugin.records.Secrets;
 
 /** A text that Spark's code generator compiled, and what its compiler said of it. */
 public final class GeneratedSource {
+  /** Where a user's text stands in code; all else is the generator's own. */
+  private static final Pattern LITERAL = Pattern.compile("\"(?:[^\"\\\\\\n]|\\\\.)*+\"");
+
   private final String body;
   private final Map<String, String> comments;
   private final int[] sizes;
@@ -40,17 +47,25 @@ public final class GeneratedSource {
     return sum;
   }
 
-  /** Appends record {@code source}. */
+  /** Appends record {@code source}, without secrets. */
   public void format(StringBuilder out, long number, long seenNs) {
+    Map<String, String> said = new HashMap<>(comments);
+    said.replaceAll((name, text) -> Secrets.text(text));
     new Json(out)
         .open("source")
         .put("n", number)
         .put("mono_ns", seenNs)
-        .put("body", body)
-        .put("comments", comments)
+        .put("body", withoutSecrets(body))
+        .put("comments", said)
         .putKnown("max_method_bytes", sizes[0])
         .putKnown("max_constants", sizes[1])
         .putKnown("inner_classes", sizes[2])
         .close();
+  }
+
+  private static String withoutSecrets(String code) {
+    return LITERAL
+        .matcher(code)
+        .replaceAll(literal -> Matcher.quoteReplacement(Secrets.text(literal.group())));
   }
 }

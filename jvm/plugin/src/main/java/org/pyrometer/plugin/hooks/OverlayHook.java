@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.security.CodeSource;
 import org.pyrometer.plugin.jvm.Folders;
 import org.pyrometer.plugin.jvm.Jvm;
+import org.pyrometer.plugin.records.Secrets;
 
 /** Called by the transformed {@code SparkContext} with the configuration it is about to keep. */
 public final class OverlayHook {
@@ -23,7 +24,9 @@ public final class OverlayHook {
         return;
       }
       Overlay overlay = new Overlay(jvm.settings(), jar(), Folders::takes);
-      overlay.apply(new ReflectedConf(conf), jvm.recorder()::offer);
+      ReflectedConf found = new ReflectedConf(conf);
+      Secrets.learn(found.get(Secrets.NAMES_KEY), found.get(Secrets.TEXTS_KEY));
+      overlay.apply(found, jvm.recorder()::offer);
     } catch (Throwable e) {
       failed("overlay", e);
     }

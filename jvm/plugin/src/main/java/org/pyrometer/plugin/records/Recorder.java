@@ -392,7 +392,7 @@ public final class Recorder {
       new Json(out)
           .open(kind())
           .put("where", where)
-          .put("message", message)
+          .put("message", Secrets.text(message))
           .put("count", count)
           .close();
     }

@@ -2,18 +2,28 @@ package org.pyrometer.plugin.records;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.regex.MatchResult;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.regex.PatternSyntaxException;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * Redacts secrets from what is recorded. Names are judged by Spark's own pattern ({@code
- * spark.redaction.regex}, its default) and by more that it lets through; values by passwords in
- * addresses, by what is assigned to such names inside them ({@code -Dmy.password=x}), and by the
- * shapes of well-known keys.
+ * spark.redaction.regex}, the user's and its default) and by more that it lets through; values by
+ * passwords in addresses, by what is assigned to such names inside them ({@code -Dmy.password=x}),
+ * and by the shapes of well-known keys.
  */
 public final class Secrets {
   /** Spark's word for it. */
   public static final String REDACTED = "*********(redacted)";
+
+  /** Setting of Spark with the user's pattern of names. */
+  public static final String NAMES_KEY = "spark.redaction.regex";
+
+  /** The same of texts. */
+  public static final String TEXTS_KEY = "spark.redaction.string.regex";
 
   private static final String NAMES =
       "(?:secret|passw(?:or)?d|pass[_-]?word|passphrase|passcode|(?:key|store)pass|token|pwd"
@@ -28,6 +38,8 @@ public final class Secrets {
   private static final String VALUE = "(?:\"[^\"]*+\"|'[^']*+'|[^\\s,;&\"'(){}<>\\[\\]]++)";
   private static final Pattern NAME = Pattern.compile("(?i)" + NAMES);
   private static final Pattern BRIEFLY = Pattern.compile("(?i)" + BRIEF + "$");
+  private static final Pattern PAIR =
+      Pattern.compile("(?<![\\w.$-])([\\w.$-]++)(\\s{0,8}[=:]\\s{0,8})" + UNTOLD + VALUE);
   private static final Pattern NUMBER = Pattern.compile("[0-9.+-]*|true|false");
 
   /** What is struck, in this order; a rule's group stays. */
@@ -60,7 +72,44 @@ public final class Secrets {
                   + "(?![0-9.+-]*+(?:[\\s,;&]|$)|true\\b|false\\b)"
                   + VALUE));
 
+  /** What the user calls a secret as well; null where nothing is. */
+  private static volatile Pattern userNames;
+
+  private static volatile Pattern userTexts;
+
   private Secrets() {}
+
+  /**
+   * Redacts by the user's patterns as well, from here on. What is no pattern is passed over: Spark
+   * itself refuses it.
+   *
+   * @param names value of {@link #NAMES_KEY}, or null
+   * @param texts value of {@link #TEXTS_KEY}, or null
+   */
+  public static void learn(String names, String texts) {
+    userNames = learnt(names, userNames);
+    userTexts = learnt(texts, userTexts);
+  }
+
+  private static Pattern learnt(String pattern, Pattern before) {
+    try {
+      return pattern == null || pattern.isEmpty() ? before : Pattern.compile(pattern);
+    } catch (PatternSyntaxException e) {
+      return before;
+    }
+  }
+
+  /**
+   * A pattern for Spark's own redaction, which looks for it in names and values of settings.
+   *
+   * @param users the user's value of {@link #NAMES_KEY}, or null; ours holds Spark's default
+   */
+  public static String pattern(String users) {
+    Stream<String> ours =
+        Stream.concat(Stream.of(NAME, BRIEFLY), RULES.stream()).map(Pattern::pattern);
+    return Stream.concat(Stream.ofNullable(users).filter(said -> !said.isEmpty()), ours)
+        .collect(Collectors.joining(")|(?:", "(?:", ")"));
+  }
 
   /**
    * The value of a setting as it may be written.
@@ -72,19 +121,38 @@ public final class Secrets {
     if (value == null || value.isEmpty() || name.startsWith("spark.redaction.")) {
       return value;
     }
+    Pattern more = userNames;
     boolean secret =
         NAME.matcher(name).find()
+            || (more != null && more.matcher(name).find())
             || (BRIEFLY.matcher(name).find() && !NUMBER.matcher(value).matches());
     return secret ? REDACTED : text(value);
   }
 
-  /** A text without what is secret in it. */
+  /** A text without what is secret in it; lines keep their numbers. */
   public static String text(String text) {
     String kept = text;
     for (Pattern rule : RULES) {
-      kept = rule.matcher(kept).replaceAll("$1" + Matcher.quoteReplacement(REDACTED));
+      kept = rule.matcher(kept).replaceAll(found -> struck(found, found.group(1)));
     }
-    return kept;
+    Pattern names = userNames;
+    if (names != null) {
+      kept =
+          PAIR.matcher(kept)
+              .replaceAll(
+                  pair ->
+                      names.matcher(pair.group(1)).find()
+                          ? struck(pair, pair.group(1) + pair.group(2))
+                          : Matcher.quoteReplacement(pair.group()));
+    }
+    Pattern texts = userTexts;
+    return texts == null ? kept : texts.matcher(kept).replaceAll(found -> struck(found, ""));
+  }
+
+  /** What stands in place of a secret, behind that which stays of the text. */
+  private static String struck(MatchResult found, String stays) {
+    long lines = found.group().substring(stays.length()).chars().filter(c -> c == '\n').count();
+    return Matcher.quoteReplacement(stays + REDACTED) + "\n".repeat((int) lines);
   }
 
   private static Pattern rule(String pattern) {

@@ -21,6 +21,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.pyrometer.plugin.config.Settings;
 import org.pyrometer.plugin.records.LineFile;
 import org.pyrometer.plugin.records.Recorder;
+import org.pyrometer.plugin.records.Secrets;
 import org.pyrometer.plugin.records.Sink;
 import scala.Tuple2;
 import scala.Tuple3;
@@ -82,6 +83,26 @@ class CodegenCaptureTest {
                 + ",\"max_method_bytes\":660,\"max_constants\":386,\"inner_classes\":0}"),
         source);
     assertTrue(bye(capture).contains("\"written\":1,\"dropped\":0,\"own_cpu_ns\":"));
+  }
+
+  @Test
+  void secretsOfLiteralsAndCommentsAreStruckAndLinesKeepTheirNumbers() {
+    CodegenCapture capture = capture(NO_LIMIT);
+    String body = "token = isNull_0;\nf(\"ghp_" + "a1B2".repeat(9) + "\", \"a\\\"b\");\n";
+    Map<String, String> comments = Map.of("c_2", "(password=\n'hunter\n22')\napiKey=hunter23");
+    entries.put(
+        new Tuple3<>("loader", "compiler", new CodeAndComment(body, comments)),
+        new Tuple2<>("class", new Tuple3<>(1, 1, 0)));
+    compilations++;
+    capture.poll();
+    String gone = Secrets.REDACTED;
+    String source = lines("source").get(0);
+    String kept =
+        "\"body\":\"token = isNull_0;\\u000af(\\\"" + gone + "\\\", \\\"a\\\\\\\"b\\\");\\u000a\"";
+    assertTrue(source.contains(kept), source);
+    assertTrue(
+        source.contains("(password=\\u000a" + gone + "\\u000a)\\u000aapiKey=" + gone + "\"}"),
+        source);
   }
 
   @Test

@@ -258,11 +258,13 @@ class RecorderTest {
   void errorsAreWrittenOnceAndCounted() {
     Recorder recorder = started(written::write);
     for (int i = 0; i < 3; i++) {
-      recorder.error("place", new IOException("no"));
+      recorder.error("place", new IOException("no; password=hunter22"));
     }
     recorder.finish();
     assertEquals(2, lines("error").size());
     assertTrue(lines("error").get(0).contains("\"where\":\"place\",\"message\":\"java.io"));
+    assertTrue(
+        lines("error").get(0).contains("; password=" + Secrets.REDACTED), lines("error").get(0));
     assertTrue(lines("error").get(1).contains("\"count\":3"));
   }
 }

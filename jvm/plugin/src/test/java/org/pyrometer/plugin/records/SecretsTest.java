@@ -3,8 +3,10 @@ package org.pyrometer.plugin.records;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.List;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 
 class SecretsTest {
@@ -100,6 +102,41 @@ class SecretsTest {
             "-Da.accessKey=" + GONE,
             "-Durl=a://b:" + GONE + "@c"),
         found);
+  }
+
+  @Test
+  void theUsersPatternsCountAsWell() {
+    String text = "plum.x=a1 --conf my.plumage: b2 'fig7' pear=c3";
+    assertEquals(text, Secrets.text(text));
+    try {
+      Secrets.learn("(?i)PLUM", "fig[0-9]");
+      Secrets.learn("(", null);
+      assertEquals(GONE, Secrets.redacted("my.plum", "x"));
+      assertEquals(
+          "plum.x=" + GONE + " --conf my.plumage: " + GONE + " '" + GONE + "' pear=c3",
+          Secrets.text(text));
+      assertEquals(List.of("-Dplum=" + GONE), Secrets.arguments(List.of("-Dplum=x")));
+    } finally {
+      Secrets.learn("(?!)", "(?!)");
+    }
+  }
+
+  @Test
+  void sparkKnowsOursAsWell() {
+    for (String users : new String[] {null, "", "(?i)plum"}) {
+      Pattern spark = Pattern.compile(Secrets.pattern(users));
+      for (String secret :
+          List.of(
+              "fs.azure.account.key.x.blob",
+              "spark.my.TOKEN",
+              "DB_PASS",
+              "s3a://k:hunter22@bucket",
+              "a AKIAIOSFODNN7EXAMPLE b")) {
+        assertTrue(spark.matcher(secret).find(), secret);
+      }
+      assertFalse(spark.matcher("spark.sql.shuffle.partitions").find());
+      assertEquals("(?i)plum".equals(users), spark.matcher("my.Plum").find());
+    }
   }
 
   @Test
