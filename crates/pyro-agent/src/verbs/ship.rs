@@ -1,5 +1,6 @@
 //! `ship`: one raw folder, of whoever writes there.
 
+use std::fs;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -21,6 +22,9 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// A writer that has ended is noticed within this time.
 const GLANCE: Duration = Duration::from_millis(200);
 
+/// A writer that is about to end, perhaps with us, leaves this name and waits until it is gone: all has arrived then.
+const HURRY: &str = ".hurry";
+
 /// Whoever ends us with our writer, such as a service that stops, may reach us first: its end is waited for so long.
 const WITH_THE_WRITER: Duration = Duration::from_secs(5);
 
@@ -38,6 +42,7 @@ pub fn ship(options: &ShipOptions) -> Result<(), String> {
     let writer = options.until_pid.map(Writer::new);
     let lives = writer.as_ref().is_some_and(Writer::is_there);
     let mut recorder = Recording::begin(options, lives);
+    let hurry = options.raw_dir.join(HURRY);
     let mut ended_since = None;
     let reason = loop {
         let reason = ended(writer.as_ref(), &session);
@@ -47,11 +52,19 @@ pub fn ship(options: &ShipOptions) -> Result<(), String> {
         } else if reason.is_none() {
             recorder.keep(options);
         }
+        let hurries = hurry.exists();
         let round = session.round(reason.is_some(), &recorder.told());
+        if hurries && round.is_done() {
+            let _ = fs::remove_file(&hurry);
+        }
+        let is_urgent = || !hurries && hurry.exists();
         let given_up = ended_since.is_some_and(|since| since.elapsed() >= PATIENCE);
         match reason {
             Some(reason) if round.is_done() || given_up => break reason,
-            _ if asked_to_stop(&stop, options, &writer, ended_since.is_none()) => {
+            _ if asked_to_stop(&stop, options.shipping.every, || {
+                is_urgent() || ended_since.is_none() && has_gone(writer.as_ref())
+            }) =>
+            {
                 if ended_since.is_none() && options.remove && ends_too(writer.as_ref()) {
                     continue;
                 }
@@ -75,18 +88,22 @@ pub fn ship(options: &ShipOptions) -> Result<(), String> {
     session.complete()
 }
 
-/// Waits for the next round, or less: a writer that ends meanwhile is not waited for.
-fn asked_to_stop(stop: &Stop, options: &ShipOptions, writer: &Option<Writer>, lives: bool) -> bool {
+/// Waits for the next round, or until it is due at once.
+fn asked_to_stop(stop: &Stop, every: Duration, is_due: impl Fn() -> bool) -> bool {
     let begun = Instant::now();
-    while let Some(left) = options.shipping.every.checked_sub(begun.elapsed()) {
+    while let Some(left) = every.checked_sub(begun.elapsed()) {
         if stop.wait(left.min(GLANCE)) {
             return true;
         }
-        if lives && writer.as_ref().is_some_and(|writer| !writer.is_there()) {
+        if is_due() {
             return false;
         }
     }
     false
+}
+
+fn has_gone(writer: Option<&Writer>) -> bool {
+    writer.is_some_and(|writer| !writer.is_there())
 }
 
 /// Whether the writer ends as well, within a few seconds: then nothing is to stay of the folder.
@@ -205,10 +222,73 @@ impl Writer {
 /// When a process was started; `None` if it is gone, or a zombie, which writes no more.
 fn started(pid: i32) -> Option<String> {
     let path = format!("/proc/{pid}/stat");
-    let stat = std::fs::read(Path::new(&path)).ok()?;
+    let stat = fs::read(Path::new(&path)).ok()?;
     let stat = String::from_utf8_lossy(&stat);
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_ascii_whitespace();
     let is_zombie = matches!(fields.next()?, "Z" | "X");
     (!is_zombie).then(|| fields.nth(18).map(str::to_owned))?
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+    use crate::args::{Pace, Shipping};
+
+    fn chunks(folder: &Path) -> usize {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries
+            .map(|entry| match entry.file_type() {
+                Ok(kind) if kind.is_dir() => chunks(&entry.path()),
+                _ => usize::from(entry.path().extension().is_some_and(|it| it == "chunk")),
+            })
+            .sum()
+    }
+
+    #[test]
+    fn a_writer_that_is_about_to_end_need_not_wait_for_the_next_round() {
+        let place = tempfile::tempdir().unwrap();
+        let (raw, store) = (place.path().join("raw"), place.path().join("store"));
+        for folder in [&raw, &store] {
+            fs::create_dir(folder).unwrap();
+        }
+        let mut writer = Command::new("sleep").arg("600").spawn().unwrap();
+        let options = ShipOptions {
+            shipping: Shipping {
+                to: store.to_str().unwrap().to_owned(),
+                host: "h".to_owned(),
+                every: Duration::from_secs(3600),
+                spool_mib: 1,
+            },
+            raw_dir: raw.clone(),
+            app: "a".to_owned(),
+            executor: "1".to_owned(),
+            until_pid: Some(writer.id() as i32),
+            free: false,
+            probe: None,
+            pace: Pace {
+                hz: 20,
+                budget: 1,
+                thread_counters: "none".to_owned(),
+            },
+            remove: false,
+            detach: false,
+        };
+        let shipping = std::thread::spawn(move || ship(&options));
+        while !raw.join("agent-h.report.json").exists() {
+            sleep(GLANCE);
+        }
+        let (hurry, before) = (raw.join(HURRY), chunks(&store));
+        fs::write(raw.join("gc-1.log"), "one\n").unwrap();
+        fs::write(&hurry, "").unwrap();
+        while hurry.exists() {
+            sleep(GLANCE);
+        }
+        assert!(chunks(&store) > before, "all has arrived then");
+        writer.kill().unwrap();
+        writer.wait().unwrap();
+        assert_eq!(shipping.join().unwrap(), Ok(()));
+    }
 }

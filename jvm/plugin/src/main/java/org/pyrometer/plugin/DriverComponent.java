@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.Consumer;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.plugin.DriverPlugin;
@@ -137,10 +138,13 @@ final class DriverComponent implements DriverPlugin {
         // The host may take the driver, and the agent with it, at once.
         Profiler profiler = jvm.profiler();
         Bounded.run("pyrometer-stop", profiler::stop, failure -> note("profiler_stop", failure));
-        endAgent();
+        withAgent(AgentBeside::end);
       }
       if (jvm != null) {
         jvm.recorder().finish();
+      }
+      if (ships) {
+        withAgent(AgentBeside::settle);
       }
     } catch (Throwable e) {
       note("driver_shutdown", e);
@@ -158,7 +162,7 @@ final class DriverComponent implements DriverPlugin {
     first = Map.copyOf(given);
     Settings settings = Settings.of(given);
     if (ships(settings)) {
-      Path own = PrivateFolder.create(DRIVER, "records");
+      Path own = PrivateFolder.create(DRIVER, "records", conf.get("spark.local.dir", null));
       given.put("raw.dir", own.toString());
       start(Settings.of(given), own);
     } else {
@@ -212,13 +216,13 @@ final class DriverComponent implements DriverPlugin {
     }
   }
 
-  private static void endAgent() {
+  private static void withAgent(Consumer<AgentBeside> what) {
     AgentBeside running;
     synchronized (DriverComponent.class) {
       running = agent;
     }
     if (running != null) {
-      running.end();
+      what.accept(running);
     }
   }
 

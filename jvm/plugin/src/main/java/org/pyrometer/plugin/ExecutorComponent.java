@@ -19,6 +19,7 @@ import org.pyrometer.plugin.records.ProcessFacts;
 import org.pyrometer.plugin.records.Secrets;
 import org.pyrometer.plugin.ship.AgentBeside;
 import org.pyrometer.plugin.ship.Destination;
+import org.pyrometer.plugin.ship.Kept;
 import org.pyrometer.plugin.ship.PrivateFolder;
 import org.pyrometer.plugin.tasks.TaskTracker;
 
@@ -99,6 +100,9 @@ final class ExecutorComponent implements ExecutorPlugin {
           agent.end();
         }
         jvm.recorder().finish();
+        if (agent != null) {
+          agent.settle();
+        }
       }
     } catch (Throwable e) {
       note("executor_shutdown", e);
@@ -117,7 +121,9 @@ final class ExecutorComponent implements ExecutorPlugin {
         Jvm.inTime(
             () -> {
               Path there =
-                  !ships && Jvm.isWritable(wanted) ? wanted : PrivateFolder.create(appId, id);
+                  !ships && Jvm.isWritable(wanted)
+                      ? wanted
+                      : PrivateFolder.create(appId, id, conf.get("spark.local.dir", null));
               Jvm.start(settings, "executor", id, there);
             });
     Path folder = started.folder();
@@ -131,6 +137,8 @@ final class ExecutorComponent implements ExecutorPlugin {
       agent = new AgentBeside(started, appId, id, stays);
       agent.start();
     } else if (!folder.equals(wanted)) {
+      Kept kept = new Kept(started);
+      started.recorder().everySecond(() -> kept.look(false));
       stay(context, started, "cannot write to " + wanted);
     }
     return started;

@@ -37,7 +37,8 @@ public final class Bounded {
     return run(name, work, failed, LONGEST_MS);
   }
 
-  static boolean run(String name, Work work, Consumer<Throwable> failed, long longestMs) {
+  /** The same with another time. */
+  public static boolean run(String name, Work work, Consumer<Throwable> failed, long longestMs) {
     try {
       AtomicReference<Throwable> thrown = new AtomicReference<>();
       Thread thread =

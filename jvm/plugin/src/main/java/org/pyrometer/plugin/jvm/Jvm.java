@@ -34,6 +34,7 @@ public final class Jvm {
   private final TaskTracker tracker;
   private final SparkCodegen codegen;
   private final Path folder;
+  private final String whose;
 
   private Jvm(Settings settings, String role, String executorId, Path folder) throws IOException {
     long pid = ProcessHandle.current().pid();
@@ -41,7 +42,7 @@ public final class Jvm {
     this.settings = settings;
     this.folder = folder;
     this.recorder = new Recorder(Sink.file(folder.resolve("plugin-" + name + ".ndjson")), settings);
-    String whose = role.equals("driver") ? role : role + safe(executorId);
+    this.whose = role.equals("driver") ? role : role + safe(executorId);
     // Early: earlier collections are in no log.
     VmLog.startAll(settings, folder, whose, recorder);
     this.profiler = new Profiler(settings, recorder);
@@ -66,6 +67,21 @@ public final class Jvm {
     } catch (Exception | LinkageError e) {
       recorder.error("codegen_lines", e);
     }
+  }
+
+  /**
+   * Ends all that grows with the application's time, for good. Errors are still recorded, and what
+   * is dropped is counted.
+   */
+  public void recordNoMore() {
+    recorder.takeNoMore();
+    Bounded.run(
+        "pyrometer-stop",
+        () -> {
+          profiler.stop();
+          VmLog.stopAll(folder, whose, recorder);
+        },
+        failure -> recorder.error("stop", failure));
   }
 
   private void farewell() {

@@ -32,6 +32,7 @@ public final class Recorder {
 
   private static final long FINISH_TIMEOUT_MS = Patience.patient(2_000);
   private static final long RETRY_NS = 1_000_000_000L;
+  private static final long RARELY_NS = 60_000_000_000L;
 
   private final LineFile file;
   private final Ring<Event> queue;
@@ -47,6 +48,7 @@ public final class Recorder {
   private final AtomicReference<CountDownLatch> finishing = new AtomicReference<>();
   private volatile boolean dead;
   private volatile boolean paused;
+  private volatile boolean full;
   private volatile Runnable look;
 
   // Only the writer's thread touches what follows.
@@ -104,7 +106,7 @@ public final class Recorder {
 
   /** Takes a record; false if it was dropped (and counted). Never waits, never throws. */
   public boolean offer(Event event) {
-    if (!dead && queue.offer(event)) {
+    if (!dead && !(full && !(event instanceof ErrorEvent)) && queue.offer(event)) {
       return true;
     }
     drop(event.kind(), 1);
@@ -155,6 +157,11 @@ public final class Recorder {
     LockSupport.unpark(thread);
   }
 
+  /** Takes nothing but errors any more, for good: what else comes is dropped and counted. */
+  public void takeNoMore() {
+    full = true;
+  }
+
   /** Records dropped so far. */
   public long droppedCount() {
     long sum = 0;
@@ -188,7 +195,7 @@ public final class Recorder {
         try {
           drain();
           now = System.nanoTime();
-          if (!paused) {
+          if (!paused && !full) {
             if (seriesNs > 0 && now >= nextSeries) {
               nextSeries = Math.max(nextSeries + seriesNs, now + tickNs / 2);
               attempt("series", this::series);
@@ -203,7 +210,7 @@ public final class Recorder {
             }
           }
           if (now >= nextDrops) {
-            nextDrops = now + RETRY_NS;
+            nextDrops = now + (full ? RARELY_NS : RETRY_NS);
             drops();
             if (look != null && !paused) {
               attempt("look", look);
@@ -369,32 +376,5 @@ public final class Recorder {
     text.setLength(0);
     written -= lines;
     drop("write", lines);
-  }
-
-  private static final class ErrorEvent implements Event {
-    private final String where;
-    private final String message;
-    private final long count;
-
-    ErrorEvent(String where, String message, long count) {
-      this.where = where;
-      this.message = message;
-      this.count = count;
-    }
-
-    @Override
-    public String kind() {
-      return "error";
-    }
-
-    @Override
-    public void format(StringBuilder out) {
-      new Json(out)
-          .open(kind())
-          .put("where", where)
-          .put("message", Secrets.text(message))
-          .put("count", count)
-          .close();
-    }
   }
 }

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
+import org.pyrometer.plugin.host.Patience;
 import org.pyrometer.plugin.jvm.Bounded;
 import org.pyrometer.plugin.jvm.Jvm;
 import org.pyrometer.plugin.records.Recorder;
@@ -13,12 +14,15 @@ import org.pyrometer.plugin.records.Recorder;
  * its start but the end of the JVM, and where it was killed another one goes on.
  */
 public final class AgentBeside {
+  private static final long LONGEST_MS = Patience.patient(2_000);
+
   private final HostAgent agent;
   private final Path folder;
   private final Recorder recorder;
   private final String application;
   private final String executor;
   private final Consumer<Throwable> failures;
+  private final Kept kept;
 
   /** Starts the first agent; null before. */
   private volatile Thread starter;
@@ -38,7 +42,8 @@ public final class AgentBeside {
         jvm.recorder(),
         application,
         executor,
-        failures);
+        failures,
+        new Kept(jvm));
   }
 
   /** The same of another agent, which ships a folder. */
@@ -48,7 +53,9 @@ public final class AgentBeside {
       Recorder recorder,
       String application,
       String executor,
-      Consumer<Throwable> failures) {
+      Consumer<Throwable> failures,
+      Kept kept) {
+    this.kept = kept;
     this.agent = agent;
     this.folder = folder;
     this.recorder = recorder;
@@ -77,7 +84,12 @@ public final class AgentBeside {
             agent.startAgainIfGone(folder, application, executor, true);
           }
         };
-    recorder.everySecond(new AgentWatch(watched, recorder::error)::look);
+    AgentWatch watch = new AgentWatch(watched, recorder::error);
+    recorder.everySecond(
+        () -> {
+          watch.look();
+          kept.look(agent.ships());
+        });
   }
 
   /**
@@ -98,6 +110,16 @@ public final class AgentBeside {
           }
         },
         this::endFailed);
+  }
+
+  /**
+   * Has the agent ship all that was written by now, and waits for it, two seconds at most (longer
+   * where the processor is emulated): a container ends both at once.
+   */
+  public void settle() {
+    if (agent.ships()) {
+      Bounded.run("pyrometer-settle", () -> agent.settle(folder), failure -> {}, LONGEST_MS);
+    }
   }
 
   private void endFailed(Throwable failure) {

@@ -36,6 +36,15 @@ public final class HostAgent {
   /** Which counters of threads the probe opens. */
   private static final String COUNTERS = "ship.counters";
 
+  /** MiB that wait for the store at most. */
+  private static final String SPOOL = "ship.spool.mib";
+
+  private static final long SPOOL_MIB = 256;
+  private static final long MOST_SPOOL_MIB = 1 << 20;
+
+  /** Whoever is about to end leaves this name; the agent removes it once all has arrived. */
+  private static final String HURRY = ".hurry";
+
   private static final String SAID = ".agent.err";
   private static final int SAID_MOST = 400;
   private static final int BUSY_TRIES = 20;
@@ -83,6 +92,24 @@ public final class HostAgent {
     }
     probed = settings.isOn("ship.probe", true) && !Tree.holdsUs(settings.get(Tree.KEY, null));
     start(folder, application, executor, probed);
+  }
+
+  /** Whether it has begun to ship, and goes on. */
+  boolean ships() {
+    return running != null && !isGone();
+  }
+
+  /**
+   * Has it ship what was written by now, without waiting for its next round, and waits for that.
+   *
+   * @throws IOException if it cannot be asked
+   * @throws InterruptedException if the thread is asked to end
+   */
+  void settle(Path folder) throws IOException, InterruptedException {
+    Path hurry = Files.write(folder.resolve(HURRY), new byte[0]);
+    while (Files.exists(hurry) && ships()) {
+      Thread.sleep(GLANCE_MS);
+    }
   }
 
   /** Whether it has begun to ship, and is no more. */
@@ -149,6 +176,8 @@ public final class HostAgent {
     command.add("--executor=" + executor);
     command.add("--host=" + Host.name());
     command.add("--raw-dir=" + folder);
+    long spoolMib = Math.min(settings.number(SPOOL, SPOOL_MIB, 1), MOST_SPOOL_MIB);
+    command.add("--spool-mib=" + spoolMib);
     command.add("--until-pid=" + ProcessHandle.current().pid());
     if (executor.equals(DRIVER)) {
       // A pod may end with it, and nothing can be shipped after that.

@@ -27,11 +27,15 @@ class VmLogTest {
     recorder.start();
     VmLog.startAll(settings, raw, "executor3", recorder);
     System.gc();
+    VmLog.stopAll(raw, "executor3", recorder);
+    long length = Files.size(raw.resolve("gc-executor3-" + ProcessHandle.current().pid() + ".log"));
+    System.gc();
     recorder.finish();
     assertEquals(-1, written.toString(UTF_8).indexOf("_log"), written.toString(UTF_8));
     String name = "executor3-" + ProcessHandle.current().pid() + ".log";
     String log = Files.readString(raw.resolve("gc-" + name));
     assertTrue(log.contains("Pause Full (System.gc())"), log);
+    assertEquals(length, log.getBytes(UTF_8).length, "ended as it was begun");
     assertTrue(log.contains("] Using "), log);
     assertEquals(log.contains("Using G1"), log.contains("] Heap Region Size: "), log);
     // [monotonic ns][uptime ns][tid][level][tags]

@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -41,7 +42,7 @@ class AgentBesideTest {
         new HostAgent(settings, name -> new ByteArrayInputStream(SLOW.getBytes(UTF_8)));
     List<Throwable> failures = new CopyOnWriteArrayList<>();
     Recorder recorder = new Recorder(lines -> {}, settings);
-    AgentBeside beside = new AgentBeside(agent, raw, recorder, "app-1", "3", failures::add);
+    AgentBeside beside = beside(agent, raw, recorder, failures::add);
     beside.start();
     beside.end();
     assertEquals(List.of(), failures);
@@ -58,7 +59,7 @@ class AgentBesideTest {
     ByteArrayOutputStream written = new ByteArrayOutputStream();
     Recorder recorder = new Recorder(written::write, settings);
     recorder.start();
-    AgentBeside beside = new AgentBeside(agent, raw, recorder, "app-1", "3", failure -> {});
+    AgentBeside beside = beside(agent, raw, recorder, failure -> {});
     beside.start();
     beside.end();
     recorder.finish();
@@ -73,6 +74,45 @@ class AgentBesideTest {
             Thread.sleep(5);
           }
         });
+  }
+
+  /** Says who it is, and gives what it is asked for by the end. */
+  private static String living(String settles) {
+    return SLOW.replace(
+        "(sleep 1; : > \"$raw/agent-h.report.json\")",
+        "(echo \"{\\\"agent_pid\\\":$$}\" > \"$raw/.r\"; mv \"$raw/.r\" \"$raw/agent-h.report.json\""
+            + settles
+            + ")");
+  }
+
+  @Test
+  void atTheEndAllHasArrived() throws Exception {
+    // The report names this process: it is there for as long as anybody waits.
+    String pid = String.valueOf(ProcessHandle.current().pid());
+    String settles =
+        "; while ! [ -e \"$raw/.hurry\" ]; do sleep 0.02; done; : > \"$raw/.all\"; rm \"$raw/.hurry\"";
+    for (boolean ever : List.of(true, false)) {
+      Path raw = Files.createDirectory(base.resolve("raw" + ever));
+      Settings settings = Settings.of(Map.of("ship.to", base.toString()));
+      String text = living(ever ? settles : "").replace("$$", pid);
+      HostAgent agent =
+          new HostAgent(settings, name -> new ByteArrayInputStream(text.getBytes(UTF_8)));
+      AgentBeside beside = beside(agent, raw, new Recorder(lines -> {}, settings), failure -> {});
+      beside.settle();
+      assertFalse(Files.exists(raw.resolve(".hurry")), "nobody ships yet");
+      beside.start();
+      beside.end();
+      // Where the agent does not answer this returns all the same.
+      beside.settle();
+      assertEquals(ever, Files.exists(raw.resolve(".all")));
+      assertEquals(!ever, Files.exists(raw.resolve(".hurry")));
+    }
+  }
+
+  private static AgentBeside beside(
+      HostAgent agent, Path raw, Recorder recorder, Consumer<Throwable> failures) {
+    Kept kept = new Kept(raw, Settings.of(Map.of()), recorder, () -> {});
+    return new AgentBeside(agent, raw, recorder, "app-1", "3", failures, kept);
   }
 
   private static InputStream noneAfter(CountDownLatch released) {

@@ -182,10 +182,32 @@ class HostAgentTest {
     InputStream content = stream("other");
     assertThrows(FileAlreadyExistsException.class, () -> PrivateFolder.program(link, content));
     assertEquals("precious", Files.readString(victim));
-    Path made = PrivateFolder.create("../../a b", "x/".repeat(200));
+    Path made = PrivateFolder.create("../../a b", "x/".repeat(200), null);
     assertEquals(Path.of(System.getProperty("java.io.tmpdir")), made.getParent());
     assertTrue(Files.getPosixFilePermissions(made).size() == 3, made.toString());
     Files.delete(made);
+  }
+
+  @Test
+  void whereTheFolderForTemporaryFilesIsReadOnlySparksAreTried() throws IOException {
+    String missing = base.resolve("none").toString();
+    Path made = PrivateFolder.first(List.of(missing, "a\0", store.toString(), "/proc"), "ours-");
+    assertEquals(store, made.getParent());
+    assertEquals(3, Files.getPosixFilePermissions(made).size(), made.toString());
+    IOException refused =
+        assertThrows(IOException.class, () -> PrivateFolder.first(List.of(missing), "ours-"));
+    assertTrue(refused.getMessage().contains(missing), refused.getMessage());
+  }
+
+  @Test
+  void whatWaitsForTheStoreIsBounded() throws Exception {
+    for (Map.Entry<String, String> asked :
+        Map.of("", "256", "64", "64", "0", "1", "9999999", "1048576").entrySet()) {
+      Files.deleteIfExists(folder.resolve("agent-h.report.json"));
+      agent(Map.of("ship.spool.mib", asked.getKey()), always(STAND_IN)).start(folder, "a", "1");
+      String arguments = Files.readString(folder.resolve("arguments"));
+      assertTrue(arguments.contains("\n--spool-mib=" + asked.getValue() + "\n"), arguments);
+    }
   }
 
   @Test
