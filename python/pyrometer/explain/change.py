@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pyrometer.explain.in_a_row import in_a_row, places
+from pyrometer.explain.in_a_row import Taken, in_a_row, places
 from pyrometer.simulation.measured import Floats, Measured
 
 MOST_RATIO = 1000.0
@@ -41,10 +41,10 @@ class State:
         Slots, over the measured.
     core_ns : float
         Time of cores saved beside what tasks lose; negative where others do their work.
-    taken : dict of str to array
-        What was taken from each task, by the kind of time.
+    taken : dict of str to Taken
+        What was taken from tasks, by the kind of time.
     gap_taken : dict of str to array
-        The same of the driver's time before each node, by kind.
+        What was taken of the driver's time before each node, by kind.
     recounted : dict of int to float
         What other numbers of tasks cost so far, by number of the stage; negative: they save it.
     left : array or None
@@ -59,7 +59,7 @@ class State:
     locality_wait_ratio: float = 1.0
     slots_ratio: float = 1.0
     core_ns: float = 0.0
-    taken: dict[str, Floats] = field(default_factory=dict)
+    taken: dict[str, Taken] = field(default_factory=dict)
     gap_taken: dict[str, Floats] = field(default_factory=dict)
     recounted: dict[int, float] = field(default_factory=dict)
     left: Floats | None = None
@@ -113,13 +113,13 @@ class Less:
 
     def apply(self, state: State, factor: float) -> None:
         """Take the time away, ``factor`` of it."""
-        taken = state.taken.setdefault(self.what, np.zeros_like(state.duration_ns))
         place, share, fixed = self._laid_out(state.first)
-        now, before = state.duration_ns[place], taken[place]
+        taken, at = state.taken.setdefault(self.what, Taken()).of(place)
+        now, before = state.duration_ns[place], taken[at]
         left: Floats | float = 1.0 if state.left is None else state.left[place]
         wanted = ((now + before) * share + fixed * left) * factor
         less = np.minimum(np.maximum(wanted - before, 0.0), now)
-        taken[place] = before + less
+        taken[at] = before + less
         state.duration_ns[place] = now - less
         if state.left is not None:  # the other parts of a task are shorter, too
             state.core_ns += float((less * (1 / left - 1)).sum())

@@ -41,7 +41,8 @@ class Divided:
             after = np.clip(1 - factor * share, 1 / MOST_RATIO, before)
             kept = now * (after / before)
             state.core_ns -= float((now - kept).sum())
-            for taken in state.taken.values():
-                taken[place] *= after / before
+            for one in state.taken.values():
+                taken, at = one.of(place)
+                taken[at] *= after / before
             state.duration_ns[place] = kept
             state.left[place] = after
