@@ -8,7 +8,7 @@ use crate::ship::{FolderStore, Store};
 ///
 /// # Errors
 /// If it is of no known kind, or the URL is none.
-pub fn open(url: &str) -> Result<Box<dyn Store>, String> {
+pub fn open(url: &str) -> Result<Box<dyn Store + Send>, String> {
     let folder = url
         .strip_prefix("file://")
         .or(url.starts_with('/').then_some(url));
@@ -22,12 +22,12 @@ pub fn open(url: &str) -> Result<Box<dyn Store>, String> {
 }
 
 #[cfg(feature = "objects")]
-fn other(url: &str) -> Result<Box<dyn Store>, String> {
+fn other(url: &str) -> Result<Box<dyn Store + Send>, String> {
     Ok(Box::new(crate::objects::Objects::open(url)?))
 }
 
 #[cfg(not(feature = "objects"))]
-fn other(_: &str) -> Result<Box<dyn Store>, String> {
+fn other(_: &str) -> Result<Box<dyn Store + Send>, String> {
     Err("no store of this kind is known to this agent. Give file:///FOLDER".to_owned())
 }
 

@@ -9,6 +9,8 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process_group, prlimit};
 
+use crate::ship::UMASK;
+
 /// A canary prints a few hundred bytes.
 const MAX_OUTPUT_BYTES: u64 = 64 << 10;
 
@@ -32,12 +34,14 @@ impl Measuring {
     /// # Errors
     /// What the system says.
     pub fn start(program: &Path) -> io::Result<Self> {
+        let umask = UMASK.lock();
         let mut child = Command::new(program)
             .args(["canary", "--json"])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .process_group(0)
             .spawn()?;
+        drop(umask);
         let group = Pid::from_child(&child);
         let most = Rlimit {
             current: Some(MAX_CPU_S),

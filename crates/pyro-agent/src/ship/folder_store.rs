@@ -4,6 +4,7 @@ use std::fs::{File, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use rustix::fs::{self, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -13,6 +14,9 @@ use crate::ship::ports::Store;
 
 /// All that anybody may do but write, where the folder lets anybody write: a chunk is its writer's.
 const NOT_WRITTEN_BY_OTHERS: u32 = 0o775;
+
+/// The umask is that of all threads: whoever starts a program, which inherits it, holds this.
+pub static UMASK: Mutex<()> = Mutex::new(());
 
 /// Chunks as files of a folder. Who may read them is who may read that folder: its rights are theirs, whatever umask
 /// an executor has.
@@ -68,9 +72,11 @@ fn opened(folder: &File, name: &str, rights: u32) -> io::Result<File> {
     }
     // Made with its rights, and not given them afterwards: that would take the bit from it by which a shared folder
     // hands its group on, where we are not of that group.
+    let alone = UMASK.lock();
     let before = umask(Mode::empty());
     let made = fs::mkdirat(folder, name, Mode::from_raw_mode(rights));
     umask(before);
+    drop(alone);
     match made {
         // Another agent was first.
         Ok(()) | Err(Errno::EXIST) => Ok(File::from(open()?)),

@@ -3,6 +3,7 @@
 //! All decisions are in [`Progress`] (one file), [`Backoff`], [`admits`] and [`Shipper`], which know files, store,
 //! clock and their own memory only as the traits of [`ports`]: tests give them ones that fail as planned.
 
+mod apart;
 mod backoff;
 mod disk;
 mod folder_store;
@@ -17,9 +18,10 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+pub use apart::Apart;
 pub use backoff::Backoff;
 pub use disk::Disk;
-pub use folder_store::FolderStore;
+pub use folder_store::{FolderStore, UMASK};
 pub use keep::{KeptFile, LOCK, open_folder, replace};
 pub use ports::{Clock, Files, Keep, Seen, Store, SystemClock};
 pub use progress::{MAX_PIECE_BYTES, Piece, Progress};

@@ -65,7 +65,7 @@ pub trait Store {
     fn put(&mut self, key: &str, object: &[u8]) -> Result<(), String>;
 }
 
-impl Store for Box<dyn Store> {
+impl Store for Box<dyn Store + Send> {
     fn put(&mut self, key: &str, object: &[u8]) -> Result<(), String> {
         (**self).put(key, object)
     }

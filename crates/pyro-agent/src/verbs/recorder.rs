@@ -13,6 +13,7 @@ use rustix::fs::OFlags;
 use serde_json::{Value, json};
 
 use crate::args::Pace;
+use crate::ship::UMASK;
 
 /// The best tier for one process: what it costs the process itself is nothing.
 const TIER_OF_ONE: &str = "T1";
@@ -87,6 +88,7 @@ impl Recorder {
         if part > 1 {
             command.args(["--part", &part.to_string()]);
         }
+        let umask = UMASK.lock();
         let child = command
             .args(["--hz", &pace.hz.to_string()])
             .args(["--budget", &format!("{}%", pace.budget)])
@@ -98,6 +100,7 @@ impl Recorder {
             .stdout(Stdio::null())
             .stderr(complaints(of, raw, &host))
             .spawn();
+        drop(umask);
         match child {
             Ok(child) => Self {
                 state: json!({"state": "running", "pid": child.id(), "reason": null}),

@@ -4,23 +4,27 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use pyro_chunks::Source;
 
 use crate::args::Shipping;
 use crate::own_use;
 use crate::ship::{
-    Clock, Disk, KeptFile, MAX_FILES, Options, Report, Round, Shipper, Store, SystemClock,
+    Apart, Clock, Disk, KeptFile, MAX_FILES, Options, Report, Round, Shipper, SystemClock,
     open_folder,
 };
 use crate::stores;
 use crate::verbs::reporter::{Beside, Reporter};
 
+/// A store that hangs is waited for so long, once: also when the end was asked for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// A folder that is shipped.
 pub struct Session {
     path: PathBuf,
     folder: File,
-    shipper: Shipper<Disk, Box<dyn Store>, KeptFile, SystemClock>,
+    shipper: Shipper<Disk, Apart, KeptFile, SystemClock>,
     reporter: Reporter,
 }
 
@@ -37,6 +41,7 @@ impl Session {
     ) -> Result<Self, String> {
         let at = |error: io::Error| format!("{}: {error}", path.display());
         let store = stores::open(&shipping.to)?;
+        let store = Apart::begin(store, PATIENCE).map_err(at)?;
         let folder = open_folder(path).map_err(at)?;
         let clock = SystemClock::default();
         let now = clock.wall_ns();

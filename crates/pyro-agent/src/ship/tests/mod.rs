@@ -1,5 +1,6 @@
 //! The shipper in a world that fails as planned.
 
+mod hung;
 mod joined;
 mod killed;
 mod spooled;
