@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard};
 use std::thread::sleep;
 use std::time::Duration;
@@ -144,9 +144,13 @@ fn wait_until<T>(mut look: impl FnMut() -> Option<T>) -> T {
 }
 
 fn end(child: &mut Child) {
+    assert!(ended(child).success());
+}
+
+fn ended(child: &mut Child) -> ExitStatus {
     let pid = rustix::process::Pid::from_child(child);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
-    assert!(child.wait().unwrap().success());
+    child.wait().unwrap()
 }
 
 #[test]
@@ -279,6 +283,87 @@ fn streams_are_not_begun_anew_again_and_again_while_the_store_is_away() {
     agent.kill().unwrap();
     agent.wait().unwrap();
     assert_eq!(begun, 2);
+}
+
+#[test]
+fn agents_that_are_killed_while_the_store_is_away_have_one_spool_together() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let wrote = "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do \
+        head -c 131072 /dev/zero | tr '\\0' '\\n' >> $raw/probe-h-rows.ndjson; sleep 0.15; done; \
+        while kill -0 $PPID 2>/dev/null; do sleep 0.05; done";
+    failing(folder, wrote);
+    let reports = || -> Vec<Value> {
+        let raws = fs::read_dir(folder.join("work")).into_iter().flatten();
+        raws.filter_map(|raw| report(&raw.unwrap().path()))
+            .collect()
+    };
+    let bytes = |field: &str| -> Vec<u64> {
+        let reports = reports().into_iter();
+        reports
+            .map(|one| one["shipping"][field].as_u64().unwrap())
+            .collect()
+    };
+    let live = |lives: usize| {
+        fs::write(folder.join("fails"), "").unwrap();
+        let mut agent = started(folder);
+        let mut agent = agent
+            .args(["--spool-mib", "1", "--canary", "0"])
+            .spawn()
+            .unwrap();
+        // All of 2 MiB has been taken or dropped.
+        wait_until(|| {
+            let dropped = bytes("dropped_bytes").iter().sum::<u64>();
+            let seen = dropped + bytes("waiting_bytes").iter().sum::<u64>();
+            (seen >= (lives as u64) << 21).then_some(())
+        });
+        agent.kill().unwrap();
+        agent.wait().unwrap();
+    };
+    (1..5).for_each(live);
+    let waiting = bytes("waiting_bytes");
+    assert_eq!(waiting.len(), 4);
+    assert!(waiting.iter().sum::<u64>() < 3 << 19, "{waiting:?}");
+
+    // What was kept arrives, and streams are begun anew that have their beginnings.
+    fs::create_dir(folder.join("store")).unwrap();
+    let mut agent = started(folder);
+    let mut agent = agent
+        .args(["--spool-mib", "1", "--canary", "0"])
+        .spawn()
+        .unwrap();
+    wait_until(|| (fs::read_dir(folder.join("work")).unwrap().count() == 1).then_some(()));
+    ended(&mut agent);
+    let arrived = attempts(folder);
+    let reports = arrived.iter().filter_map(|attempt| report(attempt));
+    let ends: Vec<Value> = reports.map(|one| one["end_reason"].clone()).collect();
+    assert_eq!(
+        ends.iter().filter(|&end| end == "killed").count(),
+        4,
+        "{ends:?}"
+    );
+}
+
+#[test]
+fn a_store_that_is_refused_leaves_no_folder() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let mut agent = Command::new(program());
+    agent.args([
+        "host",
+        "--host",
+        "h",
+        "--to",
+        "file://relative",
+        "--work-dir",
+    ]);
+    let told = agent.arg(folder.join("work")).output().unwrap();
+    assert_eq!(told.status.code(), Some(1));
+    let told = String::from_utf8(told.stderr).unwrap();
+    assert!(told.contains("Give file:///FOLDER"), "{told}");
+    assert_eq!(fs::read_dir(folder).unwrap().count(), 0);
 }
 
 #[test]

@@ -139,6 +139,11 @@ impl<F: Files, S: Store, K: Keep, C: Clock> Shipper<F, S, K, C> {
         self.backoff.hurry();
     }
 
+    /// From now on so many bytes wait at most.
+    pub fn bound(&mut self, spool_bytes: u64) {
+        self.options.spool_bytes = spool_bytes;
+    }
+
     /// Figures as of now.
     pub fn report(&self) -> Report {
         let pieces = self.state.files.values().flat_map(|file| &file.queue);

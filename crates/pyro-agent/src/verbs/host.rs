@@ -14,6 +14,7 @@ use crate::canary::{Canary, GLANCE, LIMIT, Lines, Presence};
 use crate::executors::{Executor, ProcTree, discover};
 use crate::ship::{Clock, LOCK, SystemClock, replace};
 use crate::stop::Stop;
+use crate::stores;
 use crate::verbs::next::{Next, RENEWED, State, UNRECORDED};
 use crate::verbs::recorder::{Of, Program, Recorder, has_written};
 use crate::verbs::reporter::Beside;
@@ -32,6 +33,8 @@ const WRITTEN_BY_OTHERS: u32 = 0o022;
 /// If it cannot begin.
 pub fn host(options: &HostOptions) -> Result<(), String> {
     let stop = Stop::listen().map_err(|error| error.to_string())?;
+    // A store that is refused leaves no folder behind.
+    stores::open(&options.shipping.to)?;
     take(&options.work_dir).map_err(|error| format!("{}: {error}", options.work_dir.display()))?;
     let mut before = earlier(options);
     let clock = SystemClock::default();
@@ -43,14 +46,17 @@ pub fn host(options: &HostOptions) -> Result<(), String> {
     let mut canary = canary_of(options);
     recording.take_canaries(options, &mut canary);
     loop {
-        recording.round(&mut restarts, &told(&canary));
         before.retain_mut(Rest::waits);
+        let room = room(options, &before);
+        recording.round(&mut restarts, &told(&canary), room);
         // While the store is away, every folder more would have a spool of its own.
         let is_away = before.iter().any(Rest::is_away);
         let state = State {
             is_stopping: stop.wait(Duration::ZERO),
             is_away,
-            is_old: recording.since.elapsed() >= options.renew,
+            is_old: recording.since.elapsed() >= options.renew
+                // Without their beginning most streams cannot be read.
+                || recording.had_no_room && room > 0,
             is_due: restarts.is_due(),
         };
         match state.next(|| has_written(recording.session.path())) {
@@ -141,6 +147,8 @@ struct Recording {
     recorder: Recorder,
     found: Found,
     since: Instant,
+    /// Folders that were left had taken all of the spool.
+    had_no_room: bool,
 }
 
 impl Recording {
@@ -150,13 +158,15 @@ impl Recording {
         let raw = options.work_dir.join(format!("{birth:x}"));
         let made = fs::DirBuilder::new().mode(0o700).create(&raw);
         made.map_err(|error| format!("{}: {error}", raw.display()))?;
-        let session = Session::begin(&raw, OF_THE_HOST, &options.shipping, true)?;
+        let session = Session::begin(&raw, OF_THE_HOST, &options.shipping, true)
+            .inspect_err(|_| drop(fs::remove_dir_all(&raw)))?;
         let recorder = recorder(options, session.path());
         Ok(Self {
             session,
             recorder,
             found: Found::new(ProcTree::new(&options.proc)),
             since: Instant::now(),
+            had_no_room: false,
         })
     }
 
@@ -171,8 +181,10 @@ impl Recording {
         }
     }
 
-    fn round(&mut self, restarts: &mut Restarts<SystemClock>, canary: &Value) {
+    fn round(&mut self, restarts: &mut Restarts<SystemClock>, canary: &Value, room: u64) {
         self.found.look(&self.session);
+        self.session.bound(room);
+        self.had_no_room |= room == 0;
         restarts.look(self.recorder.ended().as_deref());
         let also = beside(restarts.told(self.recorder.state()), canary);
         self.session.round(false, &also);
@@ -236,6 +248,15 @@ impl Rest {
         }
         !round.is_done()
     }
+}
+
+/// What the present streams may have wait for the store: all folders have one spool together, and the oldest are kept.
+fn room(options: &HostOptions, before: &[Rest]) -> u64 {
+    let taken: u64 = before.iter().map(|rest| rest.session.waiting_bytes()).sum();
+    let spool = options.shipping.spool_mib << 20;
+    let left = spool.saturating_sub(taken);
+    // Of less than a part of it no stream would have more than its beginning.
+    if left < spool / 16 { 0 } else { left }
 }
 
 /// Makes the work folder, or takes one where nobody else can write: what files there name is followed, and what an

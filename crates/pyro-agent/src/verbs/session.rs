@@ -84,6 +84,16 @@ impl Session {
         self.shipper.round(true)
     }
 
+    /// From now on so many bytes wait at most.
+    pub fn bound(&mut self, spool_bytes: u64) {
+        self.shipper.bound(spool_bytes);
+    }
+
+    /// Bytes that wait for the store.
+    pub fn waiting_bytes(&self) -> u64 {
+        self.shipper.report().waiting_bytes
+    }
+
     /// The last rounds: the report says why, and is shipped, too.
     pub fn finish(&mut self, ended: bool, also: &Beside, reason: &str) -> Round {
         self.shipper.hurry();
