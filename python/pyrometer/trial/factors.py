@@ -74,7 +74,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str | None:
 def _nearest(word: str, known: Iterable[str]) -> str | None:
     from difflib import get_close_matches
 
-    return next(iter(get_close_matches(word, list(known), n=1, cutoff=0.6)), None)
+    return next(iter(get_close_matches(word, list(known), n=1, cutoff=0.5)), None)
 
 
 def declaration(name: str) -> Factor | None:
