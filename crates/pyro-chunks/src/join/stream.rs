@@ -86,7 +86,8 @@ impl Joiner {
             self.messages.begin(new);
         }
         self.position = self.position.max(end);
-        let mut keep = vec![repeated as usize..chunk.payload.len()];
+        let all = repeated as usize..chunk.payload.len();
+        let mut keep = vec![all];
         let is_behind_a_gap = self.in_gap || self.messages.lack();
         let (mut resumes, mut ends_whole) =
             (header.kind.resumes() && begins_whole, header.ends_whole);
