@@ -26,7 +26,8 @@ PIECE_NS = 500_000_000
 """Length of the pieces of the window: series of single CPUs are read four times a second."""
 MOST_PIECES = 2000
 MOST_HOSTS = 8
-"""Hosts that are looked at, those on which others took most by their ledgers."""
+"""Hosts that are looked at, those on which others took most by their ledgers: first of those on
+which tasks waited for a CPU."""
 ONE_MACHINE = (
     "hosts of the run are one machine: its executors there are among each other's other processes"
 )
@@ -49,7 +50,7 @@ def contention(scope: Scope, ledger: Ledger) -> HostContention:
     Returns
     -------
     HostContention
-        Of several hosts, that on which others took the largest part of the CPUs.
+        Of several hosts, that on which tasks waited most behind others; with each of them.
     """
     if not ledger.hosts or not scope.tables.several_hosts:
         return _of_one(scope, ledger.core_view, ledger.slot_view)
@@ -58,17 +59,26 @@ def contention(scope: Scope, ledger: Ledger) -> HostContention:
     apart = [one for one in observed if not one.same_machine]
     if observed and not apart:
         return HostContention(reason=ONE_MACHINE)
-    apart.sort(key=lambda one: -(_share(one.core_view, "other_processes") or 0))
+    apart.sort(
+        key=lambda one: (
+            not _share(one.slot_view, "task/run_queue"),
+            -(_share(one.core_view, "other_processes") or 0),
+        )
+    )
     for one in apart[:MOST_HOSTS]:
         with on_host(scope, one.host) as own:
             of_host = _of_one(own, one.core_view, one.slot_view)
         found.append(of_host.model_copy(update={"host": one.host}))
-    known = [one for one in found if one.others_ratio is not None]
-    return max(
-        known or found,
-        key=lambda one: one.others_ratio or 0,
-        default=HostContention(reason=NO_PROBE),
-    )
+    if not found:
+        return HostContention(reason=NO_PROBE)
+    first = max(found, key=_weight)
+    return first.model_copy(update={"hosts": found})
+
+
+def _weight(one: HostContention) -> tuple[float, float]:
+    behind = one.behind_others_ns
+    ratio = -1.0 if one.others_ratio is None else one.others_ratio
+    return (behind and behind.value) or 0.0, ratio
 
 
 def _of_one(scope: Scope, cores: View, slots: View) -> HostContention:

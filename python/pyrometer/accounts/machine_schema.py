@@ -47,7 +47,8 @@ class HostContention(Model):
     Attributes
     ----------
     host : str or None
-        Which, where the run has several: that on which others took most.
+        Which, where the run has several: that on which tasks waited most behind others, and where
+        none did, that on which others took most.
     cpus : list of int
         CPUs that the run's threads were seen on, where these are not all of the host.
     cpus_count, host_cpus_count : int or None
@@ -66,6 +67,8 @@ class HostContention(Model):
         Its share of task time.
     takers : list of CpuTaker
         Processes that used most, where the launch saw them: over the whole run, not the window.
+    hosts : list of HostContention
+        Of several hosts each that was looked at; empty in these.
     """
 
     host: str | None = None
@@ -83,6 +86,7 @@ class HostContention(Model):
     behind_others_ns: Estimate | None = None
     behind_others_ratio: float | None = None
     takers: list[CpuTaker] = Field(default_factory=list)
+    hosts: list[HostContention] = Field(default_factory=list)
     reason: str | None = None
 
 

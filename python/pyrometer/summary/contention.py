@@ -14,7 +14,8 @@ _FEW_BEHIND = 0.02
 _ELSEWHERE = 0.1
 """Share of the whole host that others may have where the run has CPUs of its own."""
 _LARGE, _OVERWHELMING = 0.1, 0.5
-_LARGE_BEHIND, _OVERWHELMING_BEHIND = 0.05, 0.25
+_BEHIND_WEIGHS = 2.0
+"""A share of tasks' time counts as so much of the CPUs."""
 _QUEUED = 0.05
 MOST_NAMED = 3
 
@@ -22,25 +23,31 @@ MOST_NAMED = 3
 def contention(summary: Summary) -> HostContention | None:
     """Give the contention of a window where it is worth a word; ``None`` where it is not.
 
-    Queueing behind the application's own threads is no contention: `queue_words` tells it.
+    Of several hosts it is that of the one with most. Queueing behind the application's own threads
+    is no contention: `queue_words` tells it.
     """
-    found = summary.contention
-    if found.others_ratio is None:
-        return None
-    worth = (
+    hosts = summary.contention.hosts or [summary.contention]
+    return max(filter(_is_worth, hosts), key=_weight, default=None)
+
+
+def _is_worth(found: HostContention) -> bool:
+    return found.others_ratio is not None and (
         _taken(found) >= _A_FEW
         or (found.behind_others_ratio or 0) >= _FEW_BEHIND
         or (found.host_others_ratio or 0) >= _ELSEWHERE
     )
-    return found if worth else None
+
+
+def _weight(found: HostContention) -> float:
+    return max(_taken(found), _BEHIND_WEIGHS * (found.behind_others_ratio or 0))
 
 
 def severity(found: HostContention) -> Severity:
     """Grade contention by its size."""
-    taken, behind = _taken(found), found.behind_others_ratio or 0
-    if taken >= _OVERWHELMING or behind >= _OVERWHELMING_BEHIND:
+    weight = _weight(found)
+    if weight >= _OVERWHELMING:
         return "error"
-    return "warning" if taken >= _LARGE or behind >= _LARGE_BEHIND else "info"
+    return "warning" if weight >= _LARGE else "info"
 
 
 def graded(summary: Summary) -> Severity:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from statistics import fmean, median
 
 from pyrometer.core import units
-from pyrometer.summary.contention import contention_words, graded
+from pyrometer.summary.contention import contention, contention_words, graded
 from pyrometer.summary.held_up import driver_story, executors_story, stage_story
 from pyrometer.summary.schema import Summary
 from pyrometer.summary.story import Story, capital
@@ -42,8 +42,9 @@ def _account(summary: Summary) -> Story:
     text = f"{_took(summary)}: {story.text}."
     lost = _failed(summary) if ended else "no task ended in this window"
     said = [lost] if lost else []
-    if graded(summary) != "info":
-        said.append(contention_words(summary.contention))
+    contended = contention(summary)
+    if contended is not None and graded(summary) != "info":
+        said.append(contention_words(contended))
     return Story(" ".join([text, *(f"{capital(one)}." for one in said)]), story.next_step)
 
 

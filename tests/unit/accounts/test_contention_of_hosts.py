@@ -49,6 +49,23 @@ def test_the_finding_is_on_that_host(tmp_path: Path) -> None:
     assert one.place.host == WEST
 
 
+def test_a_busy_host_on_which_no_task_waits_is_not_in_the_way(tmp_path: Path) -> None:
+    two = TwoHosts([StageSpec([1000, 1000, 2000, 2000])], WestClock(2 * S))
+    two.take(HOST, 0.7)
+    for row in two.rows["thread_counters"]:
+        if row["host"] == HOST:
+            row["run_delay_ns"] = 0
+    with Run.open(busy_west(tmp_path, two)) as run:
+        one = summary(run, "application")
+        found = explain(run, "application").findings
+    assert one.contention.host == WEST
+    assert [known.host for known in one.contention.hosts] == [WEST, HOST]
+    (doubt,) = [doubt for doubt in one.doubts if doubt.code == "host_contended"]
+    assert f"70.0 % of the CPU time of {HOST}" in doubt.message
+    (neighbour,) = [one for one in found if one.code == "contended.neighbour"]
+    assert neighbour.place.host == WEST
+
+
 def test_a_host_is_judged_by_the_time_in_which_it_was_watched(tmp_path: Path) -> None:
     stages = [StageSpec([400] * 40)]
     since_ms = TwoHosts(stages).world.end_ms * 7 // 10

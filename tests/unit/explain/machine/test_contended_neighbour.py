@@ -3,7 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.support.explain.planted import S, estimate, holds, job, judged_with, stack
+from tests.support.explain.planted import S, estimate, holds, job, judged, judged_with, stack
+from tests.support.hosts.two_hosts import WEST, TwoHosts, WestClock
 from tests.support.tables import HOST, MS, PID, StageSpec, World, wall
 from tests.support.tables import mono as mono_at
 
@@ -39,9 +40,8 @@ def test_healthy_twin(tmp_path: Path) -> None:
     assert found == []
 
 
-def test_the_driver_waits_behind_them_too(tmp_path: Path) -> None:
-    specs = [StageSpec([1000] * 8, sql_id=None), StageSpec([1000] * 8, gap_ms=4000, sql_id=None)]
-    world = World(specs, on_cpu=0.3, run_queue=0.5)
+def driver_waits(world: World | TwoHosts) -> None:
+    """Let the driver wait for a CPU in nine tenths of the 4 s between two stages."""
     begin = (world.rows["stages"][0]["complete_wall_ns"] - wall(0)) // MS
     for stage in world.rows["stages"]:
         world.add("jobs", app_index=0, job_id=stage["stage_id"], status="succeeded",
@@ -55,9 +55,49 @@ def test_the_driver_waits_behind_them_too(tmp_path: Path) -> None:
     world.add("samples", host=HOST, pid=PID, tid=9, t_ns=mono_at(begin + 5), clock="mono",
               source="async-profiler", unit="ns", role="driver", thread_name="main", event="cpu",
               weight=10 * MS, java_stack=spark)  # fmt: skip
+
+
+def test_the_driver_waits_behind_them_too(tmp_path: Path) -> None:
+    specs = [StageSpec([1000] * 8, sql_id=None), StageSpec([1000] * 8, gap_ms=4000, sql_id=None)]
+    world = World(specs, on_cpu=0.3, run_queue=0.5)
+    driver_waits(world)
     (found,) = judged_with(tmp_path, world, RULE, lambda summary: others(summary, 4)).findings
     assert "and the driver 1.8" in found.mechanism
     assert holds(found, 4 / 2 + 1.8)
+
+
+def busy(*hosts: str, stages: int = 1) -> TwoHosts:
+    """Give stages of four tasks, which wait three tenths of their time on hosts in use."""
+    one = StageSpec([1000, 1000, 2000, 2000], sql_id=None, gap_ms=4000)
+    two = TwoHosts([one] * stages, WestClock(2 * S))
+    for row in two.rows["thread_counters"]:
+        row["run_delay_ns"] *= 3 if row["host"] in hosts else 0
+    for host in hosts:
+        two.take(host, 0.8)
+    return two
+
+
+def test_others_on_one_host_of_two_cost_the_tasks_there(tmp_path: Path) -> None:
+    (found,) = judged(busy(WEST).write(tmp_path), RULE).findings
+    # Spread over all tasks, their 0.6 s would be 0.4 s of each.
+    assert holds(found, 0.6)
+    assert found.place.host == WEST
+
+
+def test_both_hosts_are_named(tmp_path: Path) -> None:
+    (found,) = judged(busy(HOST, WEST).write(tmp_path), RULE).findings
+    assert found.place.words == f"2 places: {WEST}, {HOST}"
+    assert f"80.0 % on {WEST}, 80.0 % on {HOST}" in found.mechanism
+
+
+@pytest.mark.parametrize(("host", "waits"), [(WEST, False), (HOST, True)])
+def test_the_driver_waits_behind_others_on_its_own_host(
+    tmp_path: Path, host: str, waits: bool
+) -> None:
+    two = busy(host, stages=2)
+    driver_waits(two)
+    (found,) = judged(two.write(tmp_path), RULE).findings
+    assert ("and the driver" in found.mechanism) == waits
 
 
 SCRIPT, PACKER = 800, 900

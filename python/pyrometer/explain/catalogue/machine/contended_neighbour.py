@@ -6,8 +6,9 @@ What it is
 
 Mechanism
     While task threads stood in the run queue, others held their share of the busy CPU time. The
-    simulator removes that part of the wait, within the bounds that the kernel's counters allow, and
-    the same part of the waits of the driver's busiest thread while no job ran. CPU that programs of
+    simulator removes that part of the wait, within the bounds that the kernel's counters allow, on
+    each host from the tasks there, and the same part of the waits of the driver's busiest thread
+    while no job ran, where tasks wait on the driver's host. CPU that programs of
     the application's script would leave goes to threads that waited for one: tasks get at least
     their part of all waits of it, at most as much as they waited.
 
@@ -32,14 +33,25 @@ Source
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
+from pyrometer.accounts.machine_schema import HostContention
 from pyrometer.core import units
+from pyrometer.core.estimate import Estimate
 from pyrometer.explain.change import LessGap
+from pyrometer.explain.evidence.alike import MOST_NAMED
 from pyrometer.explain.evidence.cpus.programs_beside import beside
 from pyrometer.explain.evidence.cpus.waits_behind import queued
 from pyrometer.explain.evidence.driver_time import nodes_of, stretches
 from pyrometer.explain.evidence.driver_work import works
+from pyrometer.explain.evidence.hosts.lost import (
+    by_stage,
+    carriers,
+    hosts_of_place,
+    ledger_on,
+    less_on_hosts,
+)
 from pyrometer.explain.evidence.saying import code, factor, machine, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Need, Rule, Suspect
@@ -51,7 +63,7 @@ stretch may lie between two readings."""
 
 
 def _missing(facts: Facts) -> str | None:
-    known = facts.summary.contention
+    known = facts.summary.contention  # of several hosts, that with most waits behind others
     return None if known.behind_others_ns else known.reason or "waits for CPUs were not divided"
 
 
@@ -91,36 +103,65 @@ def _own_programs(facts: Facts) -> Iterator[Suspect]:
     )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class _Behind:
+    """What others took on a host, and the part of waits for a CPU in which they held it."""
+
+    known: HostContention
+    behind: Estimate
+    queue: dict[int, float]
+
+    @property
+    def part(self) -> float:
+        """Of all waits for a CPU there."""
+        whole = max(sum(self.queue.values()), self.known.run_queue_ns or 0.0)
+        return min(1.0, (self.behind.value or 0.0) / whole)
+
+    @property
+    def lost(self) -> dict[int, float]:
+        """Waits of tasks behind others, by number of the stage."""
+        return {number: waited * self.part for number, waited in self.queue.items()}
+
+
+def _on_hosts(facts: Facts) -> dict[str | None, _Behind]:
+    """Give the hosts on which tasks waited behind others; under None that of a run on one."""
+    found = {}
+    for known in facts.summary.contention.hosts or [facts.summary.contention]:
+        behind = known.behind_others_ns
+        queue = ledger_on(facts, known.host, "task/run_queue")
+        if behind is not None and behind.value and queue:
+            found[known.host] = _Behind(known, behind, queue)
+    return found
+
+
 def _others(facts: Facts) -> Iterator[Suspect]:
-    known = facts.summary.contention
-    behind, queue = known.behind_others_ns, facts.ledger_ns("task/run_queue")
-    whole = sum(queue.values())
-    if behind is None or not behind.value or whole <= 0:
+    found = _on_hosts(facts)
+    if not found:
         return
-    value, low, high = behind.value, behind.low or 0.0, behind.high or behind.value
-    part = min(1.0, value / max(whole, known.run_queue_ns or 0.0))
-    lost = {number: waited * part for number, waited in queue.items()}
-    driver = _driver_waits(facts)
-    takers = ", ".join(f"{one.comm} ({units.duration(one.cpu_ns)})" for one in known.takers[:3])
-    named = f": {takers}" if takers else ""
+    lost = {host: one.lost for host, one in found.items()}
+    behind = _sum([one.behind for one in found.values()])
+    value = behind.value or 0.0
+    here = found.get(_driver_host(facts) if facts.tables.several_hosts else None)
+    driver = {} if here is None else {n: ns * here.part for n, ns in _driver_waits(facts).items()}
+    used = sum(one.known.others_ns or 0 for one in found.values())
     manifest = facts.scope.run.manifest
-    host = known.host or (manifest.host.hostname if manifest else None)
+    own = manifest.host.hostname if manifest else None
+    where = hosts_of_place(carriers(lost) or ([own] if own else []))
     yield Suspect(
-        place=place(facts, "host", lost, host=host),
+        place=place(facts, "host", by_stage(lost), **where),
         mechanism=(
-            f"Other programs used {units.duration(known.others_ns)} of the application's CPUs"
-            f" ({units.percent(known.others_ratio)}){named}; tasks waited {units.duration(value)}"
-            f" behind them{_and_the_driver(sum(driver.values()) * part)}."
+            f"Other programs used {units.duration(used)} of the application's CPUs"
+            f" ({_shares(found)}){_takers(found)}; tasks waited {units.duration(value)}"
+            f" behind them{_and_the_driver(sum(driver.values()))}."
         ),
-        change=(
-            facts.share_of_tasks("cpu_wait", lost),
-            LessGap({node: ns * part for node, ns in driver.items()}, what="cpu_wait"),
+        change=(less_on_hosts(facts, "cpu_wait", lost), LessGap(driver, what="cpu_wait")),
+        extent=Extent(
+            1.0, (behind.low or 0.0) / value, (behind.high or value) / value, behind.n
         ),
-        extent=Extent(1.0, low / value, high / value, behind.n),
         evidence=[
             shown_by("waits of tasks behind others", behind, "ns", "thread_counters",
                  "show --json: contention.behind_others_ns", "/ledger/task/run_queue"),
-            shown_by("CPU time of others", known.others_ns or 0, "ns", "os_series",
+            shown_by("CPU time of others", used, "ns", "os_series",
                  "show --json: contention.others_ns", "/timeline"),
         ],
         remedies=[
@@ -129,6 +170,43 @@ def _others(facts: Facts) -> Iterator[Suspect]:
             machine("move the others to another host or to other CPUs"),
         ],
     )  # fmt: skip
+
+
+def _sum(found: Sequence[Estimate]) -> Estimate:
+    """Add up the waits of hosts: what bounds one is the same for all."""
+    return found[0].model_copy(
+        update={
+            "value": sum(one.value or 0.0 for one in found),
+            "low": sum(one.low or 0.0 for one in found),
+            "high": sum(one.high or one.value or 0.0 for one in found),
+            "n": sum(one.n for one in found),
+        }
+    )
+
+
+def _shares(found: Mapping[str | None, _Behind]) -> str:
+    """Say what part of the CPUs others had, host by host."""
+    order = sorted(found, key=lambda host: -(found[host].behind.value or 0.0))
+    said = [
+        units.percent(found[host].known.others_ratio) + (f" on {host}" if host else "")
+        for host in order[:MOST_NAMED]
+    ]
+    more = len(order) - len(said)
+    return ", ".join(said) + (f", and {units.counted(more, 'more host')}" if more else "")
+
+
+def _takers(found: Mapping[str | None, _Behind]) -> str:
+    takers = [taker for one in found.values() for taker in one.known.takers[:3]]
+    named = ", ".join(f"{one.comm} ({units.duration(one.cpu_ns)})" for one in takers)
+    return f": {named}" if named else ""
+
+
+def _driver_host(facts: Facts) -> str | None:
+    """Name the host of the driver's samples."""
+    found: str | None = facts.tables.scalar(
+        "SELECT any_value(host) FROM samples WHERE role = 'driver'"
+    )
+    return found
 
 
 def _driver_waits(facts: Facts) -> dict[int, float]:
