@@ -167,14 +167,14 @@ def _waited_ns(apps: Sequence[Sequence[Any]], stopped: float | None) -> float | 
     waits: list[tuple[float, float]] = []
     works: list[tuple[float, float]] = []
     known = False
-    for begin, seen_end, master, conf, *times in apps:
+    for begin, seen_end, master, conf, driver_add, first_job, first_add in apps:
         end = math.inf if seen_end is None else seen_end
-        first = times.pop() or stopped
+        first = first_add or stopped
         known |= first is not None and not master.startswith("local")
-        own = _waits(begin, master, conf, *times, first)
+        own = _waits(begin, master, conf, driver_add, first_job, first)
         waits += own
-        edges = [begin, *(edge for one in own for edge in one), end]
-        works += [(a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if a < b]
+        ends: list[float] = [begin, *(edge for one in own for edge in one), end]
+        works += [(a, b) for a, b in zip(ends[::2], ends[1::2], strict=True) if a < b]
     if not known:
         return None
     edges = sorted({edge for one in (*waits, *works) for edge in one})
