@@ -65,11 +65,14 @@ def lost_by_host(
     whole = facts.ledger_ns(path)
     if not whole or not facts.tables.several_hosts:
         return {None: whole} if whole else {}
+    each = _of_each(facts, path)
+    if hosts is None:
+        hosts = worst({host: {0: ns} for host, ns in each.items() if ns > 0})
     found: dict[str | None, dict[int, float]] = {
-        host: ledger_on(facts, host, path)
-        for host in (_with_most(facts, path) if hosts is None else hosts)
+        host: ledger_on(facts, host, path) for host in hosts
     }
-    if not found or set(facts.tasks.distinct("host")) - set(found):
+    nothing = {host for host, ns in each.items() if ns <= 0}
+    if not found or set(facts.tasks.distinct("host")) - nothing - set(found):
         rest = dict(whole)
         for own in found.values():
             for number, ns in own.items():
@@ -79,13 +82,13 @@ def lost_by_host(
     return {host: own for host, own in found.items() if own}
 
 
-def _with_most(facts: Facts, path: str) -> list[str]:
-    most = {
-        one.host: next((row.value_ns or 0 for row in one.slot_view.rows if row.path == path), 0)
+def _of_each(facts: Facts, path: str) -> dict[str, float]:
+    """Give a row of the hosts that have a ledger of their own."""
+    return {
+        one.host: sum(float(row.value_ns or 0) for row in one.slot_view.rows if row.path == path)
         for one in facts.summary.ledger.hosts
         if not one.together
     }
-    return worst({host: {0: float(ns)} for host, ns in most.items() if ns > 0})
 
 
 def worst(lost: Lost) -> list[str]:
