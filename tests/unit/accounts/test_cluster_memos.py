@@ -74,6 +74,8 @@ def test_an_executor_that_another_replaced_is_not_lost(tmp_path: Path) -> None:
     [
         ({"spark.dynamicAllocation.enabled": "true"}, "yarn", "dynamic allocation"),
         ({}, "spark://h:7077", "spark.cores.max"),
+        ({"spark.executor.instances": "10"}, "spark://h:7077", "spark.cores.max"),
+        ({"spark.cores.max": "8"}, "spark://h:7077", "spark.executor.cores"),
     ],
 )
 def test_where_it_is_not_known_how_many_were_asked_for_that_is_said(
@@ -83,6 +85,18 @@ def test_where_it_is_not_known_how_many_were_asked_for_that_is_said(
     assert row.value_ns is None
     assert row.method == "unavailable"
     assert word in row.source
+
+
+@pytest.mark.parametrize(("instances", "cores", "missing"), [("10", "4", 1), ("1", "7", 2)])
+def test_a_standalone_master_is_asked_for_cores_and_no_number_of_executors(
+    tmp_path: Path, instances: str, cores: str, missing: int
+) -> None:
+    conf = {"spark.executor.instances": instances, "spark.cores.max": cores,
+            "spark.executor.cores": "2"}  # fmt: skip
+    made = world(conf, "spark://h:7077")
+    found = {path: row.value_ns for path, row in memos(made, tmp_path).items()}
+    slots = 2 * made.end_ms * MS
+    assert found.get("executors/not_granted") == missing * slots
 
 
 def test_one_machine_has_none_of_them(tmp_path: Path) -> None:

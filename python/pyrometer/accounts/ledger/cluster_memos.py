@@ -107,17 +107,16 @@ def wanted_executors(master: str, settings: Mapping[str, str]) -> tuple[int | No
     """
     if settings.get("spark.dynamicAllocation.enabled", "false").lower() == "true":
         return None, "dynamic allocation: how many were asked for is not in the event log"
-    instances = _whole(settings.get("spark.executor.instances"))
-    if master.startswith("spark:"):
-        cores, most = (
-            _whole(settings.get(f"spark.{name}")) for name in ("executor.cores", "cores.max")
-        )
-        by_cores = most // cores if cores and most else None
-        known = [count for count in (instances, by_cores) if count]
-        if known:
-            return min(known), None
-        return None, "neither spark.executor.instances nor spark.cores.max says how many"
-    return instances or DEFAULT_INSTANCES, None
+    if not master.startswith("spark:"):
+        return _whole(settings.get("spark.executor.instances")) or DEFAULT_INSTANCES, None
+    # A standalone master does not read spark.executor.instances.
+    most, each = (
+        _whole(settings.get("spark.cores.max")),
+        _whole(settings.get("spark.executor.cores")),
+    )
+    if most and each:
+        return most // each, None
+    return None, "spark.cores.max and spark.executor.cores do not say how many were asked for"
 
 
 def _missing(scope: Scope, app: Mapping[str, Any], wanted: int) -> dict[str, int] | None:
