@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyrometer.accounts.ledger.events import GIVEN_UP
 from pyrometer.accounts.stage_names import stage_name
 from pyrometer.core.errors import UsageError
 from pyrometer.simulation.attempts import attempts
@@ -22,7 +23,6 @@ from pyrometer.simulation.queries import (
     EXECUTORS,
     EXECUTORS_AT_ONCE,
     FIRST_LAUNCH,
-    GIVEN_UP,
     JOBS,
     STAGES,
 )

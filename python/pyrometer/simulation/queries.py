@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-# Words of Spark and its cluster managers for an executor that dynamic allocation released.
-GIVEN_UP = ("killed by driver", "explicit termination request", "idle", "decommission")
-
 # The job of a stage is the first that lists it and was running when it was submitted. An attempt
 # that was never seen to end is taken to have ended with its stage. A copy that is ended because the
 # other one is done may outlive the stage: how long results are fetched, only attempts that

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 from tests.support.tables import MS, StageSpec, World, wall, write_tables
 
 from pyrometer.accounts.ledger.report import ledger_report
 from pyrometer.accounts.ledger.schema import Row
+from pyrometer.accounts.ledger.terminal import view_lines
 from pyrometer.store import Run
+from pyrometer.terminal.drawing import Look, put
 
 STAGES = [StageSpec([400, 300, 500, 200, 350])]
 LOG = {"apps", "executors", "stages", "tasks"}
@@ -85,6 +89,51 @@ def test_where_it_is_not_known_how_many_were_asked_for_that_is_said(
     assert row.value_ns is None
     assert row.method == "unavailable"
     assert word in row.source
+
+
+DYNAMIC = {"spark.dynamicAllocation.enabled": "true"}
+REASON = "dynamic allocation: how many were asked for is not in the event log"
+WENT = [
+    executor("2", 60, 500, "Executor decommission: spot"),
+    executor("3", 60, 600, "Executor killed by driver."),
+    executor("4", 60, 700, "worker lost"),
+    executor("5", 60, 800, "worker lost"),
+]
+
+
+def test_executors_that_the_log_says_were_lost_are_told_with_dynamic_allocation(
+    tmp_path: Path,
+) -> None:
+    made = world(DYNAMIC)
+    made.rows["executors"] += WENT
+    found = {p: r for p, r in memos(made, tmp_path).items() if p.startswith("executors")}
+    assert {path: row.n for path, row in found.items()} == {
+        "executors/decommissioned": 1, "executors/lost": 2, "executors/not_granted": None,
+    }  # fmt: skip
+    for row in found.values():
+        assert (row.value_ns, row.method) == (None, "unavailable")
+        assert row.source.endswith(REASON)
+    with Run.open(tmp_path) as run:
+        view = ledger_report(run).slot_view
+    console = Console(file=io.StringIO(), width=200)
+    put(console, view_lines(view, Look.of(console), deep=True))
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert f"executors/not granted: {REASON}" in text
+    assert f"executors/lost: event log: 2 executors, replaced or not; {REASON}" in text
+
+
+def test_an_application_of_which_less_is_known_takes_nothing_from_another(tmp_path: Path) -> None:
+    made = world({"spark.executor.instances": "2"})
+    made.rows["executors"].append(executor("2", 50, 700, "worker lost"))
+    app = {"app_index": 1, "app_id": "b/2", "spark_conf": json.dumps(DYNAMIC)}
+    made.rows["apps"].append({**made.rows["apps"][0], **app})
+    made.rows["executors"] += [{**one, "app_index": 1} for one in WENT]
+    found = memos(made, tmp_path)
+    assert found["executors/starting"].value_ns == 2 * 2 * 50 * MS
+    assert found["executors/lost"].value_ns == 2 * (made.end_ms - 700) * MS
+    assert found["executors/lost/b_2"].n == 2
+    assert found["executors/not_granted/b_2"].source == REASON
+    assert "executors/not_granted" not in found
 
 
 @pytest.mark.parametrize(("instances", "cores", "missing"), [("10", "4", 1), ("1", "7", 2)])

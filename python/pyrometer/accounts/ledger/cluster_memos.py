@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pyrometer.accounts.ledger.events import define_events
+from pyrometer.accounts.ledger.events import GIVEN_UP, define_events
 from pyrometer.accounts.ledger.schema import Row
 from pyrometer.core.json_text import parse_json
 from pyrometer.core.units import counted, size
@@ -33,6 +33,17 @@ SELECT l.n::BIGINT AS n, l.since, l.until, e.remove_wall_ns IS NOT NULL AS remov
   contains(lower(coalesce(e.remove_reason, '')), 'decommission') AS decommissioned
 FROM l_executors l JOIN executors e USING (app_index, executor_id)
 WHERE l.app_index = ? AND l.executor_id <> 'driver' AND l.since IS NOT NULL AND l.until IS NOT NULL
+"""
+# What dynamic allocation released by itself is no loss.
+_GONE = f"""
+SELECT CASE WHEN contains(why, 'decommission') THEN 'decommissioned' ELSE 'lost' END, count(*)
+FROM (SELECT *, lower(coalesce(remove_reason, '')) AS why FROM executors) e
+JOIN lives l USING (app_index)
+WHERE app_index = ? AND executor_id <> 'driver' AND (remove_wall_ns < gone_wall_ns) IS NOT FALSE
+  AND EXISTS (SELECT 1 FROM w WHERE remove_wall_ns BETWEEN w.start_wall_ns AND w.end_wall_ns)
+  AND (contains(why, 'decommission')
+    OR NOT ({" OR ".join(f"contains(why, '{word}')" for word in GIVEN_UP)}))
+GROUP BY 1
 """
 _FETCHES = """
 SELECT CASE WHEN far > 0 AND near > 0 THEN 'both' WHEN far > 0 THEN 'remote' ELSE 'local' END,
@@ -57,7 +68,7 @@ def cluster_memos(scope: Scope) -> list[Row]:
         A run cut to a window, with the ledger's tasks.
     """
     apps = scope.tables.records(
-        "SELECT app_index, master, spark_conf, born_wall_ns, gone_wall_ns FROM lives"
+        "SELECT app_index, app_id, master, spark_conf, born_wall_ns, gone_wall_ns FROM lives"
         " WHERE master IS NOT NULL AND NOT starts_with(master, 'local') ORDER BY app_index"
     )
     if not apps or not scope.window.intervals:
@@ -70,27 +81,47 @@ def cluster_memos(scope: Scope) -> list[Row]:
 
 
 def _executors(scope: Scope, apps: list[dict[str, Any]]) -> list[Row]:
-    missing = dict.fromkeys(FATES, 0)
-    why: str | None = None
+    missing: dict[str, int] = {}
+    unknown: list[Row] = []
     for app in apps:
-        wanted, unknown = wanted_executors(app["master"], _settings(app["spark_conf"]))
-        if wanted is None:
-            why = unknown
-            continue
-        found = _missing(scope, app, wanted)
+        wanted, why = wanted_executors(app["master"], _settings(app["spark_conf"]))
+        found = None if wanted is None else _missing(scope, app, wanted)
         if found is None:
-            why = "no executor registered: how many slots one has is not known"
+            why = why or "no executor registered: how many slots one has is not known"
+            unknown += _unknown(scope, app, why, alone=len(apps) == 1)
             continue
         for fate, ns in found.items():
-            missing[fate] += ns
-    if why is not None:
-        return [Row(path="executors/not_granted", method="unavailable", source=why)]
-    return [
-        Row(path=f"executors/{fate}", value_ns=ns,
-            source=f"{_EVENT_LOG}: slots of {_MEANING[fate]}")
-        for fate, ns in missing.items()
-        if ns
-    ]  # fmt: skip
+            missing[fate] = missing.get(fate, 0) + ns
+    rows = []
+    for fate in FATES:
+        path = f"executors/{fate}"
+        if missing.get(fate):
+            source = f"{_EVENT_LOG}: slots of {_MEANING[fate]}"
+            rows.append(Row(path=path, value_ns=missing[fate], source=source))
+        rows += [row for row in unknown if row.path.startswith(path)]
+    return rows
+
+
+def _unknown(scope: Scope, app: Mapping[str, Any], why: str, alone: bool) -> list[Row]:
+    """Say which executors an application lost of nobody knows how many."""
+    went = dict(scope.tables.query(_GONE, [app["app_index"]]))
+    name = str(app["app_id"] or app["app_index"]).replace("/", "_")
+    found = []
+    for fate in FATES:
+        n = went.get(fate)
+        if not n and fate != "not_granted":
+            continue
+        path = f"executors/{fate}"
+        said = f"{_EVENT_LOG}: {counted(n, 'executor')}, replaced or not; " if n else ""
+        found.append(
+            Row(
+                path=path if alone else f"{path}/{name}",
+                n=n,
+                method="unavailable",
+                source=said + why,
+            )
+        )
+    return found
 
 
 def wanted_executors(master: str, settings: Mapping[str, str]) -> tuple[int | None, str | None]:

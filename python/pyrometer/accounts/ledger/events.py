@@ -13,6 +13,9 @@ from __future__ import annotations
 from pyrometer.store.lives import define_lives
 from pyrometer.store.tables import Tables
 
+GIVEN_UP = ("killed by driver", "explicit termination request", "idle", "decommission")
+"""Words of Spark and its cluster managers for an executor that dynamic allocation released."""
+
 
 def define_events(tables: Tables) -> None:
     """Define these of the whole run, once for each connection."""

@@ -184,14 +184,17 @@ def _differences(
     yield indented(table)
     if hidden:
         yield note(f"{hidden} rows that hardly differ are left out")
-    yield from _not_known(rows)
+    yield from _not_known((row.path, row.reason) for row in rows)
 
 
-def _not_known(rows: Sequence[RowDifference]) -> Iterator[RenderableType]:
-    """Say of which rows there is no difference, and why."""
-    for reason in dict.fromkeys(row.reason for row in rows if row.reason):
-        names = ", ".join(row.path.replace("_", " ") for row in rows if row.reason == reason)
-        yield note(f"{names}: {reason}")
+def _not_known(reasons: Iterable[tuple[str, str | None]]) -> Iterator[RenderableType]:
+    """Say which rows have no value, and why: those of one reason on one line."""
+    paths: dict[str, list[str]] = {}
+    for path, reason in reasons:
+        if reason:
+            paths.setdefault(reason, []).append(safe(path.replace("_", " ")))
+    for reason, names in paths.items():
+        yield note(f"{', '.join(names)}: {reason}")
 
 
 def _tree(given: Sequence[RowDifference]) -> Iterator[RowDifference]:
@@ -321,6 +324,8 @@ def view_lines(
         label = f"[dim]memo: {safe(row.path.replace('_', ' '))}[/]"
         rows.add_row(label, "", units.percent(row.share), units.duration(row.value_ns))
     yield indented(rows)
+    if deep:
+        yield from _not_known((m.path, m.source) for m in view.memos if m.value_ns is None)
     if deep and view.ended_by:
         yield note("the same time asleep by who ended it, never added:")
         woken = bars(look)

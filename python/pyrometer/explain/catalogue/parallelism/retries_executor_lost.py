@@ -32,6 +32,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from pyrometer.accounts.ledger.events import GIVEN_UP
 from pyrometer.core import units
 from pyrometer.explain.catalogue.memory.heap_container_limit import more_overhead
 from pyrometer.explain.catalogue.parallelism.retries_failed_tasks import ends
@@ -42,7 +43,6 @@ from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Evidence, Place, Remedy
 from pyrometer.explain.what_if import Extent
-from pyrometer.simulation.queries import GIVEN_UP
 
 MEMORY = ("memory limits", "oom", "outofmemory")
 """Words of cluster managers for a container that was killed for its memory."""
