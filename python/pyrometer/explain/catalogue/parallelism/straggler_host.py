@@ -259,7 +259,7 @@ def _what(one: _Slow, slow: Sequence[_Slow]) -> str:
 
 def _words(slow: Sequence[_Slow]) -> str:
     """Say how much slower each is; of many, the first few."""
-    said = []
+    said: list[str] = []
     for one in slow[:MOST_SHOWN]:
         value, low, high = one.ratio
         than = (
