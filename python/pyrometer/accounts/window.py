@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,10 +22,24 @@ def open_scope(run: Run, window: str | None) -> Scope:
 
 
 @contextmanager
-def on_host(scope: Scope, *hosts: str) -> Iterator[Scope]:
-    """Cut a run to the same window and one of its hosts, or several."""
-    with scope.run.on_host(*hosts) as own:
-        narrowed = Scope(own, scope.window)
+def on_host(
+    scope: Scope, *hosts: str, machines: Mapping[str, str] | None = None
+) -> Iterator[Scope]:
+    """Cut a run to the same window and one of its hosts, or several.
+
+    Parameters
+    ----------
+    scope : Scope
+        The run, cut to a window.
+    *hosts : str
+        The hosts.
+    machines : mapping of str to str, optional
+        Further hosts, each with that of the former which is the same machine, such as pods of a
+        node: their processes count, and what they read of the machine does not.
+    """
+    machines = machines or {}
+    with scope.run.on_host(*hosts, *machines) as own:
+        narrowed = Scope(own, scope.window, machines=machines)
         narrowed.offset_ns = scope.offset_ns
         copy_lives(scope.tables, own.tables)
         yield _cut(narrowed)

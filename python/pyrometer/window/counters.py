@@ -7,6 +7,7 @@ host series is read before every change, so straight lines between its readings 
 
 from __future__ import annotations
 
+from pyrometer.store.sql.text import literal
 from pyrometer.store.thread_roles import role_case
 from pyrometer.window.scope import Scope
 
@@ -85,6 +86,17 @@ def _threads_sql() -> str:
 def define_series(scope: Scope) -> None:
     """Define ``w_series``: growth of cumulative host and process series in the window, by host."""
     _define_growth(scope, "w_series", "w")
+    if scope.machines:
+        scope.tables.define(
+            "w_series",
+            "SELECT * FROM w_series WHERE scope LIKE 'process/%' OR scope LIKE 'probe%'"
+            f" OR {stands_for_itself(scope)}",
+        )
+
+
+def stands_for_itself(scope: Scope) -> str:
+    """Write the condition that what a row's host read of its machine counts."""
+    return f"(host IN ({', '.join(map(literal, scope.machines))})) IS NOT TRUE"
 
 
 def define_busy_series(scope: Scope) -> None:
@@ -120,23 +132,28 @@ def define_watched_series(scope: Scope) -> dict[str, int]:
     dict of str to int
         Of each host, the time of the window before its first reading and after its last.
     """
+    first, machine = "true", "g.host"
+    if scope.machines:
+        first = stands_for_itself(scope)
+        cases = (f"WHEN {literal(a)} THEN {literal(b)}" for a, b in scope.machines.items())
+        machine = f"CASE g.host {' '.join(cases)} ELSE g.host END"
     scope.tables.define(
         "o",
-        """
+        f"""
         SELECT host, greatest(start_mono_ns, since) AS start_mono_ns,
           least(end_mono_ns, until) AS end_mono_ns
         FROM w, (SELECT host, min(t_mono_ns) AS since, max(t_mono_ns) AS until FROM os_series
-          WHERE scope = 'host' AND name = 'cpu_idle_ns' GROUP BY host)
+          WHERE scope = 'host' AND name = 'cpu_idle_ns' AND {first} GROUP BY host)
         WHERE start_mono_ns < until AND end_mono_ns > since
         """,
     )
-    _define_growth(scope, "o_series", "o", " AND w.host = g.host")
+    _define_growth(scope, "o_series", "o", f" AND w.host = {machine}")
     length = scope.window.length_ns
     return {
         host: max(0, length - int(watched))
         for host, watched in scope.tables.query(
             "SELECT s.host, coalesce(sum(end_mono_ns - start_mono_ns), 0)::BIGINT"
-            " FROM (SELECT DISTINCT host FROM os_series WHERE scope = 'host') s"
+            f" FROM (SELECT DISTINCT host FROM os_series WHERE scope = 'host' AND {first}) s"
             " LEFT JOIN o ON o.host IS NOT DISTINCT FROM s.host GROUP BY s.host"
         )
     }

@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -26,11 +27,16 @@ if TYPE_CHECKING:
 
 @dataclass
 class Scope:
-    """A run and a window, with the temporary views in place."""
+    """A run and a window, with the temporary views in place.
+
+    ``machines`` has hosts whose machine another host stands for, such as pods of a node, and which
+    does: what they read of that machine does not count again.
+    """
 
     run: Run
     window: Window
     kept: dict[str, Any] = field(default_factory=dict)
+    machines: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.tables.of_window.clear()

@@ -218,6 +218,12 @@ BOUND = S // 1000
 def one_machine(stages: list[StageSpec]) -> TwoHosts:
     """Give two pods on one node: one clock, and the same CPUs, which both of them read."""
     two = TwoHosts(stages)
+    end = two.world.end_ms * MS
+    for row in two.rows["os_series"]:
+        if row["scope"] == "host":
+            other = two.task_cpu(HOST if row["host"] == WEST else WEST) + GC + JIT
+            used = other * (row["t_mono_ns"] - mono(0)) // end
+            row["value"] += {"cpu_user_ns": used, "cpu_idle_ns": -used}.get(row["name"], 0)
     for host in (HOST, WEST):
         for cpu in range(two.cpus):
             for at in (0, two.world.end_ms):

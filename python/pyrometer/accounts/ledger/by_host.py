@@ -2,7 +2,8 @@
 
 What a probe did not see is never spread over other hosts: a host without one is a row of its own,
 without a value. Its CPUs count in the total where their number is known, so that the account stays
-open by them; where it is not known, no closure is said. Hosts that are one machine count once.
+open by them; where it is not known, no closure is said. The CPUs of hosts that are one machine
+count once, and the threads of each of them.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ class Host:
     """A host of a run; ``clock`` is ``None`` where no stream is from it.
 
     ``machine`` has the names of all hosts that are the same machine, where there are others. Only
-    the first of them is observed: what its probe read is of all of it.
+    the first of them is observed: what its probe read of the CPUs is of all of it, and threads
+    that others saw are in its account.
     """
 
     name: str
@@ -186,10 +188,15 @@ def _ledger(
         if host.observed:
             found.core_view = core_view(scope)
         return found
-    with on_host(scope, *(one.name for one in hosts)) as own:
-        if host.observed:
+    names = [one.name for one in hosts]
+    pods = {pod: one.name for one in hosts if one.observed for pod in one.machine[1:]}
+    with on_host(scope, *names) as own:
+        if host.observed and not pods:
             found.core_view = core_view(own)
         found.slot_view = _slots(own)
+    if pods:
+        with on_host(scope, *names, machines=pods) as whole:
+            found.core_view = core_view(whole)
     return found
 
 
@@ -204,7 +211,7 @@ def _slots(own: Scope) -> View:
 
 def _why(host: Host) -> str:
     if host.machine:
-        return f"it is the machine of {host.machine[0]}, whose account has all of its CPUs"
+        return f"it is the machine of {host.machine[0]}, whose account has its threads, too"
     if host.clock is None:
         return f"{NO_PROBE}: nothing was recorded there"
     return NO_CLOCK if host.clock == "unknown" else NO_PROBE
@@ -228,7 +235,10 @@ def total(scope: Scope, ledgers: Sequence[HostLedger]) -> View:
     """Add up the core views of hosts; those that were not observed stay apart."""
     views = [one.core_view for one in ledgers]
     length = scope.window.length_ns
-    missing = [one for one in ledgers if one.core_view.total_ns is None]
+    missing = [
+        one for one in ledgers
+        if one.core_view.total_ns is None and (one.observed or not one.same_machine)
+    ]  # fmt: skip
     known = [one.cpus_count * length for one in missing if one.cpus_count]
     seen = sum(view.total_ns or 0 for view in views)
     if not seen:
@@ -259,21 +269,12 @@ def _open(missing: Sequence[HostLedger]) -> str | None:
     """Say which hosts keep the account open."""
     if not missing:
         return None
-    again = [one.host for one in missing if _counts_elsewhere(one)]
-    unseen = [one for one in missing if not _counts_elsewhere(one)]
-    parts = []
-    if unseen:
-        names = ", ".join(one.host for one in unseen)
-        parts.append(f"not observed: {names}; what ran there is in no other row")
-    unknown = [one.host for one in unseen if not one.cpus_count]
+    names = ", ".join(one.host for one in missing)
+    said = f"not observed: {names}; what ran there is in no other row"
+    unknown = [one.host for one in missing if not one.cpus_count]
     if unknown:
-        parts[-1] += f", and the number of CPUs of {', '.join(unknown)} is not known"
-    if again:
-        parts.append(
-            f"not observed apart: {', '.join(again)}, on machines that other hosts stand for; what"
-            " ran there is among the other processes of these"
-        )
-    return "; ".join(parts)
+        said += f", and the number of CPUs of {', '.join(unknown)} is not known"
+    return said
 
 
 def _missing(missing: Sequence[HostLedger], length_ns: int) -> list[Row]:
@@ -283,14 +284,12 @@ def _missing(missing: Sequence[HostLedger], length_ns: int) -> list[Row]:
         Row(
             path=NOT_OBSERVED,
             method="unavailable",
-            source=_unaccounted(missing),
+            source=f"{counted(len(missing), 'host')} that no probe saw",
         )
     ]
     for one in missing:
         cpus = "of which the number of CPUs is not known"
-        if _counts_elsewhere(one):
-            cpus = "its executors are among the other processes there"
-        elif one.cpus_count:
+        if one.cpus_count:
             cpus = f"{counted(one.cpus_count, 'CPU')}, {duration(one.cpus_count * length_ns)}"
         rows.append(
             Row(
@@ -301,19 +300,6 @@ def _missing(missing: Sequence[HostLedger], length_ns: int) -> list[Row]:
             )
         )
     return rows
-
-
-def _counts_elsewhere(one: HostLedger) -> bool:
-    """Whether another host of the run is the same machine, and stands for it."""
-    return bool(one.same_machine) and not one.observed
-
-
-def _unaccounted(missing: Sequence[HostLedger]) -> str:
-    again = sum(map(_counts_elsewhere, missing))
-    unseen = len(missing) - again
-    parts = [f"{counted(unseen, 'host')} that no probe saw"] if unseen else []
-    parts += [f"{counted(again, 'name')} of machines that count once"] if again else []
-    return ", ".join(parts)
 
 
 def _added(hosts: Sequence[Sequence[Row]]) -> list[Row]:

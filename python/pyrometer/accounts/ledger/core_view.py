@@ -260,7 +260,7 @@ def cpus_by_host(scope: Scope) -> dict[str, int | None]:
 def _cpus_of_hosts(scope: Scope) -> int | None:
     known = cpus_by_host(scope)
     watched = scope.tables.query("SELECT DISTINCT host FROM os_series WHERE scope = 'host'")
-    counts = [known.get(host) for (host,) in watched]
+    counts = [known.get(host) for (host,) in watched if host not in scope.machines]
     return sum(n for n in counts if n) if counts and all(counts) else None
 
 
