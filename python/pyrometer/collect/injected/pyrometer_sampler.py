@@ -33,6 +33,8 @@ IDLE_GAPS = 4
 # imported, or a busy CPU make one several times as dear as others.
 MOST_SHARE = 0.02
 LONGEST_GAP = 0.25
+# How much longer, or shorter, a gap may be than is wanted.
+UNEVEN = 1.5
 # Numbers that stand for stacks: threads without Python frames, the daemon that forks workers.
 NATIVE_STACK = -1
 DAEMON_STACK = -3
@@ -96,7 +98,7 @@ class Sampler:
         period = gap = self.period_ns / 1e9
         while True:
             # Uneven gaps: even ones could keep step with what the program does.
-            time.sleep(gap * self.random.uniform(0.5, 1.5))
+            time.sleep(gap * self.random.uniform(2 - UNEVEN, UNEVEN))
             own = time.thread_time()
             try:
                 gap = period if self.look() else min(2 * gap, IDLE_GAPS * period)
@@ -121,7 +123,7 @@ class Sampler:
         now = time.monotonic_ns()
         # Early at first: where workers are not kept, one ends with its first task.
         early = self.period_ns + self.flushed_ns - self.since
-        due, by = (FLUSH_NS, now) if self.errors else (min(FLUSH_NS, early), now + int(gap * 1e9))
+        due, by = (FLUSH_NS, now) if self.errors else (min(FLUSH_NS, early), now + int(UNEVEN * gap * 1e9))
         if (self.samples or self.lines) and by - self.flushed_ns > due:
             self._flush(now)
 
