@@ -123,7 +123,8 @@ class Sampler:
         now = time.monotonic_ns()
         # Early at first: where workers are not kept, one ends with its first task.
         early = self.period_ns + self.flushed_ns - self.since
-        due, by = (FLUSH_NS, now) if self.errors else (min(FLUSH_NS, early), now + int(UNEVEN * gap * 1e9))
+        next_look = now + int(UNEVEN * gap * 1e9)
+        due, by = (FLUSH_NS, now) if self.errors else (min(FLUSH_NS, early), next_look)
         if (self.samples or self.lines) and by - self.flushed_ns > due:
             self._flush(now)
 
