@@ -71,6 +71,6 @@ def limits(text: str) -> Limits:
 
 def _count(name: str, text: str) -> int:
     digits = text.rstrip("kmgKMG")
-    if not digits.isdecimal():
+    if not digits.isdecimal() or len(text) - len(digits) > 1:
         raise UsageError(f"{name}={text}: not a number of requests", "for example iops=2000")
     return int(digits) * _THOUSANDS.get(text[len(digits) :].lower(), 1)

@@ -21,7 +21,11 @@ PYTHONS = ("PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON")
 """Variables that name the Python of PySpark, in the order in which the driver reads them."""
 
 TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - nothing is written there
-_CLASS_PATHS = ("-cp", "-classpath", "--class-path", "-p", "--module-path")
+_CLASS_PATHS = (
+    "-cp", "-classpath", "--class-path", "-p", "--module-path", "--driver-class-path",
+)  # fmt: skip
+_READ = (*job.SETTINGS, "CLASSPATH", "SPARK_DIST_CLASSPATH")
+"""Variables whose folders are read, whatever they are."""
 _WRITTEN = ("spark.local.dir", "java.io.tmpdir")
 """Options whose folders are only written to: a machine has its own."""
 _FILE = re.compile(r"^file:(//)?")
@@ -96,10 +100,11 @@ def files_named(
             # What stands on a class path is read, whatever it is.
             read = before in _CLASS_PATHS or not too_wide(path, environment)
             (taken if read else wide).append(path)
-    for text in job.naming_files(environment).values():
+    for variable, text in job.naming_files(environment).items():
         for word in _words(text):
             for path in named(word):
-                (wide if too_wide(path, environment) else taken).append(path)
+                read = variable in _READ or not too_wide(path, environment)
+                (taken if read else wide).append(path)
     return list(dict.fromkeys(taken)), list(dict.fromkeys(wide))
 
 

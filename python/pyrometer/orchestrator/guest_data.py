@@ -71,7 +71,8 @@ def data_of(
     unread = list(dict.fromkeys(found.unreadable))
     named = {os.path.realpath(one) for one in (*asked, *prepared)}
     for one in unread:
-        if one in named:
+        inside = any(one.startswith(f"{os.path.realpath(root)}/") for root in prepared)
+        if one in named or inside:
             raise UsageError(f"{one} may not be read", "leave it out, or chmod +r it")
     if found.size > MOST_DATA_BYTES:
         raise UsageError(

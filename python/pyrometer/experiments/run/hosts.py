@@ -169,7 +169,7 @@ def _waited_ns(apps: Sequence[Sequence[Any]], stopped: float | None) -> float | 
     known = False
     for begin, seen_end, master, conf, driver_add, first_job, first_add in apps:
         end = math.inf if seen_end is None else seen_end
-        first = first_add or stopped
+        first = first_add or (None if stopped is None else min(stopped, end))
         known |= first is not None and not master.startswith("local")
         own = _waits(begin, master, conf, driver_add, first_job, first)
         waits += own
