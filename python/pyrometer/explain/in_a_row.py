@@ -64,7 +64,7 @@ class Taken:
         if isinstance(place, slice):
             begin, end = place.start, place.stop
         else:
-            begin, end = int(place.min()), int(place.max()) + 1
+            begin, end = (int(place.min()), int(place.max()) + 1) if place.size else (0, 0)
         if begin < end and not self._ns.size:
             self._begin, self._ns = begin, np.zeros(end - begin)
         first, last = self._begin, self._begin + self._ns.size

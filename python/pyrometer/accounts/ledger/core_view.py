@@ -362,14 +362,13 @@ def _watched(scope: Scope, cpus: int) -> tuple[str, list[Row]]:
 
 def unread_ns(scope: Scope) -> int:
     """Give the time of the window before the first reading of its only host, and after its last."""
-    ((since, until),) = scope.tables.query(
-        "SELECT min(t_mono_ns), max(t_mono_ns) FROM os_series"
-        " WHERE scope = 'host' AND name = 'cpu_idle_ns'"
+    unread = scope.tables.scalar(
+        "SELECT sum(end_mono_ns - start_mono_ns - greatest(0, least(end_mono_ns, until)"
+        " - greatest(start_mono_ns, since)))::BIGINT FROM w,"
+        " (SELECT min(t_mono_ns) AS since, max(t_mono_ns) AS until FROM os_series"
+        "  WHERE scope = 'host' AND name = 'cpu_idle_ns') WHERE since IS NOT NULL"
     )
-    ((start, end),) = scope.tables.query("SELECT min(start_mono_ns), max(end_mono_ns) FROM w")
-    if since is None or start is None:
-        return 0
-    return max(0, int(since - start)) + max(0, int(end - until))
+    return int(unread or 0)
 
 
 def _others(

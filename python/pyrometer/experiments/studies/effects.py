@@ -17,7 +17,7 @@ from pyrometer.statistics.welch import WelchAsGiven, welch_as_given
 EMULATED = "times of emulated machines are not those of hardware, nor are their ratios"
 WITHHELD = {
     "machine_nodes": NODES,
-    "machine_oversubscribed": "some machines had more CPUs than their host, so that CPUs took turns",
+    "machine_oversubscribed": "some machines had more CPUs than their host, which took turns",
 }
 """What times of virtual machines do not show, by doubts of an experiment."""
 

@@ -116,7 +116,12 @@ class Machines:
             for one in service.found
             if (names := known.hosts_of(one, service.host, service.start_wall_ns(one)))
         }
-        users = {(one.app, one.uid) for _, one in names_of if one.uid is not None}
+        # A driver in client mode is its user's; executors may be the cluster's.
+        users = {
+            (one.app, one.uid)
+            for _, one in names_of
+            if one.uid is not None and one.role != "driver"
+        }
         machines = cls()
         for service in seen:
             own = tuple(
@@ -194,7 +199,7 @@ class Machines:
 def _of_another_user(one: Found, users: Collection[tuple[str, int]]) -> bool:
     """Whether a process is of another user than those whose executors recorded."""
     known = {uid for app, uid in users if app == one.app}
-    return one.uid is not None and bool(known) and one.uid not in known
+    return one.role != "driver" and one.uid is not None and bool(known) and one.uid not in known
 
 
 def _node(folder: Path) -> str:

@@ -47,9 +47,10 @@ class Turns:
         with self._changed:
             self._changed.wait_for(lambda: not self._is_alone)
             self._is_alone = True
-            self._changed.wait_for(lambda: not self._running_count)
-            self._has_more = True
         try:
+            with self._changed:
+                self._changed.wait_for(lambda: not self._running_count)
+                self._has_more = True
             yield self._limit
         finally:
             with self._changed:

@@ -31,7 +31,7 @@ import numpy as np
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less
-from pyrometer.explain.evidence.hosts.lost import few_carriers, hosts_of_place, most_was_on
+from pyrometer.explain.evidence.hosts.lost import few_carriers, most_was_on
 from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.saying import code
 from pyrometer.explain.facts import Facts, exactly
@@ -66,7 +66,8 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
         names = few_carriers(facts, each)
         yield lost, Suspect(
             place=Place(layer="stage", stage_id=stage.stage_id, stage_attempt=stage.attempt,
-                        stages_count=1, source=stage.called, **hosts_of_place(names)),
+                        stages_count=1, source=stage.called,
+                        host=names[0] if len(names) == 1 else None),
             mechanism=(
                 f"{units.counted(tasks.count, 'task')} waited {units.duration(lost)} of"
                 f" {units.duration(float(tasks.duration_ns.sum()))} for shuffle blocks, of which"

@@ -135,7 +135,7 @@ def _why(facts: Facts, stage: Stage, sql_id: int | None) -> dict[str, str]:
     for node in sql.nodes:
         ran = facts.stages_of(node, sql)
         # An exchange says how many tasks read it, not how many write it.
-        made = ends_of(facts, Plan(sql), node)[1] if node.name.endswith("Exchange") else ran
+        made = (ends_of(facts, Plan(sql), node)[1] if node.name.endswith("Exchange") else []) or ran
         if ran and stage.number not in made:
             continue
         found += [

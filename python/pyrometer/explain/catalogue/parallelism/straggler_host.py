@@ -223,7 +223,7 @@ def _suspect(facts: Facts, hosts: Any, slow: Sequence[_Slow]) -> Suspect:
     }
     names = [one.name for one in slow]
     listed = ", ".join("'" + name.replace("'", "''") + "'" for name in names)
-    share = sum(ns for ns, _ in weights) * weighed(weights).value / sum(spent or [1.0])
+    share = sum(ns for ns, _ in weights) * weighed(weights).value / (sum(spent) or 1.0)
     its, lacks = ("its", "it lacks") if len(names) == 1 else ("their", "they lack")
     return Suspect(
         place=Place(layer="host", stages_count=len(stages), **hosts_of_place(names)),
