@@ -193,11 +193,11 @@ def image(release: str) -> bytes:
     return bytes(data)
 
 
-def installed(root: Path, release: str) -> Path:
+def installed(root: Path, release: str, name: str | None = None) -> Path:
     boot, modules = root / "boot", root / "lib/modules" / release
     boot.mkdir(exist_ok=True)
     (modules / "kernel").mkdir(parents=True)
-    (boot / f"vmlinuz-{release}").write_bytes(image(release))
+    (boot / f"vmlinuz-{name or release}").write_bytes(image(release))
     (modules / "modules.builtin").write_text("".join(f"kernel/x/{n}.ko\n" for n in NEEDED))
     return boot
 
@@ -211,6 +211,22 @@ def test_the_newest_installed_kernel_that_fits_is_taken(tmp_path: Path) -> None:
     assert kernels.find("6.1.0-9-amd64", tmp_path / "cache", boot).release == "6.1.0-9-amd64"
     found = kernels.find(str(boot / "vmlinuz-6.1.0-9-amd64"), tmp_path / "cache", tmp_path)
     assert found.modules == tmp_path / "lib/modules/6.1.0-9-amd64"
+
+
+def test_kernels_whose_images_are_named_by_their_packages_are_found_by_release(
+    tmp_path: Path,
+) -> None:
+    installed(tmp_path, "6.6.30-1-lts", "linux-lts")
+    boot = installed(tmp_path, "6.9.1-arch1-1", "linux")
+    (boot / "vmlinuz-broken").write_bytes(b"")
+    cache = tmp_path / "cache"
+    # An experiment keeps the release of what it found first.
+    level = kernels.pinned(None, kernels.known(None, cache, boot))
+    assert level == "6.9.1-arch1-1"
+    assert kernels.known(level, cache, boot) == kernels.known(None, cache, boot)
+    for release, name in ((level, "linux"), ("6.6.30-1-lts", "linux-lts")):
+        found = kernels.find(release, cache, boot)
+        assert (found.release, found.image) == (release, boot / f"vmlinuz-{name}")
 
 
 def test_where_no_kernel_fits_the_newest_says_why(

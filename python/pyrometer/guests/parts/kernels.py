@@ -167,8 +167,7 @@ def _meant(level: str | None, boot: Path) -> Path | str | None:
         return None
     if _is_path(level):
         return Path(level).expanduser()
-    installed = boot / f"vmlinuz-{level}"
-    if installed.is_file():
+    if (installed := _installed(level, boot)) is not None:
         return installed
     if _PACKAGE.fullmatch(level) is None:
         raise UsageError(
@@ -176,6 +175,26 @@ def _meant(level: str | None, boot: Path) -> Path | str | None:
             f"--set machine.kernel={DEFAULT_PACKAGE}",
         )
     return f"linux-image-{level}" if level[0].isdigit() else level
+
+
+def _installed(release: str, boot: Path) -> Path | None:
+    """Find the image of an installed kernel; Arch names it by its package: ``vmlinuz-linux``."""
+    named = boot / f"vmlinuz-{release}"
+    if named.is_file():
+        return named
+    return next((one for one in _images(boot) if _release_there(one) == release), None)
+
+
+def _images(boot: Path) -> list[Path]:
+    return sorted(boot.glob("vmlinuz-*"))
+
+
+def _release_there(image: Path) -> str | None:
+    """Read the release of an image; ``None`` if it is no kernel, or may not be read."""
+    try:
+        return _build(image).partition(" ")[0] or None
+    except OSError:
+        return None
 
 
 def _any(boot: Path, cache: Path) -> Kernel:
@@ -190,8 +209,11 @@ def _any(boot: Path, cache: Path) -> Kernel:
 def _newest(boot: Path) -> tuple[Kernel | None, PyrometerError | None]:
     """Find the newest installed kernel that fits; without one, why the newest does not."""
     unfit: PyrometerError | None = None
-    images = sorted(boot.glob("vmlinuz-*"), key=lambda one: _natural(one.name), reverse=True)
-    for image in images:
+    by_release = {
+        image: _natural(_release_there(image) or image.name.removeprefix("vmlinuz-"))
+        for image in _images(boot)
+    }
+    for image in sorted(by_release, key=by_release.__getitem__, reverse=True):
         try:
             found = _of_image(image)
             found.loading_order()
