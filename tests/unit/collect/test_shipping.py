@@ -57,17 +57,35 @@ def test_a_place_that_each_host_would_look_for_elsewhere_is_refused() -> None:
 
 @pytest.mark.parametrize("place", ["s3://bucket/prefix", "hdfs://n/x", "nonsense://x"])
 def test_a_store_that_the_agent_cannot_write_is_refused_before_the_start(place: str) -> None:
-    asked, said = {"PYROMETER_SHIP_TO": place}, {"spark.pyrometer.ship.to": place}
-    for env, settings in ((asked, {}), ({}, said), (asked, {"spark.master": "yarn"})):
+    yarn, setting = {"spark.master": "yarn"}, {"spark.pyrometer.ship.to": place}
+    asked = {"PYROMETER_SHIP_TO": place}
+    for env, settings, name in (
+        (asked, yarn, "PYROMETER_SHIP_TO"),
+        ({}, {**yarn, **setting}, "spark.pyrometer.ship.to"),
+        (asked, {"spark.master": "local-cluster[2,1,1024]"}, "PYROMETER_SHIP_TO"),
+    ):
         with pytest.raises(UsageError, match="no store of this kind is known") as refused:
             keys_here(PLUGIN, APPLIED, PATHS, env, settings, False)
-        assert "PYROMETER_SHIP_TO=/mnt/shared" in (refused.value.remedy or "")
-    for fine in ({"spark.master": "local[2]"}, {"spark.pyrometer.ship.to": "/mnt/shared"}):
-        assert keys_here(PLUGIN, APPLIED, PATHS, asked, fine, False)["ship.to"] == place
+        remedy = refused.value.remedy or ""
+        assert f"{name}=/mnt/shared" in remedy
+        assert f"leave {name} out" in remedy
+    for fine in ({"spark.master": "local[2]"}, {**yarn, "spark.pyrometer.ship.to": "/mnt/shared"}):
+        keys, doubts = keys_here(PLUGIN, APPLIED, PATHS, asked, fine, False)
+        assert (keys["ship.to"], doubts) == (place, [])
     # A driver elsewhere decides that by the plugin that it is given.
-    keys_here(PLUGIN, APPLIED, PATHS, asked, {}, False, shipless=True)
+    assert keys_here(PLUGIN, APPLIED, PATHS, asked, yarn, False, shipless=True)[1] == []
     off = Needs(agent={"plugin": "off"})
-    assert "ship.to" not in keys_here(off, APPLIED, PATHS, asked, {}, False)
+    assert "ship.to" not in keys_here(off, APPLIED, PATHS, asked, yarn, False)[0]
+
+
+def test_a_store_that_the_agent_cannot_write_is_doubted_where_the_program_may_be_local() -> None:
+    place = "s3://bucket/prefix"
+    for env, said in (({"PYROMETER_SHIP_TO": place}, {}), ({}, {"spark.pyrometer.ship.to": place})):
+        _, (doubt,) = keys_here(PLUGIN, APPLIED, PATHS, env, said, False)
+        assert doubt.code == "ship_store_unwritable"
+        assert doubt.message.startswith("No master is named: if the program sets one other than")
+        assert f"cannot ship to {place}: the agent in the package said 'no store" in doubt.message
+        assert "leave the store out" in doubt.remedy
 
 
 @pytest.fixture
@@ -154,6 +172,17 @@ def test_a_run_whose_executors_ship_nothing_has_no_folder_for_it(
     shipping.take(record)
     assert not record.paths.chunks.exists()
     assert (record.manifest.shipped, waited) == ([], [])
+
+
+@pytest.mark.parametrize("to", [None, "s3://bucket/prefix"])
+def test_a_store_is_doubted_only_until_the_driver_turns_out_to_be_local(
+    record: Record, monkeypatch: pytest.MonkeyPatch, to: str | None
+) -> None:
+    glances(monkeypatch)
+    record.doubt("ship_store_unwritable", "No master is named.")
+    driver(record, to)
+    shipping.take(record)
+    assert [one.code for one in record.manifest.doubts].count("ship_store_unwritable") == bool(to)
 
 
 def gone(folder: Path) -> OSError:

@@ -11,6 +11,7 @@ import yaml
 
 from pyrometer.cli.measure.run import make_trial
 from pyrometer.collect.launch import launch
+from pyrometer.collect.launch.workload_command import result_of_command
 from pyrometer.collect.probes.base import Needs
 from pyrometer.core.errors import UsageError
 from pyrometer.core.schema import schema_folder
@@ -103,7 +104,7 @@ def test_output_and_exit_code_are_judged(write, tmp_path, text, code, status, er
         (tmp_path / "out").mkdir()
         (tmp_path / "out" / "part-0").write_text(text)
         (tmp_path / "out" / "_SUCCESS").write_text("not a row")
-    judged = launch.result_of_command(command, code)
+    judged = result_of_command(command, code)
     assert judged.status == status
     assert error is None or error in str(judged.error)
 
@@ -118,14 +119,14 @@ def test_what_sparks_readers_skip_holds_no_rows(write, tmp_path):
         file = tmp_path / "out" / path
         file.parent.mkdir(parents=True)
         file.write_text("a line\n")
-    assert launch.result_of_command(command, 0).status == "ok"
+    assert result_of_command(command, 0).status == "ok"
 
 
 def test_an_exit_code_other_than_0_can_be_the_right_one(write, tmp_path):
     name = write('name: a\nsummary: b\ncommand: ["false"]\nverify: {exit_code: 1}\n')
     command = registry.get(name).command(registry.resolve(name, {}), tmp_path)
-    assert launch.result_of_command(command, 1).status == "ok"
-    assert "exit code: expected 1, got 0" in str(launch.result_of_command(command, 0).error)
+    assert result_of_command(command, 1).status == "ok"
+    assert "exit code: expected 1, got 0" in str(result_of_command(command, 0).error)
 
 
 def test_a_command_is_one_iteration_and_its_folder_names_the_run(write, tmp_path):

@@ -15,6 +15,8 @@ from pyrometer.collect.launch.properties import written
 from pyrometer.collect.launch.treatment import Applied
 from pyrometer.collect.probes.base import Needs
 from pyrometer.collect.probes.plain_path import plain
+from pyrometer.core import schema
+from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import UsageError
 from pyrometer.core.patience import patient
 from pyrometer.store.paths import RunPaths
@@ -28,6 +30,8 @@ INSIDE = "PYROMETER_RUN_DIR"
 SHIP_TO = "PYROMETER_SHIP_TO"
 SHIP_SETTING = "spark.pyrometer.ship.to"
 """The same as a setting of Spark's, which wins."""
+UNWRITABLE = "ship_store_unwritable"
+"""Doubt of a run whose executors, if it has any elsewhere, cannot ship."""
 AGENTS = "PYROMETER_AGENTS"
 NETWORK_TIMEOUT_S = 120.0
 """Spark's own, after which an executor without a heartbeat is lost."""
@@ -93,8 +97,8 @@ def keys_here(
     said: Mapping[str, str],
     ours: bool,
     shipless: bool = False,
-) -> dict[str, str]:
-    """Give the keys of ``agent.properties``.
+) -> tuple[dict[str, str], list[Doubt]]:
+    """Give the keys of ``agent.properties``, with a doubt where executors may be unable to ship.
 
     Parameters
     ----------
@@ -111,19 +115,27 @@ def keys_here(
         As :func:`ship_keys`; if the agent in the package cannot write where executors would ship.
     """
     shipping = ship_keys(needs, paths, env, said, ours)
+    keys = {**agent_keys(needs, applied), **shipping}
     to = said.get(SHIP_SETTING) or shipping.get("ship.to", "")
     master = said.get("spark.master", "")
     alone = master == "local" or master.startswith("local[")
     plugin = needs.agent.get("plugin") == "on"
-    if plugin and to and folder_of(to) is None and not (alone or shipless):
-        why = jar_refuses(_artifacts.plugin_jar(), to)
-        if why is not None:
-            raise UsageError(
-                f"executors cannot ship to {to}: the agent in the package said {why!r}",
-                f"name a folder that all hosts share, {SHIP_TO}=/mnt/shared/pyrometer, or build"
-                " the agent with that store (docs/reference/hosts/agent.md)",
-            )
-    return {**agent_keys(needs, applied), **shipping}
+    if not plugin or not to or folder_of(to) is not None or alone or shipless:
+        return keys, []
+    why = jar_refuses(_artifacts.plugin_jar(), to)
+    if why is None:
+        return keys, []
+    said_so = f"cannot ship to {to}: the agent in the package said {why!r}"
+    if not master:
+        unnamed = "No master is named: if the program sets one other than local"
+        return keys, [schema.doubt(UNWRITABLE, f"{unnamed}, its executors {said_so}.")]
+    name = SHIP_SETTING if said.get(SHIP_SETTING) else SHIP_TO
+    raise UsageError(
+        f"executors of {master} {said_so}",
+        f"name a folder that all hosts share, {name}=/mnt/shared/pyrometer; or leave {name} out"
+        " where executors can write into the run directory; or build the agent with that store"
+        " (docs/reference/hosts/agent.md)",
+    )
 
 
 def ship_keys(

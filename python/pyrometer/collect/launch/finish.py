@@ -14,10 +14,11 @@ from typing import Any
 
 from pyrometer.collect.host import cgroup
 from pyrometer.collect.launch.java import java_version
-from pyrometer.collect.launch.launch import Launch, result_of_command
+from pyrometer.collect.launch.launch import Launch
 from pyrometer.collect.launch.process import TIMEOUT, Ending
 from pyrometer.collect.launch.record import Record, copy_eventlogs, overlay, processes, results
 from pyrometer.collect.launch.session_settings import overruled
+from pyrometer.collect.launch.workload_command import result_of_command
 from pyrometer.collect.probes.base import Probe, reported
 from pyrometer.core.patience import patient
 from pyrometer.store.axis.probe_reports import shipped_entries

@@ -1,7 +1,4 @@
-"""What is launched, decided in full before anything starts: a pure value and how it is built.
-
-A command that a ``workload.yaml`` names: how it is launched, and whether its result is right.
-"""
+"""What is launched, decided in full before anything starts: a pure value and how it is built."""
 
 from __future__ import annotations
 
@@ -37,7 +34,6 @@ from pyrometer.core import schema
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import CommandNotFoundError, UsageError
 from pyrometer.core.installation import install_spark
-from pyrometer.store.manifest import Result, Workload
 from pyrometer.store.paths import RunPaths
 from pyrometer.trial.factors import Level
 from pyrometer.trial.layout import Layout, is_layout, resolve_layout
@@ -46,7 +42,7 @@ from pyrometer.workloads import registry
 from pyrometer.workloads.custom.yaml import OwnCommand, YamlCommand
 from pyrometer.workloads.launch import LaunchSpec, launch_spec
 from pyrometer.workloads.spark import find_spark
-from pyrometer.workloads.values import Mismatch, Progress
+from pyrometer.workloads.values import Progress
 
 
 @dataclass(frozen=True)
@@ -175,17 +171,19 @@ def launch_command(
             argv = commands.with_options(argv, applied.submit_options)
         elif applied.submit_options:
             prepend_pyspark_arguments(env, applied.submit_options)
+    holds = {**said, **applied.force}
+    agent, more = keys_here(needs, applied, paths, env, holds, cluster is not None, bool(away))
     return Launch(
         argv=tuple(argv),
         env=env,
-        agent=keys_here(needs, applied, paths, env, said, cluster is not None, bool(away)),
+        agent=agent,
         kind=command.kind,
         stdout=paths.stdout if trial.captured else None,
         stderr=paths.stderr if trial.captured else None,
         host=host,
         cluster=cluster,
         drop_caches=trial.treatment.get("cache.state") == "cold",
-        doubts=(*doubts, *_group_doubts(host)),
+        doubts=(*doubts, *more, *_group_doubts(host)),
         timeout_s=trial.timeout_s,
         layout=layout,
         driver=driver,
@@ -241,17 +239,19 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
         add_needs(env, needs)
         add_submit_options(env, _jvm_options(needs, applied))
     host = plan_host(treatment, placement, Path(spec.prepared.root or paths.root))
+    conf = spec.spark_conf
+    agent, more = keys_here(needs, applied, paths, env, conf, cluster is not None, process)
     return Launch(
         argv=spec.argv,
         env=env,
-        agent=keys_here(needs, applied, paths, env, spec.spark_conf, cluster is not None, process),
+        agent=agent,
         kind="process" if process else "workload",
         stdout=paths.stdout if spec.stdout == "capture" else None,
         stderr=paths.stderr if spec.stderr == "capture" else None,
         limits=limits,
         host=host,
         cluster=cluster,
-        doubts=(*([] if process else doubts), *_group_doubts(host)),
+        doubts=(*([] if process else doubts), *more, *_group_doubts(host)),
         spec=spec,
         timeout_s=trial.timeout_s,
         layout=layout,
@@ -368,36 +368,3 @@ def launch_workload_command(trial: Trial, needs: Needs, paths: RunPaths) -> Laun
     treatment = {**command.conf, **{n: v for n, v in trial.treatment.items() if n not in levels}}
     plain = replace(trial, name=None, command=command.argv, treatment=treatment)
     return replace(launch_command(plain, needs, paths, command.env), workload_command=command)
-
-
-def describe_command(command: OwnCommand) -> Workload:
-    """Say in the manifest what ran."""
-    return Workload(
-        name=command.spec.name,
-        command=list(command.argv),
-        variant=dict(command.spec.levels),
-        scale=command.spec.scale,
-        spec={"conf": dict(command.conf)},
-    )
-
-
-def result_of_command(command: OwnCommand, code: int | None) -> Result:
-    """Judge the one iteration of a command by its exit code and what it wrote."""
-    output = None
-    if code != command.exit_code:
-        if code != 0:
-            return Result(iteration=0, status="failed")
-        mismatch: Mismatch | None = Mismatch("exit code", str(command.exit_code), "0")
-    else:
-        try:
-            output = command.result()
-            mismatch = command.mismatch(output)
-        except (OSError, UnicodeDecodeError) as error:
-            mismatch = Mismatch("output", f"text in {command.output}", str(error))
-    return Result(
-        iteration=0,
-        status="wrong_result" if mismatch else "ok",
-        rows=output.rows if output else None,
-        checksum=output.checksum if output else None,
-        error=str(mismatch) if mismatch else None,
-    )

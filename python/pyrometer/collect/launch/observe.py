@@ -24,9 +24,10 @@ from pyrometer.collect.host.takers import Used, process_table, takers
 from pyrometer.collect.launch import cluster, process, shipping
 from pyrometer.collect.launch.environment import properties_text
 from pyrometer.collect.launch.finish import judge
-from pyrometer.collect.launch.launch import Launch, describe_command
+from pyrometer.collect.launch.launch import Launch
 from pyrometer.collect.launch.process import Ending
 from pyrometer.collect.launch.record import Record, iteration_lines
+from pyrometer.collect.launch.workload_command import describe_command
 from pyrometer.collect.probes.base import Probe
 from pyrometer.core.errors import CapabilityError
 from pyrometer.core.patience import patient

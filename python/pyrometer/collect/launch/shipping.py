@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from pyrometer.collect.launch.driver_elsewhere import DriverElsewhere, nothing_came
 from pyrometer.collect.launch.driver_place import CODE as DRIVER_AWAY
-from pyrometer.collect.launch.environment import asked_agents
+from pyrometer.collect.launch.environment import UNWRITABLE, asked_agents
 from pyrometer.collect.launch.launch import Launch
 from pyrometer.collect.launch.record import Record, processes
 from pyrometer.core.errors import PyrometerError
@@ -66,6 +66,7 @@ def take(
     ended_ns = time.time_ns()
     if driver is None:
         record.manifest.shipped = _shipped(record)
+        _forget_unwritable(record)
     else:
         record.manifest.shipped = _sent_by(driver, record, clock, BEGUN_S if failed else WAIT_S)
     if not record.manifest.shipped and not record.manifest.agents:
@@ -86,6 +87,14 @@ def take(
         record.doubt("chunks_unjoined", f"{record.paths.chunks}: {error}")
     if driver is not None and record.manifest.shipped:
         live_elsewhere(record.manifest, record.paths.eventlogs())
+
+
+def _forget_unwritable(record: Record) -> None:
+    """Drop the doubt about a store that was never needed: all drivers were their only executor."""
+    drivers = [one for one in processes(record.paths) if one.get("role") == "driver"]
+    if drivers and not any(one.get("ship_to") for one in drivers):
+        kept = [one for one in record.manifest.doubts if one.code != UNWRITABLE]
+        record.manifest.doubts = kept
 
 
 def _has_more(driver: DriverElsewhere, record: Record) -> bool:
