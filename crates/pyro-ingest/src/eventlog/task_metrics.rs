@@ -57,6 +57,7 @@ metrics! {
     shuffle_remote_blocks_fetched_count: 1,
     shuffle_local_blocks_fetched_count: 1,
     shuffle_fetch_wait_time_ns: 1_000_000,
+    shuffle_remote_requests_duration_ns: 1_000_000,
     shuffle_written_bytes: 1,
     shuffle_written_records_count: 1,
     shuffle_write_time_ns: 1,
@@ -210,6 +211,10 @@ fn shuffle_read(line: &mut Cursor<'_>, m: &mut Metrics) -> Read<()> {
         b",\"Total Records Read\":",
         &mut m.shuffle_read_records_count,
     );
+    line.expected(
+        b",\"Remote Requests Duration\":",
+        &mut m.shuffle_remote_requests_duration_ns,
+    );
     line.rest_of_object(|line, key| {
         match key {
             b"Remote Bytes Read" => m.shuffle_read_remote_bytes = line.optional_integer()?,
@@ -225,6 +230,9 @@ fn shuffle_read(line: &mut Cursor<'_>, m: &mut Metrics) -> Read<()> {
                 m.shuffle_local_blocks_fetched_count = line.optional_integer()?
             }
             b"Fetch Wait Time" => m.shuffle_fetch_wait_time_ns = line.optional_integer()?,
+            b"Remote Requests Duration" => {
+                m.shuffle_remote_requests_duration_ns = line.optional_integer()?
+            }
             _ => line.skip()?,
         }
         Ok(())

@@ -182,6 +182,8 @@ builders! {
         shuffle_local_blocks_fetched_count: I64, null = true;
         #[doc = "Fetch Wait Time"]
         shuffle_fetch_wait_time_ns: I64, null = true;
+        #[doc = "Remote Requests Duration (3.5+): requests for remote blocks, from each one's start to its last block, added up though they overlap"]
+        shuffle_remote_requests_duration_ns: I64, null = true;
         #[doc = "Shuffle Bytes Written"]
         shuffle_written_bytes: I64, null = true;
         #[doc = "Shuffle Records Written"]
@@ -278,6 +280,8 @@ builders! {
         host: Dict, null = true;
         #[doc = "Total cores"]
         cores_count: I32, null = true;
+        #[doc = "When the driver asked for it (3.4+), by Spark's own account; null where that has no request, as of executors that an application asked for with its start"]
+        request_wall_ns: I64, null = true;
         #[doc = "Registered"]
         add_wall_ns: I64, null = true;
         #[doc = "Removed; null if it stayed"]

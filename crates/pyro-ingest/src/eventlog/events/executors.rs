@@ -21,6 +21,7 @@ pub fn executor_added(app: &mut App, line: &mut Cursor<'_>) -> std::result::Resu
                     b"Host" => found.host = text(line)?,
                     b"Total Cores" => found.cores = line.optional_integer()?,
                     b"Resource Profile Id" => found.resource_profile = line.optional_integer()?,
+                    b"Request Time" => found.request = line.optional_integer()?,
                     _ => line.skip()?,
                 }
                 Ok(())
@@ -31,6 +32,7 @@ pub fn executor_added(app: &mut App, line: &mut Cursor<'_>) -> std::result::Resu
     })?;
     app.saw(found.add);
     let executor = executor(app, id)?;
+    executor.request = found.request.or(executor.request);
     executor.add = found.add.or(executor.add);
     executor.host = found.host.or(executor.host.take());
     executor.cores = found.cores.or(executor.cores);
@@ -150,6 +152,8 @@ pub fn finish(app: &App, tables: &mut Tables) -> Result<()> {
         rows.host.append_option(executor.host.as_deref());
         rows.cores_count
             .append_option(executor.cores.and_then(|cores| cores.try_into().ok()));
+        rows.request_wall_ns
+            .append_option(time_ns(executor.request));
         rows.add_wall_ns.append_option(time_ns(executor.add));
         rows.remove_wall_ns.append_option(time_ns(executor.remove));
         rows.remove_reason

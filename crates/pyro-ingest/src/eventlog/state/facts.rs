@@ -44,6 +44,8 @@ pub struct Executor {
     pub host: Option<String>,
     /// Cores.
     pub cores: Option<i64>,
+    /// When the driver asked for it, ms.
+    pub request: Option<i64>,
     /// When it was added, ms.
     pub add: Option<i64>,
     /// When it was removed, ms.

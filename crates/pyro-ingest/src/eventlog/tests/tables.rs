@@ -58,6 +58,45 @@ fn every_way_a_task_can_end_is_kept_apart() {
 }
 
 #[test]
+fn requests_for_executors_and_for_blocks_are_kept_where_the_log_has_them() {
+    let mut events = application();
+    events[3]["Executor Info"]["Request Time"] = json!(550);
+    events.insert(
+        4,
+        json!({"Event": "SparkListenerExecutorAdded", "Timestamp": 650, "Executor ID": "2", "Executor Info": {"Host": "h", "Total Cores": 2}}),
+    );
+    let metrics = &mut events[10]["Task Metrics"]["Shuffle Read Metrics"];
+    metrics["Remote Requests Duration"] = json!(9);
+    // As Spark writes them: what is nested has a duration of its own.
+    let as_written = lines(&events).replace(
+        r#""Shuffle Read Metrics":{"Local Bytes Read":2,"Remote Bytes Read":1}"#,
+        concat!(
+            r#""Shuffle Read Metrics":{"Remote Blocks Fetched":1,"Local Blocks Fetched":0,"Fetch Wait Time":4,"#,
+            r#""Remote Bytes Read":1,"Remote Bytes Read To Disk":0,"Local Bytes Read":2,"Total Records Read":3,"#,
+            r#""Remote Requests Duration":5,"Push Based Shuffle":{"Merged Remote Requests Duration":8}}"#
+        ),
+    );
+    let done = ingest_text(&as_written);
+    let asked: Vec<_> = done
+        .rows("executors")
+        .iter()
+        .map(|executor| executor["request_wall_ns"].as_i64())
+        .collect();
+    assert_eq!(asked, [Some(550_000_000), None]);
+    let tasks = done.rows("tasks");
+    let requests = |task: usize| tasks[task]["shuffle_remote_requests_duration_ns"].as_i64();
+    assert_eq!(
+        (requests(0), requests(1)),
+        (Some(9_000_000), Some(5_000_000))
+    );
+    let before = ingest_text(&lines(&application())).rows("tasks");
+    assert_eq!(
+        before[0]["shuffle_remote_requests_duration_ns"],
+        Value::Null
+    );
+}
+
+#[test]
 fn jobs_stages_and_iterations_are_joined() {
     let done = ingest_text(&lines(&application()));
     let jobs = done.rows("jobs");
