@@ -10,4 +10,5 @@ mod own_use;
 pub mod ship;
 mod stop;
 mod stores;
+mod umask;
 pub mod verbs;

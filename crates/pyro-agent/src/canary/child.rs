@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process_group, prlimit};
 
-use crate::ship::UMASK;
+use crate::umask;
 
 /// A canary prints a few hundred bytes.
 const MAX_OUTPUT_BYTES: u64 = 64 << 10;
@@ -34,14 +34,13 @@ impl Measuring {
     /// # Errors
     /// What the system says.
     pub fn start(program: &Path) -> io::Result<Self> {
-        let umask = UMASK.lock();
-        let mut child = Command::new(program)
+        let mut command = Command::new(program);
+        command
             .args(["canary", "--json"])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .process_group(0)
-            .spawn()?;
-        drop(umask);
+            .process_group(0);
+        let mut child = umask::start(&mut command)?;
         let group = Pid::from_child(&child);
         let most = Rlimit {
             current: Some(MAX_CPU_S),

@@ -4,19 +4,15 @@ use std::fs::{File, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 use rustix::fs::{self, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
-use rustix::process::umask;
 
 use crate::ship::ports::Store;
+use crate::umask;
 
 /// All that anybody may do but write, where the folder lets anybody write: a chunk is its writer's.
 const NOT_WRITTEN_BY_OTHERS: u32 = 0o775;
-
-/// The umask is that of all threads: whoever starts a program, which inherits it, holds this.
-pub static UMASK: Mutex<()> = Mutex::new(());
 
 /// Chunks as files of a folder. Who may read them is who may read that folder: its rights are theirs, whatever umask
 /// an executor has.
@@ -27,7 +23,9 @@ pub struct FolderStore {
 
 impl FolderStore {
     /// Chunks go below this folder, which must exist: a shared folder that is not mounted is not taken for an empty one.
+    /// Lifts the umask of this process.
     pub fn new(root: PathBuf) -> Self {
+        umask::lift();
         Self { root }
     }
 
@@ -66,21 +64,27 @@ const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEX
 /// Opens a folder in a folder, which is made if it is missing; a link in its place leads nowhere.
 fn opened(folder: &File, name: &str, rights: u32) -> io::Result<File> {
     let open = || fs::openat(folder, name, FOLDER | OFlags::NOFOLLOW, Mode::empty());
+    let remove = || fs::unlinkat(folder, name, AtFlags::REMOVEDIR);
     match open() {
         Err(Errno::NOENT) => {}
         done => return Ok(File::from(done?)),
     }
     // Made with its rights, and not given them afterwards: that would take the bit from it by which a shared folder
     // hands its group on, where we are not of that group.
-    let alone = UMASK.lock();
-    let before = umask(Mode::empty());
-    let made = fs::mkdirat(folder, name, Mode::from_raw_mode(rights));
-    umask(before);
-    drop(alone);
-    match made {
-        // Another agent was first.
-        Ok(()) | Err(Errno::EXIST) => Ok(File::from(open()?)),
-        Err(error) => Err(error.into()),
+    loop {
+        let starts_count = umask::starts_count();
+        match fs::mkdirat(folder, name, Mode::from_raw_mode(rights)) {
+            Ok(()) => {}
+            // Another agent was first.
+            Err(Errno::EXIST) => return Ok(File::from(open()?)),
+            Err(error) => return Err(error.into()),
+        }
+        let made = File::from(open()?);
+        let has_rights = made.metadata()?.permissions().mode() & rights == rights;
+        // Once more only where a program that was started meanwhile had the umask back: a file system may have no rights.
+        if has_rights || umask::starts_count() == starts_count || remove().is_err() {
+            return Ok(made);
+        }
     }
 }
 
@@ -96,6 +100,8 @@ mod tests {
     use super::*;
     use std::fs;
     use std::os::unix::fs::symlink;
+    use std::process::Command;
+    use std::thread;
 
     #[test]
     fn objects_replace_one_another_whole() {
@@ -129,6 +135,31 @@ mod tests {
             };
             assert_eq!((of("a"), of("a/b")), (folders, folders));
             assert_eq!(of("a/b/000000000000.chunk"), chunks);
+        }
+    }
+
+    #[test]
+    fn folders_have_all_of_their_rights_while_programs_are_started() {
+        let root = tempfile::tempdir().unwrap();
+        fs::set_permissions(root.path(), Permissions::from_mode(0o2777)).unwrap();
+        let mut store = FolderStore::new(root.path().to_owned());
+        thread::scope(|scope| {
+            let starts = scope.spawn(|| {
+                for _ in 0..100 {
+                    let started = umask::start(&mut Command::new("true"));
+                    started.unwrap().wait().unwrap();
+                }
+            });
+            for folder in 0.. {
+                store.put(&format!("{folder}/1.chunk"), b"one").unwrap();
+                if starts.is_finished() {
+                    break;
+                }
+            }
+        });
+        for folder in fs::read_dir(root.path()).unwrap() {
+            let mode = folder.unwrap().metadata().unwrap().permissions().mode();
+            assert_eq!(mode & 0o7777, 0o2775);
         }
     }
 

@@ -21,7 +21,7 @@ mod tests;
 pub use apart::Apart;
 pub use backoff::Backoff;
 pub use disk::Disk;
-pub use folder_store::{FolderStore, UMASK};
+pub use folder_store::FolderStore;
 pub use keep::{KeptFile, LOCK, open_folder, replace};
 pub use ports::{Clock, Files, Keep, Seen, Store, SystemClock};
 pub use progress::{MAX_PIECE_BYTES, Piece, Progress};

@@ -13,7 +13,7 @@ use rustix::fs::OFlags;
 use serde_json::{Value, json};
 
 use crate::args::Pace;
-use crate::ship::UMASK;
+use crate::umask;
 
 /// The best tier for one process: what it costs the process itself is nothing.
 const TIER_OF_ONE: &str = "T1";
@@ -88,8 +88,7 @@ impl Recorder {
         if part > 1 {
             command.args(["--part", &part.to_string()]);
         }
-        let umask = UMASK.lock();
-        let child = command
+        command
             .args(["--hz", &pace.hz.to_string()])
             .args(["--budget", &format!("{}%", pace.budget)])
             .args(["--thread-counters", &pace.thread_counters])
@@ -98,10 +97,8 @@ impl Recorder {
             .arg(raw)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(complaints(of, raw, &host))
-            .spawn();
-        drop(umask);
-        match child {
+            .stderr(complaints(of, raw, &host));
+        match umask::start(&mut command) {
             Ok(child) => Self {
                 state: json!({"state": "running", "pid": child.id(), "reason": null}),
                 child: Some(child),
