@@ -12,17 +12,18 @@ use serde_json::{Value, json};
 use crate::args::HostOptions;
 use crate::canary::{Canary, GLANCE, LIMIT, Lines, Presence};
 use crate::executors::{Executor, ProcTree, discover};
-use crate::ship::{Clock, LOCK, SystemClock, replace};
+use crate::ship::{Clock, SystemClock, replace};
 use crate::stop::Stop;
 use crate::stores;
-use crate::verbs::next::{Next, RENEWED, State, UNRECORDED};
+use crate::verbs::next::{Next, State};
 use crate::verbs::recorder::{Of, Program, Recorder, has_written};
 use crate::verbs::reporter::Beside;
 use crate::verbs::restarts::Restarts;
+use crate::verbs::rests::{Rest, Rests};
 use crate::verbs::session::Session;
 
 /// What streams of the host are called where those of an executor have application and executor.
-const OF_THE_HOST: (&str, &str) = ("host", "host");
+pub const OF_THE_HOST: (&str, &str) = ("host", "host");
 
 /// By its group, or by anybody.
 const WRITTEN_BY_OTHERS: u32 = 0o022;
@@ -36,7 +37,7 @@ pub fn host(options: &HostOptions) -> Result<(), String> {
     // A store that is refused leaves no folder behind.
     stores::open(&options.shipping.to)?;
     take(&options.work_dir).map_err(|error| format!("{}: {error}", options.work_dir.display()))?;
-    let mut before = earlier(options);
+    let mut before = Rests::of_killed(&options.work_dir, &options.shipping);
     let clock = SystemClock::default();
     let mut restarts = Restarts::new(
         clock,
@@ -46,11 +47,13 @@ pub fn host(options: &HostOptions) -> Result<(), String> {
     let mut canary = canary_of(options);
     recording.take_canaries(options, &mut canary);
     loop {
-        before.retain_mut(Rest::waits);
+        // Before anything waits for the store.
+        recording.look();
+        before.ship(options.shipping.every);
         let room = room(options, &before);
         recording.round(&mut restarts, &told(&canary), room);
         // While the store is away, every folder more would have a spool of its own.
-        let is_away = before.iter().any(Rest::is_away);
+        let is_away = before.is_away();
         let state = State {
             is_stopping: stop.wait(Duration::ZERO),
             is_away,
@@ -72,7 +75,9 @@ pub fn host(options: &HostOptions) -> Result<(), String> {
                     restarts.again(next.recorder.ended().is_none());
                     let old = std::mem::replace(&mut recording, next);
                     recording.take_canaries(options, &mut canary);
-                    before.extend(old.end(&restarts, &told(&canary), reason));
+                    if let Some(rest) = old.end(&restarts, &told(&canary), reason) {
+                        before.add(rest);
+                    }
                 }
                 Err(error) => eprintln!("pyro-agent: streams are not begun anew: {error}"),
             },
@@ -181,8 +186,12 @@ impl Recording {
         }
     }
 
-    fn round(&mut self, restarts: &mut Restarts<SystemClock>, canary: &Value, room: u64) {
+    /// Has the executors recorded that have come.
+    fn look(&mut self) {
         self.found.look(&self.session);
+    }
+
+    fn round(&mut self, restarts: &mut Restarts<SystemClock>, canary: &Value, room: u64) {
         self.session.bound(room);
         self.had_no_room |= room == 0;
         restarts.look(self.recorder.ended().as_deref());
@@ -206,55 +215,17 @@ impl Recording {
         let state = beside(restarts.told(self.recorder.state()), canary);
         let round = self.session.finish(true, &state, reason);
         if !round.is_done() {
-            return Some(Rest {
-                session: self.session,
-                reason,
-                state,
-                waiting: round.waiting,
-            });
+            return Some(Rest::new(self.session, reason, state, round.waiting));
         }
         self.session.remove();
         None
     }
 }
 
-/// A folder that nobody writes any more.
-struct Rest {
-    session: Session,
-    reason: &'static str,
-    state: Beside,
-    /// Something of it waits for the store.
-    waiting: bool,
-}
-
-impl Rest {
-    /// Whether this agent has begun it, and the store is away.
-    fn is_away(&self) -> bool {
-        self.waiting && matches!(self.reason, RENEWED | UNRECORDED)
-    }
-
-    /// Ships what is left of it; false once all of it has arrived. The folder is gone then, unless
-    /// files were left out.
-    fn waits(&mut self) -> bool {
-        // As patient as with the folder of now: only the last rounds, with the report, hurry.
-        let session = &mut self.session;
-        let mut round = session.rest();
-        if round.is_done() {
-            round = session.finish(true, &self.state, self.reason);
-        }
-        self.waiting = round.waiting;
-        if round.is_done() {
-            session.remove();
-        }
-        !round.is_done()
-    }
-}
-
 /// What the present streams may have wait for the store: all folders have one spool together, and the oldest are kept.
-fn room(options: &HostOptions, before: &[Rest]) -> u64 {
-    let taken: u64 = before.iter().map(|rest| rest.session.waiting_bytes()).sum();
+fn room(options: &HostOptions, before: &Rests) -> u64 {
     let spool = options.shipping.spool_mib << 20;
-    let left = spool.saturating_sub(taken);
+    let left = spool.saturating_sub(before.waiting_bytes());
     // Of less than a part of it no stream would have more than its beginning.
     if left < spool / 16 { 0 } else { left }
 }
@@ -272,30 +243,6 @@ fn take(work_dir: &Path) -> io::Result<()> {
             "others may write there. Give a folder of this user's alone, or one that is to be made",
         )),
     }
-}
-
-/// Folders of agents that were killed before everything had arrived.
-fn earlier(options: &HostOptions) -> Vec<Rest> {
-    let entries = fs::read_dir(&options.work_dir).into_iter().flatten();
-    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let begun = paths.filter(|path| is_of_an_agent(path)).map(|path| {
-        let session = Session::begin(&path, OF_THE_HOST, &options.shipping, true);
-        session.inspect_err(|error| eprintln!("pyro-agent: it stays where it is: {error}"))
-    });
-    let left = begun.filter_map(Result::ok).map(|session| Rest {
-        session,
-        reason: "killed",
-        state: Beside::default(),
-        waiting: true,
-    });
-    left.collect()
-}
-
-/// Whether [`Recording::begin`] made this folder: it is removed when all of it has arrived, and no other may be.
-fn is_of_an_agent(path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str());
-    let birth = name.and_then(|name| i64::from_str_radix(name, 16).ok());
-    birth.is_some() && path.join(LOCK).is_file()
 }
 
 /// Executors that were told to the recorder.

@@ -7,6 +7,7 @@ mod next;
 mod recorder;
 mod reporter;
 mod restarts;
+mod rests;
 mod session;
 mod ship;
 
