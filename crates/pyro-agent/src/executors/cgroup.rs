@@ -55,12 +55,13 @@ pub fn place(text: &str) -> Place {
 }
 
 impl Place {
-    /// Takes the container of YARN from the folder of its logs, where control groups do not say it.
+    /// Takes application and attempt of YARN from the folder of a container's logs, where control groups do not say them,
+    /// and the container where they name none.
     pub fn or_of_logs(self, folder: Option<&str>) -> Self {
         let name = folder.and_then(|folder| folder.trim_end_matches('/').rsplit('/').next());
         match name.and_then(yarn) {
             Some((app, attempt, container)) if self.yarn_app.is_none() => Self {
-                container: Some(container),
+                container: self.container.or(Some(container)),
                 yarn_app: Some(app),
                 yarn_attempt: Some(attempt),
                 ..self

@@ -142,6 +142,30 @@ fn yarn_without_control_groups() {
 }
 
 #[test]
+fn the_container_that_a_control_group_names_has_precedence_over_that_of_logs() {
+    let of_logs = "container_1789345678901_0042_02_000003";
+    let of_runtime = "d".repeat(64);
+    for (cgroup, container) in [
+        (format!("0::/docker/{of_runtime}"), of_runtime.as_str()),
+        ("0::/user.slice".to_owned(), of_logs),
+    ] {
+        let logs = format!("-Dspark.yarn.app.container.log.dir=/var/log/x/{of_logs}");
+        let class = "org.apache.spark.executor.YarnCoarseGrainedExecutorBackend";
+        let app = "application_1789345678901_0042";
+        let words = ["java", &logs, class, "--executor-id", "2", "--app-id", app];
+        let process = Process {
+            cmdline: words.join("\0").into_bytes(),
+            cgroup,
+            ..Process::default()
+        };
+        let found = discover(&[process]).remove(0);
+        assert_eq!(found.place.container.as_deref(), Some(container));
+        assert_eq!(found.place.yarn_app.as_deref(), Some(app));
+        assert_eq!(found.place.yarn_attempt, Some(2));
+    }
+}
+
+#[test]
 fn an_application_is_of_whoever_can_have_it() {
     let app = |line: &str| {
         let words: Vec<&str> = "java org.apache.spark.deploy.SparkSubmit"
