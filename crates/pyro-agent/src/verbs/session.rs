@@ -40,8 +40,8 @@ impl Session {
         free: bool,
     ) -> Result<Self, String> {
         let at = |error: io::Error| format!("{}: {error}", path.display());
-        let store = stores::open(&shipping.to)?;
-        let store = Apart::begin(store, PATIENCE).map_err(at)?;
+        let to = shipping.to.clone();
+        let store = Apart::begin(move || stores::open(&to), PATIENCE)?;
         let folder = open_folder(path).map_err(at)?;
         let clock = SystemClock::default();
         let now = clock.wall_ns();
@@ -128,7 +128,10 @@ impl Session {
     /// What has not arrived after a round that is not done.
     pub fn left(&self, round: Round) -> String {
         let report = self.shipper.report();
-        let bytes = format!("{} bytes did not reach the store", report.waiting_bytes);
+        let mut bytes = format!("{} bytes did not reach the store", report.waiting_bytes);
+        if let (true, Some(failure)) = (round.waiting, report.last_failure) {
+            bytes = format!("{bytes} ({failure})");
+        }
         match report.last_problem {
             Some(problem) if round.unsaved => {
                 format!("{bytes}, and the record of what did could not be saved ({problem})")
