@@ -232,63 +232,135 @@ fn started(pid: i32) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
+    use std::path::PathBuf;
+    use std::process::{Child, Command};
+    use std::thread::JoinHandle;
+
+    use pyro_chunks::join::join_folder;
 
     use super::*;
     use crate::args::{Pace, Shipping};
 
-    fn chunks(folder: &Path) -> usize {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        entries
-            .map(|entry| match entry.file_type() {
-                Ok(kind) if kind.is_dir() => chunks(&entry.path()),
-                _ => usize::from(entry.path().extension().is_some_and(|it| it == "chunk")),
-            })
-            .sum()
+    /// A raw folder, a store, and an agent between them.
+    struct Place {
+        folder: tempfile::TempDir,
+        writer: Child,
+        shipping: Option<JoinHandle<Result<(), String>>>,
+    }
+
+    impl Place {
+        /// Begins, and waits for the first round.
+        fn new(every: Duration) -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let mut place = Self {
+                folder,
+                writer: Command::new("sleep").arg("600").spawn().unwrap(),
+                shipping: None,
+            };
+            let (raw, store) = (place.at("raw"), place.at("store"));
+            for folder in [&raw, &store] {
+                fs::create_dir(folder).unwrap();
+            }
+            let options = ShipOptions {
+                shipping: Shipping {
+                    to: store.to_str().unwrap().to_owned(),
+                    host: "h".to_owned(),
+                    every,
+                    spool_mib: 1,
+                },
+                raw_dir: raw,
+                app: "a".to_owned(),
+                executor: "1".to_owned(),
+                until_pid: Some(place.writer.id() as i32),
+                free: false,
+                probe: None,
+                pace: Pace {
+                    hz: 20,
+                    budget: 1,
+                    thread_counters: "none".to_owned(),
+                },
+                remove: false,
+                detach: false,
+            };
+            place.shipping = Some(std::thread::spawn(move || ship(&options)));
+            place.wait_until("the first round", |place| place.report().is_object());
+            place
+        }
+
+        fn at(&self, name: &str) -> PathBuf {
+            self.folder.path().join(name)
+        }
+
+        fn wait_until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
+            let begun = Instant::now();
+            while !is_so(self) {
+                assert!(begun.elapsed() < Duration::from_secs(60), "never: {what}");
+                sleep(Duration::from_millis(20));
+            }
+        }
+
+        fn is_let_go(&self) -> bool {
+            !self.at("raw").join(HURRY).exists()
+        }
+
+        fn report(&self) -> Value {
+            let text = fs::read_to_string(self.at("raw/agent-h.report.json")).unwrap_or_default();
+            serde_json::from_str(&text).unwrap_or_default()
+        }
+
+        /// What has arrived of a file.
+        fn arrived(&self, name: &str) -> Option<String> {
+            let joined = join_folder(&self.at("store"), &self.at("out")).unwrap();
+            let mut streams = joined.streams.into_iter();
+            let stream = streams.find(|stream| stream.file.as_deref() == Some(name))?;
+            fs::read_to_string(self.at("out").join(stream.path)).ok()
+        }
+
+        /// Ends the writer, and gives what the agent says then.
+        fn end(mut self) -> Result<(), String> {
+            self.writer.kill().unwrap();
+            self.writer.wait().unwrap();
+            self.wait_until("the agent ends", |place| {
+                let shipping = place.shipping.as_ref();
+                shipping.is_none_or(JoinHandle::is_finished)
+            });
+            self.shipping.take().unwrap().join().unwrap()
+        }
+    }
+
+    impl Drop for Place {
+        fn drop(&mut self) {
+            let _ = self.writer.kill();
+            let _ = self.writer.wait();
+        }
     }
 
     #[test]
-    fn a_writer_that_is_about_to_end_need_not_wait_for_the_next_round() {
-        let place = tempfile::tempdir().unwrap();
-        let (raw, store) = (place.path().join("raw"), place.path().join("store"));
-        for folder in [&raw, &store] {
-            fs::create_dir(folder).unwrap();
-        }
-        let mut writer = Command::new("sleep").arg("600").spawn().unwrap();
-        let options = ShipOptions {
-            shipping: Shipping {
-                to: store.to_str().unwrap().to_owned(),
-                host: "h".to_owned(),
-                every: Duration::from_secs(3600),
-                spool_mib: 1,
-            },
-            raw_dir: raw.clone(),
-            app: "a".to_owned(),
-            executor: "1".to_owned(),
-            until_pid: Some(writer.id() as i32),
-            free: false,
-            probe: None,
-            pace: Pace {
-                hz: 20,
-                budget: 1,
-                thread_counters: "none".to_owned(),
-            },
-            remove: false,
-            detach: false,
-        };
-        let shipping = std::thread::spawn(move || ship(&options));
-        while !raw.join("agent-h.report.json").exists() {
-            sleep(GLANCE);
-        }
-        let (hurry, before) = (raw.join(HURRY), chunks(&store));
-        fs::write(raw.join("gc-1.log"), "one\n").unwrap();
-        fs::write(&hurry, "").unwrap();
-        while hurry.exists() {
-            sleep(GLANCE);
-        }
-        assert!(chunks(&store) > before, "all has arrived then");
-        writer.kill().unwrap();
-        writer.wait().unwrap();
-        assert_eq!(shipping.join().unwrap(), Ok(()));
+    fn all_of_a_writer_in_a_hurry_has_arrived_once_it_is_let_go() {
+        // No other round is due.
+        let place = Place::new(Duration::from_secs(3600));
+        fs::write(place.at("raw/gc-1.log"), "one\n").unwrap();
+        fs::write(place.at("raw").join(HURRY), "").unwrap();
+        place.wait_until("the writer is let go", Place::is_let_go);
+        assert_eq!(place.arrived("gc-1.log").as_deref(), Some("one\n"));
+        assert_eq!(place.end(), Ok(()));
+    }
+
+    #[test]
+    fn a_writer_in_a_hurry_waits_for_a_store_that_is_away() {
+        let place = Place::new(Duration::from_millis(100));
+        fs::rename(place.at("store"), place.at("away")).unwrap();
+        fs::write(place.at("raw/gc-1.log"), "one\n").unwrap();
+        fs::write(place.at("raw").join(HURRY), "").unwrap();
+        place.wait_until("the store is missed", |place| {
+            place.report()["shipping"]["away_since_wall_ns"].is_i64()
+        });
+        // It would be let go at the end of that round.
+        sleep(GLANCE);
+        assert!(!place.is_let_go());
+        fs::rename(place.at("away"), place.at("store")).unwrap();
+        place.wait_until("the writer is let go", Place::is_let_go);
+        assert_eq!(place.arrived("gc-1.log").as_deref(), Some("one\n"));
+        assert_eq!(place.end(), Ok(()));
     }
 }
