@@ -9,6 +9,7 @@ mod header;
 pub mod join;
 mod key;
 mod messages;
+pub mod testing;
 mod units;
 
 pub use format::{Chunk, Fault, MAX_OBJECT_BYTES, MAX_PAYLOAD_BYTES, decode, encode};

@@ -138,38 +138,16 @@ fn utc(wall_ns: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pyro_chunks::{Header, Kind, chunk_key, encode, stream_key};
+    use pyro_chunks::{Header, Kind, testing};
     use std::fs;
+    use std::path::PathBuf;
 
     fn header(sequence: u64, offset: u64) -> Header {
-        Header {
-            source: Source {
-                app: "app".to_owned(),
-                executor: "1".to_owned(),
-                attempt: "a".to_owned(),
-                host: "h".to_owned(),
-            },
-            file: "gc-1.log".to_owned(),
-            generation: 0,
-            kind: Kind::Lines,
-            sequence,
-            offset,
-            length: 0,
-            skipped_bytes: 0,
-            begins_whole: true,
-            ends_whole: true,
-            last: false,
-            cut_wall_ns: 7,
-            zstd: false,
-        }
+        testing::header("gc-1.log", Kind::Lines, sequence, offset)
     }
 
-    fn put(store: &Path, header: &Header) -> std::path::PathBuf {
-        let stream = stream_key(&header.source, &header.file, header.generation);
-        let path = store.join(chunk_key(&stream, header.sequence));
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, encode(header, b"line\n").unwrap()).unwrap();
-        path
+    fn put(store: &Path, header: &Header) -> PathBuf {
+        testing::put(store, header, b"line\n")
     }
 
     #[test]

@@ -1,28 +1,10 @@
 use super::*;
 use crate::header::{Kind, Source};
+use crate::testing;
 use proptest::prelude::*;
 
 fn header(file: &str) -> Header {
-    Header {
-        source: Source {
-            app: "app-1".to_owned(),
-            executor: "1".to_owned(),
-            attempt: "a".to_owned(),
-            host: "h".to_owned(),
-        },
-        file: file.to_owned(),
-        generation: 0,
-        kind: Kind::Lines,
-        sequence: 3,
-        offset: 100,
-        length: 0,
-        skipped_bytes: 0,
-        begins_whole: true,
-        ends_whole: true,
-        last: false,
-        cut_wall_ns: 1,
-        zstd: false,
-    }
+    testing::header(file, Kind::Lines, 3, 100)
 }
 
 /// The object with another header or payload, and a checksum that fits.

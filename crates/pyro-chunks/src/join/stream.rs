@@ -101,6 +101,8 @@ impl Joiner {
         }
         if is_behind_a_gap && !resumes {
             self.in_gap = true;
+            // What is left out may have had any dictionary, too.
+            self.messages.lost();
             tally.left_out_bytes += new.len() as u64;
             return taken;
         }

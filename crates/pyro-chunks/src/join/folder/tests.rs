@@ -1,7 +1,8 @@
 use super::*;
-use crate::format::encode;
 use crate::header::Header;
+use crate::testing::{self, put};
 
+/// Of a source whose names are none of files.
 fn header(file: &str, kind: Kind, sequence: u64, offset: u64) -> Header {
     Header {
         source: Source {
@@ -10,27 +11,8 @@ fn header(file: &str, kind: Kind, sequence: u64, offset: u64) -> Header {
             attempt: "a".to_owned(),
             host: "..".to_owned(),
         },
-        file: file.to_owned(),
-        generation: 0,
-        kind,
-        sequence,
-        offset,
-        length: 0,
-        skipped_bytes: 0,
-        begins_whole: true,
-        ends_whole: true,
-        last: false,
-        cut_wall_ns: 5,
-        zstd: false,
+        ..testing::header(file, kind, sequence, offset)
     }
-}
-
-fn put(store: &Path, header: &Header, payload: &[u8]) -> PathBuf {
-    let stream = stream_key(&header.source, &header.file, header.generation);
-    let path = store.join(chunk_key(&stream, header.sequence));
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(&path, encode(header, payload).unwrap()).unwrap();
-    path
 }
 
 /// The streams of a store by their files' names, and the folder of the files.

@@ -1,33 +1,14 @@
 use super::*;
-use crate::header::{Header, Source};
+use crate::header::Header;
+use crate::testing;
 use proptest::prelude::*;
 
 fn chunk(kind: Kind, sequence: u64, offset: u64, payload: &[u8]) -> Chunk {
-    let payload = payload.to_vec();
-    let name = || "x".to_owned();
-    Chunk {
-        header: Header {
-            source: Source {
-                app: name(),
-                executor: name(),
-                attempt: name(),
-                host: name(),
-            },
-            file: name(),
-            generation: 0,
-            kind,
-            sequence,
-            offset,
-            length: payload.len() as u64,
-            skipped_bytes: 0,
-            begins_whole: true,
-            ends_whole: payload.ends_with(b"\n"),
-            last: false,
-            cut_wall_ns: sequence as i64,
-            zstd: false,
-        },
-        payload,
-    }
+    let header = Header {
+        ends_whole: payload.ends_with(b"\n"),
+        ..testing::header("x", kind, sequence, offset)
+    };
+    testing::chunk(header, payload)
 }
 
 /// Ten lines in chunks of one line each.
