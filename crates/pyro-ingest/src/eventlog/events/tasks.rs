@@ -71,11 +71,21 @@ impl Reason<'_> {
         let read = text.decode_start(ERROR_CHARACTERS + AHEAD);
         let is_cut = read.chars().count() >= ERROR_CHARACTERS + AHEAD;
         let struck = redactor().text(&read);
-        let behind = if is_cut { AHEAD } else { 0 };
-        let most = struck.chars().count().saturating_sub(behind);
+        let behind = if is_cut {
+            unchanged_end(&read, &struck)
+        } else {
+            0
+        };
+        let most = struck.chars().count() - behind;
         let kept: String = struck.chars().take(most.min(ERROR_CHARACTERS)).collect();
         Some(kept).filter(|text| !text.is_empty())
     }
+}
+
+/// Characters at the end of a text that a secret may begin in whose end was not read: what was struck is none of them.
+fn unchanged_end(read: &str, struck: &str) -> usize {
+    let both = read.chars().rev().zip(struck.chars().rev());
+    both.take(AHEAD).take_while(|(was, is)| was == is).count()
 }
 
 /// `SparkListenerTaskStart`.

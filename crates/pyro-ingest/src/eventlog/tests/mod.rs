@@ -11,6 +11,7 @@ use super::*;
 
 mod beside;
 mod damage;
+mod errors;
 mod repeated;
 mod tables;
 
