@@ -4,7 +4,7 @@ use arrow_array::types::{Int32Type, Int64Type};
 use arrow_ipc::writer::StreamWriter;
 use proptest::prelude::*;
 use pyro_chunks::join::Joiner;
-use pyro_chunks::{Chunk, Fault as Lost, Header, Kind, Source};
+use pyro_chunks::{Chunk, Fault as Lost, Kind, testing};
 
 /// A stream of `batches` batches of 10 rows each, and where each message starts.
 fn stream(batches: i64, finish: bool) -> (Vec<u8>, Vec<u64>) {
@@ -254,29 +254,9 @@ fn messages(batches: usize, complete: bool) -> Vec<(Option<usize>, Vec<u8>)> {
     parts
 }
 
-fn chunk(sequence: usize, offset: usize, payload: Vec<u8>) -> Chunk {
-    let name = || "x".to_owned();
-    let header = Header {
-        source: Source {
-            app: name(),
-            executor: name(),
-            attempt: name(),
-            host: name(),
-        },
-        file: name(),
-        generation: 0,
-        kind: Kind::Messages,
-        sequence: sequence as u64,
-        offset: offset as u64,
-        length: payload.len() as u64,
-        skipped_bytes: 0,
-        begins_whole: true,
-        ends_whole: true,
-        last: false,
-        cut_wall_ns: 0,
-        zstd: false,
-    };
-    Chunk { header, payload }
+fn chunk(sequence: usize, offset: usize, payload: &[u8]) -> Chunk {
+    let header = testing::header("x", Kind::Messages, sequence as u64, offset as u64);
+    testing::chunk(header, payload)
 }
 
 /// The numbers of the rows of a stream, whose words are looked at.
@@ -301,6 +281,40 @@ fn numbers(bytes: &[u8]) -> Vec<i64> {
     numbers
 }
 
+#[test]
+fn what_is_left_out_behind_a_gap_may_have_had_any_dictionary() {
+    let all = messages(5, true);
+    let of = |wanted: usize| {
+        let of = all.iter().filter(move |&&(batch, _)| batch == Some(wanted));
+        of.map(|(_, bytes)| bytes.as_slice()).collect::<Vec<_>>()
+    };
+    let (two, three) = (of(2), of(3));
+    // Dictionaries of host, scope and name, and the rows.
+    assert_eq!((two.len(), three.len()), (4, 4));
+    let begin = [&[all[0].1.as_slice()], of(0).as_slice()].concat().concat();
+    // One dictionary is still lacking when what came is sent once more, and more with it.
+    let behind_a_gap = two[..2].concat();
+    let repeated = [&two[1..], &three[..2]].concat().concat();
+    let lost_bytes = of(1).concat().len();
+    let (mut joiner, mut file) = (Joiner::default(), Vec::new());
+    let mut place = 0;
+    for (sequence, payload, gap, overlap) in [
+        (0, begin, 0, 0),
+        (2, behind_a_gap, lost_bytes, 0),
+        (3, repeated, 0, two[1].len()),
+        (4, three[2..].concat(), 0, 0),
+        (5, of(4).concat(), 0, 0),
+    ] {
+        let offset = place + gap - overlap;
+        let chunk = chunk(sequence, offset, &payload);
+        place = offset + payload.len();
+        let taken = joiner.take(sequence as u64, Ok(&chunk));
+        file.extend(taken.keep.into_iter().flat_map(|range| &payload[range]));
+    }
+    let expected: Vec<i64> = (0..10).chain(40..50).collect();
+    assert_eq!(numbers(&file), expected);
+}
+
 proptest! {
     /// Whatever chunks but the first are lost or damaged: the rows of each batch that arrived with its dictionaries
     /// are read, no row gets the words of another, and all bytes are accounted for.
@@ -316,7 +330,7 @@ proptest! {
         for (sequence, (size, fate)) in sizes.into_iter().zip(fates).enumerate() {
             let part: Vec<_> = rest.by_ref().take(size).collect();
             let payload: Vec<u8> = part.iter().flat_map(|(_, bytes)| bytes).copied().collect();
-            let chunk = chunk(sequence, offset, payload);
+            let chunk = chunk(sequence, offset, &payload);
             offset += chunk.payload.len();
             if sequence > 0 && fate < 2 {
                 lost.extend(part.iter().filter_map(|&(batch, _)| batch));
