@@ -28,6 +28,7 @@ _WORD = r"[\w.$-]*"
 _START = r"(?<![\w.$-])"
 # An arrow is none of it.
 _TAIL = r"(?:[\w.$]|-(?!>))*"
+_ANY_NAME = r"(?P<name>(?:[\w.$]|-(?!>))++)"
 _NUMBER = re.compile(r"[0-9.+-]*|true|false")
 _APART = re.compile(r"[\s\"'\\]")
 # What follows an option without a value.
@@ -52,6 +53,7 @@ class _Rules:
     option: re.Pattern[str]
     kept: re.Pattern[str]
     texts: tuple[_Rule, ...]
+    beside_any: tuple[_Rule, ...]
 
 
 @cache
@@ -64,19 +66,23 @@ def _rules() -> _Rules:
     places |= {"NAME": f"(?>(?i:{named}))", "BEGIN": data["begin"]}
     places |= {"BRIEF": rf"(?i:(?:{_WORD}(?:[_.$-]|-D))?(?:{data['brief']}))"}
 
-    def filled(pattern: str) -> re.Pattern[str]:
-        for place, what in places.items():
+    def filled(pattern: str, **others: str) -> re.Pattern[str]:
+        for place, what in (places | others).items():
             pattern = pattern.replace(f"%{place}%", what)
         return re.compile(pattern, re.ASCII)
 
+    rules = [(rule["pattern"], rule.get("shortest", 1)) for rule in data["rules"]]
     return _Rules(
         hints=tuple(data["hints"]),
         brief=filled("%BRIEF%"),
         names=re.compile(f"(?i:{words}|(?:^|[^a-zA-Z])(?:{whole})(?:[^a-zA-Z]|$))", re.ASCII),
         option=filled("--?%NAME%"),
         kept=filled(data["kept"]),
-        texts=tuple(
-            _Rule(filled(rule["pattern"]), rule.get("shortest", 1)) for rule in data["rules"]
+        texts=tuple(_Rule(filled(pattern), shortest) for pattern, shortest in rules),
+        beside_any=tuple(
+            _Rule(filled(pattern, NAME=_ANY_NAME), shortest)
+            for pattern, shortest in rules
+            if "%NAME%" in pattern
         ),
     )
 
@@ -164,8 +170,27 @@ class Redactor:
         redacted, lowered = text, text.lower()
         if any(hint in lowered for hint in _rules().hints):
             for rule in _rules().texts:
-                redacted = rule.pattern.sub(partial(_struck, rule), redacted)
+                redacted = rule.pattern.sub(partial(_replaced, rule.shortest), redacted)
+        for rule in _rules().beside_any if self.names is not None else ():
+            redacted = self._beside_names(rule, redacted)
         return self.texts.sub(REDACTED, redacted) if self.texts is not None else redacted
+
+    def _beside_names(self, rule: _Rule, text: str) -> str:
+        """Strike values of the user's names that a rule finds beside names of any kind."""
+        made = ""
+        done = at = 0
+        while found := rule.pattern.search(text, at):
+            # The name is a group of its own, within the first.
+            key, name, value = found[1], found["name"], found[3]
+            # What stands as the value of a name that says nothing may be a name itself, and what
+            # parts the two may have to stand before it.
+            at = max(found.end(1) - (not key[-1].isalnum()), at + 1)
+            if self._of_user(name) and not name.startswith("spark.redaction."):
+                struck = _struck(rule.shortest, key, value)
+                if struck is not None:
+                    made += text[done : found.start(3)] + struck
+                    done = at = found.end(3)
+        return made + text[done:]
 
     def words(self, words: Sequence[str]) -> list[str]:
         """Redact the words of a command: ``--password X``, ``--conf KEY=X``, ``-Dkey=X``, URLs.
@@ -319,25 +344,29 @@ _CLOSING = re.compile(r"\\*[\"']\Z")
 _KEY_QUOTE = re.compile(r"(\\*[\"'])\s*:\s*\Z", re.ASCII)
 
 
-def _struck(rule: _Rule, found: re.Match[str]) -> str:
-    key, value = found[1], found[2]
+def _replaced(shortest: int, found: re.Match[str]) -> str:
+    struck = _struck(shortest, found[1], found[2])
+    return found[0] if struck is None else "".join((found[1], struck, *found.groups()[2:]))
+
+
+def _struck(shortest: int, key: str, value: str) -> str | None:
+    """Give what stands in place of a value; None where it stays."""
     opening = "" if (quote := _OPENING.match(value)) is None else quote[0]
     body = value[len(opening) :]
     if (
-        len(value) < rule.shortest
+        len(value) < shortest
         or body.startswith(REDACTED[:9])
         or _rules().kept.fullmatch(key + value)
     ):
-        return found[0]
+        return None
     closing = ""
     if opening:
         ends = _CLOSING.search(body)
         closing = ends[0] if ends else ""
         if body == closing:
-            return found[0]
+            return None
     elif bare := _KEY_QUOTE.search(key):
         # A number in JSON: what stands in its place must be JSON too.
         opening = closing = bare[1]
-    after = found[3] if rule.pattern.groups > 2 else ""
     # Lines keep their numbers: positions in generated code refer to them.
-    return f"{key}{opening}{REDACTED}{closing}" + "\n" * value.count("\n") + after
+    return f"{opening}{REDACTED}{closing}" + "\n" * value.count("\n")

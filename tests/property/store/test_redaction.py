@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,20 @@ PARTS = (
 @example("-Da.token=x&y;z \"-Da.token=it's all\" '-Dtoken=a b -Dc'")
 def test_both_strike_the_same(text: str) -> None:
     assert redacted(text) == Redactor().text(text)
+
+
+# A word that is in no other test: what Rust has learnt, it knows for good.
+TAUGHT = Redactor(names=re.compile("(?i)kumquat"))
+
+
+@given(st.lists(st.sampled_from((*PARTS, *["kumquat"] * 20)), max_size=14).map("".join))
+@example("java.io.IOException: kumquat=x a=b: kumquat=x conf='a=kumquat=x' kumquat=kumquat=x")
+@example("--a -kumquat x -Da=-Dkumquat=x&y;z a%3Dkumquat%3Dx -> kumquat -> x kumquat->x")
+@example(r's = "a: kumquat=\"x \\\"y\" b" {"kumquat": 5} ("kumquat", "x") kumquat: |')
+@example("spark.redaction.regex=kumquat kumquat: string kumquat=null")
+def test_both_strike_the_same_beside_names_of_the_user(text: str) -> None:
+    assert TAUGHT.teach()
+    assert redacted(text) == TAUGHT.text(text)
 
 
 @given(st.text())

@@ -96,5 +96,6 @@ PLANTED = (
     Planted("Stripe", "sk_test_" + "a1B2" * 6, ("sk_test_" + "a1B2" * 6,)),
     Planted("Slack's webhook", "T012/B345/abcDEF", ("https://hooks.slack.com/services/T012/B345/abcDEF",)),
     Planted("long name", "l0ngName", ("x" * 250 + ".password." + "y" * 250 + "=l0ngName",)),
+    Planted("literal of a program", "l1teral pw", (r'String s = "a password=\"l1teral pw\" b";',)),
     Planted("plan of a table", "plan5ecret", ("Relation OPTIONS (url `x`, password 'plan5ecret')",)),
 )  # fmt: skip

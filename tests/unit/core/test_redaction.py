@@ -125,6 +125,24 @@ def test_patterns_of_the_user_count_too() -> None:
     assert Redactor.of(["spark.redaction.regex=(("]) == Redactor()
 
 
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("java.io.IOException: plum=x", f"java.io.IOException: plum={REDACTED}"),
+        ("a: b=plum=x, c='plum: y'", f"a: b=plum={REDACTED}, c='plum: {REDACTED}'"),
+        ("-Da=-Dplum=x&y;z -Db=c", f"-Da=-Dplum={REDACTED} -Db=c"),
+        ("--a -plum x", f"--a -plum {REDACTED}"),
+        (r's = "a: plum=\"x \\\"y\" b"', rf's = "a: plum=\"{REDACTED}\" b"'),
+        ('{"plum": 5} plum->x', f'{{"plum": "{REDACTED}"}} plum->{REDACTED}'),
+        ("spark.redaction.regex=(?i)plum plum: string", None),
+    ],
+)
+def test_names_of_the_user_are_found_in_texts(text: str, kept: str | None) -> None:
+    redactor = Redactor(names=re.compile("(?i)plum"))
+    assert redactor.text(text) == (text if kept is None else kept)
+    assert redactor.words([text]) == [text if kept is None else kept]
+
+
 def test_records_of_settings_are_judged_by_their_key() -> None:
     made = Redactor().data({"key": "a.password", "value": "x1", "how": "set"})
     assert made == {"key": "a.password", "value": REDACTED, "how": "set"}

@@ -81,8 +81,11 @@ impl Learned {
         while let Some(found) = rule.pattern.captures_at(text, at) {
             // The name is a group of its own, within the first.
             let (key, name, value) = (found.get(1)?, found.name("name")?, found.get(3)?);
-            // What stands as the value of a name that says nothing may be a name itself.
-            at = key.end().max(at + 1);
+            // What stands as the value of a name that says nothing may be a name itself, and what
+            // parts the two may have to stand before it.
+            let parts = |last: &u8| !last.is_ascii_alphanumeric();
+            let parted = key.as_bytes().last().is_some_and(parts);
+            at = (key.end() - usize::from(parted)).max(at + 1);
             // Spark's own patterns are no secrets, though their values say the words.
             if name.as_bytes().starts_with(b"spark.redaction.")
                 || !self.pattern.is_match(name.as_bytes())

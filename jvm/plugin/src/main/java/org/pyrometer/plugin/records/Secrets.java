@@ -35,11 +35,18 @@ public final class Secrets {
   // All of a word or nothing: to try shorter ones again and again would be quadratic.
   private static final String NAMED = "(?<![\\w.$-])(?>" + WORD + "?" + NAMES + WORD + "+)";
   private static final String UNTOLD = "(?!\\*{9}\\(redacted\\))";
-  private static final String VALUE = "(?:\"[^\"]*+\"|'[^']*+'|[^\\s,;&\"'(){}<>\\[\\]]++)";
+  // Quotes in a literal of a program are escaped; those in such a value, once more.
+  private static final String IN_LITERAL =
+      "\\\\\"(?:[^\"\\\\\\n]|\\\\{3}\"|\\\\{2}|\\\\[^\"\\\\])*+\\\\\"|\\\\{1,15}+\"[^\"\\n]*+\"?";
+  private static final String VALUE =
+      "(?:"
+          + IN_LITERAL
+          + "|\"[^\"]*+\"|'[^']*+'|(?:[^\\s,;&\"'(){}<>\\[\\]\\\\]++|\\\\[^\\s\"'])++)";
   private static final Pattern NAME = Pattern.compile("(?i)" + NAMES);
   private static final Pattern BRIEFLY = Pattern.compile("(?i)" + BRIEF + "$");
-  private static final Pattern PAIR =
-      Pattern.compile("(?<![\\w.$-])([\\w.$-]++)(\\s{0,8}[=:]\\s{0,8})" + UNTOLD + VALUE);
+  private static final Pattern KEY =
+      Pattern.compile("(?<![\\w.$-])([\\w.$-]++)\\s{0,8}[=:]\\s{0,8}" + UNTOLD);
+  private static final Pattern OF_KEY = Pattern.compile(VALUE);
   private static final Pattern NUMBER = Pattern.compile("[0-9.+-]*|true|false");
 
   /** What is struck, in this order; a rule's group stays. */
@@ -136,23 +143,38 @@ public final class Secrets {
       kept = rule.matcher(kept).replaceAll(found -> struck(found, found.group(1)));
     }
     Pattern names = userNames;
-    if (names != null) {
-      kept =
-          PAIR.matcher(kept)
-              .replaceAll(
-                  pair ->
-                      names.matcher(pair.group(1)).find()
-                          ? struck(pair, pair.group(1) + pair.group(2))
-                          : Matcher.quoteReplacement(pair.group()));
-    }
+    kept = names == null ? kept : assigned(kept, names);
     Pattern texts = userTexts;
     return texts == null ? kept : texts.matcher(kept).replaceAll(found -> struck(found, ""));
   }
 
+  /** A text without what is assigned to names that the user calls secret. */
+  private static String assigned(String text, Pattern names) {
+    Matcher key = KEY.matcher(text);
+    Matcher value = OF_KEY.matcher(text);
+    StringBuilder kept = new StringBuilder();
+    int done = 0;
+    // The value of a name that says nothing may be a pair itself, and is looked at again.
+    for (boolean found = key.find(); found; found = key.find()) {
+      if (names.matcher(key.group(1)).find()
+          && value.region(key.end(), text.length()).lookingAt()) {
+        kept.append(text, done, key.end()).append(REDACTED).append(newlines(value.group()));
+        done = value.end();
+        key.region(done, text.length());
+      }
+    }
+    return done == 0 ? text : kept.append(text, done, text.length()).toString();
+  }
+
   /** What stands in place of a secret, behind that which stays of the text. */
   private static String struck(MatchResult found, String stays) {
-    long lines = found.group().substring(stays.length()).chars().filter(c -> c == '\n').count();
-    return Matcher.quoteReplacement(stays + REDACTED) + "\n".repeat((int) lines);
+    String struck = found.group().substring(stays.length());
+    return Matcher.quoteReplacement(stays + REDACTED) + newlines(struck);
+  }
+
+  /** The ends of lines of a text. */
+  private static String newlines(String text) {
+    return "\n".repeat((int) text.chars().filter(c -> c == '\n').count());
   }
 
   private static Pattern rule(String pattern) {

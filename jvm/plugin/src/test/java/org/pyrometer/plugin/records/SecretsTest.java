@@ -122,6 +122,43 @@ class SecretsTest {
   }
 
   @Test
+  void thePairBehindAnotherIsLookedAtAgain() {
+    try {
+      Secrets.learn("(?i)plum", null);
+      for (String before :
+          List.of(
+              "java.io.IOException: ", "a=", "a: b=", "conf='a=", "\"", "plum=x, ", "a: \"b\" ")) {
+        String struck = before.replace("=x,", "=" + GONE + ",");
+        assertEquals(struck + "plum=" + GONE, Secrets.text(before + "plum=x"));
+      }
+      assertEquals("a=b plum=" + GONE + " b=c", Secrets.text("a=b plum=\"x y\" b=c"));
+      assertEquals("plum: " + GONE + "\n\nb", Secrets.text("plum: 'x\ny'\nb"));
+      assertEquals("plum=" + GONE, Secrets.text("plum=" + GONE), "told twice");
+      assertEquals("pear: plum=", Secrets.text("pear: plum="), "no value");
+    } finally {
+      Secrets.learn("(?!)", null);
+    }
+  }
+
+  @Test
+  void literalsOfProgramsAreLookedInto() {
+    String program = "String s = \"a password=%s b=\\\"c\\\"\";";
+    for (String value :
+        List.of(
+            "\\\"hunter22\\\"",
+            "\\\"hunter 22\\\"",
+            "\\\"hun\\\\\\\"ter 22\\\"",
+            "\\\"hunter\\\\n22\\\"",
+            "\\\\\\\"hunter 22\\\\\\\"",
+            "hunter22")) {
+      assertEquals(String.format(program, GONE), Secrets.text(String.format(program, value)));
+    }
+    assertEquals("\"x token=" + GONE + "\\\"\"", Secrets.text("\"x token=hunter22\\\"\""));
+    assertEquals("token=" + GONE, Secrets.text("token=hunter\\d22\\,x"));
+    assertEquals("pw=" + GONE + " ", Secrets.text("pw=\\\"hunter 22\\\" "));
+  }
+
+  @Test
   void sparkKnowsOursAsWell() {
     for (String users : new String[] {null, "", "(?i)plum"}) {
       Pattern spark = Pattern.compile(Secrets.pattern(users));
@@ -141,7 +178,9 @@ class SecretsTest {
 
   @Test
   void aLongValueTakesNoLonger() {
-    for (String part : List.of("password", "token=", "a://", "-", "x.y$", "eyJ-", ";pwd={")) {
+    for (String part :
+        List.of(
+            "password", "token=", "a://", "-", "x.y$", "eyJ-", ";pwd={", "pwd=\\\"", "pwd=\\\\")) {
       long began = System.nanoTime();
       String text = part.repeat(100_000 / part.length());
       Secrets.redacted("a", text);
