@@ -5,6 +5,7 @@ final class ErrorEvent implements Event {
   private final String where;
   private final String message;
   private final long count;
+  private final long monoNs = System.nanoTime();
 
   ErrorEvent(String where, String message, long count) {
     this.where = where;
@@ -24,6 +25,7 @@ final class ErrorEvent implements Event {
         .put("where", where)
         .put("message", Secrets.text(message))
         .put("count", count)
+        .put("mono_ns", monoNs)
         .close();
   }
 }

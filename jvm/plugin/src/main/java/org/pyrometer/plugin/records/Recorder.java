@@ -106,11 +106,16 @@ public final class Recorder {
 
   /** Takes a record; false if it was dropped (and counted). Never waits, never throws. */
   public boolean offer(Event event) {
-    if (!dead && !(full && !(event instanceof ErrorEvent)) && queue.offer(event)) {
+    if (!dead && (!full || isEssential(event)) && queue.offer(event)) {
       return true;
     }
     drop(event.kind(), 1);
     return false;
+  }
+
+  /** Whether a record is taken to the last: what failed, and whose records these are. */
+  private static boolean isEssential(Event event) {
+    return event instanceof ErrorEvent || event instanceof ProcessFacts;
   }
 
   /** Adds time that a task's thread spent in our hooks, ns. */
@@ -157,9 +162,17 @@ public final class Recorder {
     LockSupport.unpark(thread);
   }
 
-  /** Takes nothing but errors any more, for good: what else comes is dropped and counted. */
+  /**
+   * Takes nothing any more but errors and what names the process, for good: what else comes is
+   * dropped and counted.
+   */
   public void takeNoMore() {
     full = true;
+  }
+
+  /** Whether it has been told to {@linkplain #takeNoMore take no more}. */
+  public boolean isFull() {
+    return full;
   }
 
   /** Records dropped so far. */

@@ -1,10 +1,12 @@
 package org.pyrometer.plugin.ship;
 
-import java.io.File;
 import java.io.IOException;
+import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.util.stream.Stream;
+import java.nio.file.SimpleFileVisitor;
+import java.nio.file.attribute.BasicFileAttributes;
 import org.pyrometer.plugin.config.Settings;
 import org.pyrometer.plugin.jvm.Jvm;
 import org.pyrometer.plugin.records.Recorder;
@@ -60,6 +62,10 @@ public final class Kept {
       return;
     }
     long bytes = bytes();
+    if (bytes < 0) {
+      // What was seen of it is no measure: a smaller one would later look like growth.
+      return;
+    }
     beforeBytes = beforeBytes < 0 ? bytes : beforeBytes;
     if (bytes - beforeBytes > mib << 20) {
       stopped = true;
@@ -69,21 +75,57 @@ public final class Kept {
               + mib
               + " MiB (spark.pyrometer."
               + KEY
-              + "): no more is recorded, and what is dropped is counted");
+              + "): from here on nothing of this JVM is recorded, and what is dropped is counted; give"
+              + " executors a place to ship to (spark.pyrometer.ship.to), or raise the bound");
       stop.run();
     }
   }
 
+  /** Bytes of the files in the folder; -1 where it cannot be read to its end. */
   private long bytes() {
-    long sum = 0;
-    try (Stream<Path> files = Files.walk(folder)) {
-      for (Path path : (Iterable<Path>) files::iterator) {
-        File file = path.toFile();
-        sum += file.isFile() ? file.length() : 0;
-      }
+    Sizes sizes = new Sizes();
+    try {
+      Files.walkFileTree(folder, sizes);
+      return sizes.bytes;
     } catch (IOException | RuntimeException e) {
-      recorder.error("kept", e);
+      recorder.error(
+          "kept",
+          "the size of "
+              + folder
+              + " cannot be read: "
+              + e
+              + "; until it can be, spark.pyrometer."
+              + KEY
+              + " bounds nothing there: see that its disk does not fill up");
+      return -1;
     }
-    return sum;
+  }
+
+  /** Adds up files; those that vanish meanwhile, as what was shipped does, count nothing. */
+  private static final class Sizes extends SimpleFileVisitor<Path> {
+    private long bytes;
+
+    @Override
+    public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) {
+      bytes += attributes.isRegularFile() ? attributes.size() : 0;
+      return FileVisitResult.CONTINUE;
+    }
+
+    @Override
+    public FileVisitResult visitFileFailed(Path file, IOException failure) throws IOException {
+      return goOn(failure);
+    }
+
+    @Override
+    public FileVisitResult postVisitDirectory(Path of, IOException failure) throws IOException {
+      return goOn(failure);
+    }
+
+    private static FileVisitResult goOn(IOException failure) throws IOException {
+      if (failure == null || failure instanceof NoSuchFileException) {
+        return FileVisitResult.CONTINUE;
+      }
+      throw failure;
+    }
   }
 }

@@ -255,6 +255,24 @@ class RecorderTest {
   }
 
   @Test
+  void whoTheRecordsAreOfIsTakenToTheLast() {
+    Recorder recorder = started(written::write);
+    assertFalse(recorder.isFull());
+    recorder.takeNoMore();
+    assertTrue(recorder.isFull());
+    assertFalse(recorder.offer(event(1)));
+    recorder.finish();
+    recorder.resume();
+    assertTrue(recorder.offer(new ProcessFacts("driver", "driver", Map.of("app_id", "app-2"))));
+    recorder.error("place", "failed");
+    recorder.finish();
+    assertTrue(lines("task").isEmpty());
+    assertTrue(lines("process").get(0).contains("\"app_id\":\"app-2\""));
+    assertTrue(lines("error").get(0).contains("\"count\":1,\"mono_ns\":"), lines("error").get(0));
+    assertTrue(lines("drop").get(0).contains("\"kind\":\"task\",\"count\":1"));
+  }
+
+  @Test
   void errorsAreWrittenOnceAndCounted() {
     Recorder recorder = started(written::write);
     for (int i = 0; i < 3; i++) {
