@@ -36,6 +36,11 @@ final class DriverComponent implements DriverPlugin {
   private static final String NO_STACKS =
       "the profiler ended with the application before it: there are no stacks of this driver";
 
+  private static final String FULL =
+      "an earlier application of this JVM has reached the bound of what nothing ships (kept_full):"
+          + " of this one nothing is recorded here but which it is; start it in a JVM of its own,"
+          + " or raise spark.pyrometer.ship.kept.mib";
+
   private static final String IGNORED =
       "this JVM keeps the settings of its first application; those of this one have no effect: ";
 
@@ -180,7 +185,9 @@ final class DriverComponent implements DriverPlugin {
     jvm.recorder().resume();
     jvm.recorder().offer(facts());
     tellIgnored(asked);
-    if (jvm.profiler().hasEnded()) {
+    if (jvm.recorder().isFull()) {
+      jvm.recorder().error("kept_full_before", FULL);
+    } else if (jvm.profiler().hasEnded()) {
       jvm.recorder().error("profiler_ended", NO_STACKS);
     }
   }
