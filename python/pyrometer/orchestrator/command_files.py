@@ -29,7 +29,9 @@ _READ = (*job.SETTINGS, "CLASSPATH", "SPARK_DIST_CLASSPATH")
 _WRITTEN = ("spark.local.dir", "java.io.tmpdir")
 """Options whose folders are only written to: a machine has its own."""
 _FILE = re.compile(r"^file:(//)?")
-_AGENT = re.compile("-(?:javaagent|agentpath):([^=]+)")
+_AGENT = re.compile("-(?:javaagent|agentpath):([^=]+)=?")
+_PARTS = re.compile(r",|\s+(?=-)")
+"""Between the parts of a list, and before each further option in a word that holds several."""
 _BETWEEN = re.compile("[:#]")
 """Between files of a class path, and before the name that an archive is given."""
 
@@ -153,16 +155,20 @@ def named(word: str) -> list[str]:
     --------
     >>> named("--files=/bin/sh,/none"), named("file:/bin/sh#shell"), named("s3a://bin/sh")
     (['/bin/sh'], ['/bin/sh'], [])
+    >>> named("-javaagent:/bin/sh=8080:/bin/cat")
+    ['/bin/sh', '/bin/cat']
     """
-    parts = word.split(",")
+    parts = _PARTS.split(word)
     return _there(word) or [path for part in parts for path in _of_part(part)]
 
 
 def _of_part(part: str) -> list[str]:
-    if agent := _AGENT.match(part):
-        return _there(agent[1])
     rest = part
-    while not (found := _there(rest)) and "=" in rest:
+    while not (found := _there(rest)):
+        if agent := _AGENT.match(rest):
+            return [*_there(agent[1]), *_of_part(rest[agent.end() :])]
+        if "=" not in rest:
+            break
         option, _, rest = rest.partition("=")
         if option.endswith(_WRITTEN):
             return []

@@ -53,6 +53,14 @@ def files(*argv: str, **more: str) -> CommandFiles:
         ("--py-files=a.jar", ["a.jar"]),
         ("spark.jars=a.jar,b.jar", ["a.jar", "b.jar"]),
         ("spark.driver.extraJavaOptions=-Dfile=a.jar", ["a.jar"]),
+        ("-javaagent:a.jar", ["a.jar"]),
+        ("-javaagent:a.jar=8080:c.yaml", ["a.jar", "c.yaml"]),
+        ("-agentpath:a.jar=start,config=c.yaml", ["a.jar", "c.yaml"]),
+        (
+            "spark.driver.extraJavaOptions=-javaagent:a.jar=8080:c.yaml -Dfile=b.jar -Xmx1g",
+            ["a.jar", "c.yaml", "b.jar"],
+        ),
+        ("--query=SELECT * FROM t", []),
         ("a.jar:b.jar", ["a.jar", "b.jar"]),
         ("a.jar#name", ["a.jar"]),
         ("local:{here}/a.jar", ["a.jar"]),
@@ -70,7 +78,7 @@ def files(*argv: str, **more: str) -> CommandFiles:
     ],
 )
 def test_a_word_names_what_is_here(word: str, found: list[str], here: Path) -> None:
-    for name in ("a.jar", "b.jar", "x,y=z"):
+    for name in ("a.jar", "b.jar", "c.yaml", "x,y=z"):
         (here / name).touch()
     for day in "12":
         (here / f"input/day={day}").mkdir(parents=True)
