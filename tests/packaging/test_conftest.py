@@ -64,3 +64,17 @@ def test_a_cache_that_cannot_be_looked_into_is_left_alone(tmp_path: Path) -> Non
     cache = tmp_path / ("x" * 300)
     script = "print(os.listdir(os.environ['XDG_CACHE_HOME']))"
     assert told(script, XDG_CACHE_HOME=str(cache)) == "[]\n"
+
+
+def test_every_test_is_found_without_recordings_of_others() -> None:
+    """They are not part of the project: what needs them says so when it runs."""
+    using = [
+        str(file)
+        for file in sorted((ROOT / "tests").rglob("test_*.py"))
+        if any(word in file.read_text() for word in ("eventlog.recorded", "needs.corpus"))
+    ]
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-p", "no:cacheprovider", *using]
+    env = {name: text for name, text in os.environ.items() if name != "PYROMETER_CORPUS"}
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    assert using
+    assert done.returncode == 0, done.stdout

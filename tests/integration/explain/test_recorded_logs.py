@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.support.eventlog.recorded import each_log, others
+from tests.support import needs
+from tests.support.eventlog.recorded import each_log
 
 from pyrometer.explain.findings import explain
 from pyrometer.explain.schema import Findings
@@ -43,11 +44,11 @@ def test_a_log_of_somebody_else(log: Path, tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("log", [one for one in others() if one.name == "gpu_oom_eventlog.zstd"])
 def test_jobs_that_list_other_paths_each_are_one_finding(
-    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each costs about 2 % of the elapsed time, and all of them a tenth."""
+    (log,) = needs.corpus().glob("eventlogs/*/gpu_oom_eventlog.zstd")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     (one,) = [each for each in judged(log).findings if each.code == "driver.listing"]
     assert one.shown
