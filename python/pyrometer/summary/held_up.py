@@ -32,8 +32,24 @@ def executors_story(summary: Summary) -> Story:
         parts.append(f"no executor had registered for the first {_of(summary, before)}")
     if waiting:
         parts.append(f"stages waited {_of(summary, waiting)} for executors to register")
+    granted, starting = (
+        sum(ns for path, ns in rows.items() if path.endswith(f"/{kind}"))
+        for kind in ("not_granted", "starting")
+    )
+    kinds = []
+    if granted:
+        kinds.append(f"{units.duration(granted)} without a process (queue, placement, image)")
+    if starting:
+        kinds.append(f"{units.duration(starting)} while that started")
+    text = " and ".join(parts) + (f": {', '.join(kinds)}" if kinds else "")
+    if starting > granted:
+        return Story(
+            text,
+            "see what executors do before they register: free CPUs of their hosts, Java options,"
+            " agents, the size of their class path",
+        )
     return Story(
-        " and ".join(parts),
+        text,
         "ask the cluster manager why executors came late, or keep some: "
         "spark.dynamicAllocation.minExecutors",
     )

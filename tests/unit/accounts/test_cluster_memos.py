@@ -55,13 +55,14 @@ def test_slots_that_were_asked_for_are_accounted_for_by_what_became_of_them(
     found = {path: row.value_ns for path, row in memos(made, tmp_path).items()}
     end = made.end_ms
     # The first executor starts for 50 ms, the second for 250; each has two slots.
-    assert found["executors/starting"] == 2 * (50 + 250) * MS
+    assert found["executors/not_granted_or_starting"] == 2 * (50 + 250) * MS
     assert found["executors/decommissioned"] == 2 * (end - 500) * MS
     assert found["executors/lost"] == 2 * (end - 700) * MS
+    assert found["executors/not_granted"] == found["executors/not_granted/never_came"]
     assert found["executors/not_granted"] == 2 * end * MS
     there = 2 * ((end - 50) + (end - 250) + 500 + 700) * MS
     asked = sum(found[f"executors/{fate}"] or 0 for fate in
-                ("starting", "decommissioned", "lost", "not_granted"))  # fmt: skip
+                ("not_granted_or_starting", "decommissioned", "lost", "not_granted"))  # fmt: skip
     assert there + asked == 5 * 2 * end * MS
 
 
@@ -70,7 +71,7 @@ def test_an_executor_that_another_replaced_is_not_lost(tmp_path: Path) -> None:
     made.rows["executors"] += [executor("2", 0, 400, "worker lost"), executor("3", 400)]
     found = memos(made, tmp_path)
     assert set(found) & {"executors/lost", "executors/not_granted"} == set()
-    assert found["executors/starting"].value_ns == 2 * 50 * MS
+    assert found["executors/not_granted_or_starting"].value_ns == 2 * 50 * MS
 
 
 @pytest.mark.parametrize(
@@ -129,7 +130,7 @@ def test_an_application_of_which_less_is_known_takes_nothing_from_another(tmp_pa
     made.rows["apps"].append({**made.rows["apps"][0], **app})
     made.rows["executors"] += [{**one, "app_index": 1} for one in WENT]
     found = memos(made, tmp_path)
-    assert found["executors/starting"].value_ns == 2 * 2 * 50 * MS
+    assert found["executors/not_granted_or_starting"].value_ns == 2 * 2 * 50 * MS
     assert found["executors/lost"].value_ns == 2 * (made.end_ms - 700) * MS
     assert found["executors/lost/b_2"].n == 2
     assert found["executors/not_granted/b_2"].source == REASON

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.support.tables import MS, StageSpec, World, wall
+from tests.support.tables import HOST, MS, StageSpec, World, mono, wall
 
 from pyrometer.accounts.machine_schema import HostContention
 from pyrometer.accounts.plan_schema import Explosion, Sql
@@ -65,6 +65,30 @@ def test_late_executors_are_the_first_thing_said(tmp_path: Path) -> None:
     found = of(tmp_path, world)
     assert "no executor had registered for the first 4.09 s" in found.verdict
     assert "minExecutors" in (found.next_step or "")
+
+
+@pytest.mark.parametrize(
+    ("began_ms", "words", "step"),
+    [
+        (4_000, "4.00 s without a process (queue, placement, image), 70.0 ms while", "ask the"),
+        (1_000, "1.00 s without a process (queue, placement, image), 3.07 s while", "free CPUs"),
+    ],
+)
+def test_late_executors_are_the_clusters_until_their_processes_start(
+    tmp_path: Path, began_ms: int, words: str, step: str
+) -> None:
+    world = World([StageSpec([400, 300], gap_ms=4000)])
+    world.rows["apps"][0]["master"] = "yarn"
+    for row in world.rows["tasks"]:
+        row["executor_id"] = "1"
+    late = world.rows["stages"][0]["submit_wall_ns"] - 30 * MS
+    world.rows["executors"][0] |= {"executor_id": "1", "add_wall_ns": late}
+    world.add("processes", host=HOST, pid=7, role="executor", executor_id="1", app_id="local-1",
+              start_mono_ns=mono(began_ms))  # fmt: skip
+    with Run.open(world.write(tmp_path, LOG_ONLY | {"processes", "clock_pairs"})) as run:
+        found = summary(run)
+    assert words in found.verdict
+    assert step in (found.next_step or "")
 
 
 def of_iterations(folder: Path, per_iteration: int) -> Summary:

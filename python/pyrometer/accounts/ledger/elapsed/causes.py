@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyrometer.accounts.ledger.elapsed.path import PathPart
+from pyrometer.accounts.ledger.elapsed.waits import KINDS, Awaited
 from pyrometer.accounts.ledger.events import ATTEMPTS, RETURNED, SLOTS, define_events
 from pyrometer.window.scope import Scope
 
@@ -33,6 +34,8 @@ class Causes:
     ----------
     times : dict of str to int
         Nanoseconds by cause; of a gap, ``executors`` or ``driver``.
+    waits : dict of str to int
+        The time that waited for executors, by what that was (`waits.KINDS`).
     slots : int or None
         The most slots there were.
     busy, own : int
@@ -40,6 +43,7 @@ class Causes:
     """
 
     times: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    waits: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     slots: int | None = None
     busy: int = 0
     own: int = 0
@@ -75,10 +79,12 @@ def _of_application(
         {name: np.ma.getdata(values) for name, values in columns.items()}
         for columns in (scope.tables.columns(sql, [app]) for sql in queries)
     )
+    awaited = Awaited.of(scope, app)
     starts = np.array([part.start for part in parts], dtype=np.int64)
     ends = np.array([part.end for part in parts], dtype=np.int64)
     ran = {name: values[~attempts["again"]] for name, values in attempts.items()}
-    bounds = [starts, ends, *(slots[n] for n in ("since", "until", "used"))]
+    bounds = [starts, ends, *(slots[n] for n in ("since", "until", "used")),
+              *([awaited.began[awaited.known]] if awaited else [])]  # fmt: skip
     times = np.unique(np.concatenate([*bounds, ran["since"], ran["until"]]))
 
     def level(*changes: tuple[Ints, Ints]) -> Ints:
@@ -133,7 +139,8 @@ def _of_application(
         "unseen": _of_stage(stages["unseen"], stage, False),
     }
     why = _named(levels, stage >= 0, bool(sized))
-    _add(parts, found, part, dt, why, stage >= 0, levels)
+    kinds = awaited.kinds(times[instants], levels["slots"]) if awaited else None
+    _add(parts, found, part, dt, why, stage >= 0, levels, kinds)
 
 
 def _own_level(times: Ints, stage: Ints, instants: Ints, *changes: tuple[Ints, Ints, Ints]) -> Ints:
@@ -186,6 +193,7 @@ def _add(
     why: Ints,
     in_stage: NDArray[Any],
     levels: Mapping[str, NDArray[Any]],
+    kinds: Ints | None,
 ) -> None:
     """Add the time of every instant to its part."""
     slots, run, own = levels["slots"], levels["run"], levels["own"]
@@ -196,6 +204,9 @@ def _add(
     spent = np.zeros((len(parts), len(_NAMES)), dtype=np.int64)
     np.add.at(spent, (part, why), dt - busy_dt)
     np.add.at(spent, (part, np.full(part.size, _CODE["slots_busy"])), busy_dt)
+    waited = np.zeros((len(parts), len(KINDS)), dtype=np.int64)
+    if kinds is not None:
+        np.add.at(waited, (part, kinds), np.where(why == _CODE[WAITING], dt - busy_dt, 0))
     full = np.where(why == _CODE["slots_busy"], dt, busy_dt).astype(np.float64)
     busy = np.bincount(part, full * run, len(parts))
     mine = np.bincount(part, full * own, len(parts))
@@ -207,9 +218,13 @@ def _add(
     ):
         name, where = _NAMES[code], parts[number]
         if where.stage is None:
-            waited = name == WAITING and where.where == "before_executors"
-            name = EXECUTORS if waited else DRIVER
+            if name == WAITING and where.where != "before_executors":
+                waited[number] = 0
+                name = DRIVER
+            name = EXECUTORS if name == WAITING else DRIVER
         found[number].times[name] += ns
+    for number, kind in zip(*(at.tolist() for at in np.nonzero(waited)), strict=True):
+        found[number].waits[KINDS[kind]] += int(waited[number, kind])
     none = np.iinfo(np.int64).min
     sums = zip(found, parts, most.tolist(), busy.tolist(), mine.tolist(), strict=True)
     for one, where, slots_count, busy_ns, own_ns in sums:

@@ -21,6 +21,7 @@ from pyrometer.accounts.ledger.elapsed.schema import (
     PathStretch,
     row_path,
 )
+from pyrometer.accounts.ledger.elapsed.waits import KINDS, MEANINGS, UNSPLIT, why_unsplit
 from pyrometer.accounts.ledger.rows import close
 from pyrometer.accounts.ledger.schema import Row, View
 from pyrometer.accounts.ledger.slot_view import EVENT_LOG_MS
@@ -72,6 +73,7 @@ class _Held:
     """What a stage held the path up with, over all its parts."""
 
     times: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    waits: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     slots: int | None = None
     busy: int = 0
     own: int = 0
@@ -83,6 +85,8 @@ class _Held:
     def add(self, one: Causes) -> None:
         for cause, length in one.times.items():
             self.times[cause] += length
+        for kind, length in one.waits.items():
+            self.waits[kind] += length
         if one.slots:
             self.slots = max(self.slots or 0, one.slots)
         self.busy, self.own = self.busy + one.busy, self.own + one.own
@@ -95,18 +99,21 @@ def _elapsed(scope: Scope) -> tuple[Elapsed, View]:
         return Elapsed(reason=_NO_APPLICATION), View(window=name, reason=_NO_APPLICATION)
     held: dict[PathStage, _Held] = defaultdict(_Held)
     gaps: dict[str, int] = defaultdict(int)
+    first: dict[str, int] = defaultdict(int)
     found = causes_of(scope, parts)
     for part, causes in zip(parts, found, strict=True):
         if part.stage is not None:
             held[part.stage].add(causes)
             continue
+        for kind, length in causes.waits.items():
+            first[kind] += length
         for cause, length in causes.times.items():
             gaps[EXECUTORS if cause == EXECUTORS else part.where or "in_query"] += length
     result = Elapsed(total_ns=sum(part.end - part.start for part in parts))
     result.submitted_before_ns = _submitted_before(scope)
     _fill(scope, result, parts, held)
     result.path = _drawn(parts, found)
-    return result, _view(scope, result, held, gaps)
+    return result, _view(scope, result, held, gaps, first)
 
 
 def _submitted_before(scope: Scope) -> int | None:
@@ -239,7 +246,11 @@ def _drawn(parts: Sequence[PathPart], causes: Sequence[Causes]) -> list[PathStre
 
 
 def _view(
-    scope: Scope, result: Elapsed, held: dict[PathStage, _Held], gaps: dict[str, int]
+    scope: Scope,
+    result: Elapsed,
+    held: dict[PathStage, _Held],
+    gaps: dict[str, int],
+    first: dict[str, int],
 ) -> View:
     waiting = sum(one.times.get(WAITING, 0) for one in held.values())
     stages = {
@@ -250,10 +261,15 @@ def _view(
     result.executors_ns = before + waiting
     result.stages_ns = sum(sum(causes.values()) for causes in stages.values())
     result.driver_ns = sum(gaps.values())
+    waits: dict[str, int] = defaultdict(int)
+    for one in held.values():
+        for kind, ns in one.waits.items():
+            waits[kind] += ns
+    why = why_unsplit(scope)
     rows = [
         _row("executors", before + waiting),
-        _row("executors/before_the_first_query", before),
-        _row("executors/stage_waiting", waiting),
+        *_waits("executors/before_the_first_query", before, first, why),
+        *_waits("executors/stage_waiting", waiting, waits, why),
         _row("stages", result.stages_ns),
         *_stage_rows(stages),
         _row("driver", result.driver_ns),
@@ -262,6 +278,16 @@ def _view(
     ]  # fmt: skip
     resolution = 2 * EVENT_LOG_MS
     return close(scope.window.name, scope_length(scope), rows, [], resolution)
+
+
+def _waits(path: str, whole: int, kinds: dict[str, int], why: str) -> Iterator[Row]:
+    """Split a wait for executors by what they waited for; whole where that is not known of any."""
+    unsplit = whole and kinds.get(UNSPLIT) == whole
+    yield _row(path, whole, f"{_SOURCES[path]}; not split: {why}" if unsplit else "")
+    for kind in () if unsplit else KINDS:
+        if kinds.get(kind):
+            also = f" ({why})" if kind == UNSPLIT else ""
+            yield _row(f"{path}/{kind}", kinds[kind], f"{MEANINGS[kind]}{also}")
 
 
 def scope_length(scope: Scope) -> int:
