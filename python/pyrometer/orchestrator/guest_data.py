@@ -52,7 +52,7 @@ def data_of(
     Returns
     -------
     (Listing, tuple of str)
-        What goes along, and sentences on what does not, without a full stop.
+        What goes along, and sentences on what does not.
 
     Raises
     ------
@@ -61,8 +61,16 @@ def data_of(
     """
     file, around = _own(trial)
     asked = [*command.data, *file]
-    found = closure.collect(asked, libraries, base)
-    found.add(closure.collect(around, libraries, base, of_runs))
+    environments: list[str] = []
+
+    def passed_over(folder: str) -> bool:
+        if _has(folder, *_OF_ENVIRONMENTS):
+            environments.append(folder)
+            return True
+        return _has(folder, *_OF_EXPERIMENTS) or _has_all(folder, *_OF_RUNS)
+
+    found = closure.collect(asked, libraries, base, left_out=closure.NO_DATA)
+    found.add(closure.collect(around, libraries, base, passed_over, closure.NO_DATA))
     _check_size(found.size)
     prepared = _prepared(trial, watch)
     found.add(closure.collect(prepared, libraries, base))
@@ -81,20 +89,27 @@ def data_of(
         )
     # They are there, to be written to.
     found.folders |= {os.path.realpath(one) for one in command.too_wide}
-    return found, tuple(_left_out(unread, command))
+    there = [*base.files, *found.files]
+    absent = [e for e in sorted(environments) if not any(f.startswith(f"{e}/") for f in there)]
+    return found, tuple(_left_out(unread, command, absent))
 
 
-def _left_out(unread: list[str], command: CommandFiles) -> list[str]:
+def _left_out(unread: list[str], command: CommandFiles, environments: list[str]) -> list[str]:
     said = []
     if variables := job.left_behind(os.environ):
-        said.append(f"variables that the machine does not have: {', '.join(variables)}")
+        said.append(f"Variables that the machine does not have: {', '.join(variables)}.")
     if command.too_wide:
         said.append(
-            f"folders that are named and empty in the machine: {_listed(command.too_wide)}"
-            " (what is to be read there must be named itself)"
+            f"Folders that are named and empty in the machine: {_listed(command.too_wide)}"
+            " (what is to be read there must be named itself)."
+        )
+    if environments:
+        said.append(
+            f"Environments next to the workload that the machine does not have:"
+            f" {_listed(environments)} (name what is needed, or its Python, in the command)."
         )
     if unread:
-        said.append(f"files that this user may not read: {_listed(unread)}")
+        said.append(f"Files that this user may not read: {_listed(unread)}.")
     return said
 
 
@@ -103,14 +118,17 @@ def _listed(paths: Sequence[str]) -> str:
     return ", ".join(paths[:_SHOWN]) + more
 
 
-def of_runs(folder: str) -> bool:
-    """Whether a folder beside a workload is none of its files: a run, trials, an environment."""
-    has = {entry for entry in _NAMES if os.path.exists(os.path.join(folder, entry))}
-    return bool(has & _ENOUGH) or has >= {"manifest.json", "raw"}
+_OF_ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")
+_OF_EXPERIMENTS = ("experiment.json", "tuning.json")
+_OF_RUNS = ("manifest.json", "raw")
 
 
-_ENOUGH = {"experiment.json", "tuning.json", "pyvenv.cfg", "conda-meta"}
-_NAMES = (*_ENOUGH, "manifest.json", "raw")
+def _has(folder: str, *names: str) -> bool:
+    return any(os.path.exists(os.path.join(folder, name)) for name in names)
+
+
+def _has_all(folder: str, *names: str) -> bool:
+    return all(_has(folder, name) for name in names)
 
 
 def _own(trial: Trial) -> tuple[list[str], list[str]]:

@@ -100,10 +100,10 @@ class GuestFiles:
     def doubts(self) -> Iterator[tuple[str, str]]:
         """Say, by codes, in what a trial in such a machine is not what it is elsewhere."""
         if not nameless.direct(self.cache):
-            text = f"{self.cache}: its file system has no O_DIRECT, so disks pass the page cache"
+            text = f"The file system of {self.cache} has no O_DIRECT: disks pass the page cache"
             yield "machine_disk_cached", f"{text} of the host."
         for text in self.left_out:
-            yield "machine_left_out", f"{text}."
+            yield "machine_left_out", text
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[Disks]:

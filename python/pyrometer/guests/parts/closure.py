@@ -15,9 +15,10 @@ from pathlib import Path
 
 from pyrometer.guests.parts.elf import needs
 
-LEFT_OUT = frozenset(
-    {".git", ".hg", ".svn", "node_modules", "lost+found", "jmods", "site-packages", "dist-packages"}
-)
+NO_DATA = frozenset({".git", ".hg", ".svn", "lost+found"})
+"""Names of folders that are left out wherever they are."""
+
+NO_PROGRAMS = NO_DATA | {"node_modules", "jmods", "site-packages", "dist-packages"}
 """Names of folders that no program needs, or only those that name them: a Python's packages are
 below the modules of the Python that it was made of, which has others."""
 
@@ -106,6 +107,7 @@ def collect(
     libraries: Mapping[str, str],
     without: Listing | None = None,
     passed_over: Callable[[str], bool] = lambda folder: False,
+    left_out: Collection[str] = NO_PROGRAMS,
 ) -> Listing:
     """List files, folders with all that is in them, and what they need in turn.
 
@@ -119,6 +121,8 @@ def collect(
         What another disk of the machine has already.
     passed_over : callable
         Whether a folder below a root is left out.
+    left_out : collection of str
+        Names of folders that are, whatever is in them.
     """
     found = Listing()
     known = without or Listing()
@@ -138,7 +142,7 @@ def collect(
             if path not in asked and passed_over(path):
                 continue
             found.folders.add(path)
-            waiting += _entries(path, found)
+            waiting += _entries(path, found, left_out)
         elif stat.S_ISREG(facts.st_mode) and path not in known.files:
             if not os.access(path, os.R_OK):
                 found.unreadable.append(path)
@@ -184,10 +188,10 @@ def _through_links(path: str, found: Listing, known: Listing, asked: Collection[
     return at or "/"
 
 
-def _entries(folder: str, found: Listing) -> list[str]:
+def _entries(folder: str, found: Listing, left_out: Collection[str]) -> list[str]:
     try:
         with os.scandir(folder) as entries:
-            return [entry.path for entry in entries if entry.name not in LEFT_OUT]
+            return [entry.path for entry in entries if entry.name not in left_out]
     except PermissionError:
         found.unreadable.append(folder)
     except OSError:
