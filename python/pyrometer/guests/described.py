@@ -182,14 +182,18 @@ def shown(block: Mapping[str, Any]) -> dict[str, str]:
     Examples
     --------
     >>> host = {"hostname": "box", "ended_mono_ns": 10, "cpus": [{"wait_ns": 3}]}
-    >>> shown({"kernel": "6.1.0", "accelerator": "kvm", "host": host})
-    {'Virtual machine': 'KVM, Linux 6.1.0', 'Its host': 'box; waited 30.0 % of its time for a CPU'}
+    >>> shown({"kernel": "6.1.0", "accelerator": "kvm", "host": host})["Virtual machine"]
+    'KVM, Linux 6.1.0'
+    >>> shown({"host": host})["Its host"]
+    'box; the machine waited 30.0 % of its time for a CPU'
     """
     known = _read(block)
     found = {"Virtual machine": described(block)}
     waited = None if known is None else _waited(known.host)
     parts = [host_described(block)]
-    parts += [] if waited is None else [f"waited {percent(waited)} of its time for a CPU"]
+    parts += (
+        [] if waited is None else [f"the machine waited {percent(waited)} of its time for a CPU"]
+    )
     if said := "; ".join(one for one in parts if one):
         found["Its host"] = said
     return found

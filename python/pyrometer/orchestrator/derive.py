@@ -55,7 +55,7 @@ def derive(record: Record, watch: Watch, report: bool) -> Summary | None:
                         write_page(data, record.paths.report)
     except Exception as error:
         name = record.manifest.phases[-1].name
-        record.doubt("analysis_failed", f"Step {name}: {type(error).__name__}: {error}")
+        record.doubt("analysis_failed", f"Step {name}: {type(error).__name__}: {error}.")
         watch.note(f"{name} failed: {error}")
     finally:
         redact_raw(record)

@@ -151,6 +151,7 @@ def test_schedulers_are_those_of_the_disks_that_are_meant(host: Path, records: P
         ("8:2 / / rw - ext4 /dev/root rw", ("sda",)),
         ("253:0 / / rw - xfs /dev/mapper/vg-root rw", ("nvme0n1", "sda")),
         ("0:31 /@home / rw - btrfs /dev/sda2 rw", ("sda",)),
+        ("0:33 / / rw - btrfs /dev/sdb rw", ("nvme0n1", "sdb")),
         ("0:32 / / rw - overlay overlay rw", ()),
         ("8:2 / / rw - ext4 /dev/root rw\n9 1 0:5 / {folder} rw - tmpfs tmpfs rw", ()),
     ],
@@ -160,13 +161,20 @@ def test_disks_are_found_below_partitions_volumes_and_file_systems(
 ) -> None:
     folder, root = tmp_path / "my data", tmp_path / "root"
     devices = root / "sys/devices"
-    for place, number in (("sda/sda2", "8:2"), ("nvme0n1", "259:0"), ("dm-0", "253:0")):
+    for place, number in (
+        ("sda/sda2", "8:2"), ("sdb", "8:16"), ("nvme0n1", "259:0"), ("dm-0", "253:0")
+    ):  # fmt: skip
         (devices / place).mkdir(parents=True)
         for link in (f"sys/dev/block/{number}", f"sys/class/block/{Path(place).name}"):
             (root / link).parent.mkdir(parents=True, exist_ok=True)
             (root / link).symlink_to(devices / place)
     (devices / "sda/sda2/partition").touch()
     (devices / "dm-0/slaves").mkdir()
+    for several, places in (("1-a", ["sda/sda2"]), ("2-b", ["sdb", "nvme0n1"])):
+        (root / f"sys/fs/btrfs/{several}/devices").mkdir(parents=True)
+        for place in places:
+            link = root / f"sys/fs/btrfs/{several}/devices" / Path(place).name
+            link.symlink_to(devices / place)
     for below in ("sda/sda2", "nvme0n1"):
         (devices / "dm-0/slaves" / Path(below).name).symlink_to(devices / below)
     folder.mkdir()

@@ -49,7 +49,7 @@ def test_show_tells_the_virtual_machine_and_its_host(tmp_path: Path, capsys: Cap
     for options in ([], ["--all"]):
         done = inside(capsys, "show", str(run), *options)
         assert "virtual machine: emulated, Linux 6.1" in done.stdout
-        assert "its host: box, EPYC; waited 31.0 % of its time for a CPU" in done.stdout
+        assert "its host: box, EPYC; the machine waited 31.0 % of its time for a CPU" in done.stdout
     shown = json.loads(inside(capsys, "show", str(run), "--json").stdout)["run"]
     assert shown["machine"]["host"]["hostname"] == "box"
     assert list(shown["machine_facts"]) == ["Virtual machine", "Its host"]

@@ -144,7 +144,8 @@ class SessionProbes:
             self._listener.stop()
         except Exception as error:
             # The block may have stopped the session: what was logged up to then is there.
-            record.doubt("probe_degraded", f"The listener could not be closed: {str(error)[:300]}")
+            said = f"The listener could not be closed: {str(error)[:300]}."
+            record.doubt("probe_degraded", said)
         if self.os is not None:
             self.os.stop()
         record.manifest.probes = [reported(probe, record.paths) for probe in self.probes]

@@ -170,7 +170,7 @@ def copy_event_logs(
             copy_files(source, target, user.does)
             copies.append(target)
         except OSError as error:
-            record.doubt("eventlog_elsewhere", f"{source}: {error.strerror or error}")
+            record.doubt("eventlog_elsewhere", f"{source}: {error.strerror or error}.")
     if not copies:
         record.doubt("eventlog_elsewhere", f"No log of {part.app_id} was found.")
     return copies

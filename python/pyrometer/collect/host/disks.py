@@ -29,15 +29,24 @@ def disks_below(folder: Path, root: Path = ROOT) -> tuple[str, ...]:
         if f"{path}/".startswith(above) and len(above) >= len(nearest):
             number, source, nearest = fields[2], back.split()[1], above
     block = root / "sys/dev/block" / number
+    blocks = [block]
     # btrfs has numbers of its own, and says where it is from.
     if not block.exists() and source.startswith("/dev/"):
-        block = root / "sys/class/block" / Path(os.path.realpath(source)).name
-    return tuple(sorted(_whole(block))) if block.exists() else ()
+        blocks = _together(Path(os.path.realpath(source)).name, root)
+    return tuple(sorted({disk for one in blocks if one.exists() for disk in _whole(one)}))
 
 
 def all_disks(root: Path = ROOT) -> tuple[str, ...]:
     """Name the disks that are devices; loops, memory and volumes on top of them are left out."""
     return tuple(sorted(one.parent.name for one in (root / "sys/block").glob("*/device")))
+
+
+def _together(name: str, root: Path) -> list[Path]:
+    """Give a device, and all others of its btrfs: mounts name one of them alone."""
+    for devices in (root / "sys/fs/btrfs").glob("*/devices"):
+        if (devices / name).exists():
+            return list(devices.iterdir())
+    return [root / "sys/class/block" / name]
 
 
 def _whole(block: Path) -> set[str]:

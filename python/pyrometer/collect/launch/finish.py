@@ -186,7 +186,7 @@ def judge(record: Record, launch: Launch, probes: Sequence[Probe], ending: Endin
     try:
         _complete(record, launch, probes, ending)
     except Exception as error:
-        record.doubt("analysis_failed", f"Step close: {type(error).__name__}: {error}")
+        record.doubt("analysis_failed", f"Step close: {type(error).__name__}: {error}.")
 
 
 def _complete(record: Record, launch: Launch, probes: Sequence[Probe], ending: Ending) -> None:

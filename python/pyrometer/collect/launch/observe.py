@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from pyrometer.collect.host import cgroup, facts, neighbours, settings
 from pyrometer.collect.host.ballast import READY
 from pyrometer.collect.host.cgroup_plan import CONTROLLER
+from pyrometer.collect.host.disks import disks_below
 from pyrometer.collect.host.facts import descendants
 from pyrometer.collect.host.memory import MemoryWatch, ballast_command, missed
 from pyrometer.collect.host.neighbours import Companions, ended_after
@@ -198,7 +199,7 @@ def _note_limited_disk(launch: Launch, record: Record) -> None:
     if not in_machine():
         limits += filter(settings.is_of_disks, asked)
     if limits and not (launch.spec and launch.spec.prepared.root):
-        device = cgroup.device_of(record.paths.root)
+        device = cgroup.device_of(record.paths.root) or ", ".join(disks_below(record.paths.root))
         record.doubt(
             "limit_of_one_disk",
             f"{', '.join(limits)}: of the disk {device}, which holds {record.paths.root}.",
@@ -262,7 +263,7 @@ def _started(probes: Sequence[Probe], record: Record, pid: int) -> Iterator[None
                 probe.start(record.paths, pid)
             except Exception as error:
                 # The application runs already: it goes on, with one probe less.
-                record.doubt("probe_missing", f"Probe {probe.name} did not start: {error}")
+                record.doubt("probe_missing", f"Probe {probe.name} did not start: {error}.")
         yield
     finally:
         for probe in probes:
@@ -270,7 +271,7 @@ def _started(probes: Sequence[Probe], record: Record, pid: int) -> Iterator[None
                 probe.stop()
             except Exception as error:
                 # The others are to be stopped as well.
-                record.doubt("probe_degraded", f"Probe {probe.name} did not stop: {error}")
+                record.doubt("probe_degraded", f"Probe {probe.name} did not stop: {error}.")
 
 
 def _ticker(record: Record, watch: Watch, memory: MemoryWatch, nodes: NumaWatch) -> process.Tick:
@@ -310,7 +311,7 @@ def _keep_ending(record: Record, ending: Ending) -> None:
     try:
         record.paths.exit.write_text(text + "\n", encoding="utf-8")
     except OSError as error:
-        record.doubt("run_not_saved", f"{record.paths.exit}: {error.strerror}")
+        record.doubt("run_not_saved", f"{record.paths.exit}: {error.strerror}.")
 
 
 def _drain(probes: Sequence[Probe], record: Record, others: Sequence[int]) -> None:
@@ -320,5 +321,5 @@ def _drain(probes: Sequence[Probe], record: Record, others: Sequence[int]) -> No
     if remaining:
         record.doubt(
             "processes_left",
-            f"{len(remaining)} process(es) still ran {longest:.0f} s after the end: {remaining}",
+            f"{len(remaining)} process(es) still ran {longest:.0f} s after the end: {remaining}.",
         )

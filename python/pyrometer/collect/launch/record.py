@@ -82,7 +82,7 @@ class Record:
             write_manifest(self.paths.root, self.manifest)
         except OSError as error:
             if not self._unsaved:
-                self.doubt("run_not_saved", f"{self.paths.manifest}: {error.strerror}")
+                self.doubt("run_not_saved", f"{self.paths.manifest}: {error.strerror}.")
             self._unsaved = True
 
     def doubt(self, code: str, message: str, severity: Severity | None = None) -> None:
@@ -215,7 +215,7 @@ def copy_eventlogs(record: Record, decisions: list[Overlay], app_ids: list[str])
                     # Where others may write, a link may lead to any file of root's.
                     copy_files(log, target)
             except OSError as error:
-                record.doubt("eventlog_elsewhere", f"{log}: {error.strerror or error}")
+                record.doubt("eventlog_elsewhere", f"{log}: {error.strerror or error}.")
         if app_ids and not found:
             record.doubt("eventlog_elsewhere", f"No log of {', '.join(app_ids)} in {folder}.")
 

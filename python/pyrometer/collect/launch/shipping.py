@@ -84,7 +84,7 @@ def take(
         if driver is not None and _has_more(driver, record):
             join_shipped(record.paths, time.time_ns())
     except (PyrometerError, OSError) as error:
-        record.doubt("chunks_unjoined", f"{record.paths.chunks}: {error}")
+        record.doubt("chunks_unjoined", f"{record.paths.chunks}: {error}.")
     if driver is not None and record.manifest.shipped:
         live_elsewhere(record.manifest, record.paths.eventlogs())
 
@@ -128,8 +128,8 @@ def _sent_by(
             break
         time.sleep(glance_s)
     if not found:
-        unread = f" {why(refused[0])}." if refused else ""
-        record.doubt(DRIVER_AWAY, f"{nothing_came(driver)}{unread}")
+        said = [nothing_came(driver), *(f"{why(one)}." for one in refused[:1])]
+        record.doubt(DRIVER_AWAY, " ".join(said))
     return [Shipped(app_id=app, to=driver.store) for app in found]
 
 

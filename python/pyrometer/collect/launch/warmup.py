@@ -36,7 +36,7 @@ def mark_warmup(record: Record) -> None:
                 line = {"k": "warmup", "iteration": number, "warmup": True}
                 out.write(json.dumps(line) + "\n")
     except OSError as error:
-        record.doubt("run_not_saved", f"{record.paths.iterations}: {error.strerror}")
+        record.doubt("run_not_saved", f"{record.paths.iterations}: {error.strerror}.")
     manifest.results = results(record.paths.iterations)
     if shape == "not steady":
         listed = ", ".join(f"{time:.3g}" for time in times)
