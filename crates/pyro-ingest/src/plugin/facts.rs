@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use pyro_model::{Doubt, Severity};
 
+/// Where the plugin notes that it ends all recording, as what it kept has reached its bound.
+pub const KEPT_FULL: &str = "kept_full";
+
 /// Where something was seen, first and how often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Seen {
@@ -112,12 +115,20 @@ impl Facts {
             doubts
                 .push(Doubt::new("plugin_process_unknown", Severity::Warning, text).in_file(path));
         }
-        for (kind, count) in &self.dropped {
+        let full = self.errors.get(KEPT_FULL);
+        if let Some((message, _)) = full {
+            let count = self.dropped.values().copied().fold(0, u64::saturating_add);
+            let text = format!("{message} ({count} records)");
+            let doubt = Doubt::new("plugin_kept_full", Severity::Warning, text);
+            doubts.push(doubt.in_file(path));
+        }
+        for (kind, count) in self.dropped.iter().filter(|_| full.is_none()) {
             let text = format!("The plugin dropped {count} records of kind {kind}.");
             let doubt = Doubt::new("plugin_records_dropped", Severity::Warning, text);
             doubts.push(doubt.in_file(path).times(*count));
         }
-        for (place, (message, count)) in &self.errors {
+        let others = self.errors.iter().filter(|(place, _)| *place != KEPT_FULL);
+        for (place, (message, count)) in others {
             let doubt = Doubt::new(
                 "plugin_error",
                 Severity::Warning,

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::jobs::StageJobs;
 
 use super::consumer::{Consumer, Outcome};
-use super::facts::{Facts, Seen};
+use super::facts::{Facts, KEPT_FULL, Seen};
 use super::process::{self, Identity, Process};
 use super::record::{Line, Lines, MAX_LINE_BYTES, Next};
 
@@ -39,6 +39,8 @@ pub fn read(
         consumer,
         process: None,
         running: HashMap::new(),
+        last_mono_ns: None,
+        recorded_until_mono_ns: None,
     };
     loop {
         let number = lines.lines + 1;
@@ -73,6 +75,10 @@ struct State<'c, C> {
     process: Option<Process>,
     /// Tasks without an end so far, by TID and thread.
     running: HashMap<(i64, i64), TaskSpan>,
+    /// Of the last record that has a time.
+    last_mono_ns: Option<i64>,
+    /// When all recording ended early, for good.
+    recorded_until_mono_ns: Option<i64>,
 }
 
 impl<C: Consumer> State<'_, C> {
@@ -81,6 +87,7 @@ impl<C: Consumer> State<'_, C> {
         let Ok(line) = serde_json::from_slice::<Line<'_>>(text) else {
             return Ok(false);
         };
+        self.last_mono_ns = line.mono_ns.or(self.last_mono_ns);
         match &*line.k {
             "task_start" => {
                 let Some(span) = self.span(&line) else {
@@ -141,6 +148,13 @@ impl<C: Consumer> State<'_, C> {
                 let (Some(place), Some(message)) = (line.r#where, line.message) else {
                     return Ok(false);
                 };
+                if place == KEPT_FULL && self.recorded_until_mono_ns.is_none() {
+                    // Plugins of before gave errors no time.
+                    self.recorded_until_mono_ns = self.last_mono_ns;
+                    if let Some(process) = &mut self.process {
+                        process.recorded_until_mono_ns = self.recorded_until_mono_ns;
+                    }
+                }
                 let known = self.facts.errors.entry(place).or_insert((message, 1));
                 known.1 = known.1.max(line.count.unwrap_or(1));
             }
@@ -193,7 +207,8 @@ impl<C: Consumer> State<'_, C> {
     }
 
     /// More about the same application is merged; another one is a row of its own.
-    fn began(&mut self, new: Process) -> Result<()> {
+    fn began(&mut self, mut new: Process) -> Result<()> {
+        new.recorded_until_mono_ns = self.recorded_until_mono_ns;
         match &mut self.process {
             Some(old)
                 if old.app_id.is_none() || new.app_id.is_none() || old.app_id == new.app_id =>

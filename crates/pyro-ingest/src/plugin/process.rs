@@ -33,6 +33,8 @@ pub struct Process {
     pub start_mono_ns: i64,
     /// Last `bye`.
     pub end_mono_ns: Option<i64>,
+    /// When all recording ended early.
+    pub recorded_until_mono_ns: Option<i64>,
     /// Every other fact.
     pub facts: Map<String, Value>,
 }
@@ -110,6 +112,7 @@ pub fn parse(line: &[u8]) -> Option<Process> {
         jvm,
         start_mono_ns,
         end_mono_ns: None,
+        recorded_until_mono_ns: None,
         facts,
     })
 }

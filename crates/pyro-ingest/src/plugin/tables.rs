@@ -85,6 +85,8 @@ impl Consumer for Tables {
         rows.app_id.append_option(process.app_id.as_deref());
         rows.start_mono_ns.append_value(process.start_mono_ns);
         rows.end_mono_ns.append_option(process.end_mono_ns);
+        rows.recorded_until_mono_ns
+            .append_option(process.recorded_until_mono_ns);
         rows.jvm.append_option(process.jvm.as_deref());
         rows.facts
             .append_value(serde_json::Value::Object(process.facts.clone()).to_string());

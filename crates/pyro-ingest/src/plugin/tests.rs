@@ -267,6 +267,45 @@ fn a_second_application_in_a_jvm_is_a_row_of_its_own() {
 }
 
 #[test]
+fn a_recording_that_ended_early_says_when() {
+    let full = r#"{"k":"error","where":"kept_full","message":"256 MiB: what is dropped is counted","count":1,"mono_ns":3000}"#;
+    let until = |full: &str| {
+        let later = |line: &str, id: &str| line.replace("1000", "5000").replace("app-1", id);
+        let case = Case::new(lines(&[
+            PROCESS,
+            NAMED,
+            r#"{"k":"clock","mono_ns":2900,"wall_ns":7}"#,
+            full,
+            r#"{"k":"drop","kind":"task","count":3}"#,
+            r#"{"k":"drop","kind":"mx","count":4}"#,
+            r#"{"k":"bye","mono_ns":4000,"written":8,"dropped":7,"own_cpu_ns":90}"#,
+            &later(PROCESS, ""),
+            &later(NAMED, "app-2"),
+            r#"{"k":"bye","mono_ns":7000,"written":9,"dropped":7,"own_cpu_ns":90}"#,
+        ]));
+        let report = case.ingest();
+        let said: Vec<_> = report
+            .doubts
+            .iter()
+            .map(|doubt| (doubt.code, doubt.message.clone()))
+            .collect();
+        let processes = case.table("processes");
+        let column = processes["recorded_until_mono_ns"].as_primitive::<Int64Type>();
+        (column.iter().collect::<Vec<_>>(), said)
+    };
+    let message = "256 MiB: what is dropped is counted (7 records)".to_owned();
+    assert_eq!(
+        until(full),
+        (vec![Some(3000); 2], vec![("plugin_kept_full", message)])
+    );
+    let without_time = full.replace(r#","mono_ns":3000"#, "");
+    assert_eq!(until(&without_time).0, [Some(2900); 2]);
+    let other = full.replace("kept_full", "kept_full_before");
+    let (never, said) = until(&other);
+    assert_eq!((never, said.len()), (vec![None; 2], 3));
+}
+
+#[test]
 fn without_a_process_record_the_name_of_the_file_tells() {
     let case = Case::new(lines(&[
         &end(10, 501, 2000, 3000, true),

@@ -19,6 +19,8 @@ builders! {
         start_mono_ns: I64, null = false;
         #[doc = "Plugin shutdown; null if it never came"]
         end_mono_ns: I64, null = true;
+        #[doc = "When the plugin ended all recording because nothing shipped what it kept (ship.kept.mib); before start_mono_ns where an earlier application of the JVM brought that about; null if it recorded to the end"]
+        recorded_until_mono_ns: I64, null = true;
         #[doc = "JVM name and version"]
         jvm: Str, null = true;
         #[doc = "JSON object: every other fact of the process record"]
