@@ -6,6 +6,7 @@ from pydantic import ConfigDict, Field
 
 from pyrometer.accounts.annotations import Account
 from pyrometer.accounts.hardware.schema import Hardware
+from pyrometer.accounts.hosts.schema import Hosts
 from pyrometer.accounts.jvm.schema import JvmWork
 from pyrometer.accounts.ledger.elapsed.schema import Elapsed
 from pyrometer.accounts.ledger.schema import Ledger
@@ -86,6 +87,7 @@ class Summary(Model):
     apps: list[App] = Field(default_factory=list)
     iterations: list[Iteration] = Field(default_factory=list)
     stages: list[Stage] = Field(default_factory=list)
+    hosts: Hosts = Field(default_factory=Hosts)
     sql: list[Sql] = Field(default_factory=list)
     cpu_base: CpuBase = Field(default_factory=CpuBase)
     operators: list[Operator] = Field(default_factory=list)

@@ -18,13 +18,15 @@ from rich.text import Text
 from pyrometer.accounts.ledger.elapsed.schema import row_names
 from pyrometer.accounts.ledger.schema import Row, View
 from pyrometer.accounts.ledger.terminal import ordered
+from pyrometer.accounts.ledger.unobserved import NO_AGENTS
 from pyrometer.accounts.stage_names import at_file
 from pyrometer.accounts.terminal import account_lines
 from pyrometer.attribution.operators import across_executions
 from pyrometer.core import units
 from pyrometer.core.doubt import Doubt
+from pyrometer.summary.iterations import iteration_lines
 from pyrometer.summary.schema import Summary
-from pyrometer.summary.terminal import header_facts, iteration_lines, machine_lines, run_name
+from pyrometer.summary.terminal import header_facts, machine_lines, run_name
 from pyrometer.terminal.drawing import (
     COLOURS,
     Justify,
@@ -122,6 +124,8 @@ def _parts(
         yield from _account(whose, s.ledger.core_view, _ROWS["cores"], look)
         if hosts and s.ledger.core_view.reason:
             yield _line(f"[dim]  {safe(s.ledger.core_view.reason, 300)}[/]")
+    elif s.ledger.hosts:
+        yield from _unobserved(s)
     if s.account is not None:
         yield from account_lines(s.account, look, brief=True)
     if not s.apps:
@@ -129,6 +133,14 @@ def _parts(
     yield from _stages(s, look, MAX_STAGES - less)
     yield from _operators(s, look, MAX_OPERATORS - less)
     yield _line(f"[dim]{safe(_more(run, program, look.width))}[/]")
+
+
+def _unobserved(s: Summary) -> Iterator[RenderableType]:
+    """Say that no host was observed, and how uneven the event log has them: --section hosts."""
+    count = s.hosts.hosts_count or len(s.ledger.hosts)
+    yield _line(f"[dim]{units.counted(count, 'host')}: core view {NO_AGENTS}[/]")
+    for said in s.hosts.uneven[:1]:
+        yield _line(f"[dim]  {safe(said, 300)}[/]")
 
 
 def _next(

@@ -14,6 +14,7 @@ from pyrometer.accounts.applications import apps
 from pyrometer.accounts.contention import contention
 from pyrometer.accounts.cpu import cpu, instruments
 from pyrometer.accounts.hardware.hardware import hardware
+from pyrometer.accounts.hosts.work import hosts
 from pyrometer.accounts.io import io, io_latency
 from pyrometer.accounts.jvm.jvm import gc, jvm
 from pyrometer.accounts.ledger.by_host import clock_doubts
@@ -119,6 +120,7 @@ def summarise(scope: Scope) -> Summary:
         apps=apps(scope),
         iterations=iterations(scope),
         stages=stages(scope),
+        hosts=hosts(scope),
         sql=sql(scope, used),
         cpu_base=base,
         operators=used,
@@ -169,7 +171,7 @@ def analysis_doubts(scope: Scope, summary: Summary) -> list[Doubt]:
     """Doubts that only the analysis can raise."""
     found = [doubt for rule in every_rule() for doubt in rule.doubts(scope, summary)]
     found += extended_stack_doubts(summary.extended_stacks)
-    if not scope.has("spans") and not scope.has("os_series"):
+    if not scope.tables.has("spans") and not scope.has("os_series"):
         found.append(schema.doubt("event_log_only", "no plugin and no probe ran"))
     elif not scope.has_mono:
         found.append(schema.doubt("clocks_unjoined", f"window {scope.window.name}"))

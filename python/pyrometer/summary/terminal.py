@@ -9,16 +9,19 @@ from rich.padding import Padding
 from rich.text import Text
 
 from pyrometer.accounts.hardware.terminal import hardware_lines
+from pyrometer.accounts.hosts.terminal import task_lines
 from pyrometer.accounts.jvm.terminal import jvm_lines
 from pyrometer.accounts.ledger.terminal import view_lines
 from pyrometer.accounts.ledger.terminal_hosts import host_lines, whose
-from pyrometer.accounts.schema import Iteration, Stage
+from pyrometer.accounts.ledger.unobserved import NO_AGENTS
+from pyrometer.accounts.schema import Stage
 from pyrometer.accounts.stage_names import at_file
 from pyrometer.accounts.terminal import account_lines, code_lines, memory_lines, thread_io_lines
 from pyrometer.accounts.waits.terminal import extended_stack_lines, latency_lines, wait_lines
 from pyrometer.attribution.terminal import category_lines, operator_lines, python_lines
 from pyrometer.core import units
 from pyrometer.summary.disputed import about, mark
+from pyrometer.summary.iterations import iteration_lines
 from pyrometer.summary.schema import Disputed, Summary
 from pyrometer.terminal.drawing import (
     Justify,
@@ -38,63 +41,6 @@ from pyrometer.terminal.drawing import (
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
-
-
-def iteration_lines(iterations: Sequence[Iteration], look: Look) -> Iterator[RenderableType]:
-    """Draw everything about the iterations themselves."""
-    if len(iterations) > 1:
-        yield heading("Iterations")
-        yield _times(iterations, look)
-    yield from _cache_states(iterations)
-    if any(it.counters for it in iterations):
-        yield heading("What the workload counted")
-        yield _counters(iterations, look)
-
-
-def _times(iterations: Sequence[Iteration], look: Look) -> RenderableType:
-    columns: tuple[tuple[str, Justify], ...] = (
-        ("iteration", "left"), ("elapsed", "right"), ("task CPU", "right"), ("tasks", "right"),
-        ("result rows", "right"), ("status", "left"),
-    )  # fmt: skip
-    rows = [
-        [
-            _numbered(it),
-            units.duration(it.elapsed_ns),
-            units.duration(it.totals.get("executor_cpu_time_ns")),
-            units.count(it.totals.get("tasks_count")),
-            units.count(it.result_rows_count),
-            safe(it.status),
-        ]
-        for it in iterations
-    ]
-    return indented(grid(look, columns, rows, elastic=5))
-
-
-def _cache_states(iterations: Sequence[Iteration]) -> Iterator[RenderableType]:
-    asked = [it.cache for it in iterations if it.cache and it.cache.state]
-    if not asked:
-        return
-    shares = [cache.resident_ratio for cache in asked if cache.resident_ratio is not None]
-    reason = next((cache.reason for cache in asked if cache.reason), "not recorded")
-    text = f"resident share not known: {reason}"
-    if shares:
-        low, high = (f"{100 * end(shares):.1f}" for end in (min, max))
-        text = f"{low if low == high else f'{low} to {high}'} % resident before each iteration"
-    yield note(f"page cache: {asked[0].state}, {text}")
-
-
-def _counters(iterations: Sequence[Iteration], look: Look) -> RenderableType:
-    names = list(dict.fromkeys(name for it in iterations for name in it.counters))
-    rows = [
-        [_numbered(it), *(units.quantity(name, it.counters.get(name)) for name in names)]
-        for it in iterations
-    ]
-    columns: list[tuple[str, Justify]] = [("iteration", "left")]
-    return indented(grid(look, [*columns, *((words(name), "right") for name in names)], rows))
-
-
-def _numbered(it: Iteration) -> str:
-    return f"{it.iteration}{' (warm-up)' if it.warmup else ''}"
 
 
 MAX_STAGES = 10
@@ -197,9 +143,17 @@ def _cores(s: Summary, look: Look) -> Iterator[RenderableType]:
     if s.ledger.core_view.total_ns is not None:
         yield heading(f"Ledger: what {whose(s.ledger.hosts)} CPU time went to")
         yield from view_lines(s.ledger.core_view, look)
-    if s.ledger.hosts:
+
+
+def _hosts(s: Summary, look: Look) -> Iterator[RenderableType]:
+    if s.hosts.hosts or s.ledger.hosts:
         yield heading("Hosts")
+    if s.hosts.hosts:
+        yield from task_lines(s.hosts, look)
+    if any(one.observed for one in s.ledger.hosts):
         yield from host_lines(s.ledger.hosts, look)
+    elif s.ledger.hosts:
+        yield note(f"core view: {NO_AGENTS}")
 
 
 def _totals(s: Summary, look: Look) -> Iterator[RenderableType]:
@@ -405,6 +359,7 @@ SECTIONS: Final[dict[str, Section]] = {
     "processes": lambda s, look: account_lines(s.account, look),
     "slots": _slots,
     "cores": _cores,
+    "hosts": _hosts,
     "instruments": _instruments,
     "doubts": lambda s, look: doubt_lines(s.doubts),
 }

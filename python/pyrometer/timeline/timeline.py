@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyrometer.pages.axis import Axis, Line, occupancy
+from pyrometer.pages.axis import Axis
 from pyrometer.pages.columns import Pack, floats, integers, smallest_uint, texts
-from pyrometer.store.lives import define_lives
 from pyrometer.store.tables import Tables
 from pyrometer.timeline.jvm import work_tracks
 from pyrometer.timeline.latency_map import latency_map
@@ -23,9 +22,9 @@ from pyrometer.timeline.machine import (
     jvm_tracks,
     missing_track,
     place_track,
-    series_column,
 )
 from pyrometer.timeline.pauses import pause_track
+from pyrometer.timeline.slots import running_tracks
 
 MAX_STAGES = 5_000
 MAX_STAGE_LANES = 16
@@ -201,46 +200,8 @@ def _tasks(tables: Tables, axis: Axis, pack: Pack) -> list[Track]:
     if not start.size:
         return [missing_track("tasks", title, "No task of this application has a start time.")]
     end = np.maximum(end, start)
-    running: Track = {
-        "id": "running",
-        "kind": "series",
-        "title": "Running tasks",
-        "unit": "count",
-        "help": (
-            "Mean number of task attempts running at once. Below the number of slots, cores wait "
-            "for work."
-        ),
-        "series": [
-            series_column(pack, "running", "running tasks", Line(occupancy(axis, start, end)))
-        ],
-        "capacity": _slots(tables, axis, pack),
-    }
-    return [_lanes(found, start, end, pack), running]
-
-
-_PLACES = """
-    SELECT cores_count // greatest(1, coalesce(TRY_CAST(json_extract_string(
-               spark_conf, '$."spark.task.cpus"') AS INTEGER), 1)) AS slots,
-           coalesce(add_wall_ns, born_wall_ns) AS start,
-           coalesce(remove_wall_ns, gone_wall_ns) AS finish
-    FROM executors JOIN lives USING (app_index)
-    WHERE cores_count > 0 AND start IS NOT NULL AND finish IS NOT NULL
-"""
-
-
-def _slots(tables: Tables, axis: Axis, pack: Pack) -> dict[str, Any] | None:
-    """Slots that were registered, over time; None where no executor reports its cores."""
-    if not tables.has("executors") or not tables.has("apps"):
-        return None
-    define_lives(tables)
-    found = tables.columns(_PLACES)
-    slots = integers(found["slots"])
-    if not slots.sum():
-        return None
-    start = np.repeat(axis.from_wall(floats(found["start"])), slots)
-    end = np.repeat(axis.from_wall(floats(found["finish"])), slots)
-    line = Line(occupancy(axis, start, np.maximum(start, end)))
-    return series_column(pack, "slots", "slots", line)
+    running = running_tracks(tables, axis, pack, start, end, texts(found["host"]))
+    return [_lanes(found, start, end, pack), *running]
 
 
 def _lanes(

@@ -6,11 +6,14 @@ import { rowsTable } from "./rows.js";
 
 const VIEWS = [["core_view", "Core view"], ["slot_view", "Slot view"]];
 
+const OBSERVED = "The accounts above, host by host. Times of other hosts are on the driver's clock, each within the bound said here. A host without a probe has no rows of CPUs: what ran there is in no other row.";
+const UNOBSERVED = "The slot view above, host by host, from the event log. No agent was on these hosts: their CPUs have no account.";
+
 // `quality` gives the three figures of a view in one sentence.
 export function hostsPanel(list, quality) {
   if (!list?.length) return null;
   return el("div", { class: "panel" },
-    el("h3", null, "Hosts", help("The accounts above, host by host. Times of other hosts are on the driver's clock, each within the bound said here. A host without a probe has no rows of CPUs: what ran there is in no other row.")),
+    el("h3", null, "Accounts of hosts", help(list.some((one) => one.observed) ? OBSERVED : UNOBSERVED)),
     list.map((one) => el("details", { class: "checks" },
       el("summary", null, el("b", null, one.host), el("span", { class: "aside" }, ` ${hostFacts(one).join(" · ")}`)),
       VIEWS.map(([key, title]) => view(title, one[key], quality)))));
@@ -22,6 +25,7 @@ function view(title, data, quality) {
 }
 
 export function hostFacts(one) {
+  if (!one.observed && gone(one.clock)) return ["not observed: no agent there"];
   const cpus = gone(one.cpus_count) ? "number of CPUs not known" : `${one.cpus_count} CPUs`;
   if (!one.observed) return [clockOf(one), cpus, "not observed"];
   const closure = one.core_view.closure_ratio;

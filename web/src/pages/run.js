@@ -12,6 +12,7 @@ import { ledgerSection } from "../ledger/section.js";
 import { absentLine, present } from "../run/absent.js";
 import { environmentSection } from "../run/environment.js";
 import { head, runVerdict } from "../run/head.js";
+import { hostsSection, severalHosts } from "../run/hosts.js";
 import { iterationsSection } from "../run/iterations.js";
 import { queriesSection } from "../run/queries.js";
 import { stagesSection } from "../run/stages.js";
@@ -20,11 +21,11 @@ import { timelineSection } from "../timeline/section.js";
 import { doubts, figures } from "../ui/summary.js";
 import { makeSelection } from "../ui/time-selection.js";
 
-const NAVIGATION = [["verdict", "Summary"], ["findings", "Findings"], ["doubts", "Doubts"], ["elapsed", "Elapsed"], ["ledger", "Ledger"], ["cpu", "CPU"], ["resources", "Memory"], ["jvm", "JVM"], ["waits", "Waits"], ["hardware", "Counters"], ["queries", "Queries"], ["stages", "Stages"], ["plans", "Plans"], ["timeline", "Timeline"], ["flame", "Flame graph"], ["environment", "Environment"]];
+const NAVIGATION = [["verdict", "Summary"], ["findings", "Findings"], ["doubts", "Doubts"], ["elapsed", "Elapsed"], ["ledger", "Ledger"], ["hosts", "Hosts"], ["cpu", "CPU"], ["resources", "Memory"], ["jvm", "JVM"], ["waits", "Waits"], ["hardware", "Counters"], ["queries", "Queries"], ["stages", "Stages"], ["plans", "Plans"], ["timeline", "Timeline"], ["flame", "Flame graph"], ["environment", "Environment"]];
 
 export const runPage = {
   // Only a run of a suite is split into queries.
-  navigation: (content) => NAVIGATION.filter(([id]) => present(content, id) && (id !== "queries" || content.characterisation) && (id !== "findings" || content.findings)),
+  navigation: (content) => NAVIGATION.filter(([id]) => present(content, id) && (id !== "queries" || content.characterisation) && (id !== "findings" || content.findings) && (id !== "hosts" || severalHosts(content.summary))),
   sections,
   foot(content) {
     const omitted = (content.cuts ?? []).filter((text) => !/^(stages|plans):/.test(text));
@@ -45,6 +46,7 @@ function sections(content, columns) {
     ["Doubts", () => doubts(summary.doubts)],
     ["What the application waited for", () => elapsedSection(summary)],
     ["Where the time went", () => ledgerSection(summary.ledger, content.ledger_walk)],
+    ["Hosts", () => hostsSection(summary)],
     ["CPU", () => unless("cpu", () => cpuSection(summary))],
     ["Memory and code", () => unless("resources", () => memorySection(summary))],
     ["JVM", () => unless("jvm", () => jvmSection(summary))],

@@ -17,6 +17,7 @@ test("a host says how well its clock is known and whether its account closes", (
 
 test("what was not observed or is not known is said, and never 0", () => {
   const none = { host: "10.0.0.2", observed: false, cpus_count: null, clock: null, bound_ns: null, core_view: view(null) };
-  assert.deepEqual(hostFacts(none), ["nothing was recorded there", "number of CPUs not known", "not observed"]);
+  assert.deepEqual(hostFacts(none), ["not observed: no agent there"]);
+  assert.deepEqual(hostFacts({ ...none, clock: "messages", bound_ns: 5 }).slice(1), ["number of CPUs not known", "not observed"]);
   assert.equal(hostFacts({ ...none, observed: true, clock: "messages", bound_ns: 5 })[2], "closure not known");
 });

@@ -19,10 +19,17 @@ from pyrometer.accounts.ledger.core_view import (
     cpus_by_host,
     cpus_count,
 )
+from pyrometer.accounts.ledger.host_slots import host_slots
 from pyrometer.accounts.ledger.rows import addends
 from pyrometer.accounts.ledger.schema import HostLedger, Row, View
 from pyrometer.accounts.ledger.slot_view import slot_view
 from pyrometer.accounts.ledger.together import groups
+from pyrometer.accounts.ledger.unobserved import (
+    NOTHING_RAN,
+    no_core_view,
+    slot_views,
+    unobserved_hosts,
+)
 from pyrometer.accounts.machine_schema import Method
 from pyrometer.accounts.window import on_host
 from pyrometer.core import schema
@@ -86,7 +93,8 @@ def core_of_hosts(scope: Scope) -> tuple[View, list[HostLedger]]:
         None for one host.
     """
     if not scope.has("thread_counters") or not scope.has("os_series"):
-        return core_view(scope), []
+        unseen_hosts = unobserved_hosts(scope)
+        return no_core_view(scope, unseen_hosts) if unseen_hosts else core_view(scope), unseen_hosts
     hosts = hosts_of_run(scope)
     if len(hosts) < 2:
         return core_view(scope), []
@@ -109,6 +117,8 @@ def core_of_hosts(scope: Scope) -> tuple[View, list[HostLedger]]:
         ledgers.append(_ledger(scope, [named[name] for name in group], bounds, None))
     unseen = [one for one in hosts if not one.observed and not one.machine]
     ledgers += [_ledger(scope, [one], bounds, None) for one in unseen]
+    if not scope.tables.several_hosts:
+        _add_slots(scope, ledgers)
     return total(scope, ledgers), ledgers
 
 
@@ -182,7 +192,7 @@ def _ledger(
         bound_ns=None if None in bounds else max(bound or 0 for bound in bounds),
         same_machine=sorted({name for one in hosts for name in one.machine} - {host.name}),
         core_view=View(window=name, reason=_why(host)),
-        slot_view=View(window=name, reason="its executors are in the slot view of all hosts"),
+        slot_view=View(window=name, reason=NOTHING_RAN),
     )
     if not scope.tables.several_hosts:
         if host.observed:
@@ -200,10 +210,19 @@ def _ledger(
     return found
 
 
+def _add_slots(scope: Scope, ledgers: Sequence[HostLedger]) -> None:
+    """Give hosts their slot views where streams are of the first alone: by the event log."""
+    elsewhere = [one.host for one in ledgers[1:]]
+    here = [host for host in host_slots(scope) if host not in elsewhere]
+    views = slot_views(scope, [here, *([host] for host in elsewhere)])
+    for one, view in zip(ledgers, views, strict=True):
+        one.slot_view = view
+
+
 def _slots(own: Scope) -> View:
     """Build the slot view of one host; why slots were idle is only known of all together."""
     if not own.tables.scalar("SELECT count(*) FROM executors WHERE cores_count > 0"):
-        return View(window=own.window.name, reason="no executor ran there")
+        return View(window=own.window.name, reason=NOTHING_RAN)
     view = slot_view(own)
     view.rows = [row for row in view.rows if row.parent != "idle"]
     return view

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from pyrometer.accounts.ledger.cluster_memos import cluster_memos
 from pyrometer.accounts.ledger.delays import delay_memos
+from pyrometer.accounts.ledger.host_slots import HostSlots
 from pyrometer.accounts.ledger.idle_slots import CAUSES, Slots, slots_over_time
 from pyrometer.accounts.ledger.in_task import ended_by, from_event_log, from_spans
 from pyrometer.accounts.ledger.rows import close
@@ -19,10 +20,14 @@ from pyrometer.window.scope import Scope
 
 def slots(scope: Scope) -> Slots | None:
     """Sweep over the window; ``None`` where executors that ran tasks do not report their cores."""
+    return slots_over_time(scope) if slots_known(scope) else None
+
+
+def slots_known(scope: Scope) -> bool:
+    """Whether all executors that ran tasks in the window report their cores."""
     known = scope.tables.scalar("SELECT count(*) FROM executors WHERE cores_count > 0")
-    if not known or scope.tables.scalar(_CORES_UNKNOWN) or not scope.window.intervals:
-        return None
-    return slots_over_time(scope)
+    unknown = not known or scope.tables.scalar(_CORES_UNKNOWN)
+    return not unknown and bool(scope.window.intervals)
 
 
 # A log without its head lacks executors that were added before: the slots of the others alone are
@@ -39,6 +44,7 @@ SCHEDULER_DELAY_SOURCE = (
 )
 # Both ends of an attempt are rounded to milliseconds: each may be half of one off.
 EVENT_LOG_MS = 1_000_000
+_IDLE = "event log: registered slots without a task attempt"
 _IDLE_SOURCE = {
     "driver": "no stage was running: the driver's time",
     "executor_startup": "tasks waited, and the executor had not yet run one",
@@ -46,6 +52,9 @@ _IDLE_SOURCE = {
     "too_few_tasks": "the running stages have fewer tasks than there are slots",
     "stage_tail": "all tasks launched, the last ones still running",
 }
+NO_CORES = (
+    "the number of cores of executors that ran tasks is not known: slots × wall cannot be had"
+)
 COARSE = (
     "from the event log alone: whole milliseconds, and no second source to check closure against"
 )
@@ -59,11 +68,7 @@ def slot_view(scope: Scope) -> View:
     """Build the slot view of the window: slots × wall, idle ones too."""
     found = slots(scope)
     if found is None:
-        reason = (
-            "the number of cores of executors that ran tasks is not known: slots × wall cannot be"
-            " had"
-        )
-        return View(window=scope.window.name, reason=reason)
+        return View(window=scope.window.name, reason=NO_CORES)
     prepare(scope)
     mine = sums(scope, group_all(scope))[0]
     rows, memos = _rows(mine, found.overlap_ns)
@@ -78,6 +83,13 @@ def part_view(scope: Scope, mine: Sums) -> View:
     """Build the slot view of some task attempts: their time from launch to finish."""
     rows, memos = _rows(mine, 0)
     return _closed(scope, mine, mine.total, rows, memos, "the attempts")
+
+
+def host_view(scope: Scope, mine: Sums, found: HostSlots) -> View:
+    """Build the slot view of one host; why slots were idle is only known of all together."""
+    rows, memos = _rows(mine, found.overlap_ns)
+    rows.append(Row(path="idle", value_ns=found.idle_ns, source=_IDLE))
+    return _closed(scope, mine, found.total_ns, rows, memos, "the slots")
 
 
 def part_times(mine: Sums) -> dict[str, int]:
@@ -182,8 +194,7 @@ def _held(held_ns: int) -> Row:
 
 
 def _idle(found: Slots) -> list[Row]:
-    source = "event log: registered slots without a task attempt"
-    rows = [Row(path="idle", value_ns=sum(found.idle_ns.values()), source=source)]
+    rows = [Row(path="idle", value_ns=sum(found.idle_ns.values()), source=_IDLE)]
     rows += [
         Row(path=f"idle/{c}", parent="idle", value_ns=found.idle_ns[c], source=_IDLE_SOURCE[c])
         for c in CAUSES

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pyrometer.accounts.ledger.schema import HostLedger, View
+from pyrometer.accounts.ledger.unobserved import NO_AGENTS
 from pyrometer.core import units
-from pyrometer.terminal.drawing import Look, grid, indented, note, safe
+from pyrometer.terminal.drawing import Justify, Look, grid, indented, note, safe
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -29,6 +30,9 @@ def whose(hosts: Sequence[HostLedger]) -> str:
 
 def host_lines(hosts: Sequence[HostLedger], look: Look) -> Iterator[RenderableType]:
     """List hosts, a line each: how well its clock is known, and where its time went."""
+    if not any(one.observed for one in hosts):
+        yield from _slot_lines(hosts, look)
+        return
     columns = [("", "left"), ("clock", "right"), ("CPUs", "right")]
     columns += [("tasks", "right"), ("idle", "right"), ("closure", "right")]
     columns += [("slots idle", "right"), ("closure", "right")]
@@ -49,6 +53,25 @@ def host_lines(hosts: Sequence[HostLedger], look: Look) -> Iterator[RenderableTy
         yield note(f"{MOST_HOSTS} of {len(hosts)} hosts; --json has all")
     if said := _probes(hosts):
         yield note(said)
+
+
+def _slot_lines(hosts: Sequence[HostLedger], look: Look) -> Iterator[RenderableType]:
+    """List hosts that nobody observed: their slots alone."""
+    columns: list[tuple[str, Justify]] = [("", "left")]
+    columns += [(name, "right") for name in ("slots × wall", "tasks", "slots idle", "closure")]
+    rows = [
+        [
+            safe(one.host, 60),
+            units.duration(one.slot_view.total_ns),
+            *(units.percent(share_of(one.slot_view, (of,))) for of in ("task", "idle")),
+            _closure(one.slot_view),
+        ]
+        for one in hosts[:MOST_HOSTS]
+    ]
+    yield indented(grid(look, columns, rows))
+    if len(hosts) > MOST_HOSTS:
+        yield note(f"{MOST_HOSTS} of {len(hosts)} hosts; --json has all")
+    yield note(f"core view: {NO_AGENTS}")
 
 
 def _probes(hosts: Sequence[HostLedger]) -> str:

@@ -1,0 +1,1 @@
+"""What executors and tasks did on each of several hosts, by the event log alone."""
