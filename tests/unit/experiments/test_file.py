@@ -216,6 +216,8 @@ def test_permutations_are_uniform():
         ("300s <= (few) and few > 1m - 1", True),
         ("few == '300s' and day == 24h and 5m == 5min", True),
         ("few < 301s and few > 4g / 1024 and wait < 1m", True),
+        ("few < day and day > 23h", True),
+        ("day == 1d and few * 288 == 1D", True),
     ],
 )
 def test_constraints_mean_what_they_say(text, holds):

@@ -200,6 +200,7 @@ def test_a_trial_that_had_fewer_executors_than_its_level_says_has_failed(
     (found,) = as_asked(plan, plan.trials, [outcome])
     assert found.status == ("failed" if why else "finished")
     assert (found.reason or "").startswith(why or "")
+    assert why is None or "(free the cluster, or ask for less)" in (found.reason or "")
 
 
 def test_a_host_on_which_tasks_take_longer_is_named_whatever_stages_take(tmp_path: Path) -> None:

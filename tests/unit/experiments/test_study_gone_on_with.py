@@ -37,10 +37,11 @@ def gone_on_with(tmp_path, text):
     napping(tmp_path, text)
     machine = Machine(1, 2)
 
-    def made():
+    def made(**levels):
         (fact,) = run_experiments(
             read_study(str(path)), path, tmp_path / "out", screen=nullcontext,
             find_knobs=lambda file, folder: [], actions=machine.actions(),
+            levels={"naps": levels} if levels else None,
         ).facts  # fmt: skip
         return fact.reason
 
@@ -77,3 +78,19 @@ def test_an_experiment_whose_file_was_edited_is_not_gone_on_with(tmp_path):
     napping(tmp_path, "description: Naps.\n" + text)
     assert made() is None
     assert len(read_journal(tmp_path / "out" / "naps").ended) == 2
+
+
+def test_levels_of_the_command_line_are_not_taken_for_those_of_the_file(tmp_path):
+    text = HEAD + CALM + "matrix: {workload.time: [short, long]}\nblocks: 1\n"
+    made = gone_on_with(tmp_path, text)
+    first = {"spark.my.level": "low"}
+    assert made(**first) is None
+    assert made(**first) is None
+    same = f"was planned with another set of levels than {tmp_path / 'naps.yaml'} now has"
+    for given, how in (
+        ({}, "without --set"),
+        ({"spark.my.level": "high"}, "with --set of spark.my.level"),
+    ):
+        why = made(**given)
+        assert f"{same} {how}" in why
+        assert "give --set as when it was planned, or another folder with -o" in why

@@ -22,13 +22,13 @@ DEEPEST = 40
 
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kmgt]?)b?", re.IGNORECASE)
-_TIME = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|min|h)")
-_MORE_TIME = re.compile(r"([0-9]+(?:\.[0-9]+)?)([md])", re.IGNORECASE)
-"""Times as Spark writes them, beside another time: elsewhere m is MiB."""
-_SECONDS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_TIME = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|min|h|d)", re.IGNORECASE)
+_MINUTES = re.compile(r"([0-9]+(?:\.[0-9]+)?)m", re.IGNORECASE)
+"""Minutes as Spark writes them, beside another time: elsewhere m is MiB."""
+_SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _TOKEN = re.compile(
     r"""\s*(?:
-      (?P<time>[0-9]+(?:\.[0-9]+)?(?:ms|s|min|h))(?![\w.])
+      (?P<time>[0-9]+(?:\.[0-9]+)?(?i:ms|s|min|h|d))(?![\w.])
     | (?P<number>[0-9]+(?:\.[0-9]+)?[kmgtKMGT]?[bB]?)(?![\w.])
     | (?P<text>"[^"]*"|'[^']*')
     | (?P<word>[A-Za-z_][\w]*(?:\.[\w]+)*)
@@ -176,10 +176,10 @@ class _Leaf:
 
     def __call__(self, values: Mapping[str, Value]) -> Value:
         level = self._level(values)
-        more = _MORE_TIME.fullmatch(level) if isinstance(level, str) else None
-        if more is None or not any(one.is_time(values) for one in self.beside):
+        minutes = _MINUTES.fullmatch(level) if isinstance(level, str) else None
+        if minutes is None or not any(one.is_time(values) for one in self.beside):
             return _value(level)
-        return float(more[1]) * _SECONDS[more[2].lower()]
+        return float(minutes[1]) * _SECONDS["min"]
 
     def is_time(self, values: Mapping[str, Value]) -> bool:
         level = self._level(values)
@@ -334,7 +334,7 @@ class _Parser:
 
 def _value(level: object) -> Value:
     match = _TIME.fullmatch(level) if isinstance(level, str) else None
-    return float(match[1]) * _SECONDS[match[2]] if match else number_or_text(level)
+    return float(match[1]) * _SECONDS[match[2].lower()] if match else number_or_text(level)
 
 
 def _number(value: Value, text: str) -> float:

@@ -87,12 +87,12 @@ class Most:
     cores_each: int | None
 
     def missed(self, levels: Mapping[str, str]) -> str | None:
-        """Say which level of a treatment it did not reach.
+        """Say which level of a treatment it did not reach, and what to do.
 
         Examples
         --------
         >>> Most(5, 10, 2).missed({"spark.executor.instances": "8"})
-        'spark.executor.instances=8: it had 5 executors at most'
+        'spark.executor.instances=8: it had 5 executors at most (free the cluster, or ask for less)'
         >>> Most(5, 10, 2).missed({"spark.cores.max": "11"})
         """
         for name, had, each, what in (
@@ -101,7 +101,8 @@ class Most:
         ):
             asked = levels.get(name, "")
             if had is not None and asked.isdecimal() and had < int(asked) // each * each:
-                return f"{name}={asked}: it had {had} {what} at most"
+                had_most = f"it had {had} {what} at most"
+                return f"{name}={asked}: {had_most} (free the cluster, or ask for less)"
         return None
 
 

@@ -45,9 +45,12 @@ def keep_plan(
         # Whether this host could run it now does not matter: it may have ended long ago.
         asked_for = plan_of(file, root, blocks=blocks, kept=kept, levels=levels)
         if what := _difference(asked_for, kept, levels=knobs):
+            given, remedy = "", "give another folder with -o"
+            if "levels" in what:
+                given = f" with --set of {', '.join(levels)}" if levels else " without --set"
+                remedy = "give --set as when it was planned, or another folder with -o"
             raise UsageError(
-                f"{root} was planned with another {what} than {file} now has",
-                "give another folder with -o",
+                f"{root} was planned with another {what} than {file} now has{given}", remedy
             )
         return
     plan = plan_of(file, root, blocks=blocks, levels=levels)

@@ -204,7 +204,7 @@ def _killed_again(ended: Sequence[Ended]) -> list[str]:
     )
     if len(winner) <= max(1, len(baseline)):
         return []
-    return [f"{how_it_ended(one)} ({one.outside})" for one in winner]
+    return [how_it_ended(one) for one in winner]
 
 
 def _value(

@@ -88,9 +88,7 @@ class Judge:
             self._given_up(told, step, history)
         elif ended.status != "finished":
             told.failed = how_it_ended(ended)
-            if ended.outside is not None:
-                told.void = True
-                told.failed += f" ({ended.outside})"
+            told.void = ended.outside is not None
         else:
             found = self.metrics(ended, asked.configuration)
             told.metrics, told.missing = found.metrics, found.missing
@@ -216,8 +214,9 @@ def queued(asked: Asked, ended: Ended, history: History) -> str | None:
 
 
 def how_it_ended(ended: Ended) -> str:
-    """Say how a trial ended that did not finish, and why."""
-    return f"{ended.status.replace('_', ' ')}: {ended.reason or 'no reason is known'}"
+    """Say how a trial ended that did not finish, why, and what ended it from outside."""
+    said = f"{ended.status.replace('_', ' ')}: {ended.reason or 'no reason is known'}"
+    return said if ended.outside in (None, ended.reason) else f"{said} ({ended.outside})"
 
 
 def lasted(run_dir: Path, ended: Ended) -> float | None:
