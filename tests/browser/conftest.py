@@ -10,9 +10,15 @@ from typing import Any
 import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
 from tests.support import needs
+from tests.support.report_fixture import manifest, run_rows, write_tables
+from tests.support.summary_fixture import summary
 
 from pyrometer.pages.page import ReportData, write_page
+from pyrometer.report.data import build
+from pyrometer.store import Tables
 
 ARGUMENTS = (
     "--headless",
@@ -120,3 +126,39 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @pytest.fixture
 def browser(driver: Any, tmp_path: Path) -> Browser:
     return Browser(driver, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tables]:
+    """Tables of a run that has all sections."""
+    folder = tmp_path_factory.mktemp("tables")
+    write_tables(folder, run_rows())
+    with Tables(folder) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def data(tables: Tables) -> ReportData:
+    return build(summary(), manifest(), tables)
+
+
+@pytest.fixture
+def full(browser: Browser, data: ReportData) -> Browser:
+    return browser.open(data)
+
+
+def hover(page: Browser, selector: str, x: float, y: float) -> None:
+    """Move to a share of the width and height of an element."""
+    element = page.driver.find_element(By.CSS_SELECTOR, selector)
+    page.js("arguments[0].scrollIntoView({block: 'center'})", element)
+    size = element.size
+    ActionChains(page.driver).move_to_element_with_offset(
+        element, int((x - 0.5) * size["width"]), int((y - 0.5) * size["height"])
+    ).perform()
+
+
+def press(page: Browser, selector: str) -> None:
+    """Click on what may stand under the page's sticky head."""
+    button = page.driver.find_element(By.CSS_SELECTOR, selector)
+    page.js("arguments[0].scrollIntoView({block: 'center'})", button)
+    button.click()

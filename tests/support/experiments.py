@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ import pytest
 from pyrometer.collect.host.room import room
 from pyrometer.experiments.folder import (
     Canaries,
+    ExperimentPaths,
     Plan,
     PlannedTreatment,
     PlannedTrial,
@@ -21,6 +24,7 @@ from pyrometer.experiments.folder import (
 from pyrometer.experiments.run.attempt import Attempt, TrialFacts
 from pyrometer.experiments.run.environment import Actions
 from pyrometer.experiments.run.guard import Look
+from pyrometer.experiments.run.loop import begin, carry_out
 from pyrometer.trial.trial import Trial
 
 NAP = """\
@@ -156,3 +160,46 @@ class Machine:
         seconds = self.effect(self.at) * 10 * math.exp(self.speed[self.at] + self.own[self.at])
         facts = TrialFacts((seconds,), seconds, 1, "00", "plan")
         return Attempt("finished", seconds=seconds, facts=facts)
+
+
+NAMES = ("a", "b", "c")
+
+
+def simulated(
+    root: Path,
+    seed: int = 1,
+    blocks: int = 4,
+    names: Iterable[str] = NAMES,
+    effect: Mapping[str, float] | None = None,
+    actions: Actions | None = None,
+    **machine: float,
+) -> tuple[Plan, Any]:
+    """Run an experiment on a machine that drifts, with factors on the times of treatments."""
+    made = plan(names, blocks, seed)
+    begin(root, made)
+    if actions is None:
+        treatment = {one.number: one.treatment for one in made.trials}
+        factors = effect or {}
+        count = len(made.trials)
+        drifting = Machine(seed, count, lambda at: factors.get(treatment[at + 1], 1.0), **machine)
+        actions = drifting.actions()
+    return made, carry_out(root, actions=actions)
+
+
+def ending(how: Callable[[str, int], Attempt]) -> Actions:
+    """Actions whose trials end as `how` says by treatment and number."""
+    calm = Look(0.0, [0] * 10, 0, 0.0, {})
+    count = iter(range(1, 1000))
+    return Actions(
+        run_trial=lambda trial, watch: how(Path(trial.run_dir or "").name, next(count)),
+        measure_canaries=lambda: pytest.fail("not asked for"),
+        wait_for_calm=lambda limits, say: Surroundings(),
+        read_counters=lambda: calm,
+        judge_others=lambda first, limits, swap: Surroundings(),
+    )
+
+
+def lines(root: Path) -> list[dict[str, Any]]:
+    """Read the records of a journal."""
+    text = ExperimentPaths(root).journal.read_bytes()
+    return [json.loads(line) for line in text.splitlines()]

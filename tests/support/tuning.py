@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -13,11 +14,15 @@ from pyrometer.experiments.run.attempt import Attempt, TrialFacts
 from pyrometer.experiments.run.environment import Actions
 from pyrometer.experiments.run.guard import Look
 from pyrometer.tune.advise.adviser import Incumbent, Observation, Suggestion
+from pyrometer.tune.carry import confirm_winner, search
+from pyrometer.tune.judge.report import tuning_report
+from pyrometer.tune.judge.schema import TuningReport
 from pyrometer.tune.space.space import Knob, Space
 from pyrometer.tune.trials.budget import parse_budget
-from pyrometer.tune.trials.folder import SavedSpace, Tuning
+from pyrometer.tune.trials.folder import SavedSpace, Tuning, TuningPaths, begin
 from pyrometer.tune.trials.measured import Measured
 from pyrometer.tune.trials.records import Known
+from pyrometer.tune.trials.replay import History
 from pyrometer.tune.trials.search import TuneActions
 
 PARTITIONS = "spark.sql.shuffle.partitions"
@@ -165,3 +170,45 @@ class Simulated:
         self, run_dir: Path, ended: Ended, reserved: Sequence[float], prices: Any
     ) -> Measured:
         return Measured({"elapsed": ended.seconds or 0.0, **self._metrics})
+
+
+class Listed(Drawn):
+    """Asks for what it is given, after the baseline."""
+
+    def __init__(self, configurations: Sequence[Any]) -> None:
+        super().__init__(0)
+        wanted = [one if isinstance(one, Suggestion) else Suggestion(one) for one in configurations]
+        self._wanted = [Suggestion({}), *wanted]
+
+    def ask(self) -> Suggestion | None:
+        return self._wanted.pop(0) if self._wanted else None
+
+
+def begun(root: Path, budget: str = "12", **keys: Any) -> Path:
+    """Begin a tuning there."""
+    begin(root, tuning(budget, **keys))
+    return root
+
+
+def searched(root: Path, machine: Simulated, engine: Callable[[int], Any] = Drawn) -> History:
+    """Search what was begun."""
+    return search(root, lambda one: engine(one.seed), actions=machine.actions())
+
+
+def tuned(root: Path, budget: str = "20", **machine: Any) -> Path:
+    """Tune a job and confirm the winner."""
+    begin(root, tuning(budget))
+    made = Simulated(**machine)
+    search(root, lambda one: Drawn(one.seed), actions=made.actions())
+    confirm_winner(root, actions=made.actions())
+    return root
+
+
+def lines(root: Path) -> list[dict[str, Any]]:
+    """Read the records of a journal."""
+    return [json.loads(line) for line in TuningPaths(root).journal.read_bytes().splitlines()]
+
+
+def report_of(root: Path, machine: Simulated) -> TuningReport:
+    """Judge a tuning."""
+    return tuning_report(root, causes=False, measure=machine.actions().measure)

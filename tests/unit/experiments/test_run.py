@@ -1,31 +1,23 @@
-"""Experiments that are run: journal, resuming, censoring, reports; trials nap or are simulated."""
+"""Experiments that are run and shown: endings, doubts, reports; trials nap or are simulated."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
-from tests.support import cli, experiments, needs
-from tests.support.experiments import CALM, HEAD, Machine, napping
+from tests.support import experiments
+from tests.support.experiments import CALM, HEAD, NAMES, Machine, ending, lines, napping, simulated
 
 from pyrometer.cli.main import run_verb
 from pyrometer.collect.host.card import this_host
 from pyrometer.collect.launch.record import new_manifest
-from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.core.schema import doubt
-from pyrometer.experiments import journal
-from pyrometer.experiments.folder import Began, Ended, ExperimentPaths, Surroundings, read_plan
-from pyrometer.experiments.journal import opened_journal, read_journal
+from pyrometer.experiments.folder import ExperimentPaths, Surroundings, read_plan
+from pyrometer.experiments.journal import read_journal
 from pyrometer.experiments.judge.analysis import experiment_report
 from pyrometer.experiments.plan.file import Guard
 from pyrometer.experiments.run import attempt, guard
@@ -33,47 +25,13 @@ from pyrometer.experiments.run.attempt import Attempt
 from pyrometer.experiments.run.environment import Actions, Quiet
 from pyrometer.experiments.run.guard import Look, between, disturbances
 from pyrometer.experiments.run.loop import begin, carry_out
-from pyrometer.experiments.run.planned import plan_of
 from pyrometer.store.manifest import Result, write_manifest
 from pyrometer.trial.trial import Trial
-
-NAMES = ("a", "b", "c")
 
 
 @pytest.fixture(autouse=True)
 def _a_short_look(monkeypatch):
     monkeypatch.setattr(guard, "LOOK_S", 0.02)
-
-
-def simulated(root, seed=1, blocks=4, names=NAMES, effect=None, actions=None, **machine):
-    plan = experiments.plan(names, blocks, seed)
-    begin(root, plan)
-    if actions is None:
-        treatment = {one.number: one.treatment for one in plan.trials}
-        factors = effect or {}
-        made = Machine(
-            seed, len(plan.trials), lambda at: factors.get(treatment[at + 1], 1.0), **machine
-        )
-        actions = made.actions()
-    return plan, carry_out(root, actions=actions)
-
-
-def ending(how):
-    """Actions whose trials end as `how` says by treatment and number."""
-    calm = Look(0.0, [0] * 10, 0, 0.0, {})
-    count = iter(range(1, 1000))
-    return Actions(
-        run_trial=lambda trial, watch: how(trial.run_dir.name, next(count)),
-        measure_canaries=lambda: pytest.fail("not asked for"),
-        wait_for_calm=lambda limits, say: Surroundings(),
-        read_counters=lambda: calm,
-        judge_others=lambda first, limits, swap: Surroundings(),
-    )
-
-
-def lines(root):
-    text = ExperimentPaths(root).journal.read_bytes()
-    return [json.loads(line) for line in text.splitlines()]
 
 
 def test_an_experiment_naps_shows_and_is_not_run_twice(tmp_path, capsys):
@@ -121,138 +79,6 @@ def test_time_that_is_up_censors_and_the_treatment_is_not_compared(tmp_path, cap
     assert not long["compared"]
     (told,) = (one["message"] for one in found["doubts"] if one["code"] == "trials_censored")
     assert "1 ran out of time after 3 s, it is not compared" in told
-
-
-@pytest.mark.parametrize("cut", [1, 20, 200])
-def test_a_torn_last_line_is_cut_off_and_its_trial_made_again(tmp_path, cut):
-    root = tmp_path / "out"
-    simulated(root)
-    journal = ExperimentPaths(root).journal
-    whole = journal.read_bytes()
-    kept = len(whole.splitlines()[-1]) + 1
-    journal.write_bytes(whole[: -min(cut, kept - 1)])
-    entries = read_journal(root)
-    assert len(entries.ended) == 11
-    assert list(entries.open) == [12]
-    again = carry_out(root, actions=Machine(1, 12).actions())
-    assert sorted(again.ended) == list(range(1, 13))
-    assert again.ended[12].attempt == 2
-    assert again.ended[12].folder.endswith(".2")
-    assert not read_journal(root).torn_bytes
-
-
-def test_a_journal_that_was_edited_is_refused(tmp_path):
-    root = tmp_path / "out"
-    simulated(root, blocks=1)
-    journal = ExperimentPaths(root).journal
-    journal.write_bytes(b"{}\n" + journal.read_bytes())
-    with pytest.raises(UsageError, match=r"journal.ndjson:1: not a record"):
-        read_journal(root)
-
-
-@pytest.mark.parametrize("last", [b"{}\n", b'{"k":"later","trial":1}\n'])
-def test_a_whole_last_line_that_is_no_record_is_neither_passed_over_nor_removed(tmp_path, last):
-    root = tmp_path / "out"
-    simulated(root, blocks=1)
-    journal = ExperimentPaths(root).journal
-    text = journal.read_bytes() + last
-    journal.write_bytes(text)
-    with pytest.raises(UsageError, match=r"journal.ndjson:7: not a record"):
-        carry_out(root, actions=Machine(1, 3).actions())
-    assert journal.read_bytes() == text
-
-
-def test_a_last_line_of_which_a_power_failure_left_zeros_is_cut_off(tmp_path):
-    root = tmp_path / "out"
-    simulated(root, blocks=1)
-    journal = ExperimentPaths(root).journal
-    *whole, last = journal.read_bytes().splitlines(keepends=True)
-    journal.write_bytes(b"".join(whole) + bytes(len(last) - 9) + last[-9:])
-    assert list(read_journal(root).open) == [3]
-    assert len(carry_out(root, actions=Machine(1, 3).actions()).ended) == 3
-
-
-def test_an_experiment_of_another_machine_is_not_resumed(tmp_path):
-    root = tmp_path / "out"
-    plan = experiments.plan(["a", "b"], 1, 1)
-    plan.machine = {"cpu_model": "Z80", "cpus_count": 1}
-    begin(root, plan)
-    with pytest.raises(UsageError, match=r"another machine .Z80, 1 CPUs"):
-        carry_out(root, actions=Machine(1, 2).actions())
-
-
-def test_a_workload_that_changed_is_not_resumed(tmp_path):
-    path, root = napping(tmp_path), tmp_path / "out"
-    begin(root, plan_of(path, root))
-    workload = tmp_path / "workload.yaml"
-    workload.write_text(workload.read_text() + "# changed\n")
-    with pytest.raises(UsageError, match=r"workload.yaml has changed"):
-        carry_out(root, actions=Machine(1, 6).actions())
-
-
-def test_a_full_disk_leaves_whole_lines(tmp_path, monkeypatch):
-    root = tmp_path / "out"
-    begin(root, experiments.plan(["a", "b"], 2, 1))
-    write, count = os.write, iter(range(100))
-
-    def full(descriptor, data):
-        # The fifth record is cut in the middle, then there is no room.
-        at = next(count)
-        if at == 5:
-            raise OSError(28, "No space left on device")
-        return write(descriptor, data[:10] if at == 4 else data)
-
-    monkeypatch.setattr("pyrometer.experiments.journal.os.write", full)
-    with pytest.raises(CapabilityError, match="No space left"):
-        carry_out(root, actions=Machine(1, 4).actions())
-    monkeypatch.undo()
-    assert not read_journal(root).torn_bytes
-    assert list(read_journal(root).ended) == [1, 2]
-    assert len(carry_out(root, actions=Machine(1, 4).actions()).ended) == 4
-
-
-def test_only_one_process_runs_an_experiment(tmp_path, monkeypatch):
-    monkeypatch.setattr(journal, "STRAGGLE_S", 0.0)
-    root = tmp_path / "out"
-    simulated(root, blocks=1)
-    with opened_journal(root), pytest.raises(UsageError, match="another process"):
-        carry_out(root, actions=Machine(1, 3).actions())
-
-
-def test_a_child_that_outlives_a_kill_by_a_moment_is_waited_for(tmp_path):
-    root = tmp_path / "out"
-    simulated(root, blocks=1)
-    with contextlib.ExitStack() as parent:
-        parent.enter_context(opened_journal(root))
-        child = os.fork()
-        if not child:
-            time.sleep(0.2)
-            os._exit(0)
-    try:
-        assert len(carry_out(root, actions=Machine(1, 4).actions()).ended) == 3
-    finally:
-        os.waitpid(child, 0)
-
-
-def test_a_kill_anywhere_in_the_journal_leads_to_the_same_end(tmp_path):
-    """Every prefix of the journal is what a kill may leave: each resumes to the same sequence."""
-    root = tmp_path / "whole"
-    plan, whole = simulated(root, blocks=2)
-    text = ExperimentPaths(root).journal.read_bytes()
-    sequence = [(one.trial, one.treatment, one.block) for one in whole.ended.values()]
-    assert len(sequence) == 6
-    assert len(text) > 5 * 97
-    for length in range(0, len(text), 97):
-        part = tmp_path / f"cut-{length}"
-        begin(part, plan)
-        ExperimentPaths(part).journal.write_bytes(text[:length])
-        before = dict(read_journal(part).ended)
-        again = carry_out(part, actions=Machine(1, 6).actions())
-        found = sorted(again.ended.values(), key=lambda one: one.trial)
-        assert [(one.trial, one.treatment, one.block) for one in found] == sequence
-        assert all(again.ended[number] == one for number, one in before.items())
-        ends = [one["trial"] for one in lines(part) if one["k"] == "end"]
-        assert ends == sorted(set(ends)) == list(range(1, 7))
 
 
 def test_a_trial_that_was_disturbed_is_repeated_and_kept(tmp_path):
@@ -509,181 +335,6 @@ def test_the_guard_tells_what_is_too_much():
     assert disturbances(found, Guard(), during=True)[-1] == "5000 pages were swapped"
     assert not disturbances(found.model_copy(update={"swapped_pages_count": 9}), Guard(
         busy=1.0, steal=1.0), during=True)  # fmt: skip
-
-
-@pytest.mark.slow
-def test_ctrl_c_keeps_what_is_finished(tmp_path):
-    path, root = napping(tmp_path), tmp_path / "out"
-    work = tmp_path / "workload.yaml"
-    work.write_text(work.read_text().replace('"0.04"', '"600"'))
-    process = cli.start(
-        "experiment", "run", path, "-o", root, "--seed", "2",
-        cwd=tmp_path, stderr=subprocess.PIPE, start_new_session=True,
-    )  # fmt: skip
-    order = [one.treatment.endswith("long") for one in experiments_plan(root).trials]
-    wait_for(lambda: len(begun(root)) > order.index(True))
-    wait_for(lambda: sleeping(root))
-    os.killpg(process.pid, signal.SIGINT)
-    _, told = process.communicate(timeout=30)
-    assert process.returncode == 1
-    assert f"pyrometer experiment resume {root}" in told
-    assert len(read_journal(root).ended) == order.index(True)
-    assert list(read_journal(root).open) == [order.index(True) + 1]
-
-
-def experiments_plan(root):
-    wait_for(lambda: ExperimentPaths(root).plan.is_file())
-    return read_plan(root)
-
-
-def begun(root):
-    return (
-        [one for one in lines(root) if one["k"] == "begin"]
-        if ExperimentPaths(root).journal.is_file()
-        else []
-    )
-
-
-def sleeping(root):
-    from pyrometer.experiments.run.leftovers import of_run
-
-    return of_run(ExperimentPaths(root).trials)
-
-
-def wait_for(condition, seconds=30):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-def whole_of(path, root):
-    """The sequence of an experiment that nobody kills."""
-    plan = plan_of(path, root)
-    return [(one.number, one.treatment, one.block) for one in plan.trials]
-
-
-def nothing_is_lost(root, sequence):
-    found = sorted(read_journal(root).ended.values(), key=lambda one: one.trial)
-    assert [(one.trial, one.treatment, one.block) for one in found] == sequence
-    ends = [one["trial"] for one in lines(root) if one["k"] == "end"]
-    assert ends == [number for number, _, _ in sequence]
-    folders = [one.folder for one in found]
-    assert len(set(folders)) == len(folders)
-    for folder in folders:
-        manifest = json.loads((root / "trials" / folder / "manifest.json").read_text())
-        assert manifest["state"] == "finished"
-    assert not sleeping(root)
-
-
-KILLED = HEAD + CALM + "matrix: {workload.time: [short, long]}\nblocks: 4\nseed: 11\n"
-
-
-@pytest.mark.slow
-def test_kills_of_the_command_line_lose_nothing_and_repeat_nothing(tmp_path):
-    import random
-
-    draw, killed = random.Random(1), 0
-    path, root = napping(tmp_path, KILLED), tmp_path / "out"
-    for _ in range(10):
-        there = ExperimentPaths(root).plan.is_file()
-        process = cli.start(
-            "experiment", *(["resume", root] if there else ["run", path, "-o", root]),
-            cwd=tmp_path, start_new_session=True,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(draw.uniform(0.5, 3.0))
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            killed += 1
-        process.wait()
-    verb = ["resume", root] if ExperimentPaths(root).plan.is_file() else ["run", path, "-o", root]
-    done = cli.pyrometer("experiment", *verb, cwd=tmp_path)
-    assert done.code == 0, done.stderr
-    assert killed >= 3
-    nothing_is_lost(root, whole_of(path, root))
-
-
-def forked(folder, text, seed, longest):
-    """Kill a forked experiment until it ends; how often it took a kill."""
-    path, root = napping(folder, text), folder / "out"
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.support.killed", *map(str, (path, root, seed, longest))],
-        cwd=Path(__file__).parents[3], capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    killed, code = map(int, done.stdout.split())
-    assert code == 0, (folder / "out.error").read_text()
-    nothing_is_lost(root, whole_of(path, root))
-    return killed
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason=f"{needs.LACKS}two CPUs")
-def test_a_kill_of_two_side_by_side_ends_both_and_loses_nothing(tmp_path):
-    path = napping(tmp_path, KILLED.replace("blocks: 4", "blocks: 2\ndesign: {kind: duet}"))
-    work, root = tmp_path / "workload.yaml", tmp_path / "out"
-    work.write_text(work.read_text().replace('"0.02"', '"1"').replace('"0.04"', '"2"'))
-    process = cli.start(
-        "experiment", "run", path, "-o", root, cwd=tmp_path, start_new_session=True,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    experiments_plan(root)
-    wait_for(lambda: len(sleeping(root)) >= 2, 60)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    # The sides have sessions of their own: they end because the process that made them has.
-    wait_for(lambda: not sleeping(root), 60)
-    assert list(read_journal(root).open) == [1, 2]
-    done = cli.pyrometer("experiment", "resume", root, cwd=tmp_path)
-    assert done.code == 0, done.stderr
-    nothing_is_lost(root, whole_of(path, root))
-    assert {one.attempt for one in read_journal(root).ended.values() if one.block == 1} == {2}
-
-
-KILLED_BY_DESIGN = {
-    "blocks": (KILLED, 100, 1.2),
-    "split plots": (
-        HEAD + CALM + "matrix: {workload.time: [short, long], jvm.heap: [256m, 512m]}\n"
-        "blocks: 2\nseed: 12\ndesign: {split: [jvm.heap]}\n",
-        50,
-        1.2,
-    ),
-    # Two at once take longer than one.
-    "duet": (KILLED.replace("blocks: 4", "blocks: 2\ndesign: {kind: duet}"), 20, 8.0),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
-@pytest.mark.parametrize("design", KILLED_BY_DESIGN)
-def test_kills_of_a_process_group_lose_nothing_and_repeat_nothing(tmp_path, design):
-    if design == "duet":
-        needs.cpus(2)
-    text, kills, longest = KILLED_BY_DESIGN[design]
-    killed = experiments_made = 0
-    while killed < kills:
-        folder = tmp_path / str(experiments_made)
-        folder.mkdir()
-        killed += forked(folder, text, experiments_made, longest)
-        experiments_made += 1
-    print(f"{design}: {killed} kills of process groups in {experiments_made} experiments")
-    assert killed >= kills
-
-
-def test_an_open_trial_whose_run_had_finished_is_taken_in(tmp_path):
-    path, root = napping(tmp_path), tmp_path / "out"
-    assert run_verb(["experiment", "run", str(path), "-o", str(root)]) == 0
-    journal = ExperimentPaths(root).journal
-    journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-1]))
-    assert run_verb(["experiment", "resume", str(root)]) == 0
-    last = Ended.model_validate(lines(root)[-1])
-    assert last.adopted
-    assert last.status == "finished"
-    assert last.seconds > 0.01
-    assert len(list((root / "trials").iterdir())) == 6
-    assert Began.model_validate(lines(root)[0]).attempt == 1
 
 
 def test_an_order_that_chance_made_look_fixed_is_no_doubt(tmp_path):
