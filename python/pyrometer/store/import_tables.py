@@ -14,8 +14,8 @@ import duckdb
 from pyrometer.core.errors import UsageError
 from pyrometer.store.manifest import ImportedFile
 from pyrometer.store.sql.connected import connected
+from pyrometer.store.sql.queries import MOST_MEMORY
 from pyrometer.store.sql.text import from_parquet, literal
-from pyrometer.store.tables import MOST_MEMORY
 
 _TABLES = ("samples", "stacks", "frames", "jit")
 # Units of Pyrometer's own events.

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
 import duckdb
 
@@ -17,21 +16,15 @@ from pyrometer.core.errors import UsageError
 from pyrometer.core.process_numbers import KEY
 from pyrometer.store.scratch import Scratch
 from pyrometer.store.sql import host_views
-from pyrometer.store.sql.failures import SPILL, failure_of, no_room
+from pyrometer.store.sql.failures import SPILL, no_room
 from pyrometer.store.sql.heads import Head, read_heads
 from pyrometer.store.sql.host_times import AXIS, on_axis, timed
 from pyrometer.store.sql.host_views import HostRows
-from pyrometer.store.sql.text import from_parquet, literal, with_parameters
-from pyrometer.store.sql.turns import Turns
+from pyrometer.store.sql.queries import Queries
+from pyrometer.store.sql.text import from_parquet, literal
 from pyrometer.store.table_files import files_of
 
-MEMORY_LIMIT = "96MB"
-"""What DuckDB holds in memory; the rest lies in its folder for temporary files."""
-MORE_MEMORY = "320MB"
-"""The same for a query that cannot do with less: some of what it holds cannot be put aside."""
-MOST_MEMORY = "1GB"
-"""The same for one that cannot do with that either."""
-# Each has its own part of that, and of a large machine's dozens it would be too small.
+# Each has its own part of what queries may hold: of a large machine's dozens it would be too small.
 _MOST_THREADS = 8
 # What a query let go goes back to the system from that much on: 15 MB less for 100 000 tasks, and
 # 5 % more CPU. The next query of a small run takes it again at once: a third of its CPU, for 20 MB.
@@ -48,16 +41,12 @@ _OF_FEW_BYTES: dict[str, str | int] = {
 # A table is read a dozen times: one that is not larger is read from memory after the first.
 _LOADED_BYTES = 256 << 10
 _LOADED_CELLS = 250_000
-BATCH_ROWS = 4096
 
 _CHECKED: set[str] = set()
 """Declared views whose columns were looked at in this process."""
 
-Answer = TypeVar("Answer")
-Batch = tuple[duckdb.DuckDBPyConnection, list[tuple[Any, ...]]]
 
-
-class Tables:
+class Tables(Queries):
     """Tables of one run directory.
 
     Every table of ``schema/tables.toml`` can be queried: one whose file is missing is empty, and a
@@ -98,25 +87,16 @@ class Tables:
         host_rows: HostRows = HostRows.ON_ONE_AXIS,
         only: Collection[str] | None = None,
     ) -> None:
-        self.folder = folder
-        self.hosts: tuple[str, ...] = ()
-        self._files = files_of(folder)
-        self.is_small = self._files.size_bytes() <= _SMALL_BYTES
+        files = files_of(folder)
+        self.is_small = files.size_bytes() <= _SMALL_BYTES
         self._spill: Scratch | None = Scratch(SPILL)
-        self.connection = duckdb.connect(
-            config={
-                "memory_limit": MEMORY_LIMIT,
-                "allocator_bulk_deallocation_flush_threshold": _LET_GO_OF_FEW,
-                "temp_directory": str(self._spill.path),
-                "preserve_insertion_order": False,
-                "autoinstall_known_extensions": False,
-                "autoload_known_extensions": False,
-                **(_OF_FEW_BYTES if self.is_small else {}),
-            }
-        )
-        # Of its own: a statement ends the rows that another still gives.
-        self._limits = self.connection.cursor()
-        self._turns = Turns(self._limit)
+        options: dict[str, str | int] = {
+            "allocator_bulk_deallocation_flush_threshold": _LET_GO_OF_FEW,
+            "temp_directory": str(self._spill.path),
+            **(_OF_FEW_BYTES if self.is_small else {}),
+        }
+        super().__init__(folder, files, options)
+        self.hosts: tuple[str, ...] = ()
         self._rows: dict[str, int] = {}
         self._loaded: set[str] = set()
         self._heads: dict[str, Head] = {}
@@ -264,88 +244,6 @@ class Tables:
     def rows_count(self, name: str) -> int:
         """Rows of table ``name``."""
         return self._rows.get(name, 0)
-
-    def _execute(self, sql: str, parameters: Sequence[object] = ()) -> duckdb.DuckDBPyConnection:
-        return self._answer(sql, parameters, lambda cursor: cursor)
-
-    def _answer(
-        self,
-        sql: str,
-        parameters: Sequence[object],
-        taken: Callable[[duckdb.DuckDBPyConnection], Answer],
-    ) -> Answer:
-        """Run a query; its parameters go into the text, as DuckDB imports pandas for others."""
-        written = with_parameters(sql, parameters)
-        asked = (sql, parameters) if written is None else (written,)
-        with self._in_range():
-            with contextlib.suppress(duckdb.OutOfMemoryException), self._turns.beside():
-                return taken(self.connection.execute(*asked))
-            with self._turns.alone() as limit:
-                limit(MORE_MEMORY)
-                with contextlib.suppress(duckdb.OutOfMemoryException):
-                    return taken(self.connection.execute(*asked))
-                limit(MOST_MEMORY)
-                return taken(self.connection.execute(*asked))
-
-    def _limit(self, most: str | None) -> bool:
-        """Set what queries may take; the usual is taken back late, as DuckDB would keep more."""
-        with contextlib.suppress(duckdb.Error):
-            self._limits.execute(f"SET memory_limit = '{most or MEMORY_LIMIT}'")
-            return True
-        return False
-
-    @contextlib.contextmanager
-    def _in_range(self) -> Iterator[None]:
-        """Say in one message what could not be fetched or added up, or had no room."""
-        try:
-            yield
-        except duckdb.Error as error:
-            found = self._files.failure() or failure_of(error, self.folder)
-            if found is None:
-                raise
-            raise found from error
-
-    def query(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Rows of a query. Only for results that are small whatever the run."""
-        found: list[tuple[Any, ...]] = self._answer(sql, parameters, lambda rows: rows.fetchall())
-        return found
-
-    def batches(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
-        """Rows of a query that may be large, one by one; no other query until the last one."""
-
-        # A query that lacks memory fails before its first row, as a rule: then it gets more.
-        def begun(cursor: duckdb.DuckDBPyConnection) -> Batch:
-            return cursor, cursor.fetchmany(BATCH_ROWS)
-
-        cursor, rows = self._answer(sql, parameters, begun)
-        while rows:
-            yield from rows
-            with self._in_range():
-                rows = cursor.fetchmany(BATCH_ROWS)
-
-    def records(self, sql: str, parameters: Sequence[object] = ()) -> list[dict[str, Any]]:
-        """Rows of a query by column name."""
-
-        def named(cursor: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
-            names = [column[0] for column in cursor.description or ()]
-            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-
-        return self._answer(sql, parameters, named)
-
-    def record(self, sql: str, parameters: Sequence[object] = ()) -> dict[str, Any]:
-        """Give the only row of a query; empty if there is none."""
-        found = self.records(sql, parameters)
-        return found[0] if found else {}
-
-    def scalar(self, sql: str, parameters: Sequence[object] = ()) -> Any:
-        """Give the only value of a query, or ``None``."""
-        row = self._answer(sql, parameters, lambda rows: rows.fetchone())
-        return row[0] if row else None
-
-    def columns(self, sql: str, parameters: Sequence[object] = ()) -> dict[str, Any]:
-        """Columns of a query as numpy arrays (masked where a value is null)."""
-        found: dict[str, Any] = self._answer(sql, parameters, lambda rows: rows.fetchnumpy())
-        return found
 
     def define(self, name: str, sql: str, parameters: Sequence[object] = ()) -> None:
         """Keep the result of a query as temporary table ``name``, in this connection only.

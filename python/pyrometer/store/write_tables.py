@@ -10,8 +10,9 @@ from typing import Any
 from pyrometer.core import schema
 from pyrometer.core.redaction import redacted
 from pyrometer.store.sql.connected import connected
+from pyrometer.store.sql.queries import BATCH_ROWS
 from pyrometer.store.sql.text import literal, with_parameters
-from pyrometer.store.tables import BATCH_ROWS, Tables
+from pyrometer.store.tables import Tables
 
 
 def write_rows(folder: Path, table: str, rows: Iterable[dict[str, Any]]) -> Path:

@@ -15,7 +15,8 @@ from pyrometer.accounts.hardware.hardware import hardware
 from pyrometer.accounts.window import open_scope
 from pyrometer.pages.axis import find_axis
 from pyrometer.pages.columns import Pack
-from pyrometer.store import Run, tables
+from pyrometer.store import Run
+from pyrometer.store.sql import queries
 from pyrometer.timeline import jvm
 from pyrometer.window import counters
 
@@ -114,7 +115,7 @@ def test_counters_of_many_hosts_fit_into_a_little_memory(
         """
     )
     for limit in ("MEMORY_LIMIT", "MORE_MEMORY", "MOST_MEMORY"):
-        monkeypatch.setattr(tables, limit, "128MB")
+        monkeypatch.setattr(queries, limit, "128MB")
     monkeypatch.setattr(of_threads, "MOST_ROWS", 40_000)
     with Run.open(root) as run:
         run.tables.connection.execute("SET max_temp_directory_size = '0KB'")

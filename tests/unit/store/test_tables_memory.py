@@ -11,9 +11,9 @@ import pytest
 from pyrometer.core.beside import Beside
 from pyrometer.core.errors import UsageError
 from pyrometer.store import Tables
-from pyrometer.store import tables as module
 from pyrometer.store.axis.picked import join_parts
 from pyrometer.store.imported import import_profiles
+from pyrometer.store.sql import queries as module
 from pyrometer.store.sql.connected import connected
 from pyrometer.store.sql.failures import failure_of
 from pyrometer.store.write_tables import write_rows
@@ -153,7 +153,7 @@ def test_threads_that_lack_memory_do_not_take_it_from_each_other(
 def test_threads_are_few_enough_for_the_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_SMALL_BYTES", -1)
-    monkeypatch.setattr(module, "_MOST_THREADS", 1)
+    monkeypatch.setattr("pyrometer.store.tables._SMALL_BYTES", -1)
+    monkeypatch.setattr("pyrometer.store.tables._MOST_THREADS", 1)
     with Tables(tmp_path) as tables:
         assert tables.scalar("SELECT current_setting('threads')") == 1

@@ -22,8 +22,8 @@ from pyrometer.store.axis.probe_files import ProbeFiles, read_streams
 from pyrometer.store.services.machines import Service
 from pyrometer.store.services.rows import OF_HOST, keep_own
 from pyrometer.store.sql.connected import connected
+from pyrometer.store.sql.queries import MOST_MEMORY
 from pyrometer.store.sql.text import from_parquet, literal
-from pyrometer.store.tables import MOST_MEMORY
 
 _OF_HOST = "scope NOT LIKE 'process/%' AND scope NOT LIKE 'probe%'"
 _SINCE_BEGIN = "(r.scope LIKE 'kernel/%' OR r.scope LIKE 'energy/%')"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyrometer.store.sql.connected import connected
+from pyrometer.store.sql.queries import MOST_MEMORY
 from pyrometer.store.sql.text import from_parquet, literal
-from pyrometer.store.tables import MOST_MEMORY
 
 _STACKS = 1 << 16
 """Kernel stacks of one probe, at most: dictionaries of one host lie one behind another."""
