@@ -12,6 +12,8 @@ from pyrometer.core import schema
 CODE = "executor_records_elsewhere"
 SHOWN = 5
 """Executors that the doubt names; the rest are counted."""
+FETCHED = 50
+"""Folders that the command in the doubt fetches at most; once they are here, it fetches others."""
 
 OWN_PLACE = "executor_raw_dir"
 
@@ -43,9 +45,7 @@ def told_once(raised: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """
     rest: list[dict[str, Any]] = []
     brought: set[str] = set()
-    told: dict[str, str] = {}
-    host: dict[str, str] = {}
-    why: dict[str, str] = {}
+    told: dict[str, re.Match[str]] = {}
     for one in raised:
         said = _SAID.fullmatch(one["message"]) if one["code"] == "plugin_error" else None
         if said is None:
@@ -53,21 +53,37 @@ def told_once(raised: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         elif said["place"] == OWN_PLACE:
             brought.add(said["folder"])
         else:
-            told[said["folder"]] = f"executor {said['id']}: {said['host']}:{said['folder']}"
-            host[said["folder"]] = said["host"]
-            why[said["folder"]] = " ".join(said["why"].split())
-    missing = [folder for folder in told if folder not in brought]
+            told[said["folder"]] = said
+    missing = [said for folder, said in told.items() if folder not in brought]
     if missing:
-        named = _some([told[folder] for folder in missing])
-        reasons = _some(list(dict.fromkeys(why[folder] for folder in missing)))
-        shown = missing[:SHOWN]
-        sources = " ".join(shlex.quote(f"{host[one]}:{one}/*") for one in shown)
+        reasons = _some(list(dict.fromkeys(" ".join(said["why"].split()) for said in missing)))
         text = (
-            f"{len(missing)} executor(s) kept their records on their hosts: {named}."
-            f" Why: {reasons}. To fetch them: scp -r -- {sources} RUN/raw/"
+            f"{len(missing)} executor(s) kept their records on their hosts:"
+            f" {_some([_where(said) for said in missing])}. Why: {reasons}.{_fetching(missing)}"
         )
         rest.append({"code": CODE, "severity": schema.doubt(CODE, text).severity, "message": text})
     return rest
+
+
+def _where(said: re.Match[str]) -> str:
+    host, folder = said["host"], said["folder"]
+    place = f"{host}:{folder}" if host else f"{folder}, on a host that did not give its name"
+    return f"executor {said['id']}: {place}"
+
+
+def _fetching(missing: Sequence[re.Match[str]]) -> str:
+    """Give the command that fetches records, and say how to have it for those that it leaves."""
+    sources = [_source(said["host"], said["folder"]) for said in missing if said["host"]]
+    if not sources:
+        return ""
+    more = len(sources) - FETCHED
+    what = f"{FETCHED} of them (pyrometer ingest RUN then names the other {more})"
+    command = shlex.join(["scp", "-r", "--", *sources[:FETCHED]])
+    return f" To fetch {what if more > 0 else 'them'}: {command} RUN/raw/"
+
+
+def _source(host: str, folder: str) -> str:
+    return f"[{host}]:{folder}/*" if ":" in host else f"{host}:{folder}/*"
 
 
 def _some(texts: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from pyrometer.collect.probes.plugin import PluginProbe
 from pyrometer.core.doubt import Doubt
-from pyrometer.store.elsewhere import CODE, SHOWN, told_once
+from pyrometer.store.elsewhere import CODE, FETCHED, SHOWN, told_once
 from pyrometer.store.ingest import ingest_run
 from pyrometer.store.paths import RunPaths
 
@@ -73,19 +73,45 @@ def test_what_was_brought_is_not_missing(run: RunPaths) -> None:
     assert [doubt.code for doubt in doubts_of(run)] == ["plugin_error"]
 
 
-def test_of_many_the_first_are_named() -> None:
-    raised = [
+def raised_by(*executors: int) -> list[dict[str, object]]:
+    return [
         {
             "code": "plugin_error",
             "severity": "warning",
             "message": f"executor/{n}: {said(n, '')['message']}",
         }
-        for n in range(SHOWN + 3)
+        for n in executors
     ]
-    (doubt,) = told_once(raised)
-    assert f"{SHOWN + 3} executor(s)" in doubt["message"]
-    assert "; and 3 more. Why: cannot" in doubt["message"]
-    assert doubt["message"].count("/*'") == SHOWN
+
+
+def command_of(message: str) -> list[str]:
+    return shlex.split("scp" + message.partition(": scp")[2])
+
+
+def test_of_many_the_first_are_named_and_all_are_fetched() -> None:
+    many = FETCHED + 3
+    (doubt,) = told_once(raised_by(*range(many)))
+    assert f"{many} executor(s)" in doubt["message"]
+    assert f"executor 4: w-4:/tmp/pyrometer-app-4-9; and {many - SHOWN} more." in doubt["message"]
+    fetched = command_of(doubt["message"])[3:-1]
+    assert fetched == [f"w-{n}:/tmp/pyrometer-app-{n}-9/*" for n in range(FETCHED)]
+    assert "50 of them (pyrometer ingest RUN then names the other 3): scp" in doubt["message"]
+    (doubt,) = told_once(raised_by(*range(40)))
+    assert len(command_of(doubt["message"])) == 3 + 40 + 1
+
+
+def test_of_a_host_without_a_name_nothing_can_be_fetched() -> None:
+    nameless, known, address = raised_by(0, 1, 2)
+    nameless["message"] = str(nameless["message"]).replace("w-0", "")
+    address["message"] = str(address["message"]).replace("w-2", "fd00::2")
+    (doubt,) = told_once([nameless])
+    where = "executor 0: /tmp/pyrometer-app-0-9, on a host that did not give its name"
+    assert where in doubt["message"]
+    assert "scp" not in doubt["message"]
+    (doubt,) = told_once([nameless, known, address])
+    assert command_of(doubt["message"])[3:-1] == [
+        "w-1:/tmp/pyrometer-app-1-9/*", "[fd00::2]:/tmp/pyrometer-app-2-9/*"
+    ]  # fmt: skip
 
 
 def test_a_hosts_name_is_inert_in_the_command() -> None:
