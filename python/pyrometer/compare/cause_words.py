@@ -271,7 +271,7 @@ def answer(found: Explanation) -> list[str]:
     waited = found.b_waited_s - found.a_waited_s
     beside = abs(waited) > _SMALL * sum(abs(one.seconds) for one in found.causes)
     if beside:
-        whole += f", of which {signed(waited)} is the wait for executors"
+        whole += f", including {signed(waited)} in the wait for executors"
     lines = [f"{whole}: {_largest(found)}"]
     if beside:
         lines.append(_without_waits(found))
@@ -316,8 +316,10 @@ def _largest(found: Explanation) -> str:
 def _part(seconds: float, found: Explanation) -> str:
     """Give a part as a share of the change; in seconds where parts cancel out."""
     gross = sum(abs(one.seconds) for one in found.causes)
-    ratio = seconds / found.seconds if found.seconds else None
-    if ratio is None or abs(found.seconds) < _CANCELS * gross or not 0 <= ratio <= 1:
+    ratio = seconds / found.seconds if found.seconds else -1.0
+    if not 0 <= ratio <= 1:
+        return signed(seconds)  # it is no part of a smaller change, or of one the other way
+    if abs(found.seconds) < _CANCELS * gross:
         return f"{signed(seconds)} of it"
     return f"{round(100 * ratio)} % of it"
 

@@ -14,6 +14,7 @@ from pyrometer.compare.changes import Change, OperatorChange, changes, operator_
 from pyrometer.compare.explained import explain
 from pyrometer.compare.lists import times_of, trials_of
 from pyrometer.compare.plan_changes import plan_changes
+from pyrometer.compare.sampled_shares import unknown_holders
 from pyrometer.compare.side_by_side import side_by_side, without_settings
 from pyrometer.compare.sides import Side, sides_of
 from pyrometer.compare.stage_work import units_of
@@ -27,6 +28,7 @@ from pyrometer.summary.schema import Summary
 
 MOST = 50
 MOST_FRAMES = 10
+MOST_HOSTS = 3
 _SURE = ("slower", "faster", "only in A", "only in B")
 
 
@@ -93,7 +95,8 @@ def compare_runs(a: Sequence[Path], b: Sequence[Path], margin: float) -> RunsRep
         report.explanation.answer, report.explanation.cannot_tell = [no_log], []
     else:
         report.explanation.cannot_tell += [
-            *_missing(sampled), *_cut(first, second), *_unset(first, second)
+            *_missing(sampled), *_cut(first, second), *_unset(first, second),
+            *_not_divided(first, second),
         ]  # fmt: skip
     if all(sampled):
         report.flame_difference = " ".join(
@@ -148,6 +151,21 @@ def _unset(a: Side, b: Side) -> list[str]:
     if len(unset) != 1:
         return []
     return [f"{unset[0]} has no settings in its event log: none is compared"]
+
+
+def _not_divided(a: Side, b: Side) -> list[str]:
+    """Name hosts where it is not known behind whom tasks waited for a CPU."""
+    found = []
+    for side in (a, b):
+        hosts = sorted({host for one in side.summaries for host in unknown_holders(one)})
+        if hosts:
+            named = ", ".join(hosts[:MOST_HOSTS])
+            more = f" and {len(hosts) - MOST_HOSTS} more" if len(hosts) > MOST_HOSTS else ""
+            found.append(
+                f"{side.name}: who had the CPUs that tasks waited for on {named}{more} is not"
+                " known: these waits stay one cause"
+            )
+    return found
 
 
 def _frames(a: Sequence[Path], b: Sequence[Path]) -> list[FrameChange]:

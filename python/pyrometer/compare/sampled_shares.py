@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 
 from pyrometer.accounts.ledger.parts import parts
+from pyrometer.accounts.ledger.schema import View
 from pyrometer.accounts.ledger.sums import Only
+from pyrometer.accounts.window import on_host
 from pyrometer.attribution.plan_match import unnumbered
 from pyrometer.attribution.samples import attribution
 from pyrometer.attribution.schema import Operator
@@ -63,34 +66,73 @@ def _expressions(operators: Sequence[Operator]) -> dict[tuple[int | None, str], 
     }
 
 
-def behind_others(summary: Summary | None) -> float:
-    """Give the share of the time in run queues that others' threads had the CPU."""
-    queue = summary.contention.run_queue_ns if summary else None
-    behind = summary.contention.behind_others_ns if summary else None
-    if not queue or behind is None or behind.value is None:
-        return 0.0
-    return min(1.0, max(0.0, behind.value / queue))
+def behind_others(summary: Summary | None) -> dict[str | None, float]:
+    """Give the share of the time in run queues that others' threads had the CPU, by host.
+
+    Returns
+    -------
+    dict of str or None to float
+        Of each host where it is known; under None of a run on one.
+    """
+    if summary is None:
+        return {}
+    known = summary.contention.hosts or [summary.contention]
+    return {
+        one.host: min(1.0, max(0.0, one.behind_others_ns.value / one.run_queue_ns))
+        for one in known
+        if one.behind_others_ns and one.behind_others_ns.value is not None and one.run_queue_ns
+    }
 
 
-def waits_by_class(scope: Scope, behind_others: float) -> Shares:
-    """Give shares of the time off CPU by what tasks waited for, where that was observed."""
+def unknown_holders(summary: Summary) -> list[str]:
+    """Name the hosts where tasks waited for a CPU, and nothing says who had it; of several."""
+    known, contention = behind_others(summary), summary.contention
+    return [
+        name
+        for one in (summary.ledger.hosts if contention.hosts else [])
+        if one.host not in known and _waited(one.slot_view)
+        for name in one.together or [one.host]
+    ]
+
+
+def _waited(view: View) -> bool:
+    return any(row.path == "task/run_queue" and (row.value_ns or 0) > 0 for row in view.rows)
+
+
+def waits_by_class(scope: Scope, behind: Mapping[str | None, float]) -> Shares:
+    """Give shares of the time off CPU by what tasks waited for, where that was observed.
+
+    Parameters
+    ----------
+    behind : mapping
+        As of `behind_others`. Waits on other hosts stay one class, whoever had the CPU.
+    """
     if scope.tables.scalar("SELECT count(*) FROM w_spans") == 0:
         return {}
-    groups, _ = parts(scope, "stage", Only(), _MOST_STAGES)
     sums: dict[tuple[int, int], dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    for group in groups:
-        if group.stage_id is None:
-            continue
-        key = (group.app_index or 0, group.stage_id)
-        for row in group.view.rows:
-            name, ns = row.path.removeprefix("task/"), max(0.0, float(row.value_ns or 0))
-            if name == "run_queue":
-                sums[key]["behind_others"] += ns * behind_others
-                sums[key][name] += ns * (1 - behind_others)
-            elif name.startswith("waiting/") and name.count("/") == 1:
-                sums[key][name.removeprefix("waiting/")] += ns
+    for key, path, ns in _rows(scope):
+        if path == "run_queue" or (path.startswith("waiting/") and path.count("/") == 1):
+            sums[key][path.removeprefix("waiting/")] += ns
+    for host, share in behind.items():
+        if not share:
+            continue  # nobody else had a CPU there
+        with nullcontext(scope) if host is None else on_host(scope, host) as own:
+            for key, path, ns in _rows(own):
+                if path == "run_queue":
+                    taken = min(ns * share, sums[key][path])
+                    sums[key]["behind_others"] += taken
+                    sums[key][path] -= taken
     return {
         key: {name: ns / total for name, ns in names.items() if ns > 0}
         for key, names in sums.items()
         if (total := sum(names.values())) > 0
     }
+
+
+def _rows(scope: Scope) -> Iterator[tuple[tuple[int, int], str, float]]:
+    """Give the rows of stages' ledgers: application and stage, the path within tasks, and ns."""
+    for group in parts(scope, "stage", Only(), _MOST_STAGES)[0]:
+        if group.stage_id is not None:
+            for row in group.view.rows:
+                path = row.path.removeprefix("task/")
+                yield (group.app_index or 0, group.stage_id), path, max(0.0, row.value_ns or 0.0)

@@ -74,13 +74,24 @@ def test_what_executors_were_waited_for_is_apart_from_what_the_job_took(tmp_path
     (waits,) = (one for one in found.causes if one.cause == "executors")
     assert waits.seconds == pytest.approx(36.0)
     assert (found.a_waited_s, found.b_waited_s) == (pytest.approx(0.5), pytest.approx(36.5))
-    assert ", of which +36.0 s is the wait for executors: " in found.answer[0]
+    assert ", including +36.0 s in the wait for executors: " in found.answer[0]
     rest = found.seconds - 36.0
     assert rest > 0.5
     whole_line = f"Without the wait for executors (500 ms → 36.5 s) it is +{rest:.2f} s (+"
     assert found.answer[1].startswith(whole_line)
     busy = explained(BASE, at_stage(1, gc_ms=400)(BASE), tmp_path / "busy")
     assert "wait for executors" not in " ".join(busy.answer)
+
+
+def test_what_works_against_the_change_is_no_part_of_it(tmp_path: Path) -> None:
+    much = at_stage(1, rows=90_000_000)(BASE)
+    found = explained(much, whole(startup_ms=10_500)(BASE), tmp_path)
+    assert found.seconds < 0
+    assert found.answer[0].startswith("−")
+    assert " %), including +10.0 s in the wait for executors: " in found.answer[0]
+    assert "of which" not in found.answer[0]
+    assert "+10.0 s of it" not in found.answer[0]
+    assert ". +10.0 s: waiting for executors." in found.answer[0]
 
 
 @pytest.mark.parametrize("name", PLANTED)

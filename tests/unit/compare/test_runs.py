@@ -7,13 +7,16 @@ from pathlib import Path
 
 import pytest
 from tests.support.cli import inside
-from tests.support.tables import MS, StageSpec, World, wall
+from tests.support.hosts.two_hosts import WEST, TwoHosts, WestClock
+from tests.support.tables import HOST, MS, S, StageSpec, World, wall
 
 from pyrometer.compare.alike import differences_of_kind
 from pyrometer.compare.changes import changes, operator_changes
 from pyrometer.compare.lists import times_of
 from pyrometer.compare.runs import compare_runs
 from pyrometer.compare.sides import Side, sides_of
+from pyrometer.compare.stage_tasks import COLUMNS
+from pyrometer.compare.stage_work import units_of
 from pyrometer.store import Run
 from pyrometer.summary.schema import Summary
 from pyrometer.summary.summary import summary
@@ -201,3 +204,41 @@ def test_a_run_that_is_given_twice_on_a_side_is_named(
         assert "is given twice on one side" in told
         assert "the same run counted twice says nothing about noise" in told
     assert inside(capsys, "compare", str(before), "--against", str(before)).code == 0
+
+
+def waiting_on_both(folder: Path) -> Path:
+    """Write a run whose tasks wait alike on two hosts, and behind others on one of them."""
+    two = TwoHosts([StageSpec([1000, 1000, 2000, 2000], sql_id=None)], WestClock(2 * S))
+    for row in two.rows["thread_counters"]:
+        row["run_delay_ns"] *= 3
+    two.take(WEST, 0.5)
+    folder.mkdir()
+    return two.write(folder)
+
+
+def test_waits_are_divided_host_by_host(tmp_path: Path) -> None:
+    path = waiting_on_both(tmp_path / "run")
+    known = of(path)
+    each = {one.host: one for one in known.contention.hosts}
+    assert each.keys() == {HOST, WEST}
+    behind = {host: one.behind_others_ns.value for host, one in each.items()}  # type: ignore[union-attr]
+    queue = {host: float(one.run_queue_ns or 0) for host, one in each.items()}
+    assert behind[WEST] / queue[WEST] > behind[HOST] / queue[HOST] + 0.2  # type: ignore[operator]
+    ((unit,),) = [units_of(path, known)]
+    shares = unit.stages[0].held.shares[COLUMNS.index("waits")]
+    waited = shares["behind_others"] + shares["run_queue"]
+    expected = sum(map(float, behind.values())) / sum(queue.values())  # type: ignore[arg-type]
+    assert shares["behind_others"] / waited == pytest.approx(expected, rel=1e-3)
+
+
+def test_hosts_whose_waits_were_not_divided_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pyrometer.accounts.contention.MOST_HOSTS", 1)
+    a, b = (waiting_on_both(tmp_path / name) for name in "ab")
+    (line, _) = (
+        one for one in compare_runs([a], [b], 0.02).explanation.cannot_tell
+        if "who had the CPUs that tasks waited for" in one
+    )  # fmt: skip
+    assert line.startswith("a: who had the CPUs that tasks waited for on ")
+    assert f"on {HOST} is not known" in line
