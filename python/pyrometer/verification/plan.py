@@ -18,11 +18,22 @@ from pyrometer.collect.launch.command import understand
 from pyrometer.collect.launch.executors_place import alone, is_here, of_host
 from pyrometer.core import units
 from pyrometer.core.estimate import Estimate
-from pyrometer.core.redaction import REDACTED, Redactor
-from pyrometer.explain.schema import Finding, Remedy
+from pyrometer.core.redaction import Redactor
+from pyrometer.explain.schema import Finding
 from pyrometer.explain.words import LEAST_BIAS
 from pyrometer.statistics.power import detectable, needed
 from pyrometer.statistics.two import MARGIN
+from pyrometer.verification.by_hand import (
+    DRIVER_MEMORY,
+    STRUCK_OUT,
+    beside,
+    by_hand,
+    factor_remedies,
+    factor_remedy,
+    levels_of,
+    replaced,
+    run_again,
+)
 from pyrometer.workloads.custom.typed_command import filled_in
 
 AS_IT_WAS = "as it was"
@@ -42,9 +53,6 @@ MOST = 0.99
 
 Policy = Literal["wait", "flag", "repeat"]
 
-HEAPS = ("jvm.heap", "spark.driver.memory", "spark.executor.memory")
-DRIVER_MEMORY = "spark.driver.memory"
-SCALE = "workload.scale"
 VARIANT = "remedy"
 
 
@@ -72,6 +80,10 @@ class Ran:
         Measured iterations.
     master : str
         Where its executors were.
+    profile : str or None
+        It was measured with; None for that of ``pyrometer run`` itself.
+    run : str
+        Names it in a command.
     """
 
     workload: str | None
@@ -87,6 +99,8 @@ class Ran:
     length_s: float | None
     iterations_s: tuple[float, ...] = ()
     master: str = "local"
+    profile: str | None = None
+    run: str = "RUN"
 
     def not_here(self, levels: Mapping[str, str]) -> list[str]:
         """Give the factors of some levels that would reach none of its executors."""
@@ -200,14 +214,11 @@ def propose(
             f" {units.percent(sd)} from run to run",
             by_hand(finding, ran),
         )
-    shared = {name: level for name, level in ran.levels.items() if name != SCALE}
-    if HEAPS[0] in remedy:
-        # A setting of Spark's that stays would win over the heap that the remedy gives.
-        shared = {name: level for name, level in shared.items() if name not in HEAPS}
     blocks = max(FEWEST_BLOCKS, wanted)
     iterations = 1 if ran.once else min(ran.iterations, MOST_ITERATIONS)
     whole = Proposal(
-        workload=ran.workload, command=ran.command, changed=command, shared=shared, remedy=remedy,
+        workload=ran.workload, command=ran.command, changed=command,
+        shared=beside(ran.levels, remedy), remedy=remedy,
         scale=ran.scale or "default", smaller=None, blocks=blocks, iterations=iterations,
         warmup=0 if ran.once else ran.warmup, trial_s=_trial_s(ran, iterations, 1.0),
         budget_s=budget_s, sd=sd, predicted_ratio=ratio, margin=min(MARGIN, ratio / 2),
@@ -237,11 +248,14 @@ def _what(
         if ran.workload is not None:
             return Refusal(
                 f"--with is for runs of a command, and this is workload {ran.workload}",
-                "run both by hand, and compare them: pyrometer compare A B",
+                run_again(finding, ran, changed=changed),
             )
         return changed, {}
-    first = factor_remedy(finding)
+    first = factor_remedy(finding, ran)
     if first is None:
+        had = [name for one in factor_remedies(finding) for name in levels_of(one)]
+        if had:
+            return Refusal(f"the run had {', '.join(had)} already", by_hand(finding, ran))
         code = any(one.kind == "code" for one in finding.remedies)
         reason = "the remedy is an edit of the code" if code else "no setting is the remedy"
         return Refusal(reason, by_hand(finding, ran))
@@ -249,9 +263,6 @@ def _what(
     if others := ran.not_here(levels):
         reason = f"{', '.join(others)}: {alone(ran.master)}: it cannot be tried here"
         return Refusal(reason, by_hand(finding, ran))
-    as_before = [name for name, level in levels.items() if ran.levels.get(name) == level]
-    if len(as_before) == len(levels):
-        return Refusal(f"the run had {', '.join(as_before)} already", by_hand(finding, ran))
     if ran.workload is None and DRIVER_MEMORY in levels:
         return _driver_memory(finding, ran, levels)
     return (), levels
@@ -260,7 +271,7 @@ def _what(
 def _not_as_typed(ran: Ran, changed: Sequence[str]) -> str | None:
     """Say why words of a command, or levels, would reach the trials as others than they were."""
     words = (*ran.command, *changed)
-    if any(REDACTED[:9] in word for word in (*words, *ran.levels.values())):
+    if any(STRUCK_OUT in word for word in (*words, *ran.levels.values())):
         return "a secret of the command was struck out when the run was written down"
     return filled_in(words) if ran.workload is None else None
 
@@ -273,61 +284,12 @@ def _driver_memory(
     if known.kind == "java":
         return Refusal(
             "the command starts the driver's JVM itself, so its heap is not Spark's to set",
-            f"with -Xmx{levels[DRIVER_MEMORY]}: {by_hand(finding, ran)}",
+            by_hand(finding, ran),
         )
     if known.driver_memory is None:
         return (), levels
     others = {name: level for name, level in levels.items() if name != DRIVER_MEMORY}
     return replaced(ran.command, known.driver_memory, levels[DRIVER_MEMORY]), others
-
-
-def replaced(argv: Sequence[str], old: str, new: str) -> tuple[str, ...]:
-    """Give a command's driver another memory than its own words say.
-
-    Examples
-    --------
-    >>> " ".join(replaced(["spark-submit", "--driver-memory", "1g", "a.py", "1g"], "1g", "2g"))
-    'spark-submit --driver-memory 2g a.py 1g'
-    """
-    texts = {f"--driver-memory={old}", f"{DRIVER_MEMORY}={old}", f"--conf={DRIVER_MEMORY}={old}"}
-    words = list(argv)
-    for at, word in enumerate(words):
-        if word in texts:
-            words[at] = word.removesuffix(old) + new
-        elif word == old and words[at - 1] == "--driver-memory":
-            words[at] = new
-    return tuple(words)
-
-
-def factor_remedy(finding: Finding) -> Remedy | None:
-    """Find the first remedy that can be tried without a human."""
-    return next(
-        (one for one in finding.remedies if one.kind == "factor" and one.factor and one.level), None
-    )
-
-
-def levels_of(remedy: Remedy) -> dict[str, str]:
-    """Give all levels of a remedy."""
-    first = {remedy.factor: remedy.level} if remedy.factor and remedy.level else {}
-    return {**first, **remedy.levels}
-
-
-def by_hand(finding: Finding, ran: Ran) -> str:
-    """Say how a human can try a finding."""
-    first = factor_remedy(finding)
-    what = finding.remedies[0].text if finding.remedies else finding.refute
-    if first is not None and ran.not_here(levels_of(first)):
-        return f"{what}, on the hosts of its executors; then: pyrometer compare RUN NEW"
-    if first is not None:
-        levels = {**ran.levels, **levels_of(first)}
-        sets = [word for name, level in levels.items() for word in ("--set", f"{name}={level}")]
-        scale = ["--scale", ran.scale] if ran.workload and ran.scale else []
-        again = [ran.workload] if ran.workload else ["--", *(ran.command or ("COMMAND",))]
-        words = shlex.join(["pyrometer", "run", *sets, *scale, *again])
-        return f"{words}; then: pyrometer compare RUN NEW"
-    if ran.workload is None and any(one.kind == "code" for one in finding.remedies):
-        return f"{what}; then: pyrometer explain RUN {finding.key} --verify --with -- COMMAND"
-    return f"{what}; run it again, then: pyrometer compare RUN NEW"
 
 
 def noise_sd(times: Sequence[float], noise_ratio: float) -> float:
@@ -384,4 +346,5 @@ def _within(whole: Proposal, ran: Ran, finding: Finding) -> Proposal | Refusal:
     if ran.size and ran.least_size and ran.least_size <= share * ran.size:
         return with_less(whole, ran, str(int(share * ran.size)), long)
     minutes = math.ceil(whole.total_s / TRIALS_SHARE / 60)
-    return Refusal(long, f"pyrometer explain RUN {finding.key} --verify --budget {minutes}")
+    verify = ["pyrometer", "explain", ran.run, finding.key, "--verify"]
+    return Refusal(long, shlex.join([*verify, "--budget", str(minutes)]))

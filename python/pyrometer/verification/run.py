@@ -35,12 +35,12 @@ from pyrometer.explain.schema import Finding, Findings
 from pyrometer.store import Run
 from pyrometer.store.manifest import Manifest
 from pyrometer.store.private import FILE_MODE
+from pyrometer.verification.by_hand import by_hand
 from pyrometer.verification.plan import (
     Policy,
     Proposal,
     Ran,
     Refusal,
-    by_hand,
     propose,
     to_find,
     with_less,
@@ -52,6 +52,9 @@ from pyrometer.verification.work import WRITE_LESS
 from pyrometer.window.windows import MEASURED, OBSERVING
 from pyrometer.workloads import registry
 from pyrometer.workloads.contract import parse_scale
+
+DEFAULT_PROFILE = "full"
+"""That ``pyrometer run`` has without a word."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,7 @@ def ran_of(run: Run, found: Findings) -> Ran:
         length_s=length_of(manifest),
         iterations_s=tuple(iterations_of(run.paths.root)),
         master=run.tables.scalar("SELECT min(master) FROM apps") or "local",
+        profile=None if manifest.profile == DEFAULT_PROFILE else manifest.profile,
     )
 
 
@@ -180,7 +184,8 @@ def prepare(
     root = less if fitting.smaller else root
     planned = _planned(fitting, root)
     if isinstance(planned, str):
-        return Outcome("not_testable", reason=planned, by_hand=by_hand(finding, ran))
+        then = by_hand(finding, ran, possible=False)
+        return Outcome("not_testable", reason=planned, by_hand=then)
     return Verification(finding, fitting, _prediction(finding, ran, fitting), planned, root)
 
 

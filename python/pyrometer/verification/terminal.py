@@ -21,6 +21,8 @@ from pyrometer.verification.verdict import Outcome
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+MOST_TYPED = 100_000
+"""Characters of a command that are printed: with fewer than all of it nobody can run it."""
 STYLES = {"proven": "bold green", "refuted": "bold red", "not_testable": "bold yellow"}
 
 
@@ -67,7 +69,7 @@ def _verdict(finding: Finding, one: Outcome, root: Path | None) -> Iterator[Rend
     if one.reason:
         yield _indented(safe(one.reason))
     if one.by_hand:
-        yield _indented(f"→ {safe(one.by_hand)}")
+        yield _to_paste(one.by_hand)
     for note in one.notes:
         yield _indented(f"[dim]{safe(note)}[/]")
     if root is not None:
@@ -84,6 +86,13 @@ def _share(one: Estimate) -> str:
         f" ({units.percent(one.low)} to {units.percent(one.high)})" if one.low is not None else ""
     )
     return f"{units.percent(one.value)}{ends}"
+
+
+def _to_paste(text: str) -> RenderableType:
+    """Print commands in one line, whatever the terminal's width: a terminal's own break is none."""
+    line = Text.from_markup(f"→ {safe(text, MOST_TYPED)}", overflow="ignore")
+    line.no_wrap = True
+    return Padding(line, (0, 0, 0, 2), expand=False)
 
 
 def _indented(markup: str) -> RenderableType:

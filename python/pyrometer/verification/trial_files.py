@@ -7,14 +7,8 @@ from __future__ import annotations
 
 from pyrometer.experiments.folder import Plan
 from pyrometer.experiments.plan.source import experiment_text
-from pyrometer.verification.plan import (
-    AS_IT_WAS,
-    REMEDY,
-    SCALE,
-    TRIALS_SHARE,
-    VARIANT,
-    Proposal,
-)
+from pyrometer.verification.by_hand import SCALE
+from pyrometer.verification.plan import AS_IT_WAS, REMEDY, TRIALS_SHARE, VARIANT, Proposal
 from pyrometer.workloads.custom import typed_command
 
 LONGEST_WAIT_S = 120.0

@@ -168,7 +168,7 @@ def test_a_saving_below_any_noise_is_refused():
         (finding(0.0), WORKLOAD, "no saving is predicted", "run"),
         (finding(2.0, setting("cpu.quota", "4")), ran(COMMAND, master="yarn"),
          "master yarn), and it would apply to this host alone: it cannot be tried here",
-         "on the hosts of its executors; then: pyrometer compare"),
+         "on the hosts of its executors; then: pyrometer run"),
         (finding(2.0, setting("spark.driver.memory", "2g")), ran(COMMAND, command=("java", "M")),
          "starts the driver's JVM itself", "-Xmx2g"),
     ],

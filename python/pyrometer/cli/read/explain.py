@@ -131,6 +131,7 @@ def explain(
             budget_s=60 * budget, guard=guard, folder=verdicts, run=address(run),
         )  # fmt: skip
         path = run_named(run)
+        tries.run = address(path)
         with err().status("explaining"):
             found = _found(path, window, application, tries, muted)
         with read_or_not():

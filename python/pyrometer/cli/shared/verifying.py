@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pyrometer.cli.shared.endings import ended_by_interrupt, read_or_not
-from pyrometer.cli.shared.run_named import with_run
 from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.terminal.console import err, human, say_error
 
@@ -141,7 +140,7 @@ class Wanted:
         if self.asked:
             from pyrometer.verification.run import ran_of
 
-            self.ran = ran_of(run, found)
+            self.ran = replace(ran_of(run, found), run=self.run)
 
     def verify(self, found: Findings, *, as_json: bool = False) -> bool:
         """Try the findings, print their verdicts, and keep them; say whether one gains nothing."""
@@ -280,8 +279,6 @@ def _tried(
             keep(wanted.folder, verdict_of(test, outcome, wanted.run_id, found.run.name))
         except PyrometerError as error:
             say_error(error.message, error.remedy)
-    if outcome.by_hand is not None:
-        outcome = replace(outcome, by_hand=with_run(outcome.by_hand, wanted.run))
     proof = Proof(
         verdict=outcome.verdict, measured=outcome.measured_ns, reason=outcome.reason,
         experiment=None if root is None else str(root.absolute()),
