@@ -123,9 +123,12 @@ def explained(
     facts.let_tasks_go()
     number_of = Counter((rule.code, suspect.place.words) for rule, suspect in suspects)
 
+    def is_alone(rule: Rule, place: Place) -> bool:
+        return number_of[rule.code, place.words] < 2
+
     def proof(rule: Rule, place: Place) -> Proof | None:
-        is_alone = number_of[rule.code, place.words] < 2
-        return proof_of(known, rule.code, _within(facts, place), is_alone=is_alone)
+        alone = is_alone(rule, place)
+        return proof_of(known, rule.code, _within(facts, place), is_alone=alone)
 
     result.noise_ratio = result.noise.ratio
     leading, result.hidden_count = weigh(
@@ -138,6 +141,8 @@ def explained(
     result.baseline.simulated_ns = round(what_if.simulated_ns)
     result.baseline.core_ns = round(what_if.core_ns)
     found = _findings(facts, leading, result.noise_ratio, records, muted, proof)
+    for one, finding in zip(leading, found, strict=True):
+        finding.alone = is_alone(one.rule, one.suspect.place)
     pairs = sorted(
         zip(leading, found, strict=True),
         key=lambda pair: (

@@ -207,9 +207,7 @@ def _told(
     """Set what is told with findings and decides nothing: it may be newer than they are."""
     for one in found.findings:
         one.record, one.muted = records.get(one.code, Record()), muted.get(one.code)
-        # What knows only the words of a place is its own if it was when the findings were computed.
-        is_alone = one.proof is not None
-        one.proof = proof_of(proofs, one.code, one.place, is_alone=is_alone)
+        one.proof = proof_of(proofs, one.code, one.place, is_alone=one.alone)
     for note in found.notes:
         note.muted = muted.get(note.code)
     found.conclusion = conclusion(found)

@@ -265,6 +265,8 @@ class Finding(Model):
         What it saves in addition to all findings before it: these add up to the joint saving.
     shown : bool
         The saving lies above the noise of the run; else the finding is listed by ``--all`` only.
+    alone : bool
+        No other place that the rule suspects has the same words.
     muted : str or None
         Why the project mutes the rule.
     """
@@ -285,6 +287,7 @@ class Finding(Model):
     proof: Proof | None = None
     record: Record = Field(default_factory=Record)
     shown: bool = True
+    alone: bool = True
     muted: str | None = None
     doubts: list[Doubt] = Field(default_factory=list)
 

@@ -131,3 +131,22 @@ def test_a_verdict_that_knows_a_place_by_its_words_is_told_with_what_is_kept(
     assert {each.key: each.proof for each in first.findings}[one.key] == proof
     monkeypatch.setattr("pyrometer.explain.findings.explained", None)
     assert findings_of(run, proofs=proofs) == first
+
+
+def test_a_verdict_that_came_since_is_told_as_if_findings_were_computed_with_it(
+    tmp_path: Path,
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(SLOW_JOB, run, ignore=shutil.ignore_patterns(".summary-*", ".findings-*"))
+    found = locate(run)
+    assert found.manifest is not None
+    findings = findings_of(run)
+    one = next(one for one in findings.findings if one.place.key != one.place.words)
+    proof = Proof(verdict="proven")
+    proofs = {found.manifest.run_id: {(one.code, one.place.app or 0, one.place.words): proof}}
+    for alone, told in ((True, proof), (False, None)):
+        one.alone, one.proof = alone, None
+        keep_findings(found, findings)
+        known = kept_findings(found, proofs=proofs)
+        assert known is not None
+        assert {each.key: each.proof for each in known.findings}[one.key] == told
