@@ -99,6 +99,7 @@ WENT = [
     executor("3", 60, 600, "Executor killed by driver."),
     executor("4", 60, 700, "worker lost"),
     executor("5", 60, 800, "worker lost"),
+    executor("6", 60, 900, "Executor decommission: spark scale down"),
 ]
 
 
@@ -121,6 +122,22 @@ def test_executors_that_the_log_says_were_lost_are_told_with_dynamic_allocation(
     text = console.file.getvalue()  # type: ignore[attr-defined]
     assert f"executors/not granted: {REASON}" in text
     assert f"executors/lost: event log: 2 executors, replaced or not; {REASON}" in text
+
+
+def test_decommissioned_executors_of_which_an_old_log_says_no_more_may_have_been_idle(
+    tmp_path: Path,
+) -> None:
+    made = world(DYNAMIC)
+    made.rows["executors"] += [
+        executor("2", 60, 500, "Executor decommission: spot"),
+        executor("3", 60, 600, "Executor decommission."),
+    ]
+    row = memos(made, tmp_path)["executors/decommissioned"]
+    assert row.n == 2
+    assert row.source == (
+        "event log: 2 executors, replaced or not;"
+        f" 1 of them may just have been idle: Spark before 3.4 gives no reason; {REASON}"
+    )
 
 
 def test_an_application_of_which_less_is_known_takes_nothing_from_another(tmp_path: Path) -> None:
@@ -167,7 +184,8 @@ def test_waits_for_shuffle_blocks_are_split_by_the_side_that_a_task_read_from(
                 "shuffle_read_local_bytes": near, "shuffle_remote_blocks_fetched_count": far // 50,
                 "shuffle_local_blocks_fetched_count": near // 50}  # fmt: skip
     found = memos(made, tmp_path)
-    assert {p: r.value_ns for p, r in found.items() if p.startswith("shuffle")} == {
+    values = {p: r.value_ns for p, r in found.items() if p.startswith("shuffle")}
+    assert {path: ns for path, ns in values.items() if ns is not None} == {
         "shuffle_fetch": 75 * MS, "shuffle_fetch/remote": 45 * MS,
         "shuffle_fetch/local": 20 * MS, "shuffle_fetch/both": 10 * MS,
     }  # fmt: skip

@@ -31,6 +31,7 @@ DEFAULT_INSTANCES = 2
 """What Spark asks of YARN and Kubernetes where nobody says how many."""
 NOT_GRANTED = "executors/not_granted"
 _EVENT_LOG = "event log: slots of executors that"
+_DYNAMIC = "dynamic allocation: how many were asked for is not in the event log"
 _NO_EXECUTOR = "no executor registered: how many slots one has is not known"
 # Row of each time, and what it is of.
 _ROWS = {
@@ -54,13 +55,16 @@ LEFT JOIN l_process_starts s USING (app_index, executor_id)
 WHERE l.app_index = ? AND l.executor_id <> 'driver' AND l.since IS NOT NULL AND l.until IS NOT NULL
 ORDER BY l.since, l.executor_id
 """
-# What dynamic allocation released by itself is no loss.
+# What dynamic allocation released by itself is no loss. Idle executors that it decommissions are
+# "spark scale down" in the log; before Spark 3.4 it has the same words for all decommissioned ones.
 _GONE = f"""
-SELECT CASE WHEN contains(why, 'decommission') THEN 'decommissioned' ELSE 'lost' END, count(*)
+SELECT CASE WHEN contains(why, 'decommission') THEN 'decommissioned' ELSE 'lost' END, count(*),
+  count(*) FILTER (why = 'executor decommission.')
 FROM (SELECT *, lower(coalesce(remove_reason, '')) AS why FROM executors) e
 JOIN lives l USING (app_index)
 WHERE app_index = ? AND executor_id <> 'driver' AND (remove_wall_ns < gone_wall_ns) IS NOT FALSE
   AND EXISTS (SELECT 1 FROM w WHERE remove_wall_ns BETWEEN w.start_wall_ns AND w.end_wall_ns)
+  AND NOT contains(why, 'spark scale down')
   AND (contains(why, 'decommission')
     OR NOT ({" OR ".join(f"contains(why, '{word}')" for word in GIVEN_UP)}))
 GROUP BY 1
@@ -140,15 +144,17 @@ def _unknown(
     scope: Scope, app: Mapping[str, Any], why: str, found: Awaited, alone: bool
 ) -> list[Row]:
     """Say what is known of executors of an application that asked for nobody knows how many."""
-    went = dict(scope.tables.query(_GONE, [app["app_index"]]))
+    went = {fate: of for fate, *of in scope.tables.query(_GONE, [app["app_index"]])}
     name = str(app["app_id"] or app["app_index"]).replace("/", "_")
     rows = []
     for fate in ("not_granted", "decommissioned", "lost"):
-        n = went.get(fate)
+        n, unexplained = went.get(fate, (None, 0))
         if not n and fate != "not_granted":
             continue
         path = f"executors/{fate}" if alone else f"executors/{fate}/{name}"
         said = f"event log: {counted(n, 'executor')}, replaced or not; " if n else ""
+        if unexplained and why == _DYNAMIC:
+            said += f"{unexplained} of them may just have been idle: Spark before 3.4 gives no reason; "
         rows.append(Row(path=path, n=n, method="unavailable", source=said + why))
         if fate == "not_granted" and found.came_later.ns:
             later = _row(f"{path}/came_later", found.came_later, _ROWS["came_later"][1])
@@ -169,7 +175,7 @@ def wanted_executors(master: str, settings: Mapping[str, str]) -> tuple[int | No
     True
     """
     if settings.get("spark.dynamicAllocation.enabled", "false").lower() == "true":
-        return None, "dynamic allocation: how many were asked for is not in the event log"
+        return None, _DYNAMIC
     if not master.startswith("spark:"):
         return _whole(settings.get("spark.executor.instances")) or DEFAULT_INSTANCES, None
     # A standalone master does not read spark.executor.instances.
