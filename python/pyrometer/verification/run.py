@@ -65,6 +65,9 @@ class Verification:
     ----------
     root : Path
         Its folder.
+    namesake : Path or None
+        Folder with trials of a place that is called the same, this one or another: which, it does
+        not say, as folders were named by these words alone.
     """
 
     finding: Finding
@@ -72,6 +75,7 @@ class Verification:
     prediction: Prediction
     plan: Plan
     root: Path
+    namesake: Path | None = None
 
     @property
     def done_count(self) -> int:
@@ -173,8 +177,12 @@ def prepare(
     )
     if isinstance(whole, Refusal):
         return _refused(whole)
-    root = home / f"verify-{_word(finding.code)}-{_question(finding, whole, run_id)}"
-    less = root.with_name(f"{root.name}-less-data")
+
+    def folders(place: str) -> tuple[Path, Path]:
+        root = home / f"verify-{_word(finding.code)}-{_question(finding, whole, run_id, place)}"
+        return root, root.with_name(f"{root.name}-less-data")
+
+    root, less = folders(finding.place.key)
     begun = _begun(finding, ran, replace(whole, budget_s=budget_s), root, less)
     enough = isinstance(fitting, Proposal) and fitting.smaller is None
     if begun is not None and not (enough and begun.root == less and _is_open(begun)):
@@ -186,7 +194,10 @@ def prepare(
     if isinstance(planned, str):
         then = by_hand(finding, ran, possible=False)
         return Outcome("not_testable", reason=planned, by_hand=then)
-    return Verification(finding, fitting, _prediction(finding, ran, fitting), planned, root)
+    others = folders(finding.place.words) if finding.place.words != finding.place.key else ()
+    namesake = next((one for one in others if is_experiment(one)), None)
+    prediction = _prediction(finding, ran, fitting)
+    return Verification(finding, fitting, prediction, planned, root, namesake)
 
 
 def _refused(found: Refusal) -> Outcome:
@@ -200,10 +211,10 @@ def _prediction(finding: Finding, ran: Ran, proposal: Proposal) -> Prediction:
     )  # fmt: skip
 
 
-def _question(finding: Finding, whole: Proposal, run_id: str) -> str:
+def _question(finding: Finding, whole: Proposal, run_id: str, place: str) -> str:
     """Digest what is asked: nothing that follows from the budget, or from earlier trials."""
     asked: list[object] = [
-        run_id, finding.code, finding.place.key, whole.changed, dict(whole.remedy), whole.policy,
+        run_id, finding.code, place, whole.changed, dict(whole.remedy), whole.policy,
     ]  # fmt: skip
     if finding.place.app:  # of the first, as it was asked before there were several
         asked.append(finding.place.app)

@@ -15,23 +15,26 @@ from pyrometer.explain.schema import Finding, Proof
 from pyrometer.explain.words import verdict
 from pyrometer.terminal.console import from_here
 from pyrometer.terminal.drawing import heading, put, safe
-from pyrometer.verification.plan import AS_IT_WAS, REMEDY, Proposal
+from pyrometer.verification.plan import AS_IT_WAS, REMEDY
 from pyrometer.verification.verdict import Outcome
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+
+    from pyrometer.verification.run import Verification
 
 MOST_TYPED = 100_000
 """Characters of a command that are printed: with fewer than all of it nobody can run it."""
 STYLES = {"proven": "bold green", "refuted": "bold red", "not_testable": "bold yellow"}
 
 
-def planned(console: Console, finding: Finding, one: Proposal, root: Path, done: int) -> None:
-    """Print what is going to run, and why it is as large as it is."""
-    put(console, _planned(finding, one, root, done))
+def planned(console: Console, test: Verification) -> None:
+    """Print what is going to run, why it is as large as it is, and what is there already."""
+    put(console, _planned(test))
 
 
-def _planned(finding: Finding, one: Proposal, root: Path, done: int) -> Iterator[RenderableType]:
+def _planned(test: Verification) -> Iterator[RenderableType]:
+    finding, one = test.finding, test.proposal
     yield Text.from_markup(f"[bold]Trying {safe(finding.key)}[/]: {safe(finding.title)}")
     yield _indented(f"{AS_IT_WAS}, and {REMEDY}: {safe(one.words)}")
     yield _indented(
@@ -45,8 +48,15 @@ def _planned(finding: Finding, one: Proposal, root: Path, done: int) -> Iterator
     )
     if one.smaller:
         yield _indented(safe(one.smaller))
-    if done:
-        yield _indented(f"{done} trials are there already: {safe(from_here(root))}")
+    if done := test.done_count:
+        yield _indented(f"{done} trials are there already: {safe(from_here(test.root))}")
+    if test.namesake is not None:
+        place = safe(finding.place.words)
+        yield _indented(
+            f"Earlier trials of {place} do not count: nothing says whether they are of this place"
+            f" or of another of that name. pyrometer experiment show"
+            f" {safe(from_here(test.namesake))}"
+        )
 
 
 def show(console: Console, finding: Finding, one: Outcome, root: Path | None = None) -> None:

@@ -272,7 +272,7 @@ def _tried(
     if not isinstance(test, Verification):
         outcome, root = test, None
     else:
-        terminal.planned(err(), finding, test.proposal, test.root, test.done_count)
+        terminal.planned(err(), test)
         _carry(test)
         outcome, root = outcome_of(test), test.root
         try:

@@ -154,7 +154,8 @@ def _unknown(
         path = f"executors/{fate}" if alone else f"executors/{fate}/{name}"
         said = f"event log: {counted(n, 'executor')}, replaced or not; " if n else ""
         if unexplained and why == _DYNAMIC:
-            said += f"{unexplained} of them may just have been idle: Spark before 3.4 gives no reason; "
+            idle = "may just have been idle: Spark before 3.4 gives no reason"
+            said += f"{unexplained} of them {idle}; "
         rows.append(Row(path=path, n=n, method="unavailable", source=said + why))
         if fate == "not_granted" and found.came_later.ns:
             later = _row(f"{path}/came_later", found.came_later, _ROWS["came_later"][1])
