@@ -100,7 +100,7 @@ mod tests {
     use super::*;
     use std::fs;
     use std::os::unix::fs::symlink;
-    use std::process::Command;
+    use std::process::{Child, Command};
     use std::thread;
 
     #[test]
@@ -143,24 +143,27 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         fs::set_permissions(root.path(), Permissions::from_mode(0o2777)).unwrap();
         let mut store = FolderStore::new(root.path().to_owned());
+        let start_many = || {
+            let started = (0..100).map(|_| umask::start(&mut Command::new("true")).unwrap());
+            let started: Vec<Child> = started.collect();
+            for mut child in started {
+                child.wait().unwrap();
+            }
+        };
         thread::scope(|scope| {
-            let starts = scope.spawn(|| {
-                for _ in 0..100 {
-                    let started = umask::start(&mut Command::new("true"));
-                    started.unwrap().wait().unwrap();
-                }
-            });
+            let starts = [(); 4].map(|()| scope.spawn(start_many));
             for folder in 0.. {
-                store.put(&format!("{folder}/1.chunk"), b"one").unwrap();
-                if starts.is_finished() {
+                let key = format!("{folder}{}/1.chunk", "/a".repeat(50));
+                store.put(&key, b"one").unwrap();
+                for folder in Path::new(&key).ancestors().skip(1) {
+                    let about = fs::metadata(root.path().join(folder)).unwrap();
+                    assert_eq!(about.permissions().mode() & 0o775, 0o775, "{key}");
+                }
+                if starts.iter().all(|starts| starts.is_finished()) {
                     break;
                 }
             }
         });
-        for folder in fs::read_dir(root.path()).unwrap() {
-            let mode = folder.unwrap().metadata().unwrap().permissions().mode();
-            assert_eq!(mode & 0o7777, 0o2775);
-        }
     }
 
     #[test]

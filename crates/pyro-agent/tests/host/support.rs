@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pyro_chunks::join::join_folder;
 use serde_json::Value;
 
 pub const CLASS: &str = "org.apache.spark.executor.CoarseGrainedExecutorBackend";
+
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// One test at a time: a file that is being written here, and by that in a child of another test, cannot be executed.
 pub fn alone() -> MutexGuard<'static, ()> {
@@ -134,11 +136,14 @@ pub fn found(attempt: &Path, app: &str) -> Option<Value> {
     values.find(|value| value["found"]["app"] == app)
 }
 
+/// Waits for what comes within seconds, also on a busy machine.
 pub fn wait_until<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
     loop {
         if let Some(seen) = look() {
             return seen;
         }
+        assert!(begun.elapsed() < PATIENCE, "it never comes");
         sleep(Duration::from_millis(50));
     }
 }
