@@ -31,7 +31,7 @@ COMPARED = (
     "driver.gap", "driver.listing", "driver.many-small-jobs", "driver.planning",
     "expression.boxing", "expression.json-parsed-again", "partitioning.too-many",
     "retries.executor-lost", "scan.columns-unused", "scan.schema-inferred", "skew.bytes",
-    "straggler.host", "straggler.waits",
+    "skew.host", "straggler.host", "straggler.waits",
 )  # fmt: skip
 """Rules, or families, whose evidence is compared; the queries of the others were never read so.
 

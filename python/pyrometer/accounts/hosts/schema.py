@@ -85,9 +85,9 @@ class Hosts(Model):
     hosts : list of HostTasks
         Those with most task time first, of ``hosts_count``.
     skew : list of HostSkew
-        The measures that any task has something of.
+        The measures that any task has something of, over the hosts that ran any.
     uneven : list of str
-        In words, what of it is sure and large: the slowest host first.
+        In words, what of it neither chance nor the slots of a host explain: the slowest host first.
     """
 
     hosts: list[HostTasks] = Field(default_factory=list)

@@ -30,7 +30,7 @@ MEASURES = {
 
 
 def skew(scope: Scope, hosts: Sequence[HostTasks]) -> list[HostSkew]:
-    """Compare the hosts by each measure of the tasks that ended in the window.
+    """Compare the hosts that ran any tasks, by each measure of those that ended in the window.
 
     Parameters
     ----------
@@ -39,6 +39,9 @@ def skew(scope: Scope, hosts: Sequence[HostTasks]) -> list[HostSkew]:
     hosts : sequence of HostTasks
         The hosts, with their slots.
     """
+    hosts = [one for one in hosts if one.task_ns > 0]
+    if len(hosts) < 2:
+        return []
     names = ", ".join(literal(one.host) for one in hosts)
     columns = ", ".join(
         f"sum(({sql})::DOUBLE) AS s_{name}, sum(({sql})::DOUBLE ** 2) AS q_{name}"

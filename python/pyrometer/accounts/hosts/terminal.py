@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING
 
 from pyrometer.accounts.hosts.schema import Hosts, HostTasks
 from pyrometer.core import units
-from pyrometer.terminal.drawing import Justify, Look, grid, indented, note, ratio, safe
+from pyrometer.terminal.drawing import NARROW, Justify, Look, grid, indented, note, ratio, safe
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
 MOST_HOSTS = 20
+_REMOTE = ("remote", "shuffle_read_remote_bytes")
 _WORK = (
     ("CPU", "executor_cpu_time_ns"),
     ("GC", "jvm_gc_time_ns"),
     ("fetch wait", "shuffle_fetch_wait_time_ns"),
     ("input", "input_bytes"),
     ("shuffle", "shuffle_read_total_bytes"),
-    ("remote", "shuffle_read_remote_bytes"),
+    _REMOTE,
     ("written", "shuffle_written_bytes"),
     ("spilled", "disk_spilled_bytes"),
 )
@@ -32,7 +33,8 @@ def task_lines(found: Hosts, look: Look) -> Iterator[RenderableType]:
     names = [one.host for one in shown]
     name_of = dict(zip(names, short(names), strict=True))
     yield indented(_slots(shown, name_of, look))
-    work = [(title, name) for title, name in _WORK if any(_total(one, name) for one in shown)]
+    columns_of = _WORK if look.width >= NARROW else [one for one in _WORK if one != _REMOTE]
+    work = [(title, name) for title, name in columns_of if any(_total(o, name) for o in shown)]
     if work:
         columns: list[tuple[str, Justify]] = [("", "left")]
         columns += [(title, "right") for title, _ in work]
@@ -79,7 +81,7 @@ def _slots(shown: Sequence[HostTasks], name_of: Mapping[str, str], look: Look) -
         [
             safe(name_of[one.host], 60),
             units.count(one.slots_count),
-            units.percent(one.used_ns / one.slots_ns if one.slots_ns and one.used_ns else None),
+            units.percent(_used(one)),
             _tasks(one),
             units.duration(one.task_ns),
             ratio(one.task_time_ratio, " ×"),
@@ -87,6 +89,10 @@ def _slots(shown: Sequence[HostTasks], name_of: Mapping[str, str], look: Look) -
         for one in shown
     ]
     return grid(look, columns, rows)
+
+
+def _used(one: HostTasks) -> float | None:
+    return None if one.used_ns is None or not one.slots_ns else one.used_ns / one.slots_ns
 
 
 def _tasks(one: HostTasks) -> str:

@@ -27,13 +27,15 @@ _NAMES = {
 def uneven(hosts: Sequence[HostTasks], skew: Sequence[HostSkew]) -> list[str]:
     """Say on which host tasks take longest, and which host has most of what."""
     said = [text for text in (_slowest(hosts),) if text]
-    sure = [one for one in skew if _is_clear(one.ratio)]
+    sure = [one for one in skew if _is_clear(one.ratio, one.slots_ratio or 1.0)]
     sure.sort(key=lambda one: -(one.ratio.value or 0.0))
     return [*said, *map(_said, sure[:MOST_SKEWS])]
 
 
-def _is_clear(ratio: Estimate) -> bool:
-    return (ratio.low or 0.0) > 1 and (ratio.value or 0.0) >= CLEAR
+def _is_clear(ratio: Estimate, slots_ratio: float = 1.0) -> bool:
+    """Whether it is more than chance, and than the slots of the host, explain."""
+    expected = max(1.0, slots_ratio)
+    return (ratio.low or 0.0) > expected and (ratio.value or 0.0) >= CLEAR * expected
 
 
 def _slowest(hosts: Sequence[HostTasks]) -> str | None:

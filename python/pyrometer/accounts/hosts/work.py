@@ -10,7 +10,7 @@ import numpy as np
 from pyrometer.accounts.hosts.schema import Hosts, HostTasks
 from pyrometer.accounts.hosts.skew import skew
 from pyrometer.accounts.hosts.words import uneven
-from pyrometer.accounts.ledger.host_slots import host_slots
+from pyrometer.accounts.ledger.host_slots import host_slots, several_hosts
 from pyrometer.accounts.ledger.slot_view import slots_known
 from pyrometer.accounts.schema import Failed
 from pyrometer.accounts.spark import TASK_TOTALS, nothing
@@ -59,7 +59,7 @@ GROUP BY app_index, stage_id, stage_attempt, host
 
 def hosts(scope: Scope) -> Hosts:
     """Account for the hosts of executors in the window; of one host, for none."""
-    slots = host_slots(scope)
+    slots = host_slots(scope) if several_hosts(scope) else {}
     if len(slots) < 2:
         return Hosts()
     names = list(slots)[:MOST_HOSTS]

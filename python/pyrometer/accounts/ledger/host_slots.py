@@ -78,6 +78,17 @@ FROM inside GROUP BY host HAVING total > 0 OR attempts > 0
 """
 
 
+_NAMES = """
+SELECT count(DISTINCT host) FROM (
+  SELECT host FROM executors UNION ALL SELECT unnest([min(host), max(host)]) FROM tasks)
+"""
+
+
+def several_hosts(scope: Scope) -> bool:
+    """Whether the run may have executors on several hosts: of one, nothing needs a sweep."""
+    return bool(scope.tables.scalar(_NAMES) > 1)
+
+
 def host_slots(scope: Scope) -> dict[str, HostSlots]:
     """Sweep over the starts and ends on each host; hosts with neither slots nor tasks have none.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyrometer.accounts.ledger.host_slots import HostSlots, host_slots
+from pyrometer.accounts.ledger.host_slots import HostSlots, host_slots, several_hosts
 from pyrometer.accounts.ledger.schema import HostLedger, View
 from pyrometer.accounts.ledger.slot_view import NO_CORES, host_view, slots_known
 from pyrometer.accounts.ledger.sums import Group, prepare, sums
@@ -27,7 +27,7 @@ SELECT host, clock, cpus_count, CASE WHEN clock = 'axis' THEN 0 ELSE bound_ns EN
 
 def unobserved_hosts(scope: Scope) -> list[HostLedger]:
     """Account for the slots of each host of a run of which no probe saw any; none of one host."""
-    found = list(host_slots(scope))
+    found = list(host_slots(scope)) if several_hosts(scope) else []
     if len(found) < 2:
         return []
     own, rest = sorted(found[:MOST_OWN]), sorted(found[MOST_OWN:])
