@@ -87,15 +87,15 @@ class Tables(Queries):
         host_rows: HostRows = HostRows.ON_ONE_AXIS,
         only: Collection[str] | None = None,
     ) -> None:
-        files = files_of(folder)
-        self.is_small = files.size_bytes() <= _SMALL_BYTES
+        self._files = files_of(folder)
+        self.is_small = self._files.size_bytes() <= _SMALL_BYTES
         self._spill: Scratch | None = Scratch(SPILL)
         options: dict[str, str | int] = {
             "allocator_bulk_deallocation_flush_threshold": _LET_GO_OF_FEW,
             "temp_directory": str(self._spill.path),
             **(_OF_FEW_BYTES if self.is_small else {}),
         }
-        super().__init__(folder, files, options)
+        super().__init__(folder, self._files.failure, options)
         self.hosts: tuple[str, ...] = ()
         self._rows: dict[str, int] = {}
         self._loaded: set[str] = set()

@@ -5,17 +5,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import duckdb
 
+from pyrometer.core.errors import PyrometerError
 from pyrometer.store.sql.failures import failure_of
 from pyrometer.store.sql.text import with_parameters
 from pyrometer.store.sql.turns import Turns
-
-if TYPE_CHECKING:
-    from pyrometer.store.remote.tables import RemoteFiles
-    from pyrometer.store.table_files import LocalFiles
 
 MEMORY_LIMIT = "96MB"
 """What DuckDB holds in memory; the rest lies in its folder for temporary files."""
@@ -36,17 +33,20 @@ class Queries:
     ----------
     folder : Path
         Folder of the files that are read.
-    files : LocalFiles or RemoteFiles
-        These files.
+    why_unread : callable
+        Says why one of these files could not be read; ``None`` if that is not known.
     options : mapping
         Settings of DuckDB, beside those of every connection.
     """
 
     def __init__(
-        self, folder: Path, files: LocalFiles | RemoteFiles, options: Mapping[str, str | int]
+        self,
+        folder: Path,
+        why_unread: Callable[[], PyrometerError | None],
+        options: Mapping[str, str | int],
     ) -> None:
         self.folder = folder
-        self._files = files
+        self._why_unread = why_unread
         self.connection = duckdb.connect(
             config={
                 "memory_limit": MEMORY_LIMIT,
@@ -137,7 +137,7 @@ class Queries:
         try:
             yield
         except duckdb.Error as error:
-            found = self._files.failure() or failure_of(error, self.folder)
+            found = self._why_unread() or failure_of(error, self.folder)
             if found is None:
                 raise
             raise found from error
