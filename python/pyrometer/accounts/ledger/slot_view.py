@@ -12,6 +12,7 @@ from pyrometer.accounts.ledger.delays import delay_memos
 from pyrometer.accounts.ledger.host_slots import HostSlots
 from pyrometer.accounts.ledger.idle_slots import CAUSES, Slots, slots_over_time
 from pyrometer.accounts.ledger.in_task import ended_by, from_event_log, from_spans
+from pyrometer.accounts.ledger.messages import delay_parts
 from pyrometer.accounts.ledger.rows import close
 from pyrometer.accounts.ledger.schema import Row, View
 from pyrometer.accounts.ledger.sums import Only, Sums, group_all, prepare, sums
@@ -154,6 +155,8 @@ def _around(mine: Sums, overlap_ns: int) -> list[Row]:
         source = "attempt − task span − deserialisation before it − getting result"
     if overlap_ns:
         source += f"; less {overlap_ns} ns in which the slot already ran the next attempt"
+    if mine.sources.spans and mine.sources.delay_unsplit:
+        source += f"; not split by its messages: {mine.sources.delay_unsplit}"
     rows = [
         Row(
             path="deserialize",
@@ -174,6 +177,7 @@ def _around(mine: Sums, overlap_ns: int) -> list[Row]:
             method="by_complement",
             source=source,
         ),
+        *delay_parts(mine, min(delay, overlap_ns) if delay > 0 else 0),
     ]
     if mine.bare:
         source = "event log: attempts that ended without metrics"

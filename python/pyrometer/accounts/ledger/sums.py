@@ -1,9 +1,5 @@
 """What the rules found for each group of task attempts: input of the ledger's rows.
 
-``l_tasks``: each task attempt of the window, from the event log and from its span.
-
-Every other rule keeps its sums by ``task``, the number that an attempt gets here.
-
 Groupings: which task attempts belong together.
 
 ``l_groups`` maps each task of a grouping to a number from 0; a task that it lacks is left out. The
@@ -12,7 +8,7 @@ window is the grouping of everything, with what ran between tasks (``task`` is n
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from pyrometer.accounts.cpu import pauses_of_tasks, unwatched_hosts
@@ -25,91 +21,11 @@ from pyrometer.accounts.ledger.delays import (
     run_queue,
 )
 from pyrometer.accounts.ledger.rows import Counts, counts, define_samples_of_tasks
+from pyrometer.accounts.ledger.tasks import define_tasks
 from pyrometer.accounts.waits.off_cpu import OffCpu, define_off_cpu, off_cpu
 from pyrometer.accounts.waits.waits import Waits, define_states, has_states, waits_of_groups
 from pyrometer.window.counters import BUSY, growth
 from pyrometer.window.scope import Scope
-
-
-def define_tasks(scope: Scope) -> None:
-    """Define ``l_tasks`` and ``l_spans``: attempts and spans, each cut to the window.
-
-    An attempt that reaches over the window's edge counts in proportion to the part inside. Columns
-    ``*_ns`` are of that part. ``wall_ns`` and ``span_cpu_ns`` are the plugin's, all else is the
-    event log's; either may be missing.
-    """
-    scope.tables.define("l_tasks", _TASKS)
-    scope.tables.define(
-        "l_spans",
-        "SELECT t.task, s.pid, s.tid, s.start_ns, s.end_ns FROM w_spans s JOIN l_tasks t"
-        " ON t.task_attempt_id = s.task_attempt_id AND t.app_index IS NOT DISTINCT FROM s.app_index"
-        " WHERE s.end_ns > s.start_ns",
-    )
-
-
-# An attempt whose output was lost ends a second time (Resubmitted): the first is its time.
-# inner: the part of the deserialisation that lies inside the span, which begins before it ends.
-_TASKS = """
-WITH known AS (
-  SELECT t.app_index, t.task_attempt_id, t.stage_id, t.stage_attempt, t.sql_id,
-    t.task_index, t.attempt, t.executor_id, t.status, t.launch_wall_ns,
-    coalesce(t.finish_wall_ns, a.gone_wall_ns) AS until_wall_ns,
-    t.getting_result_wall_ns, t.executor_run_time_ns AS run, t.executor_cpu_time_ns AS cpu,
-    coalesce(t.executor_deserialize_time_ns, 0) AS deserialize,
-    coalesce(t.result_serialization_time_ns, 0) AS serialize,
-    t.shuffle_fetch_wait_time_ns AS fetch_wait
-  FROM run_tasks t LEFT JOIN lives a USING (app_index) WHERE t.launch_wall_ns IS NOT NULL
-    AND t.reason IS DISTINCT FROM 'Resubmitted'),
-cut AS (
-  SELECT t.*, CASE WHEN t.until_wall_ns <= t.launch_wall_ns THEN 1.0
-      ELSE sum(greatest(0, least(t.until_wall_ns, w.end_wall_ns)
-        - greatest(t.launch_wall_ns, w.start_wall_ns))) OVER attempt
-        / (t.until_wall_ns - t.launch_wall_ns)::DOUBLE END AS inside
-  FROM known t JOIN w ON t.launch_wall_ns < w.end_wall_ns AND (t.until_wall_ns > w.start_wall_ns
-    OR (t.until_wall_ns <= t.launch_wall_ns AND t.until_wall_ns >= w.start_wall_ns))
-  WINDOW attempt AS (PARTITION BY t.app_index, t.task_attempt_id, t.launch_wall_ns)
-  QUALIFY row_number() OVER attempt = 1),
-whole AS (
-  SELECT app_index, task_attempt_id, any_value(stage_id) AS stage_id,
-    any_value(stage_attempt) AS stage_attempt, any_value(sql_id) AS sql_id,
-    max(span_end_ns - span_start_ns) AS span, sum(end_ns - start_ns) AS wall,
-    sum(cpu_ns * inside) AS cpu, count(*) AS n, count(cpu_ns) AS measured
-  FROM w_spans GROUP BY app_index, task_attempt_id),
-joined AS (
-  SELECT c.*, s.span, c.until_wall_ns - c.launch_wall_ns AS took,
-    coalesce(c.app_index, s.app_index) AS app,
-    coalesce(c.task_attempt_id, s.task_attempt_id) AS id,
-    coalesce(c.stage_id, s.stage_id) AS stage,
-    coalesce(c.stage_attempt, s.stage_attempt) AS stage_try,
-    coalesce(c.sql_id, s.sql_id) AS sql,
-    s.wall, s.cpu AS span_cpu, coalesce(s.n, 0) AS spans, coalesce(s.measured, 0) AS measured,
-    CASE WHEN c.getting_result_wall_ns IS NULL THEN 0
-      ELSE greatest(0, c.until_wall_ns - c.getting_result_wall_ns) END AS getting,
-    CASE WHEN s.span IS NULL OR c.run IS NULL THEN 0
-      ELSE least(greatest(s.span - c.run - c.serialize, 0), c.deserialize) END AS inner_part
-  FROM cut c FULL JOIN whole s
-    ON s.task_attempt_id = c.task_attempt_id AND s.app_index IS NOT DISTINCT FROM c.app_index),
-delayed AS (
-  SELECT *, greatest(0, took - run - deserialize - serialize - getting) AS sparks FROM joined)
-SELECT row_number() OVER (ORDER BY app, id)::INTEGER AS task,
-  app AS app_index, id AS task_attempt_id, stage AS stage_id, stage_try AS stage_attempt,
-  sql AS sql_id, task_index, attempt, executor_id, status, took,
-  (took IS NOT NULL)::INTEGER AS attempts,
-  took * inside AS took_ns, run * inside AS run_ns, cpu * inside AS cpu_ns,
-  deserialize * inside AS deserialize_ns,
-  (deserialize - inner_part) * inside AS deserialize_outside_ns,
-  serialize * inside AS serialize_ns,
-  CASE WHEN run IS NOT NULL THEN getting * inside END AS getting_ns,
-  sparks * inside AS spark_delay_ns,
-  CASE WHEN span IS NULL THEN sparks
-    WHEN run IS NOT NULL THEN took - span - (deserialize - inner_part) - getting
-    END * inside AS delay_ns,
-  fetch_wait * inside AS fetch_wait_ns,
-  CASE WHEN run IS NULL THEN greatest(0, took - coalesce(span, 0)) * inside END AS bare_ns,
-  wall::DOUBLE AS wall_ns, span_cpu AS span_cpu_ns, spans, measured
-FROM delayed
-"""
-
 
 By = Literal["sql", "stage", "task"]
 KEYS: dict[By, tuple[str, ...]] = {
@@ -221,6 +137,7 @@ class Sources:
 
     ``unwatched`` names hosts whose task threads no probe read: of several hosts, what the probe
     alone sees is then no part of all tasks' time, and what it counts is without these.
+    ``delay_unsplit`` says why messages of no task can be held against the event log's times.
     """
 
     spans: bool
@@ -229,6 +146,7 @@ class Sources:
     off_cpu: bool
     states: bool
     unwatched: tuple[str, ...] = ()
+    delay_unsplit: str | None = None
 
 
 @dataclass
@@ -243,6 +161,9 @@ class Sums:
     fetch_wait, bare : int or None
         Of the event log; ``delay`` uses the span where there is one, ``bare`` is the time of
         attempts without metrics.
+    launch, result : int
+        Of ``delay`` of ``parted`` attempts, before the span and after it; ``…_low`` and ``…_high``
+        are what clocks leave open. ``unsplit`` is the delay of others, of ``unsplit_attempts``.
     spans, wall, span_cpu : int or None
         Of the plugin: how many spans, their length, CPU of their threads; ``span_cpu`` is ``None``
         where a span lacks it.
@@ -269,6 +190,15 @@ class Sums:
     delay: int = 0
     fetch_wait: int | None = None
     bare: int = 0
+    launch: int = 0
+    launch_low: int = 0
+    launch_high: int = 0
+    result: int = 0
+    result_low: int = 0
+    result_high: int = 0
+    parted: int = 0
+    unsplit: int = 0
+    unsplit_attempts: int = 0
     spans: int = 0
     wall: int = 0
     span_cpu: int | None = None
@@ -303,7 +233,7 @@ def prepare(scope: Scope) -> Sources:
         unwatched=tuple(unwatched),
     )
     scope.tables.define("l_window", "SELECT ?::VARCHAR AS name", [scope.window.name])
-    define_tasks(scope)
+    found = replace(found, delay_unsplit=define_tasks(scope))
     define_samples_of_tasks(scope)
     define_pauses_of_tasks(scope)
     if found.threads:
@@ -352,7 +282,10 @@ def sums(scope: Scope, groups: list[Group]) -> dict[int, Sums]:
     return found
 
 
-_ATTEMPTS = """
+_OF_DELAY = (
+    "launch", "launch_low", "launch_high", "result", "result_low", "result_high", "unsplit",
+)  # fmt: skip
+_ATTEMPTS = f"""
 SELECT g.number, sum(attempts)::BIGINT AS attempts,
   round(sum(took_ns))::BIGINT AS took, round(sum(run_ns))::BIGINT AS run,
   round(sum(cpu_ns))::BIGINT AS cpu, round(sum(deserialize_ns))::BIGINT AS deserialize,
@@ -360,6 +293,8 @@ SELECT g.number, sum(attempts)::BIGINT AS attempts,
   round(sum(serialize_ns))::BIGINT AS serialize, round(sum(getting_ns))::BIGINT AS getting,
   round(sum(spark_delay_ns))::BIGINT AS spark_delay, round(sum(delay_ns))::BIGINT AS delay,
   round(sum(fetch_wait_ns))::BIGINT AS fetch_wait, round(sum(bare_ns))::BIGINT AS bare,
+  {", ".join(f"coalesce(round(sum({name}_ns)), 0)::BIGINT AS {name}" for name in _OF_DELAY)},
+  sum(parted)::BIGINT AS parted, sum(unsplit)::BIGINT AS unsplit_attempts,
   sum(spans)::BIGINT AS spans, sum(measured)::BIGINT AS measured,
   round(sum(wall_ns))::BIGINT AS wall, round(sum(span_cpu_ns))::BIGINT AS span_cpu
 FROM l_tasks t JOIN l_groups g USING (task) GROUP BY g.number

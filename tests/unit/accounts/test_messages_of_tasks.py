@@ -1,0 +1,98 @@
+"""Scheduler delay by the way of its messages: launch, and result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.support.hosts.two_hosts import TwoHosts, WestClock
+from tests.support.tables import HOST, MS, S, StageSpec, World
+
+from pyrometer.accounts.ledger.report import ledger_report
+from pyrometer.accounts.ledger.schema import Row
+from pyrometer.store import Run
+
+STAGES = [StageSpec([400, 300, 500, 200, 700, 100])]
+LAUNCH_MS, RESULT_MS = 2, 1
+
+
+def delays(folder: Path, window: str | None = None) -> dict[str, Row]:
+    with Run.open(folder) as run:
+        rows = ledger_report(run, window=window).slot_view.rows
+    return {row.path: row for row in rows if row.path.startswith("scheduler_delay")}
+
+
+def parts_of(found: dict[str, Row]) -> int:
+    return sum(row.value_ns or 0 for path, row in found.items() if "/" in path)
+
+
+def test_each_way_of_a_tasks_messages_is_a_part_of_the_delay(tmp_path: Path) -> None:
+    found = delays(World(STAGES).write(tmp_path))
+    assert {path: row.value_ns for path, row in found.items()} == {
+        "scheduler_delay": 6 * 3 * MS, "scheduler_delay/launch": 6 * LAUNCH_MS * MS,
+        "scheduler_delay/result": 6 * RESULT_MS * MS,
+    }  # fmt: skip
+    launch = found["scheduler_delay/launch"]
+    # The driver may have launched each up to a millisecond later than its log says.
+    assert (launch.low_ns, launch.high_ns, launch.n) == (6 * MS, 18 * MS, 6)
+
+
+@pytest.mark.parametrize("drift_ppm", [0.0, 200.0, -200.0])
+def test_on_another_host_they_are_known_as_well_as_its_clock(
+    tmp_path: Path, drift_ppm: float
+) -> None:
+    two = TwoHosts(STAGES, WestClock(3600 * S, drift_ppm))
+    found = delays(two.write(tmp_path))
+    whole = found["scheduler_delay"].value_ns
+    assert parts_of(found) == whole
+    for name, each in (("launch", LAUNCH_MS), ("result", RESULT_MS)):
+        row = found[f"scheduler_delay/{name}"]
+        assert row.low_ns is not None
+        assert row.high_ns is not None
+        assert row.low_ns <= 6 * each * MS <= row.high_ns
+        # Wider than the log's milliseconds by the bound of the clock there.
+        assert row.high_ns - (row.value_ns or 0) > 6 * MS
+
+
+def test_delays_on_a_host_whose_clock_nothing_bounds_stay_whole(tmp_path: Path) -> None:
+    two = TwoHosts(STAGES, WestClock(3600 * S), pings=False)
+    for row in two.rows["tasks"]:
+        # Its tasks end badly: the driver may have written their ends by itself.
+        if row["host"] != HOST:
+            row["status"] = "failed"
+    for row in two.rows["spans"]:
+        if row["host"] != HOST:
+            row["status"] = "failed"
+    found = delays(two.write(tmp_path))
+    unsplit = found["scheduler_delay/not_split"]
+    assert unsplit.n == sum(row["host"] != HOST for row in two.rows["spans"])
+    assert unsplit.value_ns == (unsplit.n or 0) * 3 * MS
+    assert parts_of(found) == found["scheduler_delay"].value_ns
+
+
+def test_without_the_drivers_clock_the_delay_stays_whole_and_says_why(tmp_path: Path) -> None:
+    world = World(STAGES)
+    world.rows["processes"][0]["role"] = "executor"
+    found = delays(world.write(tmp_path))
+    assert list(found) == ["scheduler_delay"]
+    assert "not split by its messages: no record of the driver" in found["scheduler_delay"].source
+
+
+def test_an_attempt_that_the_driver_gave_up_before_its_task_ended_is_not_split(
+    tmp_path: Path,
+) -> None:
+    world = World(STAGES)
+    world.rows["tasks"][0]["finish_wall_ns"] -= 50 * MS
+    found = delays(world.write(tmp_path))
+    assert found["scheduler_delay/not_split"].n == 1
+    assert found["scheduler_delay/launch"].value_ns == 5 * LAUNCH_MS * MS
+
+
+def test_the_overlap_with_the_next_attempt_is_the_results(tmp_path: Path) -> None:
+    world = World([StageSpec([400, 300])], slots=1)
+    # The driver notes the first end 10 ms late: the slot runs the next attempt by then.
+    world.rows["tasks"][0]["finish_wall_ns"] += 10 * MS
+    found = delays(world.write(tmp_path))
+    assert found["scheduler_delay"].value_ns == 2 * 3 * MS
+    assert found["scheduler_delay/launch"].value_ns == 2 * LAUNCH_MS * MS
+    assert found["scheduler_delay/result"].value_ns == 2 * RESULT_MS * MS
