@@ -29,6 +29,8 @@ _START = r"(?<![\w.$-])"
 # An arrow is none of it.
 _TAIL = r"(?:[\w.$]|-(?!>))*"
 _ANY_NAME = r"(?P<name>(?:[\w.$]|-(?!>))++)"
+# Or behind an encoded name that says nothing.
+_ANY_START = rf"(?:{_START}|(?<=%3[Dd]))"
 _NUMBER = re.compile(r"[0-9.+-]*|true|false")
 _APART = re.compile(r"[\s\"'\\]")
 # What follows an option without a value.
@@ -80,7 +82,7 @@ def _rules() -> _Rules:
         kept=filled(data["kept"]),
         texts=tuple(_Rule(filled(pattern), shortest) for pattern, shortest in rules),
         beside_any=tuple(
-            _Rule(filled(pattern, NAME=_ANY_NAME), shortest)
+            _Rule(filled(pattern, NAME=_ANY_NAME, START=_ANY_START), shortest)
             for pattern, shortest in rules
             if "%NAME%" in pattern
         ),
