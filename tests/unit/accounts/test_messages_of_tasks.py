@@ -37,6 +37,14 @@ def test_each_way_of_a_tasks_messages_is_a_part_of_the_delay(tmp_path: Path) -> 
     assert (launch.low_ns, launch.high_ns, launch.n) == (6 * MS, 18 * MS, 6)
 
 
+def test_a_small_step_of_the_drivers_wall_clock_widens_what_is_known(tmp_path: Path) -> None:
+    world = World(STAGES)
+    world.rows["clock_pairs"][-1]["wall_ns"] += 5 * MS
+    launch = delays(world.write(tmp_path))["scheduler_delay/launch"]
+    assert launch.high_ns is not None
+    assert launch.high_ns - (launch.value_ns or 0) == 6 * (5 + 1) * MS
+
+
 @pytest.mark.parametrize("drift_ppm", [0.0, 200.0, -200.0])
 def test_on_another_host_they_are_known_as_well_as_its_clock(
     tmp_path: Path, drift_ppm: float

@@ -31,13 +31,13 @@ _SPREAD = """
 SELECT max(wall_ns - mono_ns) - min(wall_ns - mono_ns) FROM main.clock_pairs
 WHERE source <> 'launcher' AND host IN (SELECT host FROM main.processes WHERE role = 'driver')
 """
-_ONE_HOST = (
-    f"SELECT 0::BIGINT AS number, {-_EVER} AS since, {_EVER} AS until, 0::BIGINT AS bound_ns"
-)
+_ONE_HOST = f"""
+SELECT 0::BIGINT AS number, {-_EVER} AS since, {_EVER} AS until, $1::BIGINT AS bound_ns
+"""
 _LINES = f"""
 SELECT x.number::BIGINT AS number, coalesce(l.since, {-_EVER}) AS since,
   lead(l.since, 1, {_EVER}) OVER (PARTITION BY x.number ORDER BY l.since) AS until,
-  CASE WHEN h.number = 0 THEN 0 ELSE l.bound_ns END AS bound_ns
+  $1 + CASE WHEN h.number = 0 THEN 0 ELSE l.bound_ns END AS bound_ns
 FROM (SELECT DISTINCT host, number FROM axis_hosts) x JOIN hosts h USING (host)
 LEFT JOIN (SELECT host, bound_ns, greatest({-_EVER}, least({_EVER},
     from_mono_ns::HUGEINT + offset_ns))::BIGINT AS since FROM host_clocks) l USING (host)
@@ -48,7 +48,7 @@ def define_clock_bounds(scope: Scope) -> str | None:
     """Define ``l_clock_bounds``: in which time no time of a host is further off than by how much.
 
     Columns: number (what stands above bit 32 of its process numbers), since, until (on the axis),
-    bound_ns (null: nothing bounds it).
+    bound_ns (null: nothing bounds it; what readings of the driver's two clocks differ is in it).
 
     Returns
     -------
@@ -56,13 +56,13 @@ def define_clock_bounds(scope: Scope) -> str | None:
         Why no time of any host can be held against the event log's; ``None`` where they can.
     """
     tables = scope.tables
+    spread = tables.scalar(_SPREAD) or 0
     if "l_clock_bounds" not in tables.defined:
-        tables.define("l_clock_bounds", _LINES if tables.several_hosts else _ONE_HOST)
+        tables.define("l_clock_bounds", _LINES if tables.several_hosts else _ONE_HOST, [spread])
     if scope.offset_ns is None:
         return _NO_PAIRS
     if tables.scalar(_OTHER_AXIS if tables.several_hosts else _OTHER_HOST):
         return _NO_DRIVER
-    spread = tables.scalar(_SPREAD) or 0
     if spread > _SET_NS:
         return f"the driver's wall clock was set by up to {duration(spread)} during the run"
     return None
