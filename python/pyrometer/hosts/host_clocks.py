@@ -82,7 +82,7 @@ class HostClocks:
                     return
                 why = "all its messages with the driver go in one direction"
         if seen.driver_host is None:
-            why = "no driver was recorded, or several on different hosts"
+            why = "no driver was recorded"
         if host in seen.walls and self.driver_wall is not None:
             self.walls[host] = seen.walls[host]
             text = f"{host}: its times are aligned by wall clocks, within no bound, as {why}."

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from pyrometer.hosts.messages import Messages
 from pyrometer.hosts.wall import WallClock
@@ -16,7 +17,7 @@ class Seen:
     ----------
     driver_host : str or None
         The host whose clock is the common one; ``None`` where no driver was recorded, or drivers
-        on several hosts.
+        on several hosts (`pyrometer.hosts.drivers` chooses one of these).
     hosts : tuple of str
         Every host with records on its monotonic clock, in order.
     messages : dict of str to Messages
@@ -25,6 +26,8 @@ class Seen:
         Of every host with pairs of readings.
     unreadable_count : int
         Records of round trips that could not be read.
+    of_drivers : dict
+        Of drivers on several hosts: by the host of each, its messages with others.
     """
 
     driver_host: str | None
@@ -32,3 +35,4 @@ class Seen:
     messages: dict[str, Messages]
     walls: dict[str, WallClock]
     unreadable_count: int = 0
+    of_drivers: Mapping[str, Mapping[str, Messages]] = field(default_factory=dict)

@@ -66,6 +66,10 @@ class WallClock:
             max(self.reading_ns, other.reading_ns),
         )
 
+    def __len__(self) -> int:
+        """Count the readings."""
+        return len(self.mono_ns)
+
     @property
     def _ahead(self) -> Times:
         return self.wall_ns - self.mono_ns

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyrometer.core.json_text import parse_json
-from pyrometer.store.services.plugin_records import PROCESS, host_in, lines_of
+from pyrometer.store.services.plugin_records import PROCESS, app_in, host_in, lines_of
 
 FIELDS = ("sent_mono_ns", "driver_mono_ns", "received_mono_ns")
 
@@ -35,8 +35,19 @@ class Pings:
 def read_pings(files: Iterable[Path]) -> dict[str, Pings]:
     """Read ``ping`` records of plugin files, by host; files that do not name theirs have none."""
     found: dict[str, Pings] = {}
+    for host, of_apps in pings_of_apps(files).items():
+        all_of_host = found.setdefault(host, Pings())
+        for pings in of_apps.values():
+            all_of_host.times += pings.times
+            all_of_host.unreadable_count += pings.unreadable_count
+    return found
+
+
+def pings_of_apps(files: Iterable[Path]) -> dict[str, dict[str | None, Pings]]:
+    """Read the same by host and by the application whose driver answered, where a file names it."""
+    found: dict[str, dict[str | None, Pings]] = {}
     for file in files:
-        host, pings = None, Pings()
+        host, app, pings = None, None, Pings()
         for line in lines_of(file):
             if line.startswith(_PING):
                 times = _times(line)
@@ -44,12 +55,12 @@ def read_pings(files: Iterable[Path]) -> dict[str, Pings]:
                     pings.unreadable_count += 1
                 else:
                     pings.times.append(times)
-            elif host is None and line.startswith(PROCESS):
-                host = host_in(line)
+            elif line.startswith(PROCESS) and (host is None or app is None):
+                host, app = host or host_in(line), app or app_in(line)
         if host is not None and (pings.times or pings.unreadable_count):
-            all_of_host = found.setdefault(host, Pings())
-            all_of_host.times += pings.times
-            all_of_host.unreadable_count += pings.unreadable_count
+            of_app = found.setdefault(host, {}).setdefault(app, Pings())
+            of_app.times += pings.times
+            of_app.unreadable_count += pings.unreadable_count
     return found
 
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from pyrometer.hosts.drivers import on_hosts
 from pyrometer.hosts.messages import Messages, Times
 from pyrometer.hosts.seen import Seen
 from pyrometer.hosts.wall import WallClock
-from pyrometer.store.axis.ping_lines import read_pings
+from pyrometer.store.axis.ping_lines import Pings, pings_of_apps, read_pings
 from pyrometer.store.lives import SOUND_TASKS
 from pyrometer.store.tables import Tables
 
@@ -63,10 +64,14 @@ def seen(tables: Tables, plugin_files: Iterable[Path]) -> Seen:
         for (host,) in tables.query("SELECT DISTINCT host FROM clock_pairs ORDER BY host")
         if host
     }
-    drivers = tables.query("SELECT DISTINCT host FROM processes WHERE role = 'driver'")
-    if len(drivers) != 1 or not drivers[0][0]:
+    drivers = _drivers(tables)
+    if len(set(drivers.values())) > 1:
+        of_drivers, unreadable = _of_several(tables, walls, drivers, plugin_files)
+        return Seen(None, hosts, {}, walls, unreadable, of_drivers)
+    rows = tables.query("SELECT DISTINCT host FROM processes WHERE role = 'driver'")
+    if len(rows) != 1 or not rows[0][0]:
         return Seen(None, hosts, {}, walls)
-    driver = str(drivers[0][0])
+    driver = str(rows[0][0])
     messages: dict[str, Messages] = {}
     if driver in walls:
         messages = _of_tasks(tables, driver, walls[driver])
@@ -74,10 +79,44 @@ def seen(tables: Tables, plugin_files: Iterable[Path]) -> Seen:
     # All of one host have one clock: the driver's own needs no message.
     for host, pings in read_pings(plugin_files).items():
         unreadable += pings.unreadable_count
-        if host != driver and pings.times:
-            trips = Messages.of_round_trips(*np.array(pings.times, np.int64).T)
-            messages[host] = messages.get(host, Messages.none()) + trips
+        _add(messages, driver, host, pings)
     return Seen(driver, hosts, messages, walls, unreadable)
+
+
+def _drivers(tables: Tables) -> dict[str, str]:
+    """Give the host of the driver of each application; of several attempts on several, none."""
+    rows = tables.query(
+        "SELECT app_id, min(host) FROM processes WHERE role = 'driver' AND app_id IS NOT NULL"
+        " AND host <> '' GROUP BY app_id HAVING count(DISTINCT host) = 1 ORDER BY app_id"
+    )
+    return {str(app): str(host) for app, host in rows}
+
+
+def _of_several(
+    tables: Tables,
+    walls: Mapping[str, WallClock],
+    drivers: Mapping[str, str],
+    plugin_files: Iterable[Path],
+) -> tuple[dict[str, dict[str, Messages]], int]:
+    """Gather the messages of each of several drivers with hosts, and count what is unreadable."""
+    found = {
+        driver: _of_tasks(tables, driver, walls[driver]) if driver in walls else {}
+        for driver in sorted(set(drivers.values()))
+    }
+    unreadable = 0
+    for host, of_apps in pings_of_apps(plugin_files).items():
+        for app, pings in of_apps.items():
+            unreadable += pings.unreadable_count
+            driver = drivers.get(app or "")
+            if driver is not None:
+                _add(found[driver], driver, host, pings)
+    return found, unreadable
+
+
+def _add(messages: dict[str, Messages], driver: str, host: str, pings: Pings) -> None:
+    if host != driver and pings.times:
+        trips = Messages.of_round_trips(*np.array(pings.times, np.int64).T)
+        messages[host] = messages.get(host, Messages.none()) + trips
 
 
 def on_their_hosts(found: Seen, host_of: Mapping[str, str]) -> Seen:
@@ -95,7 +134,13 @@ def on_their_hosts(found: Seen, host_of: Mapping[str, str]) -> Seen:
         host = host_of.get(name, name)
         walls[host] = clock + walls[host] if host in walls else clock
     hosts = tuple(sorted({host_of.get(name, name) for name in found.hosts}))
-    return replace(found, driver_host=driver, hosts=hosts, messages=messages, walls=walls)
+    of_drivers = on_hosts(found.of_drivers, lambda name: host_of.get(name, name))
+    if len(of_drivers) == 1:
+        [(driver, messages)] = ((name, dict(own)) for name, own in of_drivers.items())
+    return replace(
+        found, driver_host=driver, hosts=hosts, messages=messages, walls=walls,
+        of_drivers=of_drivers,
+    )  # fmt: skip
 
 
 def _wall(tables: Tables, host: str) -> WallClock:

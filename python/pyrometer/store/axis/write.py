@@ -11,6 +11,7 @@ import numpy as np
 
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.json_text import parse_json
+from pyrometer.hosts.drivers import on_one_axis
 from pyrometer.hosts.host_clocks import HostClocks
 from pyrometer.hosts.lines import Lines, lines
 from pyrometer.hosts.seen import Seen
@@ -53,7 +54,7 @@ def write_axis(
     plugin_files : iterable of Path
         The plugin's records: of these, the round trips.
     launch_host : str, optional
-        Host of the launch, whose clock is the axis where no driver was recorded, or several.
+        Host of the launch, whose clock is the axis where no driver was recorded.
     machines : Machines, optional
         Which hosts pods are on.
 
@@ -67,7 +68,7 @@ def write_axis(
         if len(found.hosts) < 2:
             return []
         host_of = {} if machines is None else machines.host_of
-        found = on_their_hosts(found, host_of)
+        found = on_one_axis(on_their_hosts(found, host_of))
         names = sorted(name for name, host in host_of.items() if host in found.hosts)
         axis = found.driver_host or _other_axis(found, host_of.get(str(launch_host), launch_host))
         clocks = HostClocks.of(replace(found, driver_host=axis))

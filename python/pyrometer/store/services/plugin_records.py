@@ -47,8 +47,17 @@ def lines_of(file: Path) -> Iterator[bytes]:
 
 def host_in(line: bytes) -> str | None:
     """Give the host that a record names; ``None`` if it names none."""
-    host = _record(line).get("host")
-    return host if isinstance(host, str) and host else None
+    return _name_in(line, "host")
+
+
+def app_in(line: bytes) -> str | None:
+    """Give the application that a record names; ``None`` if it names none."""
+    return _name_in(line, "app_id")
+
+
+def _name_in(line: bytes, key: str) -> str | None:
+    name = _record(line).get(key)
+    return name if isinstance(name, str) and name else None
 
 
 def _record(line: bytes) -> dict[str, Any]:

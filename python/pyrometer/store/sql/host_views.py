@@ -15,6 +15,7 @@ import duckdb
 
 from pyrometer.core import schema
 from pyrometer.core.process_numbers import KEY
+from pyrometer.store.sql.driver_times import OF_DRIVERS, drivers, logged_times
 from pyrometer.store.sql.host_groups import host_groups
 from pyrometer.store.sql.host_times import (
     OF_HOSTS,
@@ -139,6 +140,7 @@ class Laid:
     tables: tuple[schema.Table, ...] = ()
     times: bool = False
     stored: Collection[str] = ()
+    _several_drivers: bool = False
     _rows: dict[str, dict[str | None, int]] = field(default_factory=dict)
 
     def lay(self, execute: Execute, loaded: Collection[str]) -> None:
@@ -146,9 +148,12 @@ class Laid:
         execute(f"CREATE TABLE axis_hosts AS {AXIS_HOSTS}")
         execute(f"CREATE TABLE axis_executors AS {EXECUTORS}")
         execute(f"CREATE TABLE axis_names AS {NAMES}")
+        execute(f"CREATE TABLE axis_drivers AS {drivers(RECORDED)}")
+        [(others,)] = execute("SELECT count(*) FROM axis_drivers").fetchall()
+        self._several_drivers = self.times and others > 0
         for table in self.tables:
             kind = "TABLE" if table.name in loaded else "VIEW"
-            sql = view(table, None, self._times(table))
+            sql = view(table, None, self._times(table), self._several_drivers)
             execute(f"CREATE {kind} main.{table.name} AS {sql}")
 
     def lay_of(
@@ -179,7 +184,7 @@ class Laid:
             kind = "TABLE" if rows * len(table.columns) <= _KEPT_CELLS else "VIEW"
             sql = f"FROM main.{table.name} LIMIT 0"
             if rows:
-                sql = view(table, chosen, self._times(table))
+                sql = view(table, chosen, self._times(table), self._several_drivers)
             execute(f"CREATE TEMP {kind} {table.name} AS {sql}")
         return counts
 
@@ -272,7 +277,9 @@ def _chosen(execute: Execute, hosts: Sequence[str]) -> Chosen:
     return Chosen(tuple(hosts), names, any(number == 0 for _, number in rows))
 
 
-def view(table: schema.Table, host: Chosen | None, times: Times) -> str:
+def view(
+    table: schema.Table, host: Chosen | None, times: Times, several_drivers: bool = False
+) -> str:
     """Write the query of a table.
 
     Parameters
@@ -283,11 +290,17 @@ def view(table: schema.Table, host: Chosen | None, times: Times) -> str:
         Only rows of this host, and those of none on the host of the axis.
     times : Times
         How times are given.
+    several_drivers : bool
+        Whether drivers' logs have times of several wall clocks (`driver_times`).
     """
+    logged = logged_times(table) if several_drivers else {}
     if not has_host(table):
-        return f"SELECT * FROM {RECORDED}.{table.name}"
+        if not logged:
+            return f"SELECT * FROM {RECORDED}.{table.name}"
+        replaced = ", ".join(f'{sql} AS "{name}"' for name, sql in logged.items())
+        return f"SELECT r.* REPLACE ({replaced}) FROM {RECORDED}.{table.name} r {OF_DRIVERS}"
     if table.name in OF_THE_DRIVER:
-        return _named(table, host)
+        return _named(table, host, logged)
     moved: dict[str, str] = {}
     joins: list[str] = []
     if times is Times.LINES:
@@ -350,15 +363,16 @@ def _series_value(time: str | None) -> str:
     return f"CASE WHEN r.name = 'parent_pid' THEN {keyed('r.value')}{begun} ELSE r.value END"
 
 
-def _named(table: schema.Table, host: Chosen | None) -> str:
+def _named(table: schema.Table, host: Chosen | None, logged: Mapping[str, str]) -> str:
     name = "coalesce(x.host, n.host, h.host, r.host)"
+    own = {"host": name, **logged}
     columns = ", ".join(
-        f'{name} AS "host"' if c.name == "host" else f'r."{c.name}"' for c in table.columns
+        f'{own[c.name]} AS "{c.name}"' if c.name in own else f'r."{c.name}"' for c in table.columns
     )
     only = "" if host is None else f" WHERE {host.condition(name, host.hosts)}"
     return (
         f"SELECT {columns} FROM {RECORDED}.{table.name} r"
         " LEFT JOIN axis_executors x USING (app_index, executor_id)"
         " LEFT JOIN axis_names n ON n.name = r.host"
-        f" LEFT JOIN axis_hosts h ON h.name = r.host{only}"
+        f" LEFT JOIN axis_hosts h ON h.name = r.host{f' {OF_DRIVERS}' if logged else ''}{only}"
     )
