@@ -121,8 +121,9 @@ def pauses_of_tasks(scope: Scope) -> bool:
 
     One without a pause has other safepoints.
     """
-    if not scope.tables.several_hosts:
-        return scope.has("gc_pauses") or scope.has("safepoints")
+    logged = scope.has("gc_pauses") or scope.has("safepoints")
+    if not (logged and scope.tables.several_hosts):
+        return logged
     logs = "SELECT host FROM gc_pauses UNION ALL SELECT host FROM safepoints"
     known = f"SELECT count(*) FROM ({logs}) WHERE host IN (SELECT host FROM spans)"
     return bool(scope.tables.scalar(known))

@@ -146,6 +146,8 @@ def _sampled(scope: Scope, event: str, where: str, counted: int | None) -> Sampl
     if event not in _events(scope):
         asked = "--profile full" if event == "alloc" else f"--profile cpu,wall,lock,{event}"
         return SampledBytes(reason=f"not sampled in this run: {asked}")
+    if scope.unrecorded:
+        return SampledBytes(reason=scope.unrecorded)
     found = scope.tables.record(
         "SELECT sum(x.weight)::BIGINT AS bytes, count(*) AS n,"
         f" sqrt(sum(x.weight::DOUBLE ** 2)) AS error FROM samples x {where}"
@@ -204,7 +206,9 @@ def memory(scope: Scope) -> Memory:
 
 def _allocation(scope: Scope) -> Allocation:
     if not scope.has("spans"):
-        return Allocation(reason="no plugin: what threads allocate was not read")
+        return Allocation(
+            reason=scope.unrecorded or "no plugin: what threads allocate was not read"
+        )
     if not scope.has_mono:
         return Allocation(reason="no clock pair joins the plugin's clock with the window")
     reporting, silent, amount = scope.tables.query(
@@ -252,6 +256,39 @@ def resident_peak(scope: Scope) -> tuple[int | None, str | None]:
     return (None, reason) if reason else (_peak(scope, "rss_bytes"), None)
 
 
+def executor_peak(scope: Scope) -> tuple[int | None, str | None]:
+    """Highest resident memory of one executor, or why it is not known.
+
+    Its JVM counts with the processes below it, such as Python workers; where the driver runs the
+    tasks, it is the executor.
+    """
+    if reason := _unread(scope, "process/%", "rss_bytes"):
+        return None, reason
+    if not (scope.has("processes") and scope.has("tasks")):
+        return None, "no plugin: which processes are executors is not known"
+    if "of_executor" not in scope.tables.defined:
+        scope.tables.define("of_executor", _OF_EXECUTOR)
+    found = _peak(scope, "rss_bytes", "JOIN of_executor USING (scope)", "part")
+    return (found or None), None if found else "no probe read the memory of an executor"
+
+
+# A JVM of its own below another, as an executor below a driver, is no part of it.
+_OF_EXECUTOR = """
+WITH RECURSIVE jvms AS (
+  SELECT DISTINCT pid, app_id, executor_id, pid AS jvm FROM processes),
+below AS (
+  SELECT pid, jvm FROM jvms
+  UNION
+  SELECT c.pid, b.jvm FROM below b JOIN (
+    SELECT DISTINCT TRY_CAST(replace(scope, 'process/', '') AS BIGINT) AS pid, value AS parent
+    FROM os_series WHERE name = 'parent_pid' AND scope LIKE 'process/%') c ON c.parent = b.pid
+  WHERE c.pid NOT IN (SELECT pid FROM jvms))
+SELECT DISTINCT 'process/' || b.pid AS scope, b.jvm AS part FROM below b JOIN jvms j USING (jvm)
+WHERE EXISTS (SELECT 1 FROM w_tasks t LEFT JOIN apps a USING (app_index)
+  WHERE t.executor_id = j.executor_id AND coalesce(a.app_id = j.app_id, true))
+"""
+
+
 def _unread(scope: Scope, where: str, name: str) -> str | None:
     """Say why a series of the probe is not known in the window; ``None`` if it is."""
     if not scope.has("os_series"):
@@ -264,21 +301,30 @@ def _unread(scope: Scope, where: str, name: str) -> str | None:
     return None if known else f"the kernel did not give the probe {name}"
 
 
-def _peak(scope: Scope, name: str) -> int:
-    """Highest sum of a level over the application's processes, each holding until it changes."""
+def _peak(scope: Scope, name: str, among: str = "", part: str = "0") -> int:
+    """Highest sum of a level over the application's processes, each holding until it changes.
+
+    Parameters
+    ----------
+    among, part : str
+        A join that says of a process which part of the application it is, and that column: the
+        sum is then the highest of any part.
+    """
     found = scope.tables.scalar(
         f"""
         WITH readings AS (
-          SELECT scope, t_mono_ns AS t, value FROM os_series
+          SELECT {part} AS part, scope, t_mono_ns AS t, value FROM os_series {among}
           WHERE scope LIKE 'process/%' AND name = '{name}' AND {_OURS}),
         changes AS (
-          SELECT t, value - coalesce(lag(value) OVER (PARTITION BY scope ORDER BY t), 0) AS change
+          SELECT part, t, value - coalesce(lag(value)
+            OVER (PARTITION BY part, scope ORDER BY t), 0) AS change
           FROM readings
-          UNION ALL SELECT max(t) + 1, -arg_max(value, t) FROM readings GROUP BY scope),
-        moments AS (SELECT t, sum(change) AS change FROM changes GROUP BY t),
+          UNION ALL
+          SELECT part, max(t) + 1, -arg_max(value, t) FROM readings GROUP BY part, scope),
+        moments AS (SELECT part, t, sum(change) AS change FROM changes GROUP BY part, t),
         levels AS (
           SELECT t, lead(t) OVER upto AS until, sum(change) OVER upto AS level
-          FROM moments WINDOW upto AS (ORDER BY t))
+          FROM moments WINDOW upto AS (PARTITION BY part ORDER BY t))
         SELECT max(level)::BIGINT FROM levels JOIN w
           ON t < w.end_mono_ns AND until > w.start_mono_ns
         """
@@ -316,7 +362,7 @@ def code(scope: Scope) -> Code:
     )
     total, parent = sum(counts.values()), scope.task_cpu_ns
     if not total:
-        return Code(reason="no CPU samples of task threads")
+        return Code(reason=scope.unsampled or "no CPU samples of task threads")
     if not counts.keys() & set(KINDS):
         return Code(reason="no stack of task threads has a Java frame of a known kind")
     kinds = []

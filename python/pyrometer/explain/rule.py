@@ -119,10 +119,14 @@ class Rule:
 
 
 def table(name: str, remedy: str, what: str | None = None) -> Need:
-    """Need rows of a table."""
-    return Need(
-        lambda facts: None if facts.has(name) else what or f"no {name.replace('_', ' ')}", remedy
-    )
+    """Need rows of a table, to the end of the window where JVMs write them as they run."""
+
+    def missing(facts: Facts) -> str | None:
+        if facts.has(name):
+            return None
+        return facts.scope.cut_short(name) or what or f"no {name.replace('_', ' ')}"
+
+    return Need(missing, remedy)
 
 
 PROFILE = "pyrometer run --profile full -- COMMAND"

@@ -184,7 +184,7 @@ def _reason(scope: Scope) -> str:
             "no generated source was captured: profile full does, where the plugin could be loaded"
         )
     if not scope.has("samples"):
-        return "the profiler took no samples"
+        return scope.unsampled or "the profiler took no samples"
     return "no sample is on a line of generated code whose source is known"
 
 

@@ -6,8 +6,8 @@
 ``w_tasks``       task attempts of the window, with iteration and SQL execution
 ``run_tasks``     the same of the whole run
 ``w_sql``         SQL executions of the window
-``w_samples``     profiler samples of the window, without their stacks
-``w_spans``       task spans that touch the window, cut to it
+``w_samples``     profiler samples of the window, without their stacks; none where many are missing
+``w_spans``       task spans that touch the window, cut to it; none where some are missing
 ``process_apps``  from when to when a process ran which application
 ================  ==================================================================
 """
@@ -19,6 +19,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from pyrometer.window.recordings import (
+    MOST_UNSAMPLED,
+    OF_RECORDINGS,
+    recordings_ended,
+    unrecorded_ratio,
+)
 from pyrometer.window.windows import Window, clock_offset_ns
 
 if TYPE_CHECKING:
@@ -41,6 +47,8 @@ class Scope:
     def __post_init__(self) -> None:
         self.tables.of_window.clear()
         _define(self.tables, self.window)
+        _define_samples(self.tables, self.unsampled is None)
+        _define_spans(self.tables, self.unrecorded is None)
 
     @property
     def tables(self) -> Tables:
@@ -58,8 +66,26 @@ class Scope:
         return self.window.has_mono
 
     def has(self, table: str) -> bool:
-        """Whether the run has rows of ``table`` at all."""
-        return self.tables.has(table)
+        """Whether the run has rows of ``table``, and of what JVMs wrote until the window's end."""
+        return self.tables.has(table) and self.cut_short(table) is None
+
+    def cut_short(self, table: str) -> str | None:
+        """Say why ``table`` does not have all of the window; ``None`` where JVMs recorded it."""
+        if table == "samples":
+            return self.unsampled
+        return self.unrecorded if table in OF_RECORDINGS else None
+
+    @cached_property
+    def unrecorded(self) -> str | None:
+        """Why sums over what JVMs recorded are unknown; ``None`` where they are not."""
+        ended = recordings_ended(self)
+        return f"{ended[0].whose} was not recorded to the end of this window" if ended else None
+
+    @cached_property
+    def unsampled(self) -> str | None:
+        """Why shares of samples are unknown; ``None`` where next to all of the window has some."""
+        missing = self.unrecorded and unrecorded_ratio(self) > MOST_UNSAMPLED
+        return self.unrecorded if missing else None
 
     @cached_property
     def task_cpu_ns(self) -> int | None:
@@ -103,8 +129,6 @@ def _define(tables: Tables, window: Window) -> None:
     _define_tasks(tables, only)
     _define_sql(tables, chosen, window)
     tables.define("process_apps", _PROCESS_APPS)
-    _define_samples(tables)
-    _define_spans(tables)
 
 
 def _touching(window: Window, start: str, end: str) -> str:
@@ -144,7 +168,8 @@ def _define_sql(tables: Tables, chosen: str, window: Window) -> None:
 _MONO = "x.t_ns - CASE x.clock WHEN 'wall' THEN w.start_wall_ns - w.start_mono_ns ELSE 0 END"
 
 
-def _define_samples(tables: Tables) -> None:
+def _define_samples(tables: Tables, enough: bool) -> None:
+    """Cut samples to the window, if they stand for next to all of it."""
     # The frame of a generated stage nearest the leaf of each stack. A method that other classes
     # call gets a second entry, whose name ends in $.
     tables.define(
@@ -177,12 +202,12 @@ def _define_samples(tables: Tables) -> None:
         f"  AND coalesce({_MONO}, {-_EVER}) < a.until"
         " LEFT JOIN generated_methods g ON g.stack_id = x.java_stack"
         # Samples of Python processes are weighed, not counted: attribution.python_workers.
-        " WHERE x.event IN ('cpu', 'wall') AND x.source IS DISTINCT FROM 'python'",
+        f" WHERE x.event IN ('cpu', 'wall') AND x.source IS DISTINCT FROM 'python' AND {enough}",
     )
 
 
-def _define_spans(tables: Tables) -> None:
-    """Spans cut to the window; ``inside`` is the part of the span that lies in it."""
+def _define_spans(tables: Tables, whole: bool) -> None:
+    """Spans cut to the window, if there are all; ``inside`` is the part that lies in it."""
     tables.define(
         "w_spans",
         "SELECT coalesce(a.app_index, CASE WHEN (SELECT count(*) FROM apps) = 1"
@@ -200,7 +225,7 @@ def _define_spans(tables: Tables) -> None:
         "   (SELECT max(end_mono_ns) FROM w)) AS stop FROM spans) s"
         " JOIN w ON s.start_mono_ns < w.end_mono_ns AND s.stop > w.start_mono_ns"
         " LEFT JOIN process_apps a ON a.pid = s.pid AND s.start_mono_ns >= a.since"
-        "  AND s.start_mono_ns < a.until",
+        f"  AND s.start_mono_ns < a.until WHERE {whole}",
     )
 
 

@@ -30,7 +30,9 @@ def collections(scope: Scope) -> Collections:
         A run cut to a window, with ``w_pauses``.
     """
     if not scope.has("gc_pauses"):
-        return Collections(reason="no collection in the GC log, or no GC log in this run")
+        return Collections(
+            reason=scope.unrecorded or "no collection in the GC log, or no GC log in this run"
+        )
     if not scope.has_mono:
         return Collections(reason="no clock pair joins the GC log's clock with the window")
     define_heap_steps(scope)

@@ -46,7 +46,7 @@ def jit(scope: Scope) -> Jit:
     """
     reason = None
     if not scope.has("jit"):
-        reason = NO_LOG
+        reason = scope.unrecorded or NO_LOG
     elif not scope.has_mono:
         reason = NO_CLOCK
     if reason:
@@ -97,7 +97,9 @@ def _cpu(scope: Scope) -> list[CompilerCpu]:
 
 def _deoptimisations(scope: Scope) -> Deoptimisations:
     if not scope.has("deoptimisations"):
-        return Deoptimisations(reason="no code was given up, or nothing logged it")
+        return Deoptimisations(
+            reason=scope.unrecorded or "no code was given up, or nothing logged it"
+        )
     scope.tables.define(
         "w_deoptimisations",
         "SELECT d.* FROM deoptimisations d JOIN w"
@@ -136,7 +138,9 @@ def _counted(scope: Scope, sql: str) -> list[Reason]:
 def code_cache(scope: Scope) -> CodeCache:
     """Give the peak use of the code cache, of the JVM that used most of it."""
     if not scope.has("jvm_series"):
-        return CodeCache(reason="no plugin: the JVM's memory pools were not read")
+        return CodeCache(
+            reason=scope.unrecorded or "no plugin: the JVM's memory pools were not read"
+        )
     if not scope.has_mono:
         return CodeCache(reason=NO_CLOCK)
     # CodeHeap 'profiled nmethods' and its like; one pool where the cache is not segmented.
@@ -180,7 +184,7 @@ def safepoints(scope: Scope) -> Safepoints:
     normal approximation): it assumes no form of the distribution.
     """
     if not scope.has("safepoints"):
-        return Safepoints(reason="no safepoint log in this run")
+        return Safepoints(reason=scope.unrecorded or "no safepoint log in this run")
     if not scope.has_mono:
         return Safepoints(reason="no clock pair joins the safepoint log's clock with the window")
     scope.tables.define(
@@ -268,7 +272,7 @@ def define_pauses(scope: Scope) -> None:
 def gc(scope: Scope) -> Gc:
     """Count and length of pauses and safepoints; by kind."""
     if not scope.has("gc_pauses") and not scope.has("safepoints"):
-        return Gc(reason="no GC log in this run")
+        return Gc(reason=scope.unrecorded or "no GC log in this run")
     if not scope.has_mono:
         return Gc(reason="no clock pair joins the GC log's clock with the window")
     kinds = [

@@ -98,7 +98,8 @@ _AGREEMENT = """
 def extended_stacks(scope: Scope) -> ExtendedStacks:
     """Say what part of the time asleep in tasks has a Java stack, and why the rest has none."""
     if not has_states(scope):
-        return ExtendedStacks(reason="the OS probe recorded no states of threads")
+        reason = scope.unrecorded or "the OS probe recorded no states of threads"
+        return ExtendedStacks(reason=reason)
     scope.tables.define("w_episodes", _EPISODES)
     asleep, joined, squares, n = scope.tables.query(
         "SELECT coalesce(sum(ns), 0), coalesce(sum(joined), 0), coalesce(sum(ns * ns), 0), count(*)"

@@ -127,8 +127,8 @@ class Wait:
 
 
 def has_states(scope: Scope) -> bool:
-    """Whether states of threads were joined in this run, on a clock that the window has."""
-    return scope.has_mono and scope.has("thread_states")
+    """Whether all states of threads in tasks were joined, on a clock that the window has."""
+    return scope.has_mono and scope.has("thread_states") and scope.unrecorded is None
 
 
 def define_states(scope: Scope) -> None:

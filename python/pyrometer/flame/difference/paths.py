@@ -149,7 +149,7 @@ def _sampled(scope: Scope) -> str:
     when += " {0}.start_wall_ns AND x.t_ns < {0}.end_wall_ns)"
     window = f"SEMI JOIN w ON {when.format('w')}" if scope.window.intervals else ""
     # Threads of a pool that wait for a task do not count as time of the application.
-    in_tasks = "task_attempt_id IS NOT NULL" if scope.has("spans") else "true"
+    in_tasks = "task_attempt_id IS NOT NULL" if scope.tables.has("spans") else "true"
     measured = "true" if scope.window.iterations else "false"
     return f"""
         SELECT x.*, i.iteration, a.app_index
