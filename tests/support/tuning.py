@@ -20,7 +20,7 @@ from pyrometer.tune.judge.schema import TuningReport
 from pyrometer.tune.space.space import Knob, Space
 from pyrometer.tune.trials.budget import parse_budget
 from pyrometer.tune.trials.folder import SavedSpace, Tuning, TuningPaths, begin
-from pyrometer.tune.trials.measured import Measured
+from pyrometer.tune.trials.measured import Measured, Reserved
 from pyrometer.tune.trials.records import Known
 from pyrometer.tune.trials.replay import History
 from pyrometer.tune.trials.search import TuneActions
@@ -166,9 +166,7 @@ class Simulated:
     def _known(self, root: Path, run_dir: Path, tuning: Tuning) -> Known:
         return self._before() if self._before else Known(reason="simulated", wall_ns=0)
 
-    def _measure(
-        self, run_dir: Path, ended: Ended, reserved: Sequence[float], prices: Any
-    ) -> Measured:
+    def _measure(self, run_dir: Path, ended: Ended, reserved: Reserved, prices: Any) -> Measured:
         return Measured({"elapsed": ended.seconds or 0.0, **self._metrics})
 
 

@@ -33,6 +33,7 @@ from pyrometer.trial.factors import did_you_mean, factors, parse_treatment
 from pyrometer.trial.layout import is_layout
 from pyrometer.trial.trial import Trial
 from pyrometer.tune.engine import check_engine
+from pyrometer.tune.observed import check_observed, cores_of
 from pyrometer.tune.space.declared import spaces
 from pyrometer.tune.space.file import is_space_file, read_space
 from pyrometer.tune.space.job import Job, joined
@@ -40,7 +41,7 @@ from pyrometer.tune.space.memory import ELSEWHERE
 from pyrometer.tune.space.named import named_space
 from pyrometer.tune.space.space import Space
 from pyrometer.tune.stand_ins import AUTO, check, stand_ins
-from pyrometer.tune.trials.budget import Budget, parse_budget, parse_timeout
+from pyrometer.tune.trials.budget import parse_budget, parse_timeout
 from pyrometer.tune.trials.folder import (
     Earlier,
     Fidelity,
@@ -50,7 +51,7 @@ from pyrometer.tune.trials.folder import (
     SavedSpace,
     Tuning,
 )
-from pyrometer.tune.trials.measured import OF_OBJECTIVE, check_sizes, conditions_of
+from pyrometer.tune.trials.measured import check_sizes, conditions_of
 from pyrometer.workloads import registry
 from pyrometer.workloads.contract import parse_scale
 from pyrometer.workloads.custom import typed_command
@@ -139,7 +140,6 @@ def started(wanted: Wanted, root: Path) -> Start:
     conditions = conditions_of(wanted.conditions)
     check_sizes(wanted.conditions)
     budget, cpus = parse_budget(wanted.budget), room().cpus_count
-    longest = budget.longest_s(cpus) if wanted.timeout is None else parse_timeout(wanted.timeout)
     _check_prices(wanted, conditions)
     if wanted.command:
         label = re.sub(r"[^A-Za-z0-9_-]+", "-", Trial(command=wanted.command).label).strip("-")
@@ -170,7 +170,9 @@ def started(wanted: Wanted, root: Path) -> Start:
     now = {**_of_host(), **now, **wanted.shared}
     job = _job(wanted, declared)
     if ELSEWHERE in job.facts:
-        _check_seen(wanted, budget, conditions, job)
+        check_observed(wanted.objective, conditions, job, wanted.profile, root)
+        cpus = cores_of(job, budget) or cpus
+    longest = budget.longest_s(cpus) if wanted.timeout is None else parse_timeout(wanted.timeout)
     space = space_of(wanted.space, now, declared, _refused(wanted, job), job, spark)
     varied = {knob.factor for knob in space.knobs}
     tuning = Tuning(
@@ -311,25 +313,6 @@ def _refused(wanted: Wanted, job: Job) -> dict[str, str]:
     if wanted.command:
         found |= _decided(understand(wanted.command))
     return found
-
-
-def _master(job: Job) -> str:
-    return f"master {job.settings['spark.master']}"
-
-
-def _check_seen(wanted: Wanted, budget: Budget, conditions: Sequence[Constraint], job: Job) -> None:
-    """Refuse what adds up processes, where those of the executors are not seen from here."""
-    of_driver = ("core_seconds", "peak_memory", "cost")
-    asked = [f"--objective {wanted.objective}"] * (OF_OBJECTIVE[wanted.objective] in of_driver)
-    asked += [f"--subject-to {one.text!r}" for one in conditions if one.names & {*of_driver}]
-    asked += [f"--budget {budget.text!r}"] * (budget.unit == "core-seconds")
-    if asked:
-        raise UsageError(
-            f"{asked[0]}: executors run elsewhere ({_master(job)}), and trials see what the"
-            " driver uses alone",
-            "--objective elapsed, and a budget of runs or time; agents on the hosts measure"
-            " executors of single runs (docs/how-to/clusters/executors.md)",
-        )
 
 
 def _decided(known: Command) -> dict[str, str]:

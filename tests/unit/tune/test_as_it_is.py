@@ -143,22 +143,6 @@ def test_executors_elsewhere_are_bounded_by_what_the_job_asks_for_and_not_by_thi
     assert space_of(tmp_path, *YARN, space=str(mine)).knob("jvm.heap").high == 16.0 * G
 
 
-@pytest.mark.parametrize(
-    "keys",
-    [
-        {"objective": "core-seconds"}, {"objective": "memory"},
-        {"conditions": ("peak_memory < 3g",)}, {"budget": "2 core-hours"},
-    ],
-)  # fmt: skip
-def test_what_trials_see_of_the_driver_alone_judges_no_executors_elsewhere(
-    tmp_path: Path, keys: dict[str, object]
-) -> None:
-    with pytest.raises(UsageError, match="executors run elsewhere") as caught:
-        space_of(tmp_path, *YARN, **keys)
-    assert "agents" in (caught.value.remedy or "")
-    space_of(tmp_path, "spark-submit", "--master", "spark://localhost:7077", "app.py", **keys)
-
-
 def _home(root: Path, version: str) -> Path:
     """A folder that looks like Spark's home, with a script that nobody runs."""
     for name in (f"jars/spark-core_2.13-{version}.jar", "bin/spark-submit"):

@@ -18,8 +18,35 @@ def disks_below(folder: Path, root: Path = ROOT) -> tuple[str, ...]:
     root : Path
         Root of the file system; another one simulates a host.
     """
+    number, _, source = _mount(folder, root)
+    block = root / "sys/dev/block" / number
+    blocks = [block]
+    # btrfs has numbers of its own, and says where it is from.
+    if not block.exists() and source.startswith("/dev/"):
+        blocks = _together(Path(os.path.realpath(source)).name, root)
+    return tuple(sorted({disk for one in blocks if one.exists() for disk in _whole(one)}))
+
+
+def file_system(folder: Path, root: Path = ROOT) -> str:
+    """Name the kind of file system that holds a folder, as the kernel does; empty if unknown.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder, which need not be there yet.
+    root : Path
+        Root of the file system; another one simulates a host.
+    """
+    try:
+        return _mount(folder, root)[1]
+    except OSError:
+        return ""
+
+
+def _mount(folder: Path, root: Path) -> tuple[str, str, str]:
+    """Give number, kind and source of the file system that holds a folder."""
     path = str(folder.resolve())
-    number, source, nearest = "", "", ""
+    found, nearest = ("", "", ""), ""
     for line in (root / "proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
         front, _, back = line.partition(" - ")
         fields = front.split()
@@ -27,13 +54,9 @@ def disks_below(folder: Path, root: Path = ROOT) -> tuple[str, ...]:
         above = place.rstrip("/") + "/"
         # Of what is mounted over each other, the last one is seen.
         if f"{path}/".startswith(above) and len(above) >= len(nearest):
-            number, source, nearest = fields[2], back.split()[1], above
-    block = root / "sys/dev/block" / number
-    blocks = [block]
-    # btrfs has numbers of its own, and says where it is from.
-    if not block.exists() and source.startswith("/dev/"):
-        blocks = _together(Path(os.path.realpath(source)).name, root)
-    return tuple(sorted({disk for one in blocks if one.exists() for disk in _whole(one)}))
+            kind, source = back.split()[:2]
+            found, nearest = (fields[2], kind, source), above
+    return found
 
 
 def all_disks(root: Path = ROOT) -> tuple[str, ...]:

@@ -228,7 +228,11 @@ def _best(history: History) -> BestReport | None:
 def _named(history: History, *, refused: bool) -> list[Discarded]:
     """Name what counts for nothing; `refused`: what was never launched, and why."""
     found: dict[tuple[str, str], Discarded] = {}
-    later = [one.asked.configuration for one in history.steps if one.told and not one.told.void]
+    later = [
+        one.asked.configuration
+        for one in history.steps
+        if one.told and not (one.told.void or one.told.unseen)
+    ]
     repeats = agreed(one.ended for one in history.baselines if one.ended).checksum is not None
     for step in history.steps:
         told, configuration = step.told, step.asked.configuration

@@ -131,6 +131,11 @@ def _of_cluster(settings: Mapping[str, str], master: str) -> dict[str, float]:
         found["jvms"] = count
     if cores is not None and count is not None:
         found["slots"] = count * cores
+    most = _number(settings.get("spark.cores.max", "")) if master.startswith("spark:") else None
+    if most is not None:
+        found["slots"] = most
+        if cores:
+            found["jvms"] = max(1.0, most // cores)
     return found
 
 

@@ -47,9 +47,14 @@ class Memory:
     driver: float
 
     @property
+    def each(self) -> float:
+        """That of one of them."""
+        return self.heap + self.off_heap + self.beside
+
+    @property
     def total(self) -> float:
         """All of it."""
-        return self.jvms * (self.heap + self.off_heap + self.beside) + self.driver
+        return self.jvms * self.each + self.driver
 
 
 def memory_of(configuration: Configuration, facts: Mapping[str, float]) -> Memory:

@@ -13,7 +13,10 @@ from pyrometer.tune.trials.judged import WRONG
 from pyrometer.tune.trials.measured import NS, conditions_of
 from pyrometer.tune.trials.replay import History, Step
 
-MEASURED = "look at its doubts, then begin again with another --profile, or without it"
+MEASURED = (
+    "its doubts say more, and of executors on other hosts docs/how-to/clusters/executors.md; then"
+    " begin again in another folder, or ask for something else"
+)
 
 
 def need_baseline(root: Path, tuning: Tuning, history: History) -> None:

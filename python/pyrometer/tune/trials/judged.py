@@ -16,16 +16,24 @@ from pyrometer.store.manifest import read_manifest
 from pyrometer.trial.factors import parse_treatment
 from pyrometer.trial.layout import resolve_layout
 from pyrometer.tune.advise.adviser import FULL
-from pyrometer.tune.space.memory import memory_of
+from pyrometer.tune.space.memory import ELSEWHERE, memory_of
 from pyrometer.tune.trials.folder import Tuning
-from pyrometer.tune.trials.measured import NS, Measured, broken, conditions_of, value_of
+from pyrometer.tune.trials.measured import (
+    NS,
+    OF_OBJECTIVE,
+    Measured,
+    Reserved,
+    broken,
+    conditions_of,
+    value_of,
+)
 from pyrometer.tune.trials.planned import waited_s, worked_s
 from pyrometer.tune.trials.records import Asked, Told
 from pyrometer.tune.trials.replay import History, Step
 from pyrometer.tune.trials.results import Agreed, agreed, another, result_of
 from pyrometer.tune.trials.unapplied import not_held, unapplied
 
-Measure = Callable[[Path, Ended, tuple[int, float], Prices | None], Measured]
+Measure = Callable[[Path, Ended, Reserved, Prices | None], Measured]
 """Reads the metrics of a run: :func:`pyrometer.tune.trials.measured.measured`, or a simulation."""
 
 Lasted = Callable[[Path, Ended], float | None]
@@ -108,10 +116,12 @@ class Judge:
                     told.unapplied = unapplied(ended, asked.configuration)
             if told.failed is None and asked.configuration:
                 told.failed = self.broken(found)
+                told.unseen = told.failed is not None and self._lacks(found)
             value = value_of(self.tuning.objective, found)
             if value is None and told.failed is None:
-                why = "; ".join(found.missing.values()) or "not measured"
+                why = found.missing.get(OF_OBJECTIVE[self.tuning.objective], "not measured")
                 told.failed = f"its {self.tuning.objective} is not known: {why}"
+                told.unseen = True
             told.value = value if told.failed is None else None
         return told
 
@@ -143,17 +153,24 @@ class Judge:
         run_dir = ExperimentPaths(root or self.root).trials / ended.folder
         return self.measure(run_dir, ended, self._reserved(configuration), self._prices)
 
+    def _lacks(self, found: Measured) -> bool:
+        """Whether a trial does not show what a condition is of."""
+        return any(one.names - found.metrics.keys() for one in self._conditions)
+
     def broken(self, found: Measured) -> str | None:
         """Say which condition of the user a trial does not fulfil."""
         return broken(self._conditions, found)
 
-    def _reserved(self, configuration: Mapping[str, str]) -> tuple[int, float]:
-        """Cores and bytes that a configuration reserves: its task slots, else all CPUs."""
+    def _reserved(self, configuration: Mapping[str, str]) -> Reserved:
+        """Say what a configuration reserves: its task slots, else all CPUs, and memory."""
         levels = {**self.tuning.shared, **configuration}
         declared = factors_of_workload(self.tuning.workload)
         parsed = parse_treatment([f"{name}={level}" for name, level in levels.items()], declared)
-        memory = memory_of(levels, self.tuning.space.facts or {}).total
-        return resolve_layout(parsed).tasks or self.tuning.cpus, memory
+        facts = self.tuning.space.facts or {}
+        memory = memory_of(levels, facts)
+        if ELSEWHERE in facts:
+            return Reserved(self.tuning.cpus, memory.each, elsewhere=True)
+        return Reserved(resolve_layout(parsed).tasks or self.tuning.cpus, memory.total)
 
     def _unchecked(self, run_dir: Path) -> str | None:
         """Say why the user's check does not let a result pass."""

@@ -6,12 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from pyrometer.accounts.cpu import process_cpu_ns
-from pyrometer.accounts.memory import resident_peak
-from pyrometer.accounts.window import open_scope
 from pyrometer.collect.launch.launch import is_workload_command
 from pyrometer.collect.probes.profile import parse_profile
 from pyrometer.core import units
@@ -19,11 +17,11 @@ from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.experiments.folder import Ended
 from pyrometer.experiments.plan.constraints import Constraint, parse_constraint
 from pyrometer.simulation.analysis import Prices
-from pyrometer.store import Run
 from pyrometer.store.manifest import read_manifest
 from pyrometer.trial.factors import did_you_mean
 from pyrometer.tune.trials.folder import Objective, Tuning
-from pyrometer.window.windows import APPLICATION
+from pyrometer.tune.trials.used import reserved as executors_reserved
+from pyrometer.tune.trials.used import used
 
 NS = 1e9
 
@@ -35,6 +33,7 @@ METRICS = {
     "p95": "95th percentile of the iterations' times, in s",
     "core_seconds": "CPU time of all processes of the application in an iteration, in s",
     "peak_memory": "highest resident memory of all its processes together, in bytes",
+    "executor_memory": "highest resident memory of one executor, Python workers included, in bytes",
     "cost": "price of the reserved cores and memory for the time of an iteration",
 }
 """What ``--subject-to`` may speak of."""
@@ -46,7 +45,8 @@ OF_OBJECTIVE: Mapping[Objective, str] = {
     "p95": "p95",
     "memory": "peak_memory",
 }
-PROBED = frozenset({"core_seconds", "peak_memory"})
+PROBED = frozenset({"core_seconds", "peak_memory", "executor_memory"})
+SIZES = frozenset({"peak_memory", "executor_memory"})
 """Metrics that the probe of the operating system reads."""
 IN_NS = frozenset({"elapsed", "core_seconds", "p95"})
 """Metrics that the objective has in ns."""
@@ -61,17 +61,33 @@ class Measured:
     missing: dict[str, str] = field(default_factory=dict)
 
 
-def measured(
-    run_dir: Path, ended: Ended, reserved: tuple[int, float], prices: Prices | None
-) -> Measured:
+class Reserved(NamedTuple):
+    """What a configuration reserves.
+
+    Attributes
+    ----------
+    cores : int
+        Of the whole job, where it runs on this machine.
+    memory : float
+        Bytes of the whole job; of one executor, where these run elsewhere.
+    elsewhere : bool
+        Executors are those that the cluster gave, for as long as the event log says.
+    """
+
+    cores: int
+    memory: float
+    elsewhere: bool = False
+
+
+def measured(run_dir: Path, ended: Ended, reserved: Reserved, prices: Prices | None) -> Measured:
     """Read the metrics of a trial that finished.
 
     Parameters
     ----------
     ended : Ended
         As the journal has it.
-    reserved : (int, float)
-        Cores and bytes of memory that its configuration reserves.
+    reserved : Reserved
+        What its configuration reserves.
     prices : Prices or None
         Of cores and memory, where they are known.
     """
@@ -79,20 +95,39 @@ def measured(
     missing: dict[str, str] = {}
     if ended.seconds is not None:
         metrics["elapsed"] = ended.seconds
-        hours = ended.seconds / 3600
-        if prices is not None:
-            metrics["cost"] = prices.of(hours * reserved[0], hours * reserved[1] / 1e9)
-    if prices is None:
-        missing["cost"] = "no prices were given (--price FILE)"
+    cost: float | None = None
+    why: str | None = "no prices were given (--price FILE)"
+    if prices is not None:
+        cost, why = _cost(run_dir, ended, reserved, prices)
+    if cost is None:
+        missing["cost"] = why or "not known"
+    else:
+        metrics["cost"] = cost
     times = ended.iterations_s or ([ended.seconds] if ended.seconds is not None else [])
     if times:
         metrics["p95"] = float(np.percentile(times, 95))
-    for name, value, why in _of_run(run_dir):
-        if value is None:
-            missing[name] = why or "not measured"
+    for name, one in used(run_dir).items():
+        if one.value is None:
+            missing[name] = one.reason or "not measured"
         else:
-            metrics[name] = value
+            metrics[name] = one.value
     return Measured(metrics, missing)
+
+
+def _cost(
+    run_dir: Path, ended: Ended, reserved: Reserved, prices: Prices
+) -> tuple[float | None, str | None]:
+    """Give the price of an iteration, or why it is not known."""
+    if reserved.elsewhere:
+        cores, executors = executors_reserved(run_dir)
+        if cores.value is None or executors.value is None:
+            return None, cores.reason or executors.reason
+        gb_s = executors.value * reserved.memory / 1e9
+        return prices.of(cores.value / 3600, gb_s / 3600), None
+    if ended.seconds is None:
+        return None, "no time is known"
+    hours = ended.seconds / 3600
+    return prices.of(hours * reserved.cores, hours * reserved.memory / 1e9), None
 
 
 def parts_of(run_dir: Path) -> dict[str, float]:
@@ -109,22 +144,6 @@ def parts_of(run_dir: Path) -> dict[str, float]:
                 seconds = (part.ended_mono_ns - part.started_mono_ns) / NS
                 found.setdefault(part.name, []).append(seconds)
     return {name: sum(times) / len(times) for name, times in found.items()}
-
-
-def _of_run(root: Path) -> Sequence[tuple[str, float | None, str | None]]:
-    try:
-        with Run.open(root) as run:
-            memory, why = resident_peak(open_scope(run, APPLICATION))
-            measuring = open_scope(run, None)
-            cpu = process_cpu_ns(measuring)
-            iterations = max(1, len(measuring.window.iterations))
-    except PyrometerError as error:
-        return [(name, None, error.message) for name in ("core_seconds", "peak_memory")]
-    core_s = None if cpu is None else cpu / NS / iterations
-    return [
-        ("core_seconds", core_s, "no probe read the CPU time of its processes (profile off)"),
-        ("peak_memory", None if memory is None else float(memory), why),
-    ]
 
 
 def value_of(objective: Objective, found: Measured) -> float | None:
@@ -196,7 +215,7 @@ def check_sizes(texts: Sequence[str]) -> None:
     """
     for text in texts:
         for part in re.split(r"\b(?:and|or)\b", text):
-            size = None if re.search(r"peak_memory|cost", part) else _SIZE.search(part)
+            size = None if re.search(r"_memory|cost", part) else _SIZE.search(part)
             if size is not None:
                 minutes = size[0][-1] in "mM"
                 remedy = f"write {size[0][:-1]}min" if minutes else "times: 500ms, 30s, 5min, 1h"
@@ -252,6 +271,6 @@ def broken(conditions: Sequence[Constraint], found: Measured) -> str | None:
 
 def _shown(name: str, found: Measured) -> str:
     value = found.metrics[name]
-    if name == "peak_memory":
+    if name in SIZES:
         return units.size(value)
     return units.digits(value) if name == "cost" else units.duration(value * NS)

@@ -64,6 +64,9 @@ class Told(Part):
         It failed because its result is not that of the baseline.
     queued : bool
         A queue longer than its limit allows for stopped it.
+    unseen : bool
+        It finished, and what is asked of it was not measured, such as an executor's memory where
+        no probe saw that executor.
     result : str or None
         Its result, as far as results are compared.
     unapplied : list of str
@@ -90,6 +93,7 @@ class Told(Part):
     void: bool = False
     differs: bool = False
     queued: bool = False
+    unseen: bool = False
     result: str | None = None
     unapplied: list[str] = Field(default_factory=list)
     canary: float | None = None
@@ -104,7 +108,7 @@ class Told(Part):
     @property
     def passes(self) -> bool:
         """Whether what kept it from a value passes: its configuration may be tried again."""
-        return self.queued or (self.void and (self.refused or self.differs))
+        return self.queued or self.unseen or (self.void and (self.refused or self.differs))
 
     def observation(self, asked: Asked) -> Observation:
         """Give it in the engine's words."""
