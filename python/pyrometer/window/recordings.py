@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pyrometer.window.scope import Scope
+    from pyrometer.store import Tables
 
 OF_RECORDINGS = frozenset(
     {
@@ -52,12 +52,12 @@ class Ended:
     lived_ns: int
 
 
-def recordings_ended(scope: Scope) -> list[Ended]:
-    """Give the JVMs whose recording ended before the window did, least recorded first."""
-    if not scope.has_mono:
-        # Nothing that JVMs recorded can be cut to such a window.
-        return []
-    rows = scope.tables.query(
+def recordings_ended(tables: Tables) -> list[Ended]:
+    """Give the JVMs whose recording ended before window ``w`` did, least recorded first.
+
+    A window that has no times on the monotonic clock has none of what JVMs recorded.
+    """
+    rows = tables.query(
         f"SELECT * FROM ({_JVMS}) WHERE recorded < lived"
         " ORDER BY recorded / lived, executor_id, host"
     )
@@ -67,7 +67,7 @@ def recordings_ended(scope: Scope) -> list[Ended]:
     ]
 
 
-def unrecorded_ratio(scope: Scope) -> float:
-    """Give the part of the JVMs' time in the window that was not recorded."""
-    found = scope.tables.scalar(f"SELECT 1 - sum(recorded) / sum(lived) FROM ({_JVMS})")
+def unrecorded_ratio(tables: Tables) -> float:
+    """Give the part of the JVMs' time in window ``w`` that was not recorded."""
+    found = tables.scalar(f"SELECT 1 - sum(recorded) / sum(lived) FROM ({_JVMS})")
     return float(found or 0.0)

@@ -78,13 +78,13 @@ class Scope:
     @cached_property
     def unrecorded(self) -> str | None:
         """Why sums over what JVMs recorded are unknown; ``None`` where they are not."""
-        ended = recordings_ended(self)
+        ended = recordings_ended(self.tables)
         return f"{ended[0].whose} was not recorded to the end of this window" if ended else None
 
     @cached_property
     def unsampled(self) -> str | None:
         """Why shares of samples are unknown; ``None`` where next to all of the window has some."""
-        missing = self.unrecorded and unrecorded_ratio(self) > MOST_UNSAMPLED
+        missing = self.unrecorded and unrecorded_ratio(self.tables) > MOST_UNSAMPLED
         return self.unrecorded if missing else None
 
     @cached_property

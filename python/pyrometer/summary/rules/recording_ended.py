@@ -15,7 +15,7 @@ SHOWN = 5
 
 
 def _check(scope: Scope, summary: Summary) -> Iterator[str]:
-    ended = recordings_ended(scope)
+    ended = recordings_ended(scope.tables)
     if ended:
         named = [
             f"{one.whose} ({units.duration(one.recorded_ns)} of {units.duration(one.lived_ns)})"
