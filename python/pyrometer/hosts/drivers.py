@@ -25,18 +25,20 @@ MOST_MOMENTS = 2048
 OfDriver = Mapping[str, Messages]
 
 
-def on_one_axis(seen: Seen) -> Seen:
+def on_one_axis(seen: Seen, launch_host: str | None = None) -> Seen:
     """Choose one of several drivers, and give the messages that all hosts have with it, in effect.
 
-    It is the driver with most messages, or else readings of its clocks. A driver that shares no
-    host with it, nor with one that does, has none, and so have hosts that know that one alone.
+    It is that of the launch, whose times are on its clock, or the driver with most messages, or
+    else readings of its clocks. A driver that shares no host with it, nor with one that does, has
+    none, and so have hosts that know that one alone.
     """
     if seen.driver_host is not None or not seen.of_drivers:
         return seen
 
-    def known(driver: str) -> tuple[int, int]:
-        wall = seen.walls.get(driver)
-        return sum(map(len, seen.of_drivers[driver].values())), 0 if wall is None else len(wall)
+    def known(driver: str) -> tuple[bool, int, int]:
+        wall, of = seen.walls.get(driver), seen.of_drivers[driver]
+        readings = 0 if wall is None else len(wall)
+        return driver == launch_host, sum(map(len, of.values())), readings
 
     drivers = sorted(seen.of_drivers)
     axis = max(drivers, key=known)

@@ -124,7 +124,11 @@ def clock_offset_ns(run: Run) -> int | None:
     if run.manifest:
         launcher = [p.wall_ns - p.mono_ns for p in run.manifest.clock_pairs]
         here = run.manifest.host.hostname
-    drivers = run.tables.query("SELECT host FROM processes WHERE role = 'driver' LIMIT 1")
+    # Of drivers on several hosts, the one whose clock is the axis.
+    drivers = run.tables.query(
+        "SELECT p.host FROM processes p LEFT JOIN hosts h ON h.host = p.host"
+        " WHERE p.role = 'driver' ORDER BY h.number NULLS LAST, p.host LIMIT 1"
+    )
     driver = drivers[0][0] if drivers else here
     pairs = of_host.get(driver, [])
     if not pairs and not launcher:

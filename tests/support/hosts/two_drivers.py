@@ -105,7 +105,7 @@ class TwoDrivers:
               for at in range(0, LENGTH, 10)),
         ]  # fmt: skip
 
-    def write(self, root: Path) -> Run:
+    def write(self, root: Path, launch_host: str | None = None) -> Run:
         """Write the tables on one axis, and open them."""
         paths = RunPaths(root)
         for folder in (paths.tables, paths.raw):
@@ -117,6 +117,6 @@ class TwoDrivers:
             files.append(paths.raw / f"plugin-executor-{name}.ndjson")
             text = "".join(json.dumps(one, separators=(",", ":")) + "\n" for one in lines)
             files[-1].write_text(text)
-        self.doubts = write_axis(paths.tables, files)
+        self.doubts = write_axis(paths.tables, files, launch_host)
         write_times(paths.tables)
         return Run(paths, Tables(paths.tables), None)

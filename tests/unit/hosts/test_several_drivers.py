@@ -12,6 +12,7 @@ from tests.support.tables import wall
 
 from pyrometer.store import Run
 from pyrometer.summary.summary import summary
+from pyrometer.window.windows import clock_offset_ns
 
 TOGETHER = {
     "executors of both on one host": {FRONT: ["east", "west"], BACK: ["west"]},
@@ -56,6 +57,19 @@ def test_drivers_that_share_a_host_share_an_axis_within_its_bound(
     # Both applications began at once, though one driver's wall clock is 3 s behind.
     assert abs(begun[0][0] - begun[1][0]) <= known[BACK][1] + known[FRONT][1] + 2 * MS
     assert all(0 <= since < 3 * S for _, since in launched)
+
+
+@pytest.mark.parametrize("launch_host", [FRONT, BACK])
+def test_the_driver_of_the_launch_is_the_axis_and_joins_both_clocks(
+    tmp_path: Path, launch_host: str
+) -> None:
+    two = TwoDrivers(TOGETHER["executors of both on one host"])
+    with two.write(tmp_path, launch_host) as run:
+        axis = run.tables.scalar("SELECT host FROM hosts WHERE clock = 'axis'")
+        offset = clock_offset_ns(run)
+    assert axis == launch_host
+    pairs = [row for row in two.rows["clock_pairs"] if row["host"] == launch_host]
+    assert offset == pairs[0]["wall_ns"] - pairs[0]["mono_ns"]
 
 
 def test_drivers_without_a_common_host_are_said_to_be_apart(tmp_path: Path) -> None:

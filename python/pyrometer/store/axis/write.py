@@ -54,7 +54,7 @@ def write_axis(
     plugin_files : iterable of Path
         The plugin's records: of these, the round trips.
     launch_host : str, optional
-        Host of the launch, whose clock is the axis where no driver was recorded.
+        Host of the launch, whose clock is the axis where no driver was recorded, or several.
     machines : Machines, optional
         Which hosts pods are on.
 
@@ -68,9 +68,10 @@ def write_axis(
         if len(found.hosts) < 2:
             return []
         host_of = {} if machines is None else machines.host_of
-        found = on_one_axis(on_their_hosts(found, host_of))
+        launch = host_of.get(str(launch_host), launch_host)
+        found = on_one_axis(on_their_hosts(found, host_of), launch)
         names = sorted(name for name, host in host_of.items() if host in found.hosts)
-        axis = found.driver_host or _other_axis(found, host_of.get(str(launch_host), launch_host))
+        axis = found.driver_host or _other_axis(found, launch)
         clocks = HostClocks.of(replace(found, driver_host=axis))
         extent: dict[str, tuple[int, int]] = {}
         for name, first, last in tables.query(_EXTENT):
