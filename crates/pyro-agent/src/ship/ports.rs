@@ -56,6 +56,9 @@ pub trait Files {
     fn release(&mut self, file: &Seen);
 }
 
+/// An object, and its name in a store.
+pub type Object = (String, Vec<u8>);
+
 /// Where chunks go.
 pub trait Store {
     /// Puts an object under a name, in the place of one that is there: whole or not at all.
@@ -63,11 +66,30 @@ pub trait Store {
     /// # Errors
     /// Why nobody knows that it is there.
     fn put(&mut self, key: &str, object: &[u8]) -> Result<(), String>;
+
+    /// How many objects are best put at the same time.
+    fn at_once(&self) -> usize {
+        1
+    }
+
+    /// Puts objects of different names at the same time; answers in their order, as [`Store::put`] gives them.
+    fn put_all(&mut self, objects: &[Object]) -> Vec<Result<(), String>> {
+        let put = |(key, object): &Object| self.put(key, object);
+        objects.iter().map(put).collect()
+    }
 }
 
 impl Store for Box<dyn Store + Send> {
     fn put(&mut self, key: &str, object: &[u8]) -> Result<(), String> {
         (**self).put(key, object)
+    }
+
+    fn at_once(&self) -> usize {
+        (**self).at_once()
+    }
+
+    fn put_all(&mut self, objects: &[Object]) -> Vec<Result<(), String>> {
+        (**self).put_all(objects)
     }
 }
 

@@ -1,14 +1,16 @@
 //! The shipper of one raw folder.
 
+mod puts;
+
 use std::collections::BTreeMap;
 use std::{io, mem};
 
-use pyro_chunks::{Cut, Kind, MAX_PAYLOAD_BYTES, Source, chunk_key, encode, kind_of, stream_key};
+use pyro_chunks::{Cut, Kind, MAX_PAYLOAD_BYTES, Source, kind_of};
 
 use crate::ship::backoff::Backoff;
 use crate::ship::look::{current, next_cut};
 use crate::ship::ports::{Clock, Files, Keep, Seen, Store};
-use crate::ship::progress::{MAX_PIECE_BYTES, Piece, Progress};
+use crate::ship::progress::{MAX_PIECE_BYTES, Progress};
 use crate::ship::report::{Report, Round};
 use crate::ship::spool::admits;
 use crate::ship::state::{MAX_FILES, State};
@@ -255,111 +257,6 @@ impl<F: Files, S: Store, K: Keep, C: Clock> Shipper<F, S, K, C> {
                 piece.tried = true;
             }
         }
-    }
-
-    /// Puts what may be put; whether the store answers.
-    fn put_all(&mut self, seen: &BTreeMap<String, Seen>, until_ns: i64) -> bool {
-        let (mut failed, mut answered) = (Vec::new(), false);
-        // A second file shows whether it is the store or the first object that is at fault.
-        while failed.len() < 2
-            && let Some(name) = self.next_of(&failed)
-        {
-            match self.put(&name, seen.get(&name)) {
-                Ok(false) => {}
-                Ok(true) => {
-                    answered = true;
-                    self.failures.remove(&name);
-                    self.backoff.succeeded();
-                    self.report.away_since_wall_ns = None;
-                }
-                Err(failure) => {
-                    self.report.failed_puts_count += 1;
-                    self.report.last_failure = Some(failure);
-                    *self.failures.entry(name.clone()).or_default() += 1;
-                    failed.push(name);
-                }
-            }
-            if self.clock.mono_ns() >= until_ns {
-                break;
-            }
-        }
-        let away = failed.len() == 2 || !failed.is_empty() && !answered;
-        if away {
-            let now = self.clock.wall_ns();
-            self.report.away_since_wall_ns.get_or_insert(now);
-            self.backoff.failed(self.clock.mono_ns());
-        }
-        !away
-    }
-
-    /// The file whose first piece is next: the one that failed least, then the oldest.
-    fn next_of(&self, failed: &[String]) -> Option<String> {
-        let files = self
-            .state
-            .files
-            .iter()
-            .filter(|(name, _)| !failed.contains(name));
-        let pieces = files.filter_map(|(name, file)| Some((name, file.queue.front()?)));
-        let ready = pieces.filter(|(_, piece)| piece.tried);
-        let order = |(name, piece): &(&String, &Piece)| {
-            let failures = self.failures.get(*name).copied().unwrap_or(0);
-            (failures, piece.cut_wall_ns)
-        };
-        ready.min_by_key(order).map(|(name, _)| name.clone())
-    }
-
-    /// Puts the first piece of a file; false for one that cannot be read: it is lost.
-    fn put(&mut self, name: &str, seen: Option<&Seen>) -> Result<bool, String> {
-        let Some(progress) = self.state.files.get_mut(name) else {
-            return Ok(false);
-        };
-        let Some(piece) = progress.queue.front().cloned() else {
-            return Ok(false);
-        };
-        let kind = kind_of(name);
-        let length = match (kind, seen) {
-            (Kind::Whole, Some(seen)) => seen.length,
-            _ => piece.length,
-        };
-        let read = match seen {
-            _ if length == 0 => {
-                self.window.clear();
-                Ok(())
-            }
-            // It was smaller when it was looked at.
-            _ if length > MAX_PIECE_BYTES as u64 => Err(io::Error::other("too large by now")),
-            Some(seen) => self
-                .files
-                .read(seen, piece.offset, length as usize, &mut self.window),
-            None => Err(io::ErrorKind::NotFound.into()),
-        };
-        if let Err(error) = read {
-            self.report.last_problem = Some(format!("{name}: {error}"));
-            self.state.lost_bytes += progress.lose_front();
-            return Ok(false);
-        }
-        let source = &self.state.source;
-        let header = progress.header(&piece, source, name, kind);
-        let object = encode(&header, &self.window).map_err(|fault| fault.to_string())?;
-        let stream = stream_key(source, name, progress.generation);
-        self.store
-            .put(&chunk_key(&stream, piece.sequence), &object)?;
-        progress.arrived();
-        self.report.chunks_count += 1;
-        self.report.payload_bytes += length;
-        self.report.stored_bytes += object.len() as u64;
-        if self.options.free
-            && let (Some(seen), true) = (seen, kind != Kind::Whole)
-        {
-            let (from, to) = (
-                progress.freed_to,
-                progress.shipped_to() / PAGE_BYTES * PAGE_BYTES,
-            );
-            progress.freed_to = progress.freed_to.max(to);
-            self.to_free
-                .extend((from < to).then(|| (seen.clone(), from, to)));
-        }
-        Ok(true)
     }
 
     /// Saves the state, and gives back what it says arrived; whether what it says is safe now.

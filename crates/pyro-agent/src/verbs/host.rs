@@ -35,7 +35,7 @@ const WRITTEN_BY_OTHERS: u32 = 0o022;
 pub fn host(options: &HostOptions) -> Result<(), String> {
     let stop = Stop::listen().map_err(|error| error.to_string())?;
     // A store that is refused leaves no folder behind.
-    stores::open(&options.shipping.to)?;
+    stores::open(&options.shipping.to, None)?;
     take(&options.work_dir).map_err(|error| format!("{}: {error}", options.work_dir.display()))?;
     let mut before = Rests::of_killed(&options.work_dir, &options.shipping);
     let clock = SystemClock::default();
@@ -163,7 +163,7 @@ impl Recording {
         let raw = options.work_dir.join(format!("{birth:x}"));
         let made = fs::DirBuilder::new().mode(0o700).create(&raw);
         made.map_err(|error| format!("{}: {error}", raw.display()))?;
-        let session = Session::begin(&raw, OF_THE_HOST, &options.shipping, true)
+        let session = Session::begin(&raw, OF_THE_HOST, &options.shipping, true, None)
             .inspect_err(|_| drop(fs::remove_dir_all(&raw)))?;
         let recorder = recorder(options, session.path());
         Ok(Self {

@@ -10,7 +10,9 @@ mod restarts;
 mod rests;
 mod session;
 mod ship;
+mod writer;
 
 pub use executors::executors;
 pub use host::host;
 pub use ship::ship;
+pub use writer::Writer;

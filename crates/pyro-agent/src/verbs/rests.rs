@@ -68,7 +68,7 @@ impl Rests {
             .collect();
         begun.sort();
         let sessions = begun.into_iter().filter_map(|(_, path)| {
-            let session = Session::begin(&path, OF_THE_HOST, shipping, true);
+            let session = Session::begin(&path, OF_THE_HOST, shipping, true, None);
             session
                 .inspect_err(|error| eprintln!("pyro-agent: it stays where it is: {error}"))
                 .ok()

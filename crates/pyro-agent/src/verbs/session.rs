@@ -15,6 +15,7 @@ use crate::ship::{
     open_folder,
 };
 use crate::stores;
+use crate::verbs::Writer;
 use crate::verbs::reporter::{Beside, Reporter};
 
 /// A store that hangs is waited for so long, once: also when the end was asked for.
@@ -29,7 +30,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Takes a folder.
+    /// Takes a folder. `writer`: the process that writes there, where it is known.
     ///
     /// # Errors
     /// If it is not there, somebody else ships it, or the store is of no known kind.
@@ -38,10 +39,11 @@ impl Session {
         (app, executor): (&str, &str),
         shipping: &Shipping,
         free: bool,
+        writer: Option<&Writer>,
     ) -> Result<Self, String> {
         let at = |error: io::Error| format!("{}: {error}", path.display());
-        let to = shipping.to.clone();
-        let store = Apart::begin(move || stores::open(&to), PATIENCE)?;
+        let (to, relays) = (shipping.to.clone(), writer.cloned());
+        let store = Apart::begin(move || stores::open(&to, relays.as_ref()), PATIENCE)?;
         let folder = open_folder(path).map_err(at)?;
         let clock = SystemClock::default();
         let now = clock.wall_ns();

@@ -10,11 +10,13 @@ use serde_json::Value;
 use crate::args::ShipOptions;
 use crate::ship::{Clock, SystemClock};
 use crate::stop::Stop;
+use crate::stores::RELAY;
 use crate::verbs::detach::detached;
 use crate::verbs::recorder::{Of, Program, Recorder, last_written_wall_ns};
 use crate::verbs::reporter::{Beside, last_told};
 use crate::verbs::restarts::Restarts;
 use crate::verbs::session::Session;
+use crate::verbs::writer::Writer;
 
 /// When nobody writes any more, a store that is away is waited for so long.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -24,6 +26,10 @@ const GLANCE: Duration = Duration::from_millis(200);
 
 /// A writer that is about to end, perhaps with us, leaves this name and waits until it is gone: all has arrived then.
 const HURRY: &str = ".hurry";
+
+/// One that takes the way to the store with it leaves this name, and waits until it is gone, or the agent: as for a writer
+/// that has ended, all that there is has arrived then.
+const END: &str = ".end";
 
 /// Whoever ends us with our writer, such as a service that stops, may reach us first: its end is waited for so long.
 const WITH_THE_WRITER: Duration = Duration::from_secs(5);
@@ -38,14 +44,24 @@ pub fn ship(options: &ShipOptions) -> Result<(), String> {
     }
     let stop = Stop::listen().map_err(|error| error.to_string())?;
     let of = (options.app.as_str(), options.executor.as_str());
-    let mut session = Session::begin(&options.raw_dir, of, &options.shipping, options.free)?;
     let writer = options.until_pid.map(Writer::new);
+    let mut session = Session::begin(
+        &options.raw_dir,
+        of,
+        &options.shipping,
+        options.free,
+        writer.as_ref(),
+    )?;
+    let is_relayed = options.shipping.to.starts_with(RELAY);
     let lives = writer.as_ref().is_some_and(Writer::is_there);
     let mut recorder = Recording::begin(options, lives);
-    let hurry = options.raw_dir.join(HURRY);
+    let (hurry, end) = (options.raw_dir.join(HURRY), options.raw_dir.join(END));
     let mut ended_since = None;
     let reason = loop {
-        let reason = ended(writer.as_ref(), &session);
+        let reason = match ended(writer.as_ref(), &session) {
+            None if end.exists() => Some("its writer ended"),
+            reason => reason,
+        };
         if reason.is_some() && ended_since.is_none() {
             ended_since = Some(Instant::now());
             recorder.stop();
@@ -57,8 +73,10 @@ pub fn ship(options: &ShipOptions) -> Result<(), String> {
         if hurries && round.is_done() {
             let _ = fs::remove_file(&hurry);
         }
-        let is_urgent = || !hurries && hurry.exists();
-        let given_up = ended_since.is_some_and(|since| since.elapsed() >= PATIENCE);
+        let is_urgent = || !hurries && hurry.exists() || ended_since.is_none() && end.exists();
+        // Nobody else can put anything.
+        let is_cut_off = is_relayed && has_gone(writer.as_ref());
+        let given_up = ended_since.is_some_and(|since| is_cut_off || since.elapsed() >= PATIENCE);
         match reason {
             Some(reason) if round.is_done() || given_up => break reason,
             _ if asked_to_stop(&stop, options.shipping.every, || {
@@ -75,6 +93,7 @@ pub fn ship(options: &ShipOptions) -> Result<(), String> {
     };
     recorder.stop();
     let round = session.finish(ended_since.is_some(), &recorder.told(), reason);
+    let _ = fs::remove_file(&end);
     if !round.is_done() {
         return Err(format!(
             "{}; what is left is in {} as long as that is there",
@@ -200,34 +219,6 @@ fn ended(writer: Option<&Writer>, session: &Session) -> Option<&'static str> {
         Some(writer) if !writer.is_there() => Some("its writer ended"),
         _ => None,
     }
-}
-
-/// A process, and not another that gets its number.
-struct Writer {
-    pid: i32,
-    started: Option<String>,
-}
-
-impl Writer {
-    fn new(pid: i32) -> Self {
-        let started = started(pid);
-        Self { pid, started }
-    }
-
-    fn is_there(&self) -> bool {
-        self.started.is_some() && started(self.pid) == self.started
-    }
-}
-
-/// When a process was started; `None` if it is gone, or a zombie, which writes no more.
-fn started(pid: i32) -> Option<String> {
-    let path = format!("/proc/{pid}/stat");
-    let stat = fs::read(Path::new(&path)).ok()?;
-    let stat = String::from_utf8_lossy(&stat);
-    let (_, fields) = stat.rsplit_once(')')?;
-    let mut fields = fields.split_ascii_whitespace();
-    let is_zombie = matches!(fields.next()?, "Z" | "X");
-    (!is_zombie).then(|| fields.nth(18).map(str::to_owned))?
 }
 
 #[cfg(test)]

@@ -109,7 +109,7 @@ final class DriverComponent implements DriverPlugin {
         jvm.codegen().running();
         jvm.recorder().offer(facts());
         if (ships) {
-          startAgent(appId);
+          startAgent(appId, pluginContext.conf());
         }
       }
     } catch (Throwable e) {
@@ -214,10 +214,12 @@ final class DriverComponent implements DriverPlugin {
     }
   }
 
-  private void startAgent(String appId) {
+  private void startAgent(String appId, SparkConf conf) {
     synchronized (DriverComponent.class) {
       if (agent == null) {
-        agent = new AgentBeside(jvm, appId, DRIVER, failure -> note("driver_agent", failure));
+        agent =
+            new AgentBeside(
+                jvm, conf, appId, DRIVER, why -> jvm.recorder().error("driver_agent", why));
         agent.start();
       }
     }

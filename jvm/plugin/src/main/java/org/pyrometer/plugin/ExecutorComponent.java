@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.function.Consumer;
 import org.apache.spark.SparkConf;
 import org.apache.spark.TaskFailedReason;
 import org.apache.spark.api.plugin.ExecutorPlugin;
@@ -101,7 +100,7 @@ final class ExecutorComponent implements ExecutorPlugin {
         }
         jvm.recorder().finish();
         if (agent != null) {
-          agent.settle();
+          agent.finish();
         }
       }
     } catch (Throwable e) {
@@ -132,9 +131,7 @@ final class ExecutorComponent implements ExecutorPlugin {
     started.codegen().running();
     started.recorder().offer(new ProcessFacts("executor", id, application));
     if (ships) {
-      Consumer<Throwable> stays =
-          failure -> stay(context, started, "has no agent: " + why(failure));
-      agent = new AgentBeside(started, appId, id, stays);
+      agent = new AgentBeside(started, conf, appId, id, why -> stay(context, started, why));
       agent.start();
     } else if (!folder.equals(wanted)) {
       Kept kept = new Kept(started);
@@ -142,10 +139,6 @@ final class ExecutorComponent implements ExecutorPlugin {
       stay(context, started, "cannot write to " + wanted);
     }
     return started;
-  }
-
-  private static String why(Throwable failure) {
-    return failure.getMessage() == null ? failure.toString() : failure.getMessage();
   }
 
   /** Says here and to the driver that the records stay on this host. */

@@ -1,7 +1,6 @@
 package org.pyrometer.plugin;
 
 import java.io.IOException;
-import java.lang.reflect.Constructor;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -30,8 +29,6 @@ final class ShippedEventLog {
 
   /** A driver may have one application after another. */
   private static final AtomicInteger NUMBER = new AtomicInteger();
-
-  private static final int CONSTRUCTOR_PARAMETERS = 5;
 
   /** Longest wait for events that are still queued: less than an application may be held up. */
   private static final long LONGEST_MS = Patience.patient(3_000);
@@ -64,11 +61,9 @@ final class ShippedEventLog {
     conf.set(Secrets.NAMES_KEY, Secrets.pattern(conf.get(Secrets.NAMES_KEY, null)));
     conf.set(PREFIX + "compress", "false");
     conf.set(PREFIX + "rolling.enabled", "false");
-    // By reflection: Hadoop's configuration is not on the path that this is compiled with.
-    Object hadoop = SparkContext.class.getMethod("hadoopConfiguration").invoke(context);
     EventLoggingListener writer =
-        (EventLoggingListener)
-            constructor().newInstance(name, Option.empty(), own.toUri(), conf, hadoop);
+        new EventLoggingListener(
+            name, Option.empty(), own.toUri(), conf, context.hadoopConfiguration());
     writer.start();
     Path shipped = Files.createDirectories(folder.resolve("eventlog")).resolve(name);
     Files.createLink(shipped, only(own));
@@ -89,15 +84,6 @@ final class ShippedEventLog {
     } finally {
       writer.stop();
     }
-  }
-
-  private static Constructor<?> constructor() throws NoSuchMethodException {
-    for (Constructor<?> found : EventLoggingListener.class.getConstructors()) {
-      if (found.getParameterCount() == CONSTRUCTOR_PARAMETERS) {
-        return found;
-      }
-    }
-    throw new NoSuchMethodException("EventLoggingListener of this Spark");
   }
 
   private static Path only(Path folder) throws IOException {

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
+import org.apache.spark.SparkConf;
 import org.pyrometer.plugin.host.Patience;
 import org.pyrometer.plugin.jvm.Bounded;
 import org.pyrometer.plugin.jvm.Jvm;
@@ -21,8 +22,13 @@ public final class AgentBeside {
   private final Recorder recorder;
   private final String application;
   private final String executor;
-  private final Consumer<Throwable> failures;
+  private final Consumer<String> failures;
   private final Kept kept;
+
+  /**
+   * Whether it was waited for in vain last time: the end of the JVM need not take longer for it.
+   */
+  private volatile boolean slow;
 
   /** Starts the first agent; null before. */
   private volatile Thread starter;
@@ -31,13 +37,22 @@ public final class AgentBeside {
    * One that is not started yet.
    *
    * @param jvm whose folder is shipped
+   * @param conf settings of the application, Hadoop's among them
    * @param application id of the application
    * @param executor id of the executor; {@code driver} of the driver
    * @param failures takes why there is none: what was recorded stays on this host
    */
-  public AgentBeside(Jvm jvm, String application, String executor, Consumer<Throwable> failures) {
+  public AgentBeside(
+      Jvm jvm, SparkConf conf, String application, String executor, Consumer<String> failures) {
     this(
-        new HostAgent(jvm.settings()),
+        new HostAgent(
+            jvm.settings(),
+            Relay.to(
+                jvm.settings().get(Destination.KEY, ""),
+                jvm.folder(),
+                conf,
+                jvm.recorder(),
+                failures)),
         jvm.folder(),
         jvm.recorder(),
         application,
@@ -53,7 +68,7 @@ public final class AgentBeside {
       Recorder recorder,
       String application,
       String executor,
-      Consumer<Throwable> failures,
+      Consumer<String> failures,
       Kept kept) {
     this.kept = kept;
     this.agent = agent;
@@ -68,10 +83,15 @@ public final class AgentBeside {
   public void start() {
     Thread first =
         new Thread(
-            () -> Bounded.run("pyrometer-agent", this::begin, failures), "pyrometer-agent-start");
+            () -> Bounded.run("pyrometer-agent", this::begin, this::beginFailed),
+            "pyrometer-agent-start");
     first.setDaemon(true);
     starter = first;
     first.start();
+    if (executor.equals(HostAgent.DRIVER)) {
+      // An executor says that it ends; the JVM of a driver may have one application after another.
+      agent.atExit(this::finish);
+    }
     AgentWatch.Agent watched =
         new AgentWatch.Agent() {
           @Override
@@ -117,9 +137,27 @@ public final class AgentBeside {
    * where the processor is emulated): a container ends both at once.
    */
   public void settle() {
-    if (agent.ships()) {
-      Bounded.run("pyrometer-settle", () -> agent.settle(folder), failure -> {}, LONGEST_MS);
+    await(() -> agent.settle(folder));
+  }
+
+  /**
+   * The same as the JVM ends: where the agent puts nothing without it, it ends its streams, too.
+   */
+  public void finish() {
+    if (!slow) {
+      await(() -> agent.finish(folder));
     }
+  }
+
+  private void await(Bounded.Work work) {
+    if (agent.ships()) {
+      slow = !Bounded.run("pyrometer-settle", work, failure -> {}, LONGEST_MS);
+    }
+  }
+
+  private void beginFailed(Throwable failure) {
+    String why = failure.getMessage() == null ? failure.toString() : failure.getMessage();
+    failures.accept("has no agent: " + why);
   }
 
   private void endFailed(Throwable failure) {

@@ -1,7 +1,6 @@
 package org.pyrometer.plugin.ship;
 
 import java.util.Map;
-import org.pyrometer.plugin.config.Settings;
 
 /** Where executors ship what they write, as the driver decides it. */
 public final class Destination {
@@ -67,8 +66,7 @@ public final class Destination {
   }
 
   /** The folder that a place names, or null if it is a URL of something else. */
-  static String folder(Settings settings) {
-    String place = settings.get(KEY, "");
+  static String folder(String place) {
     if (place.startsWith("/")) {
       return place;
     }

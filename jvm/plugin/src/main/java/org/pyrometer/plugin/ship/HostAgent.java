@@ -26,7 +26,10 @@ import org.pyrometer.plugin.jvm.Folders;
  */
 public final class HostAgent {
   private static final String NATIVES = "/org/pyrometer/natives/";
-  private static final String DRIVER = "driver";
+
+  /** What stands for the executor where a driver ships. */
+  static final String DRIVER = "driver";
+
   private static final String AGENT = "pyro-agent";
   private static final String PROBE = "pyro-probe";
 
@@ -45,6 +48,15 @@ public final class HostAgent {
   /** Whoever is about to end leaves this name; the agent removes it once all has arrived. */
   private static final String HURRY = ".hurry";
 
+  /** Whoever ends, and takes the way to the store with it, leaves this name. */
+  private static final String END = ".end";
+
+  /**
+   * Seconds between rounds of one whose chunks are relayed: each chunk is a file of a cluster that
+   * others use, too.
+   */
+  private static final String SELDOM = "10";
+
   private static final String SAID = ".agent.err";
   private static final int SAID_MOST = 400;
   private static final int BUSY_TRIES = 20;
@@ -58,20 +70,32 @@ public final class HostAgent {
   private final Settings settings;
   private final Function<String, InputStream> programs;
 
+  /** Puts what the agent cannot; null where it puts everything itself. */
+  private final Relay relay;
+
   /** What ships; null until it does, or where it does not say. */
   private volatile ProcessHandle running;
 
   /** Whether the first one had a recorder. */
   private volatile boolean probed;
 
-  /** The one in the jar. */
-  public HostAgent(Settings settings) {
-    this(settings, name -> HostAgent.class.getResourceAsStream(NATIVES + platform() + "/" + name));
+  /**
+   * The one in the jar.
+   *
+   * @param settings where it ships to, and how
+   * @param relay puts what it cannot put itself, or null
+   */
+  HostAgent(Settings settings, Relay relay) {
+    this(
+        settings,
+        relay,
+        name -> HostAgent.class.getResourceAsStream(NATIVES + platform() + "/" + name));
   }
 
   /** One whose programs come from elsewhere. */
-  HostAgent(Settings settings, Function<String, InputStream> programs) {
+  HostAgent(Settings settings, Relay relay, Function<String, InputStream> programs) {
     this.settings = settings;
+    this.relay = relay;
     this.programs = programs;
   }
 
@@ -86,12 +110,17 @@ public final class HostAgent {
    */
   public synchronized void start(Path folder, String application, String executor)
       throws IOException, InterruptedException {
-    String store = Destination.folder(settings);
+    String store = Destination.folder(settings.get(Destination.KEY, ""));
     if (store != null && !Folders.takes(store)) {
       throw new IOException("cannot write to " + store + " from this host");
     }
     probed = settings.isOn("ship.probe", true) && !Tree.holdsUs(settings.get(Tree.KEY, null));
-    start(folder, application, executor, probed);
+    String unrelayed = relay == null ? null : relay.begin();
+    try {
+      start(folder, application, executor, probed);
+    } catch (IOException e) {
+      throw unrelayed == null ? e : new IOException(unrelayed + "; " + e.getMessage(), e);
+    }
   }
 
   /** Whether it has begun to ship, and goes on. */
@@ -106,10 +135,37 @@ public final class HostAgent {
    * @throws InterruptedException if the thread is asked to end
    */
   void settle(Path folder) throws IOException, InterruptedException {
-    Path hurry = Files.write(folder.resolve(HURRY), new byte[0]);
-    while (Files.exists(hurry) && ships()) {
+    awaits(folder.resolve(HURRY));
+  }
+
+  /**
+   * As the JVM ends. Where nothing can be put without it, the agent ends now, and this waits for
+   * that; else it goes on, and this is {@link #settle}.
+   *
+   * @throws IOException if it cannot be asked
+   * @throws InterruptedException if the thread is asked to end
+   */
+  void finish(Path folder) throws IOException, InterruptedException {
+    awaits(folder.resolve(isRelayed() ? END : HURRY));
+  }
+
+  /** Has something done as the JVM ends, where nothing can be put without it. */
+  void atExit(Runnable last) {
+    if (relay != null) {
+      relay.atExit(last);
+    }
+  }
+
+  private void awaits(Path mark) throws IOException, InterruptedException {
+    Files.write(mark, new byte[0]);
+    while (Files.exists(mark) && ships()) {
       Thread.sleep(GLANCE_MS);
     }
+  }
+
+  /** Whether what it ships is put by this JVM. */
+  private boolean isRelayed() {
+    return relay != null && relay.address() != null;
   }
 
   /** Whether it has begun to ship, and is no more. */
@@ -171,7 +227,7 @@ public final class HostAgent {
     List<String> command = new ArrayList<>();
     command.add(own.resolve(AGENT).toString());
     command.addAll(List.of("ship", "--detach", "--free", "--remove"));
-    command.add("--to=" + settings.get(Destination.KEY, ""));
+    command.add("--to=" + (isRelayed() ? relay.address() : settings.get(Destination.KEY, "")));
     command.add("--app=" + application);
     command.add("--executor=" + executor);
     command.add("--host=" + Host.name());
@@ -179,7 +235,9 @@ public final class HostAgent {
     long spoolMib = Math.min(settings.number(SPOOL, SPOOL_MIB, 1), MOST_SPOOL_MIB);
     command.add("--spool-mib=" + spoolMib);
     command.add("--until-pid=" + ProcessHandle.current().pid());
-    if (executor.equals(DRIVER)) {
+    if (isRelayed()) {
+      command.add("--every=" + SELDOM);
+    } else if (executor.equals(DRIVER)) {
       // A pod may end with it, and nothing can be shipped after that.
       command.add("--every=1");
     }

@@ -24,6 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.pyrometer.plugin.config.Settings;
 import org.pyrometer.plugin.records.Recorder;
+import org.pyrometer.plugin.ship.FaultyFiles.Fault;
 
 class AgentBesideTest {
   /** Ships after a while. */
@@ -39,8 +40,8 @@ class AgentBesideTest {
     Path raw = Files.createDirectory(base.resolve("raw"));
     Settings settings = Settings.of(Map.of("ship.to", base.toString()));
     HostAgent agent =
-        new HostAgent(settings, name -> new ByteArrayInputStream(SLOW.getBytes(UTF_8)));
-    List<Throwable> failures = new CopyOnWriteArrayList<>();
+        new HostAgent(settings, null, name -> new ByteArrayInputStream(SLOW.getBytes(UTF_8)));
+    List<String> failures = new CopyOnWriteArrayList<>();
     Recorder recorder = new Recorder(lines -> {}, settings);
     AgentBeside beside = beside(agent, raw, recorder, failures::add);
     beside.start();
@@ -55,7 +56,7 @@ class AgentBesideTest {
     Path raw = Files.createDirectory(base.resolve("raw"));
     Settings settings = Settings.of(Map.of("ship.to", base.toString()));
     CountDownLatch released = new CountDownLatch(1);
-    HostAgent agent = new HostAgent(settings, name -> noneAfter(released));
+    HostAgent agent = new HostAgent(settings, null, name -> noneAfter(released));
     ByteArrayOutputStream written = new ByteArrayOutputStream();
     Recorder recorder = new Recorder(written::write, settings);
     recorder.start();
@@ -96,7 +97,7 @@ class AgentBesideTest {
       Settings settings = Settings.of(Map.of("ship.to", base.toString()));
       String text = living(ever ? settles : "").replace("$$", pid);
       HostAgent agent =
-          new HostAgent(settings, name -> new ByteArrayInputStream(text.getBytes(UTF_8)));
+          new HostAgent(settings, null, name -> new ByteArrayInputStream(text.getBytes(UTF_8)));
       AgentBeside beside = beside(agent, raw, new Recorder(lines -> {}, settings), failure -> {});
       beside.settle();
       assertFalse(Files.exists(raw.resolve(".hurry")), "nobody ships yet");
@@ -109,8 +110,48 @@ class AgentBesideTest {
     }
   }
 
+  @Test
+  void aJvmThatTakesTheWayToTheStoreWithItEndsItsAgentAndWaitsForAFileSystemOnlySoLong()
+      throws Exception {
+    String pid = String.valueOf(ProcessHandle.current().pid());
+    // What an agent does: it has its last chunk put, and is done.
+    String ends =
+        "; printf '%s\\n' \"$@\" > \"$raw/arguments\"; cd \"$raw/.relay\""
+            + "; printf 'a/000000000000.chunk\\nx' > 1; mv 1 1.chunk"
+            + "; while ! [ -e ../.end ] || [ -e 1.chunk ]; do sleep 0.02; done; rm ../.end";
+    for (Fault fault : List.of(Fault.NONE, Fault.HANGS_FOR_GOOD)) {
+      Path raw = Files.createDirectory(base.resolve("raw" + fault));
+      Path store = base.resolve("store" + fault);
+      Settings settings = Settings.of(Map.of("ship.to", "pyro://" + store));
+      Recorder recorder = new Recorder(lines -> {}, settings);
+      Relay relay =
+          Relay.to(
+              "pyro://" + store, raw, FaultyFiles::client, recorder, said -> {}, Long.MAX_VALUE);
+      String text = living(ends).replace("$$", pid);
+      HostAgent agent =
+          new HostAgent(settings, relay, name -> new ByteArrayInputStream(text.getBytes(UTF_8)));
+      FaultyFiles.plan(fault, 1);
+      AgentBeside beside = beside(agent, raw, recorder, failure -> {});
+      beside.start();
+      beside.end();
+      assertTimeoutPreemptively(Duration.ofSeconds(20), beside::finish);
+      assertEquals(fault == Fault.NONE, Files.exists(store.resolve("a/000000000000.chunk")));
+      assertEquals(fault != Fault.NONE, Files.exists(raw.resolve(".end")));
+      String arguments = Files.readString(raw.resolve("arguments"));
+      assertTrue(arguments.contains("\n--to=relay://" + raw.resolve(".relay") + "\n"), arguments);
+      assertTrue(arguments.contains("\n--every=10\n"), arguments);
+      if (fault != Fault.NONE) {
+        Files.delete(raw.resolve(".end"));
+        beside.finish();
+        assertFalse(Files.exists(raw.resolve(".end")), "it is not waited for again");
+        FaultyFiles.plan(Fault.NONE, 0);
+        Files.write(raw.resolve(".end"), new byte[0]);
+      }
+    }
+  }
+
   private static AgentBeside beside(
-      HostAgent agent, Path raw, Recorder recorder, Consumer<Throwable> failures) {
+      HostAgent agent, Path raw, Recorder recorder, Consumer<String> failures) {
     Kept kept = new Kept(raw, Settings.of(Map.of()), recorder, () -> {});
     return new AgentBeside(agent, raw, recorder, "app-1", "3", failures, kept);
   }

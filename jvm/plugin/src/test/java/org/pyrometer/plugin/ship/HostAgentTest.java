@@ -222,8 +222,8 @@ class HostAgentTest {
     Map<String, String> asked = Map.of("ship.to", "s3://b/p", "ship.probe", "off", "tasks", "off");
     Map<String, String> handed = decided(launched, asked, "local-cluster[1,1,1]");
     assertEquals(Map.of("ship.to", "s3://b/p", "ship.probe", "off", "raw.dir", "/r"), handed);
-    assertEquals(null, Destination.folder(Settings.of(handed)));
-    assertEquals("/x y", Destination.folder(Settings.of(Map.of("ship.to", "file:///x y"))));
+    assertEquals(null, Destination.folder(handed.get("ship.to")));
+    assertEquals("/x y", Destination.folder("file:///x y"));
   }
 
   @Test
@@ -252,7 +252,7 @@ class HostAgentTest {
   private HostAgent agent(Map<String, String> more, Function<String, InputStream> programs) {
     Map<String, String> settings = new HashMap<>(Map.of("ship.to", store.toString()));
     settings.putAll(more);
-    return new HostAgent(Settings.of(settings), programs);
+    return new HostAgent(Settings.of(settings), null, programs);
   }
 
   private static Function<String, InputStream> always(String text) {
