@@ -10,6 +10,7 @@ from tests.support.report_fixture import manifest
 from tests.support.summary_fixture import summary
 
 from pyrometer.accounts.memory import Allocation, Code, CodeKind, Faults, Memory, Swap
+from pyrometer.accounts.memory_waits import MemoryWait, MemoryWaits
 from pyrometer.core.estimate import Estimate
 from pyrometer.report.data import build
 
@@ -33,6 +34,18 @@ def test_values_and_reasons(browser: Browser) -> None:
         allocation=Allocation(allocated_bytes=55_823_219_456, bytes_per_s=567_356_778.4),
         faults=Faults(minor_count=599_256, major_count=9),
         swap=Swap(reason="the OS probe did not run"),
+        waits=MemoryWaits(
+            kinds=[
+                MemoryWait(
+                    kind="reclaim",
+                    share=0.031,
+                    time_ns=Estimate(
+                        value=2e9, low=1.5e9, high=3e9, level=1.0, n=4, method="bounds"
+                    ),
+                ),
+                MemoryWait(kind="compaction", reason="this kernel does not count it"),
+            ]
+        ),
     )
     share = Estimate(value=4e9, low=3e9, high=5e9, level=0.95, n=900, method="wilson")
     code = Code(
@@ -51,6 +64,8 @@ def test_values_and_reasons(browser: Browser) -> None:
         ["Swapped out, peak ?", "–", "the OS probe did not run"],
         ["Read from swap by the host ?", "–", "the OS probe did not run"],
         ["Written to swap by the host ?", "–", "the OS probe did not run"],
+        ["Direct reclaim in tasks ?", "2.00 s (1.50 s – 3.00 s), 3.10 % of task time", ""],
+        ["Compaction in tasks ?", "–", "this kernel does not count it"],
     ]
     bars = page.all_texts("#resources .hbar")
     assert bars == ["interpreted4.00 s20.0 %", "compiled by C216.0 s80.0 %"]

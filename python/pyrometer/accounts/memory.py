@@ -10,6 +10,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from pyrometer.accounts.cpu import NO_CLOCK, NO_PROBE, OWN_PROCESS
+from pyrometer.accounts.memory_waits import MemoryWaits, memory_waits
 from pyrometer.accounts.numa import NumaMemory, numa_memory
 from pyrometer.core.estimate import Estimate
 from pyrometer.core.model import Model
@@ -83,6 +84,7 @@ class Memory(Model):
     native: SampledBytes = Field(default_factory=SampledBytes)
     faults: Faults = Field(default_factory=Faults)
     swap: Swap = Field(default_factory=Swap)
+    waits: MemoryWaits = Field(default_factory=MemoryWaits)
     numa: NumaMemory | None = None
 
 
@@ -200,6 +202,7 @@ def memory(scope: Scope) -> Memory:
         native=native_memory(scope),
         faults=_faults(scope),
         swap=_swap(scope),
+        waits=memory_waits(scope),
         numa=numa_memory(scope),
     )
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pyrometer.accounts.annotations import Account, Annotated, Session
     from pyrometer.accounts.machine_schema import Io
     from pyrometer.accounts.memory import Code, Memory, SampledBytes
+    from pyrometer.accounts.memory_waits import MemoryWaits
     from pyrometer.accounts.numa import NumaMemory
 
 
@@ -203,6 +204,36 @@ def _by_node(numa: NumaMemory | None) -> Iterator[str]:
         yield f"pages that nodes gave out: {', '.join(given)}"
 
 
+def _memory_waits(waits: MemoryWaits) -> Iterator[str]:
+    """Say what tasks waited for memory, and in which stages most; nothing where none did."""
+    for wait in waits.kinds:
+        if wait.time_ns is None or not wait.time_ns.value:
+            continue
+        time, low, high = wait.time_ns.value, wait.time_ns.low, wait.time_ns.high
+        line = f"tasks were in {_MEMORY_WAITS[wait.kind]} for {units.duration(time)}"
+        line += f" ({units.duration(low)} – {units.duration(high)})"
+        if wait.share is not None:
+            line += f", {units.percent(wait.share)} of their time"
+        most = [
+            (part.time_ns.value, one.stage_id)
+            for one in waits.stages
+            for part in one.waits
+            if part.kind == wait.kind and part.time_ns.value
+        ]
+        if len(most) > 1:
+            spent, stage = max(most)
+            line += f"; {units.duration(spent)} of it in stage {stage}"
+        yield f"{line} ({wait.reason})" if wait.reason else line
+
+
+_MEMORY_WAITS = {
+    "reclaim": "direct reclaim",
+    "swap_in": "swap-in",
+    "thrashing": "reads of pages evicted a moment before (thrashing)",
+    "compaction": "compaction of memory",
+}
+
+
 def memory_lines(memory: Memory) -> Iterator[RenderableType]:
     """Draw what tasks allocated, page faults, swap and nodes, as far as they are known."""
     lines = []
@@ -223,6 +254,7 @@ def memory_lines(memory: Memory) -> Iterator[RenderableType]:
     if swap.host_read_bytes or swap.host_written_bytes:
         read, written = units.size(swap.host_read_bytes), units.size(swap.host_written_bytes)
         lines.append(f"the whole host read {read} from swap and wrote {written}")
+    lines += _memory_waits(memory.waits)
     lines += _by_node(memory.numa)
     if not lines:
         return

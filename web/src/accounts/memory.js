@@ -2,7 +2,7 @@
 import { barPanel, cpuBar } from "../ui/bars.js";
 import { KIND_COLOURS, NEUTRAL } from "../ui/colours.js";
 import { el, missing, section } from "../ui/dom.js";
-import { bytes, count, percent, unit } from "../ui/format.js";
+import { bytes, count, NONE, percent, time, unit } from "../ui/format.js";
 import { help } from "../ui/tip.js";
 
 const TEXT = "How the tasks used memory, and how the JVM executed their code, within the window.";
@@ -29,8 +29,27 @@ export function nodes(numa) {
   ];
 }
 
+const WAITS = {
+  reclaim: ["Direct reclaim in tasks", "Time in which threads of tasks had to free memory before they got any: the control group's limit was met, or the machine was full."],
+  swap_in: ["Swap-in in tasks", "Time in which threads of tasks waited for pages from swap."],
+  thrashing: ["Thrashing in tasks", "Time in which threads of tasks waited for pages that had been evicted a moment before."],
+  compaction: ["Compaction in tasks", "Time in which threads of tasks moved pages together for a huge page."],
+};
+
+/** Rows about waits for memory, by the kernel's delay accounting; none of a summary that does not have them. */
+export function memoryWaits(waits) {
+  if (!waits) return [];
+  if (!waits.kinds.length) return [["Waits of tasks for memory", NONE, waits.reason, "By the kernel's delay accounting: direct reclaim, swap-in, thrashing, compaction."]];
+  return waits.kinds.map(({ kind, time_ns: spent, share, reason }) => {
+    const [label, text] = WAITS[kind] ?? [kind, ""];
+    const bounds = spent?.value ? ` (${time(spent.low)} – ${time(spent.high)})` : "";
+    const of = spent?.value && share !== null ? `, ${percent(share)} of task time` : "";
+    return [label, time(spent?.value) + bounds + of, reason, `${text} By the kernel's delay accounting; the bounds are what the readings leave open, and kinds may overlap.`];
+  });
+}
+
 function memoryFacts(memory) {
-  const { allocation, faults, swap, numa } = memory ?? {};
+  const { allocation, faults, swap, waits, numa } = memory ?? {};
   const rows = [
     ["Allocated by tasks", bytes(allocation?.allocated_bytes), allocation?.reason, "Bytes of Java objects that task threads allocated, counted by the JVM."],
     ["… per second", unit(allocation?.bytes_per_s, "bytes/s"), allocation?.reason, "The same, divided by the length of the window."],
@@ -39,6 +58,7 @@ function memoryFacts(memory) {
     ["Swapped out, peak", bytes(swap?.peak_bytes), swap?.reason, "Largest amount of the application's memory that was in swap at one time."],
     ["Read from swap by the host", bytes(swap?.host_read_bytes), swap?.reason, "By all processes of the host."],
     ["Written to swap by the host", bytes(swap?.host_written_bytes), swap?.reason, "By all processes of the host."],
+    ...memoryWaits(waits),
     ...nodes(numa),
   ];
   return el("div", { class: "panel" }, el("h3", null, "Memory"),

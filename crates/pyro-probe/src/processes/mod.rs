@@ -272,6 +272,13 @@ impl Processes {
             .collect()
     }
 
+    /// Threads of one process that are read.
+    pub fn threads_of(&self, pid: i32) -> Vec<i32> {
+        let process = self.followed.get(&pid);
+        let threads = process.and_then(|process| process.threads.as_ref());
+        threads.map_or_else(Vec::new, |threads| threads.numbers().collect())
+    }
+
     /// Processes by their threads, with those that ended lately.
     pub fn by_thread(&self) -> HashMap<i64, i64> {
         let ended = self.ended_lately.iter();

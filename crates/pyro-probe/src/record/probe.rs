@@ -240,8 +240,11 @@ impl Probe {
                 self.recorder
                     .record(mono_ns(), probe, "programs_cpu_ns", cpu_ns);
             }
-            let (rows, pids) = (&mut self.rows, self.processes.alive().map(|seen| seen.pid));
-            self.taskstats.pass(pids, &mut |row| rows.delay(row));
+            let (processes, rows) = (&self.processes, &mut self.rows);
+            let pids = processes.alive().map(|seen| seen.pid);
+            let threads = |pid| processes.threads_of(pid);
+            self.taskstats
+                .pass(pids, threads, &mut |row| rows.delay(row));
         }
         self.rows.series(&mut self.recorder);
     }
@@ -333,7 +336,7 @@ impl Probe {
         let threads = self.processes.threads();
         let (processes, rows) = (&mut self.processes, &mut self.rows);
         for &(pid, tid) in &threads {
-            self.taskstats.thread(pid, tid, &mut |row| rows.delay(row));
+            self.taskstats.last_of(pid, tid, &mut |row| rows.delay(row));
         }
         self.taskstats.forget(|_| false, &mut |row| rows.delay(row));
         self.taskstats.end();

@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 use super::client::{ATTR_PID, ATTR_TGID, Client};
 use super::exits::{ExitEvent, Exits};
 use super::guardian;
-use super::rows::{Last, Row, process_rows, thread_rows};
+use super::rows::{Last, Row, process_rows};
 use super::setting::{SWITCH, Setting};
-use crate::parse::taskstats::{KINDS, Message, WITH_PROCESSES, messages};
+use super::threads::{MEMORY, Threads};
+use crate::parse::taskstats::{KINDS, Message, Stats, WITH_PROCESSES, messages};
 use crate::sys::mono_ns;
 
 /// Delay accounting for as long as a probe runs; without permission it does nothing and says why.
@@ -20,6 +21,7 @@ pub struct Taskstats {
     setting: Option<Setting>,
     switched_on: bool,
     pub(super) last: HashMap<(i64, usize), Last>,
+    threads: Threads,
     refused: Option<String>,
     not_switched_on: Option<String>,
     exits: Exits,
@@ -52,20 +54,44 @@ impl Taskstats {
         taskstats
     }
 
-    /// Reads the delays of processes; rows for those that grew, and for the reading before.
-    pub fn pass(&mut self, pids: impl Iterator<Item = i32>, emit: &mut dyn FnMut(Row)) {
-        let Some(client) = self.client.as_mut() else {
-            return;
-        };
+    /// Reads the delays of processes; rows for those that grew, and for the reading before. Where their
+    /// waits for memory did, all of their `threads` are read too.
+    pub fn pass(
+        &mut self,
+        pids: impl Iterator<Item = i32>,
+        threads: impl Fn(i32) -> Vec<i32>,
+        emit: &mut dyn FnMut(Row),
+    ) {
         for pid in pids {
-            if let Some(stats) = client.ask(ATTR_TGID, pid) {
-                process_rows(&mut self.last, pid.into(), mono_ns(), &stats, emit);
+            let process = i64::from(pid);
+            let Some(stats) = self.ask(ATTR_TGID, pid) else {
+                continue;
+            };
+            let (now, before) = (mono_ns(), self.memory_waits(process));
+            process_rows(&mut self.last, process, now, &stats, emit);
+            if self.memory_waits(process) != before {
+                for tid in threads(pid) {
+                    self.thread(pid, tid, emit);
+                }
             }
+            self.threads.looked(process, now);
         }
+    }
+
+    fn ask(&mut self, attribute: u16, id: i32) -> Option<Stats> {
+        self.client.as_mut()?.ask(attribute, id)
+    }
+
+    /// How often a process had waited for memory when it was last read.
+    fn memory_waits(&self, pid: i64) -> i64 {
+        MEMORY
+            .filter_map(|kind| Some(self.last.get(&(pid, kind))?.delay.count))
+            .sum()
     }
 
     /// Forgets processes that are gone: their last readings become rows.
     pub fn forget(&mut self, alive: impl Fn(i64) -> bool, emit: &mut dyn FnMut(Row)) {
+        self.threads.forget(&alive);
         self.last.retain(|&(pid, kind), last| {
             let there = alive(pid);
             if !there && last.seen_ns != last.written_ns {
@@ -81,14 +107,19 @@ impl Taskstats {
         });
     }
 
-    /// Reads the delays of one thread that lives.
-    pub fn thread(&mut self, pid: i32, tid: i32, emit: &mut dyn FnMut(Row)) {
-        if let Some(stats) = self
-            .client
-            .as_mut()
-            .and_then(|client| client.ask(ATTR_PID, tid))
-        {
-            thread_rows(pid.into(), tid.into(), mono_ns(), &stats, emit);
+    /// Reads the waits for memory of one thread that lives.
+    fn thread(&mut self, pid: i32, tid: i32, emit: &mut dyn FnMut(Row)) {
+        if let Some(stats) = self.ask(ATTR_PID, tid) {
+            let thread = (pid.into(), tid.into());
+            self.threads.lives(thread, mono_ns(), &stats, emit);
+        }
+    }
+
+    /// Reads the delays of one thread for the last time.
+    pub fn last_of(&mut self, pid: i32, tid: i32, emit: &mut dyn FnMut(Row)) {
+        if let Some(stats) = self.ask(ATTR_PID, tid) {
+            let thread = (pid.into(), tid.into());
+            self.threads.ended(thread, mono_ns(), &stats, emit);
         }
     }
 
@@ -115,7 +146,8 @@ impl Taskstats {
             for message in messages(datagram) {
                 match message {
                     Message::Thread(stats) => {
-                        self.exits.take(now, &stats, &follows, &process_of, emit);
+                        let both = (&stats, &mut self.threads);
+                        self.exits.take(now, both, &follows, &process_of, emit);
                     }
                     Message::Process(pid, stats) if follows(pid) => {
                         process_rows(&mut self.last, pid, now, &stats, &mut |row| {

@@ -1,6 +1,7 @@
 //! Threads that ended, as the kernel reports them.
 
-use super::rows::{Row, thread_rows};
+use super::rows::Row;
+use super::threads::Threads;
 use crate::parse::counters::Counters;
 use crate::parse::taskstats::Stats;
 
@@ -28,7 +29,7 @@ impl Exits {
     pub fn take(
         &mut self,
         now: i64,
-        stats: &Stats,
+        (stats, threads): (&Stats, &mut Threads),
         follows: impl Fn(i64) -> bool,
         process_of: impl Fn(i64) -> Option<i64>,
         emit: &mut dyn FnMut(ExitEvent),
@@ -39,7 +40,7 @@ impl Exits {
         };
         if follows(pid) || follows(stats.parent_pid) {
             self.taken_count += 1;
-            thread_rows(pid, stats.tid, now, stats, &mut |row| {
+            threads.ended((pid, stats.tid), now, stats, &mut |row| {
                 emit(ExitEvent::Delay(row));
             });
             emit(ExitEvent::Ended(pid, stats.counters(now)));

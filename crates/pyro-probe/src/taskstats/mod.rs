@@ -6,6 +6,7 @@ mod exits;
 mod guardian;
 mod rows;
 mod setting;
+mod threads;
 
 pub use client::try_taskstats;
 pub use delays::Taskstats;

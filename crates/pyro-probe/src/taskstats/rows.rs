@@ -37,25 +37,6 @@ pub struct Last {
     pub written_ns: i64,
 }
 
-/// Rows of a thread: kinds that never delayed it have none, and those that the kernel says delayed it
-/// for longer than it lived.
-pub fn thread_rows(pid: i64, tid: i64, t_mono_ns: i64, stats: &Stats, emit: &mut dyn FnMut(Row)) {
-    for (kind, delay) in KINDS.iter().zip(stats.delays) {
-        let true_of = |delay: &Delay| {
-            delay.count > 0 && (stats.elapsed_ns == 0 || delay.total_ns <= stats.elapsed_ns)
-        };
-        if let Some(delay) = delay.filter(true_of) {
-            emit(Row {
-                t_mono_ns,
-                pid,
-                tid: Some(tid),
-                kind,
-                delay,
-            });
-        }
-    }
-}
-
 /// Rows of a process: of kinds that grew since the reading before, and of that.
 pub fn process_rows(
     known: &mut HashMap<(i64, usize), Last>,

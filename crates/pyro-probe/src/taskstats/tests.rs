@@ -2,7 +2,8 @@ use std::collections::HashMap;
 
 use super::delays::Taskstats;
 use super::exits::{ExitEvent, Exits};
-use super::rows::{Row, process_rows, thread_rows};
+use super::rows::{Row, process_rows};
+use super::threads::Threads;
 use crate::parse::taskstats::{Delay, KINDS, Stats};
 
 fn stats(count: i64, total_ns: i64) -> Stats {
@@ -52,18 +53,70 @@ fn a_wait_since_the_boot_is_none() {
     assert_eq!(rows, [(1, 5), (2, 7), (3, 7), (4, 9)]);
     let mut thread = stats(1, boot);
     thread.elapsed_ns = 1_000_000;
-    thread_rows(7, 8, boot, &thread, &mut |row| panic!("{row:?}"));
+    thread.delays[3] = thread.delays[1];
+    Threads::default().ended((7, 8), boot, &thread, &mut |row| panic!("{row:?}"));
+}
+
+/// Rows of a thread that reclaimed memory, of what is read from now on.
+fn reclaimed(threads: &mut Threads, now: i64, count: i64, elapsed_ns: i64) -> Vec<(i64, i64)> {
+    let mut stats = stats(0, 0);
+    stats.elapsed_ns = elapsed_ns;
+    stats.delays[3] = Some(Delay {
+        count,
+        total_ns: 10 * count,
+    });
+    let mut rows = Vec::new();
+    threads.lives((7, 8), now, &stats, &mut |row| {
+        assert_eq!((row.kind, row.tid), ("freepages", Some(8)));
+        rows.push((row.t_mono_ns, row.delay.total_ns));
+    });
+    rows
 }
 
 #[test]
-fn a_thread_has_rows_of_what_delayed_it() {
-    let mut rows = Vec::new();
-    thread_rows(1, 2, 3, &stats(0, 0), &mut |row| rows.push(row));
-    assert!(rows.is_empty());
-    thread_rows(1, 2, 3, &stats(4, 9), &mut |row| rows.push(row));
+fn waits_for_memory_lie_after_the_last_reading_of_the_process() {
+    let mut threads = Threads::default();
+    assert!(reclaimed(&mut threads, 1_000, 0, 900).is_empty());
+    // Nobody has looked at the process yet: since the thread's start.
     assert_eq!(
-        (rows.len(), rows[0].tid, rows[0].delay.total_ns),
-        (1, Some(2), 9)
+        reclaimed(&mut threads, 1_100, 2, 1_000),
+        [(100, 0), (1_100, 20)]
+    );
+    threads.looked(7, 1_090);
+    assert!(reclaimed(&mut threads, 1_200, 2, 1_100).is_empty());
+    threads.looked(7, 5_000);
+    assert_eq!(
+        reclaimed(&mut threads, 5_250, 3, 5_150),
+        [(5_000, 20), (5_250, 30)]
+    );
+    // Another thread under the same number.
+    assert_eq!(
+        reclaimed(&mut threads, 5_900, 1, 200),
+        [(5_700, 0), (5_900, 10)]
+    );
+    threads.forget(|_| false);
+    assert_eq!(
+        reclaimed(&mut threads, 6_000, 1, 300),
+        [(5_700, 0), (6_000, 10)]
+    );
+}
+
+#[test]
+fn a_thread_that_ended_has_rows_of_all_that_delayed_it() {
+    let mut rows = Vec::new();
+    let mut threads = Threads::default();
+    threads.ended((1, 2), 3, &stats(0, 0), &mut |row| rows.push(row));
+    assert!(rows.is_empty());
+    let mut both = stats(4, 9);
+    both.delays[5] = both.delays[1];
+    threads.ended((1, 2), 30, &both, &mut |row| rows.push(row));
+    let found: Vec<_> = rows
+        .iter()
+        .map(|row| (row.kind, row.t_mono_ns, row.delay.total_ns))
+        .collect();
+    assert_eq!(
+        found,
+        [("compact", 0, 0), ("compact", 30, 9), ("blkio", 30, 9)]
     );
 }
 
@@ -86,11 +139,18 @@ fn a_thread_is_of_the_process_that_is_known_or_of_none() {
             ..stats(0, 0)
         };
         let known = |tid: i64| (tid == 13).then_some(10);
-        exits.take(5, &stats, |pid| pid == 10, known, &mut |event| {
-            if let ExitEvent::Ended(pid, last) = event {
-                ended.push((pid, last.tid));
-            }
-        });
+        let mut threads = Threads::default();
+        exits.take(
+            5,
+            (&stats, &mut threads),
+            |pid| pid == 10,
+            known,
+            &mut |event| {
+                if let ExitEvent::Ended(pid, last) = event {
+                    ended.push((pid, last.tid));
+                }
+            },
+        );
     }
     assert_eq!(ended, [(10, 12), (10, 13), (32, 32)]);
     assert_eq!((exits.taken_count, exits.unassigned_count), (3, 2));
@@ -107,7 +167,7 @@ fn the_kernel_answers_or_says_why_not() {
     }
     let mut rows = Vec::new();
     let me = std::process::id() as i32;
-    taskstats.pass([me].into_iter(), &mut |row| rows.push(row));
+    taskstats.pass([me].into_iter(), |_| vec![], &mut |row| rows.push(row));
     assert_eq!(rows.len(), KINDS.len(), "{rows:?}");
     // The kernel adds up a thread's time at its switches and at ticks: let it be switched.
     let paused = || {
