@@ -9,6 +9,7 @@ from tests.browser.conftest import Browser
 from tests.support.report_fixture import manifest
 from tests.support.summary_fixture import summary
 
+from pyrometer.accounts.machine_schema import Disk, Disks
 from pyrometer.accounts.memory import Allocation, Code, CodeKind, Faults, Memory, Swap
 from pyrometer.accounts.memory_waits import MemoryWait, MemoryWaits
 from pyrometer.core.estimate import Estimate
@@ -70,6 +71,37 @@ def test_values_and_reasons(browser: Browser) -> None:
     bars = page.all_texts("#resources .hbar")
     assert bars == ["interpreted4.00 s20.0 %", "compiled by C216.0 s80.0 %"]
     assert page.js("return document.querySelectorAll('#resources .whisker').length") == 1
+
+
+def test_block_devices_say_which_of_them_lie_on_others(browser: Browser) -> None:
+    def mean(value: float) -> Estimate:
+        return Estimate(value=value, low=0.9 * value, high=1.1 * value, level=1.0, n=9, method="x")
+
+    common = {"requests_count": 500, "read_bytes": 1 << 30, "written_bytes": 1 << 20}
+    disks = Disks(
+        devices=[
+            Disk(
+                device="dm-0", lies_on_others=True, await_ns=mean(1.7e6), read_await_ns=mean(2e6),
+                queue_depth=1.53, busy_ratio=0.451, **common,
+            ),
+            Disk(device="md0", reason="this kernel keeps no times of requests", **common),
+        ]
+    )  # fmt: skip
+    shown = summary()
+    page = page_of(browser, io=shown["io"] | {"disks": disks.model_dump()})
+    assert page.complaints() == []
+    cells: list[list[str]] = page.js(
+        "return [...document.querySelectorAll('#waits table')]"
+        ".filter((one) => one.caption?.textContent.startsWith('Block devices'))"
+        ".flatMap((one) => [...one.tBodies[0].rows])"
+        ".map((row) => [...row.children].map((cell) => cell.textContent))"
+    )
+    assert cells == [
+        ["dm-0", "500", "1.00 GiB", "1.00 MiB", "1.70 ms", "2.00 ms", "–", "1.53", "45.1 %",
+         "lies on other devices: its requests are counted on them again"],
+        ["md0", "500", "1.00 GiB", "1.00 MiB", "–", "–", "–", "–", "–",
+         "this kernel keeps no times of requests"],
+    ]  # fmt: skip
 
 
 def test_without_profiler_and_probe(browser: Browser) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from math import sqrt
 
 from pyrometer.accounts.cpu import NO_CLOCK, NO_PROBE, OWN_PROCESS
+from pyrometer.accounts.disks import disks
 from pyrometer.accounts.machine_schema import CacheReads, Io, ThreadIo
 from pyrometer.accounts.schema import Totals
 from pyrometer.accounts.waits.schema import IoLatency, LatencyBucket, LatencyProcess
@@ -296,6 +297,7 @@ def io(scope: Scope, succeeded: Totals, failed: Totals) -> tuple[Io, list[Doubt]
         page_cache_ratio=cache.ratio,
         page_cache=cache,
         threads=threads(scope) if scope.has_mono else [],
+        disks=disks(scope),
         mb_per_s_per_core=trusted / 1e6 / (run / 1e9) if trusted and run else None,
         bytes_source=source if trusted else None,
         reason=reason,

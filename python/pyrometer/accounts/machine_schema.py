@@ -111,6 +111,59 @@ class ThreadIo(Model):
     written_bytes: int | None = None
 
 
+class Disk(Model):
+    """What a block device did in the window, for all programs of its host.
+
+    Attributes
+    ----------
+    host : str or None
+        Of a run on several hosts.
+    lies_on_others : bool
+        Its requests are also counted on the devices below it, or it is in memory.
+    requests_count, read_bytes, written_bytes : int
+        Reads and writes that finished, and what they moved.
+    await_ns : Estimate or None
+        Time of a request from its submission to its end, waiting in the queue included, with the
+        bounds that the counters' resolution leaves; also of reads and writes alone.
+    queue_depth : float or None
+        Requests under way, in the mean over the window.
+    busy_ratio : float or None
+        Share of the window in which at least one request was under way. A device that serves many
+        at once may be far from its limit at 1.
+    reason : str or None
+        Why a value is missing.
+    """
+
+    host: str | None = None
+    device: str
+    lies_on_others: bool = False
+    requests_count: int
+    read_bytes: int
+    written_bytes: int
+    await_ns: Estimate | None = None
+    read_await_ns: Estimate | None = None
+    write_await_ns: Estimate | None = None
+    queue_depth: float | None = None
+    busy_ratio: float | None = None
+    reason: str | None = None
+
+
+class Disks(Model):
+    """Block devices that had requests, those with most time in them first.
+
+    Attributes
+    ----------
+    requests_count, read_bytes, written_bytes : int or None
+        Sums over devices that lie on no others.
+    """
+
+    devices: list[Disk] = Field(default_factory=list)
+    requests_count: int | None = None
+    read_bytes: int | None = None
+    written_bytes: int | None = None
+    reason: str | None = None
+
+
 class Io(Model):
     """Bytes read: as Spark says, as the process did, as the scan's files are."""
 
@@ -121,6 +174,7 @@ class Io(Model):
     page_cache_ratio: float | None = None
     page_cache: CacheReads = Field(default_factory=CacheReads)
     threads: list[ThreadIo] = Field(default_factory=list)
+    disks: Disks = Field(default_factory=Disks)
     mb_per_s_per_core: float | None = None
     bytes_source: str | None = None
     reason: str | None = None

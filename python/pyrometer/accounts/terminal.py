@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from pyrometer.accounts.annotations import Account, Annotated, Session
-    from pyrometer.accounts.machine_schema import Io
+    from pyrometer.accounts.machine_schema import Disks, Io
     from pyrometer.accounts.memory import Code, Memory, SampledBytes
     from pyrometer.accounts.memory_waits import MemoryWaits
     from pyrometer.accounts.numa import NumaMemory
@@ -40,6 +40,7 @@ MOST_PROCESSES = 8
 BRIEF = 3
 MOST_WORDS = 10
 MOST_WAITS = 10
+MOST_DISKS = 8
 
 
 def account_lines(
@@ -180,6 +181,40 @@ def thread_io_lines(io: Io) -> Iterator[str]:
         if part.read_bytes is not None:
             line += f"; {units.size(part.read_bytes)} fetched from disks"
         yield line
+
+
+def disk_lines(disks: Disks, look: Look) -> Iterator[RenderableType]:
+    """Draw the block devices with most time in requests."""
+    if not disks.devices:
+        return
+    yield heading("Block devices, all programs of the host")
+    right: Justify = "right"
+    columns: list[tuple[str, Justify]] = [
+        ("device", "left"), ("requests", right), ("read", right), ("written", right),
+        ("await", right), ("of reads", right), ("of writes", right), ("queue", right),
+        ("busy", right), ("", "left"),
+    ]  # fmt: skip
+    rows = [
+        [
+            safe(one.device if one.host is None else f"{one.device} on {one.host}", 60),
+            units.count(one.requests_count),
+            units.size(one.read_bytes),
+            units.size(one.written_bytes),
+            *(
+                units.duration(part.value if part else None)
+                for part in (one.await_ns, one.read_await_ns, one.write_await_ns)
+            ),
+            "–" if one.queue_depth is None else f"{one.queue_depth:.2f}",
+            units.percent(one.busy_ratio),
+            one.reason or ("lies on others" if one.lies_on_others else ""),
+        ]
+        for one in disks.devices[:MOST_DISKS]
+    ]
+    yield indented(grid(look, columns, rows))
+    if len(disks.devices) > MOST_DISKS:
+        yield note(f"and {len(disks.devices) - MOST_DISKS} more")
+    if any(one.lies_on_others for one in disks.devices):
+        yield note("requests of a device that lies on others are counted again on those below it")
 
 
 def _by_node(numa: NumaMemory | None) -> Iterator[str]:

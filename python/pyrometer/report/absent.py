@@ -20,7 +20,7 @@ _SECTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
         "GC, JIT compilation and safepoints",
         ("jvm", "memory.allocation", "memory.live_heap", "memory.native"),
     ),
-    "waits": ("waits and I/O latencies", ("waits", "io_latency")),
+    "waits": ("waits and I/O latencies", ("waits", "io.disks", "io_latency")),
     "hardware": (
         "hardware counters",
         ("hardware.counters", "hardware.bandwidth.total_bytes", "hardware.placement.threads"),

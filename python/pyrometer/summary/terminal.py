@@ -16,7 +16,13 @@ from pyrometer.accounts.ledger.terminal_hosts import host_lines, whose
 from pyrometer.accounts.ledger.unobserved import NO_AGENTS
 from pyrometer.accounts.schema import Stage
 from pyrometer.accounts.stage_names import at_file
-from pyrometer.accounts.terminal import account_lines, code_lines, memory_lines, thread_io_lines
+from pyrometer.accounts.terminal import (
+    account_lines,
+    code_lines,
+    disk_lines,
+    memory_lines,
+    thread_io_lines,
+)
 from pyrometer.accounts.waits.terminal import extended_stack_lines, latency_lines, wait_lines
 from pyrometer.attribution.terminal import category_lines, operator_lines, python_lines
 from pyrometer.core import units
@@ -350,6 +356,7 @@ SECTIONS: Final[dict[str, Section]] = {
     "stacks": lambda s, look: extended_stack_lines(s.extended_stacks, look),
     "cpu": _cpu,
     "io": _io,
+    "disks": lambda s, look: disk_lines(s.io.disks, look),
     "latency": lambda s, look: latency_lines(s.io_latency, look),
     "waits": lambda s, look: wait_lines(s.waits, look),
     "gc": _gc,

@@ -5,7 +5,6 @@ A track of the timeline: on which CPU each task thread was seen.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyrometer.accounts.disks import LAYERED
 from pyrometer.core.process_numbers import own_number
 from pyrometer.pages.axis import Axis, Line, gauge_line, rate_line
 from pyrometer.pages.columns import Pack, floats, smallest_uint, texts
@@ -30,8 +30,6 @@ CPU_PARTS = {
 # In these states a CPU spends all its time, in one at a time. Other counters of CPU time count the
 # same time again: that of threads (``cpu_threads_ns``), and guests, which are in user and nice.
 CPU_STATES = (*(name for names in CPU_PARTS.values() for name in names), "cpu_idle_ns")
-# Devices that lie on others, or in memory: what goes through them is counted on the disk below.
-LAYERED = re.compile(r"disk/(dm-|md|loop|zram|ram|bcache|drbd)\d")
 MEMORY = ("mem_total_bytes", "mem_available_bytes", "mem_cached_bytes")
 Track = dict[str, Any]
 

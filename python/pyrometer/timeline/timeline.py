@@ -14,6 +14,7 @@ import numpy.typing as npt
 from pyrometer.pages.axis import Axis
 from pyrometer.pages.columns import Pack, floats, integers, smallest_uint, texts
 from pyrometer.store.tables import Tables
+from pyrometer.timeline.disks import disk_tracks
 from pyrometer.timeline.jvm import work_tracks
 from pyrometer.timeline.latency_map import latency_map
 from pyrometer.timeline.machine import (
@@ -148,6 +149,7 @@ def build_timeline(tables: Tables, axis: Axis | None, pack: Pack) -> dict[str, A
     tracks = stage_tracks(tables, axis, pack)
     tracks += [*_tasks(tables, axis, pack), pause_track(tables, axis, pack)]
     tracks += host_tracks(tables, axis, pack)
+    tracks += disk_tracks(tables, axis, pack)
     tracks += jvm_tracks(tables, axis, pack)
     tracks += work_tracks(tables, axis, pack)
     tracks.append(place_track(tables, axis, pack))

@@ -13,6 +13,11 @@ from pyrometer.window.scope import Scope
 
 BUSY = ("cpu_user_ns", "cpu_nice_ns", "cpu_system_ns", "cpu_irq_ns", "cpu_softirq_ns")
 """Series of the host that add up to the time its CPUs worked."""
+COUNTERS_OF_DISKS = (
+    "reads_count", "read_bytes", "read_time_ns", "writes_count", "written_bytes", "write_time_ns",
+    "busy_time_ns",
+)  # fmt: skip
+"""Series of a block device of which ``w_series`` has the growth."""
 _DEFAULT_PERIOD_NS = 50_000_000
 
 
@@ -196,7 +201,8 @@ def _grown_sql(rows: str, period: int) -> str:
              OR (scope LIKE 'process/%' AND name IN ('cpu_ns', 'rchar_bytes', 'read_bytes',
                'minor_faults_count', 'major_faults_count', 'start_time_mono_ns', 'parent_pid'))
              OR (scope LIKE 'probe%' AND name = 'own_cpu_ns')
-             OR (scope LIKE 'kernel/%' AND name = 'cpu_ns')),
+             OR (scope LIKE 'kernel/%' AND name = 'cpu_ns')
+             OR (scope LIKE 'disk/%' AND name IN {COUNTERS_OF_DISKS})),
         steps AS (
           SELECT host, scope, name, t_mono_ns AS t, value,
             lag(t_mono_ns) OVER s AS t0, lag(value) OVER s AS value0

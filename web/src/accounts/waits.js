@@ -1,6 +1,6 @@
 // Time off the CPU from the scheduler's events, what ended it, and I/O latencies.
 import { el, missing, section } from "../ui/dom.js";
-import { bytes, count, percent, time } from "../ui/format.js";
+import { bytes, count, percent, significant, time } from "../ui/format.js";
 import { latencyHeat } from "./latencies.js";
 import { KINDS } from "./latency-grid.js";
 import { table } from "../ui/table.js";
@@ -9,8 +9,8 @@ const TEXT = "How long threads of the application were off the CPU, from the sch
 const WORDS = { disk_interrupt: "disk (interrupt)", interrupt: "timer or device (interrupt)", nobody_or_several: "unknown or several", other_threads: "other threads", other_processes: "other processes" };
 
 // `timeline` and its packed columns hold latencies over time.
-export function waitsSection({ waits, io_latency: latencies }, timeline, columns) {
-  return section("waits", "Waits", TEXT, offCpu(waits), ioLatencies(latencies, timeline, columns));
+export function waitsSection({ waits, io, io_latency: latencies }, timeline, columns) {
+  return section("waits", "Waits", TEXT, offCpu(waits), blockDevices(io?.disks), ioLatencies(latencies, timeline, columns));
 }
 
 function offCpu(waits) {
@@ -32,6 +32,25 @@ function offCpu(waits) {
       ...number("Times", (row) => row.count, count),
     ], waits.ended_by, { caption: "What ended sleep", first: 20 }),
   ];
+}
+
+// A device that lies on others is shown beside them, and says so: its requests are theirs too.
+function blockDevices(disks) {
+  if (!disks?.devices?.length) return null;
+  const several = disks.devices.some((row) => row.host !== null);
+  const mean = (label, field) => number(label, (row) => row[field]?.value ?? null, time, (row) => row[field] ? el("span", { title: between(row[field]) }, time(row[field].value)) : "–");
+  return table([
+    { label: "Device", value: (row) => several ? `${row.device} on ${row.host}` : row.device },
+    ...number("Requests", (row) => row.requests_count, count),
+    ...number("Read", (row) => row.read_bytes, bytes),
+    ...number("Written", (row) => row.written_bytes, bytes),
+    ...mean("Mean time of a request", "await_ns"),
+    ...mean("of a read", "read_await_ns"),
+    ...mean("of a write", "write_await_ns"),
+    ...number("Queue depth", (row) => row.queue_depth, significant),
+    ...number("Busy", (row) => row.busy_ratio, percent),
+    { label: "Note", value: (row) => row.reason ?? (row.lies_on_others ? "lies on other devices: its requests are counted on them again" : "") },
+  ], disks.devices, { caption: "Block devices, all programs of the host", first: 12 });
 }
 
 function ioLatencies(latencies, timeline, columns) {
