@@ -36,27 +36,31 @@ def delay_parts(mine: Sums, overlap_ns: int) -> list[Row]:
     """
     if not mine.parted:
         return []
-    result = _less(mine.result, overlap_ns)
-    overlap_ns -= mine.result - result
-    unsplit = _less(mine.unsplit, overlap_ns)
-    launch = _less(mine.launch, overlap_ns - (mine.unsplit - unsplit))
+    launch, result = _positive(mine.launch, mine.result)
+    parts, rest = {}, overlap_ns
+    for name, value in (("result", result), ("unsplit", mine.unsplit), ("launch", launch)):
+        less = max(0, min(value, rest))
+        parts[name], rest = value - less, rest - less
     rows = [
-        _part("launch", launch, mine.launch_low - (mine.launch - launch),
-              mine.launch_high - (mine.launch - launch), mine.parted, _LAUNCH),
-        _part("result", result, mine.result_low - (mine.result - result),
-              mine.result_high - (mine.result - result), mine.parted, _RESULT),
+        _part("launch", parts["launch"], mine.launch_low - launch + parts["launch"],
+              mine.launch_high - launch + parts["launch"], mine.parted, _LAUNCH),
+        _part("result", parts["result"], mine.result_low - result + parts["result"],
+              mine.result_high - result + parts["result"], mine.parted, _RESULT),
     ]  # fmt: skip
     if mine.unsplit_attempts:
         n = mine.unsplit_attempts
         rows.append(
-            Row(path=f"{PATH}/not_split", parent=PATH, value_ns=unsplit, n=n,
+            Row(path=f"{PATH}/not_split", parent=PATH, value_ns=parts["unsplit"], n=n,
                 method="by_complement", source=_UNSPLIT)
         )  # fmt: skip
     return rows
 
 
-def _less(value: int, overlap_ns: int) -> int:
-    return value - max(0, min(value, overlap_ns))
+def _positive(launch: int, result: int) -> tuple[int, int]:
+    """Leave no part below nothing where both are more: clocks and milliseconds made it that."""
+    whole = launch + result
+    launch = min(max(launch, min(0, whole)), max(0, whole))
+    return launch, whole - launch
 
 
 def _part(name: str, value: int, low: int, high: int, n: int, source: str) -> Row:
@@ -65,7 +69,7 @@ def _part(name: str, value: int, low: int, high: int, n: int, source: str) -> Ro
         parent=PATH,
         value_ns=value,
         low_ns=min(value, max(0, low)),
-        high_ns=high,
+        high_ns=max(value, high),
         n=n,
         method="by_complement",
         source=f"plugin and event log: {source}",

@@ -24,7 +24,7 @@ def define_tasks(scope: Scope) -> str | None:
         Why no delay of any task is split so.
     """
     why = define_clock_bounds(scope)
-    known = [None if why else scope.offset_ns, LOG_NS]
+    known = [None if why else scope.offset_ns, LOG_NS // 2]
     scope.tables.define("l_tasks", _TASKS, known)
     scope.tables.define(
         "l_spans",
@@ -36,11 +36,14 @@ def define_tasks(scope: Scope) -> str | None:
 
 
 def _part(name: str, error: str) -> str:
-    """Write a part of the delay, and its ends; no message takes less than no time."""
+    """Write a part of the delay, and its ends; no message takes less than no time.
+
+    Nor does one take more than both: the delay, whose ends are each known to a millisecond.
+    """
     ends = {
         "": name,
         "_low": f"least({name}, greatest(0, {name} - {error}))",
-        "_high": f"{name} + {error}",
+        "_high": f"least({name} + {error}, delay + 2 * $2)",
     }
     return ", ".join(
         f"CASE WHEN is_parted THEN {sql} * inside END AS {name}{end}_ns"
@@ -50,8 +53,9 @@ def _part(name: str, error: str) -> str:
 
 # An attempt whose output was lost ends a second time (Resubmitted): the first is its time.
 # inner: the part of the deserialisation that lies inside the span, which begins before it ends.
-# A span's ends are on the axis, within a bound each; those of an attempt are the driver's, and may
-# be a millisecond later. Of one that ended before its span by more, the driver had given it up.
+# A span's ends are on the axis, within a bound each; those of an attempt are the driver's, cut to
+# milliseconds: on average they were half of one later. Of one that ended before its span by more
+# than that can be, the driver had given it up.
 _TASKS = f"""
 WITH known AS (
   SELECT t.app_index, t.task_attempt_id, t.stage_id, t.stage_attempt, t.sql_id,
@@ -102,8 +106,8 @@ delayed AS (
   FROM joined),
 parted AS (
   SELECT d.*, b.bound_ns + $2 AS early, e.bound_ns + $2 AS late,
-    first - (launch_wall_ns - $1::BIGINT) - (deserialize - inner_part) AS launch,
-    until_wall_ns - $1::BIGINT - last - getting AS result,
+    first - (launch_wall_ns - $1::BIGINT + $2) - (deserialize - inner_part) AS launch,
+    until_wall_ns - $1::BIGINT + $2 - last - getting AS result,
     coalesce(launch + early >= 0 AND result + late >= 0 AND run IS NOT NULL, false) AS is_parted
   FROM delayed d
   ASOF LEFT JOIN l_clock_bounds b ON b.number = d.number AND d.first >= b.since
