@@ -6,9 +6,11 @@ What it is
 Mechanism
     Every task that lands there takes longer by about the same ratio, and ends its stage late. The
     simulator removes what its tasks need above the others' median of the same stage, beyond what
-    the bytes that they read (or, without any, the rows) account for. Where several are slow, less
-    than half of all, they are one finding, each compared with those that are not: a stage ends when
-    the last of them has, so that one alone would save little.
+    the bytes that they read (or, without any, the rows) account for. Where several are slow, they
+    are one finding, each compared with those that are not: a stage ends when the last of them has,
+    so that one alone would save little. Where half of all or more are slow, those that are not are
+    known by what a host like them can do: two or more are faster by a clear gap, and all have as
+    many CPUs (and as much memory, where that is known).
 
 Evidence
     Medians of task time by host within each stage. The ratio is the median over tasks of time over
@@ -19,11 +21,12 @@ Evidence
     time is taken to be in proportion.
 
 Remedy
-    Leave the host out, or repair it; meanwhile speculative execution runs copies elsewhere.
+    Leave the host out, or repair it; meanwhile speculative execution runs copies elsewhere. Where
+    most are slow, find out what they lack: Spark takes the usual time of a task for the right one.
 
 When it is wrong
     Its tasks had more work of a kind that what they read does not show: costlier rows, more to
-    write.
+    write. Where most are slow: the fast ones have newer CPUs; models of CPUs are not recorded.
 
 Source
     Ananthanarayanan et al., Reining in the Outliers in Map-Reduce Clusters using Mantri, OSDI 2010,
@@ -42,6 +45,7 @@ import numpy as np
 from pyrometer.core import units
 from pyrometer.explain.change import Less
 from pyrometer.explain.evidence.alike import MOST_SHOWN, weighed
+from pyrometer.explain.evidence.hosts.hardware import CPUS_QUERY, alike
 from pyrometer.explain.evidence.hosts.lost import hosts_of_place, named_hosts
 from pyrometer.explain.evidence.places import bounds, where
 from pyrometer.explain.evidence.task_costs import read_bytes
@@ -58,6 +62,12 @@ FEWEST_TASKS = 5
 LIKE_THE_WORST = 0.1
 """Of what the slowest host takes longer: a host that takes less than this part of it is not named
 beside it, as it hardly holds a stage up."""
+
+LEAST_APART = 0.2
+"""Where most hosts are slow: how much longer their tasks take than those of the fast ones, at
+least. Hosts of one kind differ by less where nothing is wrong with any."""
+FEWEST_FAST = 2
+"""Hosts that are fast where most are slow: a single one may have had luck, or the data."""
 
 
 def _warm(launch: Floats, executors: Any, each: int) -> Any:
@@ -133,6 +143,28 @@ class _Slow:
         return value, low, high
 
 
+@dataclass(frozen=True)
+class _Fast:
+    """Fast hosts beside more slow ones: their names, their CPUs, and what all hosts have alike."""
+
+    names: Sequence[str]
+    cpus: int
+    alike: str
+
+    @property
+    def words(self) -> str:
+        """Say why the others could be as fast."""
+        return f" {named_hosts(self.names)} are faster, and all hosts have {self.alike}."
+
+    @property
+    def evidence(self) -> Evidence:
+        """Give the CPUs of a host."""
+        return Evidence(
+            what="CPUs of each host", estimate=exactly(float(self.cpus)), unit="count",
+            table="processes", query=CPUS_QUERY, link="/jvm",
+        )  # fmt: skip
+
+
 def _suspects(facts: Facts) -> Iterator[Suspect]:
     tasks = facts.tasks
     if facts.measured is None or not tasks.count:
@@ -145,6 +177,9 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     warm = _warm(tasks["launch_wall_ns"], np.array([str(e) for e in tasks["executor_id"]]), each)
     usable = warm & (tasks.duration_ns > 0) & ~np.asarray(tasks["wasted"], dtype=bool)
     stages = list(_times(facts, hosts, usable))
+    if most := _most_of_them(facts, stages, names):
+        yield _suspect(facts, hosts, *most)
+        return
     found = _slow(stages, names, len(names))
     if not found:
         return
@@ -169,6 +204,49 @@ def _times(facts: Facts, hosts: Any, usable: Any) -> Iterator[tuple[Any, Floats]
         own = facts.tasks_of(stage.number)
         time = np.log(np.maximum(own.duration_ns[use], 1.0))
         yield host, time - by_work(time, _work(own)[use], host)
+
+
+def _most_of_them(
+    facts: Facts, stages: Sequence[tuple[Any, Floats]], names: Sequence[str]
+) -> tuple[list[_Slow], _Fast] | None:
+    """Give the slow hosts where these are half of all or more, and the fast ones beside them.
+
+    They are told apart by the widest gap between the levels of hosts: wider than the spread of
+    either group, and between hosts that are alike.
+    """
+    levels = _levels(stages)
+    order = sorted(levels, key=lambda name: (levels[name], name))
+    if len(order) < 2 * FEWEST_FAST:
+        return None
+    sizes = np.array([levels[name] for name in order])
+    gaps = np.diff(sizes)
+    count = int(np.argmax(gaps)) + 1
+    fast, slow = order[:count], order[count:]
+    spread = max(sizes[count - 1] - sizes[0], sizes[-1] - sizes[count])
+    apart = gaps[count - 1] >= max(float(np.log1p(LEAST_APART)), spread)
+    if not apart or count < FEWEST_FAST or 2 * len(slow) < len(names):
+        return None
+    kind = alike(facts, order)
+    found = _slow(stages, slow, len(names), beside=slow) if kind else []
+    if kind is None or len(found) < len(slow):
+        return None
+    return found, _Fast(sorted(fast), *kind)
+
+
+def _levels(stages: Sequence[tuple[Any, Floats]]) -> dict[str, float]:
+    """Give how long tasks take on each host, as a logarithm beside the hosts of the same stages."""
+    weighted: dict[str, list[tuple[float, int]]] = defaultdict(list)
+    for host, time in stages:
+        medians = {str(name): float(np.median(time[host == name])) for name in np.unique(host)}
+        middle = sum(medians.values()) / len(medians)
+        for name, median in medians.items():
+            weighted[name].append((median - middle, int((host == name).sum())))
+    counts = {name: sum(n for _, n in own) for name, own in weighted.items()}
+    return {
+        name: sum(level * n for level, n in own) / counts[name]
+        for name, own in weighted.items()
+        if counts[name] >= FEWEST_TASKS
+    }
 
 
 def _slow(
@@ -205,7 +283,7 @@ def _slow(
     return sorted(slow, key=lambda one: (-one.low, one.name))
 
 
-def _suspect(facts: Facts, hosts: Any, slow: Sequence[_Slow]) -> Suspect:
+def _suspect(facts: Facts, hosts: Any, slow: Sequence[_Slow], fast: _Fast | None = None) -> Suspect:
     time = facts.tasks.duration_ns
     less, weights, spent = np.zeros(time.size), [], []
     ended = np.isfinite(facts.tasks["finish_wall_ns"])
@@ -225,9 +303,10 @@ def _suspect(facts: Facts, hosts: Any, slow: Sequence[_Slow]) -> Suspect:
     listed = ", ".join("'" + name.replace("'", "''") + "'" for name in names)
     share = sum(ns for ns, _ in weights) * weighed(weights).value / (sum(spent) or 1.0)
     its, lacks = ("its", "it lacks") if len(names) == 1 else ("their", "they lack")
+    of_it = f"{units.percent(share)} of {its} tasks' time"
     return Suspect(
         place=Place(layer="host", stages_count=len(stages), **hosts_of_place(names)),
-        mechanism=_words(slow),
+        mechanism=_words(slow) + (fast.words if fast else ""),
         change=(Less("host", stages),),
         extent=weighed(weights),
         evidence=[
@@ -242,10 +321,14 @@ def _suspect(facts: Facts, hosts: Any, slow: Sequence[_Slow]) -> Suspect:
                      estimate=exactly(sum(spent), sum(one.n for one in slow)),
                      query="SELECT sum(finish_wall_ns - launch_wall_ns) FROM tasks WHERE"
                      f" {where(facts)} AND host IN ({listed})"),
+            *([fast.evidence] if fast else []),
         ],
         remedies=[
+            Remedy(kind="machine", text=f"see what {named_hosts(names)} lack beside"
+                   f" {named_hosts(fast.names)}: about {of_it}"),
+        ] if fast else [
             Remedy(kind="machine", text=f"take {named_hosts(names)} out of the cluster, and see"
-                   f" what {lacks}: about {units.percent(share)} of {its} tasks' time"),
+                   f" what {lacks}: about {of_it}"),
             Remedy(kind="factor", factor="spark.speculation", level="true",
                    text=f"meanwhile, run copies of {its} slow tasks elsewhere"),
         ],
