@@ -6,14 +6,17 @@ here much goes wrong at once, in a window and beside another application.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, get_args, get_type_hints
 
 import pytest
 from tests.support.explain.causes import pause
 from tests.support.explain.planted import judged
 from tests.support.tables import HOST, MS, PID, StageSpec, World
 
+from pyrometer import explain
 from pyrometer.explain.catalogue.memory.gc_explicit import RULE as EXPLICIT
 from pyrometer.explain.catalogue.memory.gc_full import RULE as FULL
 from pyrometer.explain.catalogue.memory.gc_heap_too_small import RULE as HEAP
@@ -28,6 +31,7 @@ from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Evidence, Place
 from pyrometer.store import Run
+from pyrometer.summary.schema import Summary
 
 MIB = 1 << 20
 PAUSES = (
@@ -143,3 +147,31 @@ def test_the_whole_of_an_application_needs_no_condition_on_times(tmp_path: Path)
     world.rows["iterations"] = []
     (one,) = queried(world.write(tmp_path), OUT_OF_MEMORY)
     assert "FROM tasks WHERE app_index = 0 AND status" in (one.query or "")
+
+
+SOURCES = Path(explain.__file__).parent
+PATHS = sorted(
+    {
+        found[1].rstrip(".")
+        for file in SOURCES.rglob("*.py")
+        for found in re.finditer(r"show --json: ([a-z_.\[\]]+)", file.read_text())
+    }
+)
+
+
+def classes(annotation: Any) -> Iterator[type]:
+    """Give the classes that an annotation names."""
+    if isinstance(annotation, type) and not get_args(annotation):
+        yield annotation
+    for part in get_args(annotation):
+        yield from classes(part)
+
+
+@pytest.mark.every_variant
+@pytest.mark.parametrize("path", PATHS)
+def test_a_path_into_show_leads_somewhere(path: str) -> None:
+    there: list[type] = [Summary]
+    for name in path.replace("[]", "").split("."):
+        hints = [get_type_hints(one) for one in there]
+        assert any(name in known for known in hints), f"{name} is in none of {there}"
+        there = [one for known in hints if name in known for one in classes(known[name])]

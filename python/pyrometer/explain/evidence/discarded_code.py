@@ -22,11 +22,11 @@ SELECT i.stack_id, j.pid, j.since FROM (
 JOIN (SELECT pid, method, min(start_mono_ns + duration_ns) AS since FROM jit
   WHERE succeeded AND NOT osr AND method NOT LIKE '{_GENERATED}' GROUP BY ALL) j USING (method)
 """
-_AGAIN = f"""
-SELECT coalesce(sum(n), 0)::BIGINT, coalesce(sum(n - 1), 0)::BIGINT FROM (
-  SELECT count(*) AS n FROM jit WHERE level = 1 AND succeeded AND NOT osr
-    AND method NOT LIKE '{_GENERATED}' AND {{own}} GROUP BY pid, method)
-"""
+_COMPILED_AT_1 = (
+    "SELECT coalesce(sum({what}), 0)::BIGINT FROM (SELECT count(*) AS n FROM jit WHERE level = 1"
+    f" AND succeeded AND NOT osr AND method NOT LIKE '{_GENERATED}' AND {{own}}"
+    " GROUP BY pid, method)"
+)
 _TWICE = f"""
 SELECT coalesce(sum(duration_ns) FILTER (n > 1 AND method NOT LIKE '{_GENERATED}')
   / sum(duration_ns), 0)::DOUBLE FROM (
@@ -46,6 +46,8 @@ class Discarded:
     compiled_count, again_count : int
         Compilations at level 1, and those of a method that had been compiled there before: its code
         makes no assumption that could turn out wrong, so that only a lack of room throws it away.
+    again_query : str
+        SQL of `again_count`.
     again_ratio : float
         Part of the compilers' time in methods that they had compiled before at the same level.
     """
@@ -53,6 +55,7 @@ class Discarded:
     samples: Shares
     compiled_count: int
     again_count: int
+    again_query: str
     again_ratio: float
 
 
@@ -69,6 +72,7 @@ def discarded(facts: Facts) -> Discarded | None:
         " AND c.pid = w_samples.pid AND t_ns > c.since)",
     )
     own = of_application(facts, "pid")
-    compiled, again = facts.tables.query(_AGAIN.format(own=own))[0]
+    every, again = (_COMPILED_AT_1.format(what=what, own=own) for what in ("n", "n - 1"))
+    compiled_count, again_count = (int(facts.tables.scalar(sql) or 0) for sql in (every, again))
     ratio = float(facts.tables.scalar(_TWICE.format(own=own)) or 0.0)
-    return Discarded(found, int(compiled), int(again), ratio)
+    return Discarded(found, compiled_count, again_count, again, ratio)

@@ -8,8 +8,10 @@ from collections.abc import Collection
 import numpy as np
 
 from pyrometer.explain.evidence.places import of_application
+from pyrometer.explain.evidence.places import where as in_stages
 from pyrometer.explain.facts import Facts
 from pyrometer.simulation.measured import Floats
+from pyrometer.store.sql.text import literal
 
 
 def growth(facts: Facts, where: str, name: str) -> dict[int, float]:
@@ -31,6 +33,30 @@ def growth(facts: Facts, where: str, name: str) -> dict[int, float]:
     return {number: float(value) for number, value in enumerate(found) if value > 0}
 
 
+def growth_query(
+    facts: Facts, where: str, name: str, unit: int = 1, hosts: Collection[str] = ()
+) -> str:
+    """Give the SQL of what `growth` adds up to over all stages, times a unit.
+
+    Parameters
+    ----------
+    hosts : collection of str
+        Where; by default, anywhere.
+    """
+    offset = facts.scope.offset_ns or 0
+    times = "" if unit == 1 else f"{unit} * "
+    there = f" AND host IN ({', '.join(map(literal, sorted(hosts)))})" if hosts else ""
+    return (
+        f"SELECT {times}sum(grown * (least(t, complete_wall_ns) - greatest(since, submit_wall_ns))"
+        "::DOUBLE / (t - since)) FROM (SELECT value - lag(value) OVER s AS grown,"
+        f" t_mono_ns + {offset} AS t, lag(t_mono_ns) OVER s + {offset} AS since FROM os_series"
+        f" WHERE scope LIKE '{where}' AND name = '{name}'{there}"
+        " WINDOW s AS (PARTITION BY host, scope ORDER BY t_mono_ns)) JOIN stages"
+        " ON t > submit_wall_ns AND since < complete_wall_ns AND t > since"
+        f" WHERE {in_stages(facts)}"
+    )
+
+
 def growth_by_host(
     facts: Facts, where: str, name: str, apart: Collection[str] | None = None
 ) -> dict[str | None, dict[int, float]]:
@@ -39,16 +65,23 @@ def growth_by_host(
     Parameters
     ----------
     apart : collection of str, optional
-        Hosts to give one by one, the rest together under None; by default, each.
+        Hosts to give one by one, the rest together under None; by default, each. Of the rest, those
+        whose series did not grow stand there with nothing.
     """
+    several = facts.tables.several_hosts
     found: dict[str | None, dict[int, float]] = {}
+    rest: dict[str, bool] = {}
     for (host, _scope), grown in _grown(facts, where, name).items():
-        is_apart = facts.tables.several_hosts and (apart is None or host in apart)
+        is_apart = several and (apart is None or host in apart)
         own = found.setdefault(host if is_apart else None, {})
+        if several and not is_apart:
+            rest[host] = rest.get(host, False) or bool((grown > 0).any())
         for number, value in enumerate(grown.tolist()):
             if value > 0:
                 own[number] = own.get(number, 0.0) + value
-    return {host: own for host, own in found.items() if own}
+    kept = {host: own for host, own in found.items() if own}
+    still = [host for host, grew in rest.items() if not grew] if None in kept else []
+    return {**kept, **{host: {} for host in still}}
 
 
 def growth_of_each(facts: Facts, where: str, name: str) -> dict[tuple[str, str], float]:

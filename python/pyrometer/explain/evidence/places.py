@@ -75,6 +75,14 @@ def where(of: Stage | Facts) -> str:
     return " AND ".join(filter(None, (f"app_index = {app}", in_window(of))))
 
 
+def where_in(facts: Facts, numbers: Iterable[int]) -> str:
+    """Give the SQL condition that selects the tasks of some stages, by their numbers."""
+    stages = [facts.stages[number] for number in sorted(numbers)]
+    pairs = ", ".join(f"({one.stage_id}, {one.attempt})" for one in stages)
+    app = stages[0].app_index if stages else 0
+    return f"app_index = {app} AND (stage_id, stage_attempt) IN ({pairs or '(NULL, NULL)'})"
+
+
 def in_window(facts: Facts) -> str:
     """Give the SQL condition on ``stage_id`` and ``stage_attempt`` of the window's stages.
 

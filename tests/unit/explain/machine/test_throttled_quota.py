@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.support.explain.planted import S, holds, job, judged, only, series
-from tests.support.hosts.two_hosts import WEST, one_waits
-from tests.support.tables import MS, mono
+from tests.support.hosts.two_hosts import WEST, TwoHosts, one_waits
+from tests.support.tables import HOST, MS, mono
 
 from pyrometer.explain.catalogue.machine.throttled_quota import RULE
 
@@ -39,6 +40,31 @@ def test_the_group_is_stopped_on_one_host_of_two(tmp_path: Path) -> None:
     found = only(two.write(tmp_path), RULE)
     assert holds(found, 0.4)
     assert (found.place.host, found.place.stage_id) == (WEST, 0)
+
+
+def stopped(two: TwoHosts, host: str, ns: int) -> None:
+    for at, value in ((0, 0), (two.world.end_ms, ns)):
+        shown = two.west(mono(at)) if host == WEST else mono(at)
+        two.add("os_series", host=host, t_mono_ns=shown, scope="cgroup", name="cpu_throttled_ns",
+                value=value)  # fmt: skip
+
+
+def test_what_other_hosts_waited_is_no_wait_of_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without clocks of threads all that is not CPU may be a wait: of the tasks there alone."""
+    monkeypatch.setattr("pyrometer.explain.evidence.hosts.lost.MOST_HOSTS", 1)
+    two = one_waits()
+    two.rows["thread_counters"] = []
+    for row in two.rows["tasks"]:
+        if row["host"] == HOST:
+            row["executor_cpu_time_ns"] = row["finish_wall_ns"] - row["launch_wall_ns"]
+    stopped(two, WEST, 300 * MS)
+    stopped(two, HOST, 200 * MS)
+    found = only(two.write(tmp_path), RULE)
+    assert found.place.host == WEST
+    assert "by 4" in found.mechanism, "of both hosts, the quota stopped them"
+    assert "All of it was on west." in found.mechanism
 
 
 def test_nobody_waited_while_it_was_stopped(tmp_path: Path) -> None:

@@ -194,6 +194,7 @@ def _suspect(facts: Facts, found: Sequence[Ran], why: Why) -> Suspect:
     )  # fmt: skip
     cpu = sum(parts[number] * facts.cpu_ns.get(number, 0.0) for number in parts)
     about = "at most " if not facts.samples_by_stage else ""
+    nodes = ", ".join(f"({one.sql.sql_id}, {node.node_id})" for one in found for node in one.nodes)
     count = sum(len(one.nodes) for one in found)
     of = f"SQL execution {sql.sql_id}" if len(found) == 1 else f"{len(found)} SQL executions"
     return Suspect(
@@ -206,8 +207,9 @@ def _suspect(facts: Facts, found: Sequence[Ran], why: Why) -> Suspect:
         extent=_together(found),
         evidence=[
             shown_by("operators outside whole-stage code", count, "count", "plan_nodes",
-                     "SELECT sql_id, node_id, name FROM plan_nodes WHERE is_final AND"
-                     " codegen_stage_id IS NULL", f"/sql/{sql.sql_id}/{first.node_id}"),
+                     f"SELECT sql_id, node_id, name FROM plan_nodes WHERE app_index ="
+                     f" {sql.app_index} AND is_final AND (sql_id, node_id) IN ({nodes})"
+                     " ORDER BY ALL", f"/sql/{sql.sql_id}/{first.node_id}"),
             shown_by(f"{about}CPU of these operators", cpu, "ns",
                      "samples" if not about else "tasks", "show --json: operators", page(where)),
         ],

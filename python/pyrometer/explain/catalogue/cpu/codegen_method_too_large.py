@@ -73,8 +73,9 @@ def _suspect(facts: Facts, method: HugeMethod, found: Shares) -> Suspect:
         extent=mine.extent(*ACHIEVED),
         evidence=[
             shown_by("bytecode of the largest method", method.max_method_bytes, "bytes",
-                 "codegen_sources", "SELECT class_name, max_method_bytes FROM codegen_sources"
-                 " ORDER BY max_method_bytes DESC", f"/sql/{method.sql_id}/{method.node_id}"),
+                 "codegen_sources", "SELECT class_name, max_method_bytes FROM codegen_sources WHERE"
+                 f" codegen_stage_id = {method.codegen_stage_id} ORDER BY max_method_bytes DESC",
+                 f"/sql/{method.sql_id}/{method.node_id}"),
             shown_by("task CPU interpreted in its operators", mine.estimate, "ratio", "samples",
                  "show --json: code.kinds", page(where)),
         ],

@@ -76,7 +76,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         extent=found.extent(*ACHIEVED),
         evidence=[
             shown_by("task CPU in arbitrary precision", found.estimate, "ratio", "samples",
-                     "show --json: code.methods", page(where)),
+                     f"stacks through frames that match {FRAMES}", page(where)),
         ],
         remedies=[
             code("compute with whole numbers of the smallest unit, or with at most 18 digits",

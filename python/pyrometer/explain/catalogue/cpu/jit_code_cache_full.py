@@ -128,8 +128,7 @@ def _discards(facts: Facts, room: Room, whole: int) -> Iterator[Suspect]:
         extent=cold.extent(before * INTERPRETED[0], INTERPRETED[1]),
         evidence=[
             shown_by("compiled again at level 1", found.again_count, "count", "jit",
-                 "SELECT method, count(*) FROM jit WHERE level = 1 AND NOT osr GROUP BY 1", "/jvm",
-                 found.compiled_count),
+                 found.again_query, "/jvm", found.compiled_count),
             shown_by("task CPU interpreted after compilation", found.samples.estimate, "ratio",
                  "samples", "show --json: code.kinds", "/jvm"),
         ],

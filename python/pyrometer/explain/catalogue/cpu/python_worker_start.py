@@ -67,8 +67,8 @@ def _starts(facts: Facts) -> Iterator[Suspect]:
         extent=Extent(1.0, 0.85, 1.0, tasks),
         evidence=[
             shown_by("starting Python workers", total, "ns", "node_metrics",
-                 f"SELECT stage_id, sum(value_sum) FROM node_metrics WHERE metric IN ({names})"
-                 " GROUP BY 1", page(where), tasks),
+                 f"SELECT stage_id, sum(value_sum) * 1000000 FROM node_metrics WHERE metric IN"
+                 f" ({names}) GROUP BY 1", page(where), tasks),
         ],
         remedies=[factor(REUSE, "true", "keep workers for the next task")],
     )  # fmt: skip

@@ -38,6 +38,7 @@ import numpy as np
 from pyrometer.core import units
 from pyrometer.explain.change import Less
 from pyrometer.explain.evidence.places import largest
+from pyrometer.explain.evidence.places import where as tasks_of
 from pyrometer.explain.evidence.saying import code, page, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
@@ -49,8 +50,10 @@ RESOLUTION_NS = 1e6
 ACHIEVED = (0.7, 1.0)
 """Once for each executor it is still built. Not measured; assumed."""
 WITHOUT_PAUSES = (
-    "executor_deserialize_time_ns - least(coalesce(jvm_gc_time_ns, 0), executor_deserialize_time_ns"
-    " - executor_deserialize_cpu_time_ns)"
+    "executor_deserialize_time_ns - greatest(0, least(coalesce(jvm_gc_time_ns, 0),"
+    " executor_deserialize_time_ns, coalesce(executor_deserialize_time_ns"
+    " - executor_deserialize_cpu_time_ns, jvm_gc_time_ns * executor_deserialize_time_ns::DOUBLE"
+    " / greatest(executor_deserialize_time_ns + coalesce(executor_run_time_ns, 0), 1))))"
 )
 """SQL: what a task needed to deserialise, without pauses of the collector."""
 
@@ -106,8 +109,8 @@ def _suspect(facts: Facts, stage: Stage, median: float, least: float, lost: Floa
         extent=Extent(1.0, 1 - off, 1 + off, count).times(*ACHIEVED),
         evidence=[
             shown_by("deserialising a task, median", median, "ns", "tasks",
-                 f"SELECT median({of_query}) FROM tasks WHERE stage_id ="
-                 f" {stage.stage_id} AND stage_attempt = {stage.attempt}", page(where), count),
+                 f"SELECT median({of_query}) FROM tasks WHERE {tasks_of(stage)}", page(where),
+                 count),
         ],
         remedies=[
             code("broadcast the object that the function uses",

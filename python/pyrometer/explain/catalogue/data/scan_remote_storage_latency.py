@@ -44,7 +44,7 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less
-from pyrometer.explain.evidence.places import largest
+from pyrometer.explain.evidence.places import largest, where_in
 from pyrometer.explain.evidence.saying import code, factor, machine, page, place, shown_by
 from pyrometer.explain.evidence.scans.remote_scans import (
     RemoteScan,
@@ -67,8 +67,9 @@ files 0.86 of the time in requests. A setting may do less: the low end is assume
 _COLUMNAR = ("parquet", "orc")
 _REQUEST = "spark.kubernetes.executor.request.cores"
 _LEFT = (
-    "SELECT sum(greatest(0, executor_run_time_ns - executor_cpu_time_ns - jvm_gc_time_ns"
-    " - shuffle_fetch_wait_time_ns - shuffle_write_time_ns)) FROM tasks WHERE stage_id IN ({})"
+    "SELECT sum(greatest(0, executor_run_time_ns - coalesce(executor_cpu_time_ns, 0)"
+    " - coalesce(jvm_gc_time_ns, 0) - coalesce(shuffle_fetch_wait_time_ns, 0)"
+    " - coalesce(shuffle_write_time_ns, 0))) FROM tasks WHERE {}"
 )
 
 
@@ -100,7 +101,7 @@ def _suspect(facts: Facts, scan: RemoteScan, found: Waits) -> tuple[float, Suspe
     )  # fmt: skip
     link = page(where) if node is None else f"/sql/{sql}/{node.node_id}"
     what = "were seen to wait for it" if found.sampled else "waited (no counter says for what)"
-    ids = ", ".join(sorted({str(facts.stages[n].stage_id) for n in found.ns}))
+    read = where_in(facts, found.ns)
     return value, Suspect(
         place=where,
         mechanism=(
@@ -112,20 +113,20 @@ def _suspect(facts: Facts, scan: RemoteScan, found: Waits) -> tuple[float, Suspe
         extent=Extent(value / most * sum(ACHIEVED) / 2, low / most * ACHIEVED[0], ACHIEVED[1],
                       tasks),
         evidence=[
-            _waited(found, ids, sum(float(unexplained(facts.tasks_of(n)).sum()) for n in found.ns),
+            _waited(found, read, sum(float(unexplained(facts.tasks_of(n)).sum()) for n in found.ns),
                     link, tasks),
             shown_by("bytes read", size, "bytes", "tasks",
-                     f"SELECT sum(input_bytes) FROM tasks WHERE stage_id IN ({ids})", link, tasks),
+                     f"SELECT sum(input_bytes) FROM tasks WHERE {read}", link, tasks),
         ],
         remedies=_remedies(facts, scan),
     )  # fmt: skip
 
 
-def _waited(found: Waits, ids: str, left: float, link: str, n: int) -> Evidence:
+def _waited(found: Waits, read: str, left: float, link: str, n: int) -> Evidence:
     if found.sampled:
         query = "show --json: ledger, task/waiting"
         return shown_by("waits for it", found.expected_ns, "ns", "samples", query, link)
-    query = _LEFT.format(ids)
+    query = _LEFT.format(read)
     return shown_by("run time beside its counters", left, "ns", "tasks", query, link, n)
 
 

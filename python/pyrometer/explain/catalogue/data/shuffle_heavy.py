@@ -52,8 +52,8 @@ from pyrometer.explain.what_if import Extent
 NEEDED = (1, 3)
 """Times its input that a shuffle needs: an honest range, not a measurement."""
 _READ = (
-    "SELECT sum(input_bytes + shuffle_read_local_bytes + shuffle_read_remote_bytes) FROM tasks"
-    " WHERE {}"
+    "SELECT sum(coalesce(input_bytes, 0) + coalesce(shuffle_read_local_bytes, 0)"
+    " + coalesce(shuffle_read_remote_bytes, 0)) FROM tasks WHERE {}"
 )
 
 

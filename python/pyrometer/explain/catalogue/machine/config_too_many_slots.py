@@ -46,8 +46,11 @@ SELECT max(n) FROM (SELECT sum(d) OVER (ORDER BY t, d) AS n FROM (
 SELECT unnest([launch_wall_ns, finish_wall_ns]) AS t, unnest([1, -1]) AS d FROM tasks WHERE {}))
 """
 _SLOTS = (
-    "SELECT executor_id, cores_count, add_wall_ns, remove_wall_ns FROM executors"
-    " WHERE app_index = {}"
+    "SELECT max(n) FROM (SELECT sum(d) OVER (ORDER BY t, d) AS n FROM (SELECT"
+    " unnest([greatest(coalesce(add_wall_ns, {begin}), {begin}),"
+    " least(coalesce(remove_wall_ns, {end}), {end})]) AS t,"
+    " unnest([1, -1]) * (cores_count // {cpus}) AS d FROM executors WHERE app_index = {app}"
+    " AND coalesce(add_wall_ns, 0) < {end} AND coalesce(remove_wall_ns, {end}) > {begin}))"
 )
 _EMPTY = (
     "SELECT stage_id, coalesce(stage_attempt, 0) FROM stages"
@@ -100,7 +103,8 @@ def _suspects(facts: Facts) -> Iterator[Remark]:
             shown_by("most tasks at once", used, "count", "tasks", _BUSIEST.format(where(facts)),
                      "/timeline", facts.tasks.count),
             shown_by("most slots at once", most, "count", "executors",
-                     _SLOTS.format(measured.app_index), "/timeline", slots.size),
+                     _SLOTS.format(begin=begin, end=end, app=measured.app_index,
+                                   cpus=measured.settings.task_cpus), "/timeline", slots.size),
         ],
         remedies=[remedy],
     )  # fmt: skip

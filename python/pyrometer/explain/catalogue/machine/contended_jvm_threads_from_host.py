@@ -31,7 +31,7 @@ import numpy as np
 
 from pyrometer.core import units
 from pyrometer.core.json_text import parse_json
-from pyrometer.explain.catalogue.machine.throttled_quota import quota_of
+from pyrometer.explain.catalogue.machine.throttled_quota import QUOTA_QUERY, quota_of
 from pyrometer.explain.change import Less
 from pyrometer.explain.evidence.places import of_application
 from pyrometer.explain.evidence.saying import factor, place, shown_by
@@ -76,9 +76,9 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         extent=Extent(most / 2, 0.0, most, len(lost)),
         evidence=[
             shown_by("CPUs that the JVM counted", seen, "count", "processes",
-                 "SELECT json_extract(facts, '$.cpus_count') FROM processes", "/jvm"),
+                 "SELECT max((facts->>'$.cpus_count')::BIGINT) FROM processes", "/jvm"),
             shown_by("CPUs of the quota", quota, "count", "os_series",
-                 "SELECT value FROM os_series WHERE name = 'cpu_quota_ns'", "/jvm"),
+                 QUOTA_QUERY, "/jvm"),
         ],
         remedies=[
             factor("jvm.options", f"-XX:ActiveProcessorCount={threads}",

@@ -61,6 +61,11 @@ LEAST_NS = 1e8
 """Shorter waits of the driver are not looked at: a thread is read every 50 ms, and both ends of a
 stretch may lie between two readings."""
 
+_USED = (
+    "SELECT sum(ran) FROM (SELECT max(run_ns) - min(run_ns) AS ran FROM thread_counters"
+    " WHERE pid IN ({}) GROUP BY pid, tid)"
+)
+
 
 def _missing(facts: Facts) -> str | None:
     known = facts.summary.contention  # of several hosts, that with most waits behind others
@@ -81,7 +86,7 @@ def _own_programs(facts: Facts) -> Iterator[Suspect]:
     yield Suspect(
         place=place(facts, "host", behind.lost),
         mechanism=(
-            f"{units.counted(found.count, 'program')} that the application started beside Spark"
+            f"{units.counted(len(found.pids), 'program')} that the application started beside Spark"
             f" used {units.duration(behind.held_ns)} of CPU: {names}; tasks waited"
             f" {units.duration(behind.low_ns)} to {units.duration(behind.high_ns)} behind them."
         ),
@@ -89,7 +94,7 @@ def _own_programs(facts: Facts) -> Iterator[Suspect]:
         extent=behind.extent,
         evidence=[
             shown_by("CPU time of programs beside Spark", behind.held_ns, "ns", "thread_counters",
-                     "SELECT pid, comm, max(run_ns) FROM thread_counters GROUP BY ALL", "/timeline",
+                     _USED.format(", ".join(map(str, found.pids))), "/timeline",
                      behind.pieces_count),
             queued(facts, "/ledger/task/run_queue"),
         ],
@@ -160,9 +165,9 @@ def _others(facts: Facts) -> Iterator[Suspect]:
         ),
         evidence=[
             shown_by("waits of tasks behind others", behind, "ns", "thread_counters",
-                 "show --json: contention.behind_others_ns", "/ledger/task/run_queue"),
+                 _path(found, "behind_others_ns"), "/ledger/task/run_queue"),
             shown_by("CPU time of others", used, "ns", "os_series",
-                 "show --json: contention.others_ns", "/timeline"),
+                 _path(found, "others_ns"), "/timeline"),
         ],
         remedies=[
             factor("cgroup.cpu_weight", "1000", "give the application most of the CPUs when others"
@@ -170,6 +175,12 @@ def _others(facts: Facts) -> Iterator[Suspect]:
             machine("move the others to another host or to other CPUs"),
         ],
     )  # fmt: skip
+
+
+def _path(found: Mapping[str | None, _Behind], name: str) -> str:
+    """Say where a number of the host stands, or those of several, which are added up."""
+    hosts = ", ".join(host for host in found if host)
+    return f"show --json: contention.{f'hosts[].{name} of {hosts}' if hosts else name}"
 
 
 def _sum(found: Sequence[Estimate]) -> Estimate:

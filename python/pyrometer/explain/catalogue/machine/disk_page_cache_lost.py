@@ -30,13 +30,14 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.catalogue.machine.disk_slow import WAITS
-from pyrometer.explain.evidence.host_series import growth_by_host, level
+from pyrometer.explain.evidence.host_series import growth, growth_by_host, growth_query, level
 from pyrometer.explain.evidence.hosts.lost import (
     carriers,
     less_on_hosts,
     lost_by_host,
     most_was_on,
     place_on_hosts,
+    with_nothing,
     worst,
 )
 from pyrometer.explain.evidence.saying import factor, machine, page, shown_by
@@ -45,13 +46,14 @@ from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
 from pyrometer.explain.what_if import Extent
 
 PAGE_BYTES = 4096
+REFAULTS = "refaulted_file_pages_count"
 ACHIEVED = (0.5, 1.0)
 """With twice the memory some pages are still evicted. Not measured; assumed."""
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
-    hosts = worst(growth_by_host(facts, "cgroup", "refaulted_file_pages_count"))
-    again = growth_by_host(facts, "cgroup", "refaulted_file_pages_count", hosts)
+    hosts = worst(growth_by_host(facts, "cgroup", REFAULTS))
+    again = growth_by_host(facts, "cgroup", REFAULTS, hosts)
     if not again:
         return
     read = growth_by_host(facts, "cgroup", "io_read_bytes", hosts)
@@ -64,9 +66,9 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         }
         for host, own in again.items()
     }
-    lost = {host: own for host, own in lost.items() if own}
-    if not lost:
+    if not any(lost.values()):
         return
+    lost = with_nothing(lost, again, waits)
     total, pages, size = (
         sum(found[host][number] for host, own in lost.items() for number in own)
         for found in (lost, again, read)
@@ -90,9 +92,9 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         change=(less_on_hosts(facts, "io_wait", lost),),
         extent=Extent(n=round(pages)).times(*ACHIEVED),
         evidence=[
-            shown_by("file pages read back", pages * PAGE_BYTES, "bytes", "os_series",
-                 "SELECT max(value) - min(value) FROM os_series WHERE scope = 'cgroup'"
-                 " AND name = 'refaulted_file_pages_count'", page(where), round(pages)),
+            shown_by("file pages read back while stages ran",
+                 PAGE_BYTES * sum(growth(facts, "cgroup", REFAULTS).values()), "bytes", "os_series",
+                 growth_query(facts, "cgroup", REFAULTS, PAGE_BYTES), page(where), round(pages)),
         ],
         remedies=[remedy],
     )  # fmt: skip

@@ -26,7 +26,7 @@ Source
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.evidence.hosts.lost import (
@@ -47,6 +47,13 @@ STACKS = "balance_dirty_pages|wbt_wait|rq_qos_wait|folio_wait_writeback|jbd2_log
 ACHIEVED = (0.3, 1.0)
 """A disk twice as fast, or half the bytes, takes half of it; memory takes all.
 Not measured; assumed."""
+
+_QUERY = (
+    "SELECT sum(weight_ns) FROM thread_states s JOIN kernel_stacks k ON k.host = s.host AND"
+    " k.stack_id = s.kernel_stack WHERE s.state IN ('disk', 'sleeping')"
+    f" AND regexp_matches(k.symbols, '{STACKS}')"
+    " AND (s.stage_id, coalesce(s.stage_attempt, 0)) IN ({})"
+)
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
@@ -83,8 +90,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         extent=Extent(1.0, least.low, least.high, n).times(*ACHIEVED),
         evidence=[
             shown_by("waits of tasks for write-back", total, "ns", "thread_states",
-                 "SELECT sum(weight_ns) FROM thread_states JOIN kernel_stacks ON stack_id ="
-                 f" kernel_stack WHERE regexp_matches(symbols, '{STACKS}')", page(where), n),
+                 _QUERY.format(_in_stages(facts, stages)), page(where), n),
         ],
         remedies=[
             factor("spark.local.dir", "/dev/shm",  # noqa: S108 what the remedy asks for
@@ -92,6 +98,11 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             machine("a faster disk for spark.local.dir, a higher vm.dirty_ratio for bursts"),
         ],
     )  # fmt: skip
+
+
+def _in_stages(facts: Facts, numbers: Iterable[int]) -> str:
+    stages = [facts.stages[number] for number in sorted(numbers)]
+    return ", ".join(f"({one.stage_id}, {one.attempt})" for one in stages)
 
 
 RULE = Rule(

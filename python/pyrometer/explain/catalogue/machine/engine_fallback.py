@@ -34,6 +34,7 @@ from collections.abc import Iterator, Sequence
 
 from pyrometer.accounts.plan_schema import Node, Sql
 from pyrometer.core import units
+from pyrometer.explain.evidence.places import where_in
 from pyrometer.explain.evidence.saying import code, factor, page, place, shown_by
 from pyrometer.explain.evidence.stack_shares import of_nodes
 from pyrometer.explain.facts import Facts
@@ -113,6 +114,7 @@ def _suspect(
     names = ", ".join(list(dict.fromkeys(node.name for node in back))[:4])
     where = place(facts, "sql", cost, sql_id=sql.sql_id, node_id=back[0].node_id,
                   operator=back[0].name)  # fmt: skip
+    nodes = ", ".join(str(node.node_id) for node in back)
     remedies: list[Remedy] = [
         code("replace the expression or function that the engine does not support: its explain"
              " output names it"),
@@ -130,10 +132,12 @@ def _suspect(
         extent=Extent((low + ACHIEVED[1]) / 2, low, ACHIEVED[1], n),
         evidence=[
             shown_by("operators in the JVM", len(back), "count", "plan_nodes",
-                 f"SELECT node_id, name FROM plan_nodes WHERE sql_id = {sql.sql_id} AND is_final",
+                 f"SELECT node_id, name FROM plan_nodes WHERE app_index = {sql.app_index} AND"
+                 f" sql_id = {sql.sql_id} AND is_final AND node_id IN ({nodes}) ORDER BY 1",
                  f"/sql/{sql.sql_id}/{back[0].node_id}"),
-            shown_by("CPU of their stages", sum(cost.values()), "ns", "tasks",
-                 "SELECT stage_id, sum(executor_cpu_time_ns) FROM tasks GROUP BY 1", page(where)),
+            shown_by("CPU of their stages", sum(facts.cpu_ns[number] for number in cost), "ns",
+                 "tasks", "SELECT sum(executor_cpu_time_ns) FROM tasks WHERE"
+                 f" {where_in(facts, cost)}", page(where)),
         ],
         remedies=remedies,
     )  # fmt: skip

@@ -50,6 +50,7 @@ from pyrometer.explain.evidence.hosts.network_links import (
     waits_for_store,
 )
 from pyrometer.explain.evidence.places import largest
+from pyrometer.explain.evidence.places import where as in_stages
 from pyrometer.explain.evidence.saying import code, factor, machine, page, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Need, Rule, Suspect
@@ -65,7 +66,7 @@ _SECONDS = (
     " / (t_mono_ns - lag(t_mono_ns) OVER w) AS rate FROM os_series WHERE host = {}"
     " AND scope = {} AND name = '{}_bytes' WINDOW w AS (ORDER BY t_mono_ns))"
 )
-"""About the same: by readings, where the rule takes seconds."""
+"""By readings, where the rule takes seconds."""
 
 
 def _missing(facts: Facts) -> str | None:
@@ -150,6 +151,9 @@ def _suspect(
     sure = 1.0 if link.speed else 1 - elasticity(facts, link, mine, stages)
     least = sure * held.low_ns / held.high_ns
     spot = place(facts, "host", held.whole, host=link.host)
+    by_reading = _SECONDS.format(
+        literal(link.host), literal(f"net/{link.interface}"), link.name
+    )  # fmt: skip
     which = (
         f"as much as a full link of {units.rate(link.speed / 8)} shows"
         if link.speed
@@ -166,12 +170,12 @@ def _suspect(
         change=(Less("fetch_wait", held.blocks), Less("network", held.reads)),
         extent=Extent((1 + least) / 2, least, 1.0, int(at.sum())).times(*ACHIEVED),
         evidence=[
-            shown_by(f"bytes {link.name} in a second, at most", link.limit, "bytes", "os_series",
-                     _SECONDS.format(literal(link.host), literal(f"net/{link.interface}"),
-                                     link.name), "/timeline", at.size),
+            shown_by(f"bytes {link.name} in a second, at most in 99 % of readings",
+                     float(facts.tables.scalar(by_reading) or 0), "bytes", "os_series", by_reading,
+                     "/timeline", at.size),
             shown_by("fetch wait time", float(fetch.sum()), "ns", "tasks",
-                     f"SELECT sum({_FETCH}) FROM tasks WHERE {_REMOTE} > 0", page(spot),
-                     facts.tasks.count),
+                     f"SELECT coalesce(sum({_FETCH}), 0) FROM tasks WHERE {in_stages(facts)}"
+                     f" AND {_REMOTE} > 0", page(spot), facts.tasks.count),
         ],
         remedies=[
             factor("spark.io.compression.codec", "zstd", "send fewer bytes: a denser codec"),

@@ -30,19 +30,21 @@ Source
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
 from pyrometer.core import units
-from pyrometer.explain.evidence.host_series import growth_by_host, level
+from pyrometer.explain.evidence.host_series import growth_by_host, growth_query, level
 from pyrometer.explain.evidence.hosts.lost import (
+    Lost,
     are_on,
     carriers,
     less_on_hosts,
     lost_by_host,
     most_was_on,
     place_on_hosts,
+    with_nothing,
     worst,
 )
 from pyrometer.explain.evidence.saying import factor, page, shown_by
@@ -50,19 +52,25 @@ from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
 from pyrometer.explain.what_if import Extent
 
+IDLE = "cpu_idle_ns"
+
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
     hosts = worst(growth_by_host(facts, "cgroup", "cpu_throttled_ns"))
     stopped = growth_by_host(facts, "cgroup", "cpu_throttled_ns", hosts)
     waits = lost_by_host(facts, "task/run_queue", hosts)
     lost = {
-        host: {number: min(ns, _waited(facts, waits, host, number)) for number, ns in own.items()}
+        host: {
+            number: min(ns, _waited(facts, stopped, waits, host, number))
+            for number, ns in own.items()
+        }
         for host, own in stopped.items()
     }
+    lost = with_nothing(lost, waits)
     total = sum(sum(own.values()) for own in lost.values())
     if total <= 0:
         return
-    spare = growth_by_host(facts, "host", "cpu_idle_ns", hosts)
+    spare = growth_by_host(facts, "host", IDLE, hosts)
     idle = {h: sum(spare.get(h, {}).get(number, 0.0) for number in own) for h, own in lost.items()}
     held = {host: sum(own.values()) for host, own in stopped.items()}
     throttled = sum(held.values())
@@ -74,6 +82,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     limit = f" of {units.short(quota)} CPUs" if quota else ""
     cpus = _cpus_of(facts, names) or math.ceil(quota or 1) + 1
     where = place_on_hosts(facts, "host", lost, setting="cpu.quota")
+    apart = [] if None in held else [host for host, ns in held.items() if host and ns]
+    spare_query = growth_query(facts, "host", IDLE, hosts=apart)
     yield Suspect(
         place=where,
         mechanism=(
@@ -85,10 +95,11 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         extent=Extent(1.0, could / throttled, 1.0, round(periods) or 1),
         evidence=[
             shown_by("time throttled while stages ran", throttled, "ns", "os_series",
-                 "SELECT max(value) - min(value) FROM os_series WHERE scope = 'cgroup'"
-                 " AND name = 'cpu_throttled_ns'", page(where), round(periods) or 1),
-            shown_by("idle CPU time of the host meanwhile", sum(idle.values()), "ns", "os_series",
-                 "show --json: ledger.core_view", "/ledger/idle"),
+                 growth_query(facts, "cgroup", "cpu_throttled_ns"), page(where),
+                 round(periods) or 1),
+            shown_by("idle CPU time there while stages ran",
+                 float(facts.tables.scalar(spare_query) or 0), "ns", "os_series", spare_query,
+                 "/ledger/idle"),
         ],
         remedies=[
             factor("cpu.quota", units.short(float(max(cpus, math.ceil(quota or 1)))),
@@ -97,17 +108,12 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     )  # fmt: skip
 
 
-def _waited(
-    facts: Facts,
-    waits: Mapping[str | None, Mapping[int, float]],
-    host: str | None,
-    number: int,
-) -> float:
+def _waited(facts: Facts, stopped: Lost, waits: Lost, host: str | None, number: int) -> float:
     """Give what a stage's tasks on a host waited for a CPU, at most."""
     if "task/run_queue" in facts.ledger.get(number, {}):
         return waits.get(host, {}).get(number, 0.0)
     # Without the kernel's clocks of threads: all that is not CPU.
-    own, there = facts.tasks_of(number), are_on(facts, host, waits)[facts.place_of(number)]
+    own, there = facts.tasks_of(number), are_on(facts, host, stopped)[facts.place_of(number)]
     cpu = np.nan_to_num(own["executor_cpu_time_ns"])[there].sum()
     return max(0.0, float(own.duration_ns[there].sum() - cpu))
 
@@ -116,6 +122,13 @@ def _cpus_of(facts: Facts, names: Sequence[str]) -> int:
     hosts = [one for one in facts.summary.ledger.hosts if one.host in names]
     known = [one.cpus_count for one in hosts] or [facts.summary.contention.host_cpus_count]
     return max(one or 0 for one in known)
+
+
+QUOTA_QUERY = (
+    "SELECT min(value) FILTER (name = 'cpu_quota_ns') / min(value) FILTER (name = 'cpu_period_ns')"
+    " FROM os_series WHERE scope = 'cgroup'"
+)
+"""What `quota_of` gives, of all hosts."""
 
 
 def quota_of(facts: Facts, hosts: Collection[str] = ()) -> float | None:

@@ -151,7 +151,7 @@ def _suspect(
         extent=Extent(1.0, min(1.0, low / total), max(1.0, high / total), n),
         evidence=[
             shown_by("stages that read the cached rows", 1, "count", "node_metrics",
-                     "SELECT DISTINCT stage_id FROM node_metrics WHERE (sql_id, node_id) ="
+                     "SELECT count(DISTINCT stage_id) FROM node_metrics WHERE (sql_id, node_id) ="
                      f" ({sql_id}, {node_id}) AND metric = 'number of output rows'", page(where)),
             shown_by("CPU of keeping and reading them, time of pauses included", total, "ns",
                      "samples" if sampled else "tasks",

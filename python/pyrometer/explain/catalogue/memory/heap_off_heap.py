@@ -29,7 +29,7 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.core.errors import UsageError
-from pyrometer.explain.evidence.memory.heap_use import peaks
+from pyrometer.explain.evidence.memory.heap_use import peak_query, peaks
 from pyrometer.explain.evidence.saying import factor, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Need, Remark, Rule
@@ -69,8 +69,7 @@ def _suspects(facts: Facts) -> Iterator[Remark]:
         settings={SIZE: given_text},
         evidence=[
             shown_by("most off-heap memory in use", peak, "bytes", "executors",
-                     "SELECT executor_id, json_extract(peak_metrics, 'OffHeapUnifiedMemory') FROM"
-                     " executors", "/jvm", len(known)),
+                     peak_query(facts, "OffHeapUnifiedMemory"), "/jvm", len(known)),
         ],
         remedies=[
             factor(SIZE, level, f"give Spark {level} of off-heap memory") if least

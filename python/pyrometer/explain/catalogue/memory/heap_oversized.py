@@ -35,7 +35,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
-from pyrometer.explain.evidence.memory.heap_use import heap_use, peaks
+from pyrometer.explain.evidence.memory.heap_use import heap_use, peak_query, peaks
 from pyrometer.explain.evidence.saying import factor, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.noise import LEAST as SAME
@@ -99,7 +99,7 @@ def _suspects(facts: Facts) -> Iterator[Remark]:
     what = "live after a collection" if table == "gc_pauses" else "of the heap in use"
     query = (
         "SELECT max(heap_after_bytes) FROM gc_pauses" if table == "gc_pauses"
-        else "SELECT executor_id, json_extract(peak_metrics, 'JVMHeapMemory') FROM executors"
+        else peak_query(facts, "JVMHeapMemory")
     )  # fmt: skip
     yield Remark(
         place=Place(layer="setting", setting=name),

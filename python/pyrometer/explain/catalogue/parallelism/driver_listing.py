@@ -33,7 +33,7 @@ from pyrometer.core import units
 from pyrometer.explain.change import Less, LessGap
 from pyrometer.explain.evidence.alike import alike
 from pyrometer.explain.evidence.driver_time import nodes_of, stretches
-from pyrometer.explain.evidence.places import largest
+from pyrometer.explain.evidence.places import largest, where
 from pyrometer.explain.evidence.saying import compact, data
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
@@ -94,7 +94,7 @@ def _jobs(facts: Facts) -> Iterator[tuple[str, float, Suspect]]:
                 Evidence(what="time of the tasks that list", estimate=exactly(spent, tasks.count),
                          unit="ns", table="tasks", link=f"/stage/{stage.stage_id}/{stage.attempt}",
                          query="SELECT sum(finish_wall_ns - launch_wall_ns) FROM tasks WHERE"
-                         f" stage_id = {stage.stage_id} AND stage_attempt = {stage.attempt}"),
+                         f" {where(stage)}"),
             ],
             remedies=[
                 data("compact the files, or partition less finely",

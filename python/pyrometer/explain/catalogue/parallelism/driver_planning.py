@@ -56,6 +56,13 @@ from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Place
 from pyrometer.explain.what_if import Extent
 
+_ANALYSED = (
+    "SELECT sum(weight) FROM samples WHERE role = 'driver' AND event = 'cpu' AND t_ns >= {} AND"
+    " t_ns < {} AND java_stack IN (SELECT stack_id FROM (SELECT stack_id, unnest(frame_ids) AS"
+    " frame_id FROM stacks) JOIN frames USING (frame_id) WHERE class_name LIKE"
+    " 'org.apache.spark.sql.catalyst.analysis.%')"
+)
+
 
 @largest
 def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
@@ -110,10 +117,12 @@ def _analysed(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     for over, one, did in found:
         less = nodes_of(facts, [(one.end - over, one.end)])
         if less:
-            yield over, _of_analysis(over, one, did, less)
+            yield over, _of_analysis(facts.scope.offset_ns or 0, over, one, did, less)
 
 
-def _of_analysis(over: float, one: Stretch, did: Work, less: dict[int, float]) -> Suspect:
+def _of_analysis(
+    offset: int, over: float, one: Stretch, did: Work, less: dict[int, float]
+) -> Suspect:
     next_ = "" if one.after is None else f" before {words_of(one.after)}"
     # Half: the plan is cut once in the middle, and each half is analysed.
     low = 0.5 * max(0.0, over - did.error_ns) / over
@@ -128,7 +137,7 @@ def _of_analysis(over: float, one: Stretch, did: Work, less: dict[int, float]) -
         extent=Extent((1 + low) / 2, low, 1.0),
         evidence=[
             shown_by("CPU of the driver in Spark's analyser", did.analysed_ns, "ns", "samples",
-                     "SELECT sum(weight) FROM samples WHERE role = 'driver' AND event = 'cpu'",
+                     _ANALYSED.format(one.start - offset, one.end - offset),
                      timeline(one.start, one.end)),
         ],
         remedies=[

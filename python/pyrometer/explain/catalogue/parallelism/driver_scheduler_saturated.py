@@ -44,6 +44,11 @@ from pyrometer.simulation.measured import Stage
 
 FLOOR = 0.1
 """Quantile of the delay that any task has."""
+_DELAY = (
+    "sum(greatest(0, finish_wall_ns - launch_wall_ns - coalesce(executor_run_time_ns, 0)"
+    " - coalesce(executor_deserialize_time_ns, 0) - coalesce(result_serialization_time_ns, 0)"
+    " - coalesce(finish_wall_ns - getting_result_wall_ns, 0))) FILTER (has_metrics)"
+)
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
@@ -79,9 +84,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         # Half: with half the tasks, half of the waits.
         extent=Extent(n=n).times(0.5, 1.0),
         evidence=[
-            of_tasks("scheduler delay", float(delay.sum()), "ns", "sum(finish_wall_ns -"
-                     " launch_wall_ns - executor_run_time_ns - executor_deserialize_time_ns"
-                     " - result_serialization_time_ns)", facts, n),
+            of_tasks("scheduler delay", float(delay.sum()), "ns", _DELAY, facts, n),
         ],
         remedies=_remedies(facts, worst),
     )  # fmt: skip

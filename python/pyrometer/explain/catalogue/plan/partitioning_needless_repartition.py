@@ -54,7 +54,7 @@ from pyrometer.explain.catalogue.plan.partitioning_needless_sort import BY_ORDER
 from pyrometer.explain.change import Less
 from pyrometer.explain.evidence.alike import alike, weighed
 from pyrometer.explain.evidence.node_costs import Cost, cpu_of_nodes, metric_times
-from pyrometer.explain.evidence.places import largest, slots_at
+from pyrometer.explain.evidence.places import largest, slots_at, where_in
 from pyrometer.explain.evidence.plan_nodes import SHELLS, Plan, plans, unnumbered
 from pyrometer.explain.evidence.saying import code, place, shown_by
 from pyrometer.explain.evidence.shuffles import sampled_for_ranges
@@ -211,8 +211,8 @@ def _stage_gone(
         extent=Extent(n=tasks).times(*ACHIEVED),
         evidence=[
             shown_by("time of tasks between the shuffles", time, "ns", "tasks",
-                     "SELECT sum(finish_wall_ns - launch_wall_ns) FROM tasks WHERE stage_id IN"
-                     f" ({', '.join(str(facts.stages[n].stage_id) for n in sorted(lost))})",
+                     "SELECT sum(finish_wall_ns - launch_wall_ns) FROM tasks WHERE"
+                     f" {where_in(facts, lost)}",
                      f"/sql/{plan.sql.sql_id}/{lower.node_id}", tasks),
         ],
         remedies=_remedies(),

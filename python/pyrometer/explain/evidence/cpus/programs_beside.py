@@ -53,14 +53,14 @@ class Beside:
     ----------
     names : tuple of (str, float)
         Programs that held CPUs longest, and for how long in nanoseconds.
-    count : int
-        Programs in all.
+    pids : tuple of int
+        All of them.
     behind : Behind
         The CPU that they held, and what tasks waited for it.
     """
 
     names: tuple[tuple[str, float], ...]
-    count: int
+    pids: tuple[int, ...]
     behind: Behind
 
 
@@ -71,11 +71,11 @@ def beside(facts: Facts) -> Beside | None:
     if offset is None or first is None or missing(facts) is not None:
         return None
     facts.tables.define("beside_pids", _PROGRAMS.format(first=int(first) - offset, own=OWN_PROCESS))
-    count = int(facts.tables.scalar("SELECT count(*) FROM beside_pids") or 0)
-    if not count:
+    pids = tuple(pid for (pid,) in facts.tables.query("SELECT pid FROM beside_pids ORDER BY pid"))
+    if not pids:
         return None
     define_steps(facts.scope)
     behind = waits_behind(facts, "pid IN (FROM beside_pids)")
     used = [(str(comm), float(ns)) for comm, ns in facts.tables.query(_NAMES) if ns]
     names = tuple(sorted(used, key=lambda one: -one[1])[:MOST_NAMED])
-    return Beside(names, count, behind)
+    return Beside(names, pids, behind)

@@ -61,6 +61,12 @@ def lost_by_host(
     ----------
     hosts : collection of str, optional
         The hosts to look at one by one; by default those with most of it.
+
+    Returns
+    -------
+    dict
+        Hosts that are known to have lost nothing stand there with nothing, where there are others
+        under None: these are not among them.
     """
     whole = facts.ledger_ns(path)
     if not whole or not facts.tables.several_hosts:
@@ -78,8 +84,18 @@ def lost_by_host(
             for number, ns in own.items():
                 rest[number] = rest.get(number, 0.0) - ns
         # What rounding leaves is nothing that other hosts waited for.
-        found[None] = {n: ns for n, ns in rest.items() if ns > whole.get(n, 0.0) * 1e-6}
-    return {host: own for host, own in found.items() if own}
+        left = {n: ns for n, ns in rest.items() if ns > whole.get(n, 0.0) * 1e-6}
+        found |= {None: left} if left else {}
+    lost = {host: own for host, own in found.items() if own}
+    return lost | {host: {} for host in sorted(nothing)} if None in lost else lost
+
+
+def with_nothing(
+    lost: Mapping[str | None, dict[int, float]], *others: Lost
+) -> dict[str | None, dict[int, float]]:
+    """Add hosts that other series know to have had nothing: they are not under None either."""
+    known = {host for one in others for host, own in one.items() if host and not own}
+    return {**{host: {} for host in sorted(known)}, **lost}
 
 
 def _of_each(facts: Facts, path: str) -> dict[str, float]:
@@ -93,7 +109,7 @@ def _of_each(facts: Facts, path: str) -> dict[str, float]:
 
 def worst(lost: Lost) -> list[str]:
     """Give the hosts that are looked at one by one: those that lost most."""
-    hosts = [host for host in lost if host is not None]
+    hosts = [host for host, own in lost.items() if host is not None and sum(own.values()) > 0]
     return sorted(hosts, key=lambda one: (-sum(lost[one].values()), one))[:MOST_HOSTS]
 
 

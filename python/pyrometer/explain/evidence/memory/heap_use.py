@@ -55,6 +55,16 @@ def peaks(facts: Facts) -> list[dict[str, float]]:
     return [json.loads(row[0]) for row in rows]
 
 
+def peak_query(facts: Facts, name: str) -> str:
+    """Give the SQL of the highest peak of a metric over those JVMs."""
+    drivers = "" if facts.heap_setting == "spark.driver.memory" else " AND executor_id <> 'driver'"
+    app = 0 if facts.measured is None else facts.measured.app_index
+    return (
+        f"SELECT max((peak_metrics->>'$.{name}')::BIGINT) FROM executors WHERE app_index = {app}"
+        f"{drivers}"
+    )
+
+
 def heap_use(facts: Facts) -> HeapUse | None:
     """Give how much of the heap was used; None where its size cannot be read."""
     name = facts.heap_setting
