@@ -79,7 +79,10 @@ def test_what_a_probe_read_of_the_process_goes_before_what_its_jvm_says(tmp_path
     for at, seen in ((5, 10), (30, 45), (500, 510)):
         made.add("os_series", host=HOST, scope="process/71", name="start_time_mono_ns",
                  value=mono(at), t_mono_ns=mono(seen))  # fmt: skip
-    assert memos(made, tmp_path)[STARTING].value_ns == 2 * (30 + 30) * MS
+    found = memos(made, tmp_path)
+    assert found[STARTING].value_ns == 2 * (30 + 30) * MS
+    # The kernel tells it in hundredths of a second; the JVM's own word is in milliseconds.
+    assert found[STARTING].high_ns == 2 * (30 + 11 + 30 + 1) * MS
 
 
 def test_the_agent_of_a_host_knows_when_a_process_without_the_plugin_started(
@@ -155,6 +158,17 @@ def test_a_process_on_a_host_whose_clock_nothing_bounds_is_not_split(tmp_path: P
     assert "nothing bounds the clocks of their hosts" in found[UNSPLIT].source
 
 
+def test_logs_of_drivers_on_several_hosts_are_not_held_against_one_clock(tmp_path: Path) -> None:
+    made = world()
+    started(made, "1", 40, 50, 71)
+    made.rows["apps"].append({**made.rows["apps"][0], "app_index": 1, "app_id": "local-2"})
+    made.add("processes", host="far", pid=9, role="driver", app_id="local-2", start_mono_ns=5)
+    made.add("clock_pairs", host="far", source="plugin", mono_ns=5, wall_ns=wall(0))
+    found = memos(made, tmp_path)
+    assert STARTING not in found
+    assert "drivers ran on several hosts" in found[UNSPLIT].source
+
+
 def test_a_wall_clock_that_was_set_splits_nothing(tmp_path: Path) -> None:
     made = world()
     started(made, "1", 40, 50, 71)
@@ -186,6 +200,8 @@ def test_a_process_that_is_known_was_starting_whenever_it_was_asked_for(tmp_path
     assert {path: row.value_ns for path, row in found.items()} == {
         "executors/not_granted": None, STARTING: 2 * 30 * MS,
     }  # fmt: skip
+    # It may have started a millisecond earlier, too: nobody knows when it was asked for.
+    assert (found[STARTING].low_ns, found[STARTING].high_ns) == (2 * 29 * MS, 2 * 31 * MS)
 
 
 def elapsed_rows(made: World, folder: Path, only: set[str] = RECORDED) -> dict[str, Row]:

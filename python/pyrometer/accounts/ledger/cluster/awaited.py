@@ -93,24 +93,29 @@ class Awaited:
 
 @dataclass
 class _Waits:
-    """Of each executor: waiting before its process, after it, and where that is not known."""
+    """Of each executor: waiting before its process, after it, and where that is not known.
+
+    ``uncounted`` is the time before its process of which it is not known that it was asked for.
+    """
 
     before: Ints
     after: Ints
     unsplit: Ints
+    uncounted: Ints
 
     @classmethod
     def of(cls, count: int) -> _Waits:
-        return cls(*(np.zeros(count, np.int64) for _ in range(3)))
+        return cls(*(np.zeros(count, np.int64) for _ in range(4)))
 
     def add_to(self, found: Awaited, executors: Executors, slots: Ints) -> None:
         for number in np.flatnonzero(self.before + self.after + self.unsplit).tolist():
             n, error = int(slots[number]), int(executors.error[number])
             before, after = int(self.before[number]), int(self.after[number])
+            ahead = before + int(self.uncounted[number])
             if before:
                 found.came_later.add(n * before, n * min(error, before), n * min(error, after), n=1)
             if after:
-                found.starting.add(n * after, n * min(error, after), n * min(error, before), n=1)
+                found.starting.add(n * after, n * min(error, after), n * min(error, ahead), n=1)
             if self.unsplit[number]:
                 found.unsplit.add(n * int(self.unsplit[number]), n=1)
 
@@ -179,6 +184,8 @@ def of_requests(executors: Executors, stretches: Sequence[tuple[int, int]]) -> A
         )
         waits.before += np.where(executors.known, start - since, 0)
         waits.after += np.where(executors.known, until - start, 0)
+        unasked = executors.known & ~executors.asked & (start < until)
+        waits.uncounted += np.where(unasked, start - first, 0)
         waits.unsplit += np.where(executors.known, 0, until - since)
     waits.add_to(found, executors, executors.slots)
     return found

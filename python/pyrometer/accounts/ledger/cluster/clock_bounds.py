@@ -16,8 +16,10 @@ _SET_NS = 100_000_000
 """A wall clock whose distance from the monotonic one changed by more was set."""
 _EVER = 1 << 62
 _NO_DRIVER = "no record of the driver's process: its clock cannot be compared with that of others"
+_DRIVERS_APART = "drivers ran on several hosts: each event log has times of another wall clock"
 _NO_PAIRS = "nothing joins the driver's clocks: times of the event log are not on the others' axis"
 
+_DRIVERS = "SELECT count(DISTINCT host) FROM main.processes WHERE role = 'driver'"
 # The driver's host has to be that of the axis; where hosts are not told apart, the only one.
 _OTHER_AXIS = """
 SELECT count(*) FILTER (p.role = 'driver' AND h.number IS NOT DISTINCT FROM 0) = 0
@@ -61,6 +63,8 @@ def define_clock_bounds(scope: Scope) -> str | None:
         tables.define("l_clock_bounds", _LINES if tables.several_hosts else _ONE_HOST, [spread])
     if scope.offset_ns is None:
         return _NO_PAIRS
+    if tables.scalar(_DRIVERS) > 1:
+        return _DRIVERS_APART
     if tables.scalar(_OTHER_AXIS if tables.several_hosts else _OTHER_HOST):
         return _NO_DRIVER
     if spread > _SET_NS:

@@ -8,8 +8,8 @@ from pyrometer.window.scope import Scope
 
 NO_RECORD = "nothing recorded when their processes started"
 NO_BOUND = "nothing bounds the clocks of their hosts"
-_TICK_NS = 20_000_000
-"""Times of processes are in ticks of the kernel; two are within as many."""
+_TICK_NS = 10_000_000
+"""Of what the kernel says of a process's start, there are a hundred in a second."""
 _LONGEST_NS = 3_600_000_000_000
 """A JVM whose plugin started so much later had its wall clock set in between."""
 
@@ -28,11 +28,12 @@ said AS (
 begun AS (
   SELECT s.app_index, s.executor_id, s.pid, coalesce(max(r.began), any_value(
     CASE WHEN s.found THEN s.recorded
-      WHEN s.before BETWEEN 0 AND {_LONGEST_NS} THEN s.recorded - s.before END)) AS began
+      WHEN s.before BETWEEN 0 AND {_LONGEST_NS} THEN s.recorded - s.before END)) AS began,
+    CASE WHEN count(r.began) > 0 OR any_value(s.found) THEN {_TICK_NS} ELSE 0 END AS tick
   FROM said s LEFT JOIN read r ON r.scope = 'process/' || s.pid
-    AND r.began <= s.recorded + {_TICK_NS}
+    AND r.began <= s.recorded + 2 * {_TICK_NS}
   GROUP BY s.app_index, s.executor_id, s.pid, s.recorded)
-SELECT app_index, executor_id, began, {bound_at("pid", "began")} AS bound_ns
+SELECT app_index, executor_id, began, tick + {bound_at("pid", "began")} AS bound_ns
 FROM begun WHERE began IS NOT NULL
 """
 # Attempts of one application number their executors alike: the last that can have registered then.
