@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from pyrometer.collect.launch.command import understand
 from pyrometer.core.redaction import REDACTED
 from pyrometer.explain.schema import Finding, Remedy
 from pyrometer.trial.factors import declaration
-
-if TYPE_CHECKING:
-    from pyrometer.verification.plan import Ran
+from pyrometer.verification.ran import Ran
 
 HEAPS = ("jvm.heap", "spark.driver.memory", "spark.executor.memory")
 DRIVER_MEMORY = "spark.driver.memory"

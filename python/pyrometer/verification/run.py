@@ -39,12 +39,12 @@ from pyrometer.verification.by_hand import by_hand
 from pyrometer.verification.plan import (
     Policy,
     Proposal,
-    Ran,
     Refusal,
     propose,
     to_find,
     with_less,
 )
+from pyrometer.verification.ran import Ran
 from pyrometer.verification.record import Verdict
 from pyrometer.verification.trial_files import command_file, experiment_file, named
 from pyrometer.verification.verdict import Outcome, Prediction, judge

@@ -7,7 +7,7 @@ from typing import Any
 
 from pyrometer.core.estimate import Estimate
 from pyrometer.explain.schema import Finding, Place, Remedy, Saving
-from pyrometer.verification.plan import Ran
+from pyrometer.verification.ran import Ran
 
 S = 1_000_000_000
 

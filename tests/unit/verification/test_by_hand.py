@@ -15,7 +15,8 @@ from pyrometer.core.redaction import REDACTED
 from pyrometer.explain.schema import Remedy
 from pyrometer.trial.trial import Trial
 from pyrometer.verification.by_hand import by_hand
-from pyrometer.verification.plan import Ran, Refusal, propose
+from pyrometer.verification.plan import Refusal, propose
+from pyrometer.verification.ran import Ran
 
 RUN = "runs/a run"
 OPTIONS = (

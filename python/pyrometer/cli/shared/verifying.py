@@ -19,7 +19,8 @@ from pyrometer.terminal.console import err, human, say_error
 if TYPE_CHECKING:
     from pyrometer.explain.schema import Finding, Findings, Proof, Record, Tried
     from pyrometer.store import Run
-    from pyrometer.verification.plan import Policy, Ran
+    from pyrometer.verification.plan import Policy
+    from pyrometer.verification.ran import Ran
     from pyrometer.verification.record import Kept
     from pyrometer.verification.run import Verification
     from pyrometer.verification.verdict import Outcome
