@@ -22,16 +22,17 @@ OF_RECORDINGS = frozenset(
 MOST_UNSAMPLED = 0.1
 """Of the JVMs' time in the window: samples are shares, and err by no more than what has none."""
 
+# Applications of a run number their executors alike: a JVM is a process.
 _JVMS = """
 SELECT p.role, p.executor_id, p.host,
   sum(greatest(w.start_mono_ns, p.born, least(w.end_mono_ns, p.gone, p.until))
     - greatest(w.start_mono_ns, p.born))::BIGINT AS recorded,
   sum(least(w.end_mono_ns, p.gone) - greatest(w.start_mono_ns, p.born))::BIGINT AS lived
-FROM (SELECT role, executor_id, host, start_mono_ns AS born, recorded_until_mono_ns AS until,
+FROM (SELECT role, executor_id, host, pid, start_mono_ns AS born, recorded_until_mono_ns AS until,
     coalesce(end_mono_ns, (SELECT max(end_mono_ns) FROM w)) AS gone
   FROM processes) p
 JOIN w ON p.born < w.end_mono_ns AND p.gone > w.start_mono_ns
-GROUP BY ALL
+GROUP BY p.role, p.executor_id, p.host, p.pid
 """
 
 
@@ -59,7 +60,7 @@ def recordings_ended(tables: Tables) -> list[Ended]:
     """
     rows = tables.query(
         f"SELECT * FROM ({_JVMS}) WHERE recorded < lived"
-        " ORDER BY recorded / lived, executor_id, host"
+        " ORDER BY recorded / lived, executor_id, host, lived"
     )
     return [
         Ended(f"{role if role == 'driver' else f'executor {executor}'} on {host}", recorded, lived)

@@ -112,3 +112,11 @@ def test_findings_do_not_take_missing_collections_for_none(world: World, tmp_pat
         first, whole = open_scope(run, "iteration/0"), open_scope(run, "application")
         assert (first.unrecorded, GC_LOG.missing(Facts(first, summarise(first)))) == (None, None)
         assert GC_LOG.missing(Facts(whole, summarise(whole))) == whole.unrecorded is not None
+
+
+def test_drivers_of_two_applications_on_one_host_are_two_jvms(world: World, tmp_path: Path) -> None:
+    made = ended(world, 180)
+    made.rows["processes"].append({**made.rows["processes"][0], "pid": PID + 1, "app_id": "other"})
+    with Run.open(made.write(tmp_path)) as run:
+        found = summary(run, "application")
+    assert doubts(found)[0].message.startswith("2 JVMs recorded only the beginning")
