@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyrometer.accounts.disks import LAYERED
+from pyrometer.accounts.hardware.nodes import NODES
 from pyrometer.core.process_numbers import own_number
 from pyrometer.pages.axis import Axis, Line, gauge_line, rate_line
 from pyrometer.pages.columns import Pack, floats, smallest_uint, texts
@@ -303,12 +304,34 @@ def missing_track(name: str, title: str, reason: str) -> Track:
 
 MAX_THREADS = 64
 MAX_POINTS = 60_000
+MIN_NODES = 2
 NAME, TITLE = "places", "CPU of each task thread"
 _HELP = (
     "The CPU on which the probe last saw each task thread, one point per thread and reading. A"
     " thread that stays in one row was not migrated; one that scatters over rows was, and lost its"
-    " caches (and, across sockets, its local memory)."
+    " caches (and, across sockets, its local memory). The CPUs of a NUMA node are next to"
+    " each other and name it, where there are several."
 )
+
+
+def _nodes(tables: Tables, hosts: set[str]) -> dict[int, int]:
+    """Give the NUMA node of each CPU, where all hosts that are drawn agree."""
+    if not tables.has("os_series"):
+        return {}
+    found: dict[int, set[int | None]] = {}
+    known = tables.query(NODES)
+    for host, cpu, node in known:
+        if host in hosts:
+            found.setdefault(cpu, set()).add(node)
+    return {cpu: node for cpu, (node, *others) in found.items() if not others and node is not None}
+
+
+def _rows_of_cpus(cpus: set[int], nodes: Mapping[int, int]) -> dict[str, list[int | None]]:
+    """Order CPUs by node where there are several, and say of which node each is."""
+    if len({nodes.get(cpu) for cpu in cpus}) < MIN_NODES:
+        return {"cpus": [*sorted(cpus)]}
+    rows = sorted(cpus, key=lambda cpu: (nodes.get(cpu, len(nodes)), cpu))
+    return {"cpus": [*rows], "nodes": [nodes.get(cpu) for cpu in rows]}
 
 
 def place_track(tables: Tables, axis: Axis, pack: Pack) -> Track:
@@ -341,13 +364,14 @@ def place_track(tables: Tables, axis: Axis, pack: Pack) -> Track:
     if not at:
         return missing_track(NAME, TITLE, "No reading links the host's clock to Unix time.")
     cpus = np.concatenate(cpu)
+    nodes = _nodes(tables, {host for host, *_ in shown})
     more = f"{MAX_THREADS} of {len(threads)} threads are drawn"
     return {
         "id": NAME,
         "kind": "places",
         "title": TITLE,
         "help": _HELP,
-        "cpus": sorted({int(one) for one in cpus}),
+        **_rows_of_cpus({int(one) for one in cpus}, nodes),
         "threads": [
             {"host": host, "pid": own_number(pid), "tid": own_number(tid)}
             for host, pid, tid, _ in shown

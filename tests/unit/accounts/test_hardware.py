@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,10 @@ from pyrometer.accounts.hardware.bandwidth import (
 )
 from pyrometer.accounts.hardware.hardware import breakdown, hardware
 from pyrometer.accounts.hardware.schema import Hardware
+from pyrometer.accounts.hardware.terminal import hardware_lines
 from pyrometer.accounts.window import open_scope
 from pyrometer.store import Run
+from pyrometer.terminal.drawing import Look
 
 TASK = 100
 GIB = 1 << 30
@@ -251,6 +254,38 @@ def test_moves_between_cpus_are_counted_by_the_kernel_or_told_as_a_lower_bound(w
     found = shown(world, tmp_path / "kernel").placement
     assert (found.migrations_count, found.by) == (42, "cpu-migrations")
     assert found.per_s == pytest.approx(42 / (world.end_ms / 1e3))
+
+
+def test_task_threads_are_told_by_numa_node(world, tmp_path):
+    rows = {tid: [row for row in world.rows["thread_counters"] if row["tid"] == tid]
+            for tid in (100, 101)}  # fmt: skip
+    for row in rows[100]:
+        row["cpu"] = 0
+    run = {tid: [row["run_ns"] for row in own] for tid, own in rows.items()}
+    half = [at for at, (a, b) in enumerate(pairwise(run[101]), 1) if b > a][1]
+    for place, row in enumerate(rows[101]):
+        row["cpu"] = 1 if place < half else 3
+    assert shown(world, tmp_path / "unknown").placement.nodes_reason
+    # CPUs 0 and 1 are node 0, 2 and 3 node 1.
+    for cpu in range(4):
+        world.add("os_series", host=HOST, t_mono_ns=mono(0), scope=f"cpu/{cpu}",
+                  name="numa_node", value=cpu // 2)  # fmt: skip
+    found = shown(world, tmp_path / "known").placement
+    assert (found.node_moves_count, found.nodes_reason) == (1, None)
+    near, far = found.nodes
+    assert (near.node, near.cpus_count, far.node, far.cpus_count) == (0, 2, 1, 2)
+    crossing = run[101][half] - run[101][half - 1]
+    late = run[101][-1] - run[101][half - 1]
+    assert far.cpu_ns.value == pytest.approx(late, abs=2)
+    assert (far.cpu_ns.low, far.cpu_ns.high) == pytest.approx((late - crossing, late), abs=2)
+    assert near.cpu_ns.high == pytest.approx((near.cpu_ns.value or 0) + crossing, abs=2)
+    assert near.share + far.share == pytest.approx(1)
+    by_thread = {one.tid: one for one in found.threads}
+    assert [one.node for one in by_thread[100].nodes] == [0]
+    assert (by_thread[100].node_moves_count, by_thread[101].node_moves_count) == (0, 1)
+    assert sum(one.share or 0 for one in by_thread[101].nodes) == pytest.approx(1)
+    lines = list(hardware_lines(Hardware(placement=found), Look(plain=True, names=20, width=200)))
+    assert any("they moved to another node at least 1 times" in str(line) for line in lines)
 
 
 def test_energy_that_stands_still_is_not_zero(world, tmp_path):

@@ -428,5 +428,6 @@ def test_task_threads_are_placed_on_their_cpus(tmp_path: Path) -> None:
         made = build(summary(), manifest(), tables)
     drawn, columns = track(made, "places"), unpack(made, "timeline")
     assert (drawn["kind"], drawn["cpus"], drawn["threads"]) == ("places", [0, 3], [key])
+    assert "nodes" not in drawn
     assert columns["places.cpu"].tolist() == [0, 3, 3]
     assert np.diff(columns["places.time"]).tolist() == pytest.approx([1000, 1000])

@@ -12,7 +12,7 @@ from tests.support.report_fixture import HOST, MONO0, WALL0, S, write_tables
 from pyrometer.pages.axis import Axis, find_axis
 from pyrometer.pages.columns import Pack
 from pyrometer.store import Tables
-from pyrometer.timeline.machine import host_tracks
+from pyrometer.timeline.machine import host_tracks, place_track
 from pyrometer.timeline.timeline import build_timeline
 
 SECONDS, CPUS = 10, 2
@@ -146,3 +146,26 @@ def test_an_event_log_names_what_needs_a_run_once(tmp_path: Path) -> None:
         timeline = build_timeline(tables, find_axis(tables, {}), Pack())
     assert timeline["needs_run"] == []
     assert all(track["reason"] for track in timeline["tracks"] if track["kind"] == "missing")
+
+
+def test_cpus_of_a_node_stand_together(tmp_path: Path) -> None:
+    key = {"host": HOST, "pid": 1, "tid": 2}
+    seen = [
+        {**key, "comm": "Executor task l", "run_ns": 0, "run_delay_ns": 0, "timeslices_count": 1,
+         "first": False, "last": False, "t_mono_ns": MONO0 + cpu * S, "cpu": cpu}
+        for cpu in (0, 1, 2, 3)
+    ]  # fmt: skip
+    span = {**key, "stage_id": 0, "stage_attempt": 0, "task_attempt_id": 0,
+            "start_mono_ns": MONO0, "end_mono_ns": MONO0 + 4 * S}  # fmt: skip
+    # CPUs of two nodes in turn, as firmware of many servers numbers them.
+    nodes = [row(0, f"cpu/{cpu}", "numa_node", cpu % 2) for cpu in range(4)]
+    for told, expected in (
+        (nodes, ([0, 2, 1, 3], [0, 0, 1, 1])),
+        (nodes[:0], ([0, 1, 2, 3], None)),
+    ):
+        folder = tmp_path / str(len(told))
+        folder.mkdir()
+        write_tables(folder, {"thread_counters": seen, "spans": [span], "os_series": told})
+        with Tables(folder) as tables:
+            drawn = place_track(tables, AXIS, Kept())
+        assert (drawn["cpus"], drawn.get("nodes")) == expected

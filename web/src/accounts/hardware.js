@@ -20,6 +20,7 @@ export function hardwareSection(summary) {
     drawer("By operator, from the CPU samples between two readings", found.operators, "needs hardware counters and CPU samples.", operators),
     drawer("Longest tasks", found.tasks, "no counter was read during a task.", tasks),
     drawer("Memory traffic by node and link", [...found.bandwidth.nodes, ...found.bandwidth.links], found.bandwidth.reason, traffic),
+    drawer("CPU time of task threads by NUMA node", found.placement.nodes ?? [], found.placement.nodes_reason, nodes),
     drawer("CPUs of task threads", found.placement.threads, found.placement.reason, threads),
     drawer("Not counted", found.not_counted, "nothing: every counter that was requested works.", refused));
 }
@@ -110,12 +111,24 @@ function traffic(rows) {
   ], rows);
 }
 
+function nodes(rows) {
+  return table([
+    { label: "node", value: (row) => (row.host === null ? `${row.node}` : `${row.node} of ${row.host}`) },
+    { label: "CPUs", number: true, value: (row) => row.cpus_count },
+    { label: "CPU time", number: true, value: (row) => row.cpu_ns.value, show: (row) => time(row.cpu_ns.value) },
+    { label: "bounds", number: true, value: (row) => row.cpu_ns.low, show: (row) => `${time(row.cpu_ns.low)} – ${time(row.cpu_ns.high)}` },
+    { label: "share", number: true, value: (row) => row.share, show: (row) => percent(row.share) },
+  ], rows);
+}
+
 function threads(rows) {
   return table([
     { label: "thread", number: true, value: (row) => row.tid },
     { label: "process", number: true, value: (row) => row.pid },
     { label: "CPUs", number: true, value: (row) => row.cpus_count },
     { label: "moves observed", number: true, value: (row) => row.moves_count },
+    { label: "nodes", value: (row) => (row.nodes ?? []).map((one) => `${one.node}: ${percent(one.share)}`).join(", ") || null },
+    { label: "moves between nodes", number: true, help: "At least: two moves between two readings are not seen.", value: (row) => row.node_moves_count ?? null },
     { label: "migrations counted", number: true, value: (row) => row.migrations_count, show: (row) => count(row.migrations_count) },
   ], rows);
 }

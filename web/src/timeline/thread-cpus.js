@@ -10,6 +10,9 @@ export function threadCpus(track, columns) {
   const row = track.cpus.length > 48 ? 4 : track.cpus.length > 16 ? 7 : 14;
   const line = new Map(track.cpus.map((number, index) => [number, index]));
   const many = track.threads.length > 1;
+  const nodes = track.nodes ?? null;
+  const first = (index) => nodes && nodes[index] !== null && nodes[index] !== nodes[index - 1];
+  const called = (index) => `CPU ${track.cpus[index]}${nodes?.[index] === undefined || nodes?.[index] === null ? "" : ` (node ${nodes[index]})`}`;
   return {
     height: track.cpus.length * row + 2,
     draw(ctx, width, height, axis) {
@@ -24,10 +27,19 @@ export function threadCpus(track, columns) {
         ctx.fillStyle = cycled(thread[i]);
         ctx.fillRect((at[i] - axis.from) * scale, line.get(cpu[i]) * row + 1.5 + shift, wide, Math.max(1.5, row / (many ? 3 : 1.5)));
       }
-      if (row >= 14) track.cpus.forEach((number, index) => plate(ctx, `CPU ${number}`, 3, (index + 1) * row - 2, css("--ink-dim")));
+      if (nodes) {
+        // A line where the next node begins.
+        ctx.fillStyle = css("--ink-dim");
+        track.cpus.forEach((_, index) => { if (index && first(index)) ctx.fillRect(0, index * row + 0.5, width, 1); });
+      }
+      track.cpus.forEach((_, index) => {
+        if (row >= 14) plate(ctx, called(index), 3, (index + 1) * row - 2, css("--ink-dim"));
+        else if (first(index)) plate(ctx, `node ${nodes[index]}`, 3, index * row + 11, css("--ink-dim"));
+      });
     },
     at(ms, y, slack = 0) {
-      const number = track.cpus[Math.floor((y - 1) / row)];
+      const place = Math.floor((y - 1) / row);
+      const number = track.cpus[place];
       const near = Math.max(slack, track.step_ms);
       let best = -1;
       for (let i = 0; i < at.length; i += 1) {
@@ -35,7 +47,7 @@ export function threadCpus(track, columns) {
       }
       if (best < 0) return null;
       const { pid, tid } = track.threads[thread[best]];
-      return [`thread ${tid} on CPU ${number}`, [["process", pid], ["at", time(at[best] * 1e6)]], { range: [at[best], at[best] + track.step_ms], focus: null }];
+      return [`thread ${tid} on ${called(place)}`, [["process", pid], ["at", time(at[best] * 1e6)]], { range: [at[best], at[best] + track.step_ms], focus: null }];
     },
     legend: () => [],
   };

@@ -28,3 +28,9 @@ test("only points in view are drawn, in the row of their CPU", () => {
   assert.deepEqual(drawn.slice(1).map(([x, y]) => [x, Math.floor(y / 14)]), [[10, 1]]);
   assert.deepEqual(texts, ["CPU 0", "CPU 3"]);
 });
+
+test("CPUs of several nodes say which node they are of", () => {
+  const track = makeTrack({ ...TRACK, nodes: [0, 1] }, COLUMNS, 100);
+  assert.equal(track.at(2, 3, 1)[0], "thread 10 on CPU 0 (node 0)");
+  assert.equal(track.at(12, 20, 1)[0], "thread 10 on CPU 3 (node 1)");
+});

@@ -4,6 +4,7 @@ mod control_group;
 pub mod energy;
 pub mod kernel_threads;
 mod machine;
+mod nodes;
 mod series;
 
 pub use machine::Machine;

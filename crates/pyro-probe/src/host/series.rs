@@ -3,8 +3,10 @@
 use super::control_group::ControlGroup;
 use super::energy::{Energy, ZONES};
 use super::machine::Machine;
+use super::nodes::Nodes;
 use crate::output::Recorder;
 use crate::parse::{self, host};
+use crate::perf::Sysfs;
 use crate::sys::{Buffer, Descriptors, ProcFile, mono_ns, sysconf};
 
 /// CPU time of all threads of the machine, in nanoseconds where `/proc/stat` counts ticks.
@@ -23,6 +25,7 @@ pub struct Host {
     pressure: Vec<(&'static str, ProcFile)>,
     frequencies: Vec<(u32, ProcFile)>,
     energy: Energy,
+    nodes: Nodes,
     group: ControlGroup,
     whole_disks: Vec<(String, bool)>,
     forks: i64,
@@ -60,6 +63,7 @@ impl Host {
             pressure,
             frequencies,
             energy: Energy::open(ZONES, descriptors),
+            nodes: Nodes::of(&Sysfs::at("/sys")),
             group: ControlGroup::open(root, descriptors, buffer),
             whole_disks: Vec::new(),
             forks: -1,
@@ -169,6 +173,7 @@ impl Host {
             });
         }
         self.energy.pass(recorder, buffer);
+        self.nodes.pass(recorder);
         for (cpu, file) in &mut self.frequencies {
             if let Some(khz) = file
                 .read(buffer)

@@ -37,10 +37,11 @@ fn series_are_those_of_the_schema() {
             .chain(ours(host::VMSTAT))
             .chain(psi()),
     );
-    emitted
-        .entry("cpu")
-        .or_default()
-        .extend(host::CPU_MODES.into_iter().chain(["frequency_hz"]));
+    emitted.entry("cpu").or_default().extend(
+        host::CPU_MODES
+            .into_iter()
+            .chain(["frequency_hz", nodes::SERIES]),
+    );
     emitted.entry("process").or_default().extend(
         crate::processes::SERIES
             .into_iter()

@@ -101,7 +101,13 @@ pub const VMSTAT: &[(&str, &str, i64)] = &[
     ("workingset_refault_anon", "refaulted_anon_pages_count", 1),
     ("workingset_refault_file", "refaulted_file_pages_count", 1),
     ("workingset_refault", "refaulted_file_pages_count", 1),
+    ("workingset_activate_anon", "activated_anon_pages_count", 1),
     ("workingset_activate_file", "activated_file_pages_count", 1),
+    ("workingset_activate", "activated_file_pages_count", 1),
+    ("workingset_restore_anon", "restored_anon_pages_count", 1),
+    ("workingset_restore_file", "restored_file_pages_count", 1),
+    ("workingset_restore", "restored_file_pages_count", 1),
+    ("workingset_nodereclaim", "shadow_nodes_reclaimed_count", 1),
     ("pgactivate", "activated_pages_count", 1),
     ("pgdeactivate", "deactivated_pages_count", 1),
     ("nr_vmscan_write", "reclaim_written_bytes", 0),
@@ -318,6 +324,29 @@ mod tests {
             (8192, 3, 3072)
         );
         assert_eq!((got["refaulted_file_pages_count"], got.len()), (9, 4));
+    }
+
+    #[test]
+    fn working_set_of_old_and_new_kernels() {
+        let old = "workingset_refault 9\nworkingset_activate 5\nworkingset_restore 2\nworkingset_nodereclaim 1\n";
+        let new = "workingset_nodes 70\nworkingset_refault_anon 4\nworkingset_refault_file 9\nworkingset_activate_anon 3\nworkingset_activate_file 5\nworkingset_restore_anon 1\nworkingset_restore_file 2\nworkingset_nodereclaim 1\n";
+        let of_files = [
+            ("refaulted_file_pages_count", 9),
+            ("activated_file_pages_count", 5),
+            ("restored_file_pages_count", 2),
+            ("shadow_nodes_reclaimed_count", 1),
+        ];
+        for (text, count) in [(old, 4), (new, 7)] {
+            let got = collect(|emit| vmstat(text, 4096, emit));
+            assert_eq!(got.len(), count);
+            for (name, value) in of_files {
+                assert_eq!(got[name], value, "{name}");
+            }
+        }
+        let got = collect(|emit| vmstat(new, 4096, emit));
+        let anon = ["refaulted", "activated", "restored"]
+            .map(|what| got[format!("{what}_anon_pages_count").as_str()]);
+        assert_eq!(anon, [4, 3, 1]);
     }
 
     #[test]

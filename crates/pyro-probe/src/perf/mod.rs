@@ -25,7 +25,9 @@ use crate::perf::kernel::{Kernel, System};
 use crate::perf::memory::{Meter, Refused};
 use crate::perf::resctrl::Resctrl;
 use crate::perf::rows::{Emit, Row};
-use crate::perf::sysfs::Sysfs;
+pub use crate::perf::sysfs::Sysfs;
+#[cfg(test)]
+pub use crate::perf::sysfs::tests_support;
 use crate::perf::threads::Threads;
 use crate::sys::{Descriptors, mono_ns};
 pub use cycles::try_cycle_counter;

@@ -23,6 +23,7 @@ from pyrometer.accounts.hardware.counters import (
     ratio,
     scaled,
 )
+from pyrometer.accounts.hardware.nodes import node_places
 from pyrometer.accounts.hardware.operator_ipc import operators
 from pyrometer.accounts.hardware.schema import (
     CpiBreakdown,
@@ -186,6 +187,7 @@ def placement(scope: Scope) -> Placement:
     rows = scope.tables.query(_PLACES)
     if not rows:
         return Placement(reason=NOT_SEEN)
+    places = node_places(scope)
     threads = [
         ThreadPlaces(
             pid=own_number(pid),
@@ -193,6 +195,8 @@ def placement(scope: Scope) -> Placement:
             cpus_count=cpus,
             moves_count=moves,
             migrations_count=None if migrations is None else round(migrations),
+            nodes=places.threads.get((pid, tid), []),
+            node_moves_count=None if places.reason else places.moves.get((pid, tid), 0),
         )
         for pid, tid, cpus, moves, migrations in rows
     ]
@@ -210,6 +214,9 @@ def placement(scope: Scope) -> Placement:
         cpus_count=int(cpus),
         threads_count=len(threads),
         threads=threads[:MOST_THREADS],
+        nodes=places.nodes,
+        node_moves_count=None if places.reason else sum(places.moves.values()),
+        nodes_reason=places.reason,
         reason=f"the {MOST_THREADS} that moved most are listed"
         if len(threads) > MOST_THREADS
         else None,

@@ -168,18 +168,37 @@ class Bandwidth(Model):
     reason: str | None = None
 
 
+class ThreadNode(Model):
+    """Share of a thread's CPU time on a NUMA node."""
+
+    node: int
+    share: float | None = None
+
+
+class NodeTime(Model):
+    """CPU time of task threads on a NUMA node, with bounds; ``host`` of a run on several."""
+
+    host: str | None = None
+    node: int
+    cpus_count: int
+    cpu_ns: Estimate
+    share: float | None = None
+
+
 class ThreadPlaces(Model):
-    """CPUs on which a task thread was seen."""
+    """CPUs and NUMA nodes on which a task thread was seen."""
 
     pid: int
     tid: int
     cpus_count: int
     moves_count: int
     migrations_count: int | None = None
+    nodes: list[ThreadNode] = Field(default_factory=list)
+    node_moves_count: int | None = None
 
 
 class Placement(Model):
-    """Moves of task threads between CPUs in the window.
+    """Moves of task threads between CPUs in the window, and the NUMA nodes on which they ran.
 
     Attributes
     ----------
@@ -191,6 +210,10 @@ class Placement(Model):
         Of the better of the two, per second of the window.
     by : str or None
         Which: ``cpu-migrations`` or ``readings``.
+    nodes : list of NodeTime
+        CPU time by node; ``nodes_reason`` where nodes are not known.
+    node_moves_count : int or None
+        Moves to another node between two readings of a thread: a lower bound.
     """
 
     migrations_count: int | None = None
@@ -200,6 +223,9 @@ class Placement(Model):
     cpus_count: int | None = None
     threads_count: int | None = None
     threads: list[ThreadPlaces] = Field(default_factory=list)
+    nodes: list[NodeTime] = Field(default_factory=list)
+    node_moves_count: int | None = None
+    nodes_reason: str | None = None
     reason: str | None = None
 
 

@@ -101,6 +101,15 @@ def _placement(places: Placement) -> Iterator[str]:
         f"task threads moved between CPUs {'' if exact else 'at least '}{units.count(moves)} times,"
         f" {places.per_s:.3g} a second: {places.threads_count} threads on {places.cpus_count} CPUs"
     )
+    if len(places.nodes) > 1:
+        shares = ", ".join(
+            f"{units.percent(one.share)} on node {one.node}{f' of {one.host}' if one.host else ''}"
+            for one in places.nodes
+        )
+        yield (
+            f"their CPU time: {shares}; they moved to another node at least"
+            f" {units.count(places.node_moves_count)} times"
+        )
 
 
 def _energy(hardware: Hardware) -> Iterator[str]:

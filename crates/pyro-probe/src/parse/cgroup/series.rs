@@ -23,6 +23,11 @@ pub const MEMORY_STAT: &[(&str, &str, i64)] = &[
     ("total_swap", "swap_current_bytes", 1),
     ("workingset_refault_anon", "refaulted_anon_pages_count", 1),
     ("workingset_refault_file", "refaulted_file_pages_count", 1),
+    ("workingset_activate_anon", "activated_anon_pages_count", 1),
+    ("workingset_activate_file", "activated_file_pages_count", 1),
+    ("workingset_restore_anon", "restored_anon_pages_count", 1),
+    ("workingset_restore_file", "restored_file_pages_count", 1),
+    ("workingset_nodereclaim", "shadow_nodes_reclaimed_count", 1),
 ];
 
 /// Series of `memory.events` (v2) and `memory.oom_control` (v1).
