@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -72,3 +73,31 @@ def test_parts_add_up_to_the_waits_and_are_those_of_a_naive_count(
         assert math.isclose(found.most[name], most[name], abs_tol=1e-6), name
     assert math.isclose(found.least_network, quiet, abs_tol=1e-6)
     assert found.least_network <= found.parts[NETWORK] + 1e-6
+
+
+def many(n: int, places: int, seed: int, error: int = 0) -> Stretches:
+    """Give stretches of 20 ms in a minute."""
+    made = np.random.default_rng(seed)
+    since = made.integers(0, 60 * 10**9, n)
+    place, kind = made.integers(0, places, n), made.integers(0, len(KINDS), n)
+    return Stretches(since, since + 20_000_000, place, kind, np.full(n, error))
+
+
+def test_moments_of_waits_tell_what_all_of_them_would() -> None:
+    waits, work, unseen = many(300, 5, 1), many(3000, 5, 2, 10**6), many(300, 5, 3)
+    whole, some = served(waits, work, unseen, 10**9), served(waits, work, unseen, 20_000)
+    total = sum(whole.parts.values())
+    assert math.isclose(sum(some.parts.values()), total, rel_tol=1e-9)
+    for name, value in whole.parts.items():
+        assert abs(some.parts[name] - value) < 0.01 * total, name
+        assert abs(some.most[name] - whole.most[name]) < 0.01 * total, name
+
+
+def test_a_thousand_hosts_take_no_more_than_their_waits_and_states() -> None:
+    waits, work, unseen = many(20_000, 1000, 1), many(80_000, 1000, 2, 10**6), many(0, 1, 3)
+    tracemalloc.start()
+    found = served(waits, work, unseen)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert math.isclose(sum(found.parts.values()), 20_000 * 20e6, rel_tol=1e-9)
+    assert most < 32 << 20

@@ -10,6 +10,7 @@ import pytest
 from tests.support.hosts.two_hosts import WEST, TwoHosts, one_waits
 from tests.support.tables import HOST, MS, PID, StageSpec, World, mono, write_tables
 
+from pyrometer.accounts.ledger.cluster import serving
 from pyrometer.accounts.ledger.report import ledger_report
 from pyrometer.accounts.ledger.schema import Row
 from pyrometer.store import Run
@@ -61,9 +62,12 @@ def serves(two: TwoHosts, host: str, pid: int, begin_ms: float, states: dict[str
     state("sleeping", at, mono(two.world.end_ms))
 
 
+@pytest.mark.parametrize("most_rows", [serving.MOST_ROWS, 3])
 def test_waits_for_another_host_are_divided_by_what_its_serving_threads_did(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_rows: int
 ) -> None:
+    # Whatever is looked at together, it is the same.
+    monkeypatch.setattr(serving, "MOST_ROWS", most_rows)
     two = waiting_elsewhere()
     serves(two, HOST, PID, BEGINS_MS, PLANTED)
     # Those of the own host serve others.

@@ -18,6 +18,8 @@ Floats = NDArray[np.float64]
 KINDS = ("disk", "on_cpu", "run_queue", "gc_pause")
 """What serving threads can be at; whoever does nothing of these waits for requests."""
 NETWORK, UNSEEN = "network_or_unknown", "not_observed"
+MOST_POINTS = 50_000
+"""Moments of waits that are looked at together."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +49,6 @@ class Stretches:
         """Take columns; those that are missing are 0."""
         missing = [np.zeros_like(columns[0])] * (5 - len(columns))
         return cls(*columns, *missing)
-
-    def at(self, place: int) -> Stretches:
-        """Give those at a place."""
-        there = self.place == place
-        return Stretches(*(getattr(self, name)[there] for name in self.__dataclass_fields__))
 
     def __len__(self) -> int:
         return len(self.since)
@@ -96,7 +93,9 @@ def hidden(ns: float) -> Served:
     return Served(none.parts | {UNSEEN: ns}, none.most | {UNSEEN: ns}, 0.0)
 
 
-def served(waits: Stretches, work: Stretches, unseen: Stretches) -> Served:
+def served(
+    waits: Stretches, work: Stretches, unseen: Stretches, most_points: int = MOST_POINTS
+) -> Served:
     """Divide waits for blocks by what serving threads at other places did in the same time.
 
     Parameters
@@ -107,74 +106,89 @@ def served(waits: Stretches, work: Stretches, unseen: Stretches) -> Served:
         When a thread that serves blocks was at work.
     unseen : Stretches
         When somebody who may have served was not observed.
+    most_points : int
+        Where something changes within waits more often than that, so many moments of them are
+        looked at, evenly spaced, and at least one of each.
     """
-    found = nothing()
     if not len(waits):
-        return found
-    origin = int(waits.since.min())
-    ends = [(s.since - s.error, s.since, s.until, s.until + s.error) for s in (work, unseen)]
-    times = np.unique(np.concatenate([[origin], *(at for four in ends for at in four)]))
-    width = np.diff(times).astype(np.float64)
-    levels = _Levels.of(times, work, unseen)
-    for place in np.unique(waits.place).tolist():
-        mine = waits.at(place)
-        elsewhere = levels - _Levels.of(times, work.at(place), unseen.at(place))
-        found += _divided(mine, times, width, elsewhere)
-    return found
+        return nothing()
+    points = _points(waits, work, unseen, most_points)
+    return _divided(points, work, unseen)
 
 
 @dataclass(frozen=True)
-class _Levels:
-    """How many threads are at what between instants, and how many unseen servers there are."""
+class _Points:
+    """Moments of waits: when, where, and for how much time (ns) each of them stands."""
 
-    sure: Ints
-    possible: Ints
-    unseen: Ints
+    at: Ints
+    place: Ints
+    weight: Floats
 
-    @classmethod
-    def of(cls, times: Ints, work: Stretches, unseen: Stretches) -> _Levels:
-        def level(since: Ints, until: Ints) -> Ints:
-            change = np.zeros(len(times), np.int64)
-            np.add.at(change, np.searchsorted(times, since), 1)
-            np.add.at(change, np.searchsorted(times, until), -1)
-            summed: Ints = np.cumsum(change)[:-1]
-            return summed
 
-        kinds = [work.kind == kind for kind in range(len(KINDS))]
-        early, late = work.since - work.error, work.until + work.error
-        return cls(
-            np.array([level(work.since[own], work.until[own]) for own in kinds]),
-            np.array([level(early[own], late[own]) for own in kinds]),
-            level(unseen.since, unseen.until),
+def _points(waits: Stretches, work: Stretches, unseen: Stretches, most: int) -> _Points:
+    """Choose moments of waits: one wherever something changes; of too many, evenly spaced ones."""
+    ends = [(s.since - s.error, s.since, s.until, s.until + s.error) for s in (work, unseen)]
+    times = np.unique(np.concatenate([at for four in ends for at in four]))
+    first = np.searchsorted(times, waits.since, "right")
+    counts = 1 + np.maximum(0, np.searchsorted(times, waits.until, "left") - first)
+    length = waits.until - waits.since
+    exact = int(counts.sum()) <= most
+    if not exact:
+        counts = np.maximum(1, np.ceil(most * (length / max(1, int(length.sum()))))).astype(
+            np.int64
         )
+    owner = np.repeat(np.arange(len(waits)), counts)
+    number = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
+    if not exact:
+        each = length / counts
+        at = waits.since[owner] + ((number + 0.5) * each[owner]).astype(np.int64)
+        return _Points(at, waits.place[owner], each[owner])
+    cuts = np.concatenate([times, [0]])
+    at = np.where(number == 0, waits.since[owner], cuts[first[owner] + number - 1])
+    is_last = number == counts[owner] - 1
+    until = np.where(
+        is_last, waits.until[owner], cuts[np.minimum(first[owner] + number, len(times))]
+    )
+    return _Points(at, waits.place[owner], (until - at).astype(np.float64))
 
-    def __sub__(self, other: _Levels) -> _Levels:
-        return _Levels(
-            self.sure - other.sure, self.possible - other.possible, self.unseen - other.unseen
-        )
+
+def _elsewhere(points: _Points, since: Ints, until: Ints, place: Ints) -> Ints:
+    """Count, for each moment, the stretches at other places that it lies in."""
+    low, high = int(points.at.min()), int(points.at.max()) + 1
+    width = high - low + 1
+
+    def key(where: Ints, at: Ints) -> Ints:
+        """Give moments of all places numbers, place by place."""
+        found: Ints = (where + 1) * width + np.clip(at, low, high) - low
+        return found
+
+    def begun(ends: Ints) -> tuple[Ints, Ints]:
+        every = np.searchsorted(np.sort(ends), points.at, "right")
+        own = np.searchsorted(np.sort(key(place, ends)), key(points.place, points.at), "right")
+        return every, own
+
+    # Of stretches at places numbered before, as many begin as end.
+    (begin, own_begin), (end, own_end) = begun(since), begun(until)
+    found: Ints = (begin - end) - (own_begin - own_end)
+    return found
 
 
-def _divided(waits: Stretches, times: Ints, width: Floats, levels: _Levels) -> Served:
-    seen = levels.unseen <= 0
-    threads = levels.sure.sum(axis=0)
-    shares = np.where(seen & (threads > 0), levels.sure / np.maximum(threads, 1), 0.0)
-    possible = seen & (levels.possible > 0)
-
-    def inside(share: Floats) -> float:
-        """Add up a share of every instant over the waits; outside of all times it is 0."""
-        grown = np.concatenate([[0.0], np.cumsum(share * width)])
-        at = (times - times[0]).astype(np.float64)
-        since, until = (
-            np.interp((end - times[0]).astype(np.float64), at, grown)
-            for end in (waits.since, waits.until)
-        )
-        return float((until - since).sum())
-
-    whole = float((waits.until - waits.since).sum())
-    parts = {name: inside(shares[kind]) for kind, name in enumerate(KINDS)}
-    parts[UNSEEN] = inside(np.where(seen, 0.0, 1.0))
-    parts[NETWORK] = max(0.0, whole - sum(parts.values()))
-    most = {name: inside(np.where(possible[kind], 1.0, 0.0)) for kind, name in enumerate(KINDS)}
-    most |= {UNSEEN: parts[UNSEEN], NETWORK: whole - parts[UNSEEN]}
-    busy = inside(np.where(possible.any(axis=0), 1.0, 0.0))
-    return Served(parts, most, max(0.0, whole - parts[UNSEEN] - busy))
+def _divided(points: _Points, work: Stretches, unseen: Stretches) -> Served:
+    seen = _elsewhere(points, unseen.since, unseen.until, unseen.place) <= 0
+    weight = np.where(seen, points.weight, 0.0)
+    early, late = work.since - work.error, work.until + work.error
+    sure, most = [], dict[str, float]()
+    busy = np.zeros(len(weight), bool)
+    for kind, name in enumerate(KINDS):
+        own = work.kind == kind
+        sure.append(_elsewhere(points, work.since[own], work.until[own], work.place[own]))
+        possible = _elsewhere(points, early[own], late[own], work.place[own]) > 0
+        most[name] = float(weight[possible].sum())
+        busy |= possible
+    threads = sum(sure[1:], sure[0])
+    shares = weight / np.maximum(threads, 1)
+    parts = {name: float((at * shares).sum()) for name, at in zip(KINDS, sure, strict=True)}
+    parts[NETWORK] = float(weight[threads <= 0].sum())
+    parts[UNSEEN] = float(points.weight[~seen].sum())
+    most |= {UNSEEN: parts[UNSEEN], NETWORK: float(weight.sum())}
+    return Served(parts, most, float(weight[~busy].sum()))

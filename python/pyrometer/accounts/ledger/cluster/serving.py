@@ -7,11 +7,9 @@ saw them, on a clock that has a bound.
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -28,10 +26,14 @@ from pyrometer.accounts.ledger.cluster.served import (
 from pyrometer.core.process_numbers import KEY
 from pyrometer.window.scope import Scope
 
-MOST_ROWS = 500_000
-"""States of serving threads that are looked at together."""
+MOST_ROWS = 100_000
+"""Waits and states of serving threads that are looked at together."""
+_BUCKETS = 4096
+_EVER = 1 << 62
 NAMES = "^(shuffle-server|shuffle-chunk-f|rpc-server|block-manager)"
 """Kernel's names of threads that serve blocks."""
+SIDES = ("both", "local", "remote")
+"""Sides that tasks read from, as ``l_fetches`` has them."""
 _CLASS = "shuffle_fetch"
 _NO_STATES = "no probe saw what threads did"
 _NO_WAITS = "no stack of a task that waited for blocks: when they waited is not known"
@@ -40,8 +42,9 @@ _AT_WORK = "('disk', 'on_cpu', 'run_queue')"
 # Spark reads blocks of other executors on its own host from their files: hosts as it calls them.
 _SERVERS = """
 SELECT e.app_index, e.executor_id, e.host, p.pid,
-  coalesce(e.add_wall_ns, l.born_wall_ns) - $1 AS since,
-  coalesce(CASE WHEN s.app_index IS NULL THEN e.remove_wall_ns END, l.gone_wall_ns) - $1 AS until,
+  coalesce(coalesce(e.add_wall_ns, l.born_wall_ns) - $1, -$2::BIGINT) AS since,
+  coalesce(coalesce(CASE WHEN s.app_index IS NULL THEN e.remove_wall_ns END, l.gone_wall_ns) - $1,
+    $2::BIGINT) AS until,
   s.app_index IS NOT NULL AS by_service
 FROM {executors} e JOIN lives l USING (app_index)
 LEFT JOIN (SELECT a.app_index, p.executor_id, arg_max(p.pid, p.start_mono_ns) AS pid
@@ -62,21 +65,33 @@ WHERE EXISTS (SELECT 1 FROM w WHERE b.since < w.end_mono_ns AND b.until > w.star
 GROUP BY number
 """
 _THREADS = f"SELECT DISTINCT pid, tid FROM thread_counters WHERE regexp_matches(comm, '{NAMES}')"
+_KIND = " ".join(f"WHEN '{name}' THEN {number}" for number, name in enumerate(KINDS))
 # A row of states stands for half of the way to the passes before and after it, too.
 _WORK = f"""
-SELECT begin_mono_ns - around AS since, end_mono_ns + around AS until, pid, state AS kind
+SELECT begin_mono_ns - around AS since, end_mono_ns + around AS until, pid,
+  (CASE state {_KIND} END)::BIGINT AS kind
 FROM (SELECT s.*, greatest(0, weight_ns - (end_mono_ns - begin_mono_ns)) // 2 AS around
   FROM thread_states s SEMI JOIN l_serving USING (pid, tid)
   WHERE state IN {_AT_WORK})
 WHERE since < $2 AND until > $1
 UNION ALL
-SELECT start_ns, end_ns, pid, 'gc_pause' FROM w_pauses WHERE pid IS NOT NULL AND start_ns < $2
-  AND end_ns > $1
+SELECT start_ns, end_ns, pid, {KINDS.index("gc_pause")} FROM w_pauses
+WHERE pid IS NOT NULL AND start_ns < $2 AND end_ns > $1
+"""
+_ROWS = "SELECT * FROM {table} WHERE since < $2 AND until > $1"
+# How many rows begin in each of many stretches of a time, which are numbered.
+_COUNTS = """
+SELECT (greatest(0, since - $1) // $3)::BIGINT AS bucket, count(*) AS n
+FROM (SELECT since FROM l_fetch_waits WHERE app_index = $4
+  UNION ALL SELECT since FROM l_fetch_work WHERE until > $1)
+WHERE since < $2 GROUP BY 1 ORDER BY 1
 """
 _ONE_APP = "CASE WHEN (SELECT count(*) FROM apps) = 1 THEN (SELECT min(app_index) FROM apps) END"
+_APPS = "SELECT app_index, min(since), max(until) FROM l_fetch_waits GROUP BY 1 ORDER BY 1"
 # When tasks were seen to wait for blocks; of a run with states, by these.
 _WAITS = f"""
-SELECT coalesce(a.app_index, {_ONE_APP}) AS app_index, x.pid, f.side,
+SELECT coalesce(a.app_index, {_ONE_APP})::BIGINT AS app_index, coalesce(x.pid, -1) AS pid,
+  list_position({list(SIDES)}, f.side)::BIGINT - 1 AS side,
   greatest(x.t_ns, w.start_mono_ns) AS since, least(x.t_ns + x.weight, w.end_mono_ns) AS until
 FROM samples x JOIN w ON x.t_ns < w.end_mono_ns AND x.t_ns + x.weight > w.start_mono_ns
 LEFT JOIN process_apps a ON a.pid = x.pid AND x.t_ns >= a.since AND x.t_ns < a.until
@@ -152,6 +167,11 @@ class _Observed:
         """How far off times of a process may be."""
         return self.bounds.get(pid // KEY)
 
+    @property
+    def margin(self) -> int:
+        """How far off times of two processes may be from each other at most."""
+        return 2 * max((bound or 0 for bound in self.bounds.values()), default=0)
+
     def times(self, one: _Server) -> tuple[int, int] | None:
         """From when to when it is known what a server did, if at all."""
         if one.pid is None or self.error(one.pid) is None:
@@ -189,30 +209,35 @@ def serving(scope: Scope) -> Split:
     why = define_clock_bounds(scope)
     if why is not None:
         return Split(reason=why)
-    waits = _waits(scope)
-    if not len(waits["since"]):
+    if not _define_waits(scope):
         return Split(reason=_NO_WAITS)
     observed = _observed(scope)
     scope.tables.define("l_serving", _THREADS)
+    apps = scope.tables.query(_APPS)
+    margin = observed.margin
+    first, last = min(app[1] for app in apps), max(app[2] for app in apps)
+    scope.tables.define("l_fetch_work", _WORK, [first - margin, last + margin])
     found: dict[str, Served] = defaultdict(nothing)
-    for app in np.unique(waits["app_index"]).tolist():
-        chosen = waits["app_index"] == app
-        _add(found, scope, {k: v[chosen] for k, v in waits.items()}, app, observed)
+    for app, since, until in apps:
+        for low, high in _pieces(scope, app, since, until):
+            _add(found, scope, app, low, high, observed)
+    scope.tables.drop("l_fetch_waits", "l_fetch_work")
     return Split(dict(found), observed.unseen())
 
 
-def _waits(scope: Scope) -> dict[str, Any]:
-    """Read when tasks waited, by the states of their threads; else by wall-clock samples."""
+def _define_waits(scope: Scope) -> bool:
+    """Keep when tasks waited, by the states of their threads; else by wall-clock samples."""
     for event in ("state", "wall"):
-        rows = scope.tables.columns(_WAITS, [event])
-        if len(rows["since"]):
-            break
-    return {name: np.ma.getdata(values) for name, values in rows.items()}
+        scope.tables.define("l_fetch_waits", _WAITS, [event])
+        if scope.tables.scalar("SELECT count(*) FROM l_fetch_waits"):
+            return True
+    scope.tables.drop("l_fetch_waits")
+    return False
 
 
 def _observed(scope: Scope) -> _Observed:
     executors = "recorded.executors" if scope.tables.several_hosts else "executors"
-    rows = scope.tables.query(_SERVERS.format(executors=executors), [scope.offset_ns])
+    rows = scope.tables.query(_SERVERS.format(executors=executors), [scope.offset_ns, _EVER])
     services: dict[int, int] = dict(scope.tables.query(_SERVICES))
     hosts: dict[str | None, int] = {}
     servers, places = list[_Server](), dict[int, int]()
@@ -228,60 +253,60 @@ def _observed(scope: Scope) -> _Observed:
     return _Observed(servers, places, dict(scope.tables.query(_BOUNDS)), seen)
 
 
+def _pieces(scope: Scope, app: int, first: int, last: int) -> Iterator[tuple[int, int]]:
+    """Cut a time so that few waits and few states of serving threads begin in each piece."""
+    width = max(1, -(-(last - first) // _BUCKETS))
+    low, held = first, 0
+    for bucket, n in scope.tables.query(_COUNTS, [first, last, width, app]):
+        begin = first + bucket * width
+        if held and held + n > MOST_ROWS and begin > low:
+            yield low, begin
+            low, held = begin, 0
+        held += n
+    yield low, last
+
+
 def _add(
-    found: dict[str, Served],
-    scope: Scope,
-    waits: Mapping[str, Any],
-    app: int,
-    observed: _Observed,
+    found: dict[str, Served], scope: Scope, app: int, low: int, high: int, observed: _Observed
 ) -> None:
-    """Add the waits of tasks of one application, piece by piece of its time."""
+    """Add the waits of tasks of one application in a piece of its time."""
+    waits = _rows(scope, "l_fetch_waits", low, high)
+    mine = waits["app_index"] == app
+    waits = {name: values[mine] for name, values in waits.items()}
     pids, owner = np.unique(waits["pid"], return_inverse=True)
     errors = [observed.error(pid) for pid in pids.tolist()]
-    bounded = np.array([error is not None for error in errors])[owner]
+    bounded = np.array([error is not None for error in errors], bool)[owner]
     place = np.array([observed.places.get(pid, -1) for pid in pids.tolist()], np.int64)[owner]
-    most = max((error or 0 for error in errors), default=0)
+    work = _work(scope, low, high, app, observed, max((error or 0 for error in errors), default=0))
     gaps = observed.gaps(app)
-    for side in np.unique(waits["side"]).tolist():
-        mine = waits["side"] == side
-        unknown = mine & ~bounded
-        ns = float((waits["until"][unknown] - waits["since"][unknown]).sum())
-        found[side] = found[side] + hidden(ns)
-    first, last = int(waits["since"].min()), int(waits["until"].max())
-    for low, high in _pieces(scope, first, last):
-        work = _work(scope, low - most, high + most, app, observed, most)
-        since, until = (np.clip(waits[name], low, high) for name in ("since", "until"))
-        for side in np.unique(waits["side"]).tolist():
-            mine = (waits["side"] == side) & bounded & (until > since)
-            cut = Stretches.of(since[mine], until[mine], place[mine])
-            found[side] = found[side] + served(cut, work, gaps)
+    since, until = (np.clip(waits[name], low, high) for name in ("since", "until"))
+    for number in np.unique(waits["side"]).tolist():
+        side, of_side = SIDES[number], waits["side"] == number
+        unknown, known = of_side & ~bounded, of_side & bounded
+        ns = float((until[unknown] - since[unknown]).sum())
+        cut = Stretches.of(since[known], until[known], place[known])
+        found[side] = found[side] + hidden(ns) + served(cut, work, gaps)
 
 
-def _pieces(scope: Scope, first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Cut a time so that few states of serving threads lie in each piece."""
-    rows = scope.tables.scalar(f"SELECT count(*) FROM ({_WORK})", [first, last])
-    cuts = np.linspace(first, last, max(1, math.ceil(rows / MOST_ROWS)) + 1)
-    yield from pairwise([first, *cuts[1:-1].astype(np.int64).tolist(), last])
+def _rows(scope: Scope, table: str, low: int, high: int) -> dict[str, Any]:
+    rows = scope.tables.columns(_ROWS.format(table=table), [low, high])
+    return {name: np.ma.getdata(values).astype(np.int64) for name, values in rows.items()}
 
 
 def _work(
-    scope: Scope, since: int, until: int, app: int, observed: _Observed, reader_error: int
+    scope: Scope, low: int, high: int, app: int, observed: _Observed, reader_error: int
 ) -> Stretches:
     """Read when threads that serve an application's blocks were at work."""
-    rows = {
-        name: np.ma.getdata(values)
-        for name, values in scope.tables.columns(_WORK, [since, until]).items()
-    }
+    rows = _rows(scope, "l_fetch_work", low - observed.margin, high + observed.margin)
     serves = {one.pid for one in observed.servers if one.app == app and observed.times(one)}
     pids, owner = np.unique(rows["pid"], return_inverse=True)
     known = np.array([pid in serves for pid in pids.tolist()], bool)[owner]
     place = np.array([observed.places.get(pid, -1) for pid in pids.tolist()], np.int64)[owner]
     error = np.array([observed.error(pid) or 0 for pid in pids.tolist()], np.int64)[owner]
-    kind = np.array([KINDS.index(one) for one in rows["kind"].tolist()], np.int64)
     return Stretches(
-        rows["since"][known].astype(np.int64),
-        rows["until"][known].astype(np.int64),
+        rows["since"][known],
+        rows["until"][known],
         place[known],
-        kind[known],
+        rows["kind"][known],
         error[known] + reader_error,
     )
