@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 from tests.support.explain.explained import Job
-from tests.support.tables import MS
+from tests.support.tables import MS, mono, wall
 
 from pyrometer.accounts.ledger.report import ledger_report
 from pyrometer.accounts.ledger.terminal import ledger
@@ -113,7 +113,7 @@ def test_the_slow_host_and_the_one_that_reads_most_are_told_with_intervals(
     assert read.host == LARGE
     assert (read.ratio.low or 0) > 2
     assert read.slots_ratio == pytest.approx(1)
-    assert known.hosts.uneven[0].startswith(f"slowest host: tasks on {SLOW} take")
+    assert known.hosts.uneven[0].startswith(f"longest tasks: on {SLOW} a task takes")
     assert any(text.startswith(f"input: {LARGE} has") for text in known.hosts.uneven)
     assert not any("spilled" in text for text in known.hosts.uneven)
 
@@ -124,7 +124,7 @@ def test_show_and_ledger_say_that_the_core_view_was_not_observed(
     words = "not observed, no agent on these hosts"
     first = printed(lambda console: screen.show(console, known))
     assert f"3 hosts: core view {words}" in first
-    assert f"slowest host: tasks on {SLOW}" in first
+    assert f"longest tasks: on {SLOW}" in first
     section = printed(lambda console: terminal.show_sections(console, known, ["hosts"]))
     assert f"core view: {words}" in section
     assert all(host in section for host in HOSTS)
@@ -154,6 +154,44 @@ def test_without_cores_slots_are_not_known_and_the_reason_is_said(tmp_path: Path
     assert {one.host: one.slots_ns for one in found.hosts.hosts} == dict.fromkeys(HOSTS)
     assert all(one.task_ns > 0 for one in found.hosts.hosts)
     assert all("cores" in (one.slot_view.reason or "") for one in found.ledger.hosts)
+
+
+def test_what_is_on_one_host_alone_is_told_unless_few_tasks_have_it(tmp_path: Path) -> None:
+    job = cluster()
+    for row in job.log.rows["tasks"]:
+        row.update(input_bytes=5_000 * (row["host"] == LARGE), disk_spilled_bytes=1)
+    job.log.rows["tasks"][-1]["disk_spilled_bytes"] = 10**9
+    with Run.open(written(job, tmp_path)) as run:
+        found = summary(run).hosts
+    measures = {one.measure: one for one in found.skew}
+    assert measures["input_bytes"].ratio.value is None
+    assert f"input: {LARGE} has " in " ".join(found.uneven)
+    assert "most of the other hosts have none" in " ".join(found.uneven)
+    # Another assignment gives the one large task to another host.
+    spilled = measures["disk_spilled_bytes"].ratio
+    assert (spilled.value or 0) > 10**6
+    assert spilled.low == 1
+    assert not any("spilled" in text for text in found.uneven)
+
+
+def test_executors_that_are_warm_have_no_first_tasks_in_a_later_window(tmp_path: Path) -> None:
+    job = cluster()
+    starts = [0, job.log.rows["stages"][1]["submit_wall_ns"] - wall(0), job.now_ms * MS]
+    for number, stage in enumerate(job.log.rows["stages"]):
+        stage["iteration"] = number
+        since, until = starts[number], starts[number + 1]
+        job.log.rows.setdefault("iterations", []).append(
+            {"iteration": number, "warmup": False, "status": "success",
+             "start_wall_ns": wall(0) + since, "end_wall_ns": wall(0) + until,
+             "start_mono_ns": mono(0) + since, "end_mono_ns": mono(0) + until})  # fmt: skip
+    with Run.open(written(job, tmp_path)) as run:
+        first, second = (summary(run, f"iteration/{n}").hosts.hosts for n in (0, 1))
+    ran = {one.host: one.totals["tasks_count"] for one in second}
+    compared = {one.host: one.task_time_ratio for one in second}
+    assert {host: one and one.n for host, one in compared.items()} == ran
+    for one in first:
+        assert one.task_time_ratio is not None
+        assert one.task_time_ratio.n < (one.totals["tasks_count"] or 0)
 
 
 def test_one_host_is_not_listed(tmp_path: Path) -> None:

@@ -87,7 +87,8 @@ class Hosts(Model):
     skew : list of HostSkew
         The measures that any task has something of, over the hosts that ran any.
     uneven : list of str
-        In words, what of it neither chance nor the slots of a host explain: the slowest host first.
+        In words, what of it neither chance nor the slots of a host explain: first the host on which
+        tasks take longest.
     """
 
     hosts: list[HostTasks] = Field(default_factory=list)

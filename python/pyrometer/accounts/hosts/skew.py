@@ -84,14 +84,40 @@ def _skew(
     known = [one for one in rest if one is not None]
     usual = median(known) if len(known) == len(rest) else 0.0
     own = slots[host]
+    slots_ratio = None if own is None or not usual else own / usual
+    found = ratio(sums[host], (middle, sums[nearest][1]), len(sums))
+    if found.low is not None and may_be_chance(found.n, len(sums), slots_ratio):
+        found = found.model_copy(update={"low": min(found.low, 1.0)})
     return HostSkew(
         measure=measure,
         host=host,
         value=value,
         others_median=middle,
-        ratio=ratio(sums[host], (middle, sums[nearest][1]), len(sums)),
-        slots_ratio=None if own is None or not usual else own / usual,
+        ratio=found,
+        slots_ratio=slots_ratio,
     )
+
+
+def may_be_chance(tasks: int, hosts: int, slots_ratio: float | None) -> bool:
+    """Whether so few tasks have nearly all of it that chance may give them all to one host.
+
+    Parameters
+    ----------
+    tasks : int
+        How many tasks of one size would make up the host's sum.
+    hosts : int
+        How many hosts there are.
+    slots_ratio : float or None
+        Slot time of the host over the others' median.
+
+    Examples
+    --------
+    >>> may_be_chance(1, 100, None), may_be_chance(3, 10, 1.0), may_be_chance(3, 10, 10.0)
+    (True, False, True)
+    """
+    own = max(1.0, slots_ratio or 1.0)
+    share = own / (own + hosts - 1)
+    return bool(share ** max(0, tasks - 1) > 1 - LEVEL)
 
 
 def ratio(most: tuple[float, float], middle: tuple[float, float], hosts: int) -> Estimate:

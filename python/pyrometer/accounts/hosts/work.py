@@ -42,16 +42,18 @@ SELECT host, which, {_TOTALS} FROM (
   FROM {_TASKS} WHERE t.status IN ('success', 'failed', 'killed'))
 WHERE host IN ($hosts) GROUP BY ALL
 """
-# The first tasks in the slots of each executor, which load code, are not compared.
-_LOGARITHMS = f"""
+# The first tasks that ran in the slots of each executor, which load code, are not compared.
+_LOGARITHMS = """
 SELECT dense_rank() OVER (ORDER BY app_index, stage_id, stage_attempt) - 1 AS stratum, host,
   count(*)::DOUBLE AS n, sum(x) AS total, sum(x * x) AS squares
-FROM (SELECT t.app_index, t.stage_id, t.stage_attempt, p.host, t.status,
+FROM (SELECT t.app_index, t.stage_id, t.stage_attempt, t.task_attempt_id, p.host, t.status,
     ln(greatest(t.finish_wall_ns - t.launch_wall_ns, 1)) AS x,
     row_number() OVER (PARTITION BY t.app_index, t.executor_id
       ORDER BY t.launch_wall_ns, t.task_attempt_id) > coalesce(e.n, 1) AS is_warm
-  FROM {_TASKS} LEFT JOIN l_executors e USING (app_index, executor_id)
+  FROM run_tasks t JOIN h_places p USING (app_index, executor_id)
+  LEFT JOIN l_executors e USING (app_index, executor_id)
   WHERE t.reason IS DISTINCT FROM 'Resubmitted')
+SEMI JOIN w_tasks USING (app_index, stage_id, stage_attempt, task_attempt_id)
 WHERE x IS NOT NULL AND is_warm AND status = 'success' AND host IN ($hosts)
 GROUP BY app_index, stage_id, stage_attempt, host
 """
