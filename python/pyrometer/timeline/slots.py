@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyrometer.accounts.ledger.host_slots import define_places
 from pyrometer.pages.axis import Axis, Line, occupancy
 from pyrometer.pages.columns import Pack, floats, integers, texts
 from pyrometer.store.lives import define_lives
@@ -22,10 +23,11 @@ _HELP = (
 _SLOTS = """
     SELECT cores_count // greatest(1, coalesce(TRY_CAST(json_extract_string(
                spark_conf, '$."spark.task.cpus"') AS INTEGER), 1)) AS slots,
-           coalesce(host, '?') AS host,
+           coalesce(p.host, '?') AS host,
            coalesce(add_wall_ns, born_wall_ns) AS start,
            coalesce(remove_wall_ns, gone_wall_ns) AS finish
     FROM executors JOIN lives USING (app_index)
+    LEFT JOIN h_places p USING (app_index, executor_id)
     WHERE cores_count > 0 AND start IS NOT NULL AND finish IS NOT NULL
 """
 
@@ -44,7 +46,7 @@ def running_tracks(
     start, end : array of float
         Of all task attempts, ms on the axis.
     hosts : sequence of str
-        Where each of them ran.
+        Where each of them ran, as its executor registered (``h_places``).
 
     Returns
     -------
@@ -91,6 +93,7 @@ def _slots(tables: Tables) -> dict[str, Any] | None:
     if not tables.has("executors") or not tables.has("apps"):
         return None
     define_lives(tables)
+    define_places(tables)
     found = tables.columns(_SLOTS)
     slots = integers(found["slots"])
     if not slots.sum():

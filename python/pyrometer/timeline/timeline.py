@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyrometer.accounts.ledger.host_slots import define_places
 from pyrometer.pages.axis import Axis
 from pyrometer.pages.columns import Pack, floats, integers, smallest_uint, texts
 from pyrometer.store.tables import Tables
@@ -190,12 +191,14 @@ def _tasks(tables: Tables, axis: Axis, pack: Pack) -> list[Track]:
     title = "Tasks"
     if not tables.has("tasks"):
         return [missing_track("tasks", title, "There is no event log, or it has no tasks.")]
+    define_places(tables)
     found = tables.columns(
         f"""
-        SELECT coalesce(executor_id, '?') AS executor, coalesce(host, '?') AS host,
+        SELECT coalesce(executor_id, '?') AS executor, coalesce(p.host, t.host, '?') AS host,
                app_index, stage_id, stage_attempt, task_attempt_id, status,
                launch_wall_ns AS start, coalesce(finish_wall_ns, {axis.end_wall_ns}) AS finish
-        FROM tasks WHERE launch_wall_ns IS NOT NULL ORDER BY start, task_attempt_id
+        FROM tasks t LEFT JOIN h_places p USING (app_index, executor_id)
+        WHERE launch_wall_ns IS NOT NULL ORDER BY start, task_attempt_id
         """
     )
     start, end = axis.from_wall(floats(found["start"])), axis.from_wall(floats(found["finish"]))

@@ -194,6 +194,18 @@ def test_executors_that_are_warm_have_no_first_tasks_in_a_later_window(tmp_path:
         assert one.task_time_ratio.n < (one.totals["tasks_count"] or 0)
 
 
+def test_a_host_that_tasks_call_by_another_name_is_one(tmp_path: Path) -> None:
+    job = Job(executors=1)
+    job.stage([500] * 4)
+    for row in job.log.rows["tasks"]:
+        row["host"] = "localhost"
+    with Run.open(written(job, tmp_path)) as run:
+        found = summary(run)
+        tracks = build_timeline(run.tables, find_axis(run.tables, {}), Pack())["tracks"]
+    assert (found.hosts.hosts, found.ledger.hosts) == ([], [])
+    assert [one["title"] for one in tracks if "Running" in one["title"]] == ["Running tasks"]
+
+
 def test_one_host_is_not_listed(tmp_path: Path) -> None:
     job = Job(executors=1)
     job.stage([500] * 4)

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 
 from pyrometer.accounts.ledger.events import define_events
+from pyrometer.store.tables import Tables
 from pyrometer.window.scope import Scope
 
 
@@ -78,10 +79,18 @@ FROM inside GROUP BY host HAVING total > 0 OR attempts > 0
 """
 
 
+# A driver that runs no tasks has no slots.
 _NAMES = """
 SELECT count(DISTINCT host) FROM (
-  SELECT host FROM executors UNION ALL SELECT unnest([min(host), max(host)]) FROM tasks)
+  SELECT host FROM executors WHERE cores_count > 0 OR executor_id <> 'driver'
+  UNION ALL SELECT unnest([min(host), max(host)]) FROM tasks)
 """
+
+
+def define_places(tables: Tables) -> None:
+    """Define ``h_places`` of the whole run, once for each connection."""
+    if "h_places" not in tables.defined:
+        tables.define("h_places", _PLACES)
 
 
 def several_hosts(scope: Scope) -> bool:
@@ -97,8 +106,7 @@ def host_slots(scope: Scope) -> dict[str, HostSlots]:
     """
     if "h_slots" not in scope.tables.of_window:
         define_events(scope.tables)
-        if "h_places" not in scope.tables.defined:
-            scope.tables.define("h_places", _PLACES)
+        define_places(scope.tables)
         scope.tables.define("h_slots", _SLOTS)
         scope.tables.of_window.add("h_slots")
     return {
