@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.support.explain.planted import holds, job, judged, only, series
 from tests.support.hosts.two_hosts import WEST, one_waits
 from tests.support.tables import HOST, World, mono
@@ -21,6 +22,19 @@ def test_all_that_is_read_had_been_there(tmp_path: Path) -> None:
     found = only(reads(1000, 1000).write(tmp_path), RULE)
     assert holds(found, 4 * 0.2 * 0.75)
     assert (found.remedies[0].factor, found.remedies[0].level) == ("cgroup.memory", "2048m")
+
+
+def test_refaults_are_told_by_whether_their_pages_were_in_use(tmp_path: Path) -> None:
+    world = reads(1000, 1000)
+    series(world, "cgroup", "activated_file_pages_count", 0, 800)
+    series(world, "cgroup", "restored_file_pages_count", 0, 300)
+    series(world, "cgroup", "shadow_nodes_reclaimed_count", 0, 0)
+    told = only(world.write(tmp_path), RULE).evidence
+    by_unit = [(one.unit, round(one.estimate.value or 0) // PAGE_BYTES) for one in told]
+    again, activated, restored = [pages for unit, pages in by_unit if unit == "bytes"]
+    assert activated / again == pytest.approx(0.8, rel=0.01)
+    assert restored / again == pytest.approx(0.3, rel=0.01)
+    assert len(told) == 3
 
 
 def test_one_host_of_two_lost_its_pages(tmp_path: Path) -> None:

@@ -11,7 +11,9 @@ Mechanism
 
 Evidence
     Refaults of file pages and bytes read from block devices, of the control group; waits of tasks
-    for block devices.
+    for block devices. Of the refaults, those that the kernel took for part of the working set, and
+    those that had been part of it when they were evicted: memory for these was too small, while
+    others may come from one large read.
 
 Remedy
     A larger limit of memory (`cgroup.memory`), or a smaller heap: the page cache gets what the heap
@@ -21,7 +23,8 @@ When it is wrong
     First reads are not refaults; data larger than any memory is read again whatever the limit.
 
 Source
-    `workingset_refault_file` in Linux's documentation of control groups.
+    `workingset_refault_file`, `workingset_activate_file` and `workingset_restore_file` in Linux's
+    documentation of control groups; `mm/workingset.c`.
 """
 
 from __future__ import annotations
@@ -43,6 +46,7 @@ from pyrometer.explain.evidence.hosts.lost import (
 from pyrometer.explain.evidence.saying import factor, machine, page, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
+from pyrometer.explain.schema import Evidence
 from pyrometer.explain.what_if import Extent
 
 PAGE_BYTES = 4096
@@ -95,9 +99,30 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             shown_by("file pages read back while stages ran",
                  PAGE_BYTES * sum(growth(facts, "cgroup", REFAULTS).values()), "bytes", "os_series",
                  growth_query(facts, "cgroup", REFAULTS, PAGE_BYTES), page(where), round(pages)),
+            *_working_set(facts, page(where)),
         ],
         remedies=[remedy],
     )  # fmt: skip
+
+
+_WORKING_SET = {
+    "activated_file_pages_count": "of them, pages that the kernel then took for part of the working"
+    " set",
+    "restored_file_pages_count": "of them, pages that had been part of the working set when they"
+    " were evicted",
+    "shadow_nodes_reclaimed_count": "records of evicted pages that were freed themselves: refaults"
+    " of these are not counted",
+}
+
+
+def _working_set(facts: Facts, link: str) -> Iterator[Evidence]:
+    """Show which refaults were of pages in use, by kind, as far as the kernel counted any."""
+    for name, what in _WORKING_SET.items():
+        count = sum(growth(facts, "cgroup", name).values())
+        if count:
+            size, unit = (PAGE_BYTES, "bytes") if name.endswith("pages_count") else (1, "count")
+            query = growth_query(facts, "cgroup", name, size)
+            yield shown_by(what, size * count, unit, "os_series", query, link, round(count))
 
 
 RULE = Rule(

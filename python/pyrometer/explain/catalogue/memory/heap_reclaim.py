@@ -9,7 +9,8 @@ Mechanism
     the hosts where they did.
 
 Evidence
-    The ledger's row `task/waiting/reclaim` of each stage.
+    The ledger's row `task/waiting/reclaim` of each stage; beside it, the kernel's delay
+    accounting, where it was recorded.
 
 Remedy
     A higher `cgroup.memory`, or a smaller heap that leaves the page cache room.

@@ -9,7 +9,8 @@ Mechanism
     the tasks of the hosts where they waited. With enough memory, all of it goes.
 
 Evidence
-    The ledger's row `task/waiting/swap_in` of each stage.
+    The ledger's row `task/waiting/swap_in` of each stage; beside it, the kernel's delay
+    accounting, where it was recorded.
 
 Remedy
     A smaller heap (a heap that swaps is slower than one that collects), more memory, or
@@ -26,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pyrometer.accounts.memory_waits import memory_waits
 from pyrometer.core import units
 from pyrometer.explain.evidence.hosts.lost import (
     by_stage,
@@ -70,9 +72,21 @@ def waiting(
         evidence=[
             Evidence(what=path, estimate=exactly(total, len(stages), "sampled"), unit="ns",
                      table="samples", link=f"/ledger/{path}", query=f"show --json: ledger, {path}"),
+            *_accounted(facts, kind),
         ],
         remedies=remedies,
     )  # fmt: skip
+
+
+def _accounted(facts: Facts, kind: str) -> Iterator[Evidence]:
+    """Show what the kernel's delay accounting says of the same, where it was recorded."""
+    for wait in memory_waits(facts.scope).kinds:
+        if wait.kind == kind and wait.time_ns is not None and wait.time_ns.value:
+            yield Evidence(
+                what="the same by the kernel's delay accounting, time on a CPU included",
+                estimate=wait.time_ns, unit="ns", table="delays",
+                link=f"/ledger/task/waiting/{kind}", query="show --json: memory.waits",
+            )  # fmt: skip
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
