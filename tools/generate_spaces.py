@@ -39,7 +39,8 @@ def page() -> str:
         " `shuffle_bytes` of"
         " the largest shuffle): of several amounts the first whose facts are known. What the job"
         " says now is the default, and always inside. A level in brackets is outside of the range,"
-        " with a meaning of its own. `all` has the knobs of all spaces. Files of spaces narrow and"
+        " with the meaning that stands beside it. A knob that is newer than the job's Spark is left"
+        " out. `all` has the knobs of all spaces. Files of spaces narrow and"
         " add: [how](experiment-file.md#the-file-of-a-space). How trials are chosen:"
         " [tuning](../explanation/tuning.md).",
     ]
@@ -61,8 +62,9 @@ def table(knobs: tuple[Declared, ...]) -> list[str]:
         said = f"`{default}`" if default else "–"
         if one.default_if:
             said += f", if `{one.default_if}`"
+        since = f" (since Spark {one.since})" if one.since else ""
         rows.append(
-            f"| `{one.factor}` | {levels(one)} | {said} | {first} |"
+            f"| `{one.factor}`{since} | {levels(one)} | {said} | {first} |"
             f" {'the data' if factor.scope == 'workload' else restart} | {one.breaks or '–'} |"
         )
     return rows
@@ -75,9 +77,10 @@ def levels(one: Declared) -> str:
         return f"{known}; only if `{one.only_if}`" if one.only_if else known
     low, high = (", else ".join(f"`{text}`" for text in ends) for ends in (one.low, one.high))
     outer = f"; never outside of `{one.range[0]}` to `{one.range[1]}`"
-    special = "".join(f" (`{text}`)" for text in one.special)
+    special = "".join(f" (`{text}`: {one.means[text]})" for text in one.special)
     unit = "" if one.kind == "size" else f" {one.unit or ''}".rstrip()
-    return f"{low} to {high}{unit}{special}{outer}"
+    only = f"; only if `{one.only_if}`" if one.only_if else ""
+    return f"{low} to {high}{unit}{special}{outer}{only}"
 
 
 def main() -> int:

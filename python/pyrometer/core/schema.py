@@ -175,10 +175,21 @@ def spark_unit(name: str) -> str:
     return str(_load("spark_defaults")["units"].get(name, ""))
 
 
-def _release(version: str | None) -> tuple[int, ...]:
-    """Major and minor number; of an unknown version one that comes before all."""
+def release(version: str | None) -> tuple[int, ...] | None:
+    """Give major and minor number of a version; ``None`` where it is not known.
+
+    Examples
+    --------
+    >>> release("3.5.9"), release(None)
+    ((3, 5), None)
+    """
     found = re.match(r"(\d+)\.(\d+)", version or "")
-    return tuple(map(int, found.groups())) if found else (0, 0)
+    return tuple(map(int, found.groups())) if found else None
+
+
+def _release(version: str | None) -> tuple[int, ...]:
+    """Of an unknown version, one that comes before all."""
+    return release(version) or (0, 0)
 
 
 def schema_version() -> int:

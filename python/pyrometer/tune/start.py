@@ -169,6 +169,7 @@ def started(wanted: Wanted, root: Path) -> Start:
     check_driver_here(wanted.command, workload, shared)
     now = {**_of_host(), **now, **wanted.shared}
     job = _job(wanted, declared)
+    spark = spark or job.spark_version
     if ELSEWHERE in job.facts:
         check_observed(wanted.objective, conditions, job, wanted.profile, root)
         cpus = cores_of(job, budget) or cpus
@@ -204,6 +205,7 @@ def started(wanted: Wanted, root: Path) -> Start:
         earlier=[one for one in wanted.earlier if one.configuration.keys() <= varied],
         sources=list(wanted.sources),
         online=wanted.online,
+        spark=spark,
         memory=None if wanted.memory is None else str(wanted.memory.absolute()),
         machine=this_machine(),
         workload_sha256=None if wanted.command else digest_of(workload),
@@ -264,7 +266,7 @@ def space_of(
     job : Job, optional
         What a run of the job says of it.
     spark : str, optional
-        Version of the Spark that it is going to have; by default that of the run.
+        Version of the Spark that it is going to have.
 
     Raises
     ------
@@ -279,7 +281,7 @@ def space_of(
     now = {**(job.now if job else {}), **now}
     names = [one.strip() for one in asked.split("+")]
     bounds: dict[str, Any] = {"now": now, "declared": declared, "refused": refused}
-    bounds["spark_version"] = spark or (job.spark_version if job else None)
+    bounds["spark_version"] = spark
     if is_space_file(asked):
         found = read_space(Path(asked), facts, **bounds)
     else:

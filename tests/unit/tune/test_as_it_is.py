@@ -25,7 +25,7 @@ from pyrometer.tune.space.cube import encode, plain
 from pyrometer.tune.space.feasible import infeasible
 from pyrometer.tune.space.job import job_from
 from pyrometer.tune.space.memory import memory_of
-from pyrometer.tune.space.space import Space
+from pyrometer.tune.space.space import Knob, Space
 from pyrometer.tune.start import Wanted, started
 from pyrometer.tune.trials.folder import Fidelity, SavedSpace, Tuning, TuningPaths, begin
 from pyrometer.tune.trials.records import KINDS
@@ -166,6 +166,8 @@ def test_spark_is_known_before_the_first_trial_and_its_defaults_are_inside_the_r
         found = space_of(tmp_path, *words, space="spark-sql")
         partitions = found.knob(PARTITIONS)
         assert partitions.default == "200"
+        wanted = Wanted(None, words) if words else Wanted("sort-text")
+        assert started(wanted, tmp_path / "t").tuning.spark == "4.1.0"
         assert partitions.high is not None
         assert partitions.high >= 200
         assert infeasible(found, {PARTITIONS: "200"}) is None
@@ -174,6 +176,24 @@ def test_spark_is_known_before_the_first_trial_and_its_defaults_are_inside_the_r
     # What runs Spark on its own is asked for nothing.
     monkeypatch.delenv("SPARK_HOME")
     assert space_of(tmp_path, "sh", "job.sh", space="spark-sql").knob(PARTITIONS).default is None
+
+
+def test_settings_that_the_spark_of_the_first_run_does_not_have_are_dropped_then(
+    tmp_path: Path,
+) -> None:
+    root, machine = tmp_path / "t", Simulated()
+    actions = replace(machine.actions(), spark=lambda run_dir: "3.0.3")
+    hash_join = "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold"
+    newer = Knob(hash_join, "size", 1 << 20, 1 << 28, log=True)
+    space = replace(SPACE, knobs=(*SPACE.knobs, newer))
+    begin(root, tuning("12", space=SavedSpace.of(space)))
+    found = search(root, lambda one: Drawn(one.seed), actions=actions)
+    assert found.dropped == {hash_join: "new in Spark 3.2, and the job runs on 3.0.3"}
+    assert found.said[-1][0] == 1  # Right after the first run.
+    report = tuning_report(root, causes=False)
+    assert hash_join not in {one.factor for one in report.knobs}
+    again = search(root, lambda one: Drawn(one.seed), actions=actions)
+    assert again.dropped == found.dropped
 
 
 def test_levels_of_all_trials_win_over_the_command_and_a_run_tells_the_rest(tmp_path: Path) -> None:

@@ -6,16 +6,19 @@ import pytest
 
 from pyrometer.core.errors import UsageError
 from pyrometer.trial.factors import find_factor, parse_level
-from pyrometer.tune.space.cube import decode, encode, plain
+from pyrometer.tune.space.cube import decode, encode, features, plain
 from pyrometer.tune.space.declared import knobs, of_space, spaces
 from pyrometer.tune.space.feasible import infeasible
 from pyrometer.tune.space.file import parse_space
+from pyrometer.tune.space.job import job_from
 from pyrometer.tune.space.levels import bounds, read_level, write_level
+from pyrometer.tune.space.memory import memory_of
 from pyrometer.tune.space.named import named_space
 from pyrometer.tune.space.space import Knob, Space
 
 G = float(1 << 30)
-HOST = {"mem_total": 16 * G, "cpus": 4.0, "swap_total": None}
+SOLID = {"mem_total": 16 * G, "cpus": 4.0}
+HOST = {**SOLID, "swap_total": None}
 
 
 def test_there_are_the_spaces_that_people_ask_for() -> None:
@@ -100,6 +103,114 @@ def test_levels_are_as_people_write_them() -> None:
 def test_levels_of_any_size_are_read_as_they_were_written(value: float) -> None:
     knob = Knob("spark.sql.autoBroadcastJoinThreshold", "float", 1e-6, 1e7, log=True)
     assert read_level(knob, write_level(knob, value)) == value
+
+
+FILES = ("spark.sql.files.minPartitionNum", "spark.sql.files.maxPartitionBytes")
+HASH = "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold"
+BROADCAST = "spark.sql.autoBroadcastJoinThreshold"
+
+
+def test_settings_that_this_spark_does_not_have_are_left_out_with_the_reason() -> None:
+    old, new, unknown = (
+        named_space("spark-sql", HOST, spark_version=one) for one in ("3.0.3", "4.1.0", None)
+    )
+    assert old.left_out[FILES[0]] == "new in Spark 3.1, and the job runs on 3.0.3"
+    assert HASH in old.left_out
+    assert old.knob(FILES[1]).low == 4 << 20
+    assert not new.left_out
+    assert new.knob(FILES[0]).default == "4"
+    assert FILES[0] in {one.factor for one in unknown.knobs}
+    mine = parse_space(f"{{name: mine, knobs: {{{FILES[0]}: [4, 8], {FILES[1]}: }}}}", "x.yaml",
+                       HOST, spark_version="3.0.3")  # fmt: skip
+    assert mine.left_out == {FILES[0]: old.left_out[FILES[0]]}
+
+
+def test_files_are_read_in_no_more_tasks_than_a_driver_schedules() -> None:
+    large = named_space("spark-sql", {**HOST, "input_bytes": 2e12}, spark_version="4.0")
+    assert 2e12 / (large.knob(FILES[1]).low or 1) <= 20000
+    small = named_space("spark-sql", {**HOST, "input_bytes": 1e9}, spark_version="4.0")
+    assert small.knob(FILES[1]).low == 1 << 20
+
+
+def test_rows_of_a_file_are_limited_only_where_files_are_written() -> None:
+    rows = "spark.sql.files.maxRecordsPerFile"
+    writes, none = (named_space("data", {**HOST, "writes_files": one}) for one in (1.0, 0.0))
+    assert (writes.knob(rows).default, writes.knob(rows).special) == ("0", ("0",))
+    assert none.left_out[rows] == "the job writes no files, as its run (--from) shows"
+
+
+@pytest.mark.parametrize(
+    ("factor", "said", "held"),
+    [(HASH, "0", "0b"), (HASH, "0b", "0b"), (BROADCAST, "-1b", "-1"), (BROADCAST, "0", "0")],
+)
+def test_what_holds_today_has_its_place_in_the_space_however_it_is_written(
+    factor: str, said: str, held: str
+) -> None:
+    job = job_from({factor: said}, "local[4]", "4.0.1", {})
+    space = named_space("spark-sql", {**HOST, **job.facts}, now=job.now, spark_version="4.0.1")
+    knob = space.knob(factor)
+    assert knob.default == held
+    assert knob.low == 1 << 20
+    assert held in knob.special
+    assert plain(space, {factor: said}) == {}
+    assert (encode(space, {factor: said}) == encode(space, {})).all()
+    assert (features(space, [{factor: said}]) == features(space, [{}])).all()
+    assert infeasible(space, {factor: "64m"}) is None
+
+
+@pytest.mark.parametrize(
+    ("levels", "reason"),
+    [
+        ({"spark.reducer.maxSizeInFlight": "192m"}, "what tasks fetch at a time may take 1.50 GiB"),
+        (
+            {"spark.shuffle.file.buffer": "512k"},
+            "the buffers of a shuffle's files may take 800 MiB",
+        ),
+        ({"spark.shuffle.file.buffer": "512k", "spark.sql.shuffle.partitions": "500"}, None),
+        ({"spark.reducer.maxSizeInFlight": "192m", "jvm.heap": "3g"}, None),
+        (
+            {"spark.hadoop.parquet.block.size": "256m"},
+            "the row groups that tasks write may take 2.",
+        ),
+        ({"layout.tasks": "16", "spark.reducer.maxSizeInFlight": "64m"}, "may take 1.00 GiB"),
+    ],
+)
+def test_what_divides_a_heap_fits_into_it(levels: dict[str, str], reason: str | None) -> None:
+    facts = {**HOST, "cpus": 8.0, "heap": G, "writes_parquet": 1.0}
+    said = infeasible(named_space("all", facts, spark_version="4.0"), levels)
+    assert (said is None) if reason is None else (reason in (said or "")), said
+
+
+def test_a_share_that_the_job_exceeds_today_may_stay_and_not_grow() -> None:
+    facts, fetched = {**HOST, "cpus": 64.0, "heap": G}, "spark.reducer.maxSizeInFlight"
+    space = named_space("all", facts, spark_version="4.0")
+    assert infeasible(space, {fetched: "24m"}) is None
+    assert infeasible(space, {"jvm.heap": "2g"}) is None
+    assert "3.00 GiB of a heap of 512 MiB" in (infeasible(space, {"jvm.heap": "512m"}) or "")
+
+
+def test_a_heap_with_which_spark_does_not_start_is_no_level() -> None:
+    space = named_space("jvm", {**HOST, "heap": G / 2})
+    assert space.knob("jvm.heap").low == G / 2
+    mine = "{name: mine, knobs: {spark.driver.memory: {from: 256m, to: 2g}}}"
+    said = infeasible(parse_space(mine, "x.yaml", HOST), {"spark.driver.memory": "320m"})
+    assert said == "a heap of 320 MiB: Spark does not start with less than 450 MiB"
+
+
+def test_what_executors_have_beside_their_heap_counts_as_the_job_sets_it() -> None:
+    said = {"spark.executor.memoryOverhead": "2g", "spark.executor.pyspark.memory": "1g"}
+    facts: dict[str, float] = {
+        **SOLID,
+        **job_from(said, "local-cluster[2,1,2048]", "4.0.1", {}).facts,
+    }
+    space = named_space("all", facts, spark_version="4.0")
+    assert infeasible(space, {"jvm.heap": "2g"}) is None
+    why = infeasible(space, {"layout.executors": "4", "layout.cores_per_executor": "1"}) or ""
+    assert "4 × (1.00 GiB heap + 2.00 GiB beside it + 1.00 GiB of Python)" in why
+    assert memory_of({}, facts).each == 4.0 * G
+    ratio = {"spark.executor.memoryOverheadFactor": "0.4", "spark.executor.memory": "4g"}
+    apart = job_from(ratio, "yarn", "4.0.1", {}).facts
+    assert memory_of({}, apart).beside == pytest.approx(1.6 * G)
 
 
 def test_an_unknown_space_is_named_with_the_nearest() -> None:

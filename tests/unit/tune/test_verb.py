@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -182,6 +183,24 @@ def test_switches_that_this_user_may_not_set_are_left_out_and_named_once(
     assert f"not varied: os.thp, os.swappiness, os.lru_gen: {why}" in told
     assert run_verb(["tune", "sort-text", "--space", "os", "--dry-run"]) == 2
     assert "nothing that can be varied here: os.thp: this user" in capsys.readouterr().err
+
+
+def test_a_dry_run_names_each_setting_whole_with_levels_as_they_are_typed(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run_verb(["tune", "sort-text", "--scale", "test", "--dry-run"]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert "minimise time" in told[0]
+    assert "Spark " in told[0]
+    assert told[1] == "budget: 25 runs, 17 runs to search and 8 runs to confirm what is found"
+    after = dict(pairwise(told))
+    hash_join = after["spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold"]
+    assert hash_join.startswith("  today: 0b (off); tried: 1m to ")
+    assert after["spark.io.compression.codec"] == "  today: lz4; tried: zstd, snappy"
+    assert "-1 (never)" in after["spark.sql.autoBroadcastJoinThreshold"]
+    assert "spark.locality.wait" in after  # The last one.
 
 
 def test_a_tuning_is_read_as_it_was_written(tmp_path):

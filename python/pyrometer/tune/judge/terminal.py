@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,37 +20,45 @@ from pyrometer.tune.judge.schema import (
     StandInReport,
     TuningReport,
 )
-from pyrometer.tune.trials.folder import Tuning
+from pyrometer.tune.space.declared import meaning
+from pyrometer.tune.space.levels import bounds, write_level
+from pyrometer.tune.space.space import Knob
+from pyrometer.tune.trials.folder import Objective, Tuning
 from pyrometer.tune.trials.measured import words_of
 from pyrometer.tune.trials.planned import in_brief, named
 from pyrometer.tune.trials.refused import NOT_LAUNCHED
 
+MINIMISED: Mapping[Objective, str] = {
+    "elapsed": "time",
+    "core-seconds": "CPU time",
+    "cost": "cost",
+    "p95": "the 95th percentile of the iterations' times",
+    "memory": "peak memory",
+}
 MOST_TRIALS = 12
 MOST_CAUSES = 6
-MOST_KNOBS = 30
 MOST_LEVELS = 4
 
 
 def planned(console: Any, tuning: Tuning, *, brief: bool = False) -> None:
     """Print what would be varied, at what price, and how it ends; `brief`: without the factors."""
-    from rich.table import Table
-    from rich.text import Text
-
     budget = tuning.budget
     job = " ".join(tuning.command) or f"{tuning.name}, scale {tuning.scale}"
+    spark = "" if tuning.spark is None else f", Spark {tuning.spark}"
+    factors = units.counted(len(tuning.space.knobs), "factor")
     console.print(
-        f"[bold]{escape(job)}[/]: {len(tuning.space.knobs)} factors of {escape(tuning.space.name)},"
-        f" less {tuning.objective}",
+        f"[bold]{escape(job)}[/]{spark}: minimise {MINIMISED[tuning.objective]}; {factors} of the"
+        f" space {escape(tuning.space.name)}",
         soft_wrap=True,
     )
     search = budget.words(budget.amount - tuning.reserved)
     console.print(
-        f"budget {budget.words(budget.amount)}: {search} to search,"
-        f" {budget.words(tuning.reserved)} kept to confirm what is found",
+        f"budget: {budget.words(budget.amount)}, {search} to search and"
+        f" {budget.words(tuning.reserved)} to confirm what is found",
         markup=False, soft_wrap=True,
     )  # fmt: skip
     for text in tuning.conditions:
-        console.print(f"only if {text}", markup=False, soft_wrap=True)
+        console.print(f"subject to: {text}", markup=False, soft_wrap=True)
     for prior in tuning.priors:
         saves = ""
         if prior.saving_ratio is not None:
@@ -61,18 +69,7 @@ def planned(console: Any, tuning: Tuning, *, brief: bool = False) -> None:
         switches = {k: why for k, why in tuning.space.left_out.items() if k.startswith("os.")}
         _not_varied(console, switches)
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("factor", "from", "to", "today", "may break"):
-        table.add_column(title, overflow="fold")
-    for knob in tuning.space.knobs[:MOST_KNOBS]:
-        low, high = _ends(knob)
-        table.add_row(
-            Text(str(knob["factor"])), low, high, Text(str(knob.get("default") or "–")),
-            Text(str(knob.get("breaks") or "")),
-        )  # fmt: skip
-    console.print(table)
-    if len(tuning.space.knobs) > MOST_KNOBS:
-        console.print(f"… and {len(tuning.space.knobs) - MOST_KNOBS} more", style="dim")
+    _knobs(console, tuning.space.read().knobs)
     _not_varied(console, tuning.space.left_out)
     for cheap in tuning.fidelities:
         console.print(f"may stand in: {cheap.summary}", markup=False, soft_wrap=True)
@@ -85,14 +82,34 @@ def _not_varied(console: Any, left_out: Mapping[str, str]) -> None:
         console.print(f"[dim]not varied: {escape(names)}: {escape(why)}[/]", soft_wrap=True)
 
 
-def _ends(knob: Any) -> tuple[str, str]:
-    if knob["kind"] == "choice":
-        return ", ".join(map(str, knob["levels"])), ""
-    low, high = (
-        units.size(knob[end]) if knob["kind"] == "size" else f"{knob[end]:g}"
-        for end in ("low", "high")
+def _knobs(console: Any, knobs: Sequence[Knob]) -> None:
+    """Print each knob with what holds today, what may be tried, and what that may break."""
+    for knob in knobs:
+        today = "as Spark or the JVM decides" if knob.default is None else knob.default
+        console.print(f"\n[bold]{escape(knob.factor)}[/]", soft_wrap=True)
+        console.print(
+            f"  today: {_with_meaning(knob, today)}; tried: {_levels(knob)}",
+            markup=False, soft_wrap=True,
+        )  # fmt: skip
+        if knob.breaks:
+            console.print(f"  [dim]{escape(knob.breaks)}[/]", soft_wrap=True)
+    console.print()
+
+
+def _levels(knob: Knob) -> str:
+    """Write what may be tried of a knob, as it is typed."""
+    if knob.kind == "choice":
+        return ", ".join(one for one in knob.levels if one != knob.default)
+    low, high = (write_level(knob, end) for end in bounds(knob))
+    others = "".join(
+        f", or {_with_meaning(knob, one)}" for one in knob.special if one != knob.default
     )
-    return low, high
+    return f"{low} to {high}{others}"
+
+
+def _with_meaning(knob: Knob, level: str) -> str:
+    means = meaning(knob.factor, level)
+    return level if means is None else f"{level} ({means})"
 
 
 def report(console: Any, found: TuningReport, folder: Path) -> None:

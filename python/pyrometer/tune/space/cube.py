@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pyrometer.core.errors import UsageError
 from pyrometer.tune.space.feasible import OWN_GENERATIONS, infeasible
-from pyrometer.tune.space.levels import bounds, read_level, same_level, write_level
+from pyrometer.tune.space.levels import as_special, bounds, read_level, same_level, write_level
 from pyrometer.tune.space.space import Configuration, Knob, Space
 
 Array = NDArray[np.float64]
@@ -94,7 +94,7 @@ def plain(space: Space, configuration: Configuration) -> dict[str, str]:
 
 
 def draw(space: Space, rng: np.random.Generator, base: Array | None = None) -> dict[str, str]:
-    """Draw a feasible configuration.
+    """Draw a feasible configuration; where hardly any is, levels of one that go together.
 
     Parameters
     ----------
@@ -113,11 +113,24 @@ def draw(space: Space, rng: np.random.Generator, base: Array | None = None) -> d
         if infeasible(space, found) is None:
             return found
         point = rng.random(len(space.knobs))
+    if part := _feasible_part(space, found, rng):
+        return part
     raise UsageError(
         f"none of {TRIES} configurations of the space {space.name} may be launched: "
         f"{infeasible(space, found)}",
         "widen its ranges, or take constraints away",
     )
+
+
+def _feasible_part(space: Space, wanted: Configuration, rng: np.random.Generator) -> dict[str, str]:
+    """Take levels in a random order as long as all of them may be launched together."""
+    found: dict[str, str] = {}
+    names = sorted(wanted)
+    for at in rng.permutation(len(names)):
+        more = plain(space, {**found, names[at]: wanted[names[at]]})
+        if infeasible(space, more) is None:
+            found = more
+    return found
 
 
 def near(
@@ -175,8 +188,9 @@ def _coordinate(knob: Knob, text: str | None) -> float:
         at = _index(knob, levels, UNSET if text is None else text)
         return (at + 0.5) / len(levels)
     others = specials(knob)
-    if text is None or text in others:
-        at = others.index(UNSET if text is None else text)
+    known = None if text is None else as_special(text, knob.special)
+    if text is None or known is not None:
+        at = others.index(known or UNSET)
         return SPECIAL_SHARE * (at + 0.5) / len(others)
     share = SPECIAL_SHARE if others else 0.0
     return share + (1 - share) * _scaled(knob, text)
@@ -240,8 +254,9 @@ def _described(knob: Knob, text: str | None) -> list[float]:
         # Two different levels are as far apart as the ends of a range.
         return [math.sqrt(0.5) * (at == one) for one in range(len(levels))]
     others = specials(knob)
-    marks = [1.0 * ((text is None and one == UNSET) or text == one) for one in others]
-    return [0.5 if any(marks) or text is None else _scaled(knob, text), *marks]
+    known = None if text is None else as_special(text, knob.special)
+    marks = [1.0 * ((UNSET if text is None else known) == one) for one in others]
+    return [0.5 if text is None or known is not None else _scaled(knob, text), *marks]
 
 
 def _without_idle(found: Mapping[str, str]) -> dict[str, str]:

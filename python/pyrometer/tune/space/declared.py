@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
 
-from pyrometer.core.schema import schema_folder
+from pyrometer.core.schema import release, schema_folder
 
 Kind = Literal["int", "float", "size", "choice"]
 
@@ -33,6 +34,10 @@ class Declared:
         Levels to try first.
     only_if, otherwise : str or None
         A condition on the machine, and why the knob is left out where it does not hold.
+    since : str or None
+        First release of Spark that has the setting; ``None``: older than any that is known.
+    means : mapping of str to str
+        What special levels mean, in a word.
     """
 
     factor: str
@@ -51,6 +56,8 @@ class Declared:
     breaks: str | None = None
     only_if: str | None = None
     otherwise: str | None = None
+    since: str | None = None
+    means: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 @cache
@@ -64,6 +71,38 @@ def knobs() -> tuple[Declared, ...]:
         }
         found.append(Declared(**values))
     return tuple(found)
+
+
+def unknown_to(factors: Iterable[str], spark_version: str | None) -> dict[str, str]:
+    """Say which settings a release of Spark does not have yet, each with why.
+
+    Of a release that is not known, none is.
+
+    Examples
+    --------
+    >>> unknown_to(["spark.sql.files.minPartitionNum", "jvm.gc"], "3.0.3")
+    {'spark.sql.files.minPartitionNum': 'new in Spark 3.1, and the job runs on 3.0.3'}
+    """
+    ours = release(spark_version)
+    if ours is None:
+        return {}
+    wanted = set(factors)
+    return {
+        one.factor: f"new in Spark {one.since}, and the job runs on {spark_version}"
+        for one in knobs()
+        if one.factor in wanted and ours < (release(one.since) or ours)
+    }
+
+
+def meaning(factor: str, level: str) -> str | None:
+    """Say what a level outside of the range of a knob means; ``None`` for any other.
+
+    Examples
+    --------
+    >>> meaning("spark.sql.autoBroadcastJoinThreshold", "-1"), meaning("jvm.gc", "g1")
+    ('never', None)
+    """
+    return next((one.means.get(level) for one in knobs() if one.factor == factor), None)
 
 
 def spaces() -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from pyrometer.trial.factors import declaration, parse_treatment
 from pyrometer.trial.layout import resolve_layout
 from pyrometer.tune.space.levels import bounds, read_level
 from pyrometer.tune.space.memory import memory_of, too_much
+from pyrometer.tune.space.shares import crowded
 from pyrometer.tune.space.space import Configuration, Knob, Space
 
 YOUNG = 0.9
@@ -47,6 +48,7 @@ def infeasible(space: Space, configuration: Configuration) -> str | None:
     return (
         too_much(configuration, facts)
         or _contradiction(configuration, facts)
+        or crowded(configuration, _defaults(space), facts)
         or _broken(space, configuration)
     )
 
@@ -100,10 +102,12 @@ def _unlaid(configuration: Configuration, facts: Mapping[str, float]) -> str | N
     return None
 
 
+def _defaults(space: Space) -> dict[str, str]:
+    return {one.factor: one.default for one in space.knobs if one.default is not None}
+
+
 def _broken(space: Space, configuration: Configuration) -> str | None:
-    values: dict[str, Value] = dict(space.facts or {})
-    values |= {one.factor: one.default for one in space.knobs if one.default is not None}
-    values |= configuration
+    values: dict[str, Value] = {**(space.facts or {}), **_defaults(space), **configuration}
     for one in space.constraints:
         # It uses a factor of which neither level nor default is known.
         if not one.names <= values.keys():

@@ -13,8 +13,8 @@ from pyrometer.experiments.plan.constraints import number_or_text
 from pyrometer.store.tables import Tables
 from pyrometer.trial.layout import HEAP, is_layout
 from pyrometer.tune.space.declared import knobs
-from pyrometer.tune.space.levels import with_unit
-from pyrometer.tune.space.memory import ELSEWHERE, SPARKS_HEAP
+from pyrometer.tune.space.levels import as_special, with_unit
+from pyrometer.tune.space.memory import ELSEWHERE, OF_EXECUTORS, SPARKS_HEAP
 
 _LOCAL = re.compile(r"local(?:\[(\d+|\*)(?:,\d+)?\])?")
 _LOCAL_CLUSTER = re.compile(r"local-cluster\[(\d+),(\d+),(\d+)\]")
@@ -30,7 +30,8 @@ class Job:
         ``heap`` and ``off_heap`` of a JVM in bytes, ``driver_heap`` and ``executor_heap`` of the
         other side, ``elsewhere``, where executors run on other machines, ``jvm_cpus`` of one of
         them, ``jvms``, ``slots``, ``input_bytes`` of the stage that read most,
-        ``shuffle_bytes`` of the largest shuffle, ``writes_parquet`` (1 or 0); those that are known.
+        ``shuffle_bytes`` of the largest shuffle, ``writes_files`` and ``writes_parquet`` (1 or 0),
+        ``overhead``, ``overhead_ratio`` and ``python`` of an executor; those that are known.
     now : mapping of str to str
         Levels that hold, by factor.
     settings : mapping of str to str
@@ -180,18 +181,29 @@ def _heaps(settings: Mapping[str, str], *, in_driver: bool) -> dict[str, float]:
         found["executor_heap"] = SPARKS_HEAP if executor is None else executor
     if settings.get("spark.memory.offHeap.enabled") == "true" and off_heap is not None:
         found["off_heap"] = off_heap
+    for fact, name in OF_EXECUTORS.items():
+        if (value := _number(settings.get(name, ""))) is not None:
+            found[fact] = value
     return found
+
+
+PARALLELISM = ("spark.sql.leafNodeDefaultParallelism", "spark.default.parallelism")
+"""Settings by which Spark divides files where ``spark.sql.files.minPartitionNum`` is not set."""
+FILES = "spark.sql.files.minPartitionNum"
 
 
 def _set(settings: Mapping[str, str]) -> dict[str, str]:
     """Give settings that are factors of a space, where their text is a level."""
+    at_least = next((settings[one] for one in PARALLELISM if settings.get(one, "").isdigit()), None)
+    if at_least is not None:
+        settings = {FILES: at_least, **settings}
     return {
         one.factor: settings[one.factor]
         for one in knobs()
         if one.factor in settings
         and (
             one.kind == "choice"
-            or settings[one.factor] in one.special
+            or as_special(settings[one.factor], one.special) is not None
             or _number(settings[one.factor]) is not None
         )
     }
@@ -211,16 +223,19 @@ def _bytes(tables: Tables, app_index: int) -> dict[str, float]:
 
 
 def _writes(tables: Tables, app_index: int) -> dict[str, float]:
-    """Say whether plans write Parquet files; nothing where there are none."""
+    """Say whether plans write files, and such of Parquet; nothing where there are no plans."""
     if not tables.has("plan_nodes"):
         return {}
+    writes = "simple_string LIKE '%InsertIntoHadoopFsRelationCommand%"
     rows = tables.query(
-        "SELECT count(*), count(*) FILTER (WHERE simple_string"
-        " LIKE '%InsertIntoHadoopFsRelationCommand%Parquet%') FROM plan_nodes WHERE app_index = ?",
+        f"SELECT count(*), count(*) FILTER (WHERE {writes}'),"
+        f" count(*) FILTER (WHERE {writes}Parquet%') FROM plan_nodes WHERE app_index = ?",
         [app_index],
     )
-    nodes, writing = rows[0]
-    return {"writes_parquet": float(writing > 0)} if nodes else {}
+    nodes, writing, parquet = rows[0]
+    if not nodes:
+        return {}
+    return {"writes_files": float(writing > 0), "writes_parquet": float(parquet > 0)}
 
 
 def _executors(tables: Tables, app_index: int) -> dict[str, float]:

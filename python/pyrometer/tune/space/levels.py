@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from decimal import Decimal
 
 from pyrometer.core.errors import UsageError
@@ -31,7 +32,7 @@ def read_level(knob: Knob, text: str) -> float | None:
     >>> read_level(Knob("jvm.heap", "size", 1 << 30, 8 << 30), "2g")
     2147483648.0
     """
-    if text in knob.special:
+    if as_special(text, knob.special) is not None:
         return None
     if knob.kind == "choice":
         if text not in knob.levels:
@@ -56,6 +57,32 @@ def with_unit(factor: str, text: str) -> str:
     ('4096m', '8')
     """
     return f"{text}{spark_unit(factor)}" if text.isdigit() else text
+
+
+def as_special(text: str, special: Sequence[str]) -> str | None:
+    """Find the special level that a text means, however it is written; ``None``: it is another.
+
+    Whatever is below zero means what ``-1`` does.
+
+    Examples
+    --------
+    >>> as_special("0", ["0b"]), as_special("-1b", ["-1"]), as_special("64m", ["-1"])
+    ('0b', '-1', None)
+    """
+    wanted = _signed(text)
+    for one in special:
+        known = _signed(one)
+        if text == one or (wanted is not None and known == wanted):
+            return one
+    return None
+
+
+def _signed(text: str) -> float | None:
+    """Read a number; of those below zero it does not matter which it is."""
+    value = number_or_text(text.removeprefix("-"))
+    if not isinstance(value, float):
+        return None
+    return -1.0 if text.startswith("-") and value else value
 
 
 def write_level(knob: Knob, value: float) -> str:
@@ -113,7 +140,7 @@ def same_level(knob: Knob, one: str, other: str) -> bool:
     >>> same_level(Knob("jvm.heap", "size", 1 << 20, 1 << 40), "1g", "1024m")
     True
     """
-    if one == other:
+    if one == other or (as_special(one, knob.special) or one) == as_special(other, knob.special):
         return True
     try:
         first, second = read_level(knob, one), read_level(knob, other)

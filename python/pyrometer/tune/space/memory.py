@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pyrometer.core.units import size as binary
 from pyrometer.experiments.plan.constraints import number_or_text
+from pyrometer.simulation.executor_memory import LEAST_BESIDE as LEAST
 from pyrometer.simulation.executor_memory import MOST, beside
 from pyrometer.tune.space.levels import with_unit
 from pyrometer.tune.space.space import Configuration
@@ -17,10 +18,18 @@ SPARKS_HEAP = float(1 << 30)
 ELSEWHERE = "elsewhere"
 """Fact of a job whose executors run on other machines: what this one has is not theirs."""
 
+OF_EXECUTORS = {
+    "overhead": "spark.executor.memoryOverhead",
+    "overhead_ratio": "spark.executor.memoryOverheadFactor",
+    "python": "spark.executor.pyspark.memory",
+}
+"""Facts of a job, each with the setting that says it: what an executor has beside its heap."""
+
 TAKES = frozenset(
     {
         "cgroup.memory", "jvm.heap", "layout.executors", "spark.driver.memory",
         "spark.executor.memory", "spark.memory.offHeap.enabled", "spark.memory.offHeap.size",
+        *OF_EXECUTORS.values(),
     }
 )  # fmt: skip
 """Factors that change how much memory JVMs take or have."""
@@ -34,8 +43,8 @@ class Memory:
     ----------
     jvms : int
         Executors, or the one JVM that runs driver and tasks.
-    heap, off_heap, beside : float
-        Of each of them.
+    heap, off_heap, beside, python : float
+        Of each of them: ``beside`` the heap, and of its Python workers where they have a limit.
     driver : float
         Of a driver in a JVM of its own; 0 where there is none.
     """
@@ -45,11 +54,12 @@ class Memory:
     off_heap: float
     beside: float
     driver: float
+    python: float = 0.0
 
     @property
     def each(self) -> float:
         """That of one of them."""
-        return self.heap + self.off_heap + self.beside
+        return self.heap + self.off_heap + self.beside + self.python
 
     @property
     def total(self) -> float:
@@ -66,7 +76,8 @@ def memory_of(configuration: Configuration, facts: Mapping[str, float]) -> Memor
         Levels.
     facts : mapping of str to float
         ``heap``, ``off_heap`` in bytes and ``jvms`` of the job as it is, ``driver_heap`` and
-        ``executor_heap`` for where these are apart, as far as they are known.
+        ``executor_heap`` for where these are apart, those of :data:`OF_EXECUTORS`, as far as they
+        are known.
 
     Examples
     --------
@@ -100,7 +111,13 @@ def memory_of(configuration: Configuration, facts: Mapping[str, float]) -> Memor
             size("spark.driver.memory"), size("jvm.heap"), facts.get("driver_heap"), SPARKS_HEAP
         )
         driver = own + beside(own)
-    return Memory(jvms, heap, off_heap, beside(heap), driver)
+    of = {fact: _known(size(name), facts.get(fact)) for fact, name in OF_EXECUTORS.items()}
+    extra = beside(heap)
+    if apart:
+        # Spark gives the driver's JVM none of these where that runs the tasks.
+        ratio = of["overhead_ratio"]
+        extra = _first(of["overhead"], None if ratio is None else max(ratio * heap, LEAST), extra)
+    return Memory(jvms, heap, off_heap, extra, driver, of["python"] or 0.0)
 
 
 def too_much(configuration: Configuration, facts: Mapping[str, float]) -> str | None:
@@ -129,10 +146,15 @@ def too_much(configuration: Configuration, facts: Mapping[str, float]) -> str | 
         return None
     off = f" + {binary(found.off_heap)} off-heap" if found.off_heap else ""
     driver = f" + {binary(found.driver)} of the driver" if found.driver else ""
-    parts = f"{binary(found.heap)} heap{off} + {binary(found.beside)} beside it"
+    python = f" + {binary(found.python)} of Python" if found.python else ""
+    parts = f"{binary(found.heap)} heap{off} + {binary(found.beside)} beside it{python}"
     allowed = f"{binary(MOST * whole)} of {binary(whole)}"
     total = binary(found.total)
     return f"{found.jvms} × ({parts}){driver} = {total}, but JVMs may have {allowed}"
+
+
+def _known(*values: float | None) -> float | None:
+    return next((one for one in values if one is not None), None)
 
 
 def _first(*values: float | None) -> float:

@@ -9,8 +9,14 @@ from pyrometer.core.errors import UsageError
 from pyrometer.core.schema import spark_default
 from pyrometer.experiments.plan.constraints import number_or_text, parse_amount, parse_constraint
 from pyrometer.trial.factors import declaration, did_you_mean, find_factor
-from pyrometer.tune.space.declared import Declared, of_space, spaces
-from pyrometer.tune.space.levels import bounds, read_level, without_exponent, write_level
+from pyrometer.tune.space.declared import Declared, of_space, spaces, unknown_to
+from pyrometer.tune.space.levels import (
+    as_special,
+    bounds,
+    read_level,
+    without_exponent,
+    write_level,
+)
 from pyrometer.tune.space.space import Knob, Space
 
 Facts = Mapping[str, float | None]
@@ -102,6 +108,8 @@ def bounded(
         return (refused or {})[one.factor]
     if one.only_if is not None and _holds(one.only_if, facts) is False:
         return one.otherwise or f"{one.only_if} does not hold here"
+    if (why := unknown_to([one.factor], spark_version).get(one.factor)) is not None:
+        return why
     own = one.factor in (declared or {})
     # What a workload declares itself need not be in schema/conf.toml.
     factor = declaration(one.factor) if own else find_factor(one.factor, declared)
@@ -121,7 +129,9 @@ def bounded(
 def _finished(
     one: Declared, draft: Knob, default: str | None, facts: Mapping[str, float]
 ) -> Knob | str:
-    low, high, levels = draft.low, draft.high, draft.levels
+    low, high, levels, special = draft.low, draft.high, draft.levels, draft.special
+    if default is not None:
+        default = as_special(default, special) or default
     if draft.kind == "choice":
         if default is not None and default not in levels:
             levels = (default, *levels)
@@ -129,14 +139,16 @@ def _finished(
             return f"there is one level only: {levels[0]}" if levels else "there is no level"
     elif low is not None and high is not None:
         value = None if default is None else read_level(draft, default)
+        if value is not None and value <= 0 and draft.log:
+            # Of such a range ratios count: what holds today has no place in it, and is kept beside.
+            special, value = (*special, str(default)), None
         if value is not None:
             low, high = min(low, value), max(high, value)
         if low >= high:
             return f"there is no room: {write_level(draft, low)} is all that is safe here"
     knob = Knob(
         factor=draft.factor, kind=draft.kind, low=low, high=high, levels=levels, log=draft.log,
-        default=default, breaks=draft.breaks, dear=draft.dear, unit=draft.unit,
-        special=draft.special,
+        default=default, breaks=draft.breaks, dear=draft.dear, unit=draft.unit, special=special,
     )  # fmt: skip
     first = tuple(dict.fromkeys(_first(knob, one, facts)))
     return Knob(**{**knob.__dict__, "first": tuple(text for text in first if text != default)})

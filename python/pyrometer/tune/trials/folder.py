@@ -187,6 +187,8 @@ class Tuning(Part):
         CPUs that a trial occupies, by which its time counts as core time.
     memory : str or None
         Folder of earlier tunings that may warm the start; ``None``: none is looked for.
+    spark : str or None
+        Version of Spark that the job is expected to have; ``None``: the first run shows it.
     online : OnlineTerms or None
         What is promised of a recurring job; ``None``: the search runs at once.
     prices : dict of str to float or None
@@ -227,6 +229,7 @@ class Tuning(Part):
     earlier: list[Earlier] = Field(default_factory=list)
     sources: list[str] = Field(default_factory=list)
     memory: str | None = None
+    spark: str | None = None
     online: OnlineTerms | None = None
     machine: dict[str, str | int | None] = Field(default_factory=dict)
     workload_sha256: str | None = None

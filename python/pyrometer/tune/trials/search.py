@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from pyrometer.core.errors import CapabilityError
@@ -45,7 +46,7 @@ from pyrometer.tune.trials.replay import (
     replay,
 )
 from pyrometer.tune.trials.screen import QuietTuning, TuneScreen
-from pyrometer.tune.trials.unapplied import without
+from pyrometer.tune.trials.unapplied import spark_of_run, to_drop, without
 
 MOST_REFUSED = 20
 """Configurations in a row that are not launched, after which a search ends."""
@@ -76,6 +77,8 @@ class TuneActions:
         How long a run took, without making its data.
     parts : callable
         Times of the queries of a run.
+    spark : callable
+        Version of the Spark that a run had.
     known : callable
         What is known before the search, by the first run of the job as it is; arguments are the
         folder of the tuning, the run directory, and the tuning.
@@ -88,6 +91,7 @@ class TuneActions:
     honour: refused.Honour = honoured
     length: Lasted = lasted
     parts: offers.Parts = parts_of
+    spark: Callable[[Path], str | None] = spark_of_run
     known: Callable[[Path, Path, Tuning], Known] = nothing_known
 
 
@@ -234,21 +238,22 @@ class Search:
             if found is not None:
                 self._say(found)
 
+    @cached_property
+    def _spark(self) -> str | None:
+        one = self.history.baselines[0].ended
+        return self.actions.spark(ExperimentPaths(self.root).trials / one.folder) if one else None
+
     def _drop(self) -> None:
-        """Vary no longer what the job decides itself, whatever it is given; once for each."""
-        for step in self.history.steps:
-            told = step.told
-            new = [one for one in told.unapplied if one not in self.history.dropped] if told else []
-            if told is None or not new:
-                continue
-            why = told.failed or "not applied"
-            record = Dropped(factors=new, why=f"trial {told.trial}: {why}", wall_ns=time.time_ns())
+        """Vary no longer what the job decides itself, or its Spark does not have; once for each."""
+        spark = self._spark if self.history.baselines else None
+        for factors, why in to_drop(self.tuning.space, self.history, spark):
+            record = Dropped(factors=factors, why=why, wall_ns=time.time_ns())
             self.journal.append(record)
             self.history.say(record)
             self._narrow()
             adviser = narrowed(self.make, self.tuning, self.history)
             self.adviser, self._held = adviser or self.adviser, None
-            self.screen.note(f"not varied any more: {', '.join(new)}: {record.why}")
+            self.screen.note(f"not varied any more: {', '.join(factors)}: {why}")
 
     def _narrow(self) -> None:
         self.tuning = without(self.tuning, self.history.dropped)

@@ -1,12 +1,21 @@
-"""Levels that did not hold in a trial: it is no trial of them, and their factors are dropped."""
+"""What trials show that cannot be varied: levels that do not hold, settings that Spark lacks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from pyrometer.accounts.window import facts
+from pyrometer.core.errors import PyrometerError
 from pyrometer.experiments.folder import Ended
+from pyrometer.store import Run
+from pyrometer.tune.space.declared import unknown_to
 from pyrometer.tune.trials.folder import SavedSpace, Tuning
+
+if TYPE_CHECKING:
+    from pyrometer.tune.trials.replay import History
 
 OPTIONS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
 """Settings that options of JVMs are in, whichever factor they are of: these add up."""
@@ -28,6 +37,36 @@ def not_held(ended: Ended, configuration: Mapping[str, str]) -> str | None:
     if not unapplied(ended, configuration):
         return None
     return f"not applied: {'; '.join(one.rstrip('.') for one in ended.unapplied)}"
+
+
+def to_drop(
+    space: SavedSpace, history: History, spark_version: str | None
+) -> Iterator[tuple[list[str], str]]:
+    """Say what is not to be varied any more, as trials showed, with why; each once.
+
+    Parameters
+    ----------
+    spark_version : str or None
+        Of the first run of the job as it is: some settings are newer.
+    """
+    for step in history.steps:
+        told = step.told
+        if told and (new := [one for one in told.unapplied if one not in history.dropped]):
+            yield new, f"trial {told.trial}: {told.failed or 'not applied'}"
+    unknown = unknown_to((str(one["factor"]) for one in space.knobs), spark_version)
+    for why in dict.fromkeys(unknown.values()):
+        new = [one for one in unknown if unknown[one] == why and one not in history.dropped]
+        if new:
+            yield new, why
+
+
+def spark_of_run(run_dir: Path) -> str | None:
+    """Give the version of Spark that a run had; ``None`` where it does not say."""
+    try:
+        with Run.open(run_dir) as run:
+            return facts(run).spark_version
+    except PyrometerError:
+        return None
 
 
 def without(tuning: Tuning, dropped: Mapping[str, str]) -> Tuning:
