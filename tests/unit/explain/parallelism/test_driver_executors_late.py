@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from tests.support.explain.asked import asked
 from tests.support.explain.explained import Job, saves
-from tests.support.tables import MS, wall
+from tests.support.tables import HOST, MS, mono, wall
 
 from pyrometer.explain.catalogue.machine.config_too_many_slots import RULE as TOO_MANY
 from pyrometer.explain.catalogue.parallelism.driver_executors_late import INITIAL, RULE
@@ -17,6 +17,39 @@ def test_executors_that_register_after_twenty_seconds(tmp_path: Path) -> None:
     (found,) = job.found(tmp_path, RULE)
     assert found.place.layer == "cluster"
     assert saves(found, 17_000 * 0.75)
+
+
+def _recorded(began_ms: int, add_ms: int = 20_000) -> Job:
+    """Give a job whose two executors' processes were recorded from their start on."""
+    job = Job(add_ms=add_ms)
+    rows = job.log.rows
+    rows["processes"] = [
+        {"host": HOST, "pid": 70 + number, "executor_id": str(number or "driver"), "app_id": "a",
+         "role": "executor" if number else "driver", "start_mono_ns": mono(began_ms * (number > 0))}
+        for number in range(3)
+    ]  # fmt: skip
+    rows["clock_pairs"] = [
+        {"host": HOST, "source": "plugin", "mono_ns": mono(0), "wall_ns": wall(0)}
+    ]
+    job.stage([2_000] * 8)
+    return job
+
+
+def test_what_went_by_before_a_process_started_is_the_clusters(tmp_path: Path) -> None:
+    (found,) = _recorded(19_000).found(tmp_path, RULE)
+    # The processes took a second to register, and not the three that are assumed.
+    assert saves(found, 19_000 * 0.75)
+    assert "Their processes started 19.0 s after it on average" in found.mechanism
+    assert "took 1.00 s to register" in found.mechanism
+    assert ["hold capacity" in one.text for one in found.remedies] == [True]
+
+
+def test_a_slow_start_of_the_process_is_no_lack_of_room(tmp_path: Path) -> None:
+    (found,) = _recorded(2_000).found(tmp_path, RULE)
+    # Of 18 s of starting 15 may go; of 2 s in the queue three quarters.
+    assert saves(found, 2_000 * 0.75 + 15_000 / 2)
+    assert "shorten the start of executors" in found.remedies[0].text
+    assert found.evidence[-1].estimate.value == pytest.approx(18_000 * MS)
 
 
 def test_a_jvm_takes_some_seconds_to_start(tmp_path: Path) -> None:

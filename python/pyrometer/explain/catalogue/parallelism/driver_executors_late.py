@@ -8,14 +8,19 @@ What it is
 Mechanism
     Until they register, no task runs, or all of them run on the few slots there are. With executors
     asked for at the start, and room for them, they register together. What a JVM needs to start
-    (`START_NS`) stays. The cores that they hold meanwhile are in the saving of cores.
+    stays: what it took where that is known, else `START_NS`. Of what it took longer
+    than that, a quarter to all can go, assumed. The cores that they hold meanwhile are in the
+    saving of cores.
 
 Evidence
-    When executors registered, since the start of the application.
+    When executors registered, since the start of the application; where probes, agents or the
+    plugin recorded their processes, when these started. Before, they waited for the cluster
+    (queue, placement, image, container); then, for their own start.
 
 Remedy
     `spark.dynamicAllocation.initialExecutors`; without dynamic allocation, capacity held ready,
-    images loaded beforehand. `minExecutors` would hold them until the end.
+    images loaded beforehand. `minExecutors` would hold them until the end. Where the start of the
+    process is most of it: CPUs for it, a shorter class path, fewer agents.
 
 When it is wrong
     The cluster is full: then the application waits for the work of others.
@@ -24,7 +29,8 @@ Source
     Spark's "Dynamic Resource Allocation", request policy; start of an executor's JVM with Spark:
     3 s, assumed for hosts with CPUs to spare. On two CPUs that were busy with other
     work, at the lowest priority, it took 11 to 22 s after the application's start (two executors in
-    local-cluster mode, three runs on 2026-11-25): there the saving is less than predicted.
+    local-cluster mode, three runs on 2026-11-25): of an event log alone, the saving is then less
+    than predicted.
 """
 
 from __future__ import annotations
@@ -36,6 +42,7 @@ import numpy as np
 from pyrometer.core import units
 from pyrometer.explain.change import LessGap, Sooner
 from pyrometer.explain.evidence.driver_time import nodes_of
+from pyrometer.explain.evidence.executor_starts import process_starts
 from pyrometer.explain.evidence.held_slots import executors_for, most_at_once, most_tasks
 from pyrometer.explain.evidence.places import bounds
 from pyrometer.explain.evidence.saying import factor, machine
@@ -43,6 +50,7 @@ from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Evidence, Place
 from pyrometer.explain.what_if import Extent
+from pyrometer.simulation.measured import Floats
 
 START_NS = 3e9
 INITIAL = "spark.dynamicAllocation.initialExecutors"
@@ -71,19 +79,29 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     late = np.array([float((one.add_ns or first) - first) for one in ones])
     if not late.size or late.max() <= START_NS:
         return
+    began = process_starts(facts)
+    starts = np.array([
+        float(max(0, (one.add_ns or first) - max(first, began[one.executor_id])))
+        if one.executor_id in began else np.nan for one in ones
+    ])  # fmt: skip
+    stays = np.minimum(np.where(np.isnan(starts), START_NS, starts), np.maximum(late, 0.0))
+    stay = float(stays.mean())
+    slow = float(np.maximum(stays - START_NS, 0.0).mean())
     # Without its settings a log does not tell: the smaller saving counts.
     unknown = not measured.settings.values
     dynamic = measured.settings.dynamic or unknown
-    asked = float(late.min()) if dynamic else START_NS
+    asked = float(late.min()) if dynamic else stay
     # With dynamic allocation all of them could have come with the first one, at least.
-    low = max(0.0, 1 - max(asked, START_NS) / float(late.mean()))
-    high = max(low, 1 - START_NS / float(late.mean()))
+    low = max(0.0, 1 - max(asked, stay) / float(late.mean()))
+    high = max(low, 1 - stay / float(late.mean()))
+    faster = slow / float(late.mean())
     # A driver that waits for executors submits its first job when they are there. Asking for more
     # of them, as with dynamic allocation, brings the first no sooner.
     first_job = min((one.submit_ns for one in measured.jobs), default=0)
     there = first + float(late.min())
-    waits = not dynamic and first_job >= there > first + START_NS
-    waited = nodes_of(facts, [(first + START_NS, there)]) if waits else {}
+    needs = min(float(stays[late.argmin()]), START_NS)
+    waits = not dynamic and first_job >= there > first + needs
+    waited = nodes_of(facts, [(first + needs, there)]) if waits else {}
     ask = factor(INITIAL, str(needed), f"ask for {units.counted(needed, 'executor')} at the start")
     hold = machine("hold capacity ready for the executors: nodes that are up, and images that are"
                    " loaded")  # fmt: skip
@@ -94,8 +112,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     is_set = dynamic and not unknown
     name = INITIAL if is_set else None
     others = len(everyone) - needed
-    held = sum(max(0.0, ns - START_NS) * one.cores
-               for ns, one in zip(late, ones, strict=True))  # fmt: skip
+    held = sum(max(0.0, ns - own) * one.cores
+               for ns, own, one in zip(late, stays, ones, strict=True))  # fmt: skip
     span = units.duration(float(late.mean()))
     if len(ones) > 1:
         span = (
@@ -108,12 +126,13 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         place=Place(layer="setting" if is_set else "cluster", setting=name),
         mechanism=(
             f"{units.counted(len(ones), 'executor')} registered {span} after the application's"
-            f" start.{more}{lost * unknown}"
+            f" start.{more}{_split(late, starts)}{lost * unknown}"
         ),
         change=(Sooner(held_core_ns=held if dynamic else 0.0), LessGap(waited, what="executors")),
         # Without dynamic allocation it is for the cluster to be sooner: half the way, assumed.
-        extent=Extent((low + high) / 2, low, high, late.size)
-        if dynamic else Extent(high * 0.75, high * 0.5, high, late.size),
+        extent=Extent((low + high + faster) / 2, low + faster / 4, high + faster, late.size)
+        if dynamic
+        else Extent(high * 0.75 + faster / 2, high / 2 + faster / 4, high + faster, late.size),
         evidence=[
             Evidence(what="executors registered after", unit="ns", table="executors",
                      estimate=bounds(float(late.mean()), float(late.min()), float(late.max()),
@@ -123,10 +142,42 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                      link="/timeline"),
             Evidence(what="executors at once", unit="count", table="executors", link="/timeline",
                      estimate=exactly(float(at_once)), query=_MOST.format(of_app)),
+            *_evidence(starts),
         ],
-        remedies=[ask] * dynamic + [hold] * (unknown or not dynamic),
+        remedies=([_START] if faster > high else []) + [ask] * dynamic
+        + [hold] * (unknown or not dynamic) + ([_START] if 0 < faster <= high else []),
     )  # fmt: skip
 
+
+def _split(late: Floats, starts: Floats) -> str:
+    """Say what went by before and after the start of the processes that are known."""
+    known = ~np.isnan(starts)
+    if not known.any():
+        return ""
+    own = float(starts[known].mean())
+    before = float(late[known].mean()) - own
+    whose = "Their processes" if known.all() else f"The processes of {int(known.sum())} of them"
+    return (
+        f" {whose} started {units.duration(before)} after it on average (queue, placement, image,"
+        f" container), and took {units.duration(own)} to register."
+    )
+
+
+def _evidence(starts: Floats) -> Iterator[Evidence]:
+    known = starts[~np.isnan(starts)]
+    if known.size:
+        yield Evidence(
+            what="processes took to register", unit="ns", table="processes", link="/ledger",
+            estimate=bounds(float(known.mean()), float(known.min()), float(known.max()),
+                            known.size, "mean and range"),
+            query="ledger --json: slot_view.memos, executors/starting (slot time of all)",
+        )  # fmt: skip
+
+
+_START = machine(
+    "shorten the start of executors: free CPUs on their hosts, a smaller class path, fewer agents"
+    " and Java options that slow the start"
+)
 
 RULE = Rule(
     code="driver.executors-late",
