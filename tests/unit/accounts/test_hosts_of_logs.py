@@ -11,6 +11,7 @@ from rich.console import Console
 from tests.support.explain.explained import Job
 from tests.support.tables import MS, mono, wall
 
+from pyrometer.accounts.hosts import work
 from pyrometer.accounts.ledger.report import ledger_report
 from pyrometer.accounts.ledger.terminal import ledger
 from pyrometer.pages.axis import find_axis
@@ -192,6 +193,16 @@ def test_executors_that_are_warm_have_no_first_tasks_in_a_later_window(tmp_path:
     for one in first:
         assert one.task_time_ratio is not None
         assert one.task_time_ratio.n < (one.totals["tasks_count"] or 0)
+
+
+def test_of_more_hosts_than_are_listed_all_are_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work, "MOST_HOSTS", 1)
+    with Run.open(written(cluster(), tmp_path)) as run:
+        found = summary(run).hosts
+    assert ([one.host for one in found.hosts], found.hosts_count) == ([SLOW], 3)
+    assert {one.host for one in found.skew if one.measure == "input_bytes"} == {LARGE}
 
 
 def test_a_host_that_tasks_call_by_another_name_is_one(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import numpy as np
 from pyrometer.accounts.hosts.schema import HostSkew, HostTasks
 from pyrometer.core.estimate import LEVEL, Estimate
 from pyrometer.statistics.distributions import normal_quantile
-from pyrometer.store.sql.text import literal
 from pyrometer.window.scope import Scope
 
 METHOD = "compound Poisson on logarithms, for all hosts at once"
@@ -42,7 +41,6 @@ def skew(scope: Scope, hosts: Sequence[HostTasks]) -> list[HostSkew]:
     hosts = [one for one in hosts if one.task_ns > 0]
     if len(hosts) < 2:
         return []
-    names = ", ".join(literal(one.host) for one in hosts)
     columns = ", ".join(
         f"sum(({sql})::DOUBLE) AS s_{name}, sum(({sql})::DOUBLE ** 2) AS q_{name}"
         for name, sql in MEASURES.items()
@@ -52,7 +50,7 @@ def skew(scope: Scope, hosts: Sequence[HostTasks]) -> list[HostSkew]:
         for row in scope.tables.records(
             f"SELECT p.host, {columns} FROM w_tasks t JOIN h_places p USING (app_index,"
             " executor_id) WHERE t.finish_wall_ns IS NOT NULL AND t.reason IS DISTINCT FROM"
-            f" 'Resubmitted' AND p.host IN ({names}) GROUP BY p.host"
+            " 'Resubmitted' GROUP BY p.host"
         )
     }
     listed = []

@@ -20,7 +20,7 @@ from pyrometer.store.sql.text import literal
 from pyrometer.window.scope import Scope
 
 MOST_HOSTS = 100
-"""Hosts that are listed and compared: those with most task time."""
+"""Hosts that are listed, and whose task times are compared: those with most task time."""
 
 _EXECUTORS = """
 SELECT p.host, count(*) AS executors_count,
@@ -66,7 +66,7 @@ def hosts(scope: Scope) -> Hosts:
         return Hosts()
     names = list(slots)[:MOST_HOSTS]
     rows = {name: HostTasks(host=name, totals=_none(), failed=Failed(totals=_none()))
-            for name in names}  # fmt: skip
+            for name in slots}  # fmt: skip
     for name, count, removed, cores, memory in scope.tables.query(_EXECUTORS):
         if name in rows:
             one = rows[name]
@@ -84,11 +84,12 @@ def hosts(scope: Scope) -> Hosts:
         (one.totals if which == "success" else one.failed.totals).update(record)
     for name, ratio in zip(names, _time_ratios(scope, names), strict=True):
         rows[name].task_time_ratio = ratio
-    listed = list(rows.values())
-    compared = skew(scope, listed)
+    every = list(rows.values())
+    compared = skew(scope, every)
     return Hosts(
-        hosts=listed, hosts_count=len(slots), skew=compared, uneven=uneven(listed, compared)
-    )
+        hosts=every[: len(names)], hosts_count=len(every), skew=compared,
+        uneven=uneven(every, compared),
+    )  # fmt: skip
 
 
 def _none() -> dict[str, int | None]:
