@@ -4,120 +4,9 @@ use crate::perf::format::{self, group_bytes};
 use crate::perf::kernel::{Attr, Kernel, Target, refusal};
 use crate::perf::rows::{Count, Emit, Kept, Row};
 use crate::perf::sysfs::Sysfs;
-
-/// Bytes read from memory.
-const READ: &str = "memory_read_bytes";
-/// Bytes written to memory.
-const WRITTEN: &str = "memory_written_bytes";
-/// Both, where they are not distinguished.
-const BOTH: &str = "memory_bytes";
-/// Bytes that a link to another package sent.
-const SENT: &str = "link_sent_bytes";
-/// Bytes read from, and written to, memory of another package.
-const REMOTE_READ: &str = "remote_read_bytes";
-const REMOTE_WRITTEN: &str = "remote_written_bytes";
-
-/// How a PMU counts traffic.
-struct Traffic {
-    /// What the names of its devices begin with.
-    device: &'static str,
-    /// An event that it names itself (`*` at the end: all that begin so), or an event string.
-    event: Counted,
-    measure: &'static str,
-    /// Bytes of a count, where the PMU does not say.
-    bytes: f64,
-    /// The link has a row of its own.
-    per_device: bool,
-}
-
-enum Counted {
-    Named(&'static str),
-    Terms(&'static str),
-}
-use Counted::{Named, Terms};
-
-const fn by_node(
-    device: &'static str,
-    event: Counted,
-    measure: &'static str,
-    bytes: f64,
-) -> Traffic {
-    Traffic {
-        device,
-        event,
-        measure,
-        bytes,
-        per_device: false,
-    }
-}
-
-/// Line of a cache: what a CAS command moves on DDR4 and DDR5.
-const LINE: f64 = 64.0;
-/// Nine flits carry a line's 64 bytes (Intel, Uncore Performance Monitoring, UPI; perf's metric
-/// `upi_data_transmit_bw`).
-const FLIT: f64 = 64.0 / 9.0;
-
-/// Event names and worths: the kernel's drivers (`arch/x86/events/intel/uncore_snbep.c`,
-/// `uncore_snb.c`, `arch/x86/events/amd/uncore.c`, `drivers/perf/`) and perf's event files
-/// (`amdzen1..3/data-fabric.json`, `amdzen4/memory-controller.json`, `power9/nest_metrics.json`).
-const TRAFFIC: [Traffic; 17] = [
-    by_node("uncore_imc", Named("cas_count_read*"), READ, LINE),
-    by_node("uncore_imc", Named("cas_count_write*"), WRITTEN, LINE),
-    by_node("uncore_imc", Named("data_read*"), READ, LINE),
-    by_node("uncore_imc", Named("data_write*"), WRITTEN, LINE),
-    by_node("amd_umc", Terms("event=0x0a,rdwrmask=0x1"), READ, LINE),
-    by_node("amd_umc", Terms("event=0x0a,rdwrmask=0x2"), WRITTEN, LINE),
-    by_node("hisi_sccl", Named("flux_rd"), READ, 32.0),
-    by_node("hisi_sccl", Named("flux_wr"), WRITTEN, 32.0),
-    by_node("nvidia_scf_pmu", Named("cmem_rd_data"), READ, 32.0),
-    by_node("nvidia_scf_pmu", Named("cmem_wr_total_bytes"), WRITTEN, 1.0),
-    by_node(
-        "nvidia_scf_pmu",
-        Named("remote_socket_rd_data"),
-        REMOTE_READ,
-        32.0,
-    ),
-    by_node(
-        "nvidia_scf_pmu",
-        Named("remote_socket_wr_total_bytes"),
-        REMOTE_WRITTEN,
-        1.0,
-    ),
-    by_node("nest_mcs", Named("PM_MCS01_128B_RD_DISP_PORT*"), READ, LINE),
-    by_node("nest_mcs", Named("PM_MCS23_128B_RD_DISP_PORT*"), READ, LINE),
-    by_node(
-        "nest_mcs",
-        Named("PM_MCS01_128B_WR_DISP_PORT*"),
-        WRITTEN,
-        LINE,
-    ),
-    by_node(
-        "nest_mcs",
-        Named("PM_MCS23_128B_WR_DISP_PORT*"),
-        WRITTEN,
-        LINE,
-    ),
-    Traffic {
-        device: "uncore_upi",
-        event: Terms("event=0x02,umask=0x0f"),
-        measure: SENT,
-        bytes: FLIT,
-        per_device: true,
-    },
-];
-
-/// Zen 1 to 3: a data fabric event per channel, reads and writes together. More of them than the
-/// fabric has counters: they take turns.
-const ZEN_CHANNELS: [&str; 8] = [
-    "event=0x07,umask=0x38",
-    "event=0x47,umask=0x38",
-    "event=0x87,umask=0x38",
-    "event=0xc7,umask=0x38",
-    "event=0x107,umask=0x38",
-    "event=0x147,umask=0x38",
-    "event=0x187,umask=0x38",
-    "event=0x1c7,umask=0x38",
-];
+use crate::perf::traffic::{
+    BOTH, Counted, ELSE, LINE, READ, TRAFFIC, Traffic, ZEN_CHANNELS, has_channels,
+};
 
 const ENERGY: [(&str, &str); 5] = [
     ("energy-pkg", "energy_package_nj"),
@@ -126,6 +15,59 @@ const ENERGY: [(&str, &str); 5] = [
     ("energy-gpu", "energy_gpu_nj"),
     ("energy-psys", "energy_platform_nj"),
 ];
+
+/// What a figure is, and where it belongs.
+#[derive(Clone, Copy)]
+struct Place {
+    measure: &'static str,
+    per_device: bool,
+    of_host: bool,
+}
+
+impl Traffic {
+    /// Opens its events on all of its devices.
+    fn open<K: Kernel>(
+        &self,
+        kernel: &mut K,
+        sysfs: &Sysfs,
+        devices: &[String],
+        meters: &mut Vec<Meter<K::Handle>>,
+        refused: &mut Vec<Refused>,
+    ) {
+        let place = Place {
+            measure: self.measure,
+            per_device: self.per_device,
+            of_host: self.of_host,
+        };
+        for device in devices.iter().filter(|name| name.starts_with(self.device)) {
+            for (terms, worth) in counted(sysfs, device, self) {
+                add(kernel, sysfs, device, terms, worth, place, meters, refused);
+            }
+        }
+    }
+}
+
+/// Figure of the node, or package, of the CPU that its device names.
+const fn near(measure: &'static str) -> Place {
+    Place {
+        measure,
+        per_device: false,
+        of_host: false,
+    }
+}
+
+/// What a PMU's devices are called, without their number: decimal, or an address.
+fn source(device: &str) -> &str {
+    match device.rsplit_once('_') {
+        Some((name, end))
+            if end.contains(|c: char| c.is_ascii_digit())
+                && end.chars().all(|c| c.is_ascii_hexdigit()) =>
+        {
+            name
+        }
+        _ => device.trim_end_matches(|c: char| c.is_ascii_digit()),
+    }
+}
 
 /// Several counters that are one figure.
 #[derive(Debug)]
@@ -162,27 +104,17 @@ pub fn open<K: Kernel>(
     let mut meters = Vec::new();
     let devices = sysfs.devices();
     for traffic in &TRAFFIC {
-        let fits = |name: &&String| name.starts_with(traffic.device);
-        for device in devices.iter().filter(fits) {
-            for (terms, worth) in counted(sysfs, device, traffic) {
-                let place = (traffic.measure, traffic.per_device);
-                add(
-                    kernel,
-                    sysfs,
-                    device,
-                    terms,
-                    worth,
-                    place,
-                    &mut meters,
-                    refused,
-                );
-            }
-        }
+        traffic.open(kernel, sysfs, &devices, &mut meters, refused);
     }
-    let read_apart = meters.iter().any(|meter| meter.measure == READ);
+    let has = |meters: &[Meter<_>], measure| meters.iter().any(|one| one.measure == measure);
     let fabric = devices.iter().any(|name| name == "amd_df");
-    if let (false, true, Some(cpu)) = (read_apart, fabric, amd) {
+    if let (false, true, Some(cpu)) = (has(&meters, READ), fabric, amd) {
         channels(kernel, sysfs, cpu, &mut meters, refused);
+    }
+    for traffic in &ELSE {
+        if !has(&meters, READ) && !has(&meters, BOTH) {
+            traffic.open(kernel, sysfs, &devices, &mut meters, refused);
+        }
     }
     for (name, measure) in ENERGY {
         // Joules to nanojoules.
@@ -194,7 +126,7 @@ pub fn open<K: Kernel>(
                 "power",
                 named.config,
                 worth,
-                (measure, false),
+                near(measure),
                 &mut meters,
                 refused,
             );
@@ -204,15 +136,6 @@ pub fn open<K: Kernel>(
 }
 
 const NOT_KNOWN: &str = "Nothing to do: this PMU has other events than those that Pyrometer knows.";
-
-/// Whether [`ZEN_CHANNELS`] are events of this CPU: Zen 4 has the family of Zen 3, and other events.
-fn has_channels((family, model): (u32, u32)) -> bool {
-    match family {
-        0x17 => true,
-        0x19 => matches!(model, 0x00..=0x0f | 0x20..=0x5f),
-        _ => false,
-    }
-}
 
 /// Opens the channels of Zen 1 to 3.
 fn channels<K: Kernel>(
@@ -237,7 +160,7 @@ fn channels<K: Kernel>(
                 "amd_df",
                 config,
                 LINE,
-                (BOTH, false),
+                near(BOTH),
                 meters,
                 refused,
             ),
@@ -249,11 +172,11 @@ fn channels<K: Kernel>(
 /// Events of a device that count a traffic, with their worth in bytes.
 fn counted(sysfs: &Sysfs, device: &str, traffic: &Traffic) -> Vec<(format::Config, f64)> {
     match traffic.event {
-        Terms(terms) => sysfs
+        Counted::Terms(terms) => sysfs
             .config(device, terms)
             .map(|config| vec![(config, traffic.bytes)])
             .unwrap_or_default(),
-        Named(pattern) => {
+        Counted::Named(pattern) => {
             let fits = |name: &String| match pattern.strip_suffix('*') {
                 Some(start) => name.starts_with(start),
                 None => name == pattern,
@@ -280,7 +203,7 @@ fn add<K: Kernel>(
     device: &str,
     config: format::Config,
     worth: f64,
-    (measure, per_device): (&'static str, bool),
+    place: Place,
     meters: &mut Vec<Meter<K::Handle>>,
     refused: &mut Vec<Refused>,
 ) {
@@ -304,23 +227,23 @@ fn add<K: Kernel>(
                 continue;
             }
         };
-        let place = sysfs.memory_scope(cpu);
-        let scope = if per_device {
-            format!("{device}/{place}")
-        } else {
-            place
+        let memory = sysfs.memory_scope(cpu);
+        let scope = match place {
+            Place { of_host: true, .. } => "host".to_owned(),
+            Place {
+                per_device: true, ..
+            } => format!("{device}/{memory}"),
+            _ => memory,
         };
         let known = meters
             .iter_mut()
-            .find(|meter| meter.scope == scope && meter.measure == measure);
+            .find(|meter| meter.scope == scope && meter.measure == place.measure);
         match known {
             Some(meter) => meter.parts.push((handle, worth)),
             None => meters.push(Meter {
                 scope,
-                measure,
-                source: device
-                    .trim_end_matches(|c: char| c.is_ascii_digit() || c == '_')
-                    .to_owned(),
+                measure: place.measure,
+                source: source(device).to_owned(),
                 parts: vec![(handle, worth)],
                 kept: Kept::default(),
             }),

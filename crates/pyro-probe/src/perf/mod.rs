@@ -14,6 +14,7 @@ mod sysfs;
 #[cfg(test)]
 mod tests;
 mod threads;
+mod traffic;
 
 use std::path::Path;
 

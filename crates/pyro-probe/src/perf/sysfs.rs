@@ -191,6 +191,13 @@ pub mod tests_support {
     pub const XEON: &str = include_str!("../../../../tests/fixtures/sysfs/xeon-2-nodes.tree");
     pub const EPYC: &str =
         include_str!("../../../../tests/fixtures/sysfs/epyc-zen3-2-packages.tree");
+    pub const ICE_LAKE: &str =
+        include_str!("../../../../tests/fixtures/sysfs/icelake-2-nodes.tree");
+    pub const SAPPHIRE_RAPIDS: &str =
+        include_str!("../../../../tests/fixtures/sysfs/sapphire-rapids-2-nodes.tree");
+    pub const ZEN_4: &str = include_str!("../../../../tests/fixtures/sysfs/epyc-zen4-2-nodes.tree");
+    pub const NEOVERSE: &str =
+        include_str!("../../../../tests/fixtures/sysfs/neoverse-n1-2-nodes.tree");
     pub const GRACE: &str = include_str!("../../../../tests/fixtures/sysfs/grace-1-node.tree");
 }
 

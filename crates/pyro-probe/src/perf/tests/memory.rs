@@ -82,6 +82,75 @@ fn zen_3_gives_both_ways_together_and_grace_the_other_socket_apart() {
     );
 }
 
+/// Figures of a machine: measure, scope, counters, source.
+fn figures(perf: &Perf<Recording>) -> Vec<(&str, &str, usize, &str)> {
+    let mut found: Vec<_> = perf
+        .meters
+        .iter()
+        .map(|one| {
+            let (measure, scope) = (one.measure, one.scope.as_str());
+            (measure, scope, one.counters(), one.source.as_str())
+        })
+        .collect();
+    found.sort_unstable();
+    found
+}
+
+#[test]
+fn channels_that_the_kernel_names_are_counted_once_whatever_the_model() {
+    for (tree, source) in [
+        (ICE_LAKE, "uncore_imc"),
+        (SAPPHIRE_RAPIDS, "uncore_imc"),
+        (ZEN_4, "amd_umc"),
+    ] {
+        let perf = start("", tree, 100);
+        assert_eq!(
+            figures(&perf),
+            [
+                ("memory_read_bytes", "node/0", 2, source),
+                ("memory_read_bytes", "node/1", 2, source),
+                ("memory_written_bytes", "node/0", 2, source),
+                ("memory_written_bytes", "node/1", 2, source),
+            ]
+        );
+    }
+}
+
+#[test]
+fn the_kernel_says_what_a_count_of_sapphire_rapids_is_worth() {
+    // Event 0x05, masks 0xcf and 0xf0, on the first channel of node 1.
+    let readings = r#"{"event": [40, 52997], "target": "cpu 4", "readings": [[9, 9, 10], [9, 9, 110]]}
+{"event": [40, 61445], "target": "cpu 4", "readings": [[9, 9, 0], [9, 9, 7]]}"#;
+    let mut perf = start(readings, SAPPHIRE_RAPIDS, 100);
+    let mut rows = Vec::new();
+    perf.turn(true, || 100, &mut keep(&mut rows));
+    perf.turn(true, || 200, &mut keep(&mut rows));
+    let last = |event: &str| {
+        let own = |row: &&Got| row.scope == "node/1" && row.event == event;
+        rows.iter().filter(own).map(|row| row.value).max()
+    };
+    assert_eq!(last("memory_read_bytes"), Some(110 * 64));
+    assert_eq!(last("memory_written_bytes"), Some(7 * 64));
+}
+
+#[test]
+fn of_a_mesh_and_its_controllers_one_counts() {
+    assert_eq!(
+        figures(&start("", NEOVERSE, 100)),
+        [
+            ("memory_bytes", "node/0", 1, "arm_cmn"),
+            ("memory_bytes", "node/1", 1, "arm_cmn"),
+        ]
+    );
+    // Without the mesh's driver controllers count, of which none knows its node.
+    let mesh = |line: &&str| !line.contains("arm_cmn");
+    let bare: Vec<&str> = NEOVERSE.lines().filter(mesh).collect();
+    assert_eq!(
+        figures(&start("", &bare.join("\n"), 100)),
+        [("memory_bytes", "host", 4, "arm_dmc620")]
+    );
+}
+
 #[test]
 fn zen_4_of_the_same_family_is_refused_and_not_counted_by_events_of_zen_3() {
     let (_folder, sysfs) = machine(EPYC);

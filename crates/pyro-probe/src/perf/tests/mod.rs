@@ -15,7 +15,9 @@ use serde_json::Value;
 use super::*;
 use crate::perf::format::Config;
 use crate::perf::kernel::{Attr, Target};
-use crate::perf::sysfs::tests_support::{EPYC, GRACE, XEON, machine};
+use crate::perf::sysfs::tests_support::{
+    EPYC, GRACE, ICE_LAKE, NEOVERSE, SAPPHIRE_RAPIDS, XEON, ZEN_4, machine,
+};
 
 mod memory;
 mod threads;
