@@ -3,8 +3,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.support.explain.asked import asked
 from tests.support.explain.explained import Job, saves
-from tests.support.tables import MS
+from tests.support.hosts.serving import BEGINS_MS, WAIT_MS, serves, waiting_elsewhere
+from tests.support.hosts.two_hosts import WEST
+from tests.support.tables import HOST, MS, PID
 
 from pyrometer.explain.catalogue.data.shuffle_fetch_wait import RULE as FETCH
 from pyrometer.explain.catalogue.data.shuffle_write_slow import RULE as WRITE
@@ -66,6 +69,26 @@ def test_tasks_on_one_host_of_two_wait_for_blocks(tmp_path: Path) -> None:
     (found,) = job.found(tmp_path, FETCH)
     assert found.place.host == "host-2"
     assert "All of it was on host-2." in found.mechanism
+
+
+def test_what_those_who_serve_blocks_did_is_told_and_has_a_remedy(tmp_path: Path) -> None:
+    two = waiting_elsewhere()
+    serves(two, HOST, PID, BEGINS_MS, {"disk": 0.75})
+    serves(two, WEST, PID, BEGINS_MS, {"on_cpu": 1.0})
+    two.rows["stages"][0].setdefault("parent_ids", [])
+    with Run.open(two.write(tmp_path)) as run:
+        found, *_ = asked(run, [FETCH]).findings
+    assert "% waited for a disk" in found.mechanism
+    assert found.remedies[0].text.startswith("relieve the disks")
+    disk = next(one for one in found.evidence if one.what.endswith("waited for a disk"))
+    assert disk.estimate.value == pytest.approx(0.75 * 2 * WAIT_MS * MS, rel=0.03)
+    assert (disk.estimate.low or 0) <= 0.75 * 2 * WAIT_MS * MS <= (disk.estimate.high or 0)
+
+
+def test_without_a_probe_there_is_no_word_of_who_served(tmp_path: Path) -> None:
+    (found,) = shuffling("shuffle_fetch_wait_time_ns", 1600).found(tmp_path, FETCH)
+    assert "serve blocks" not in found.mechanism
+    assert [one.what for one in found.evidence] == ["fetch wait time"]
 
 
 def test_waiting_and_writing_of_one_stage_are_saved_together(tmp_path: Path) -> None:
