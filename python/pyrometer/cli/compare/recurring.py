@@ -62,7 +62,9 @@ def online(
     ] = [],  # noqa: B006
     check: Annotated[
         str | None,
-        typer.Option(metavar="COMMAND", help="Judges the result of each run, as for `tune`."),
+        typer.Option(
+            metavar="COMMAND", help="Command that judges the result of each run, as for `tune`."
+        ),
     ] = None,
     setting: Annotated[
         list[str],
@@ -76,7 +78,7 @@ def online(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Prepare the tuning of a recurring job; nothing is run until ``tune step``.
+    """Prepare the tuning of a recurring job; nothing is run until `tune step`.
 
     Each scheduled run is part of the tuning: the unchanged job, the best configuration so far, or a
     careful step from it. A step that fails, changes the result or takes too long is stopped, and

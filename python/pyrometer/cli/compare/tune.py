@@ -31,7 +31,7 @@ Examples:
 
 app = typer.Typer(
     cls=DefaultVerb,
-    help="Find a faster configuration that is safe, at least cost, and confirm it.",
+    help="Find a faster configuration that is safe, with few runs, and confirm it.",
 )
 
 DirArgument = Annotated[
@@ -43,7 +43,7 @@ OUTSIDE = ("scale", "iterations", "warmup", "fidelities")
 
 @app.callback(no_args_is_help=True, epilog=EXAMPLES)
 def tune() -> None:
-    """Find a faster configuration that is safe, at least cost, and confirm it.
+    """Find a faster configuration that is safe, with few runs, and confirm it.
 
     ``pyrometer tune WORKLOAD`` is short for ``pyrometer tune start WORKLOAD``.
     """
@@ -71,23 +71,26 @@ def start(
     ] = "spark-sql",
     objective: Annotated[
         Literal["elapsed", "core-seconds", "cost", "p95", "memory"],
-        typer.Option(help="What to minimise."),
+        typer.Option(
+            help="What to minimise: time, CPU time, cost (needs --price), the 95th percentile of"
+            " iterations (needs --iterations 20), or peak memory."
+        ),
     ] = "elapsed",
     conditions: Annotated[
         list[str],
         typer.Option(
             "--subject-to",
             metavar="CONDITION",
-            help="What a configuration must fulfil, as 'peak_memory < 3g' or 'elapsed < 30s';"
-            " repeatable.",
+            help="What a configuration must fulfil, on elapsed, p95, core_seconds, peak_memory,"
+            " executor_memory or cost: 'peak_memory < 3g', 'elapsed < 30s'; repeatable.",
         ),
     ] = [],  # noqa: B006
     budget: Annotated[
         str,
         typer.Option(
             metavar="RUNS|TIME|CORE-TIME",
-            help="What it may cost: 25 runs, 40min, or '0.5 core-hours'. A third is kept to"
-            " confirm what is found.",
+            help="What it may cost: 25 runs of the job, 40min, or '0.5 core-hours'. About a third"
+            " is reserved for the confirmation.",
         ),
     ] = "25",
     scale: Annotated[
@@ -106,14 +109,17 @@ def start(
         str | None,
         typer.Option(
             metavar="COMMAND",
-            help="Judges the result of each trial by its exit code; PYROMETER_RUN_DIR, and {run}"
-            " in it, are the run directory. Ended after 600 s.",
+            help="Command that judges the result of each trial: exit code 0 if it is right."
+            " PYROMETER_RUN_DIR, and {run} in the command, give the run directory. Stopped after"
+            " 600 s.",
         ),
     ] = None,
     setting: Annotated[
         list[str],
         typer.Option(
-            "--set", metavar="FACTOR=LEVEL", help="Level of all trials; repeatable: not varied."
+            "--set",
+            metavar="FACTOR=LEVEL",
+            help="Keep a factor at this level in all trials; repeatable.",
         ),
     ] = [],  # noqa: B006
     iterations: Annotated[
@@ -126,7 +132,8 @@ def start(
     guard: Annotated[
         Literal["wait", "flag", "repeat"],
         typer.Option(
-            help="When other processes use the machine: wait, flag the trial, or repeat it."
+            help="When other processes use the machine: wait until it is calm, flag the trial, or"
+            " repeat it."
         ),
     ] = "wait",
     engine: Annotated[
@@ -162,7 +169,7 @@ def start(
     margin: Annotated[
         str, typer.Option(metavar="PERCENT", help="Differences below it count as none.")
     ] = "2%",
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of all that is drawn.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of all random choices.")] = None,
     price: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="TOML file with currency, core_hour, gb_hour, for cost."),
@@ -178,9 +185,9 @@ def start(
 ) -> None:
     """Search for a faster configuration of a job, then confirm the best one in fresh trials.
 
-    Every trial is a run directory. It may be killed at any moment; ``tune resume`` continues. A
-    configuration that fails, changes results or breaks a condition is discarded and named; one that
-    would not fit into memory is not launched.
+    Every trial is a run directory. A tuning may be killed at any moment; `tune resume` continues
+    it. A configuration that fails, changes results or breaks a condition is discarded and named;
+    one that would not fit into memory is not launched.
 
     Exit code: 1 if it was interrupted, or the job as it is does not finish; 3 if other programs
     hold the memory that one configuration after another needs.

@@ -39,7 +39,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "compare": "Compare runs, groups of runs, an experiment or lists of times: change,"
         " verdict, causes.",
         "experiment": "Plan, run, resume and judge experiments.",
-        "tune": "Find a faster configuration that is safe, at least cost, and confirm it.",
+        "tune": "Find a faster configuration that is safe, with few runs, and confirm it.",
         "study": "Reproduce published tables and figures, and compare with the published values.",
         "corun": "Run workloads alone and together: what each loses, what they compete for,"
         " how to place them.",

@@ -218,7 +218,7 @@ class Own:
         wanted.append((feasible_part(self._space, first), "all first guesses"))
         changed = {**changed_levels(self._space), **first}
         halves = half_rows(self._space, {n: changed[n] for n in changed if n in active}, rng)
-        wanted += [(one, "half of the first guesses") for one in halves]
+        wanted += [(one, "half of the usual first levels") for one in halves]
         wanted += suggested[self._size // 2 :]
         chosen, taken = [Suggestion({}, FULL, block, why="baseline")], {""}
         for one, why in wanted:

@@ -73,7 +73,7 @@ def influences(tuning: Tuning, history: History) -> Influences:
         Influence(
             factors=[one.factor],
             share=one.share,
-            text=f"best at {one.best or 'its default'}; from best to worst"
+            text=f"best at {one.best or 'its default'}; the worst level costs"
             f" {units.percent(one.effect.value, True)}",
         )
         for one in found.knobs
@@ -106,16 +106,16 @@ def _shortest(
     back = ", ".join(one.factor for one in found.put_back)
     if not found.put_back:
         told = (
-            "By the model nothing of the winner can be put back to its default without losing more"
+            "By the model, no level of the winner can go back to its default without losing more"
             " than 1 %."
         )
     else:
         loss = units.percent(found.loss.value)
-        sure = "" if found.sure else "; whether it loses more, a trial has to say"
-        by = "By the model" if found.configuration in tried else "By the model, not tried"
+        sure = "" if found.sure else ", which only a trial can confirm"
+        by = "By the model" if found.configuration in tried else "By the model, and not tried"
         told = (
-            f"{by}: {named(found.configuration)} is as good within 1 %: {back} could be put back to"
-            f" the default (believed to lose {loss}{sure})."
+            f"{by}: {named(found.configuration)} is as good within 1 %; {back} could go back to the"
+            f" default (expected loss {loss}{sure})."
         )
     return Shortened(
         told=told, configuration=found.configuration,

@@ -285,7 +285,7 @@ def _not_elsewhere(root: Path, tuning: Tuning) -> str:
     if scale is None:
         return "not confirmed with more data: the workload has one scale"
     return (
-        "not confirmed with a fifth more data, for which the budget had no room:"
+        "not confirmed with a fifth more data: the budget had no room for that; to add it:"
         f" pyrometer tune resume {root} --blocks {FEWEST} --scale {scale}"
     )
 

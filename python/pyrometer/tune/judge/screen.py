@@ -94,11 +94,12 @@ class TuningScreen(TrialsScreen):
         whole = budget.amount - tuning.reserved
         spent = history.spent(tuning)
         parts = [best_words(self._best)]
-        parts.append(f"{budget.words(spent)} of {budget.words(whole)} searched")
+        parts.append(f"search: {budget.words(spent)} of {budget.words(whole)}")
         left_s = self._left_s(spent, whole)
         if left_s is not None:
             at = time.strftime("%H:%M", time.localtime(time.time() + left_s))
-            parts.append(f"{units.duration(left_s * 1e9)} left with confirmation, until {at}")
+            left = units.duration(left_s * 1e9)
+            parts.append(f"about {left} left, confirmation included, until {at}")
         return "; ".join(part for part in parts if part)
 
     def _left_s(self, spent: float, whole: float) -> float | None:

@@ -167,7 +167,7 @@ def _interval(one: Estimate) -> str:
 
 
 def _confirmed(console: Any, found: TuningReport) -> None:
-    console.print("\n[bold]Confirmation[/] [dim](fresh blocks, on which nothing was chosen)[/]")
+    console.print("\n[bold]Confirmation[/] [dim](fresh blocks, which had no part in the search)[/]")
     one = found.confirmation
     if one is None:
         console.print("  nothing was confirmed yet" if found.state != "done" else "  none")
@@ -191,9 +191,9 @@ def _spread(console: Any, one: Confirmed) -> None:
     times = ""
     if ratio.value is not None:
         ends = "" if ratio.low is None else f" [{digits(ratio.low)}, {digits(ratio.high or 0.0)}]"
-        times = f", {digits(ratio.value)} times{ends}"
+        times = f"; ratio {digits(ratio.value)}{ends}"
     console.print(
-        f"  re-run spread: baseline {_interval(base)}, winner {_interval(best)}{times}",
+        f"  spread from run to run: baseline {_interval(base)}, winner {_interval(best)}{times}",
         markup=False, soft_wrap=True,
     )  # fmt: skip
 
@@ -283,7 +283,9 @@ def _discarded(console: Any, found: TuningReport) -> None:
 def _influence(console: Any, found: TuningReport) -> None:
     if not found.influence:
         return
-    console.print("\n[bold]What matters[/] [dim](share of what trials differ by)[/]")
+    console.print(
+        "\n[bold]What matters[/] [dim](share of the differences between configurations)[/]"
+    )
     for one in found.influence[:MOST_CAUSES]:
         text = f": {one.text}" if one.text else ""
         console.print(f"  {' × '.join(one.factors)} {_interval(one.share)}{text}", markup=False,
