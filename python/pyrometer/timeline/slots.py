@@ -55,14 +55,15 @@ def running_tracks(
     """
     slots = _slots(tables)
     found = [_track(axis, pack, "running", "Running tasks", start, end, slots)]
-    host_of = np.array(hosts, dtype=object)
-    names = {*host_of.tolist(), *({} if slots is None else slots["host"])} - {"?"}
+    names = {*hosts, *({} if slots is None else slots["host"])} - {"?"}
     if len(names) < 2:
         return found
-    time = {name: float((end - start)[host_of == name].sum()) for name in names}
-    shown = sorted(names, key=lambda name: (-time[name], name))[:MAX_HOSTS]
+    code = {name: number for number, name in enumerate(sorted({*names, *hosts}))}
+    each = np.fromiter((code[name] for name in hosts), np.int64, len(hosts))
+    time = np.bincount(each, np.nan_to_num(end - start), len(code))
+    shown = sorted(names, key=lambda name: (-time[code[name]], name))[:MAX_HOSTS]
     for number, name in enumerate(sorted(shown)):
-        mine, own = host_of == name, None
+        mine, own = each == code[name], None
         if slots is not None:
             there = np.array(slots["host"], dtype=object) == name
             own = {key: np.asarray(values)[there] for key, values in slots.items()}

@@ -78,7 +78,8 @@ def test_an_executor_that_another_replaced_is_not_lost(tmp_path: Path) -> None:
     ("conf", "master", "word"),
     [
         ({"spark.dynamicAllocation.enabled": "true"}, "yarn", "dynamic allocation"),
-        ({}, "spark://h:7077", "spark.cores.max"),
+        ({"spark.app.id": "a"}, "spark://h:7077", "spark.cores.max"),
+        ({}, "yarn", "the event log has no settings"),
         ({"spark.executor.instances": "10"}, "spark://h:7077", "spark.cores.max"),
         ({"spark.cores.max": "8"}, "spark://h:7077", "spark.executor.cores"),
     ],

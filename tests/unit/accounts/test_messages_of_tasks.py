@@ -56,13 +56,13 @@ def test_milliseconds_of_the_log_are_no_part_of_short_messages(tmp_path: Path) -
     world = World([StageSpec([400] * 10)], slots=1)
     spans = {row["task_attempt_id"]: row for row in world.rows["spans"]}
     each = 4 * MS // 10
-    for number, row in enumerate(world.rows["tasks"]):
-        span, row["executor_deserialize_time_ns"] = spans[row["task_attempt_id"]], 0
+    for number, task in enumerate(world.rows["tasks"]):
+        span, task["executor_deserialize_time_ns"] = spans[task["task_attempt_id"]], 0
         # Launched at any time within the millisecond that the log has.
-        begin = row["launch_wall_ns"] - OFFSET + number * MS // 10 + each
+        begin = task["launch_wall_ns"] - OFFSET + number * MS // 10 + each
         length = span["end_mono_ns"] - span["start_mono_ns"]
         span |= {"start_mono_ns": begin, "end_mono_ns": begin + length}
-        row["finish_wall_ns"] = (begin + length + each + OFFSET) // MS * MS
+        task["finish_wall_ns"] = (begin + length + each + OFFSET) // MS * MS
     found = delays(world.write(tmp_path))
     for name in ("launch", "result"):
         row = found[f"scheduler_delay/{name}"]

@@ -32,6 +32,7 @@ DEFAULT_INSTANCES = 2
 NOT_GRANTED = "executors/not_granted"
 _EVENT_LOG = "event log: slots of executors that"
 _DYNAMIC = "dynamic allocation: how many were asked for is not in the event log"
+_NO_SETTINGS = "the event log has no settings: how many were asked for is not known"
 _NO_EXECUTOR = "no executor registered: how many slots one has is not known"
 # Row of each time, and what it is of.
 _ROWS = {
@@ -175,6 +176,8 @@ def wanted_executors(master: str, settings: Mapping[str, str]) -> tuple[int | No
     >>> wanted_executors("yarn", {"spark.dynamicAllocation.enabled": "true"})[0] is None
     True
     """
+    if not settings:
+        return None, _NO_SETTINGS
     if settings.get("spark.dynamicAllocation.enabled", "false").lower() == "true":
         return None, _DYNAMIC
     if not master.startswith("spark:"):
