@@ -34,8 +34,8 @@ RULE = Rule(
     meaning=(
         "JVMs ended their recording before the window did, as nothing shipped what they kept and "
         "that had reached its bound (ship.kept.mib). Collections, compilations, allocation and "
-        "waits of tasks are unknown, and the slot view is from the event log; so is what samples "
-        "show where more than a tenth of the JVMs' time has none."
+        "waits of tasks are unknown, and so is what samples show where more than a tenth of the "
+        "JVMs' time has none. The slot view is from the event log alone."
     ),
     remedy=(
         "Take a window that ended before (pyrometer show RUN --window iteration/0). For the next "
