@@ -152,14 +152,12 @@ def test_a_plugin_is_asked_for_only_where_its_jar_surely_comes(
     assert "off" in (why_silent(Needs(agent={"plugin": "off"}), said, env, DRIVER.store) or "")
 
 
-def test_a_store_is_shipped_to_only_if_the_agent_knows_it_and_we_can_read_it() -> None:
+def test_a_store_is_shipped_to_only_if_it_can_be_written_and_we_can_read_it() -> None:
     paths = RunPaths(Path("/runs/one"))
-    asked = {"PYROMETER_SHIP_TO": "s3://b/p"}
-    assert "the agent in the package writes to folders only" in str(
-        sending(NEEDS, paths, YARN, asked)
-    )
-    with pytest.raises(CapabilityError, match="no package that reads s3://"):
-        sending(NEEDS, paths, YARN, {**asked, "PYROMETER_PLUGIN_JAR": "local:///p.jar"})
+    silent = sending(NEEDS, paths, YARN, {"PYROMETER_SHIP_TO": "nonsense://b/p"})
+    assert "no file system of Hadoop's that writes to nonsense://" in str(silent)
+    with pytest.raises(CapabilityError, match="no package that reads s3a://"):
+        sending(NEEDS, paths, YARN, {"PYROMETER_SHIP_TO": "s3a://b/p"})
     found = sending(NEEDS, paths, YARN, {"PYROMETER_SHIP_TO": "/mnt/shared"})
     assert isinstance(found, DriverElsewhere)
     assert found.store == "/mnt/shared"

@@ -55,21 +55,37 @@ def test_a_place_that_each_host_would_look_for_elsewhere_is_refused() -> None:
         ship_keys(PLUGIN, PATHS, {}, {"spark.pyrometer.ship.to": "chunks"}, False)
 
 
-@pytest.mark.parametrize("place", ["s3://bucket/prefix", "hdfs://n/x", "nonsense://x"])
-def test_a_store_that_the_agent_cannot_write_is_refused_before_the_start(place: str) -> None:
+@pytest.mark.parametrize(
+    "place", ["hdfs://n/x", "viewfs://c/x", "s3a://b/x", "s3://b/x", "abfss://c@a/x", "gs://b/x"]
+)
+def test_what_hadoop_writes_to_is_left_to_it(place: str) -> None:
+    yarn = {"spark.master": "yarn"}
+    keys, doubts = keys_here(PLUGIN, APPLIED, PATHS, {"PYROMETER_SHIP_TO": place}, yarn, False)
+    assert (keys["ship.to"], doubts) == (place, [])
+
+
+@pytest.mark.parametrize("place", ["https://host/x", "nonsense://x"])
+def test_a_store_that_nothing_writes_to_is_refused_before_the_start(place: str) -> None:
     yarn, setting = {"spark.master": "yarn"}, {"spark.pyrometer.ship.to": place}
     asked = {"PYROMETER_SHIP_TO": place}
+    scheme = place.partition(":")[0]
     for env, settings, name in (
         (asked, yarn, "PYROMETER_SHIP_TO"),
         ({}, {**yarn, **setting}, "spark.pyrometer.ship.to"),
         (asked, {"spark.master": "local-cluster[2,1,1024]"}, "PYROMETER_SHIP_TO"),
     ):
-        with pytest.raises(UsageError, match="no store of this kind is known") as refused:
+        with pytest.raises(UsageError, match=f"that writes to {scheme}:// is known") as refused:
             keys_here(PLUGIN, APPLIED, PATHS, env, settings, False)
         remedy = refused.value.remedy or ""
+        assert f"--conf spark.hadoop.fs.{scheme}.impl=CLASS" in remedy
         assert f"{name}=/mnt/shared" in remedy
         assert f"leave {name} out" in remedy
-    for fine in ({"spark.master": "local[2]"}, {**yarn, "spark.pyrometer.ship.to": "/mnt/shared"}):
+    own = {**yarn, f"spark.hadoop.fs.{scheme}.impl": "org.example.Store"}
+    for fine in (
+        {"spark.master": "local[2]"},
+        {**yarn, "spark.pyrometer.ship.to": "/mnt/shared"},
+        own,
+    ):
         keys, doubts = keys_here(PLUGIN, APPLIED, PATHS, asked, fine, False)
         assert (keys["ship.to"], doubts) == (place, [])
     # A driver elsewhere decides that by the plugin that it is given.
@@ -78,13 +94,13 @@ def test_a_store_that_the_agent_cannot_write_is_refused_before_the_start(place: 
     assert "ship.to" not in keys_here(off, APPLIED, PATHS, asked, yarn, False)[0]
 
 
-def test_a_store_that_the_agent_cannot_write_is_doubted_where_the_program_may_be_local() -> None:
-    place = "s3://bucket/prefix"
+def test_a_store_that_nothing_writes_to_is_doubted_where_the_program_may_be_local() -> None:
+    place = "nonsense://bucket/prefix"
     for env, said in (({"PYROMETER_SHIP_TO": place}, {}), ({}, {"spark.pyrometer.ship.to": place})):
         _, (doubt,) = keys_here(PLUGIN, APPLIED, PATHS, env, said, False)
         assert doubt.code == "ship_store_unwritable"
         assert doubt.message.startswith("No master is named: if the program sets one other than")
-        assert f"cannot ship to {place}: the agent in the package said 'no store" in doubt.message
+        assert f"cannot ship to {place}: no file system of Hadoop's that writes" in doubt.message
         assert "leave the store out" in doubt.remedy
 
 

@@ -1,7 +1,6 @@
 //! `ship`: one raw folder, of whoever writes there.
 
 use std::fs;
-use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 

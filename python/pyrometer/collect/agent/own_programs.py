@@ -7,8 +7,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from pyrometer.collect.agent.programs import NAMES, programs
-from pyrometer.core.errors import PyrometerError, UsageError
+from pyrometer.collect.agent.programs import NAMES
+from pyrometer.core.errors import UsageError
 
 MACHINES = {"linux-x64": 62, "linux-arm64": 183}
 """Machines, and how the header of an ELF file names them."""
@@ -53,19 +53,6 @@ def with_own(folder: Path, machine: str, packaged: Mapping[str, bytes]) -> dict[
         if not is_elf or int.from_bytes(head[_MACHINE_AT], "little") != MACHINES[machine]:
             raise UsageError(f"{path} is no program for {machine}", "--machine, or build it again")
     return found
-
-
-def jar_refuses(jar: Path, to: str) -> str | None:
-    """Say why none of the agents in a jar writes to a store, in their words.
-
-    ``None`` where one does, where there is none, or where they are for another machine and cannot
-    be asked here.
-    """
-    try:
-        said = [refuses(both[AGENT], to) for both in programs(jar).values()]
-    except PyrometerError:
-        return None
-    return said[0] if said and all(said) else None
 
 
 def refuses(agent: bytes, to: str) -> str | None:

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyrometer import _artifacts
-from pyrometer.collect.agent.own_programs import jar_refuses
 from pyrometer.collect.launch.command import setting_words
 from pyrometer.collect.launch.environment import (
     EXECUTOR_OPTIONS,
@@ -20,6 +19,7 @@ from pyrometer.collect.launch.environment import (
     SHIP_TO,
     agent_keys,
     ship_keys,
+    unwritable,
 )
 from pyrometer.collect.launch.jvm_options import with_more
 from pyrometer.collect.launch.option_text import reader_of, split_options
@@ -27,7 +27,7 @@ from pyrometer.collect.launch.treatment import Applied
 from pyrometer.collect.probes.base import Needs
 from pyrometer.core.errors import PyrometerError
 from pyrometer.store.paths import RunPaths
-from pyrometer.store.remote import objects
+from pyrometer.store.remote import schemes
 from pyrometer.store.services.chunk_files import folder_of
 from pyrometer.store.services.object_store import address_of
 
@@ -92,7 +92,7 @@ def sending(
     if silent is not None:
         return silent
     if folder_of(to) is None:
-        objects.reader_of(address_of(to))
+        schemes.reader_of(address_of(to))
     return DriverElsewhere(to, str(uuid.uuid4()))
 
 
@@ -132,11 +132,9 @@ def why_silent(
         )
     if "," in str(jar):
         return f"a comma in {jar} would cut the list of jars; name a copy of it: {PLUGIN_JAR}=PATH"
-    if folder_of(to) is None and jar_refuses(jar, to):
-        return (
-            f"the agent in the package writes to folders only; name one that all hosts share with"
-            f" {SHIP_TO}, or, with {PLUGIN_JAR}, a plugin whose agent was built for that store"
-        )
+    why = unwritable(to, said)
+    if why is not None:
+        return f"{why}; name one with {SHIP_TO}, or a folder that all hosts share"
     return None
 
 
@@ -207,7 +205,7 @@ def nothing_came(driver: DriverElsewhere) -> str:
     return (
         f"Nothing of the driver: it ran on another machine, and nothing of it arrived in"
         f" {driver.store}. Hosts of the cluster have to be able to write there: name a folder that"
-        f" all of them mount with {SHIP_TO}, or a store that the agent in the plugin was built for."
+        f" all of them mount with {SHIP_TO}, or a store that their Hadoop writes to."
         " What comes later is added by pyrometer ingest RUN. What does not is in"
         " pyrometer-driver-records-… of the driver's folder for temporary files, as long as that is"
         " there: on YARN and Kubernetes it ends with the container."

@@ -7,8 +7,6 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from pyrometer import _artifacts
-from pyrometer.collect.agent.own_programs import jar_refuses
 from pyrometer.collect.launch.command import shown
 from pyrometer.collect.launch.option_text import join_options
 from pyrometer.collect.launch.properties import written
@@ -20,8 +18,8 @@ from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import UsageError
 from pyrometer.core.patience import patient
 from pyrometer.store.paths import RunPaths
-from pyrometer.store.remote.address import is_url
-from pyrometer.store.remote.objects import reader_of
+from pyrometer.store.remote.address import is_url, scheme_of
+from pyrometer.store.remote.schemes import WRITTEN_BY_HADOOP, reader_of
 from pyrometer.store.services.chunk_files import folder_of
 from pyrometer.store.services.object_store import address_of
 from pyrometer.workloads.spark import find_spark
@@ -107,12 +105,12 @@ def keys_here(
     applied : Applied
         The treatment.
     shipless : bool
-        Whether no driver here has executors: none asks the agent in the package to ship.
+        Whether no driver here has executors.
 
     Raises
     ------
     UsageError, CapabilityError
-        As :func:`ship_keys`; if the agent in the package cannot write where executors would ship.
+        As :func:`ship_keys`; if nothing writes where executors would ship.
     """
     shipping = ship_keys(needs, paths, env, said, ours)
     keys = {**agent_keys(needs, applied), **shipping}
@@ -122,20 +120,44 @@ def keys_here(
     plugin = needs.agent.get("plugin") == "on"
     if not plugin or not to or folder_of(to) is not None or alone or shipless:
         return keys, []
-    why = jar_refuses(_artifacts.plugin_jar(), to)
+    why = unwritable(to, said)
     if why is None:
         return keys, []
-    said_so = f"cannot ship to {to}: the agent in the package said {why!r}"
+    said_so = f"cannot ship to {to}: {why}"
     if not master:
         unnamed = "No master is named: if the program sets one other than local"
         return keys, [schema.doubt(UNWRITABLE, f"{unnamed}, its executors {said_so}.")]
     name = SHIP_SETTING if said.get(SHIP_SETTING) else SHIP_TO
+    scheme = scheme_of(to)
     raise UsageError(
         f"executors of {master} {said_so}",
-        f"name a folder that all hosts share, {name}=/mnt/shared/pyrometer; or leave {name} out"
-        " where executors can write into the run directory; or build the agent with that store"
-        " (docs/reference/hosts/agent.md)",
+        f"name its class if their Hadoop has one, --conf spark.hadoop.fs.{scheme}.impl=CLASS; or a"
+        f" folder that all hosts share, {name}=/mnt/shared/pyrometer; or leave {name} out where"
+        " executors can write into the run directory",
     )
+
+
+def unwritable(to: str, said: Mapping[str, str]) -> str | None:
+    """Say why nothing in an executor writes to a place; ``None`` if something may.
+
+    Parameters
+    ----------
+    to : str
+        A folder, which the agent writes to, or an address, which is left to Hadoop's client.
+    said : mapping
+        Settings that hold for the application.
+
+    Examples
+    --------
+    >>> unwritable("s3a://bucket/x", {}), unwritable("/mnt/shared", {})
+    (None, None)
+    >>> unwritable("https://host/x", {})
+    "no file system of Hadoop's that writes to https:// is known"
+    """
+    scheme = scheme_of(to).lower()
+    if folder_of(to) or scheme in WRITTEN_BY_HADOOP or said.get(f"spark.hadoop.fs.{scheme}.impl"):
+        return None
+    return f"no file system of Hadoop's that writes to {scheme}:// is known"
 
 
 def ship_keys(

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from pyrometer.core.errors import UsageError
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://", re.ASCII)
-_NEARLY = re.compile(r"(s3a?|gc?s|abfss?|az|hdfs|https?)(:|//)", re.ASCII | re.IGNORECASE)
+_NEARLY = re.compile(r"(s3[an]?|gc?s|abfss?|az|hdfs|viewfs|https?)(:|//)", re.ASCII | re.IGNORECASE)
 _PLAIN = re.compile(r"[^A-Za-z0-9._+=@-]+", re.ASCII)
 _MOST_LETTERS = 2_000
 

@@ -13,10 +13,10 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from pyrometer.core import units
-from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
-from pyrometer.core.installation import pip
-from pyrometer.store.remote.address import scheme_of, shown
+from pyrometer.core.errors import PyrometerError, UsageError
+from pyrometer.store.remote.address import shown
 from pyrometer.store.remote.failures import READING, explained, passing
+from pyrometer.store.remote.schemes import file_system, read_as
 
 PAUSES_S = (0.3, 1.0, 3.0)
 """Before each further try of a request that failed."""
@@ -26,11 +26,6 @@ BATCH = 1_000
 """Most whole objects that are asked for at once, however small they are."""
 MOST_OBJECTS = 200_000
 MOST_BYTES = 1 << 50
-PACKAGES = {
-    "s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs",
-    "abfs": "adlfs", "abfss": "adlfs", "az": "adlfs",
-}  # fmt: skip
-"""Package that reads a scheme."""
 _MARKS = (
     "ETag", "etag", "md5Hash", "generation", "VersionId", "version_id", "LastModified",
     "last_modified", "updated", "mtime", "modified", "created",
@@ -98,21 +93,14 @@ class Objects:
         self._shared = shared
         self._counting = threading.Lock()
         self._files = self._file_system()
-        self.root: str = str(self._files._strip_protocol(url)).rstrip("/")
+        self.root: str = str(self._files._strip_protocol(read_as(url))).rstrip("/")
 
     def _file_system(self) -> Any:
-        of_scheme = reader_of(self._url)
         try:
-            options = of_scheme._get_kwargs_from_urls(self._url)
-            files = of_scheme(**options)
+            files = file_system(self._url)
+        except PyrometerError:
+            raise
         except Exception as error:
-            if scheme_of(self._url) == "hdfs" and "Unable to load lib" in str(error):
-                why = str(error).splitlines()[0]
-                raise CapabilityError(
-                    f"{self.shown}: Hadoop's native client is missing ({why})",
-                    "set JAVA_HOME, HADOOP_HOME (or ARROW_LIBHDFS_DIR) and"
-                    ' CLASSPATH="$(hadoop classpath --glob)"',
-                ) from error
             raise explained(error, self._url) from error
         if hasattr(files, "retries"):
             # What failed is tried again here; s3fs would multiply that by its own tries.
@@ -345,34 +333,6 @@ class Objects:
                     raise explained(error, self._url, len(PAUSES_S) + 1, rights) from error
             time.sleep(pause_s * random.uniform(0.5, 1.5))  # noqa: S311
         raise AssertionError
-
-
-def reader_of(url: str) -> Any:
-    """Give the class of fsspec that reads addresses of a scheme.
-
-    Raises
-    ------
-    CapabilityError
-        If the package that has it is not installed.
-    UsageError
-        If there is none.
-    """
-    import fsspec
-
-    scheme = scheme_of(url)
-    package = PACKAGES.get(scheme)
-    try:
-        return fsspec.get_filesystem_class(scheme)
-    except (ImportError, ValueError) as error:
-        # fsspec knows of some schemes only once their package is there.
-        if package is None and isinstance(error, ValueError):
-            raise UsageError(
-                f"{shown(url)}: nothing reads {scheme}://", "use s3://, gs://, abfs:// or hdfs://"
-            ) from error
-        raise CapabilityError(
-            f"{shown(url)}: no package that reads {scheme}:// is installed",
-            f"{pip()} install {package}" if package else f"install it: {error}",
-        ) from error
 
 
 def _arrived_ns(entry: Mapping[str, Any]) -> int | None:

@@ -10,6 +10,7 @@ from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import PyrometerError
 from pyrometer.store.manifest import Manifest
 from pyrometer.store.paths import RunPaths
+from pyrometer.store.remote.schemes import read_as
 from pyrometer.store.services.applications import applications_of
 from pyrometer.store.services.chunk_files import folder_of, is_same
 from pyrometer.store.services.chunk_store import ChunkStore, Refusals, why
@@ -118,7 +119,7 @@ def take_services(
 
 def _key(place: str) -> object:
     """Give what tells stores apart, however they are written."""
-    return folder_of(place) or place.rstrip("/")
+    return folder_of(place) or read_as(place).rstrip("/")
 
 
 def _why_silent(place: str) -> str:

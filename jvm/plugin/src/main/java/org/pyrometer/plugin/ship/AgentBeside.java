@@ -88,10 +88,12 @@ public final class AgentBeside {
     first.setDaemon(true);
     starter = first;
     first.start();
-    if (executor.equals(HostAgent.DRIVER)) {
-      // An executor says that it ends; the JVM of a driver may have one application after another.
-      agent.atExit(this::finish);
-    }
+    // A signal may end the JVM before Spark has ended its plugins, and a driver has no other end.
+    agent.atExit(
+        () -> {
+          recorder.finish();
+          finish();
+        });
     AgentWatch.Agent watched =
         new AgentWatch.Agent() {
           @Override

@@ -27,9 +27,7 @@ import org.pyrometer.plugin.jvm.Folders;
 public final class HostAgent {
   private static final String NATIVES = "/org/pyrometer/natives/";
 
-  /** What stands for the executor where a driver ships. */
-  static final String DRIVER = "driver";
-
+  private static final String DRIVER = "driver";
   private static final String AGENT = "pyro-agent";
   private static final String PROBE = "pyro-probe";
 
