@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::ship::{FolderStore, RelayStore, Store};
-use crate::verbs::Writer;
+use crate::verbs::writer::Writer;
 
 /// What a store is called that the writer of the raw folder puts chunks into, for us.
 pub const RELAY: &str = "relay://";

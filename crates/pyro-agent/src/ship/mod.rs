@@ -11,6 +11,7 @@ mod keep;
 mod look;
 mod ports;
 mod progress;
+mod puts;
 mod relay_store;
 mod report;
 mod shipper;

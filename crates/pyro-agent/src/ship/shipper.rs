@@ -1,7 +1,5 @@
 //! The shipper of one raw folder.
 
-mod puts;
-
 use std::collections::BTreeMap;
 use std::{io, mem};
 
@@ -16,7 +14,7 @@ use crate::ship::spool::admits;
 use crate::ship::state::{MAX_FILES, State};
 
 /// Blocks are given back in whole pages.
-const PAGE_BYTES: u64 = 4096;
+pub const PAGE_BYTES: u64 = 4096;
 
 const _: () = assert!(MAX_PIECE_BYTES <= MAX_PAYLOAD_BYTES);
 
@@ -35,22 +33,22 @@ pub struct Options {
 
 /// Ships one folder.
 pub struct Shipper<F, S, K, C> {
-    files: F,
-    store: S,
-    keep: K,
-    clock: C,
-    options: Options,
-    state: State,
-    saved: String,
-    backoff: Backoff,
+    pub(super) files: F,
+    pub(super) store: S,
+    pub(super) keep: K,
+    pub(super) clock: C,
+    pub(super) options: Options,
+    pub(super) state: State,
+    pub(super) saved: String,
+    pub(super) backoff: Backoff,
     /// Attempts at the first piece of a file that failed in a row.
-    failures: BTreeMap<String, u32>,
+    pub(super) failures: BTreeMap<String, u32>,
     /// What the disk may have back once the state is saved.
-    to_free: Vec<(Seen, u64, u64)>,
-    window: Vec<u8>,
+    pub(super) to_free: Vec<(Seen, u64, u64)>,
+    pub(super) window: Vec<u8>,
     /// A file could not be read in this round.
-    unread: bool,
-    report: Report,
+    pub(super) unread: bool,
+    pub(super) report: Report,
 }
 
 impl<F: Files, S: Store, K: Keep, C: Clock> Shipper<F, S, K, C> {

@@ -20,10 +20,7 @@ use crate::verbs::recorder::{Of, Program, Recorder, has_written};
 use crate::verbs::reporter::Beside;
 use crate::verbs::restarts::Restarts;
 use crate::verbs::rests::{Rest, Rests};
-use crate::verbs::session::Session;
-
-/// What streams of the host are called where those of an executor have application and executor.
-pub const OF_THE_HOST: (&str, &str) = ("host", "host");
+use crate::verbs::session::{OF_THE_HOST, Session};
 
 /// By its group, or by anybody.
 const WRITTEN_BY_OTHERS: u32 = 0o022;

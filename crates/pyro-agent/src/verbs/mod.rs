@@ -10,9 +10,8 @@ mod restarts;
 mod rests;
 mod session;
 mod ship;
-mod writer;
+pub mod writer;
 
 pub use executors::executors;
 pub use host::host;
 pub use ship::ship;
-pub use writer::Writer;

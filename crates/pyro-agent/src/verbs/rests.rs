@@ -7,10 +7,9 @@ use std::time::{Duration, Instant};
 
 use crate::args::Shipping;
 use crate::ship::LOCK;
-use crate::verbs::host::OF_THE_HOST;
 use crate::verbs::next::{RENEWED, UNRECORDED};
 use crate::verbs::reporter::Beside;
-use crate::verbs::session::Session;
+use crate::verbs::session::{OF_THE_HOST, Session};
 
 /// One of them.
 pub struct Rest {

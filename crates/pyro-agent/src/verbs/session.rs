@@ -15,11 +15,14 @@ use crate::ship::{
     open_folder,
 };
 use crate::stores;
-use crate::verbs::Writer;
 use crate::verbs::reporter::{Beside, Reporter};
+use crate::verbs::writer::Writer;
 
 /// A store that hangs is waited for so long, once: also when the end was asked for.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What streams of the host are called where those of an executor have application and executor.
+pub const OF_THE_HOST: (&str, &str) = ("host", "host");
 
 /// A folder that is shipped.
 pub struct Session {

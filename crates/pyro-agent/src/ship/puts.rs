@@ -5,9 +5,9 @@ use std::io;
 
 use pyro_chunks::{Kind, chunk_key, encode, kind_of, stream_key};
 
-use super::{PAGE_BYTES, Shipper};
 use crate::ship::ports::{Clock, Files, Keep, Object, Seen, Store};
 use crate::ship::progress::{MAX_PIECE_BYTES, Piece};
+use crate::ship::shipper::{PAGE_BYTES, Shipper};
 
 /// The first piece of a file, which is put.
 struct Put {
