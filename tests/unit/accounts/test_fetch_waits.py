@@ -113,6 +113,18 @@ def test_what_is_not_observed_of_a_wait_is_a_part_of_its_own(tmp_path: Path) -> 
         assert abs((found[f"{REMOTE}/{name}"].value_ns or 0) / whole - 0.5) < 0.02, name
 
 
+def test_waits_that_a_jvm_did_not_record_to_the_end_are_not_divided(tmp_path: Path) -> None:
+    two = waiting_elsewhere()
+    serves(two, HOST, PID, BEGINS_MS, PLANTED)
+    serves(two, WEST, PID, BEGINS_MS, {})
+    for row in two.rows["processes"]:
+        if row["executor_id"] == "1":
+            row["recorded_until_mono_ns"] = mono(BEGINS_MS)
+    found = fetches(two.write(tmp_path))
+    assert [path for path in found if path.startswith(f"{REMOTE}/")] == [f"{REMOTE}/not_observed"]
+    assert "was not recorded to the end of this window" in found[f"{REMOTE}/not_observed"].source
+
+
 def log_of(folder: Path, waits: list[dict[str, Any]]) -> dict[str, Row]:
     made = World([StageSpec([400] * len(waits))], slots=2)
     made.rows["apps"][0]["master"] = "yarn"

@@ -206,6 +206,8 @@ def serving(scope: Scope) -> Split:
     """
     if not scope.has_mono or not scope.has("thread_states"):
         return Split(reason=_NO_STATES)
+    if scope.unrecorded:
+        return Split(reason=scope.unrecorded)
     why = define_clock_bounds(scope)
     if why is not None:
         return Split(reason=why)
