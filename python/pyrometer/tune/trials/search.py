@@ -246,7 +246,8 @@ class Search:
     def _drop(self) -> None:
         """Vary no longer what the job decides itself, or its Spark does not have; once for each."""
         spark = self._spark if self.history.baselines else None
-        for factors, why in to_drop(self.tuning.space, self.history, spark):
+        told = [step.told for step in self.history.steps if step.told]
+        for factors, why in to_drop(self.tuning.space, told, self.history.dropped, spark):
             record = Dropped(factors=factors, why=why, wall_ns=time.time_ns())
             self.journal.append(record)
             self.history.say(record)

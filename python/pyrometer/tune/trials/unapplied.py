@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pyrometer.accounts.window import facts
 from pyrometer.core.errors import PyrometerError
@@ -13,9 +12,7 @@ from pyrometer.experiments.folder import Ended
 from pyrometer.store import Run
 from pyrometer.tune.space.declared import unknown_to
 from pyrometer.tune.trials.folder import SavedSpace, Tuning
-
-if TYPE_CHECKING:
-    from pyrometer.tune.trials.replay import History
+from pyrometer.tune.trials.records import Told
 
 OPTIONS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
 """Settings that options of JVMs are in, whichever factor they are of: these add up."""
@@ -40,22 +37,27 @@ def not_held(ended: Ended, configuration: Mapping[str, str]) -> str | None:
 
 
 def to_drop(
-    space: SavedSpace, history: History, spark_version: str | None
+    space: SavedSpace, trials: Iterable[Told], dropped: Iterable[str], spark_version: str | None
 ) -> Iterator[tuple[list[str], str]]:
     """Say what is not to be varied any more, as trials showed, with why; each once.
 
     Parameters
     ----------
+    trials : iterable of Told
+        Those that have ended.
+    dropped : iterable of str
+        Factors that are varied no longer.
     spark_version : str or None
         Of the first run of the job as it is: some settings are newer.
     """
-    for step in history.steps:
-        told = step.told
-        if told and (new := [one for one in told.unapplied if one not in history.dropped]):
+    known = set(dropped)
+    for told in trials:
+        if new := [one for one in told.unapplied if one not in known]:
+            known.update(new)
             yield new, f"trial {told.trial}: {told.failed or 'not applied'}"
     unknown = unknown_to((str(one["factor"]) for one in space.knobs), spark_version)
     for why in dict.fromkeys(unknown.values()):
-        new = [one for one in unknown if unknown[one] == why and one not in history.dropped]
+        new = [one for one in unknown if unknown[one] == why and one not in known]
         if new:
             yield new, why
 
