@@ -15,6 +15,7 @@ from pyrometer.core.errors import UsageError
 from pyrometer.experiments.folder import Ended
 from pyrometer.simulation.analysis import Prices
 from pyrometer.tune import observed
+from pyrometer.tune.carry import confirm_winner
 from pyrometer.tune.judge.report import tuning_report
 from pyrometer.tune.start import Wanted, started
 from pyrometer.tune.trials.folder import Tuning
@@ -177,3 +178,24 @@ def test_a_trial_that_was_not_seen_condemns_no_configuration(tmp_path: Path) -> 
     assert again is not None
     assert again.value == 8e9
     assert tuning_report(root, causes=False, measure=Once()._measure).discarded == []
+
+
+def test_a_block_in_which_a_condition_cannot_be_judged_does_not_count(tmp_path: Path) -> None:
+    class Once(Simulated):
+        """Sees no executor of the winner in one block of the confirmation."""
+
+        def _measure(self, run_dir: Path, *of: Any) -> Measured:
+            found = super()._measure(run_dir, *of)
+            unseen = "winner" in run_dir.name and int(run_dir.name[:4]) <= 2
+            if unseen:
+                return Measured(found.metrics, {"peak_memory": "no probe saw 1 of 4 executors"})
+            return Measured({**found.metrics, "peak_memory": 1e9})
+
+    root = begun(tmp_path / "t", "20", conditions=["peak_memory < 3g"], profile="light")
+    machine = Once()
+    searched(root, machine, lambda seed: Listed([{PARTITIONS: "50"}]))
+    confirm_winner(root, actions=machine.actions())
+    found = tuning_report(root, causes=False, measure=machine._measure).confirmation
+    assert found is not None
+    assert not found.failures
+    assert 3 <= len(found.pairs) < found.blocks_planned

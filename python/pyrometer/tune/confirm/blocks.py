@@ -227,6 +227,8 @@ def _value(
     if tuning.objective == "elapsed" and not tuning.conditions:
         return None if one.seconds is None else one.seconds * NS, None
     found = read.metrics(one, levels, folder)
+    if read.lacks(found):
+        return None, None  # Nor does a block count in which a condition cannot be judged.
     if one.treatment == WINNER and (why := read.broken(found)):
         return None, why
     return value_of(tuning.objective, found), None

@@ -116,7 +116,7 @@ class Judge:
                     told.unapplied = unapplied(ended, asked.configuration)
             if told.failed is None and asked.configuration:
                 told.failed = self.broken(found)
-                told.unseen = told.failed is not None and self._lacks(found)
+                told.unseen = told.failed is not None and self.lacks(found)
             value = value_of(self.tuning.objective, found)
             if value is None and told.failed is None:
                 why = found.missing.get(OF_OBJECTIVE[self.tuning.objective], "not measured")
@@ -153,7 +153,7 @@ class Judge:
         run_dir = ExperimentPaths(root or self.root).trials / ended.folder
         return self.measure(run_dir, ended, self._reserved(configuration), self._prices)
 
-    def _lacks(self, found: Measured) -> bool:
+    def lacks(self, found: Measured) -> bool:
         """Whether a trial does not show what a condition is of."""
         return any(one.names - found.metrics.keys() for one in self._conditions)
 
