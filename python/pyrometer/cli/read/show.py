@@ -39,8 +39,8 @@ SectionOption = Annotated[
         "--section",
         metavar="NAME",
         help="Print this section whole, instead; may be given more than once: totals, iterations,"
-        " stages, elapsed, operators, work, code, python, stacks, cpu, io, disks, latency, waits, gc,"
-        " jvm, hardware, memory, processes, slots, cores, hosts, instruments, doubts.",
+        " stages, elapsed, operators, work, code, python, stacks, cpu, io, disks, latency, waits,"
+        " gc, jvm, hardware, memory, processes, slots, cores, hosts, instruments, doubts.",
         show_default=False,
     ),
 ]
