@@ -136,8 +136,8 @@ test-fast: setup test-web ## The tests of every room that start no Spark, and th
 # started and ended.
 TOOLLESS := property golden $(addprefix unit/,accounts api attribution benchmarks characterise cli cluster compare core corun docs experiments explain export flame guests hosts layouts pages push report scaling simulation statistics store summary terminal testing timeline trial tune verification window workloads collect/probes/test_python_sampler.py) \
   $(addprefix packaging/test_,licences.py maven_lock.py sbom.py) \
-  $(addprefix integration/,accounts docs explain push simulation store summary cli/test_kept_summary.py workloads/test_warmup_found.py \
-  $(addprefix collect/test_,beside.py run_process.py faults_jvm.py probe_budget.py probe_due.py probe_sched.py)) \
+  $(addprefix integration/,accounts collect/run/test_run_process.py docs explain push simulation store summary cli/test_kept_summary.py workloads/test_warmup_found.py \
+  $(addprefix collect/test_,beside.py faults_jvm.py probe_budget.py probe_due.py probe_sched.py)) \
   $(addprefix contract/,test_failing_truths.py test_iterative_workloads.py test_structural_truths.py test_suites.py test_truth_causes.py test_views.py test_workload_skeletons.py test_workloads.py)
 
 test-bare: setup-test ## The tests without Spark on a PATH that hides every optional tool: they pass, or say what is missing

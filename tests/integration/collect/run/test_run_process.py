@@ -504,7 +504,7 @@ def test_python_without_pyspark_is_told(tmp_path: Path) -> None:
     (venv / "python").symlink_to(os.path.realpath(sys.executable))
     done = pyrometer(
         *OFF, "--", venv / "python", "-I", "-c", "import pyspark", cwd=tmp_path,
-        env=environment(PYTHONPATH=str(Path(__file__).parents[3] / "python")),
+        env=environment(PYTHONPATH=str(Path(__file__).parents[4] / "python")),
     )  # fmt: skip
     assert done.code == 1
     assert "pip install pyspark" in (opened(tmp_path / "run").exit.reason or "")
