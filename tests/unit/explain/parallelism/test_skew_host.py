@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.support.explain.asked import asked
 from tests.support.explain.explained import Job, saves
-from tests.support.tables import MS
+from tests.support.tables import MS, wall
 
 from pyrometer.explain.catalogue.parallelism import straggler_host
 from pyrometer.explain.catalogue.parallelism.skew_host import RULE
@@ -155,6 +155,26 @@ def test_all_blocks_of_a_shuffle_come_from_one_host(tmp_path: Path) -> None:
     ],
 )
 def test_near_misses(tmp_path: Path, job: Job) -> None:
+    assert not job.found(tmp_path, RULE)
+
+
+def test_executors_that_come_while_a_stage_runs_have_its_data_too(tmp_path: Path) -> None:
+    job = Job(executors=6, **_conf("3s"))
+    for row in job.log.rows["executors"][2:]:
+        row["add_wall_ns"] = wall(4_000)
+    # Of the two that are there at once, the second is busy with something else.
+    free = {"1": 0, "2": 9_000} | dict.fromkeys("3456", 4_000)
+    _stage(job, free)
+    slots = [(since, executor) for executor, since in free.items() for _ in range(job.cores)]
+    for row in job.log.rows["tasks"]:
+        slots.sort()
+        launch, executor = slots.pop(0)
+        slots.append((launch + 1_000, executor))
+        row.update(executor_id=executor, host=f"host-{executor}", launch_wall_ns=wall(launch),
+                   finish_wall_ns=wall(launch + 1_000))  # fmt: skip
+    job.now_ms = max(done for done, _ in slots)
+    job.log.rows["stages"][0]["complete_wall_ns"] = wall(job.now_ms)
+    job.log.rows["jobs"][0]["end_wall_ns"] = wall(job.now_ms)
     assert not job.found(tmp_path, RULE)
 
 

@@ -194,9 +194,10 @@ def _fetched(facts: Facts) -> Iterator[tuple[float, Suspect]]:
 
 
 def _lies(one: Crowd) -> str:
+    own, every = (max(1, round(slots)) for slots in (one.slots, one.all_slots))
     return (
         f"{units.percent(one.share)} of what tasks of stage {one.stage.stage_id} read near their"
-        f" data was on {named_hosts(one.hosts)}, which had {one.slots} of {one.all_slots} slots"
+        f" data was on {named_hosts(one.hosts)}, which had {own} of {every} slots"
     )
 
 

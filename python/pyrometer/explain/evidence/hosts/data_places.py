@@ -35,8 +35,8 @@ class Crowd:
     ----------
     hosts : tuple of str
         The fewest that have nearly all of what tasks read near their data.
-    slots, all_slots : int
-        Slots of their executors, and of all that were there.
+    slots, all_slots : float
+        Slots of their executors, and of all: on average while it ran.
     near, there, far : array of bool
         Of its tasks: which ran near their data, which of these on the hosts, and which far from it.
     amount : array of float
@@ -45,8 +45,8 @@ class Crowd:
 
     stage: Stage
     hosts: tuple[str, ...]
-    slots: int
-    all_slots: int
+    slots: float
+    all_slots: float
     near: Bools
     there: Bools
     far: Bools
@@ -75,7 +75,7 @@ def crowds(facts: Facts) -> Iterator[Crowd]:
         if not hosts:
             continue
         there = near & np.isin(tasks["host"], hosts)
-        own = sum(slots[host] for host in hosts)
+        own = sum(slots.get(host, 0.0) for host in hosts)
         if there.sum() > own:
             total = sum(slots.values())
             yield Crowd(stage, hosts, own, total, near, there, level >= FAR, amount)
@@ -98,7 +98,7 @@ def by_host(tasks: TaskColumns, amount: Floats) -> dict[str, float]:
     }  # fmt: skip
 
 
-def few(amounts: Mapping[str, float], slots: Mapping[str, int]) -> tuple[str, ...]:
+def few(amounts: Mapping[str, float], slots: Mapping[str, float]) -> tuple[str, ...]:
     """Name the fewest hosts that have nearly all of it; none where they have many of the slots.
 
     Examples
@@ -117,14 +117,17 @@ def few(amounts: Mapping[str, float], slots: Mapping[str, int]) -> tuple[str, ..
     return tuple(found) if 0 < own <= FEW * sum(slots.values()) else ()
 
 
-def slots_by_host(facts: Facts, stage: Stage) -> dict[str, int]:
-    """Slots of the executors that were there all the time of a stage, by host."""
-    found: dict[str, int] = {}
+def slots_by_host(facts: Facts, stage: Stage) -> dict[str, float]:
+    """Slots by host, on average while a stage ran: executors may come and go meanwhile."""
+    found: dict[str, float] = {}
+    length = max(1, stage.complete_ns - stage.submit_ns)
     for one in facts.measured.executors if facts.measured else ():
-        since = one.add_ns is None or one.add_ns <= stage.submit_ns
-        until = one.remove_ns is None or one.remove_ns >= stage.complete_ns
-        if since and until and one.pool == stage.pool:
-            found[one.host] = found.get(one.host, 0) + one.slots
+        since = stage.submit_ns if one.add_ns is None else max(one.add_ns, stage.submit_ns)
+        until = stage.complete_ns
+        if one.remove_ns is not None:
+            until = min(one.remove_ns, until)
+        if until > since and one.pool == stage.pool:
+            found[one.host] = found.get(one.host, 0.0) + one.slots * (until - since) / length
     return found
 
 
