@@ -1,4 +1,4 @@
-"""A command that a ``workload.yaml`` names: how it is described, and whether it did as it should."""
+"""The command that a ``workload.yaml`` names: how it is described, and whether it did its work."""
 
 from __future__ import annotations
 
