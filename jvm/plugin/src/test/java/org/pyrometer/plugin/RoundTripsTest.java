@@ -101,7 +101,7 @@ class RoundTripsTest {
     assertEquals(1, lines("ping").size());
     assertTrue(lines("error").get(0).contains("\"where\":\"ping\""), written.toString(UTF_8));
     assertTrue(lines("error").get(0).contains("gone"), written.toString(UTF_8));
-    assertEquals(1, lines("error").stream().filter(line -> line.contains("\"count\":1}")).count());
+    assertEquals(1, lines("error").stream().filter(line -> line.contains("\"count\":1,")).count());
   }
 
   @Test
