@@ -145,7 +145,15 @@ class AgentBesideTest {
         beside.finish();
         assertFalse(Files.exists(raw.resolve(".end")), "it is not waited for again");
         FaultyFiles.plan(Fault.NONE, 0);
-        Files.write(raw.resolve(".end"), new byte[0]);
+        Path end = Files.write(raw.resolve(".end"), new byte[0]);
+        Path chunk = store.resolve("a/000000000000.chunk");
+        assertTimeoutPreemptively(
+            Duration.ofSeconds(20),
+            () -> {
+              while (Files.exists(end) || !Files.exists(chunk)) {
+                Thread.sleep(5);
+              }
+            });
       }
     }
   }
