@@ -118,7 +118,8 @@ class AgentBesideTest {
     String ends =
         "; printf '%s\\n' \"$@\" > \"$raw/arguments\"; cd \"$raw/.relay\""
             + "; printf 'a/000000000000.chunk\\nx' > 1; mv 1 1.chunk"
-            + "; while ! [ -e ../.end ] || [ -e 1.chunk ]; do sleep 0.02; done; rm ../.end";
+            + "; while [ -e ../arguments ] && { ! [ -e ../.end ] || [ -e 1.chunk ]; }"
+            + "; do sleep 0.02; done; rm ../.end";
     for (Fault fault : List.of(Fault.NONE, Fault.HANGS_FOR_GOOD)) {
       Path raw = Files.createDirectory(base.resolve("raw" + fault));
       Path store = base.resolve("store" + fault);
