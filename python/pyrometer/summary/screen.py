@@ -16,9 +16,8 @@ from rich.rule import Rule
 from rich.text import Text
 
 from pyrometer.accounts.ledger.elapsed.schema import row_names
-from pyrometer.accounts.ledger.schema import Row, View
+from pyrometer.accounts.ledger.schema import NO_AGENTS, Row, View
 from pyrometer.accounts.ledger.terminal import ordered
-from pyrometer.accounts.ledger.unobserved import NO_AGENTS
 from pyrometer.accounts.stage_names import at_file
 from pyrometer.accounts.terminal import account_lines
 from pyrometer.attribution.operators import across_executions

@@ -11,9 +11,9 @@ from rich.text import Text
 from pyrometer.accounts.hardware.terminal import hardware_lines
 from pyrometer.accounts.hosts.terminal import task_lines
 from pyrometer.accounts.jvm.terminal import jvm_lines
+from pyrometer.accounts.ledger.schema import NO_AGENTS
 from pyrometer.accounts.ledger.terminal import view_lines
 from pyrometer.accounts.ledger.terminal_hosts import host_lines, whose
-from pyrometer.accounts.ledger.unobserved import NO_AGENTS
 from pyrometer.accounts.schema import Stage
 from pyrometer.accounts.stage_names import at_file
 from pyrometer.accounts.terminal import (

@@ -17,6 +17,9 @@ from pyrometer.core.estimate import Estimate
 from pyrometer.core.model import Model
 from pyrometer.window.windows import RunFacts, WindowFacts
 
+NO_AGENTS = "not observed, no agent on these hosts"
+"""Why a run of which no host was observed has no core view."""
+
 
 class Row(Model):
     """One row of a ledger.

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from pyrometer.accounts.ledger.schema import HostLedger, View
-from pyrometer.accounts.ledger.unobserved import NO_AGENTS
+from pyrometer.accounts.ledger.schema import NO_AGENTS, HostLedger, View
 from pyrometer.core import units
 from pyrometer.terminal.drawing import Justify, Look, grid, indented, note, safe
 

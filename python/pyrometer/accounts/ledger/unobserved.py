@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyrometer.accounts.ledger.host_slots import HostSlots, host_slots, several_hosts
-from pyrometer.accounts.ledger.schema import HostLedger, View
+from pyrometer.accounts.ledger.schema import NO_AGENTS, HostLedger, View
 from pyrometer.accounts.ledger.slot_view import NO_CORES, host_view, slots_known
 from pyrometer.accounts.ledger.sums import Group, prepare, sums
 from pyrometer.store.sql.text import literal
@@ -17,7 +17,6 @@ from pyrometer.window.scope import Scope
 MOST_OWN = 64
 """Hosts with an account of their own; of more, those with least task time have one together."""
 NO_AGENT = "not observed: no agent on this host"
-NO_AGENTS = "not observed, no agent on these hosts"
 NOTHING_RAN = "no executor ran there"
 
 _CLOCKS = """
