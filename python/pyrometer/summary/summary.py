@@ -161,7 +161,7 @@ def every_rule() -> tuple[Rule, ...]:
     Examples
     --------
     >>> [rule.code for rule in every_rule()][:2]
-    ['executors_unseen', 'host_contended']
+    ['drivers_apart', 'executors_unseen']
     """
     names = sorted(module.name for module in pkgutil.iter_modules(rules.__path__))
     return tuple(importlib.import_module(f"{rules.__name__}.{name}").RULE for name in names)
