@@ -86,7 +86,8 @@ Path(sys.argv[1]).write_text(f"{app} {pid} {killed}")
 
 def left_behind(app: str) -> list[Path]:
     """Folders of this application that executors wrote into on this host."""
-    return sorted(Path(tempfile.gettempdir()).glob(f"pyrometer-{app}-*"))
+    plain = app.replace("-", "_")
+    return sorted(Path(tempfile.gettempdir()).glob(f"pyrometer-{plain}-*"))
 
 
 @pytest.mark.slow
