@@ -4,6 +4,8 @@
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{self, AtFlags, FallocateFlags, FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
@@ -19,6 +21,9 @@ const ROOM: &str = ".shipping.room";
 const ROOM_BYTES: u64 = 64 << 10;
 /// A state of thousands of files is smaller.
 const MAX_BYTES: u64 = 16 << 20;
+
+/// Far longer than from a `fork` to its `exec`.
+const LEFT_BEHIND: Duration = Duration::from_secs(1);
 
 const OURS: OFlags = OFlags::NOFOLLOW
     .union(OFlags::NONBLOCK)
@@ -40,12 +45,27 @@ impl KeptFile {
         let folder = open_folder(raw)?;
         let how = OURS | OFlags::RDWR | OFlags::CREATE;
         let lock = File::from(fs::openat(&folder, LOCK, how, Mode::RUSR | Mode::WUSR)?);
-        flock(&lock, FlockOperation::NonBlockingLockExclusive)
-            .map_err(|_| io::Error::other("another agent ships this folder"))?;
+        lock_soon(&lock)?;
         Ok(Self {
             folder,
             _lock: lock,
         })
+    }
+}
+
+/// Locks, and waits for what a predecessor leaves behind: a child that it was just starting has the lock too,
+/// until its `exec` closes it.
+fn lock_soon(lock: &File) -> io::Result<()> {
+    let until = Instant::now() + LEFT_BEHIND;
+    loop {
+        match flock(lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(()),
+            Err(Errno::WOULDBLOCK) if Instant::now() < until => thread::sleep(LEFT_BEHIND / 50),
+            Err(Errno::WOULDBLOCK) => {
+                return Err(io::Error::other("another agent ships this folder"));
+            }
+            Err(error) => return Err(error.into()),
+        }
     }
 }
 
@@ -148,6 +168,22 @@ mod tests {
         drop(one);
         let mut next = KeptFile::take(raw.path()).unwrap();
         assert_eq!(next.load().unwrap().as_deref(), Some("second"));
+    }
+
+    #[test]
+    fn a_child_that_is_just_starting_is_waited_for() {
+        let raw = tempfile::tempdir().unwrap();
+        let one = KeptFile::take(raw.path()).unwrap();
+        // As after a `fork`: the same open file, in other hands.
+        let child = one._lock.try_clone().unwrap();
+        drop(one);
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                thread::sleep(LEFT_BEHIND / 10);
+                drop(child);
+            });
+            KeptFile::take(raw.path()).unwrap();
+        });
     }
 
     /// Whether the file system keeps room: not each can.
