@@ -16,6 +16,9 @@ Accelerator = Literal["kvm", "tcg"]
 EMULATED_CPU = "Nehalem"
 """x86-64-v2: what today's distributions and wheels need, and no wide vectors, slow in emulation."""
 
+_CX16 = 4 * 32 + 13
+"""Of ``cmpxchg16b`` among the kernel's features (arch/x86/include/asm/cpufeatures.h)."""
+
 TRANSLATED_BYTES = 512 << 20
 """Room for translated instructions, which an emulator that runs JVMs fills."""
 
@@ -132,13 +135,18 @@ def kernel_words(machine: Machine, accelerator: Accelerator, tsc_khz: int | None
 
     An emulated processor speculates on nothing. What a kernel does against speculation (other page
     tables in the kernel than in programs) empties the emulator's table of translations at every
-    system call and every interrupt, and is left out; ``machine.cmdline`` comes later, and wins. A
-    word of no meaning to the kernel, in capitals, is a variable of the first process.
+    system call and every interrupt, and is left out; ``machine.cmdline`` comes later, and wins.
+
+    Linux 6.12 on QEMU 7.2 crashed in its memory allocator, in 5 of 12 boots; in none of 12 once it
+    was told to do without ``cmpxchg16b``. Programs still see it: it is part of x86-64-v2.
+
+    A word of no meaning to the kernel, in capitals, is a variable of the first process.
     """
     words = ["console=ttyS0", "quiet", "loglevel=4", "panic=-1", "rdinit=/init"]
     if accelerator == "tcg":
         words += [f"tsc_early_khz={tsc_khz}"] if tsc_khz else []
         words += ["no_timer_check", "mitigations=off", f"PATIENCE={EMULATED_PATIENCE}"]
+        words += [f"clearcpuid={_CX16}"]
     return " ".join([*words, *([machine.cmdline] if machine.cmdline else [])])
 
 

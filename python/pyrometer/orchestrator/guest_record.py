@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,7 @@ from pyrometer.core.errors import (
     WorkloadError,
 )
 from pyrometer.guests import facts, here, pings
-from pyrometer.guests.conversation import CONSOLE, CPUS, Heard
+from pyrometer.guests.conversation import CONSOLE, CONSOLE_BYTES, CPUS, Heard
 from pyrometer.guests.described import WAITED, waited_ratio
 from pyrometer.guests.facts import Seen
 from pyrometer.guests.hearing import TIME_OUT
@@ -49,6 +50,8 @@ OF_HOST = ("hostname", "cpu_model", "cpus_count", "memory_bytes", "kernel", "vir
 UNKNOWN = "What the machine had is not known: what it reported about itself is not valid"
 TAIL = 600
 """Characters of a console that a message shows."""
+_GRAVE = re.compile(r"\bBUG:|\bOops\b|\bKernel panic\b|\bdouble fault\b|\bRIP: |Out of memory")
+"""What a kernel says as it fails (kernel/panic.c, arch/x86/kernel/dumpstack.c, mm/oom_kill.c)."""
 
 
 @dataclass(frozen=True)
@@ -213,11 +216,15 @@ def _refused(guest: Guest, raw: Path) -> None:
 
 
 def _console(raw: Path) -> str:
+    """Give the kernel's first complaint, else the last that it said."""
     try:
-        text = (raw / CONSOLE).read_bytes()[-4096:].decode("utf-8", "replace")
+        text = (raw / CONSOLE).read_bytes()[-CONSOLE_BYTES:].decode("utf-8", "replace")
     except OSError:
         return ""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())[-TAIL:]
+    lines = [" ".join("".join(c if c.isprintable() else " " for c in one).split())
+             for one in text.splitlines()]  # fmt: skip
+    grave = [one for one in lines if _GRAVE.search(one)]
+    return "; ".join(grave)[:TAIL] if grave else " ".join(lines)[-TAIL:]
 
 
 def _seen(heard: Heard) -> Seen | None:

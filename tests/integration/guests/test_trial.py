@@ -73,6 +73,30 @@ def test_a_command_runs_in_a_machine_and_its_record_comes_out(
     assert not any("qemu" in _command(pid) for pid in _children() if runs(pid))
 
 
+def test_the_kernel_of_a_machine_takes_the_programs_of_the_probe(
+    kernel_level: str | None, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Verifiers differ from kernel to kernel, and the host has one: this is Debian's."""
+    monkeypatch.setenv("PYROMETER_CACHE", str(cache))
+    kernel = [f"machine.kernel={kernel_level}"] if kernel_level else []
+    trial = Trial(
+        command=("sleep", "2"),
+        treatment=parse_treatment(["machine.memory=1g", *kernel]),
+        profile="full",
+        run_dir=tmp_path / "run",
+        captured=True,
+    )
+    run(trial, report=False)
+    manifest = read_manifest(tmp_path / "run")
+    assert manifest.machine is not None
+    major, minor = map(int, str(manifest.machine["found"]["release"]).split(".")[:2])
+    (probe,) = [one for one in manifest.probes if one.name == "os"]
+    if (major, minor) >= (6, 1):
+        assert (probe.tier, probe.reason) == ("T0", None)
+    else:
+        assert "Linux 6.1" in (probe.reason or "")
+
+
 def test_what_the_machine_refuses_is_refused_here_and_leaves_no_run(
     kernel_level: str | None, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -294,6 +294,33 @@ def test_a_package_of_modules_beside_that_of_the_image_is_unpacked_with_it(
     assert (found.modules / "modules.builtin").read_text() == builtin.read_text()
 
 
+def test_an_image_in_the_folder_of_its_modules_is_found_in_three_packages(tmp_path: Path) -> None:
+    """Debian 14's: image, modules and what is built in lie in packages of their own."""
+    needs.tool("dpkg-deb")
+    release = "7.2.13+deb14-cloud-amd64"
+    vmlinuz = installed(tmp_path, release) / f"vmlinuz-{release}"
+    folder = tmp_path / "usr/lib/modules" / release
+    (folder / "kernel").mkdir(parents=True)
+    shutil.move(vmlinuz, folder / "vmlinuz")
+    (folder / "modules.builtin").write_text("kernel/fs/ext4/ext4.ko\n")
+    (folder / "kernel/x.ko").write_bytes(b"")
+    deb = packed(tmp_path, f"linux-image-{release}")
+    with pytest.raises(CapabilityError, match="holds no kernel") as caught:
+        kernels.find(str(deb), tmp_path / "cache")
+    assert "linux-binary-" in (caught.value.remedy or "")
+    packed(tmp_path, f"linux-binary-{release}", folder / "vmlinuz")
+    packed(tmp_path, f"linux-modules-{release}", folder / "kernel/x.ko")
+    with pytest.raises(CapabilityError, match=r"modules of .* are not there") as caught:
+        kernels.find(str(deb), tmp_path / "cache")
+    assert f"linux-base-{release}_" in (caught.value.remedy or "")
+    packed(tmp_path, f"linux-base-{release}", folder / "modules.builtin")
+    found = kernels.find(str(deb), tmp_path / "cache")
+    assert found.release == release
+    assert found.image.name == "vmlinuz"
+    assert {one.name for one in found.modules.iterdir()} == {"kernel", "modules.builtin", "vmlinuz"}
+    assert found.modules.is_relative_to(tmp_path / "cache")
+
+
 APT = """\
 #!/bin/sh
 # Stands for apt-get and apt-cache: one package that depends on another, which lies in a folder.

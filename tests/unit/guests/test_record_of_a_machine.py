@@ -301,6 +301,18 @@ def test_a_machine_that_does_not_come_up_says_why(found: Guest, why: str, record
         finish(record, found)
 
 
+def test_of_a_kernel_that_crashed_its_first_complaint_is_said(record: Record) -> None:
+    trace = "".join(f"[ 1.61] R{i:02}: {i:016x}\r\n" for i in range(200))
+    said = "[ 1.60] Oops: double fault: 0000 [#1]\r\n[ 1.61] RIP: 0010:kmem_cache_alloc+0xc3\r\n"
+    end = "[ 1.62] Kernel panic - not syncing\r\n"
+    (record.paths.raw / "console.txt").write_text(said + trace + end)
+    with pytest.raises(CapabilityError, match="double fault") as caught:
+        finish(record, guest())
+    assert "kmem_cache_alloc" in caught.value.message
+    assert "Kernel panic" in caught.value.message
+    assert "R17" not in caught.value.message
+
+
 @pytest.mark.parametrize("event", ["refused", "broken", "other"])
 def test_who_ends_it_before_anything_was_launched_has_no_run(event: str, record: Record) -> None:
     messages: list[dict[str, Any]] = [{"event": event, "message": "KeyboardInterrupt"}]

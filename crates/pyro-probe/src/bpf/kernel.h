@@ -20,6 +20,9 @@ typedef _Bool bool;
 /* Members of a map's definition, as loaders read them from the object's type information. */
 #define __uint(name, value) int(*name)[value]
 #define __type(name, value) typeof(value) *name
+/* The compiler keeps the value that it has read. It may read a member of a program's context twice otherwise,
+ * once to look whether it is null and once to use it, which verifiers refuse. */
+#define once(value) __asm__ volatile("" : "+r"(value))
 #define field_exists(field) __builtin_preserve_field_info(field, 2)
 
 /* Flags of task_struct.__state (linux/sched.h). */
@@ -39,6 +42,14 @@ enum map_type {
 };
 #define BPF_F_NO_PREALLOC 1
 #define BPF_LOCAL_STORAGE_GET_F_CREATE 1
+
+/* Of a small number that was an int and is a byte since Linux 7: both have its bits in their first byte. The
+ * loader fits the offset, and would refuse a load of another size. */
+#define low_byte(object, field) ({ \
+	u64 offset = __builtin_preserve_field_info((object)->field, 0); \
+	once(offset); \
+	*((const volatile u8 *)(object) + offset); \
+})
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -202,7 +213,7 @@ static struct pt_regs *(*bpf_task_pt_regs)(struct task_struct *task) = (void *)1
 /* Waits for a CPU: it is on a run queue, and not only because a sleeper is taken off it late. */
 static __always_inline int waits_for_cpu(struct task_struct *task)
 {
-	if (task->on_cpu || !task->on_rq)
+	if (low_byte(task, on_cpu) || !low_byte(task, on_rq))
 		return 0;
 	return !(field_exists(task->se.sched_delayed) && task->se.sched_delayed);
 }

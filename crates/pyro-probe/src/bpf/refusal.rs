@@ -9,6 +9,9 @@ pub struct Refusal {
     pub remedy: &'static str,
 }
 
+/// What precedes the verifier's log in an error of the loader.
+const VERIFIER: &str = ". Verifier output:";
+
 /// An object that lacks what the probe looks for in it.
 pub fn damaged() -> Refusal {
     Refusal {
@@ -28,10 +31,57 @@ pub fn refused(error: impl std::error::Error) -> Refusal {
         }
         cause = error.source();
     }
-    // The verifier's log follows its verdict.
-    let reason = reason.lines().next().unwrap_or_default().to_owned();
-    Refusal {
-        reason,
-        remedy: "Run as root, or: setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog+ep on pyro-probe.",
+    match reason.split_once(VERIFIER) {
+        Some((call, log)) if !log.trim().is_empty() => Refusal {
+            reason: format!("{call}; the kernel's verifier: {}", verdict(log)),
+            remedy: "Use Linux 6.1 or later. Where it is: report its version, and this sentence.",
+        },
+        parted => Refusal {
+            reason: parted.map_or(reason.as_str(), |(call, _)| call).to_owned(),
+            remedy: "Run as root, or: setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog+ep on pyro-probe.",
+        },
+    }
+}
+
+/// The line of a verifier's log that says what it does not take: the last before its statistics.
+fn verdict(log: &str) -> &str {
+    let statistics = ["verification time ", "stack depth ", "processed "];
+    let lines = log.lines().map(str::trim);
+    let mut said =
+        lines.filter(|line| !line.is_empty() && !statistics.iter().any(|s| line.starts_with(s)));
+    said.next_back().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG: &str = "the BPF_PROG_LOAD syscall returned Permission denied (os error 13). Verifier output: \
+        reg type unsupported for arg#0 function follow#91\n0: R1=ctx(off=0,imm=0) R10=fp0\n\
+        7: (85) call bpf_task_storage_get#156\nR2 type=ptr_or_null_ expected=ptr_\n\
+        verification time 287 usec\nstack depth 0\nprocessed 7 insns (limit 1000000)\n\n";
+
+    #[test]
+    fn what_the_verifier_does_not_take_is_named_and_is_no_question_of_rights() {
+        let Refusal { reason, remedy } = refused(std::io::Error::other(LOG));
+        assert_eq!(
+            reason,
+            "the BPF_PROG_LOAD syscall returned Permission denied (os error 13); the kernel's \
+             verifier: R2 type=ptr_or_null_ expected=ptr_"
+        );
+        assert!(
+            remedy.contains("Linux 6.1") && !remedy.contains("root"),
+            "{remedy}"
+        );
+    }
+
+    #[test]
+    fn what_may_not_be_loaded_needs_rights() {
+        let text = "the BPF_PROG_LOAD syscall returned Operation not permitted (os error 1). Verifier output: ";
+        for text in [text, "Operation not permitted (os error 1)"] {
+            let Refusal { reason, remedy } = refused(std::io::Error::other(text));
+            assert!(!reason.contains("erifier"), "{reason}");
+            assert!(remedy.starts_with("Run as root"), "{remedy}");
+        }
     }
 }

@@ -323,7 +323,9 @@ int forked(u64 *context)
 SEC("iter/task")
 int follow(struct bpf_iter__task *context)
 {
-	if (context->task && !watch(context->task))
+	struct task_struct *task = context->task;
+	once(task);
+	if (task && !watch(task))
 		lose(LOST_THREADS);
 	return 0;
 }
@@ -334,9 +336,10 @@ SEC("iter/task")
 int off_now(struct bpf_iter__task *context)
 {
 	struct task_struct *task = context->task;
+	once(task);
 	struct thread *thread = task ? watched(task) : 0;
 	struct interval off;
-	if (!thread || task->on_cpu || task->exit_state || !measure(task, thread, bpf_ktime_get_ns(), &off))
+	if (!thread || low_byte(task, on_cpu) || task->exit_state || !measure(task, thread, bpf_ktime_get_ns(), &off))
 		return 0;
 	tell(task, thread, &off);
 	thread->off_ns = 0;

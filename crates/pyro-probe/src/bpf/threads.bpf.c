@@ -65,7 +65,7 @@ struct {
  * Without this, what runs where the reader runs would never be seen running. */
 static __always_inline int preempted_by(struct task_struct *reader, struct task_struct *task)
 {
-	return task->on_rq && task->thread_info.cpu == reader->thread_info.cpu &&
+	return low_byte(task, on_rq) && task->thread_info.cpu == reader->thread_info.cpu &&
 		   task->sched_info.last_queued == reader->sched_info.last_arrival;
 }
 
@@ -73,7 +73,7 @@ static __always_inline u32 flags_of(struct task_struct *reader, struct task_stru
 {
 	if (task->exit_state)
 		return ENDED;
-	if (task->on_cpu || preempted_by(reader, task))
+	if (low_byte(task, on_cpu) || preempted_by(reader, task))
 		return ON_CPU;
 	return waits_for_cpu(task) ? WAITS_FOR_CPU : 0;
 }
@@ -109,6 +109,7 @@ SEC("iter/task")
 int threads(struct bpf_iter__task *context)
 {
 	struct task_struct *task = context->task;
+	once(task);
 	u32 zero = 0;
 	struct record *record = bpf_map_lookup_elem(&scratch, &zero);
 	if (!task || !record)

@@ -276,16 +276,17 @@ def _of_image(image: Path, *, packed: bool = False) -> Kernel:
     if release is None:
         raise UsageError(f"machine.kernel={image}: not an image of an x86 kernel", "give a vmlinuz")
     above = image.absolute().parents
-    places = [Path("/lib/modules", release)]
+    # Fedora's and Debian 14's images lie in the folder of their modules.
+    places = [above[0], Path("/lib/modules", release)]
     if len(above) > 1:
-        places.insert(0, above[1] / "lib/modules" / release)
-        places.insert(1, above[1] / "usr/lib/modules" / release)
+        places[1:1] = [above[1] / part / release for part in ("lib/modules", "usr/lib/modules")]
     for place in places:
         if (place / "modules.builtin").is_file():
             return Kernel(release, image.absolute(), place, str(image))
     raise CapabilityError(
-        f"machine.kernel={image}: modules of {release} are not there: {places[0]}",
-        f"put the package that has them, linux-modules-{release}_….deb, beside it"
+        f"machine.kernel={image}: modules of {release} are not there: {places[-1]}",
+        f"put the packages that have them beside it: linux-modules-{release}_….deb, and"
+        f" linux-base-{release}_….deb where there is one"
         if packed
         else "give the .deb of the kernel instead",
     )
@@ -305,11 +306,15 @@ def _package(asked: str, cache: Path) -> Kernel:
 
 
 def _in_folder(folder: Path, origin: str) -> Kernel:
-    images = sorted((folder / "boot").glob("vmlinuz-*"))
+    images = [
+        *sorted((folder / "boot").glob("vmlinuz-*")),
+        *sorted((folder / "usr/lib/modules").glob("*/vmlinuz")),
+    ]
     if not images:
         raise CapabilityError(
             f"machine.kernel={origin}: the package holds no kernel",
-            "give a package whose name begins with linux-image- and a version",
+            "give a package whose name begins with linux-image- and a version; where that only"
+            " depends on linux-binary-…, put that one beside it",
         )
     found = _of_image(images[0], packed=True)
     return Kernel(found.release, found.image, found.modules, origin)

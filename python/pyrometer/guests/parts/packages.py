@@ -19,7 +19,9 @@ UPDATE = (
 )
 _DEPENDS = re.compile(r"\b(linux-image-[a-z0-9.+-]+)(?: \(= ([^)]+)\))?")
 _VERSION = re.compile(r"^Version: (\S+)$", re.MULTILINE)
-_MODULES = re.compile(r"\blinux-modules-[a-z0-9.+-]+")
+_PARTS = ("modules", "binary", "base")
+"""What lies in packages of its own: modules with Ubuntu, with Debian 14 the image itself too."""
+_PART = re.compile(rf"\blinux-(?:{'|'.join(_PARTS)})-[0-9][a-z0-9.+-]*")
 _FILE = re.compile(r"linux-image-(?:unsigned-)?(?P<release>[^_]+)_(?P<rest>[^/]+)\.deb")
 _TIMEOUT_S = 300
 
@@ -127,7 +129,7 @@ def downloaded(package: str, cache: Path) -> Path:
         if found is None:
             raise CapabilityError(f"machine.kernel={package}: apt-get downloaded nothing", UPDATE)
         depends = _run(["dpkg-deb", "-f", str(found), "Depends"], package)
-        for other in dict.fromkeys(_MODULES.findall(depends)):
+        for other in dict.fromkeys(_PART.findall(depends)):
             _run(["apt-get", "download", "-q", other], other, folder)
         return unpacked(found, cache)
 
@@ -165,7 +167,7 @@ def described(package: Path) -> str:
 
 
 def unpacked(package: Path, cache: Path) -> Path:
-    """Unpack a package, and that of its modules which lies beside it; gives the folder.
+    """Unpack a package, and those of its parts which lie beside it; gives the folder.
 
     Raises
     ------
@@ -173,7 +175,7 @@ def unpacked(package: Path, cache: Path) -> Path:
         If it is no package, or cannot be unpacked here.
     """
     _require_dpkg(package)
-    packages = [package, *_modules_beside(package)]
+    packages = [package, *_parts_beside(package)]
     target = cache / "-".join(map(_digest, packages))
     if not target.is_dir():
         with staging(cache) as folder:
@@ -192,10 +194,13 @@ def _require_dpkg(package: Path) -> None:
         )
 
 
-def _modules_beside(package: Path) -> list[Path]:
-    """Find the package with the modules of an image's package, where a distribution parts them."""
+def _parts_beside(package: Path) -> list[Path]:
+    """Find the packages with the parts of an image's package, where a distribution parts them."""
     match = _FILE.fullmatch(package.name)
-    names = [] if match is None else [f"linux-modules-{match['release']}_{match['rest']}.deb"]
+    if match is None:
+        return []
+    release, rest = match["release"], match["rest"]
+    names = [f"linux-{part}-{release}_{rest}.deb" for part in (*_PARTS, "binary-unsigned")]
     return [package.with_name(name) for name in names if package.with_name(name).is_file()]
 
 
