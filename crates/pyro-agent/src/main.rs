@@ -10,10 +10,7 @@ fn main() -> ExitCode {
         Ok(Command::Ship(options)) => verbs::ship(&options),
         Ok(Command::Host(options)) => verbs::host(&options),
         Ok(Command::Executors(options)) => verbs::executors(&options),
-        Err(Answer::Text(text)) => {
-            println!("{text}");
-            Ok(())
-        }
+        Err(Answer::Text(text)) => verbs::say(&text),
         Err(Answer::Wrong(message)) => {
             eprintln!("pyro-agent: {message}\nTry pyro-agent --help");
             return ExitCode::from(2);

@@ -20,6 +20,7 @@ mod taskstats;
 mod threads;
 mod tiers;
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use args::{Answer, Command};
@@ -59,7 +60,10 @@ fn ended(done: std::io::Result<()>) -> ExitCode {
     }
 }
 
+/// Whoever reads may have read enough: that is no failure of ours.
 fn print(what: &impl std::fmt::Display) -> ExitCode {
-    println!("{what}");
-    ExitCode::SUCCESS
+    match writeln!(std::io::stdout().lock(), "{what}") {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => ended(Err(error)),
+        _ => ExitCode::SUCCESS,
+    }
 }

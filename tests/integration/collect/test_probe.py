@@ -426,6 +426,15 @@ def test_what_is_wrong_is_said(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_reader_that_has_read_enough_is_no_failure() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    command = [str(_artifacts.probe_binary()), "tiers", "--json"]
+    with os.fdopen(write, "wb") as closed:
+        done = subprocess.run(command, stdout=closed, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_process_that_is_gone_makes_a_reason_not_an_error(paths: RunPaths) -> None:
     gone = subprocess.Popen(["true"])
     gone.wait()

@@ -237,6 +237,36 @@ def test_threads_counted_to_the_nanosecond_go_before_ticks() -> None:
     assert gap_ns(after) - gap_ns(without) == pytest.approx(0.2 * whole, rel=1e-6)
 
 
+def test_a_guest_that_missed_ticks_is_accounted_by_the_scheduler_s_clock() -> None:
+    before = intact().core_view
+    world = World(STAGES)
+    busy = ("cpu_user_ns", "cpu_system_ns")
+    missing = [
+        {**row, "value": row["value"] // 2} if row["name"] in busy else row
+        for row in world.rows["os_series"]
+    ]
+    open_view = account({**world.rows, "os_series": missing}).core_view
+    assert abs(gap_ns(open_view)) > 0.05 * world.task_cpu
+    whole = world.task_cpu + world.other_cpu + world.elsewhere
+    told = [
+        {**missing[0], "scope": "host", "name": "cpu_switched_ns", "t_mono_ns": mono(at),
+         "value": seen}
+        for at, seen in ((0, 0), (world.end_ms, whole))
+    ]  # fmt: skip
+    report = account({**world.rows, "os_series": missing + told})
+    after = report.core_view
+    moved = value(after, "other_processes") - value(before, "other_processes")
+    assert moved == pytest.approx(0, abs=0.01 * whole)
+    assert gap_ns(after) == pytest.approx(gap_ns(before), abs=0.01 * whole)
+    row = next(row for row in after.rows if row.path == "other_processes")
+    assert "missed" in row.source
+    assert "host: ticks and the scheduler" in [check.name for check in report.checks]
+    # With all ticks there, what lags behind is not used.
+    late = [{**row, "value": row["value"] // 2} for row in told]
+    complete = account({**world.rows, "os_series": [*world.rows["os_series"], *late]}).core_view
+    assert value(complete, "other_processes") == value(before, "other_processes")
+
+
 def test_every_sum_of_children_stays_within_its_parent_s_samples() -> None:
     report = intact()
     for view in (report.slot_view, report.core_view):

@@ -18,8 +18,7 @@ pub fn executors(options: &ExecutorsOptions) -> Result<(), String> {
         "schema": "pyrometer/executors/1",
         "executors": discover(&jvms),
     });
-    println!("{}", in_ascii(&found.to_string()));
-    Ok(())
+    super::say(&in_ascii(&found.to_string()))
 }
 
 /// The same JSON without characters that could mean something to a terminal: they are all in texts.

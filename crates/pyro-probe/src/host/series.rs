@@ -12,11 +12,15 @@ use crate::sys::{Buffer, Descriptors, ProcFile, mono_ns, sysconf};
 /// CPU time of all threads of the machine, in nanoseconds where `/proc/stat` counts ticks.
 pub const ALL_THREADS: &str = "cpu_threads_ns";
 
+/// The same of threads that have left their CPU, where only the scheduler's statistics show it.
+const SWITCHED: &str = "cpu_switched_ns";
+
 /// Files of the host.
 #[derive(Debug)]
 pub struct Host {
     machine: Machine,
     stat: ProcFile,
+    schedstat: Option<ProcFile>,
     loadavg: Option<ProcFile>,
     meminfo: Option<ProcFile>,
     vmstat: Option<ProcFile>,
@@ -52,19 +56,27 @@ impl Host {
                 Some((cpu, open(&path)?))
             })
             .collect();
+        let loadavg = open("/proc/loadavg");
+        let meminfo = open("/proc/meminfo");
+        let vmstat = open("/proc/vmstat");
+        let disks = open("/proc/diskstats");
+        let interfaces = open("/proc/net/dev");
+        let schedstat = open("/proc/schedstat");
+        let group = ControlGroup::open(root, descriptors, buffer);
         Self {
             machine,
             stat: ProcFile::new("/proc/stat", descriptors),
-            loadavg: open("/proc/loadavg"),
-            meminfo: open("/proc/meminfo"),
-            vmstat: open("/proc/vmstat"),
-            disks: open("/proc/diskstats"),
-            interfaces: open("/proc/net/dev"),
+            schedstat: schedstat.filter(|_| group.all_threads.is_none()),
+            loadavg,
+            meminfo,
+            vmstat,
+            disks,
+            interfaces,
             pressure,
             frequencies,
             energy: Energy::open(ZONES, descriptors),
             nodes: Nodes::of(&Sysfs::at("/sys")),
-            group: ControlGroup::open(root, descriptors, buffer),
+            group,
             whole_disks: Vec::new(),
             forks: -1,
             last_pid: 0,
@@ -131,6 +143,13 @@ impl Host {
             host::loadavg(text, &mut |name, value| {
                 recorder.record(now, scope, name, value)
             });
+        }
+        let switched = self.schedstat.as_mut().and_then(|file| {
+            let text = file.read(buffer).ok()?;
+            host::switched_ns(text).map(|value| (mono_ns(), value))
+        });
+        if let Some((at, value)) = switched {
+            recorder.record(at, scope, SWITCHED, value);
         }
         if let Some(text) = self
             .meminfo

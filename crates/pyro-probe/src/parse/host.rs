@@ -260,6 +260,15 @@ pub fn loadavg(text: &str, emit: &mut Emit) {
     }
 }
 
+/// Sums the times of all CPUs with a thread, in nanoseconds, in `/proc/schedstat`: the seventh number of
+/// their lines (Documentation/scheduler/sched-stats.rst). `None` if a line lacks it, or there is none.
+pub fn switched_ns(text: &str) -> Option<i64> {
+    let cpus = text.lines().filter(|line| line.starts_with("cpu"));
+    cpus.map(|line| line.split_ascii_whitespace().nth(7).and_then(number))
+        .reduce(|sum, one| sum?.checked_add(one?))
+        .flatten()
+}
+
 /// Number last given to a process or thread: the last field of `/proc/loadavg`; 0 if it is not there.
 pub fn last_pid(text: &str) -> i32 {
     let field = text.split_ascii_whitespace().nth(4);
@@ -291,6 +300,24 @@ mod tests {
             assert!(got.contains(&(None, expected.0, expected.1)));
         }
         assert_eq!(got.len(), 10 + 10 + 4 + 6);
+    }
+
+    #[test]
+    fn times_of_threads_that_left_their_cpus() {
+        let text = "version 15\ntimestamp 4294937\n\
+            cpu0 0 0 0 0 0 0 1500000000 42 7\ndomain0 3 1 2 3 4 5 6 7 8\n\
+            cpu1 0 0 0 0 0 0 250 1 1\ndomain0 3 9 9 9 9 9 9 9 9\n";
+        assert_eq!(switched_ns(text), Some(1_500_000_250));
+        for text in [
+            "",
+            "version 15\n",
+            "cpu0 0 0 0\n",
+            "cpu0 1 2 3 4 5 6 7\ncpu1 1 2 3 4 5 6 x\n",
+        ] {
+            assert_eq!(switched_ns(text), None, "{text}");
+        }
+        let much = format!("cpu0 0 0 0 0 0 0 {}\ncpu1 0 0 0 0 0 0 1\n", i64::MAX);
+        assert_eq!(switched_ns(&much), None);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pyrometer.accounts.cpu import OWN_PROCESS, process_cpu_ns
+from pyrometer.accounts.ledger.busy import STATES, SWITCHED
 from pyrometer.accounts.ledger.core_view import cpus_count, watched_ns
 from pyrometer.accounts.ledger.delays import compare, delay_checks
 from pyrometer.accounts.ledger.schema import Check
@@ -138,12 +139,10 @@ def _host_checks(scope: Scope) -> list[Check]:
     host = growth(scope, "scope = 'host'")
     cpus = cpus_count(scope)
     if host and cpus:
-        names = ("user", "nice", "system", "irq", "softirq", "steal", "idle", "iowait")
-        whole = sum(host.get(f"cpu_{name}_ns", 0) for name in names)
         found.append(
             compare(
                 "host: CPUs × wall",
-                whole,
+                sum(host.get(name, 0) for name in STATES),
                 watched_ns(scope),
                 cpus * 20_000_000,
                 "All times of /proc/stat against the clock; ticks of 10 ms per CPU.",
@@ -159,6 +158,17 @@ def _host_checks(scope: Scope) -> list[Check]:
                 "Busy times of /proc/stat against the CPU time of every thread (cpuacct.usage of"
                 " the root). A guest that is not run misses ticks; interrupts while a CPU idles"
                 " are in no thread.",
+            )
+        )
+    if cpus and SWITCHED in host:
+        found.append(
+            compare(
+                "host: ticks and the scheduler",
+                sum(host.get(name, 0) for name in BUSY),
+                host[SWITCHED],
+                cpus * 20_000_000,
+                "Busy times of /proc/stat against the CPU time of threads that left their CPU"
+                " (/proc/schedstat). A guest that is not run misses ticks.",
             )
         )
     return found

@@ -22,6 +22,7 @@ from pyrometer.accounts.cpu import (
     SHORT_LIVED,
     process_cpu_ns,
 )
+from pyrometer.accounts.ledger.busy import TICK_NS, TICKS, busy_ns
 from pyrometer.accounts.ledger.rows import CPU_SAMPLES, SHARE_OF_PARENT, close, counts, slug, split
 from pyrometer.accounts.ledger.schema import Row, View
 from pyrometer.accounts.ledger.sums import group_all, prepare
@@ -29,7 +30,7 @@ from pyrometer.attribution.samples import UNCLASSIFIED
 from pyrometer.core.json_text import parse_json
 from pyrometer.core.units import duration
 from pyrometer.store.thread_roles import OTHER
-from pyrometer.window.counters import BUSY, define_watched_series, growth
+from pyrometer.window.counters import define_watched_series, growth
 from pyrometer.window.scope import Scope
 
 PATH = "exited_threads"
@@ -98,10 +99,7 @@ def _described(scope: Scope) -> list[Row]:
     return [Row(path=PATH, value_ns=total, n=n, source=source), *parts]
 
 
-TICKS = "/proc/stat, in ticks of 10 ms"
 NOT_IN_STAT = "not in /proc/stat of this kernel"
-TICK_NS = 10_000_000
-"""What the core view resolves, but of short windows: CPU times of a host are counted in ticks."""
 LATE_NS = 1_000_000_000
 """Longest time without a probe on the only host that is no row: series go on as they were."""
 
@@ -380,10 +378,7 @@ def _others(
 ) -> list[Row]:
     followed = process_cpu_ns(scope, table)
     own = growth(scope, "scope LIKE 'probe%'", table).get("own_cpu_ns", 0)
-    busy, counted = host.get("cpu_threads_ns"), "cpuacct.usage of the root"
-    if busy is None:
-        busy = sum(host.get(name, 0) for name in BUSY) - interrupts.apart_ns
-        counted = TICKS
+    busy, counted = busy_ns(host, interrupts.apart_ns, watched_ns(scope), cpus_count(scope) or 1)
     rows = []
     if followed is None:
         why = "no CPU total of the followed processes"

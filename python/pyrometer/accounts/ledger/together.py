@@ -28,7 +28,8 @@ FROM w_series GROUP BY host
 # What one host counts and another does not makes rows that cannot be added up.
 _KINDS = """
 SELECT host, bool_or(scope = 'host' AND name = 'psi_irq_full_ns'),
-  bool_or(scope = 'host' AND name = 'cpu_threads_ns'), bool_or(scope LIKE 'kernel/%')
+  bool_or(scope = 'host' AND name = 'cpu_threads_ns'),
+  bool_or(scope = 'host' AND name = 'cpu_switched_ns'), bool_or(scope LIKE 'kernel/%')
 FROM os_series GROUP BY host
 """
 
