@@ -219,8 +219,10 @@ def _application(tables: Tables, app_index: int | None) -> dict[str, Any]:
     rows = tables.records(
         "SELECT a.app_index, a.app_name, a.master, a.spark_conf, a.spark_version,"
         " a.start_wall_ns, a.end_wall_ns,"
-        " a.born_wall_ns, coalesce(sum(t.finish_wall_ns - t.launch_wall_ns), 0) AS work"
-        " FROM lives a LEFT JOIN tasks t USING (app_index) GROUP BY ALL"
+        " a.born_wall_ns, coalesce(t.work, 0) AS work FROM lives a"
+        # Grouped by number: settings of an application are a long text.
+        " LEFT JOIN (SELECT app_index, sum(finish_wall_ns - launch_wall_ns) AS work FROM tasks"
+        "  GROUP BY app_index) t USING (app_index)"
         " ORDER BY work DESC, app_index"
     )
     if not rows:

@@ -98,6 +98,7 @@ class Scope:
 
 
 _EVER = 1 << 62
+_FEW_TASKS = 4000
 # A JVM has one SparkContext at a time: an application lasts until the next one begins.
 _PROCESS_APPS = f"""
 SELECT pid, app_index,
@@ -143,7 +144,9 @@ def _define_tasks(tables: Tables, only: str) -> None:
         "SELECT t.*, s.iteration, s.sql_id"
         " FROM tasks t LEFT JOIN stages s USING (app_index, stage_id, stage_attempt)",
     )
-    tables.define_view("w_tasks", f"SELECT * FROM run_tasks s {only}")
+    # Of few tasks, planning the view wherever it is read costs more than holding its rows.
+    define = tables.define if tables.rows_count("tasks") <= _FEW_TASKS else tables.define_view
+    define("w_tasks", f"SELECT * FROM run_tasks s {only}")
 
 
 def _define_sql(tables: Tables, chosen: str, window: Window) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from pyrometer.accounts.ledger.elapsed.causes import EXECUTORS, WAITING, Causes, causes_of
 from pyrometer.accounts.ledger.elapsed.path import PathPart, PathStage, path_parts
@@ -166,20 +167,25 @@ def _gap(scope: Scope, parts: Sequence[PathPart], number: int) -> Gap:
     part = parts[number]
     after = next((p.stage for p in reversed(parts[:number]) if p.stage), None)
     before = next((p.stage for p in parts[number:] if p.stage), None)
-    found = scope.tables.record(
-        "SELECT sql_id, description FROM sql_executions WHERE app_index = ? AND start_wall_ns < ?"
-        " AND coalesce(end_wall_ns, ?) > ? ORDER BY start_wall_ns DESC LIMIT 1",
-        [part.app, part.end, part.end, part.start],
-    )
+    found = _query_at(scope, part) if part.where == "in_query" else {}
     return Gap(
         app_index=part.app,
         where=part.where or "in_query",
         start_ns=part.offset,
         length_ns=part.end - part.start,
-        sql_id=found.get("sql_id") if part.where == "in_query" else None,
-        description=found.get("description") if part.where == "in_query" else None,
+        sql_id=found.get("sql_id"),
+        description=found.get("description"),
         after_stage_id=after.stage_id if after else None,
         before_stage_id=before.stage_id if before else None,
+    )
+
+
+def _query_at(scope: Scope, part: PathPart) -> dict[str, Any]:
+    """Find the query that runs in a part of the path: the last that began."""
+    return scope.tables.record(
+        "SELECT sql_id, description FROM sql_executions WHERE app_index = ? AND start_wall_ns < ?"
+        " AND coalesce(end_wall_ns, ?) > ? ORDER BY start_wall_ns DESC LIMIT 1",
+        [part.app, part.end, part.end, part.start],
     )
 
 
