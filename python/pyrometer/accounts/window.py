@@ -8,9 +8,9 @@ from typing import Any
 
 from pyrometer.accounts.jvm.jvm import define_pauses
 from pyrometer.attribution.python_workers import define_python
-from pyrometer.guests.described import shown
 from pyrometer.store import Run
 from pyrometer.store.lives import copy_lives
+from pyrometer.store.manifest import Manifest
 from pyrometer.window.counters import define_series, define_threads
 from pyrometer.window.scope import Scope
 from pyrometer.window.windows import RunFacts, choose, run_name
@@ -80,6 +80,14 @@ def facts(run: Run) -> RunFacts:
         started_wall_ns=manifest.started_wall_ns or started,
         host=plain["host"],
         machine=plain["machine"],
-        machine_facts={} if manifest.machine is None else shown(manifest.machine),
+        machine_facts=_machine_facts(manifest),
         conf_overlay=plain["conf_overlay"],
     )
+
+
+def _machine_facts(manifest: Manifest) -> dict[str, str]:
+    if manifest.machine is None:
+        return {}
+    from pyrometer.guests.described import shown  # few runs are of a machine of their own
+
+    return shown(manifest.machine)

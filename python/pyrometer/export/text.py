@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from pyrometer import __version__
+from pyrometer.core.native import native
 from pyrometer.export.stacks import Names, Stacks, Sum
-from pyrometer.store.ingest import native
 
 
 def write_folded(stacks: Stacks, out: BinaryIO) -> None:

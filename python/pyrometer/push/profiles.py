@@ -15,9 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pyrometer.core.native import native
 from pyrometer.export.pprof import PprofWriter, ValueType
 from pyrometer.push.options import Settings, Window
-from pyrometer.store.ingest import native
 from pyrometer.store.sql.text import literal
 from pyrometer.store.tables import Tables
 

@@ -25,11 +25,11 @@ import numpy as np
 from pyrometer.core import schema
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import UsageError
+from pyrometer.core.native import native
 from pyrometer.core.units import percent
 from pyrometer.simulation.cluster import Description, Graph, Shape, cluster_of, graph_of, sites_of
 from pyrometer.simulation.contention import Contention, loads
 from pyrometer.simulation.measured import Floats, Job, Measured, Tasks
-from pyrometer.store.ingest import native
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,15 +36,23 @@ class LocalFiles:
 
     def of(self, table: str) -> Iterator[tuple[str, int]]:
         """Give where DuckDB finds each file of a table, and its size."""
-        path = self._folder / f"{table}.parquet"
-        parts = sorted(self._folder.glob(f"{table}-*.parquet"))
-        parts = [file for file in parts if table_of(file.name) == table]
-        for file in [*([path] if path.is_file() else []), *parts]:
-            yield str(file), file.stat().st_size
+        names = self._sizes.keys()
+        parts = sorted(name for name in names if name.startswith(f"{table}-"))
+        for name in [f"{table}.parquet", *(part for part in parts if table_of(part) == table)]:
+            if name in names:
+                yield str(self._folder / name), self._sizes[name]
+
+    @cached_property
+    def _sizes(self) -> dict[str, int]:
+        """Sizes of its files when it was first asked for one: the folder is listed once."""
+        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(self._folder) as found:
+            files = (one for one in found if one.name.endswith(".parquet") and one.is_file())
+            return {file.name: file.stat().st_size for file in files}
+        return {}
 
     def size_bytes(self) -> int:
         """Bytes of all of them."""
-        return sum(file.stat().st_size for file in self._folder.glob("*.parquet"))
+        return sum(self._sizes.values())
 
     def marks(self) -> list[str]:
         """Give what tells the state of each."""

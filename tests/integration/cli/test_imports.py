@@ -44,3 +44,20 @@ def test_the_report_of_a_run_imports_no_statistics_of_experiments(tmp_path: Path
     )  # fmt: skip
     assert (tmp_path / "page.html").is_file()
     assert done.stderr.strip() == ""
+
+
+def test_judging_a_run_imports_neither_what_makes_its_tables_nor_what_tries_findings() -> None:
+    unneeded = {
+        "pyrometer.store.ingest", "pyrometer.store.services.drivers", "pyrometer.guests.described",
+        "pyrometer.verification.run", "pyrometer.experiments", "pyrometer.tune", "pyrometer.pages",
+        "pyrometer.explain.terminal", "scipy", "pandas", "httpx",
+    }  # fmt: skip
+    script = (
+        "import sys; from pyrometer.explain import every_rule, findings, kept;"
+        "from pyrometer.store import Run; assert every_rule.every_rule();"
+        f"print(*sorted({unneeded!r} & sys.modules.keys()))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.strip() == ""

@@ -178,13 +178,15 @@ def _found(
     from pyrometer.store import Run
 
     records, proofs = tries.records, tries.proofs
-    known = None
     if application is None:
-        known = findings_of(path, window, records=records, muted=muted, proofs=proofs)
+        found = findings_of(path, window, records=records, muted=muted, proofs=proofs)
+        if not tries.asked:
+            return found
     with Run.open(path) as opened:
-        found = known or find(
-            opened, window, app_index=application, records=records, muted=muted, proofs=proofs
-        )
+        if application is not None:
+            found = find(
+                opened, window, app_index=application, records=records, muted=muted, proofs=proofs
+            )
         tries.prepare(found, opened)
     return found
 
