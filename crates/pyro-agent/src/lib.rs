@@ -7,6 +7,7 @@ pub mod executors;
 #[cfg(feature = "objects")]
 mod objects;
 mod own_use;
+pub mod said;
 pub mod ship;
 mod stop;
 mod stores;

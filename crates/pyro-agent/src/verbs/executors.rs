@@ -4,6 +4,7 @@ use serde_json::json;
 
 use crate::args::ExecutorsOptions;
 use crate::executors::{ProcTree, discover};
+use crate::said::say;
 
 /// Prints the executors and drivers of this host as JSON.
 ///
@@ -18,7 +19,7 @@ pub fn executors(options: &ExecutorsOptions) -> Result<(), String> {
         "schema": "pyrometer/executors/1",
         "executors": discover(&jvms),
     });
-    super::say(&in_ascii(&found.to_string()))
+    say(&in_ascii(&found.to_string()))
 }
 
 /// The same JSON without characters that could mean something to a terminal: they are all in texts.

@@ -8,12 +8,10 @@ mod recorder;
 mod reporter;
 mod restarts;
 mod rests;
-mod said;
 mod session;
 mod ship;
 pub mod writer;
 
 pub use executors::executors;
 pub use host::host;
-pub use said::say;
 pub use ship::ship;

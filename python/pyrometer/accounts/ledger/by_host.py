@@ -12,9 +12,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from pyrometer.accounts.busy import TICK_NS
 from pyrometer.accounts.cpu import NO_CLOCK, NO_PROBE, observers_by_host, tiers_by_host
 from pyrometer.accounts.ledger.core_view import (
-    TICK_NS,
     core_view,
     cpus_by_host,
     cpus_count,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from pyrometer.accounts.busy import STATES, SWITCHED
 from pyrometer.accounts.cpu import OWN_PROCESS, process_cpu_ns
-from pyrometer.accounts.ledger.busy import STATES, SWITCHED
 from pyrometer.accounts.ledger.core_view import cpus_count, watched_ns
 from pyrometer.accounts.ledger.delays import compare, delay_checks
 from pyrometer.accounts.ledger.schema import Check

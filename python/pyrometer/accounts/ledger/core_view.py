@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from pyrometer.accounts.busy import TICK_NS, TICKS, busy_ns
 from pyrometer.accounts.cpu import (
     NO_CLOCK,
     NO_PROBE,
@@ -22,7 +23,6 @@ from pyrometer.accounts.cpu import (
     SHORT_LIVED,
     process_cpu_ns,
 )
-from pyrometer.accounts.ledger.busy import TICK_NS, TICKS, busy_ns
 from pyrometer.accounts.ledger.rows import CPU_SAMPLES, SHARE_OF_PARENT, close, counts, slug, split
 from pyrometer.accounts.ledger.schema import Row, View
 from pyrometer.accounts.ledger.sums import group_all, prepare
