@@ -13,7 +13,7 @@ use crate::sys::{Buffer, Descriptors, ProcFile, mono_ns, sysconf};
 pub const ALL_THREADS: &str = "cpu_threads_ns";
 
 /// The same of threads that have left their CPU, where only the scheduler's statistics show it.
-const SWITCHED: &str = "cpu_switched_ns";
+pub const SWITCHED: &str = "cpu_switched_ns";
 
 /// Files of the host.
 #[derive(Debug)]
