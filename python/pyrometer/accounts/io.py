@@ -333,7 +333,9 @@ def _readers(scope: Scope) -> str:
     """Choose the processes whose bytes count: the application's JVMs, else all followed ones."""
     if scope.has("processes"):
         return "scope IN (SELECT 'process/' || pid FROM processes)"
-    return f"scope NOT IN (SELECT 'process/' || pid FROM ({OWN_PROCESS}))"
+    # Disks have series of these names, too.
+    own = f"SELECT 'process/' || pid FROM ({OWN_PROCESS})"
+    return f"scope LIKE 'process/%' AND scope NOT IN ({own})"
 
 
 def _pids(scope: Scope) -> str:

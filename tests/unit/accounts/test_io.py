@@ -126,3 +126,19 @@ def test_bytes_that_a_parent_takes_over_from_its_child_count_once(
     if not with_jvms:
         del made.rows["processes"]
     assert shown(made, tmp_path).io.process_read_chars_bytes == expected * MB
+
+
+def test_what_a_disk_read_is_no_reading_of_a_process(tmp_path: Path) -> None:
+    """Without JVMs all followed processes count; series of disks have the same names."""
+    found = []
+    for disks in (False, True):
+        made = world(600, 620, 600)
+        made.rows.pop("processes", None)
+        end = max(row["t_mono_ns"] for row in made.rows["os_series"])
+        for at, value in ((mono(0), 0), (end, 900 * MB)) if disks else ():
+            made.add("os_series", host="h", t_mono_ns=at, scope="disk/vda", name="read_bytes",
+                     value=value)  # fmt: skip
+        read = shown(made, tmp_path / str(disks)).io
+        found.append((read.process_read_chars_bytes, read.process_read_bytes))
+    assert found[0] == found[1]
+    assert found[0][0] == pytest.approx(620 * MB, rel=0.01)
