@@ -25,6 +25,7 @@ from pyrometer.statistics.power import detectable, needed
 from pyrometer.statistics.two import MARGIN
 from pyrometer.verification.by_hand import (
     DRIVER_MEMORY,
+    SCALE,
     STRUCK_OUT,
     beside,
     by_hand,
@@ -69,6 +70,8 @@ class Proposal:
         The command with the remedy, where the remedy is in it.
     shared, remedy : mapping of str to str
         Levels of both treatments, and of the second alone.
+    own : mapping of str to str
+        Levels of the first alone: the run's own, in whose place the remedy is.
     scale : str
         Of the data.
     smaller : str or None
@@ -86,6 +89,7 @@ class Proposal:
     changed: tuple[str, ...]
     shared: Mapping[str, str]
     remedy: Mapping[str, str]
+    own: Mapping[str, str]
     scale: str
     smaller: str | None
     blocks: int
@@ -166,9 +170,13 @@ def propose(
         )
     blocks = max(FEWEST_BLOCKS, wanted)
     iterations = 1 if ran.once else min(ran.iterations, MOST_ITERATIONS)
+    shared = beside(ran.levels, remedy)
     whole = Proposal(
         workload=ran.workload, command=ran.command, changed=command,
-        shared=beside(ran.levels, remedy), remedy=remedy,
+        shared=shared, remedy=remedy,
+        own={
+            name: level for name, level in ran.levels.items() if name not in {SCALE, *shared}
+        },
         scale=ran.scale or "default", smaller=None, blocks=blocks, iterations=iterations,
         warmup=0 if ran.once else ran.warmup, trial_s=_trial_s(ran, iterations, 1.0),
         budget_s=budget_s, sd=sd, predicted_ratio=ratio, margin=min(MARGIN, ratio / 2),

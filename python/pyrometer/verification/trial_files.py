@@ -34,7 +34,8 @@ def experiment_file(one: Proposal, workload: str) -> str:
     words = one.words.replace("{", "{{").replace("}", "}}")
     return experiment_text(
         "verify", workload, f"{{}} {AS_IT_WAS}, and {REMEDY}: {words}", scale=one.scale,
-        set=dict(one.shared) or None, matrix={"include": [before, {**before, **made}]},
+        set=dict(one.shared) or None,
+        matrix={"include": [{**before, **one.own}, {**before, **made}]},
         blocks=one.blocks, iterations=one.iterations, warmup=str(one.warmup), margin=_percent(one),
         timeout=f"{max(LEAST_TIMEOUT_S, TIMES_LONGEST * one.trial_s):.0f}s",
         guard={"policy": one.policy, "wait": f"{max(1.0, wait):.0f}s"},

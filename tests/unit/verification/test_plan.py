@@ -72,6 +72,7 @@ def test_all_levels_of_a_remedy_are_set_and_what_the_user_set_gives_way(tmp_path
     levels = {one.name: one.levels for one in plan(tmp_path, one).treatments}
     # A heap of Spark's own would win over that of the JVM.
     assert levels[REMEDY] == {"jvm.gc": "parallel", "jvm.heap": "1g"}
+    assert levels[AS_IT_WAS] == before
 
 
 def test_the_first_remedy_that_needs_no_human_is_tried():
