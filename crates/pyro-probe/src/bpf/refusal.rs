@@ -36,6 +36,10 @@ pub fn refused(error: impl std::error::Error) -> Refusal {
             reason: format!("{call}; the kernel's verifier: {}", verdict(log)),
             remedy: "Use Linux 6.1 or later. Where it is: report its version, and this sentence.",
         },
+        None if reason.starts_with("error relocating") => Refusal {
+            reason: reason.lines().next().unwrap_or_default().to_owned(),
+            remedy: "The program does not fit this kernel: report its version, and this sentence.",
+        },
         parted => Refusal {
             reason: parted.map_or(reason.as_str(), |(call, _)| call).to_owned(),
             remedy: "Run as root, or: setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog+ep on pyro-probe.",
@@ -73,6 +77,15 @@ mod tests {
             remedy.contains("Linux 6.1") && !remedy.contains("root"),
             "{remedy}"
         );
+    }
+
+    #[test]
+    fn what_does_not_fit_the_kernel_is_no_question_of_rights() {
+        let text =
+            "error relocating section: original type int has size 4 but target type has size 1";
+        let Refusal { reason, remedy } = refused(std::io::Error::other(text));
+        assert_eq!(reason, text);
+        assert!(remedy.contains("report"), "{remedy}");
     }
 
     #[test]
