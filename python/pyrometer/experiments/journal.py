@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import io
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,6 +16,7 @@ from pydantic import BaseModel
 from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.core.json_text import parse_json
 from pyrometer.core.redaction import redacted
+from pyrometer.core.user_files import limited_bytes
 from pyrometer.experiments.folder import Began, Ended, ExperimentPaths, PlannedTrial
 from pyrometer.store.private import FILE_MODE
 
@@ -89,28 +91,28 @@ def read_journal(root: Path, more: Kinds | None = None) -> Entries:
     Raises
     ------
     UsageError
-        If a whole line is no record: somebody edited it, or a newer version wrote it.
+        If it cannot be read or is larger than 64 MiB (some 40 000 trials), or a whole line is no
+        record: somebody edited it, or a newer version wrote it.
     """
     path = ExperimentPaths(root).journal
     entries = Entries()
     try:
-        file = path.open("rb")
+        file = io.BytesIO(limited_bytes(path))
     except FileNotFoundError:
         return entries
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
-    with file:
-        for number, line in enumerate(file, 1):
-            if line.endswith(b"\n") and _take(entries, line, more or {}):
-                continue
-            if not _torn(line) or file.read(1):
-                raise UsageError(
-                    f"{path}:{number}: not a record of an experiment",
-                    "if a newer Pyrometer wrote it, use that one; else restore it from a copy, or"
-                    " start again in another folder with -o",
-                )
-            # Left by a kill in the middle of a write: append() never returned for it.
-            entries.torn_bytes = len(line)
+    for number, line in enumerate(file, 1):
+        if line.endswith(b"\n") and _take(entries, line, more or {}):
+            continue
+        if not _torn(line) or file.read(1):
+            raise UsageError(
+                f"{path}:{number}: not a record of an experiment",
+                "if a newer Pyrometer wrote it, use that one; else restore it from a copy, or"
+                " start again in another folder with -o",
+            )
+        # Left by a kill in the middle of a write: append() never returned for it.
+        entries.torn_bytes = len(line)
     return entries
 
 

@@ -52,6 +52,15 @@ def test_a_journal_that_was_edited_is_refused(tmp_path):
         read_journal(root)
 
 
+def test_a_journal_larger_than_memory_should_hold_is_refused(tmp_path):
+    path = ExperimentPaths(tmp_path).journal
+    path.touch()
+    os.truncate(path, (64 << 20) + 1)
+    with pytest.raises(UsageError, match=r"journal\.ndjson cannot be read: larger than 64 MiB"):
+        read_journal(tmp_path)
+    assert path.stat().st_size == (64 << 20) + 1
+
+
 @pytest.mark.parametrize("last", [b"{}\n", b'{"k":"later","trial":1}\n'])
 def test_a_whole_last_line_that_is_no_record_is_neither_passed_over_nor_removed(tmp_path, last):
     root = tmp_path / "out"
