@@ -7,7 +7,7 @@ Parquet writes into a configuration go through `java.util.zip` too: they are no 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,17 +41,20 @@ _FORMATS = {
 """Frames of the code of formats; where several are in a stack, the first here."""
 
 
+# Names are looked at once for each frame of these stacks, not for each of their places in them.
 _STACKS = """
-SELECT stack_id, any_value(hits), bool_or(regexp_matches(name, $1)),
-  bool_or(regexp_matches(name, $2)), {codecs}, {formats}
-FROM (SELECT s.stack_id, m.hits, unnest(s.frame_ids) AS frame_id FROM stacks s JOIN (
-    SELECT java_stack, sum(hits)::BIGINT AS hits FROM w_samples WHERE event = 'cpu'
-      AND role = 'task' AND category = $3 AND java_stack IS NOT NULL
-      AND coalesce(app_index, $4) = $4 GROUP BY 1
-  ) m ON m.java_stack = s.stack_id)
-JOIN (SELECT frame_id, coalesce(class_name || '.', '') || method AS name FROM frames)
-  USING (frame_id)
-GROUP BY 1
+WITH m AS (
+  SELECT java_stack AS stack_id, sum(hits)::BIGINT AS hits FROM w_samples WHERE event = 'cpu'
+    AND role = 'task' AND category = $3 AND java_stack IS NOT NULL
+    AND coalesce(app_index, $4) = $4 GROUP BY 1),
+s AS (SELECT s.stack_id, m.hits, unnest(s.frame_ids) AS frame_id
+  FROM stacks s JOIN m USING (stack_id)),
+f AS (SELECT frame_id, regexp_matches(name, $1) AS is_code, regexp_matches(name, $2) AS is_file,
+    {matches}
+  FROM (SELECT frame_id, coalesce(class_name || '.', '') || method AS name FROM frames
+    WHERE frame_id IN (SELECT frame_id FROM s)))
+SELECT stack_id, any_value(hits), bool_or(is_code), bool_or(is_file), {any_of}
+FROM s JOIN f USING (frame_id) GROUP BY 1
 """
 
 
@@ -113,13 +116,18 @@ def _first(hits: Counter[str]) -> str | None:
 def _stacks(facts: Facts, category: str) -> list[tuple[Any, ...]]:
     if not (facts.has("stacks") and facts.has("frames")):
         return []
-    sql = _STACKS.format(codecs=_matches(_CODECS), formats=_matches(_FORMATS))
-    app = 0 if facts.measured is None else facts.measured.app_index
-    return facts.tables.query(sql, [_CODE, _FILES, category, app])
-
-
-def _matches(names: Mapping[str, str]) -> str:
-    return ", ".join(f"bool_or(regexp_matches(name, '{frames}'))" for frames in names.values())
+    known: dict[str, list[tuple[Any, ...]]] = facts.kept.setdefault("codec stacks", {})
+    if category not in known:
+        patterns = [*_CODECS.values(), *_FORMATS.values()]
+        sql = _STACKS.format(
+            matches=", ".join(
+                f"regexp_matches(name, '{frames}') AS m{n}" for n, frames in enumerate(patterns)
+            ),
+            any_of=", ".join(f"bool_or(m{n})" for n in range(len(patterns))),
+        )
+        app = 0 if facts.measured is None else facts.measured.app_index
+        known[category] = facts.tables.query(sql, [_CODE, _FILES, category, app])
+    return known[category]
 
 
 def _list(stacks: list[int]) -> str:

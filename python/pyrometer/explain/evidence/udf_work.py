@@ -36,17 +36,17 @@ _IN_PLAN = re.compile(r"\bUDF\(|\bHive(?:Simple|Generic)UDF#")
 _TYPED = re.compile(r"^(Map|FlatMap|Append|Deserialize|Serialize|CoGroup|Typed)\w*")
 # What stacks hold, once for each; samples of user code are of a kind of work, see CATEGORY.
 _WORK = f"""
-WITH f AS (SELECT
-    list(frame_id) FILTER (regexp_matches(name, '{CALLED}')) AS called,
-    list(frame_id) FILTER (regexp_matches(name, '{CONVERTS}')) AS converts,
-    list(frame_id) FILTER (regexp_matches(name, '{TEXT}')) AS text,
-    list(frame_id) FILTER (regexp_matches(name, '{VALUES}')) AS of_values
-  FROM (SELECT frame_id, coalesce(class_name || '.', '') || method AS name FROM frames)),
-k AS (SELECT s.stack_id, coalesce(list_has_any(frame_ids, called), false) AS called,
-    coalesce(list_has_any(frame_ids, converts), false) AS converts,
-    coalesce(list_has_any(frame_ids, text), false) AS text,
-    coalesce(list_has_any(frame_ids, of_values), false) AS of_values
-  FROM stacks s, f)
+WITH f AS (FROM (SELECT frame_id, regexp_matches(name, '{CALLED}') AS called,
+      regexp_matches(name, '{CONVERTS}') AS converts, regexp_matches(name, '{TEXT}') AS text,
+      regexp_matches(name, '{VALUES}') AS of_values
+    FROM (SELECT frame_id, coalesce(class_name || '.', '') || method AS name FROM frames))
+  WHERE called OR converts OR text OR of_values),
+k AS (SELECT s.stack_id, bool_or(called) AS called, bool_or(converts) AS converts,
+    bool_or(text) AS text, bool_or(of_values) AS of_values
+  FROM (SELECT stack_id, unnest(frame_ids) AS frame_id FROM stacks WHERE stack_id IN (
+      SELECT java_stack FROM w_samples WHERE event = 'cpu' AND role = 'task')) s
+    JOIN f USING (frame_id)
+  GROUP BY s.stack_id)
 SELECT x.stage_id, coalesce(a.stage_attempt, 0), coalesce(k.called, false),
   CASE WHEN k.converts AND k.text THEN 'text' WHEN k.converts AND k.of_values THEN 'values'
     WHEN k.converts THEN 'around' WHEN k.called THEN 'function'

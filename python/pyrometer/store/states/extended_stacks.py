@@ -126,16 +126,24 @@ def join_states(folder: Path, core: Any) -> str:
             placed = place_states(tables, Path(scratch))
             tables.define_view("placed_states", _rows_of(placed))
             moments = _define_words(tables, folder, core)
-            parts = [file.with_name(f"samples-{n}.parquet") for n, file in enumerate(placed)]
-            for file, part in zip(placed, parts, strict=True):
-                tables.define_view("placed_states", _rows_of([file]))
-                tables.define("places", _PLACES.format(same=_SAME))
-                sql = _SAMPLES.format(same=_SAME, source=SOURCE, event=EVENT)
-                tables.write(as_recorded(sql) if tables.several_hosts else sql, part)
-            samples = write_part(tables, "samples", PART, _rows_of(parts))
+            samples = _write_samples(tables, placed)
     return json.dumps(
         {"tables": {}, "doubts": [], "stats": {"samples": samples, "moments": moments}}
     )
+
+
+def _write_samples(tables: Tables, placed: Sequence[Path]) -> int:
+    """Write the part of ``samples``, by way of a file for each group of hosts; gives its rows."""
+    parts = [file.with_name(f"samples-{n}.parquet") for n, file in enumerate(placed)]
+    for file, part in zip(placed, parts, strict=True):
+        tables.define_view("placed_states", _rows_of([file]))
+        tables.define("places", _PLACES.format(same=_SAME))
+        sql = _SAMPLES.format(same=_SAME, source=SOURCE, event=EVENT)
+        sql = as_recorded(sql) if tables.several_hosts else sql
+        if len(parts) == 1:
+            return write_part(tables, "samples", PART, sql)
+        tables.write(sql, part)
+    return write_part(tables, "samples", PART, _rows_of(parts))
 
 
 def _rows_of(files: Sequence[Path]) -> str:

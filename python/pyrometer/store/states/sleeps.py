@@ -107,12 +107,20 @@ _SIGNALS = """
         WHERE event = 'wall' AND clock = 'mono' AND source IS DISTINCT FROM 'python')
 """
 
-_COUNTED = """
-    SELECT s.*, {chain} AS chain, {at_begin} AS run_begin_ns, {at_end} AS run_end_ns
-    FROM (SELECT row_number() OVER (ORDER BY host, pid, tid, begin_mono_ns) AS seen_row,
-            *, state NOT IN ('on_cpu', 'run_queue') AS asleep FROM thread_states) s
-    {joins}
+# What is compared row by row is kept apart from the rest of a row, which is four times as wide.
+_SEEN = """
+    SELECT row_number() OVER (ORDER BY host, pid, tid, begin_mono_ns) AS seen_row,
+        *, state NOT IN ('on_cpu', 'run_queue') AS asleep FROM thread_states
 """
+
+_COUNTED = """
+    SELECT s.seen_row, s.host, s.pid, s.tid, s.begin_mono_ns, s.end_mono_ns, s.asleep,
+        s.switches_count, s.user_sp, s.user_pc, s.kernel_stack,
+        {chain} AS chain, {at_begin} AS run_begin_ns, {at_end} AS run_end_ns
+    FROM seen_states s {joins}
+"""
+
+_KEYS = "SELECT seen_row, host, pid, tid, begin_mono_ns, end_mono_ns, asleep FROM seen_states"
 
 _HITS = """
     SELECT h.*, {chain} AS chain FROM (
@@ -143,7 +151,8 @@ _LINKED = f"""
         SELECT *, coalesce(was_asleep AND asleep AND same_place, false) AS slept_on,
             coalesce(ran_ns <= {SAME_RUN_NS}, false) AS hardly_ran FROM compared
     )
-    SELECT *, slept_on AND CASE WHEN chained IS NOT NULL THEN chained
+    SELECT seen_row, host, pid, tid, begin_mono_ns, end_mono_ns, asleep, chain, sleeps,
+        signals_are_sure, ran_ns, slept_on AND CASE WHEN chained IS NOT NULL THEN chained
             WHEN sleeps IS NULL THEN hardly_ran
             ELSE sleeps = 0 AND (ran_ns IS NULL OR hardly_ran) END AS goes_on,
         slept_on AND hardly_ran AS stays
@@ -151,7 +160,7 @@ _LINKED = f"""
 """
 
 _ROWS = """
-    SELECT * EXCLUDE (goes_on, stays), goes_on,
+    SELECT * EXCLUDE (goes_on, stays),
         sum(CASE WHEN goes_on THEN 0 ELSE 1 END) OVER (ORDER BY seen_row) AS episode_id,
         sum(CASE WHEN stays OR goes_on THEN 0 ELSE 1 END) OVER (ORDER BY seen_row) AS stretch_id
     FROM linked_states
@@ -160,15 +169,17 @@ _ROWS = """
 # The sleep that a sample of a sleeping thread lies in, where that is certain.
 _PLACED = f"""
     WITH adjacent AS (
-        SELECT h.*, p.asleep AS p_asleep, p.episode_id AS p_episode, p.stretch_id AS p_stretch,
+        SELECT h.signal, h.t_ns, h.until_ns, h.lasts, h.after, h.chain, h.java_stack, h.operator,
+            h.codegen_stage_id, h.thread_name, h.seen_row,
+            p.asleep AS p_asleep, p.episode_id AS p_episode, p.stretch_id AS p_stretch,
             q.asleep AS q_asleep, q.episode_id AS q_episode, q.stretch_id AS q_stretch,
             CASE WHEN q.signals_are_sure THEN q.sleeps END AS sleeps,
             q.sleeps IS NULL AS uncounted, q.ran_ns, q.seen_row AS q_row,
             q.begin_mono_ns AS q_begin, p.chain AS p_chain, q.chain AS q_chain
-        FROM hits h JOIN state_rows p USING (seen_row)
-        LEFT JOIN state_rows q ON h.after AND q.seen_row = h.seen_row + 1
+        FROM (SELECT *, CASE WHEN after THEN seen_row + 1 END AS next_row FROM hits
+            WHERE asleep AND java_stack IS NOT NULL) h JOIN state_rows p USING (seen_row)
+        LEFT JOIN state_rows q ON q.seen_row = h.next_row
             AND q.pid = h.pid AND q.tid = h.tid AND q.host = p.host
-        WHERE h.asleep AND h.java_stack IS NOT NULL
     )
     SELECT *, CASE
         WHEN chain = p_chain THEN 'before'
@@ -189,34 +200,34 @@ _SURE = """
 """
 
 _JOINED = """
-    WITH adjacent AS (
-        SELECT s.*, a.signal AS a_signal, b.signal AS b_signal,
-            -- `greatest` would pass a null over.
-            CASE WHEN a.signal IS NOT NULL THEN greatest(0, s.begin_mono_ns - a.until_ns)
-                END AS a_skew, b.t_ns - s.end_mono_ns AS b_skew
-        FROM state_rows s
-        ASOF LEFT JOIN sure_signals a ON a.stretch_id = s.stretch_id AND s.end_mono_ns >= a.t_ns
-        ASOF LEFT JOIN sure_signals b ON b.stretch_id = s.stretch_id AND s.end_mono_ns < b.t_ns
+    WITH before AS (
+        SELECT s.seen_row, g.signal, greatest(0, s.begin_mono_ns - g.until_ns) AS skew
+        FROM state_rows s ASOF JOIN sure_signals g
+            ON g.stretch_id = s.stretch_id AND s.end_mono_ns >= g.t_ns
+        WHERE s.asleep
+    ), behind AS (
+        SELECT s.seen_row, g.signal, g.t_ns - s.end_mono_ns AS skew
+        FROM state_rows s ASOF JOIN sure_signals g
+            ON g.stretch_id = s.stretch_id AND s.end_mono_ns < g.t_ns
+        WHERE s.asleep
     ), nearest AS (
-        SELECT * EXCLUDE (a_signal, b_signal, a_skew, b_skew), coalesce(a_skew <= b_skew,
-            a_signal IS NOT NULL) AS before, CASE WHEN NOT asleep THEN NULL
-                WHEN before THEN a_signal ELSE b_signal END AS signal,
-            CASE WHEN before THEN a_skew ELSE b_skew END AS skew
-        FROM adjacent
+        SELECT seen_row, coalesce(a.skew <= b.skew, a.signal IS NOT NULL) AS is_before,
+            CASE WHEN is_before THEN a.signal ELSE b.signal END AS signal,
+            CASE WHEN is_before THEN a.skew ELSE b.skew END AS skew_ns
+        FROM before a FULL JOIN behind b USING (seen_row)
     )
-    SELECT n.* EXCLUDE (before, signal, skew), g.java_stack, g.operator, g.codegen_stage_id,
-        g.thread_name, CASE WHEN g.signal IS NOT NULL THEN n.skew END AS skew_ns,
-        CASE WHEN g.episode_id = n.episode_id THEN 'joined'
-            WHEN g.signal IS NOT NULL THEN 'joined_by_run_time' END AS how
-    FROM nearest n LEFT JOIN sure_signals g USING (signal)
+    SELECT n.seen_row, g.java_stack, g.operator, g.codegen_stage_id, g.thread_name, n.skew_ns,
+        CASE WHEN g.episode_id = s.episode_id THEN 'joined' ELSE 'joined_by_run_time' END AS how
+    FROM nearest n JOIN sure_signals g USING (signal) JOIN state_rows s USING (seen_row)
 """
 
 _IN_TASKS = """
-    SELECT j.*, CASE WHEN j.task_attempt_id IS NOT NULL THEN j.task_attempt_id
-            WHEN j.begin_mono_ns < coalesce(t.end_mono_ns, 9223372036854775807)
-            THEN t.task_attempt_id END AS in_task
-    FROM with_stacks j ASOF LEFT JOIN spans t
-        ON t.pid = j.pid AND t.tid = j.tid {hosts} AND j.begin_mono_ns >= t.start_mono_ns
+    SELECT s.seen_row, t.task_attempt_id AS in_task
+    FROM (SELECT seen_row, host, pid, tid, begin_mono_ns FROM seen_states
+        WHERE task_attempt_id IS NULL) s ASOF JOIN spans t
+        ON t.pid = s.pid AND t.tid = s.tid {hosts} AND s.begin_mono_ns >= t.start_mono_ns
+    WHERE s.begin_mono_ns < coalesce(t.end_mono_ns, 9223372036854775807)
+    UNION ALL SELECT seen_row, task_attempt_id FROM seen_states WHERE task_attempt_id IS NOT NULL
 """
 
 _UNSURE = """
@@ -225,19 +236,33 @@ _UNSURE = """
     FROM placed_signals WHERE side IS NULL
 """
 
-_STATUS = f"""
-    SELECT j.*, CASE WHEN j.state = 'on_cpu' THEN 'on_cpu' WHEN NOT j.asleep THEN 'runnable'
-        WHEN j.how IS NOT NULL THEN j.how
-        WHEN j.in_task IS NULL OR j.pid NOT IN (SELECT pid FROM spans) THEN 'not_sampled'
+_STATUS = """
+    SELECT s.seen_row, s.pid, s.begin_mono_ns, s.end_mono_ns,
+        CASE WHEN s.state = 'on_cpu' THEN 'on_cpu' WHEN NOT s.asleep THEN 'runnable'
+        WHEN w.how IS NOT NULL THEN w.how
+        WHEN i.in_task IS NULL OR s.pid NOT IN (SELECT pid FROM spans) THEN 'not_sampled'
         -- Takes a signal once it wakes: whether a sample is of that moment is not known.
-        WHEN j.state = 'disk' THEN 'uninterruptible'
-        WHEN u.seen_row IS NOT NULL THEN 'ran_between'
-        WHEN f.t_ns IS NULL OR (j.begin_mono_ns - f.t_ns > {GAP_NS}
-            AND coalesce(n.t_ns - j.end_mono_ns, {GAP_NS} + 1) > {GAP_NS}) THEN 'profiler_gap'
-        ELSE 'no_sample' END AS join_status
-    FROM joined_states j LEFT JOIN unsure u USING (seen_row)
+        WHEN s.state = 'disk' THEN 'uninterruptible'
+        WHEN u.seen_row IS NOT NULL THEN 'ran_between' END AS status
+    FROM seen_states s LEFT JOIN with_stacks w USING (seen_row)
+    LEFT JOIN in_tasks i USING (seen_row) LEFT JOIN unsure u USING (seen_row)
+"""
+
+_GAPS = f"""
+    SELECT j.seen_row, f.t_ns IS NULL OR (j.begin_mono_ns - f.t_ns > {GAP_NS}
+        AND coalesce(n.t_ns - j.end_mono_ns, {GAP_NS} + 1) > {GAP_NS}) AS is_gap
+    FROM (FROM statuses WHERE status IS NULL) j
     ASOF LEFT JOIN recorded f ON f.pid = j.pid AND j.end_mono_ns >= f.t_ns
     ASOF LEFT JOIN recorded n ON n.pid = j.pid AND j.end_mono_ns < n.t_ns
+"""
+
+_EPISODES = """
+    SELECT s.*, r.episode_id, r.stretch_id, w.* EXCLUDE (seen_row, how), i.in_task,
+        coalesce(j.status, CASE WHEN g.is_gap THEN 'profiler_gap' ELSE 'no_sample' END)
+            AS join_status
+    FROM seen_states s JOIN state_rows r USING (seen_row) JOIN statuses j USING (seen_row)
+    LEFT JOIN with_stacks w USING (seen_row) LEFT JOIN in_tasks i USING (seen_row)
+    LEFT JOIN gaps g USING (seen_row)
 """
 
 # Without events: no chain, and nothing to join for it.
@@ -262,6 +287,7 @@ def define_episodes(tables: Tables, hosts: bool) -> None:
     tables.define("signals", _SIGNALS)
     if events:
         define_chains(tables, hosts)
+    tables.define("seen_states", _SEEN)
     tables.define("counted", _counted(tables, hosts, events))
     same = "AND g.host = s.host" if hosts else ""
     chain, joins = ("c.chain", "LEFT JOIN signal_chains c USING (signal)") if events else _NONE
@@ -277,30 +303,31 @@ def define_episodes(tables: Tables, hosts: bool) -> None:
         "recorded", "SELECT DISTINCT pid, t_ns // 100000000 * 100000000 AS t_ns FROM signals"
     )
     tables.define("with_stacks", _JOINED)
-    tables.drop("state_rows")
-    tables.define("joined_states", _IN_TASKS.format(hosts="AND t.host = j.host" if hosts else ""))
-    tables.drop("with_stacks")
-    tables.define("episode_rows", _STATUS)
-    tables.drop("joined_states")
+    tables.define("in_tasks", _IN_TASKS.format(hosts="AND t.host = s.host" if hosts else ""))
+    tables.define("statuses", _STATUS)
+    tables.define("gaps", _GAPS)
+    tables.define("episode_rows", _EPISODES)
+    tables.drop("seen_states", "state_rows", "with_stacks", "in_tasks", "statuses", "gaps")
 
 
 def _counted(tables: Tables, hosts: bool, events: bool) -> str:
     """Rows with the thread's CPU time at their first and last pass and the chain they lie in."""
 
-    def joined(table: str, name: str, reached: str) -> str:
-        same = f"AND {name}.host = s.host" if hosts else ""
+    def joined(table: str, name: str, value: str, reached: str, only: str = "true") -> str:
+        same = "AND x.host = k.host" if hosts else ""
         return (
-            f" ASOF LEFT JOIN {table} {name} ON {name}.pid = s.pid AND {name}.tid = s.tid {same}"
-            f" AND {reached}"
+            f" LEFT JOIN (SELECT k.seen_row, x.{value} FROM ({_KEYS}) k ASOF JOIN {table} x"
+            f" ON x.pid = k.pid AND x.tid = k.tid {same} AND {reached} WHERE {only})"
+            f" {name} USING (seen_row)"
         )
 
     (chain, joins), at_begin, at_end = _NONE, "NULL::BIGINT", "NULL::BIGINT"
     if events:
-        chain = "CASE WHEN s.asleep AND s.end_mono_ns <= c.end_mono_ns THEN c.chain END"
-        joins = joined("sleep_chains", "c", "s.begin_mono_ns >= c.begin_mono_ns")
+        chain, inside = "c.chain", "k.asleep AND k.end_mono_ns <= x.end_mono_ns"
+        joins = joined("sleep_chains", "c", "chain", "k.begin_mono_ns >= x.begin_mono_ns", inside)
     if tables.has("thread_counters"):
         at_begin, at_end = "b.run_ns", "e.run_ns"
         for name, end in (("b", "begin_mono_ns"), ("e", "end_mono_ns")):
-            reached = f"s.{end} + {_PASS_NS} >= {name}.t_mono_ns"
-            joins += joined("thread_counters", name, reached)
+            reached = f"k.{end} + {_PASS_NS} >= x.t_mono_ns"
+            joins += joined("thread_counters", name, "run_ns", reached)
     return _COUNTED.format(chain=chain, at_begin=at_begin, at_end=at_end, joins=joins)

@@ -82,6 +82,13 @@ def sites(facts: Facts, own: bool = False, most: int = 1) -> list[Site]:
     own : bool
         Those of the user's code: not of the JDK, Scala, Spark and the libraries that it brings.
     """
+    known: dict[tuple[bool, int], list[Site]] = facts.kept.setdefault("allocation sites", {})
+    if (own, most) not in known:
+        known[own, most] = _sites(facts, own, most)
+    return known[own, most]
+
+
+def _sites(facts: Facts, own: bool, most: int) -> list[Site]:
     if not has_allocations(facts) or not facts.scope.has_mono:
         return []
     without = _PLATFORM if own else _SERVES

@@ -32,6 +32,10 @@ x AS (
 a AS ({attempts})
 """
 _MANAGER = "class_name = 'org.apache.spark.storage.BlockManager'"
+_MAY_PUT = f"""
+SELECT 1 FROM frames WHERE {_MANAGER} AND method = 'getOrElseUpdate'
+  OR class_name = 'org.apache.spark.storage.memory.PartiallyUnrolledIterator' LIMIT 1
+"""
 _PUTS = f"""
 WITH f AS (SELECT
     coalesce(list(frame_id) FILTER ({_MANAGER} AND method = 'getOrElseUpdate'), []) AS asked,
@@ -108,7 +112,7 @@ def parts_of(facts: Facts, condition: str) -> dict[int, Part]:
 
 def put_again(facts: Facts) -> dict[int, Part]:
     """Give the samples of tasks that compute blocks which an earlier stage had put into memory."""
-    if not facts.has("samples") or facts.measured is None:
+    if not facts.has("samples") or facts.measured is None or not facts.tables.query(_MAY_PUT):
         return {}
     rows: dict[int, list[Row]] = {}
     sql = _PUTS.format(app=_app(facts), attempts=facts.attempts)
