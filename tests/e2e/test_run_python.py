@@ -47,6 +47,12 @@ NODES_OF = """
 """
 SLOW_NS, QUICK_NS, RDD_NS = 1_600_000_000, 640_000_000, 600_000_000
 EVALUATE = ("BatchEvalPython", "ArrowEvalPython")
+ALIVE = """
+    SELECT sum(last - first) FROM (
+        SELECT min(t_mono_ns) AS first, max(t_mono_ns) AS last FROM thread_counters
+        WHERE tid = pid AND comm LIKE 'python%' GROUP BY pid)
+"""
+"""Time for which Python processes were there, all together."""
 
 
 @pytest.mark.parametrize(
@@ -72,6 +78,7 @@ def test_workers_cpu_is_at_their_operators(spark: str, master: str, tmp_path: Pa
             name: [node for (node,) in run.tables.query(NODES_OF, [name])]
             for name in ("slow", "quick")
         }
+        alive_ns = run.tables.scalar(ALIVE)
     # Each node has its function's CPU, and what its workers did besides: imports, pickling.
     driven = {(o["operator"], o["node_id"]): o["python_cpu_ns"] for o in shown["operators"]}
     for name, least in (("slow", 0.9 * SLOW_NS), ("quick", 0.85 * QUICK_NS)):
@@ -83,7 +90,8 @@ def test_workers_cpu_is_at_their_operators(spark: str, master: str, tmp_path: Pa
     assert python["in_tasks_ns"] == sum(ns for ns in driven.values() if ns)
     assert python["seen_ratio"] == pytest.approx(1, abs=0.15)
     sampler = next(i for i in shown["instruments"] if i["name"] == "sampler in Python")
-    assert 0 < sampler["cpu_ns"] < 0.05 * python["workers_ns"]
+    # It looks as often in a worker that waits for a CPU; of time it takes 2 % at most by itself.
+    assert 0 < sampler["cpu_ns"] < max(0.05 * python["workers_ns"], 0.005 * alive_ns)
     assert {c["category"] for c in shown["categories"]} >= {"python"}
     assert not {"python_unseen", "python_sampler_stopped"} & {d["code"] for d in shown["doubts"]}
     assert python["in_tasks_ns"] > 0.95 * python["workers_ns"]

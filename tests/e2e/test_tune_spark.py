@@ -9,11 +9,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from pyrometer.experiments.journal import read_journal
 from pyrometer.store.manifest import read_manifest
+from pyrometer.tune.believe.verdict import FEWEST, Outcome
 from pyrometer.tune.trials.folder import TuningPaths
 from pyrometer.tune.trials.records import KINDS
 from pyrometer.tune.trials.replay import history_of
@@ -78,6 +80,10 @@ def test_a_tuning_survives_a_kill_and_ends_with_a_confirmation(tmp_path: Path) -
         assert {"elapsed", "peak_memory", "core_seconds"} <= one["metrics"].keys(), one["missing"]
         assert manifest.state == "finished"
     if found["best"]["configuration"]:
-        assert len(found["confirmation"]["pairs"]) == 2
-        assert found["confirmation"]["verdict"]["outcome"] in ("cannot tell", "failed")
+        # What the search left of the budget, which depends on how long its trials took.
+        pairs, outcome = found["confirmation"]["pairs"], found["confirmation"]["verdict"]["outcome"]
+        assert 2 <= len(pairs) <= 3
+        assert outcome in get_args(Outcome)
+        if len(pairs) < FEWEST:
+            assert outcome in ("cannot tell", "failed")
     assert (paths.root / "report.html").is_file()

@@ -68,6 +68,6 @@ def test_what_is_suspected_of_collections_is_tried_and_judged(tmp_path):
     assert len(read_journal(root).ended) == 2 * plan.blocks
     shown = pyrometer("explain", "run", "--all", cwd=tmp_path, env=env)
     said = " ".join(shown.stdout.split())
-    verdict = {"not_testable": "cannot be tried here"}.get(proof["verdict"])
+    verdict = {"not_testable": "tried: cannot tell"}.get(proof["verdict"])
     assert (verdict or proof["verdict"].replace("_", " ")) in said
     assert code in said
