@@ -45,6 +45,11 @@ def on_host(
         yield _cut(narrowed)
 
 
+def cut_again(run: Run, scope: Scope) -> Scope:
+    """Cut the same run, opened once more, to the same window: on a connection of its own."""
+    return _cut(Scope(run, scope.window))
+
+
 def _cut(scope: Scope) -> Scope:
     define_threads(scope)
     define_series(scope)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -28,7 +30,7 @@ from pyrometer.accounts.spark import iterations, sql, stages, window_totals
 from pyrometer.accounts.waits.extended_stacks import doubts as extended_stack_doubts
 from pyrometer.accounts.waits.extended_stacks import extended_stacks
 from pyrometer.accounts.waits.off_cpu import waits
-from pyrometer.accounts.window import facts, open_scope
+from pyrometer.accounts.window import cut_again, facts, open_scope
 from pyrometer.attribution.operators import (
     attribution_shares,
     categories,
@@ -45,6 +47,7 @@ from pyrometer.attribution.python_workers import (
 )
 from pyrometer.attribution.samples import attribution
 from pyrometer.core import schema
+from pyrometer.core.beside import Beside
 from pyrometer.core.doubt import Doubt
 from pyrometer.store import Run
 from pyrometer.summary import rules
@@ -102,6 +105,11 @@ def summary(run: Run, window: str | None = None) -> Summary:
 
 def summarise(scope: Scope) -> Summary:
     """Account for the window of an open scope."""
+    with _others_beside(scope) as others:
+        return _summarised(scope, others)
+
+
+def _summarised(scope: Scope, others: Callable[[], dict[str, Any]]) -> Summary:
     run = scope.run
     succeeded, failed = window_totals(scope)
     used, unmapped = operators(scope)
@@ -119,7 +127,6 @@ def summarise(scope: Scope) -> Summary:
         failed=Failed(totals=failed),
         apps=apps(scope),
         iterations=iterations(scope),
-        stages=stages(scope),
         hosts=hosts(scope),
         sql=sql(scope, used),
         cpu_base=base,
@@ -132,26 +139,50 @@ def summarise(scope: Scope) -> Summary:
         cpu=process,
         contention=contention(scope, views),
         io=bytes_read,
-        io_latency=io_latency(scope),
-        waits=waits(scope),
-        gc=gc(scope),
-        memory=memory(scope),
-        code=code(scope),
-        jvm=jvm(scope),
-        hardware=hardware(scope),
         python=workers,
-        extended_stacks=extended_stacks(scope),
         elapsed=elapsed(scope)[0],
         ledger=views,
         account=account(scope),
         instruments=instruments(scope, process.process_cpu_ns),
         doubts=[*run.doubts, *clock_doubts(scope, views.hosts), *io_doubts],
+        **others(),
     )
     result.doubts += analysis_doubts(scope, result)
     result.disputed = disputed(result)
     result.failure = failure(scope)
     result.verdict, result.next_step = verdict(result)
     return result
+
+
+@contextmanager
+def _others_beside(scope: Scope) -> Iterator[Callable[[], dict[str, Any]]]:
+    """Make the accounts that no other reads on a thread of their own, if the run is small.
+
+    What a large run's queries hold in memory is as large as the run, and is not held twice; they
+    take several threads anyway.
+    """
+    if not scope.tables.is_small or scope.machines:
+        yield lambda: _others(scope)
+        return
+    with (
+        scope.run.on_host() as own,
+        Beside(lambda: _others(cut_again(own, scope))) as found,
+    ):
+        yield found.outcome
+
+
+def _others(scope: Scope) -> dict[str, Any]:
+    return {
+        "stages": stages(scope),
+        "io_latency": io_latency(scope),
+        "waits": waits(scope),
+        "gc": gc(scope),
+        "memory": memory(scope),
+        "code": code(scope),
+        "jvm": jvm(scope),
+        "hardware": hardware(scope),
+        "extended_stacks": extended_stacks(scope),
+    }
 
 
 @cache
