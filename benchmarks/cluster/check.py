@@ -100,7 +100,9 @@ def _closed(view: str) -> Callable[[Mapping[str, Any]], _Judged]:
 
 def _hosts(run: Mapping[str, Any]) -> _Judged:
     unseen = [one["host"] for one in run["hosts"] if not one["observed"]]
-    found = f"not observed: {', '.join(unseen[:5])}" if unseen else f"tiers {table.tiers(run)}"
+    found = (
+        f"not observed: {', '.join(unseen[:5])}" if unseen else f"tiers {table.tiers(dict(run))}"
+    )
     return not unseen, found
 
 
