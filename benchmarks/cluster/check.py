@@ -23,11 +23,10 @@ from typing import Any
 from benchmarks.cluster import figures, table
 from benchmarks.cluster.figures import percent, ratio
 from pyrometer.core import units
+from pyrometer.summary.rules.ledger_open import OPEN
 
 CPU_RATIO = 0.01
 """How far task CPU time may be from the sum that Spark has of the same tasks."""
-CLOSURE_RATIO = 0.05
-"""How far a view may be from closed before the product doubts it (``ledger_open``)."""
 AGENT_CORES = 0.01
 """What the agent of an executor may use of one core."""
 AGENT_BYTES = 50 << 20
@@ -89,11 +88,11 @@ def _closed(view: str) -> Callable[[Mapping[str, Any]], _Judged]:
         widest = max(values, key=lambda host: abs(values[host]), default=None)
         if widest is None:
             return None, "not known for any host"
-        holds = None if unknown else abs(values[widest]) <= CLOSURE_RATIO
-        if abs(values[widest]) > CLOSURE_RATIO:
-            holds = False
+        closed = abs(values[widest]) <= OPEN
         more = f"; not known: {', '.join(unknown[:5])}" if unknown else ""
-        return holds, f"furthest from 0: {percent(values[widest])} ({widest}){more}"
+        return (
+            None if closed and unknown else closed
+        ), f"furthest from 0: {percent(values[widest])} ({widest}){more}"
 
     return judge
 
@@ -135,8 +134,8 @@ _CHECKS: dict[str, Callable[[Mapping[str, Any]], _Judged]] = {
     "every executor was recorded": _executors,
     "every task was recorded": _tasks,
     f"task CPU time within {percent(CPU_RATIO, 0)} of Spark's": _cpu,
-    f"CPUs of each host add up, within {percent(CLOSURE_RATIO, 0)}": _closed("core"),
-    f"slots add up, within {percent(CLOSURE_RATIO, 0)}": _closed("slot"),
+    f"CPUs of each host add up, within {percent(OPEN, 0)}": _closed("core"),
+    f"slots add up, within {percent(OPEN, 0)}": _closed("slot"),
     "every host was observed": _hosts,
     "every host's clock has a bound": _clocks,
     "no sample without a process": _orphans,
@@ -146,7 +145,11 @@ _CHECKS: dict[str, Callable[[Mapping[str, Any]], _Judged]] = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Judge runs and print it; the exit code is 1 unless everything holds."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.cluster.check", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.cluster.check",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN")
     parser.add_argument("--json", action="store_true", help="one JSON object a run")
     asked = parser.parse_args(arguments)

@@ -101,7 +101,9 @@ def read_journal(root: Path, more: Kinds | None = None) -> Entries:
     except FileNotFoundError:
         return entries
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+        raise UsageError(
+            f"{path} cannot be read: {error.strerror}", "start again in another folder with -o"
+        ) from error
     for number, line in enumerate(file, 1):
         if line.endswith(b"\n") and _take(entries, line, more or {}):
             continue

@@ -83,6 +83,12 @@ def plans(facts: Facts) -> Iterator[Plan]:
     yield from known
 
 
+def nodes_named(facts: Facts, name: str) -> Iterator[tuple[Plan, Node]]:
+    """Give the nodes of a name in these plans, each with its plan."""
+    for plan in plans(facts):
+        yield from ((plan, node) for node in plan.sql.nodes if node.name == name)
+
+
 def operators_in(facts: Facts, stage: Stage) -> frozenset[str]:
     """Name the operators of final plans that ran in a stage."""
     known: dict[int, set[str]] | None = facts.kept.get("operators")

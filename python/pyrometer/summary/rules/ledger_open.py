@@ -10,12 +10,13 @@ from pyrometer.summary.rule import Rule
 from pyrometer.summary.schema import Summary
 from pyrometer.window.scope import Scope
 
-_OPEN = 0.05
+OPEN = 0.05
+"""How far a view may be from closed, as a share of the time there was."""
 
 
 def _check(scope: Scope, summary: Summary) -> Iterator[str]:
     for name, view in _views(summary):
-        if view.closure_ratio is not None and abs(view.closure_ratio) > _OPEN:
+        if view.closure_ratio is not None and abs(view.closure_ratio) > OPEN:
             share = units.percent(view.closure_ratio, signed=True)
             yield f"{name} view, {view.window}: closure {share}"
 

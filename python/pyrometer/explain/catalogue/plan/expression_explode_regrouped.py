@@ -46,7 +46,13 @@ from pyrometer.core import units
 from pyrometer.explain.evidence.alike import alike
 from pyrometer.explain.evidence.node_costs import above, cost_of_rows
 from pyrometer.explain.evidence.places import largest
-from pyrometer.explain.evidence.plan_nodes import SHELLS, Plan, plans, rows_out, unnumbered
+from pyrometer.explain.evidence.plan_nodes import (
+    SHELLS,
+    Plan,
+    nodes_named,
+    rows_out,
+    unnumbered,
+)
 from pyrometer.explain.evidence.saying import code, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
@@ -99,12 +105,11 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
 
 def _each(facts: Facts) -> Iterator[tuple[str, float, Suspect]]:
     """Give each explosion that is grouped back, and its text."""
-    for plan in plans(facts):
-        for node in plan.sql.nodes:
-            if node.name == "Generate" and (regrouped := _regrouped(plan, node)) is not None:
-                found = _suspect(facts, plan, node, regrouped)
-                if found is not None:
-                    yield unnumbered(node.simple_string), *found
+    for plan, node in nodes_named(facts, "Generate"):
+        regrouped = _regrouped(plan, node)
+        found = None if regrouped is None else _suspect(facts, plan, node, regrouped)
+        if found is not None:
+            yield unnumbered(node.simple_string), *found
 
 
 def _regrouped(plan: Plan, node: Node) -> _Regrouped | None:

@@ -37,7 +37,7 @@ from pyrometer.accounts.plan_schema import Node
 from pyrometer.core import units
 from pyrometer.explain.evidence.node_costs import above, cost_of_rows
 from pyrometer.explain.evidence.places import largest
-from pyrometer.explain.evidence.plan_nodes import Plan, plans, rows_out
+from pyrometer.explain.evidence.plan_nodes import Plan, nodes_named, rows_out
 from pyrometer.explain.evidence.saying import code, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
@@ -54,12 +54,10 @@ _COUNTS = re.compile(r"\bgid#\d+")
 
 @largest
 def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
-    for plan in plans(facts):
-        for node in plan.sql.nodes:
-            if node.name == "Expand" and _of_distinct(node):
-                found = _suspect(facts, plan, node)
-                if found is not None:
-                    yield found
+    for plan, node in nodes_named(facts, "Expand"):
+        found = _suspect(facts, plan, node) if _of_distinct(node) else None
+        if found is not None:
+            yield found
 
 
 def _of_distinct(node: Node) -> bool:

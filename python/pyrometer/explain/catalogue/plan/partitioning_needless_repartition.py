@@ -55,7 +55,7 @@ from pyrometer.explain.change import Less
 from pyrometer.explain.evidence.alike import alike, weighed
 from pyrometer.explain.evidence.node_costs import Cost, cpu_of_nodes, metric_times
 from pyrometer.explain.evidence.places import largest, slots_at, where_in
-from pyrometer.explain.evidence.plan_nodes import SHELLS, Plan, plans, unnumbered
+from pyrometer.explain.evidence.plan_nodes import SHELLS, Plan, nodes_named, unnumbered
 from pyrometer.explain.evidence.saying import code, place, shown_by
 from pyrometer.explain.evidence.shuffles import sampled_for_ranges
 from pyrometer.explain.facts import Facts
@@ -126,21 +126,18 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
 
 def _each(facts: Facts) -> Iterator[tuple[str, float, Suspect]]:
     """Give each exchange with needless ones below it, and how these partition rows."""
-    for plan in plans(facts):
-        for node in plan.sql.nodes:
-            if node.name != "Exchange":
-                continue
-            branches = list(_branches(plan, node))
-            needless = [one for one in branches if one.end is not None and not one.counts_on_order]
-            if not needless:
-                continue
-            gone = len(needless) == len(branches) and not any(one.adds_up for one in branches)
-            found = (
-                _stage_gone(facts, plan, node, needless) if gone else
-                _shuffle_gone(facts, plan, node, needless)
-            )  # fmt: skip
-            if found is not None:
-                yield unnumbered(_lowers(needless)[0].simple_string), *found
+    for plan, node in nodes_named(facts, "Exchange"):
+        branches = list(_branches(plan, node))
+        needless = [one for one in branches if one.end is not None and not one.counts_on_order]
+        if not needless:
+            continue
+        gone = len(needless) == len(branches) and not any(one.adds_up for one in branches)
+        found = (
+            _stage_gone(facts, plan, node, needless) if gone else
+            _shuffle_gone(facts, plan, node, needless)
+        )  # fmt: skip
+        if found is not None:
+            yield unnumbered(_lowers(needless)[0].simple_string), *found
 
 
 def _branches(plan: Plan, upper: Node) -> Iterator[Branch]:

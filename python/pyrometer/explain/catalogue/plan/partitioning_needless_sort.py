@@ -42,7 +42,7 @@ from pyrometer.explain.change import Less
 from pyrometer.explain.evidence.alike import alike
 from pyrometer.explain.evidence.node_costs import above, cpu_of_nodes, metric_times
 from pyrometer.explain.evidence.places import largest
-from pyrometer.explain.evidence.plan_nodes import SHELLS, Plan, plans, unnumbered
+from pyrometer.explain.evidence.plan_nodes import SHELLS, Plan, nodes_named, unnumbered
 from pyrometer.explain.evidence.saying import code, place, shown_by
 from pyrometer.explain.evidence.shuffles import sampled_for_ranges
 from pyrometer.explain.facts import Facts
@@ -71,12 +71,11 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
 
 def _each(facts: Facts) -> Iterator[tuple[str, float, Suspect]]:
     """Give each needless sort, with the order that it makes."""
-    for plan in plans(facts):
-        for node in plan.sql.nodes:
-            if node.name == "Sort" and (forgets := _forgetting(plan, node)) is not None:
-                found = _suspect(facts, plan, node, forgets)
-                if found is not None:
-                    yield unnumbered(node.simple_string), *found
+    for plan, node in nodes_named(facts, "Sort"):
+        forgets = _forgetting(plan, node)
+        found = None if forgets is None else _suspect(facts, plan, node, forgets)
+        if found is not None:
+            yield unnumbered(node.simple_string), *found
 
 
 def _forgetting(plan: Plan, node: Node) -> Node | None:
