@@ -122,6 +122,37 @@ class Job:
                  "java_stack": 0}
             )  # fmt: skip
 
+    def through(
+        self,
+        start_ms: int,
+        end_ms: int,
+        *frames: str,
+        python: bool = False,
+        **columns: object,
+    ) -> None:
+        """Sample a thread of the driver, or its program in Python: frames from outside.
+
+        Call `driver` before.
+        """
+        rows = self.log.rows
+        stack = len(rows["stacks"])
+        known = len(rows["frames"])
+        for n, name in enumerate(frames):
+            split = name.rpartition(".")
+            rows["frames"].append(
+                {"frame_id": known + n, "class_name": split[0], "method": split[2], "kind": "c2"}
+            )
+        ids = [*range(known, known + len(frames))]
+        rows["stacks"].append({"stack_id": stack, "frame_ids": ids, "truncated": False})
+        own = {"tid": 7, "role": "driver", "thread_name": "main", "source": "async-profiler"}
+        if python:
+            own.update(pid=9, tid=9, role="python", thread_name="Python driver", source="python")
+        for at in range(start_ms, end_ms, 10):
+            rows["samples"].append(
+                {"host": HOST, "pid": PID, "clock": "mono", "unit": "ns", "t_ns": mono(at),
+                 "event": "cpu", "weight": 10 * MS, "java_stack": stack, **own, **columns}
+            )  # fmt: skip
+
     @staticmethod
     def _read(tid: int, at_ms: int, delay_ns: float) -> dict[str, Any]:
         return {"host": HOST, "pid": PID, "tid": tid, "t_mono_ns": mono(at_ms), "comm": "main",

@@ -188,3 +188,50 @@ def test_rows_that_go_back_are_read_by_more_tasks(
     assert ("went back to Spark, in 196 more tasks" in found.mechanism) == is_back
     # Beside their run time 196 tasks on 4 slots need 20 ms each.
     assert saves(found, 400 + 500 + (196 * 20 / 4 if is_back else 0))
+
+
+LOADS = "pyspark.serializers.FramedSerializer.load_stream"
+COLLECTS = "pyspark.sql.classic.dataframe.DataFrame.collect"
+ASKS = "py4j.java_gateway.GatewayClient.send_command"
+
+
+@pytest.mark.parametrize(
+    ("frames", "is_sure"),
+    [
+        ((COLLECTS, LOADS, "pyspark.sql.types._create_row_inbound_converter"), True),
+        (("pyspark.core.rdd.RDD.collectAsMap",), True),
+        ((COLLECTS, ASKS), False),
+        (("report.render",), False),
+    ],
+)
+def test_a_program_in_python_takes_few_long_rows_in(
+    tmp_path: Path, frames: tuple[str, ...], is_sure: bool
+) -> None:
+    job = Job()
+    sql = job.query(0, 2_100, [("ObjectHashAggregate", "ObjectHashAggregate")])
+    job.metric(sql, 0, "number of output rows", 60)
+    job.stage([1_000] * 8, gap_ms=100, sql=sql, name="collect at app.py:7",
+              columns=lambda _: {"result_size_bytes": 2_000_000})  # fmt: skip
+    job.driver(0, 2_100, spark=0.1)
+    job.through(2_200, 6_200, "__main__.main", *frames, python=True)
+    job.now_ms = 7_200
+    job.stage([1_000] * 8, name="count at app.py:9")
+    found = next(one for one in job.all_found(tmp_path, RULE) if one.place.stage_id == 0)
+    low = found.saving.elapsed_ns.low
+    assert low is not None
+    assert (low > 3_000 * MS) == is_sure
+    assert saves(found, 4_500)
+
+
+PICKLES = "org.apache.spark.api.python.SerDeUtil$AutoBatchedPickler.next"
+WRITES = "org.apache.spark.api.python.PythonRDD$.writeIteratorToStream"
+
+
+@pytest.mark.parametrize(
+    ("frames", "is_encoding"), [((PICKLES,), True), ((WRITES, PICKLES), False)]
+)
+def test_tasks_that_pickle_rows_for_the_program(
+    tmp_path: Path, frames: tuple[str, ...], is_encoding: bool
+) -> None:
+    findings = judged(_encoding(*frames).write(tmp_path), RULE).findings
+    assert bool(findings) == is_encoding

@@ -93,3 +93,25 @@ def test_a_log_does_not_blame_the_program_for_the_first_query(tmp_path: Path) ->
     job.stage([1_000] * 8, name="parquet at a.py:3")
     job.stage([1_000] * 8, gap_ms=2_400, name="save at a.py:9", sql=job.query(4_400, 6_500))
     assert not job.found(tmp_path, RULE)
+
+
+SERIALIZER = "pyspark.serializers.FramedSerializer.load_stream"
+
+
+def test_rows_that_a_program_in_python_takes_in_are_no_code_of_the_user(tmp_path: Path) -> None:
+    job = _sampled(spark=0.05, waited=0.0)
+    job.through(2_100, 6_900, "__main__.main", SERIALIZER, python=True)
+    assert not job.all_found(tmp_path, RULE)
+
+
+def test_near_miss_a_program_in_python_works_for_itself(tmp_path: Path) -> None:
+    job = _sampled(spark=0.05, waited=0.0)
+    job.through(2_100, 6_900, "__main__.main", "report.render", python=True)
+    (found,) = job.found(tmp_path, RULE)
+    assert saves(found, 4_700)
+
+
+def test_a_thread_that_lists_files_is_no_code_of_the_user(tmp_path: Path) -> None:
+    job = _sampled(spark=0.05, waited=0.0)
+    job.through(2_100, 6_900, "org.apache.hadoop.fs.Globber.glob", tid=8, role="other")
+    assert not job.all_found(tmp_path, RULE)

@@ -1,5 +1,7 @@
 from pathlib import Path
+from typing import Any
 
+import pytest
 from tests.support.explain.explained import Job, saves
 
 from pyrometer.explain.catalogue.parallelism.driver_listing import RULE
@@ -63,3 +65,59 @@ def test_near_miss_a_job_of_another_application_has_its_number(tmp_path: Path) -
     rows = job.log.rows["jobs"]
     rows.append({**rows[0], "app_index": 1, "description": text})
     assert not job.all_found(tmp_path, RULE)
+
+
+GLOB = (
+    "org.apache.spark.sql.catalyst.analysis.Analyzer.execute",
+    "org.apache.hadoop.fs.Globber.glob",
+)
+
+
+def _pattern(*frames: str, until: int = 6_300, **columns: Any) -> Job:
+    """Let a thread of the driver be in some code for 4 of 5 s between two queries."""
+    job = Job()
+    job.stage([1_000] * 8, gap_ms=100, sql=job.query(0, 2_200, [("Scan", "Scan")]))
+    job.driver(0, 2_200, spark=0.1)
+    job.through(2_300, until, *frames, **columns)
+    job.now_ms = 7_200
+    job.stage([1_000] * 8, gap_ms=100, sql=job.query(7_200, 9_400, [("Scan", "Scan")]))
+    return job
+
+
+@pytest.mark.parametrize("columns", [{}, {"tid": 8, "role": "other", "thread_name": "globPath"}])
+def test_a_pattern_that_is_compared_with_many_names(
+    tmp_path: Path, columns: dict[str, Any]
+) -> None:
+    (found,) = _pattern(*GLOB, **columns).found(tmp_path, RULE)
+    assert (found.place.layer, found.place.sql_id) == ("driver", 1)
+    assert "looked for files and partitions for 4.00 s of CPU before job 1" in found.mechanism
+    assert saves(found, 4_000)
+
+
+@pytest.mark.parametrize(
+    "frames", [GLOB[:1], (*GLOB, "org.apache.hadoop.mapreduce.lib.output.FileOutputCommitter.run")]
+)
+def test_near_miss_analysis_and_commits_are_no_listing(
+    tmp_path: Path, frames: tuple[str, ...]
+) -> None:
+    assert not _pattern(*frames).all_found(tmp_path, RULE)
+
+
+def test_healthy_few_files_are_found_at_once(tmp_path: Path) -> None:
+    assert not _pattern(*GLOB, until=2_350).found(tmp_path, RULE)
+
+
+@pytest.mark.parametrize(
+    ("command", "is_found"), [("RepairTableCommand", True), ("CreateTableCommand", False)]
+)
+def test_a_table_is_repaired(tmp_path: Path, command: str, is_found: bool) -> None:
+    job = Job()
+    job.stage([1_000] * 8, gap_ms=100, sql=job.query(0, 2_200, [("Scan", "Scan")]))
+    sql = job.query(2_200, 6_200, [(f"Execute {command}", "")])
+    job.now_ms = 3_200
+    job.stage([500] * 4, sql=sql)
+    job.now_ms = 6_200
+    job.stage([1_000] * 8, gap_ms=100, sql=job.query(6_200, 8_400, [("Scan", "Scan")]))
+    found = job.found(tmp_path, RULE)
+    assert [one.place.sql_id for one in found] == [1] * is_found
+    assert all(saves(one, 4_000) for one in found)

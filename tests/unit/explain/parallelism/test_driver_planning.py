@@ -16,7 +16,7 @@ def _job(planned_ms: int) -> Job:
 
 def test_a_query_that_is_planned_for_six_seconds(tmp_path: Path) -> None:
     (found,) = _job(6_000).found(tmp_path, RULE)
-    assert found.place.sql_id == 1
+    assert (found.place.layer, found.place.sql_id) == ("driver", 1)
     assert "40 operators" in found.mechanism
     assert saves(found, 5_000)
 
@@ -66,4 +66,39 @@ def test_planning_as_usual(tmp_path: Path) -> None:
 def test_a_driver_that_had_no_cpu_does_not_plan(tmp_path: Path) -> None:
     job = _job(6_000)
     job.driver(2_500, 8_600, spark=0.05, waited=0.9)
+    assert not job.found(tmp_path, RULE)
+
+
+SPARK = "org.apache.spark.sql"
+ANALYSES = f"{SPARK}.catalyst.analysis.Analyzer.execute"
+
+
+def _between(*frames: str) -> Job:
+    """Let the driver be in some code for 4 of 5 s between two queries."""
+    job = Job()
+    job.stage([1_000] * 8, gap_ms=100, sql=job.query(0, 2_200))
+    job.driver(0, 2_200, spark=0.1)
+    job.through(2_300, 6_300, f"{SPARK}.SparkSession.sql", *frames)
+    job.now_ms = 7_200
+    job.stage([1_000] * 8, gap_ms=100, sql=job.query(7_200, 9_400))
+    return job
+
+
+def test_a_long_text_is_parsed(tmp_path: Path) -> None:
+    frames = (f"{SPARK}.catalyst.parser.AbstractParser.parse", "org.antlr.v4.runtime.Lexer.next")
+    (found,) = _between(*frames).found(tmp_path, RULE)
+    assert "parsed SQL for 4.00 s of CPU" in found.mechanism
+    assert "rows from a table" in found.remedies[0].text
+    assert saves(found, 4_000)
+
+
+def test_near_miss_files_that_are_listed_are_no_planning(tmp_path: Path) -> None:
+    lists = f"{SPARK}.execution.datasources.InMemoryFileIndex.refresh0"
+    assert not _between(ANALYSES, lists).all_found(tmp_path, RULE)
+
+
+def test_files_that_are_listed_while_a_query_is_planned_are_no_planning(tmp_path: Path) -> None:
+    job = _job(6_000)
+    job.driver(0, 2_600, spark=0.1)
+    job.through(2_700, 8_500, f"{SPARK}.execution.datasources.InMemoryFileIndex.refresh0")
     assert not job.found(tmp_path, RULE)

@@ -17,7 +17,8 @@ Evidence
     time of fetching them after the last task, and from the job to the next query. Of encoding and
     of the driver's time, only what the bytes can have cost counts: at most their size over
     `SLOWEST`; for the driver, at least their size over `FASTEST` (`FASTEST_PYTHON` where a line of
-    Python collects, and `ROW_NS` for each row that becomes an object there). Rows count as given
+    Python collects, and `ROW_NS` for each row that becomes an object there). Where the program in
+    Python was sampled, the time in which it took rows in is known instead. Rows count as given
     back where a later query reads exactly as many from the program; of its tasks, what each needs
     whatever it reads counts, for all tasks beyond as many as made the rows.
 
@@ -36,6 +37,7 @@ Source
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -53,6 +55,7 @@ from pyrometer.explain.evidence.driver_time import (
     nodes_of,
     stretches,
 )
+from pyrometer.explain.evidence.driver_work import works
 from pyrometer.explain.evidence.places import largest, link, of_stage, of_tasks, slots_at
 from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans, rows_out
 from pyrometer.explain.evidence.saying import code, shown_by
@@ -63,7 +66,7 @@ from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
 from pyrometer.simulation.measured import Floats, Stage
-from pyrometer.statistics.shares import wilson
+from pyrometer.statistics.shares import Z, wilson
 
 SLOWEST, FASTEST, FASTEST_PYTHON = 2e6, 1e9, 40e6
 """Bytes that a driver decodes in a second: rows pickled to Python, and rows copied. Not measured;
@@ -72,15 +75,18 @@ ROW_NS = 1000.0
 """Of the driver's time for each row that Python collects, at least: it unpickled rows of one column
 in 1.1 to 1.4 µs each, of ten in 2.2 to 2.5 (three times 200 000 each, 2026-11-27); that the JVM
 pickled them before is not counted."""
-_OBJECTS = re.compile(r"^(collect|toLocalIterator|take|head) at \S+\.py:")
+_OBJECTS = re.compile(r"^(collect|collectAsMap|toLocalIterator|take|head) at \S+\.py:")
 """Lines of Python that make an object of each row."""
 _ARROW = "spark.sql.execution.arrow.pyspark.enabled"
 _GIVEN = re.compile(r"^(LocalTableScan|Scan ExistingRDD)")
 """What reads rows that the program gave."""
-_ENCODES = r"ArrowConverters\$ArrowBatch\w*Iterator|SparkPlan[.].*getByteArrayRdd"
+_ENCODES = (
+    r"ArrowConverters\$ArrowBatch\w*Iterator|SparkPlan[.].*getByteArrayRdd"
+    r"|SerDeUtil\$AutoBatchedPickler"
+)
 _MAKES = (
     r"GeneratedClass|WholeStageCodegen|EvaluatorFactory|Exec[.$]|FileScanRDD|DataSourceRDD"
-    r"|ShuffledRowRDD|AggregateIterator|RowSorter|InMemoryRelation|api[.]python"
+    r"|ShuffledRowRDD|AggregateIterator|RowSorter|InMemoryRelation|api[.]python[.](Base|Python)"
 )
 """Frames of what encodes rows for the driver, and of what makes the rows that it asks for."""
 
@@ -143,10 +149,12 @@ def _results(facts: Facts) -> Iterator[Result]:
         encoded = np.minimum(encoded, own.duration_ns - took)
         following = after.get(stage.number)
         until = float(following[-1].end) if following else float(stage.complete_ns)
-        gap = min(until - stage.ran_ns, size / SLOWEST * 1e9)
+        taken, sure = _taken_in(facts, following or ())
+        # What bytes can have cost is a guess: samples know better.
+        gap = min(until - stage.ran_ns, max(size / SLOWEST * 1e9, taken))
         fastest = FASTEST_PYTHON if ".py:" in (stage.name or "") else FASTEST
         objects = rows.get(stage.number, 0) if _OBJECTS.match(stage.name or "") else 0
-        decoding = max(size / fastest * 1e9, objects * ROW_NS)
+        decoding = max(size / fastest * 1e9, objects * ROW_NS, sure)
         least = min(gap, stage.fetch_ns + decoding)
         moved = own.total("getting_result_time_ns") + float(took.sum())
         found = Result(
@@ -155,6 +163,13 @@ def _results(facts: Facts) -> Iterator[Result]:
         )  # fmt: skip
         if found.total_ns > 0:
             yield found
+
+
+def _taken_in(facts: Facts, after: Sequence[Stretch]) -> tuple[float, float]:
+    """Give how long a program in Python took rows in after a job, and how much of it is sure."""
+    did = works(facts, after) or []
+    taken, count = sum(one.fetched_ns for one in did), sum(one.fetches_count for one in did)
+    return taken, taken * max(0.0, 1 - Z / math.sqrt(count)) if count else 0.0
 
 
 def _rows(facts: Facts) -> dict[int, int]:

@@ -7,9 +7,11 @@ What it is
 Mechanism
     Executors wait for the driver. Without the pause the next job begins at once. What Spark itself
     needs between two queries is left out: the CPU of its own code on the driver's busiest thread,
-    that thread's waits for a CPU, and the CPU of Python workers that run for no task because they
-    plan a data source in Python; where the driver was not sampled, `ORDINARY_BETWEEN_NS` at most,
-    and `ORDINARY_FIRST_NS` before the first query of a JVM, which loads classes.
+    that thread's waits for a CPU, the CPU of Python workers that run for no task because they plan
+    a data source in Python, that of threads which list files, and the time in which a program in
+    Python takes the rows of an action in (`driver.collect`); where the driver was not sampled,
+    `ORDINARY_BETWEEN_NS` at most, and `ORDINARY_FIRST_NS` before the first query of a JVM, which
+    loads classes.
 
 Evidence
     Time from the end of a query, or job, to the start of the next, on the critical path, with the

@@ -7,18 +7,22 @@ Mechanism
     The listing is over before the first task is launched. Its time grows with the number of files;
     with files of 128 MiB there are fewer. The simulator removes what the surplus files cost. Where
     there are more than 32 paths, a job of its own lists them; jobs that list the same paths are one
-    cause.
+    cause. A pattern in a path is compared with every name in the folders that it goes through,
+    however few match, before the query begins; and `MSCK REPAIR TABLE` looks into every folder of a
+    table, in its driver and in tasks.
 
 Evidence
     Spark's metric "metadata time" of a scan, with "number of files read" and "size of files read";
-    jobs that say what they list.
+    jobs that say what they list; the time of queries that repair a table; CPU samples of the driver
+    and of its threads in what finds files and partitions, with the waits of as much of the stretch.
 
 Remedy
     Compact the files; partition less finely; filter on partition columns of a table that the
-    catalog knows.
+    catalog knows; name files and folders instead of a pattern; add the partitions that are new.
 
 When it is wrong
-    The files were listed for another reason too, or the file system is slow however many there are.
+    The files were listed for another reason too, or the file system is slow however many there are:
+    a driver that waits for it uses no CPU. A table that is repaired for the first time.
 
 Source
     `FileSourceScanExec` of Spark ("metadata time"); "Partition Discovery" in its SQL guide; files
@@ -27,14 +31,18 @@ Source
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less, LessGap
 from pyrometer.explain.evidence.alike import alike
-from pyrometer.explain.evidence.driver_time import nodes_of, stretches
+from pyrometer.explain.evidence.driver_time import Stretch, jobs_of, nodes_of, stretches, words_of
+from pyrometer.explain.evidence.driver_work import Work, works
 from pyrometer.explain.evidence.places import largest, where
-from pyrometer.explain.evidence.saying import compact, data
+from pyrometer.explain.evidence.plan_nodes import Plan, plans
+from pyrometer.explain.evidence.saying import code, compact, data, shown_by, timeline
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
 from pyrometer.explain.schema import Evidence, Place
@@ -55,7 +63,8 @@ LISTING = "Listing leaf files and directories for "
 """Description of the jobs by which Spark lists more paths than
 ``spark.sql.sources.parallelPartitionDiscovery.threshold``: `InMemoryFileIndex`."""
 LISTED_BY_A_JOB = (0.8, 1.0)
-"""Of such a job: few files are listed by the driver, in milliseconds each. Assumed."""
+"""Of such a job, as of a pattern: few files are listed in milliseconds each. Assumed."""
+_REPAIRS = re.compile(r"^Execute (RepairTable|AlterTableRecoverPartitions)Command")
 
 
 def listing(facts: Facts) -> dict[int, str]:
@@ -104,11 +113,104 @@ def _jobs(facts: Facts) -> Iterator[tuple[str, float, Suspect]]:
         )  # fmt: skip
 
 
+def _repairs(facts: Facts) -> Iterator[tuple[float, Suspect]]:
+    """Find queries that look through all folders of a table for partitions."""
+    for plan in plans(facts):
+        sql = plan.sql
+        begin, end = sql.start_wall_ns, sql.end_wall_ns
+        if begin is None or end is None or not _is_repair(plan):
+            continue
+        length = float(end - begin)
+        jobs = {job.job_id for job in jobs_of(facts) if job.sql_id == sql.sql_id}
+        stages = [one for one in facts.stages if one.job_id in jobs and one.tasks_count]
+        less = nodes_of(facts, [(begin, end)])
+        tasks = sum(one.tasks_count for one in stages)
+        in_tasks = f", with {units.counted(tasks, 'task')}" if tasks else ""
+        yield length, Suspect(
+            place=Place(layer="driver", sql_id=sql.sql_id, source=sql.description),
+            mechanism=(
+                f"SQL execution {sql.sql_id} repaired a table for {units.duration(length)}"
+                f"{in_tasks}: all folders of it are looked into, however few are new."
+            ),
+            change=(LessGap(less, what="listing"),
+                    Less("listing", {one.number: 1.0 for one in stages})),
+            extent=Extent().times(*LISTED_BY_A_JOB),
+            evidence=[
+                shown_by("time of the query", length, "ns", "sql_executions",
+                         "SELECT end_wall_ns - start_wall_ns FROM sql_executions WHERE sql_id ="
+                         f" {sql.sql_id}", timeline(begin, end)),
+            ],
+            remedies=[
+                code("add the partitions that are new",
+                     "MSCK REPAIR TABLE sales",
+                     "ALTER TABLE sales ADD IF NOT EXISTS PARTITION (day = '2026-03-01')"),
+            ],
+        )  # fmt: skip
+
+
+def _is_repair(plan: Plan) -> bool:
+    return any(_REPAIRS.match(one.name) for one in plan.sql.nodes)
+
+
+def _sampled(facts: Facts) -> Iterator[tuple[float, Suspect]]:
+    """Find what the driver listed before a query, by its samples."""
+    kept = [
+        one for one in stretches(facts)
+        if one.kind in ("planning", "in_query", "between") and one.after is not None
+    ]  # fmt: skip
+    repairs = {plan.sql.sql_id for plan in plans(facts) if _is_repair(plan)}
+    before: dict[tuple[int | None, int], list[tuple[Stretch, Work]]] = defaultdict(list)
+    for one, did in zip(kept, works(facts, kept) or [], strict=False):
+        job = one.after
+        if job is not None and did.listed_ns > 0 and job.sql_id not in repairs:
+            before[job.root_sql_id, -1 if job.sql_id is not None else job.job_id].append((one, did))
+    for mine in before.values():
+        yield from _of_samples(facts, mine)
+
+
+def _of_samples(
+    facts: Facts, mine: Sequence[tuple[Stretch, Work]]
+) -> Iterator[tuple[float, Suspect]]:
+    listed = sum(did.listed_ns for _, did in mine)
+    most = [(one, did.at_most(did.listed_ns)) for one, did in mine]
+    whole = sum(ns for _, ns in most)
+    less = nodes_of(facts, [(one.end - ns, one.end) for one, ns in most])
+    # Samples have a weight each, that of all of the thread's over their number.
+    error = sum(did.error_ns * min(1.0, did.listed_ns / (did.spark_ns or 1.0)) for _, did in mine)
+    job = mine[-1][0].after
+    if not less or job is None:
+        return
+    longest = max(mine, key=lambda pair: pair[1].listed_ns)[0]
+    yield whole, Suspect(
+        place=Place(layer="driver", sql_id=job.root_sql_id, source=job.source),
+        mechanism=(
+            f"The driver looked for files and partitions for {units.duration(listed)} of CPU before"
+            f" {words_of(job)}: every name in the folders is looked at, however few are read."
+        ),
+        change=(LessGap(less, what="listing"),),
+        extent=Extent(
+            (listed / whole + 1) / 2, max(0.0, listed - error) / whole, 1.0
+        ).times(*LISTED_BY_A_JOB),
+        evidence=[
+            shown_by("CPU of the driver that finds files and partitions", listed, "ns", "samples",
+                     None, timeline(longest.start, longest.end)),
+        ],
+        remedies=[
+            code("name the files or folders instead of a pattern over many, and keep others"
+                 " elsewhere; or compact them",
+                 'spark.read.parquet("landing/*/*/part.parquet")',
+                 "spark.read.parquet(*paths)"),
+        ],
+    )  # fmt: skip
+
+
 @largest
 def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     if facts.measured is None:
         return
     yield from alike(_jobs(facts))
+    yield from _repairs(facts)
+    yield from _sampled(facts)
     if not facts.has("node_metrics"):
         return
     kept = [one for one in stretches(facts) if one.kind in ("planning", "in_query")]
