@@ -173,3 +173,34 @@ def planning() -> World:
 def test_near_miss_processes_that_do_the_work_of_tasks(tmp_path: Path, world: World) -> None:
     found = judged_with(tmp_path, world, RULE, lambda summary: others(summary, 0)).findings
     assert found == []
+
+
+def strangers(length_ms: int, comm: str = "gzip", count: int = 1) -> World:
+    """Add to 4 s of tasks that wait half of their time processes known by their exits alone."""
+    world = World([StageSpec([1000] * 8)], slots=2, on_cpu=0.5, run_queue=0.5)
+    for name, value in (("parent_pid", 1), ("start_time_mono_ns", mono_at(0)), ("cpu_ns", 0)):
+        world.add("os_series", host=HOST, t_mono_ns=mono_at(0), scope=f"process/{PID}", name=name,
+                  value=value)  # fmt: skip
+    for number in range(count):
+        pid, until = 2000 + number, 500 + length_ms * (number + 1)
+        world.add("thread_counters", host=HOST, pid=pid, tid=pid, t_mono_ns=mono_at(until),
+                  comm=comm, run_ns=length_ms * MS // 2, run_delay_ns=length_ms * MS // 2,
+                  timeslices_count=1, first=True, last=True)  # fmt: skip
+    return world
+
+
+def test_programs_that_left_the_scripts_processes(tmp_path: Path) -> None:
+    world = strangers(1000, count=3)
+    (one,) = judged_with(tmp_path, world, RULE, lambda summary: others(summary, 0)).findings
+    # Nobody but tasks waits: all CPU of the programs, 1.5 s, would be theirs.
+    assert holds(one, 0.75)
+    assert one.shown
+    assert one.mechanism.startswith("3 programs that the application started beside Spark")
+    assert "gzip (1.5" in one.mechanism
+
+
+def test_near_miss_processes_that_came_and_went_unseen(tmp_path: Path) -> None:
+    """Hadoop changes the mode of a file that it writes by a program, as a child of the JVM."""
+    world = strangers(200, "chmod", count=15)
+    found = judged_with(tmp_path, world, RULE, lambda summary: others(summary, 0)).findings
+    assert found == []
