@@ -9,7 +9,7 @@ builders! {
         host: Dict, null = false;
         #[doc = "Time of the reading"]
         t_mono_ns: I64, null = false;
-        #[doc = "host, cpu/<n>, process/<pid>, disk/<device>, net/<interface>, cgroup (that of the root process), probe, probe/<n> (of several on one host)"]
+        #[doc = "host, cpu/<n>, process/<pid>, disk/<device>, net/<interface>, cgroup (that of the root process), cgroup/<path> (others that have a CPU quota and rule a process of the run), probe, probe/<n> (of several on one host)"]
         scope: Dict, null = false;
         #[doc = "Series: schema/series.toml"]
         name: Dict, null = false;

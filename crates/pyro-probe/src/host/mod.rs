@@ -1,10 +1,11 @@
-//! The machine: its constants, its series, and those of the root's control groups.
+//! The machine: its constants, its series, and those of control groups.
 
 mod control_group;
 pub mod energy;
 pub mod kernel_threads;
 mod machine;
 mod nodes;
+mod quotas;
 mod series;
 
 pub use machine::Machine;

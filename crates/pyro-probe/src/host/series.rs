@@ -4,8 +4,9 @@ use super::control_group::ControlGroup;
 use super::energy::{Energy, ZONES};
 use super::machine::Machine;
 use super::nodes::Nodes;
+use super::quotas::Quotas;
 use crate::output::Recorder;
-use crate::parse::{self, host};
+use crate::parse::{self, cgroup, host};
 use crate::perf::Sysfs;
 use crate::sys::{Buffer, Descriptors, ProcFile, mono_ns, sysconf};
 
@@ -31,6 +32,7 @@ pub struct Host {
     energy: Energy,
     nodes: Nodes,
     group: ControlGroup,
+    quotas: Quotas,
     whole_disks: Vec<(String, bool)>,
     forks: i64,
     /// The number last given to a process or thread; 0 if unknown.
@@ -63,6 +65,9 @@ impl Host {
         let interfaces = open("/proc/net/dev");
         let schedstat = open("/proc/schedstat");
         let group = ControlGroup::open(root, descriptors, buffer);
+        let mut mountinfo = ProcFile::new("/proc/self/mountinfo", descriptors);
+        let mounts = cgroup::mounts(mountinfo.read(buffer).unwrap_or_default());
+        let quotas = Quotas::new(mounts, &group.folders, descriptors);
         Self {
             machine,
             stat: ProcFile::new("/proc/stat", descriptors),
@@ -77,6 +82,7 @@ impl Host {
             energy: Energy::open(ZONES, descriptors),
             nodes: Nodes::of(&Sysfs::at("/sys")),
             group,
+            quotas,
             whole_disks: Vec::new(),
             forks: -1,
             last_pid: 0,
@@ -129,6 +135,16 @@ impl Host {
                 .pass(self.machine.ticks_per_second, recorder, buffer);
         }
         std::mem::replace(&mut self.forks, forks) != forks
+    }
+
+    /// The quotas of control groups that rule processes.
+    pub fn pass_quotas(
+        &mut self,
+        pids: impl Iterator<Item = i32>,
+        recorder: &mut Recorder,
+        buffer: &mut Buffer,
+    ) {
+        self.quotas.pass(pids, recorder, buffer);
     }
 
     fn slow_pass(&mut self, scope: usize, recorder: &mut Recorder, buffer: &mut Buffer) {

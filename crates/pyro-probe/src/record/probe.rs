@@ -241,10 +241,12 @@ impl Probe {
                     .record(mono_ns(), probe, "programs_cpu_ns", cpu_ns);
             }
             let (processes, rows) = (&self.processes, &mut self.rows);
-            let pids = processes.alive().map(|seen| seen.pid);
+            let pids = || processes.alive().map(|seen| seen.pid);
+            self.host
+                .pass_quotas(pids(), &mut self.recorder, &mut self.buffer);
             let threads = |pid| processes.threads_of(pid);
             self.taskstats
-                .pass(pids, threads, &mut |row| rows.delay(row));
+                .pass(pids(), threads, &mut |row| rows.delay(row));
         }
         self.rows.series(&mut self.recorder);
     }

@@ -152,7 +152,7 @@ def _whose(name: str) -> str:
         return "true"
     # Its own control group is that of the agent.
     of_host = {
-        "os_series": "r.scope NOT LIKE 'process/%' AND r.scope <> 'cgroup'",
+        "os_series": "r.scope NOT LIKE 'process/%' AND r.scope NOT LIKE 'cgroup%'",
         **OF_HOST,
     }.get(name)
     return _ours(name) if of_host is None else f"(({of_host}) OR {_ours(name)})"

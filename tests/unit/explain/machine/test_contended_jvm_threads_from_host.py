@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from tests.support.explain.planted import beside, holds, job, judged, series
-from tests.support.tables import MS, World
+from tests.support.tables import MS, World, mono
 
 from pyrometer.explain.catalogue.machine.contended_jvm_threads_from_host import RULE
 
@@ -24,6 +24,14 @@ def test_threads_for_four_cpus_on_a_quota_of_one(tmp_path: Path) -> None:
     assert holds(found, 2 * 0.75 / 2)
     assert found.remedies[0].level == "-XX:ActiveProcessorCount=1"
     assert not found.shown  # nothing of it is certain
+
+
+def test_the_quota_was_gone_before_the_stage_ran(tmp_path: Path) -> None:
+    made = world(100, 500)
+    for row in made.rows["os_series"]:
+        if row["name"] == "cpu_quota_ns":
+            row["t_mono_ns"] = min(row["t_mono_ns"], mono(10))
+    assert judged(made.write(tmp_path), RULE).findings == []
 
 
 def test_no_pauses_to_shorten(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.support.explain.planted import S, holds, job, judged, only, series
 from tests.support.hosts.two_hosts import WEST, TwoHosts, one_waits
-from tests.support.tables import HOST, MS, mono
+from tests.support.tables import HOST, MS, World, mono
 
 from pyrometer.explain.catalogue.machine.throttled_quota import RULE
 
@@ -65,6 +65,33 @@ def test_what_other_hosts_waited_is_no_wait_of_the_rest(
     assert found.place.host == WEST
     assert "by 4" in found.mechanism, "of both hosts, the quota stopped them"
     assert "All of it was on west." in found.mechanism
+
+
+def pod(world: World, *, quota_ms: int) -> None:
+    """Let the group above that of the JVM be stopped for two seconds, in periods of 250 ms."""
+    series(world, "cgroup", "cpu_throttled_ns", 0, 0)
+    series(world, "cgroup", "cpu_period_ns", 100 * MS, 100 * MS)
+    series(world, "cgroup/pod7", "cpu_throttled_ns", 0, 2 * S)
+    series(world, "cgroup/pod7", "cpu_throttled_periods_count", 0, 12)
+    series(world, "cgroup/pod7", "cpu_quota_ns", quota_ms * MS, quota_ms * MS)
+    series(world, "cgroup/pod7", "cpu_period_ns", 250 * MS, 250 * MS)
+
+
+def test_a_group_above_is_stopped_and_named(tmp_path: Path) -> None:
+    world = job(on_cpu=0.5, run_queue=0.3)
+    pod(world, quota_ms=225)
+    found = only(world.write(tmp_path), RULE)
+    assert holds(found, 0.96)
+    assert "The quota of 0.9 CPUs of control group /pod7 throttled" in found.mechanism
+    (remedy,) = found.remedies
+    assert remedy.kind == "machine", "a limit of the run itself would be below that group"
+
+
+def test_near_miss_a_group_above_with_a_quota_that_is_never_used_up(tmp_path: Path) -> None:
+    world = job(on_cpu=0.5, run_queue=0.3)
+    series(world, "cgroup/pod7", "cpu_throttled_ns", 5, 5)
+    series(world, "cgroup/pod7", "cpu_quota_ns", 400 * MS, 400 * MS)
+    assert judged(world.write(tmp_path), RULE).findings == []
 
 
 def test_nobody_waited_while_it_was_stopped(tmp_path: Path) -> None:

@@ -8,6 +8,23 @@ pub fn cpu_stat(text: &str, emit: &mut Emit) {
     name_value_lines(text, CPU_STAT, emit);
 }
 
+/// Parses what `cpu.stat` says of the quota.
+pub fn throttling(text: &str, emit: &mut Emit) {
+    cpu_stat(text, &mut |series, value| {
+        if series.contains("periods") || series.contains("throttled") {
+            emit(series, value);
+        }
+    });
+}
+
+/// Parses a file of [`CPU_LIMITS`].
+pub fn cpu_limit(file: &str, text: &str, emit: &mut Emit) {
+    match file {
+        "cpu.max" => cpu_max(text, emit),
+        _ => single(file, text, emit),
+    }
+}
+
 /// Parses `memory.stat`.
 pub fn memory_stat(text: &str, emit: &mut Emit) {
     name_value_lines(text, MEMORY_STAT, emit);
@@ -22,7 +39,7 @@ pub fn memory_events(text: &str, emit: &mut Emit) {
 pub fn cpu_max(text: &str, emit: &mut Emit) {
     let mut words = text.split_ascii_whitespace();
     if let Some(quota) = words.next().and_then(number) {
-        emit("cpu_quota_ns", quota.saturating_mul(1000));
+        emit(CPU_QUOTA, quota.saturating_mul(1000));
     }
     if let Some(period) = words.next().and_then(number) {
         emit("cpu_period_ns", period.saturating_mul(1000));

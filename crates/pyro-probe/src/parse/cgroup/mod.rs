@@ -6,7 +6,7 @@ mod series;
 pub mod v1;
 
 pub use files::*;
-pub use mounts::{Mount, folder, mounts};
+pub use mounts::{Mount, folder, mounts, ruling_cpus};
 pub use series::*;
 
 #[cfg(test)]

@@ -3,6 +3,12 @@
 /// Memory limits at or above this are v1's way to say "unlimited".
 pub const UNLIMITED_BYTES: i64 = 1 << 62;
 
+/// CPU time allowed in a period; there is none where it is unlimited.
+pub const CPU_QUOTA: &str = "cpu_quota_ns";
+
+/// Files of the quota, v2 and v1.
+pub const CPU_LIMITS: [&str; 3] = ["cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us"];
+
 /// Series of `cpu.stat`, v2 and v1.
 pub const CPU_STAT: &[(&str, &str, i64)] = &[
     ("usage_usec", "cpu_usage_ns", 1000),
@@ -55,7 +61,7 @@ pub const SINGLE: &[(&str, &str, i64)] = &[
     ("memory.max_usage_in_bytes", "memory_peak_bytes", 1),
     ("memory.failcnt", "memory_limit_hits_count", 1),
     ("cpuacct.usage", "cpu_usage_ns", 1),
-    ("cpu.cfs_quota_us", "cpu_quota_ns", 1000),
+    ("cpu.cfs_quota_us", CPU_QUOTA, 1000),
     ("cpu.cfs_period_us", "cpu_period_ns", 1000),
 ];
 

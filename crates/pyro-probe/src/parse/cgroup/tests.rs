@@ -145,3 +145,24 @@ fn all_threads_are_those_of_the_whole_hierarchy_alone() {
     assert_eq!(mounted("/"), Some("/acct/cpuacct.usage".to_owned()));
     assert_eq!(mounted("/docker/1f"), None);
 }
+
+#[test]
+fn groups_above_that_rule_cpus() {
+    let found = |groups: &str, mounted: &str| {
+        let groups = crate::parse::process::cgroups(groups);
+        let found = ruling_cpus(&mounts(mounted), &groups).into_iter();
+        found
+            .map(|(path, folder)| format!("{path} {folder}"))
+            .collect::<Vec<_>>()
+    };
+    let first = "31 20 0:27 / /cg/cpu rw - cgroup cgroup rw,cpu,cpuacct\n\
+        32 20 0:28 / /cg/two rw - cgroup2 cgroup2 rw\n";
+    assert_eq!(
+        found("5:cpu,cpuacct:/a/b\n4:memory:/y\n0::/z\n", first),
+        ["/a/b /cg/cpu/a/b", "/a /cg/cpu/a", "/ /cg/cpu"]
+    );
+    let second = "30 20 0:26 /pod /cg rw - cgroup2 cgroup2 rw\n";
+    assert_eq!(found("0::/pod/x\n", second), ["/pod/x /cg/x", "/pod /cg"]);
+    assert!(found("0::/other\n", second).is_empty());
+    assert!(found("4:memory:/y\n", second).is_empty());
+}

@@ -31,8 +31,8 @@ import numpy as np
 
 from pyrometer.core import units
 from pyrometer.core.json_text import parse_json
-from pyrometer.explain.catalogue.machine.throttled_quota import QUOTA_QUERY, quota_of
 from pyrometer.explain.change import Less
+from pyrometer.explain.evidence.cpus.quotas import QUOTA_QUERY, quotas
 from pyrometer.explain.evidence.places import of_application
 from pyrometer.explain.evidence.saying import factor, place, shown_by
 from pyrometer.explain.facts import Facts
@@ -41,7 +41,7 @@ from pyrometer.explain.what_if import Extent
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
-    quota = quota_of(facts)
+    limit = next(iter(quotas(facts)), None)
     counted = [
         seen
         for (text,) in facts.tables.query(
@@ -50,11 +50,13 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         )
         if isinstance(seen := parse_json(text).get("cpus_count"), int)
     ]
-    if not quota or not counted or max(counted) <= math.ceil(quota):
+    if limit is None or not counted or max(counted) <= math.ceil(limit.cpus):
         return
-    seen = max(counted)
+    quota, seen = limit.cpus, max(counted)
     lost = {}
     for stage in facts.stages:
+        if not limit.since_ns <= (stage.submit_ns + stage.complete_ns) / 2 <= limit.until_ns:
+            continue
         own = facts.tasks_of(stage.number)
         gc = np.minimum(np.nan_to_num(own["jvm_gc_time_ns"]), own.duration_ns)
         if gc.any():

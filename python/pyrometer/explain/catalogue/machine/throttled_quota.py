@@ -3,7 +3,8 @@
 What it is
     A container may use only so much CPU time in each period (100 ms). JVMs have many threads:
     tasks, the collector and compilers use the quota up early, and for the rest of the period
-    everything in the container stands still, whether CPUs are idle or not.
+    everything in the container stands still, whether CPUs are idle or not. The quota may be that of
+    a group above: of a pod, of a slice.
 
 Mechanism
     The simulator removes time that task threads waited for a CPU while their group was stopped: at
@@ -12,12 +13,13 @@ Mechanism
     low end.
 
 Evidence
-    `cpu.stat` of the group (periods throttled, time throttled), waits of task threads for a CPU,
-    idle time of the host.
+    `cpu.stat` of the application's groups and of those above them, as far as they are visible
+    (periods throttled, time throttled), waits of task threads for a CPU, idle time of the host.
 
 Remedy
-    A larger quota (`cpu.quota`), or none and a share (`cpu.weight`) instead; fewer task slots than
-    the quota has CPUs, and threads of collector and compilers sized by it.
+    A larger quota (`cpu.quota`; that of a group above, where it is set), or none and a share
+    (`cpu.weight`) instead; fewer task slots than the quota has CPUs, and threads of collector and
+    compilers sized by it.
 
 When it is wrong
     Where the host itself is busy, the quota is not what the application lacks.
@@ -30,12 +32,13 @@ Source
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from pyrometer.core import units
-from pyrometer.explain.evidence.host_series import growth_by_host, growth_query, level
+from pyrometer.explain.evidence.cpus.quotas import GROUPS, OWN, most_throttled, quotas
+from pyrometer.explain.evidence.host_series import growth_by_host, growth_query
 from pyrometer.explain.evidence.hosts.lost import (
     Lost,
     are_on,
@@ -47,7 +50,7 @@ from pyrometer.explain.evidence.hosts.lost import (
     with_nothing,
     worst,
 )
-from pyrometer.explain.evidence.saying import factor, page, shown_by
+from pyrometer.explain.evidence.saying import factor, machine, page, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
 from pyrometer.explain.what_if import Extent
@@ -56,8 +59,8 @@ IDLE = "cpu_idle_ns"
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
-    hosts = worst(growth_by_host(facts, "cgroup", "cpu_throttled_ns"))
-    stopped = growth_by_host(facts, "cgroup", "cpu_throttled_ns", hosts)
+    hosts = worst(growth_by_host(facts, GROUPS, "cpu_throttled_ns"))
+    stopped = growth_by_host(facts, GROUPS, "cpu_throttled_ns", hosts)
     waits = lost_by_host(facts, "task/run_queue", hosts)
     lost = {
         host: {
@@ -76,10 +79,15 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     throttled = sum(held.values())
     could = sum(min(idle[host], ns) for host, ns in held.items())
     names = carriers(lost)
-    quota = quota_of(facts, names)
-    counted = growth_by_host(facts, "cgroup", "cpu_throttled_periods_count", hosts)
+    scope = most_throttled(facts, names) or OWN
+    limits = [one.cpus for one in quotas(facts, names) if one.scope == scope]
+    quota = limits[0] if limits else None
+    above = scope.removeprefix(OWN)
+    counted = growth_by_host(facts, GROUPS, "cpu_throttled_periods_count", hosts)
     periods = sum(sum(own.values()) for own in counted.values())
     limit = f" of {units.short(quota)} CPUs" if quota else ""
+    if above:
+        limit += f" of control group {above}"
     cpus = _cpus_of(facts, names) or math.ceil(quota or 1) + 1
     where = place_on_hosts(facts, "host", lost, setting="cpu.quota")
     apart = [] if None in held else [host for host, ns in held.items() if host and ns]
@@ -95,13 +103,14 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         extent=Extent(1.0, could / throttled, 1.0, round(periods) or 1),
         evidence=[
             shown_by("time throttled while stages ran", throttled, "ns", "os_series",
-                 growth_query(facts, "cgroup", "cpu_throttled_ns"), page(where),
+                 growth_query(facts, GROUPS, "cpu_throttled_ns"), page(where),
                  round(periods) or 1),
             shown_by("idle CPU time there while stages ran",
                  float(facts.tables.scalar(spare_query) or 0), "ns", "os_series", spare_query,
                  "/ledger/idle"),
         ],
         remedies=[
+            machine(f"allow control group {above} as many CPUs as the host has") if above else
             factor("cpu.quota", units.short(float(max(cpus, math.ceil(quota or 1)))),
                    "allow as many CPUs as the host has"),
         ],
@@ -122,27 +131,6 @@ def _cpus_of(facts: Facts, names: Sequence[str]) -> int:
     hosts = [one for one in facts.summary.ledger.hosts if one.host in names]
     known = [one.cpus_count for one in hosts] or [facts.summary.contention.host_cpus_count]
     return max(one or 0 for one in known)
-
-
-QUOTA_QUERY = (
-    "SELECT min(value) FILTER (name = 'cpu_quota_ns') / min(value) FILTER (name = 'cpu_period_ns')"
-    " FROM os_series WHERE scope = 'cgroup'"
-)
-"""What `quota_of` gives, of all hosts."""
-
-
-def quota_of(facts: Facts, hosts: Collection[str] = ()) -> float | None:
-    """Give the CPUs that the control group's quota allows, at least; None where it has none.
-
-    Parameters
-    ----------
-    hosts : collection of str
-        Where; by default, anywhere.
-    """
-    quota, period = (
-        level(facts, "cgroup", name, hosts) for name in ("cpu_quota_ns", "cpu_period_ns")
-    )
-    return quota / period if quota and period else None
 
 
 RULE = Rule(
