@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from pyrometer.collect.host import facts
 from pyrometer.experiments.run.trials import shares
 from pyrometer.trial.factors import parse_cpus
 
@@ -73,7 +74,8 @@ def two_cpus(allowed: frozenset[int]) -> tuple[int, int] | None:
     """
     if len(allowed) < 2:
         return None
-    first, second = (parse_cpus(half) for half in shares(allowed))
+    cpus = [cpu for cpu in facts.read().cpus if cpu.number in allowed]
+    first, second = (parse_cpus(half) for half in shares(cpus))
     assert isinstance(first, frozenset)
     assert isinstance(second, frozenset)
     return min(first), min(second)

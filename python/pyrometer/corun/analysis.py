@@ -13,11 +13,13 @@ from typing import TypeVar
 
 from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.core.estimate import LEVEL, Estimate
+from pyrometer.core.schema import doubt
 from pyrometer.corun.contention import Spent, advice, contention, spent
 from pyrometer.corun.schema import Advice, CorunReport, Encounter, PartyReport, Way
 from pyrometer.experiments.folder import Company, Ended, ExperimentPaths, Plan
 from pyrometer.experiments.journal import Entries
 from pyrometer.experiments.judge.analysis import experiment_report
+from pyrometer.experiments.judge.machines import IN_TURN
 from pyrometer.experiments.judge.schema import ExperimentReport
 from pyrometer.statistics.power import ALPHA
 from pyrometer.statistics.treatments import PairReport
@@ -140,12 +142,17 @@ def corun_report(
         for member, its in judged.items()
         for one in its.doubts
     ]
+    advised = _advice(companies, seconds, plan.margin)
+    if any(one.code == "emulated" for its in judged.values() for one in its.doubts):
+        untimed = {"pairs": [], "best": [], "told": f"no way is advised: {IN_TURN}"}
+        advised = [one.model_copy(update=untimed) for one in advised]
+        doubts.append(doubt("emulated_in_turn", f"slowdowns, throughput, contention: {IN_TURN}"))
     return CorunReport(
         experiment=plan.name, folder=str(root), scale=plan.scale, members=members,
         trials_count=len(plan.trials), done_count=len(ended),
         encounters=[one for its in judged.values() for one in _encounters(companies, its, lost)],
         parties=_parties(companies, seconds),
-        advice=_advice(companies, seconds, plan.margin),
+        advice=advised,
         reasons={member: its.reason for member, its in judged.items() if its.reason},
         left_out=plan.left_out, doubts=doubts,
     )  # fmt: skip

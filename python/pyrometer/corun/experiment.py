@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -29,7 +28,7 @@ from pyrometer.experiments.run.planned import (
     seed_of,
     this_machine,
 )
-from pyrometer.experiments.run.trials import shares
+from pyrometer.experiments.run.trials import cpus_for, shares
 from pyrometer.experiments.run.versions import versions_of
 from pyrometer.guests.machine import is_machine
 from pyrometer.trial.factors import parse_cpus, parse_treatment, write_numbers
@@ -53,7 +52,7 @@ def corun_plan(parties: Sequence[Party], experiment: Experiment, folder: Path) -
     ------
     UsageError
         Unknown workload, scale, factor or level; a workload without iterations; CPUs in two places;
-        machines of their own for what is to run together.
+        different virtual machines for what is to run together.
     CapabilityError
         No two of them can run together on this host.
     """
@@ -113,12 +112,15 @@ def _check(workloads: Sequence[str], experiment: Experiment) -> None:
 
 
 def _check_machines(parties: Sequence[Party]) -> None:
-    together = [one for party in parties if len(party.members) > 1 for one in party.members]
-    for factor in filter(is_machine, (name for one in together for name in one.levels)):
-        raise UsageError(
-            f"{factor}: workloads that run together would each have a virtual machine of its own",
-            "leave it out, or run one workload beside --neighbour, which is in its machine",
-        )
+    for first, *others in (party.members for party in parties):
+        for one in others:
+            different = first.levels.items() ^ one.levels.items()
+            for factor in sorted(name for name, _ in different if is_machine(name)):
+                raise UsageError(
+                    f"{factor}: {first.name} and {one.name} run in one virtual machine, and ask for"
+                    " different ones",
+                    "set it for all workloads: --set machine.memory=2g",
+                )
 
 
 def _treatments(party: Party, folder: Path) -> list[tuple[PlannedTreatment, str | None]]:
@@ -133,20 +135,23 @@ def _cpu_sets(party: Party) -> list[str | None]:
     """Give the CPUs of each member; `None` where they share all."""
     if not party.own_cpus:
         return [None] * len(party.members)
-    allowed = frozenset(os.sched_getaffinity(0))
+    levels = party.members[0].levels
+    cpus_here = cpus_for(levels)
     given = [one.cpus for one in party.members if one.cpus]
     if not given:
-        level = party.members[0].levels.get("host.cpus")
         try:
-            return list(shares(allowed, level, len(party.members)))
+            return list(shares(cpus_here, levels.get("host.cpus"), len(party.members)))
         except UsageError as error:
             raise CapabilityError(error.message) from error
+    allowed = {cpu.number for cpu in cpus_here}
+    in_machine = any(map(is_machine, levels))
     taken: set[int] = set()
     for level in given:
         cpus = parse_cpus(level)
         assert isinstance(cpus, frozenset)
         if not cpus <= allowed:
-            raise CapabilityError(f"CPUs {write_numbers(cpus - allowed)} may not be used here")
+            absent = "are not in the machine" if in_machine else "may not be used here"
+            raise CapabilityError(f"CPUs {write_numbers(cpus - allowed)} {absent}")
         if taken & cpus:
             raise UsageError(
                 f"CPUs {write_numbers(taken & cpus)} are given twice",

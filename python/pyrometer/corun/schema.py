@@ -159,7 +159,7 @@ class Advice(BaseModel):
         Each two ways compared within blocks.
     best : list of str
         Ways that no other is significantly faster than: several, where they are the same or the
-        trials cannot distinguish them.
+        trials cannot distinguish them; none, where the machine was emulated.
     told : str
         The result in a sentence.
     """

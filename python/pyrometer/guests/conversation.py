@@ -8,7 +8,7 @@ import select
 import socket
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from pyrometer.guests import frames, vcpus
 from pyrometer.guests.emulator import Running
 from pyrometer.guests.frames import DamagedError, Decoder, Piece
 from pyrometer.guests.pings import Pings
-from pyrometer.guests.receive import Received
+from pyrometer.guests.receive import OfEach, Received
 
 PING_S = 1.0
 CONSOLE, CPUS, QEMU_LOG = "console.txt", "vcpus.ndjson", "qemu.log"
@@ -94,6 +94,11 @@ class Heard:
         """Give the first message of that kind."""
         return next((one for one in self.messages if one.get("event") == event), None)
 
+    def of(self, number: int) -> Heard:
+        """Give what was said of one of its trials, and of the machine."""
+        mine = [one for one in self.messages if one.get("trial") in (None, number)]
+        return replace(self, messages=mine)
+
 
 class Conversation:
     """What is exchanged with one machine.
@@ -102,7 +107,7 @@ class Conversation:
     ----------
     running : Running
         The machine.
-    received : Received
+    received : OfEach or Received
         Takes its files.
     raw : Path
         Where the console and the host's view of its CPUs go.
@@ -113,7 +118,7 @@ class Conversation:
     def __init__(
         self,
         running: Running,
-        received: Received,
+        received: OfEach | Received,
         raw: Path,
         progress: Callable[[dict[str, Any]], None],
     ) -> None:

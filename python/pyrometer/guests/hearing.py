@@ -10,7 +10,7 @@ from typing import Any
 from pyrometer.guests.conversation import Conversation, Heard
 
 LAST_WORDS = ("finished", "refused", "broken")
-"""Events behind which nothing follows."""
+"""Events behind which nothing follows but the same of other trials."""
 TIME_OUT = "time-out"
 
 

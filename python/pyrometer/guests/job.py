@@ -1,22 +1,20 @@
-"""A trial on its way into a machine: what of it goes there, and how it is written."""
+"""Trials on their way into a machine: what of them goes there, and how they are written."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+
+from pydantic import TypeAdapter
 
 from pyrometer.core.errors import UsageError
 from pyrometer.guests.machine import split
 from pyrometer.trial.trial import Trial
 
-SCHEMA = "pyrometer/guest-job/1"
-
 FILE = Path("/pyrometer/job.json")
-"""Where a machine has its trial."""
+"""Where a machine has its trials."""
 
 PASSED_ON = (
     "JAVA_HOME", "SPARK_HOME", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "PYTHONPATH", "LANG",
@@ -57,11 +55,6 @@ def inside(trial: Trial, root: Path) -> Trial:
             "--push: a virtual machine of a trial has no network",
             "send the profiles afterwards: pyrometer push RUN",
         )
-    if trial.barrier is not None or trial.overlap is not None or trial.co_running:
-        raise UsageError(
-            "machine.*: workloads that run at the same time would each be in a machine of its own",
-            "compare them one after the other (kind: randomized-blocks), or set co.run",
-        )
     return replace(trial, treatment=split(trial.treatment)[1], run_dir=root, captured=True)
 
 
@@ -76,24 +69,14 @@ def in_machine(file: Path = FILE) -> bool:
     return file.is_file()
 
 
-def write(trial: Trial) -> bytes:
-    """Write a trial for its machine."""
-    body = {**asdict(trial), "treatment": dict(trial.treatment), "run_dir": str(trial.run_dir)}
-    return json.dumps({"schema": SCHEMA, "trial": body}, ensure_ascii=False).encode()
+def write(trials: Sequence[Trial]) -> bytes:
+    """Write trials for the process that runs them."""
+    return TypeAdapter(list[Trial]).dump_json(list(trials))
 
 
-def read(data: bytes) -> Trial:
-    """Read a trial that :func:`write` wrote."""
-    body: dict[str, Any] = json.loads(data)["trial"]
-    return Trial(
-        **{
-            **body,
-            "command": tuple(body["command"]),
-            "run_dir": Path(body["run_dir"]),
-            "turns": tuple((levels, tuple(places)) for levels, places in body["turns"]),
-            "co_running": tuple(body["co_running"]),
-        }
-    )
+def read(data: bytes) -> list[Trial]:
+    """Read trials that :func:`write` wrote."""
+    return TypeAdapter(list[Trial]).validate_json(data)
 
 
 def naming_files(ours: Mapping[str, str]) -> dict[str, str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pyrometer.guests.frames import DamagedError, Piece
@@ -133,3 +133,33 @@ class Received:
                 left = left[os.write(descriptor, left) :]
         finally:
             os.close(descriptor)
+
+
+class OfEach:
+    """Files of the trials of one machine: the first part of a name is the number of the trial.
+
+    Parameters
+    ----------
+    each : sequence of Received
+        Takes the files of one.
+    """
+
+    def __init__(self, each: Sequence[Received]) -> None:
+        self._each = each
+
+    def take(self, piece: Piece) -> None:
+        """Write a piece where it belongs; raises as :meth:`Received.take`."""
+        received, name = self._part(piece.name)
+        received.take(replace(piece, name=name))
+
+    def remove(self, name: str) -> None:
+        """Remove a file as :meth:`Received.remove`."""
+        received, rest = self._part(name)
+        received.remove(rest)
+
+    def _part(self, name: str) -> tuple[Received, str]:
+        number, _, rest = name.partition("/")
+        for at, one in enumerate(self._each):
+            if number == str(at):
+                return one, rest
+        raise DamagedError(f"{name[:200]!r} is of no trial of the machine")

@@ -8,7 +8,8 @@ import select
 import signal
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -33,13 +34,14 @@ class Talk:
     ----------
     port : Path
         Device of the port.
-    root : Path
-        Run directory, whose files are shipped as they grow.
+    roots : sequence of Path
+        Run directories, whose files are shipped as they grow: names begin with the number of the
+        directory.
     """
 
-    def __init__(self, port: Path, root: Path) -> None:
+    def __init__(self, port: Path, roots: Sequence[Path]) -> None:
         self._port = os.open(port, os.O_RDWR | os.O_CLOEXEC)
-        self._follower = Follower(root)
+        self._followers = [Follower(one) for one in roots]
         self._decoder = frames.Decoder()
         self._writing = threading.Lock()
         self._stopped = threading.Event()
@@ -63,12 +65,13 @@ class Talk:
         """Tell the host something."""
         self._send(frames.say({"event": event, **rest}))
 
-    def finish(self, event: str, said: Mapping[str, Any]) -> None:
-        """Ship what is left, say the last word, and wait until the host has it."""
+    def finish(self, words: Iterable[Mapping[str, Any]]) -> None:
+        """Ship what is left, say the last word on each trial, and wait until the host has it."""
         self._stopped.set()
         self._thread.join()
-        self._ship(self._follower.rest())
-        self.say(event, **said)
+        self._ship(one.rest() for one in self._followers)
+        for word in words:
+            self._send(frames.say(word))
         deadline = time.monotonic() + LAST_WORD_S
         while not self._heard.is_set() and time.monotonic() < deadline:
             self._listen(EVERY_S)
@@ -82,14 +85,16 @@ class Talk:
                 self._listen(max(0.0, due - time.monotonic()))
                 if time.monotonic() >= due:
                     due = time.monotonic() + EVERY_S
-                    self._ship(self._follower.news())
+                    self._ship(one.news() for one in self._followers)
 
-    def _ship(self, changes: Iterable[Piece | Gone]) -> None:
-        for one in changes:
-            if isinstance(one, Gone):
-                self.say("gone", name=one.name)
-            else:
-                self._send(frames.piece(one))
+    def _ship(self, directories: Iterable[Iterable[Piece | Gone]]) -> None:
+        for number, changes in enumerate(directories):
+            for one in changes:
+                name = f"{number}/{one.name}"
+                if isinstance(one, Gone):
+                    self.say("gone", name=name)
+                else:
+                    self._send(frames.piece(replace(one, name=name)))
 
     def _listen(self, seconds: float) -> None:
         ready, _, _ = select.select([self._port], [], [], seconds)

@@ -1,10 +1,15 @@
-"""One trial in a virtual machine that is made for it: booted, heard to its end, thrown away."""
+"""Trials in a virtual machine that is made for them: booted, heard to its end, thrown away.
+
+It has one trial, or all those that run at the same time.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import shutil
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,9 +25,15 @@ from pyrometer.guests.hearing import Patience, hear
 from pyrometer.guests.here import check_here
 from pyrometer.guests.machine import Machine
 from pyrometer.guests.qemu import Accelerator
-from pyrometer.guests.receive import Received
+from pyrometer.guests.receive import OfEach, Received
 from pyrometer.orchestrator.guest_files import GuestFiles, guest_files
-from pyrometer.orchestrator.guest_record import GUEST_MANIFEST, Guest, begin, complete
+from pyrometer.orchestrator.guest_record import (
+    GUEST_MANIFEST,
+    Guest,
+    begin,
+    check_launched,
+    complete,
+)
 from pyrometer.trial.trial import Trial
 
 PATIENCE: dict[Accelerator, Patience] = {
@@ -31,73 +42,109 @@ PATIENCE: dict[Accelerator, Patience] = {
 }
 
 
-def measure_in_guest(trial: Trial, watch: Watch) -> tuple[Record, Ending]:
-    """Run a trial in a fresh machine and record it here.
+def measure_in_guest(trials: Sequence[Trial], watch: Watch) -> list[tuple[Record, Ending]]:
+    """Run trials in a fresh machine and record them here.
+
+    Parameters
+    ----------
+    trials : sequence of Trial
+        One, or several that run at the same time: all ask for the same machine.
+    watch : Watch
+        Who is shown how they go on.
 
     Raises
     ------
     UsageError, CapabilityError
-        Before anything was launched; then no run directory remains. Nothing of the machine ever
-        does.
+        Before anything was launched, or if one was refused in the machine; then no run directory
+        remains. Nothing of the machine ever does.
     """
-    machine = check_here(trial.treatment, room().free_bytes)
-    with opened(trial, probes_of(trial), []) as record:
-        inner = job.inside(trial, record.paths.root)
+    machine = check_here(trials[0].treatment, room().free_bytes)
+    with contextlib.ExitStack() as opening:
+        records = [opening.enter_context(opened(one, probes_of(one), [])) for one in trials]
+        inner = [
+            job.inside(one, record.paths.root) for one, record in zip(trials, records, strict=True)
+        ]
         watch.phase("machine")
         files = guest_files(machine, inner, watch)
-        begin(record, trial, files.kernel.release, files.doubts(), emulator.version())
+        qemu = emulator.version()
+        for trial, record in zip(trials, records, strict=True):
+            begin(record, trial, files.kernel.release, files.doubts(), qemu)
         with process.held_signals() as late:
-            guest = _boot(machine, files, record, watch, trial.timeout_s)
-            ending = complete(record, trial, machine, guest)
-        if late and not ending.interrupted_by:
+            guests = _boot(machine, files, records, watch, trials[0].timeout_s)
+            _share_what_was_seen(records)
+            for record, guest in zip(records, guests, strict=True):
+                check_launched(guest, record.paths.raw)
+            endings = [
+                complete(record, trial, machine, guest)
+                for trial, record, guest in zip(trials, records, guests, strict=True)
+            ]
+        if late and not any(one.interrupted_by for one in endings):
             signal.raise_signal(late[0])
-    return record, ending
+    return list(zip(records, endings, strict=True))
+
+
+def _share_what_was_seen(records: Sequence[Record]) -> None:
+    """Copy what was seen of a machine from the first run directory of its trials to the others."""
+    first, *others = (one.paths.raw for one in records)
+    for raw in others:
+        for name in SEEN_FROM_HERE:
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copyfile(first / name, raw / name)
 
 
 def _boot(
-    machine: Machine, files: GuestFiles, record: Record, watch: Watch, timeout_s: float | None
-) -> Guest:
-    """Boot by KVM where it works, and else by emulation."""
+    machine: Machine,
+    files: GuestFiles,
+    records: Sequence[Record],
+    watch: Watch,
+    timeout_s: float | None,
+) -> list[Guest]:
+    """Boot by KVM where it works, and else by emulation; gives what each trial is told of."""
     accelerator, why = emulator.accelerator(cache=files.cache)
-    guest = _attempt(machine, files, record, watch, accelerator, why, timeout_s)
+    guests = _attempt(machine, files, records, watch, accelerator, why, timeout_s)
+    guest = guests[0]
     if accelerator == "kvm" and not guest.heard.milestones and not guest.interrupted_by:
         said = guest.qemu_said.splitlines()
         why = f"KVM started no machine: {said[0] if said else 'it showed no sign of life'}"
-        guest = _attempt(machine, files, record, watch, "tcg", why, timeout_s)
+        guests = _attempt(machine, files, records, watch, "tcg", why, timeout_s)
         # A machine that cannot be had either way (too little memory here) says nothing of KVM.
-        if guest.heard.milestones:
+        if guests[0].heard.milestones:
             emulator.note_failed(files.cache, why)
-    return guest
+    return guests
 
 
 def _attempt(
     machine: Machine,
     files: GuestFiles,
-    record: Record,
+    records: Sequence[Record],
     watch: Watch,
     accelerator: Accelerator,
     why: str | None,
     timeout_s: float | None,
-) -> Guest:
-    received = Received(
-        record.paths.root,
-        record.paths.raw / GUEST_MANIFEST,
-        reserved=(*SEEN_FROM_HERE, GUEST_MANIFEST),
-    )
+) -> list[Guest]:
+    each = [
+        Received(
+            one.paths.root,
+            one.paths.raw / GUEST_MANIFEST,
+            reserved=(*SEEN_FROM_HERE, GUEST_MANIFEST),
+        )
+        for one in records
+    ]
+    raw = records[0].paths.raw
     for name in SEEN_FROM_HERE:
         # Of an attempt before.
-        (record.paths.raw / name).unlink(missing_ok=True)
-    log = record.paths.raw / QEMU_LOG
+        (raw / name).unlink(missing_ok=True)
+    log = raw / QEMU_LOG
     began = time.monotonic_ns()
     watch.phase("boot")
     ends = emulator.Ends()
     with files.opened() as disks:
         arguments = disks.arguments(machine, ends.descriptors, accelerator)
         with emulator.running(arguments, ends, disks.descriptors, log) as running:
-            talk = Conversation(running, received, record.paths.raw, _shown(watch))
+            talk = Conversation(running, OfEach(each), raw, _shown(watch))
             asked = hear(talk, _patience(accelerator, timeout_s), process.asked_to_end)
             code = running.process.poll()
-    return Guest(
+    guest = Guest(
         heard=talk.heard,
         clock=talk.pings.clock(),
         accelerator=accelerator,
@@ -106,10 +153,14 @@ def _attempt(
         interrupted_by=asked,
         code=code,
         qemu_said=emulator.complaints(log),
-        sent_bytes=received.bytes_count,
+        sent_bytes=0,
         started_mono_ns=began,
         ended_mono_ns=time.monotonic_ns(),
     )
+    return [
+        replace(guest, heard=talk.heard.of(number), sent_bytes=one.bytes_count)
+        for number, one in enumerate(each)
+    ]
 
 
 def _patience(accelerator: Accelerator, timeout_s: float | None) -> Patience:

@@ -1,4 +1,4 @@
-"""What a machine is made of, from the trial that runs in it: kernel, disks, first files."""
+"""What a machine is made of, from the trials that run in it: kernel, disks, first files."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class GuestFiles:
     filesystem : str or None
         Of its disk for what is written; ``None``: ext4 without a journal.
     left_out : tuple of str
-        What of the trial's does not go along, and why.
+        What of the trials' does not go along, and why.
     """
 
     kernel: Kernel
@@ -153,40 +153,40 @@ def _held(held: list[int], descriptor: int) -> int:
     return descriptor
 
 
-def guest_files(machine: Machine, trial: Trial, watch: Watch) -> GuestFiles:
-    """Find or make what a machine for a trial is made of.
+def guest_files(machine: Machine, trials: Sequence[Trial], watch: Watch) -> GuestFiles:
+    """Find or make what a machine for trials is made of.
 
     Parameters
     ----------
     machine : Machine
         The machine.
-    trial : Trial
-        As it runs in the machine.
+    trials : sequence of Trial
+        As they run in the machine.
     watch : Watch
         Who is shown how it goes on.
 
     Raises
     ------
     UsageError, CapabilityError
-        If something is missing here, or the trial needs what cannot be given to it.
+        If something is missing here, or a trial needs what cannot be given to it.
     """
-    command_files = _command_files(trial)
+    command_files = [_command_files(one) for one in trials]
     cache = cache_root()
     shell = initrd.busybox().read_bytes()
     kernel = kernels.find(machine.kernel, kernel_cache())
-    modules = kernel.loading_order(further_modules(machine, trial))
-    java = require_java(_java_environment(trial), needed=_needs_java(trial))
-    listings, left_out = _listings(trial, java, command_files, watch)
+    modules = kernel.loading_order(further_modules(machine, trials))
+    javas = [require_java(_java_environment(one), needed=_needs_java(one)) for one in trials]
+    listings, left_out = _listings(trials, javas, command_files, watch)
     watch.phase("disks")
     made = {name: images.image_of(one, cache / "images") for name, one in listings.items()}
-    environment = job.environment(os.environ, programs.java_home(java) if java else None)
+    environment = job.environment(os.environ, _java_home(trials, javas))
     command = [sys.executable, "-m", "pyrometer.orchestrator.inside"]
     first = {
         "images": "".join(f"{name}\n" for name in made).encode(),
         "hostname": initrd.HOSTNAME.encode(),
-        "run_dir": str(trial.run_dir).encode(),
+        "run_dir": str(folder_of(trials)).encode(),
         "start.sh": initrd.start_script(environment, os.getcwd(), command).encode(),
-        "job.json": job.write(trial),
+        "job.json": job.write(trials),
         "filesystem": (machine.filesystem or "ext4").encode(),
         **({} if machine.lru_gen is None else {"lru_gen": b"y\n" if machine.lru_gen else b"n\n"}),
     }
@@ -196,10 +196,23 @@ def guest_files(machine: Machine, trial: Trial, watch: Watch) -> GuestFiles:
     )
 
 
-def further_modules(machine: Machine, trial: Trial) -> list[str]:
+def folder_of(trials: Sequence[Trial]) -> Path:
+    """Give the folder in which all is written that comes out: a run directory, or that of several.
+
+    Examples
+    --------
+    >>> folder_of([Trial(name="svm", run_dir=Path("/e/trials/1"))]).as_posix()
+    '/e/trials/1'
+    """
+    roots = [str(one.run_dir) for one in trials]
+    return Path(os.path.commonpath(roots))
+
+
+def further_modules(machine: Machine, trials: Sequence[Trial]) -> list[str]:
     """Name the modules that levels need: inside, nothing is there that could load one later."""
-    scheduler = OF_SCHEDULERS.get(str(trial.treatment.get("os.io_scheduler")))
-    return [name for name in (machine.filesystem, scheduler) if name is not None]
+    schedulers = (OF_SCHEDULERS.get(str(one.treatment.get("os.io_scheduler"))) for one in trials)
+    found = dict.fromkeys((machine.filesystem, *schedulers))
+    return [name for name in found if name is not None]
 
 
 def _command_files(trial: Trial) -> CommandFiles:
@@ -227,34 +240,51 @@ def _java_environment(trial: Trial) -> dict[str, str]:
     return {**os.environ, **({"JAVA_HOME": str(home)} if home is not None else {})}
 
 
+def _java_home(trials: Sequence[Trial], javas: Sequence[str | None]) -> str | None:
+    """Give the Java of a trial that names none, else of any: the others set their own."""
+    found = [(one, java) for one, java in zip(trials, javas, strict=True) if java is not None]
+    named = sorted(found, key=lambda one: "jvm.home" in one[0].treatment)
+    return programs.java_home(named[0][1]) if named else None
+
+
 def _needs_java(trial: Trial) -> bool:
     return trial.name is not None and registry.get(trial.name).engine != "process"
 
 
 def _listings(
-    trial: Trial, java: str | None, command: CommandFiles, watch: Watch
+    trials: Sequence[Trial],
+    javas: Sequence[str | None],
+    commands: Sequence[CommandFiles],
+    watch: Watch,
 ) -> tuple[dict[str, Listing], tuple[str, ...]]:
-    """List what lies on which disk, from the lowest up; says what of the trial's is left out."""
+    """List what lies on which disk, from the lowest up; says what of the trials' is left out."""
     libraries = closure.libraries_here()
     found = programs.python(sys.executable)
     package = str(Path(pyrometer.__file__).parent)
-    roots, own = programs.parted([*found.roots, *command.programs], package)
-    roots += [*programs.SYSTEM, *_spark_roots(trial)]
+    of_commands = [program for one in commands for program in one.programs]
+    roots, own = programs.parted([*found.roots, *of_commands], package)
+    roots += [*programs.SYSTEM, *(root for one in trials for root in _spark_roots(one))]
     roots += [libraries[name] for name in programs.OPENED_LATER if name in libraries]
-    if java is not None:
-        # As it was named, too: links to it, and a home that JAVA_HOME names.
-        roots += [programs.java_home(java), java]
+    for java in javas:
+        if java is not None:
+            # As it was named, too: links to it, and a home that JAVA_HOME names.
+            roots += [programs.java_home(java), java]
     watch.phase("programs")
     listings = {"base": closure.collect(roots, libraries)}
     if own:
         # In a checkout what is bundled otherwise lies beside the sources.
         own.append(str(schema_folder()))
         listings["own"] = closure.collect(own, libraries, listings["base"])
-    data, left_out = data_of(trial, command, libraries, listings["base"], watch)
+    data = Listing()
+    left_out: list[str] = []
+    for trial, command in zip(trials, commands, strict=True):
+        more, said = data_of(trial, command, libraries, listings["base"], watch)
+        data.add(more)
+        left_out += said
     check_in_memory([one for listing in (*listings.values(), data) for one in listing.in_memory])
     if data.files or data.folders or data.links:
         listings["data"] = data
-    return listings, left_out
+    return listings, tuple(dict.fromkeys(left_out))
 
 
 def _spark_roots(trial: Trial) -> list[str]:

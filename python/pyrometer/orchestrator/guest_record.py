@@ -77,7 +77,7 @@ class Guest:
     qemu_said : str
         What it complained about.
     sent_bytes : int
-        What came of files.
+        What came of the trial's files.
     started_mono_ns, ended_mono_ns : int
         On the host's clock.
     """
@@ -134,16 +134,9 @@ def begin(
 def complete(record: Record, trial: Trial, machine: Machine, guest: Guest) -> Ending:
     """Complete the record; gives how the application ended.
 
-    Raises
-    ------
-    UsageError, CapabilityError, WorkloadError
-        If nothing was launched: the machine did not come up, or the trial was refused in it.
-    PyrometerError
-        If Pyrometer failed in it.
-    KeyboardInterrupt
-        If we were asked to end before anything was launched.
+    Raises as :func:`check_launched`.
     """
-    _refused(guest, record.paths.raw)
+    check_launched(guest, record.paths.raw)
     seen = _seen(guest.heard)
     record.launched = True
     record.clock_offset_ns = guest.clock.get("host_to_machine_ns") or 0
@@ -190,7 +183,25 @@ def complete(record: Record, trial: Trial, machine: Machine, guest: Guest) -> En
     return ending
 
 
-def _refused(guest: Guest, raw: Path) -> None:
+def check_launched(guest: Guest, raw: Path) -> None:
+    """Check that a trial was launched in its machine.
+
+    Parameters
+    ----------
+    guest : Guest
+        The machine.
+    raw : Path
+        Where its console is.
+
+    Raises
+    ------
+    UsageError, CapabilityError, WorkloadError
+        If the machine did not come up, or the trial was refused in it.
+    PyrometerError
+        If Pyrometer failed in it.
+    KeyboardInterrupt
+        If we were asked to end before anything was launched.
+    """
     heard = guest.heard
     refused, broken = heard.said("refused"), heard.said("broken")
     if guest.interrupted_by and (refused or broken or heard.said("machine") is None):

@@ -1,7 +1,8 @@
-"""One measured trial: a workload or a command, from nothing to the report on disk."""
+"""A measured trial, or several in one virtual machine: from nothing to the report on disk."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -55,10 +56,36 @@ def run(trial: Trial, watch: Watch | None = None, report: bool = True) -> Outcom
     """
     watch = watch or Silent()
     if any(map(is_machine, trial.treatment)):
-        # Imported here: others need none of it.
-        from pyrometer.orchestrator.guest import measure_in_guest
-
-        record, ending = measure_in_guest(trial, watch)
+        (measured,) = _in_guest([trial], watch)
     else:
-        record, ending = measure(trial, watch)
+        measured = measure(trial, watch)
+    record, ending = measured
     return Outcome(record, ending, derive(record, watch, report))
+
+
+def run_together(trials: Sequence[Trial], watch: Watch) -> list[Outcome]:
+    """Run several measured trials at the same time, in one virtual machine.
+
+    Parameters
+    ----------
+    trials : sequence of Trial
+        All ask for the same machine, and their run directories lie in one folder.
+    watch : Watch
+        Who is shown how they go on.
+
+    Raises
+    ------
+    UsageError, CapabilityError
+        As of :func:`run`: where one of them is refused, none has a run directory.
+    """
+    return [
+        Outcome(record, ending, derive(record, watch, report=False))
+        for record, ending in _in_guest(trials, watch)
+    ]
+
+
+def _in_guest(trials: Sequence[Trial], watch: Watch) -> list[tuple[Record, Ending]]:
+    # Imported here: others need none of it.
+    from pyrometer.orchestrator.guest import measure_in_guest
+
+    return measure_in_guest(trials, watch)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from pyrometer.collect.launch.observe import Silent
 from pyrometer.core.errors import CapabilityError
 from pyrometer.core.liveness import runs
 from pyrometer.guests import emulator
-from pyrometer.orchestrator.run import run
+from pyrometer.orchestrator.run import run, run_together
 from pyrometer.store.manifest import read_manifest
 from pyrometer.trial.factors import parse_treatment
 from pyrometer.trial.trial import Trial
@@ -22,6 +24,31 @@ echo said >&2
 cat /sys/kernel/mm/lru_gen/enabled /proc/sys/vm/swappiness
 grep -c . /proc/swaps
 exit 3
+"""
+
+SPIN = """\
+import os
+
+from pyrometer.workloads.contract import Workload
+from pyrometer.workloads.results import checksum
+from pyrometer.workloads.values import IterationResult, Prepared
+
+
+class Spin(Workload):
+    name = "spin"
+    engine = "process"
+    summary = description = source = expectation = "Adds numbers."
+    scales = {"test": 3_000_000, "default": 3_000_000, "seed": 3_000_000}
+    scale_unit = "numbers"
+
+    def prepare(self, spec, cache, progress=None):
+        return Prepared()
+
+    def run(self, spark, prepared, spec):
+        return IterationResult(len(os.sched_getaffinity(0)), checksum([(sum(range(spec.size)),)]))
+
+    def verify(self, result, prepared, spec):
+        return None
 """
 
 
@@ -71,6 +98,50 @@ def test_a_command_runs_in_a_machine_and_its_record_comes_out(
     left = [one.name for one in (cache / "guests").iterdir()]
     assert set(left) <= {"images", "kernels", emulator.FAILED}
     assert not any("qemu" in _command(pid) for pid in _children() if runs(pid))
+
+
+def test_workloads_of_a_co_run_share_a_machine(
+    kernel_level: str | None, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYROMETER_CACHE", str(cache))
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "spin.py"
+    path.write_text(SPIN)
+    kernel = [f"machine.kernel={kernel_level}"] if kernel_level else []
+    both = [
+        Trial(
+            name=str(path),
+            treatment=parse_treatment(
+                ["machine.memory=1g", "machine.cpus=2", f"host.cpus={at}-{at}", *kernel]
+            ),
+            profile="off",
+            iterations=2,
+            warmup=1,
+            scale="test",
+            run_dir=tmp_path / f"trials/{at}",
+            overlap=(0.0, 0.0),
+            co_running=("spin",),
+            captured=True,
+        )
+        for at in range(2)
+    ]
+    outcomes = run_together(both, Silent())
+    assert [one.ending.exit_code for one in outcomes] == [0, 0]
+    spans, machines = [], []
+    for one in outcomes:
+        paths = one.record.paths
+        manifest = read_manifest(paths.root)
+        machines.append(manifest.machine or {})
+        assert [one.rows for one in manifest.results] == [1, 1, 1]
+        assert (paths.raw / "vcpus.ndjson").stat().st_size
+        lines = [json.loads(line) for line in paths.iterations.read_text().splitlines()]
+        counted = [line for line in lines if not line["warmup"]]
+        spans.append((counted[0]["mono_ns"], counted[-1]["mono_ns"]))
+    # They waited for each other in one kernel, whose clock both have.
+    assert max(start for start, _ in spans) < min(end for _, end in spans)
+    assert machines[0]["found"]["cpus_count"] == 2
+    assert machines[0]["clock"] == machines[1]["clock"]
+    assert sorted(one.name for one in (tmp_path / "trials").iterdir()) == ["0", "1"]
 
 
 def test_the_kernel_of_a_machine_takes_the_programs_of_the_probe(

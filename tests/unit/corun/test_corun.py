@@ -46,7 +46,7 @@ SLOWER = {
 def two_cpus(monkeypatch):
     host = Host((Cpu(0, 0, 0), Cpu(0, 1, 1)), (0,))
     monkeypatch.setattr(topology, "read", lambda: host)
-    monkeypatch.setattr("pyrometer.corun.experiment.os.sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
 
 
 @pytest.fixture(autouse=True)
@@ -331,6 +331,20 @@ def test_without_a_probe_what_they_fight_over_is_not_told():
     why = Spent(reason="no probe: profile light or full")
     found = contention([why], [why], slower=True)
     assert (found.grown, found.reason) == ([], "no probe: profile light or full")
+
+
+def test_of_emulated_machines_no_way_is_advised(root):
+    entries = read_journal(root)
+    for one in entries.ended.values():
+        one.doubted = ["emulated"]
+    report = corun_report(root, read_plan(root), entries, read=spent)
+    (where,) = report.advice
+    assert (where.best, where.pairs) == ([], [])
+    assert where.told.startswith("no way is advised: all CPUs of an emulated machine take turns")
+    assert [one.way for one in where.ways] == ["in turn", "together", "own CPUs"]
+    codes = [one.code for one in report.doubts]
+    assert codes.count("emulated_in_turn") == 1
+    assert all(one.slowdown.value for one in report.encounters)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import threading
 import time
 
 import pytest
+from tests.support import experiments
 
 from pyrometer.collect.host import facts
 from pyrometer.collect.host.card import this_host
@@ -18,6 +19,7 @@ from pyrometer.corun.experiment import corun_plan
 from pyrometer.corun.plan import members_of, parties
 from pyrometer.experiments.plan.file import Experiment
 from pyrometer.experiments.run.trials import launches, trials_of
+from pyrometer.orchestrator.guest_files import folder_of
 from pyrometer.workloads.barrier import Overlap, barrier
 
 
@@ -28,9 +30,7 @@ def cpus(monkeypatch):
     def have(count):
         host = Host(tuple(Cpu(0, at, at) for at in range(count)), (0,))
         monkeypatch.setattr(facts, "read", lambda: host)
-        monkeypatch.setattr(
-            "pyrometer.corun.experiment.os.sched_getaffinity", lambda _: set(range(count))
-        )
+        monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(count)))
 
     return have
 
@@ -120,6 +120,32 @@ def test_what_there_are_too_few_cpus_for_is_left_out(tmp_path, cpus):
         planned(tmp_path, ["parquet-scan", "pagerank"], shared=False)
 
 
+@pytest.fixture
+def tools(tmp_path, monkeypatch):
+    """Give programs that stand for those that make machines, and memory for one."""
+    experiments.makers_of_machines(tmp_path / "bin")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
+    experiments.free_here(monkeypatch, 16 << 30)
+
+
+def test_all_treatments_have_the_same_machine_and_its_cpus(tmp_path, cpus, tools):
+    cpus(1)
+    asked = ["machine.cpus=4", "machine.memory=2g"]
+    plan = planned(tmp_path, ["parquet-scan", "pagerank"], ["cpu"], settings=asked)
+    assert plan.left_out == []
+    assert {one.cpus for one in plan.trials} == {None, "0-1", "2-3"}
+    for launch in launches(plan.trials):
+        made = trials_of(plan, launch, [tmp_path / one.folder for one in launch])
+        for one in made:
+            assert (one.treatment["machine.cpus"], one.treatment["machine.memory"]) == (4, 2 << 30)
+        if len(made) > 1:
+            assert folder_of(made) == tmp_path
+    with pytest.raises(CapabilityError, match="CPUs 4 are not in the machine"):
+        planned(
+            tmp_path, ["parquet-scan@0", "pagerank@4"], settings=asked, shared=False
+        )  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("workloads", "options", "message"),
     [
@@ -134,7 +160,7 @@ def test_what_there_are_too_few_cpus_for_is_left_out(tmp_path, cpus):
         (["parquet-scan", "pagerank"], {"neighbours": ["gpu"]}, "co.run has no level 'gpu'"),
         (
             ["parquet-scan", "pagerank"], {"settings": ["pagerank:machine.memory=2g"]},
-            "machine.memory: workloads that run together would each have a virtual machine",
+            "machine.memory: parquet-scan and pagerank run in one virtual machine",
         ),
     ],
 )  # fmt: skip

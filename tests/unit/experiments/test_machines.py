@@ -117,10 +117,13 @@ def test_levels_that_do_not_add_up_are_left_out_with_the_reason(
     assert "cannot be shared alike" in plan.left_out[0].reason
 
 
-def test_sides_that_run_in_parallel_have_no_machines(tools: Path, tmp_path: Path) -> None:
-    text = "matrix: {workload.time: [short, long]}\nblocks: 2\ndesign: {kind: duet}\n"
-    with pytest.raises(UsageError, match="would each have a machine"):
-        plan_of(written(tmp_path, text + "set: {machine.memory: 1g}\n"), tmp_path)
+def test_sides_that_run_in_parallel_share_a_machine(tools: Path, tmp_path: Path) -> None:
+    text = "blocks: 2\ndesign: {kind: duet}\n"
+    times = "matrix: {workload.time: [short, long]}\nset: {machine.cpus: 4}\n"
+    plan = plan_of(written(tmp_path, text + times), tmp_path)
+    assert {one.cpus for one in plan.trials} == {"0-1", "2-3"}
+    with pytest.raises(UsageError, match="both need the same CPUs"):
+        plan_of(written(tmp_path, text + "matrix: {machine.cpus: [1, 2]}\n"), tmp_path)
 
 
 def test_a_machine_with_more_memory_than_there_is_is_left_out(tools: Path, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from pyrometer.collect.host import facts as topology
 from pyrometer.collect.host.card import this_host
 from pyrometer.collect.host.facts import Cpu
 from pyrometer.collect.host.facts import Machine as Host
+from pyrometer.collect.launch import together
 from pyrometer.collect.launch.observe import Silent
 from pyrometer.collect.launch.record import new_manifest
 from pyrometer.core.errors import UsageError, WorkloadError
@@ -28,11 +29,11 @@ from pyrometer.experiments.journal import read_journal
 from pyrometer.experiments.judge.analysis import experiment_report
 from pyrometer.experiments.judge.forecast import Past, forecast
 from pyrometer.experiments.plan.design import in_parallel, in_turn
-from pyrometer.experiments.run import attempt, parallel
+from pyrometer.experiments.run import attempt
 from pyrometer.experiments.run.attempt import Attempt, TrialFacts
 from pyrometer.experiments.run.loop import begin, carry_out
 from pyrometer.experiments.run.planned import plan_of
-from pyrometer.experiments.run.trials import launches, shares, trials_of
+from pyrometer.experiments.run.trials import cpus_for, launches, shares, trials_of
 from pyrometer.statistics.blocks import paired
 from pyrometer.store.manifest import Result, write_manifest
 from pyrometer.trial.trial import Trial
@@ -48,7 +49,7 @@ DUET = HEAD + CALM + "design: {kind: duet}\nblocks: 2\nseed: 3\n"
 def _two_cpus(monkeypatch):
     host = Host((Cpu(0, 0, 0), Cpu(0, 1, 1)), (0,))
     monkeypatch.setattr(topology, "read", lambda: host)
-    monkeypatch.setattr("pyrometer.experiments.run.trials.os.sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
 
 
 @given(st.integers(1, 6), st.integers(1, 5), st.integers(0, 2**63), st.integers(1, 6))
@@ -94,9 +95,24 @@ def test_sides_are_swapped_and_the_seed_decides(pairs, seed):
 )  # fmt: skip
 def test_halves_are_whole_cores(monkeypatch, cpus, allowed, level, sides):
     monkeypatch.setattr(topology, "read", lambda: Host(tuple(Cpu(*one) for one in cpus), (0,)))
-    assert tuple(shares(frozenset(allowed), level)) == sides
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: allowed)
+    assert tuple(shares(cpus_for({}), level)) == sides
     with pytest.raises(UsageError, match="2 CPUs are needed"):
-        shares(frozenset({min(allowed)}))
+        shares(cpus_for({})[:1])
+
+
+@pytest.mark.parametrize(
+    ("levels", "sides"),
+    [
+        ({"machine.cpus": "4"}, ("0-1", "2-3")),
+        ({"machine.cpus": "4", "machine.smt": "2", "machine.memory": "1g"}, ("0-1", "2-3")),
+        # Threads of a core stay together; the third core is idle.
+        ({"machine.cpus": "6", "machine.smt": "2"}, ("0-1", "2-3")),
+        ({"machine.numa": "0,2:512m+1,3:512m"}, ("0,2", "1,3")),
+    ],
+)
+def test_halves_of_a_machine_are_those_of_its_own_cpus(levels, sides):
+    assert tuple(shares(cpus_for(levels))) == sides
 
 
 @pytest.mark.parametrize(
@@ -415,9 +431,9 @@ def test_a_trial_on_its_way_to_its_process_has_no_name(tmp_path, monkeypatch):
         seen["trial"] = stdin.read()
         seen["names"] = sorted(path.name for path in tmp_path.iterdir())
 
-    monkeypatch.setattr(parallel.subprocess, "Popen", start)
+    monkeypatch.setattr(together.subprocess, "Popen", start)
     trial = Trial(name="parquet-scan", treatment={"spark.my.password": "plum"})
-    parallel._start(trial, tmp_path, 0)
+    together._start(trial, "module", tmp_path, 0)
     assert b"plum" in seen["trial"]
-    assert seen["names"] == ["attempt-0.json", "error-0"]
+    assert seen["names"] == ["answer-0.json", "error-0"]
     assert not any(b"plum" in path.read_bytes() for path in tmp_path.iterdir())

@@ -247,7 +247,7 @@ def test_levels_say_which_modules_a_machine_needs() -> None:
         machine = machine_of(treatment, 1)
         assert machine is not None
         return further_modules(
-            machine, inside(Trial(command=("true",), treatment=treatment), Path("/r"))
+            machine, [inside(Trial(command=("true",), treatment=treatment), Path("/r"))]
         )
 
     assert needed("machine.memory=1g") == []

@@ -146,7 +146,7 @@ def test_kvm_is_blamed_only_where_emulation_works(
     def attempt(*given: Any) -> Any:
         up = works and "tcg" in given
         heard = Heard([Milestone("kernel", 1.0, 1)] if up else [])
-        return SimpleNamespace(heard=heard, interrupted_by=None, qemu_said="no memory")
+        return [SimpleNamespace(heard=heard, interrupted_by=None, qemu_said="no memory")]
 
     monkeypatch.setattr(guest, "_attempt", attempt)
     monkeypatch.setattr(emulator, "accelerator", lambda cache: ("kvm", None))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pyrometer.guests.frames import PIECE_BYTES, DamagedError, Piece
-from pyrometer.guests.receive import Bounds, Received
+from pyrometer.guests.receive import Bounds, OfEach, Received
 from pyrometer.guests.shipping import Follower, Gone
 
 
@@ -184,3 +184,23 @@ def test_a_folder_where_a_file_was_is_refused(here: Path) -> None:
     received.take(Piece("raw/a", 0, 0, b"abc"))
     with pytest.raises(DamagedError, match="or the reverse"):
         received.take(Piece("raw/a/b", 0, 0, b"x"))
+
+
+def test_files_of_trials_that_share_a_machine_go_to_their_run_directories(tmp_path: Path) -> None:
+    roots = [tmp_path / name for name in ("a", "b")]
+    for one in roots:
+        (one / "raw").mkdir(parents=True)
+    received = OfEach([Received(one, one / "raw/theirs.json") for one in roots])
+    for name in ("0/raw/log", "1/raw/log", "1/manifest.json"):
+        received.take(Piece(name, 0, 0, name.encode()))
+    assert contents(tmp_path) == {
+        "a/raw/log": b"0/raw/log", "b/raw/log": b"1/raw/log",
+        "b/raw/theirs.json": b"1/manifest.json",
+    }  # fmt: skip
+    received.remove("0/raw/log")
+    assert not (tmp_path / "a/raw/log").exists()
+    for name in ("2/raw/log", "raw/log", "00/raw/log", "0", "", "/raw/log", "-1/raw/log"):
+        with pytest.raises(DamagedError):
+            received.take(Piece(name, 0, 0, b"x"))
+    with pytest.raises(DamagedError, match="of no trial"):
+        received.remove("../raw/log")

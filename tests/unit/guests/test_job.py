@@ -37,12 +37,13 @@ def test_a_trial_arrives_as_it_was_sent_without_its_machine(tmp_path: Path) -> N
         run_dir=tmp_path,
         captured=True,
     )
-    assert job.read(job.write(inner)) == inner
+    assert job.read(job.write([inner])) == [inner]
 
 
-def test_a_command_arrives_as_it_was_sent(tmp_path: Path) -> None:
+def test_those_that_run_together_arrive_as_they_were_sent(tmp_path: Path) -> None:
     command = Trial(command=("java", "-cp", "a b", "é"), timeout_s=2.5, tier="T1")
-    inner = job.inside(command, tmp_path)
+    beside = replace(TRIAL, overlap=(0.0, 1.5), co_running=("pagerank",), barrier=("/m", 1, 2))
+    inner = [job.inside(command, tmp_path / "a"), job.inside(beside, tmp_path / "b")]
     assert job.read(job.write(inner)) == inner
 
 
@@ -60,19 +61,9 @@ def test_variables_that_change_what_spark_does_go_along_and_others_are_named() -
     assert job.left_behind(ours) == ["HADOOP_HOME", "LD_PRELOAD"]
 
 
-@pytest.mark.parametrize(
-    ("change", "why"),
-    [
-        ({"push": "http://localhost:4040"}, "no network"),
-        ({"barrier": ("/tmp/meet", 0, 2)}, "a machine of its own"),
-        ({"co_running": ("parquet-scan",)}, "a machine of its own"),
-    ],
-)
-def test_what_no_machine_can_run_is_refused(
-    change: dict[str, Any], why: str, tmp_path: Path
-) -> None:
-    with pytest.raises(UsageError, match=why):
-        job.inside(replace(TRIAL, **change), tmp_path)
+def test_what_no_machine_can_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no network"):
+        job.inside(replace(TRIAL, push="http://localhost:4040"), tmp_path)
 
 
 class Host:
@@ -113,23 +104,28 @@ def host() -> Any:
 def test_a_machine_answers_ships_its_files_and_waits_for_the_last_word(
     host: Host, tmp_path: Path
 ) -> None:
-    (tmp_path / "raw").mkdir()
-    (tmp_path / "raw/log").write_bytes(b"one\n")
-    with Talk(host.port, tmp_path) as talk:
+    for name in ("a", "b"):
+        (tmp_path / name / "raw").mkdir(parents=True)
+        (tmp_path / name / "raw/log").write_bytes(b"one\n")
+    with Talk(host.port, [tmp_path / "a", tmp_path / "b"]) as talk:
         talk.say("machine", cpus_count=1)
         assert host.hear_until("machine")["cpus_count"] == 1
         host.ask(ask="time", number=7)
         answer = host.hear_until("time")
         assert answer["number"] == 7
         assert answer["mono_ns"] > 0
-        with (tmp_path / "raw/log").open("ab") as file:
+        with (tmp_path / "b/raw/log").open("ab") as file:
             file.write(b"two\n")
-        ended = threading.Thread(target=talk.finish, args=("finished", {"code": 0}))
+        words = [{"event": "finished", "trial": 0}, {"event": "refused", "trial": 1}]
+        ended = threading.Thread(target=talk.finish, args=(words,))
         ended.start()
-        assert host.hear_until("finished")["code"] == 0
-        pieces = [one for one in host.heard if isinstance(one, Piece)]
-        sent = b"".join(one.data for one in pieces if one.name == "raw/log")
-        assert sent == b"one\ntwo\n"
+        assert host.hear_until("finished")["trial"] == 0
+        assert host.hear_until("refused")["trial"] == 1
+        sent: dict[str, bytes] = {}
+        for one in host.heard:
+            if isinstance(one, Piece):
+                sent[one.name] = sent.get(one.name, b"") + one.data
+        assert sent == {"0/raw/log": b"one\n", "1/raw/log": b"one\ntwo\n"}
         assert ended.is_alive()
         host.ask(ask="end")
         ended.join(30)

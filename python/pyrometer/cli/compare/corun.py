@@ -33,6 +33,7 @@ Examples:
   pyrometer corun tpch@0-3 pagerank@4-7 --place own --offset pagerank:10
   pyrometer corun pagerank pagerank --scale test --dry-run
   pyrometer corun parquet-scan --neighbour disk
+  pyrometer corun svm pagerank --set machine.cpus=4 --set machine.memory=6g
   pyrometer corun pyrometer-runs/corun-tpch-svm        # report it again
 """
 

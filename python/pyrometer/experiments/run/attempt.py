@@ -24,6 +24,7 @@ from pyrometer.experiments.run.outside import ended_from_outside
 from pyrometer.experiments.run.work import work_of
 from pyrometer.guests.facts import oom_kills, oom_kills_since
 from pyrometer.orchestrator import run as orchestrator
+from pyrometer.orchestrator.run import Outcome
 from pyrometer.statistics.warmup import Shape, counting
 from pyrometer.store import Run
 from pyrometer.store.manifest import Manifest, Result, read_manifest
@@ -243,11 +244,14 @@ def run_trial(trial: Trial, watch: Watch) -> Attempt:
         outcome = orchestrator.run(trial, watch, report=False)
     except PyrometerError as error:
         return Attempt("failed", reason=error.message)
-    kills = oom_kills_since(killed)
-    by_us = outcome.ending.interrupted_by
+    return attempt_of(trial, outcome, bool(oom_kills_since(killed)))
+
+
+def attempt_of(trial: Trial, outcome: Outcome, kernel_killed: bool = False) -> Attempt:
+    """Read the outcome of a trial that was launched; `kernel_killed` as of :func:`read`."""
     root = outcome.record.paths.root
-    found = read(root, bool(kills), detected=trial.warmup == "auto")
-    if by_us == TIMEOUT:
+    found = read(root, kernel_killed, detected=trial.warmup == "auto")
+    if outcome.ending.interrupted_by == TIMEOUT:
         return Attempt(
             "timeout", censored_s=trial.timeout_s, reason=found.reason, waited_s=_waited_s(root)
         )

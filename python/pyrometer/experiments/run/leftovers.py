@@ -11,10 +11,8 @@ from pathlib import Path
 
 from pyrometer.collect.host.settings_restore import put_back
 from pyrometer.collect.launch.environment import INSIDE
+from pyrometer.collect.launch.together import BARRIER
 from pyrometer.core.liveness import start_ticks
-
-BARRIER = ".barrier-"
-"""Beginning of the folders, among run directories, in which parallel trials wait for each other."""
 
 POLITE_S = 10.0
 

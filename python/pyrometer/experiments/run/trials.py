@@ -15,6 +15,7 @@ from itertools import chain, groupby
 from pathlib import Path
 
 from pyrometer.collect.host import facts
+from pyrometer.collect.host.facts import Cpu
 from pyrometer.collect.launch.launch import factors_of_workload, is_workload_command
 from pyrometer.core.errors import UsageError
 from pyrometer.experiments.folder import Plan, PlannedTreatment, PlannedTrial
@@ -22,7 +23,7 @@ from pyrometer.experiments.plan.design import in_parallel, in_turn, schedule
 from pyrometer.experiments.plan.source import Source
 from pyrometer.experiments.plan.treatments import Declared, Treatment, Treatments
 from pyrometer.experiments.run.versions import with_kernel
-from pyrometer.guests.machine import is_machine
+from pyrometer.guests.machine import is_machine, machine_of
 from pyrometer.trial.factors import find_factor, parse_cpus, parse_treatment, write_cpus
 from pyrometer.trial.trial import Trial
 from pyrometer.workloads import registry
@@ -129,12 +130,6 @@ def _check_duet(source: Source, treatments: Treatments, declared: Declared) -> N
                 f"{where}: {factor}: each side would start its own (duet)",
                 "kind: randomized-blocks",
             )
-    for factor in filter(is_machine, source.experiment.set):
-        where = source.document.where(("set", factor))
-        raise UsageError(
-            f"{where}: {factor}: sides that run in parallel would each have a machine (duet)",
-            "kind: randomized-blocks",
-        )
 
 
 def _each_factor(
@@ -147,13 +142,36 @@ def _each_factor(
             raise UsageError(f"{where}: {factor}: {why} ({kind})", "kind: randomized-blocks")
 
 
-def shares(allowed: frozenset[int], level: str | None = None, sides: int = 2) -> list[str]:
+def cpus_for(levels: Mapping[str, str]) -> tuple[Cpu, ...]:
+    """Give the CPUs that trials may use: of this host, or of the machine that levels ask for.
+
+    Raises
+    ------
+    UsageError, CapabilityError
+        If there is no such machine.
+    """
+    allowed = os.sched_getaffinity(0)
+    asked = [f"{name}={level}" for name, level in levels.items() if is_machine(name)]
+    machine = machine_of(parse_treatment(asked), len(allowed))
+    if machine is None:
+        return tuple(cpu for cpu in facts.read().cpus if cpu.number in allowed)
+    nodes = machine.topology.nodes if machine.topology else ()
+    node_of = {cpu: at for at, node in enumerate(nodes) for cpu in node.cpus}
+    threads = machine.threads_per_core
+    found = (
+        Cpu(node_of.get(number, 0), number // threads * threads, number)
+        for number in range(machine.cpus_count)
+    )
+    return tuple(sorted(found))
+
+
+def shares(cpus: Sequence[Cpu], level: str | None = None, sides: int = 2) -> list[str]:
     """Share CPUs between sides: whole cores, neighbours together; the remainder stays idle.
 
     Parameters
     ----------
-    allowed : frozenset of int
-        CPUs that may be used.
+    cpus : sequence of Cpu
+        CPUs that may be used, sorted.
     level : str, optional
         Of ``host.cpus``, where the file sets it.
     sides : int
@@ -164,17 +182,16 @@ def shares(allowed: frozenset[int], level: str | None = None, sides: int = 2) ->
     UsageError
         If there are fewer CPUs than sides.
     """
-    wanted = len(allowed) if level is None else parse_cpus(level)
-    machine = [cpu for cpu in facts.read().cpus if cpu.number in allowed]
+    wanted = len(cpus) if level is None else parse_cpus(level)
     if isinstance(wanted, int):
-        machine = machine[:wanted]
+        cpus = cpus[:wanted]
     else:
-        machine = [cpu for cpu in machine if cpu.number in wanted]
+        cpus = [cpu for cpu in cpus if cpu.number in wanted]
     cores: dict[int, list[int]] = {}
-    for cpu in machine:
+    for cpu in cpus:
         cores.setdefault(cpu.core, []).append(cpu.number)
     # One core has only its hardware threads to share.
-    parts = list(cores.values()) if len(cores) > 1 else [[cpu.number] for cpu in machine]
+    parts = list(cores.values()) if len(cores) > 1 else [[cpu.number] for cpu in cpus]
     each = len(parts) // sides
     if each == 0:
         raise UsageError(
@@ -200,7 +217,8 @@ def ordered(
             for one in in_turn(names, blocks, seed, rounds)
         ]  # fmt: skip
     if kind == "duet":
-        sides = shares(frozenset(os.sched_getaffinity(0)), source.experiment.set.get("host.cpus"))
+        shared = source.experiment.set
+        sides = shares(cpus_for(shared), shared.get("host.cpus"))
         slots = in_parallel((names[0], names[1]), blocks, seed)
     else:
         levels = {name: one.levels for name, one in treatments.run.items()}
