@@ -75,6 +75,16 @@ def test_a_python_comes_with_its_loader_libraries_and_modules() -> None:
     assert any(name.startswith("ld-linux") for name in names)
 
 
+def test_modules_in_a_relative_folder_are_looked_for_where_we_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", "own")
+    found = python(sys.executable).path
+    assert str(tmp_path / "own") in found
+    assert not {"/", "/own", str(tmp_path)} & set(found)
+
+
 def test_what_lies_on_another_disk_is_left_out(tmp_path: Path) -> None:
     for name in "ab":
         (tmp_path / name).write_text(name)

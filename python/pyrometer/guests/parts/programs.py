@@ -64,7 +64,7 @@ def python(executable: str) -> Python:
     try:
         done = subprocess.run(
             [executable, "-c", _ASK], capture_output=True, text=True, check=True, timeout=60,
-            stdin=subprocess.DEVNULL, cwd="/",
+            stdin=subprocess.DEVNULL,
         )  # fmt: skip
         found = json.loads(done.stdout)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
