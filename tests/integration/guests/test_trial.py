@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
+from tests.support import guests
 
 from pyrometer.collect.launch.observe import Silent
 from pyrometer.core.errors import CapabilityError
@@ -24,31 +24,6 @@ echo said >&2
 cat /sys/kernel/mm/lru_gen/enabled /proc/sys/vm/swappiness
 grep -c . /proc/swaps
 exit 3
-"""
-
-SPIN = """\
-import os
-
-from pyrometer.workloads.contract import Workload
-from pyrometer.workloads.results import checksum
-from pyrometer.workloads.values import IterationResult, Prepared
-
-
-class Spin(Workload):
-    name = "spin"
-    engine = "process"
-    summary = description = source = expectation = "Adds numbers."
-    scales = {"test": 3_000_000, "default": 3_000_000, "seed": 3_000_000}
-    scale_unit = "numbers"
-
-    def prepare(self, spec, cache, progress=None):
-        return Prepared()
-
-    def run(self, spark, prepared, spec):
-        return IterationResult(len(os.sched_getaffinity(0)), checksum([(sum(range(spec.size)),)]))
-
-    def verify(self, result, prepared, spec):
-        return None
 """
 
 
@@ -105,8 +80,7 @@ def test_workloads_of_a_co_run_share_a_machine(
 ) -> None:
     monkeypatch.setenv("PYROMETER_CACHE", str(cache))
     monkeypatch.chdir(tmp_path)
-    path = tmp_path / "spin.py"
-    path.write_text(SPIN)
+    path = guests.spinning(tmp_path)
     kernel = [f"machine.kernel={kernel_level}"] if kernel_level else []
     both = [
         Trial(
@@ -127,18 +101,14 @@ def test_workloads_of_a_co_run_share_a_machine(
     ]
     outcomes = run_together(both, Silent())
     assert [one.ending.exit_code for one in outcomes] == [0, 0]
-    spans, machines = [], []
+    machines = []
     for one in outcomes:
-        paths = one.record.paths
-        manifest = read_manifest(paths.root)
+        manifest = read_manifest(one.record.paths.root)
         machines.append(manifest.machine or {})
         assert [one.rows for one in manifest.results] == [1, 1, 1]
-        assert (paths.raw / "vcpus.ndjson").stat().st_size
-        lines = [json.loads(line) for line in paths.iterations.read_text().splitlines()]
-        counted = [line for line in lines if not line["warmup"]]
-        spans.append((counted[0]["mono_ns"], counted[-1]["mono_ns"]))
+        assert (one.record.paths.raw / "vcpus.ndjson").stat().st_size
     # They waited for each other in one kernel, whose clock both have.
-    assert max(start for start, _ in spans) < min(end for _, end in spans)
+    guests.check_at_once([one.record.paths for one in outcomes])
     assert machines[0]["found"]["cpus_count"] == 2
     assert machines[0]["clock"] == machines[1]["clock"]
     assert sorted(one.name for one in (tmp_path / "trials").iterdir()) == ["0", "1"]

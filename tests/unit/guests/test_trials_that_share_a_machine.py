@@ -5,15 +5,21 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pty
+import select
+import socket
 import subprocess
 import sys
 import threading
+import tty
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.support import guests
 
 from pyrometer.collect.launch import together
 from pyrometer.collect.launch.observe import Silent
@@ -53,12 +59,29 @@ def trials(folder: Path) -> list[Trial]:
     ]
 
 
+MAIN = """
+import pathlib, signal, sys
+signal.pthread_sigmask(signal.SIG_SETMASK, [])
+from pyrometer.guests import job
+from pyrometer.orchestrator import inside
+job.FILE = pathlib.Path(sys.argv[1])
+sys.exit(inside.main())
+"""
+
+
+def spinning(folder: Path, iterations: int) -> list[Trial]:
+    path = str(guests.spinning(folder))
+    its = {"iterations": iterations, "warmup": 1, "scale": "test"}
+    return [replace(one, name=path, treatment={"machine.cpus": 2}, **its) for one in trials(folder)]
+
+
 class Simulated:
     """A machine that says what a test has it say, and is over when it was heard."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
         self.says: list[bytes] = []
         self.given: list[Trial] = []
+        self.inside: Path | None = None
         self.machines = 0
         files = SimpleNamespace(
             kernel=SimpleNamespace(release="6.1"), cache=cache, doubts=lambda: (),
@@ -84,15 +107,19 @@ class Simulated:
         self.machines += 1
         log.touch()
         console, boot, stream = ends.theirs
-        qemu = subprocess.Popen(["sleep", "60"])
+        qemu = subprocess.Popen(["sleep", "300"])
 
         def speak() -> None:
             console.sendall(b"Linux\n")
             boot.sendall(b"kernel 1.0\nstarted 2.0\n")
-            for one in self.says:
-                stream.sendall(one)
-            # The host has looked, and says so.
-            stream.recv(1)
+            if self.inside is not None:
+                with contextlib.suppress(OSError):
+                    self._run_inside(self.inside, stream)
+            else:
+                for one in self.says:
+                    stream.sendall(one)
+                # The host has looked, and says so.
+                stream.recv(1)
             qemu.kill()
             for port in ends.theirs:
                 port.close()
@@ -100,9 +127,37 @@ class Simulated:
         speaking = threading.Thread(target=speak)
         speaking.start()
         yield Running(qemu, *ends.ours)
+        for port in ends.ours:
+            port.close()
         speaking.join()
         qemu.wait()
         ends.close()
+
+    def _run_inside(self, root: Path, stream: socket.socket) -> None:
+        """Run what a machine runs, as a process of this host with folders of its own."""
+        root.mkdir()
+        trials = [replace(one, run_dir=root / f"trials/{at}") for at, one in enumerate(self.given)]
+        (root / "job.json").write_bytes(job.write(trials))
+        near, far = pty.openpty()
+        tty.setraw(near)
+        tty.setraw(far)
+        process = subprocess.Popen(
+            [sys.executable, "-c", MAIN, str(root / "job.json")],
+            env={**os.environ, "STREAM": os.ttyname(far)},
+        )
+        try:
+            while process.poll() is None:
+                ready, _, _ = select.select([near, stream], [], [], 0.05)
+                if near in ready:
+                    stream.sendall(os.read(near, 1 << 16))
+                if stream in ready:
+                    os.write(near, stream.recv(1 << 16))
+        finally:
+            # Those that it started end with it.
+            process.kill()
+            process.wait()
+            os.close(near)
+            os.close(far)
 
 
 @pytest.fixture
@@ -156,6 +211,46 @@ def test_they_are_launched_once_and_each_is_recorded_in_its_run_directory(
     assert clocks[0] is not None
     assert clocks[1] is not None
     assert clocks[0]["clock"] == clocks[1]["clock"]
+
+
+@pytest.mark.timeout(300)
+def test_workloads_wait_for_each_other_and_count_under_load_of_each_other(
+    simulated: Simulated, tmp_path: Path
+) -> None:
+    simulated.inside = tmp_path / "machine"
+    both = spinning(tmp_path, iterations=2)
+    found = guest.measure_in_guest(both, Silent())
+    assert [ending.code for _, ending in found] == [0, 0]
+    for record, _ in found:
+        manifest = read_manifest(record.paths.root)
+        assert manifest.state == "finished"
+        assert [one.status for one in manifest.results] == ["ok"] * 3
+        assert manifest.treatment == {"machine.cpus": 2, "co.run": "svm"}
+        assert (record.paths.raw / "console.txt").is_file()
+    guests.check_at_once([record.paths for record, _ in found])
+
+
+@pytest.mark.timeout(300)
+def test_all_are_ended_where_we_are_asked_to_end(
+    simulated: Simulated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    simulated.inside = tmp_path / "machine"
+    both = spinning(tmp_path, iterations=100_000)
+    asked: list[str] = []
+
+    def ask() -> list[str]:
+        begun = [tmp_path / f"trials/{at}/raw/iterations.ndjson" for at in range(2)]
+        if asked or not all(one.is_file() and one.stat().st_size for one in begun):
+            return []
+        asked.append("SIGTERM")
+        return asked
+
+    monkeypatch.setattr(guest.process, "asked_to_end", ask)
+    found = guest.measure_in_guest(both, Silent())
+    for record, ending in found:
+        assert ending.interrupted_by == "SIGTERM"
+        assert record.manifest.state == "interrupted"
+        assert record.manifest.results
 
 
 @pytest.mark.timeout(60)
