@@ -16,6 +16,7 @@ SHAPES = {
     "seventh": ("silos", "sky", "shelves"),
     "eighth": ("port", "bids", "wards"),
     "ninth": ("trucks", "tills", "mails"),
+    "surroundings": ("desk", "fleet"),
 }
 """Shapes of data of each set."""
 LOCAL = "local[2]"
@@ -45,6 +46,8 @@ class Case:
         What differs for some shapes of data: see `of`.
     shapes : sequence of str
         Shapes of data that it is planted in; none stands for all of the set.
+    treatment_on, treatment_off : mapping of str to str
+        Levels of factors with the cause, and without it (``pyrometer run --set``).
     """
 
     name: str
@@ -56,6 +59,8 @@ class Case:
     by_shape: Mapping[str, Case] = field(default_factory=dict)
     also: Sequence[str] = ()
     shapes: Sequence[str] = ()
+    treatment_on: Mapping[str, str] = field(default_factory=dict)
+    treatment_off: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, shape: str) -> Case:
         """Give the case as it is on a shape of data: what the shape says of itself goes first.
@@ -77,6 +82,8 @@ class Case:
             codes=here.codes or self.codes, on=here.on or self.on, off=here.off or self.off,
             places=here.places or self.places, also=here.also or self.also,
             master=here.master if here.master != LOCAL else self.master,
+            treatment_on=here.treatment_on or self.treatment_on,
+            treatment_off=here.treatment_off or self.treatment_off,
         )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,12 +68,14 @@ def failure(row: dict[str, Any]) -> str | None:
     return None if on == off else f"results differ: {on} with the cause, {off} without"
 
 
-def once(words: Sequence[str], run: Path) -> dict[str, Any]:
-    """Run an application once, measured."""
+def once(words: Sequence[str], run: Path, treatment: Mapping[str, str]) -> dict[str, Any]:
+    """Run an application once, measured; what the machine cannot do fails with the reason."""
     shutil.rmtree(run, ignore_errors=True)
     run.parent.mkdir(parents=True, exist_ok=True)
+    levels = [word for name, level in treatment.items() for word in ("--set", f"{name}={level}")]
     done = subprocess.run(
-        [sys.executable, "-m", "pyrometer", "run", "--no-report", "-o", str(run), "--", *words],
+        [sys.executable, "-m", "pyrometer", "run", "--no-report", "-o", str(run), *levels, "--",
+         *words],
         capture_output=True, text=True, check=False, env=environment(),
     )  # fmt: skip
     if done.returncode:
@@ -107,8 +109,11 @@ def record(
                 prepare(of, case, shape, data)
                 prepared.add((case.name, shape))
             row: dict[str, Any] = {"key": f"{case.name}/{shape}/{block}", "set": of.name}
+            here = case.of(shape)
+            treatments = {"on": here.treatment_on, "off": here.treatment_off}
             for mode in modes:
-                row[mode] = once(command(of, case, shape, mode, data), folder / mode)
+                words = command(of, case, shape, mode, data)
+                row[mode] = once(words, folder / mode, treatments[mode])
             row["failed"] = failure(row)
             replace(folder / RECORDED, row)
             print(row["key"], row["failed"] or f"recorded: {row['on']['checksum']}", flush=True)

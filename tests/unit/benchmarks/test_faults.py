@@ -3,6 +3,7 @@
 import importlib
 import json
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,8 @@ from benchmarks.faults.verdict import explained, line, outcomes
 
 AUTHORED = [authored(name) for name in ("fourth", "fifth", "sixth")]
 SEVENTH, EIGHTH, NINTH = authored("seventh"), authored("eighth"), authored("ninth")
-STEPPED = [(of, shape) for of in (SEVENTH, EIGHTH, NINTH) for shape in of.shapes]
+SURROUNDINGS = authored("surroundings")
+STEPPED = [(of, shape) for of in (SEVENTH, EIGHTH, NINTH, SURROUNDINGS) for shape in of.shapes]
 SPILL = Case(
     "spill", ("spill.a",), {"x": "1"}, {"x": "2"}, ({"operator": "Sort"},), "local[2,4]",
     {"events": Case("spill", on={"y": "3"}, places=({"operator": "Window"},))},
@@ -49,6 +51,20 @@ def test_a_pair_whose_results_differ_has_failed() -> None:
     assert "4 rows" in str(failure({"on": same, "off": {"checksum": "4 rows, 17"}}))
     assert failure({"on": {"failed": "no"}, "off": same}) == "no"
     assert failure({"on": {"checksum": None}, "off": {"checksum": None}}) is None
+
+
+def test_levels_of_factors_are_those_of_the_mode(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crowd = Case("crowd", treatment_on={"layout.tasks": "8"})
+    ran: list[list[str]] = []
+    done = subprocess.CompletedProcess([], 3, "", "no such limit here")
+    monkeypatch.setattr(subprocess, "run", lambda words, **_: ran.append(words) or done)
+    record(SPILLS, [(crowd, "orders")], 1, tmp_path / "data", tmp_path, seed=1)
+    levels = {words[-2]: words[: words.index("--")][-2:] for words in ran if "pyrometer" in words}
+    assert levels["on"] == ["--set", "layout.tasks=8"]
+    assert "--set" not in levels["off"]
+    assert recorded(SPILLS, tmp_path)[tmp_path / "crowd-orders-0"]["failed"] == "no such limit here"
 
 
 def test_what_was_recorded_is_not_run_again_and_is_read_by_set(tmp_path: Path) -> None:
@@ -110,7 +126,7 @@ def test_every_later_cause_is_planted_in_every_shape(of: Set, shape: str) -> Non
         assert case.of(shape).places
 
 
-@pytest.mark.parametrize("of", [LATER, THIRD, *AUTHORED, SEVENTH, EIGHTH])
+@pytest.mark.parametrize("of", [LATER, THIRD, *AUTHORED, SEVENTH, EIGHTH, SURROUNDINGS])
 def test_later_codes_are_of_rules_that_there_are(of: Set) -> None:
     from pyrometer.explain.every_rule import every_rule
 
@@ -171,6 +187,6 @@ def test_a_case_is_run_where_it_is_planted() -> None:
 
 
 def test_sets_have_applications() -> None:
-    for each in (DEVELOPMENT, LATER, THIRD, *AUTHORED, SEVENTH, EIGHTH, NINTH):
+    for each in (DEVELOPMENT, LATER, THIRD, *AUTHORED, SEVENTH, EIGHTH, NINTH, SURROUNDINGS):
         assert each.app.exists()
         assert len({case.name for case in each.cases}) == len(each.cases)
