@@ -42,6 +42,27 @@ def test_ten_milliseconds_for_a_request(tmp_path: Path) -> None:
     assert "sda needed 10.0 ms for a request" in found.mechanism
 
 
+def limited(read: int, per_s: int) -> World:
+    """Give a fast disk below a control group that may read so many bytes a second."""
+    world = disk(50_000)
+    series(world, "cgroup", "io_read_bytes", 0, read)
+    series(world, "cgroup", "io_read_limit_bytes_per_s", per_s, per_s)
+    return world
+
+
+def test_a_control_group_limits_a_fast_disk(tmp_path: Path) -> None:
+    found = only(limited(4 << 20, 1 << 20).write(tmp_path), RULE)
+    # Of 8 s of tasks a fifth waits; a thousand requests need 0.1 to 1 s even so.
+    assert holds(found, 4 * 0.2 * 0.9)
+    assert "lets 1.00 MiB/s be read" in found.mechanism
+    assert (found.remedies[0].factor, found.remedies[0].level) == ("cgroup.read_bps", "2097152")
+
+
+def test_near_miss_a_control_group_whose_limit_is_not_reached(tmp_path: Path) -> None:
+    found = judged(limited(4 << 20, 1 << 30).write(tmp_path), RULE)
+    assert not any(one.shown for one in found.findings)
+
+
 def test_one_slow_host_of_three_is_judged_by_its_own_disk(tmp_path: Path) -> None:
     found = only(three_hosts(10_000_000).write(tmp_path), RULE)
     # Its long tasks decide when the stage ends; tasks elsewhere wait for what is no slow disk.

@@ -7,6 +7,7 @@ from tests.support.explain.causes import holds, log, shown
 from tests.support.explain.explained import Job
 from tests.support.explain.planted import holds as planted_holds
 from tests.support.explain.planted import job, judged, only, samples, stack
+from tests.support.tables import World
 
 from pyrometer.explain.catalogue.memory.heap_container_limit import RULE as CONTAINER
 from pyrometer.explain.catalogue.memory.retries_out_of_memory import RULE as OOM
@@ -186,16 +187,26 @@ def test_partitions_that_the_query_gives_are_the_query_s_to_change(
     assert finding.remedies[0].kind == kind
 
 
-def test_with_samples_the_cpu_of_spilling_counts(tmp_path: Path) -> None:
-    world = job()
+def spilling(world: World) -> World:
+    """Let tasks spill, with 40 % of their CPU."""
     for task in world.rows["tasks"]:
         task.update(disk_spilled_bytes=50 * MIB, memory_spilled_bytes=200 * MIB)
     samples(world, 0.4, java_stack=stack(
         world, "org.apache.spark.sql.execution.SortExec.next",
         "org.apache.spark.util.collection.unsafe.sort.UnsafeSorterSpillWriter.write",
     ))  # fmt: skip
-    world.write(tmp_path)
-    finding = only(tmp_path, SPILL)
+    return world
+
+
+def test_with_samples_the_cpu_of_spilling_counts(tmp_path: Path) -> None:
+    finding = only(spilling(job()).write(tmp_path), SPILL)
     # 0.4 of 5.6 s of CPU, with its waits 2.56 s on two slots, of which 60 to 100 % go.
     assert planted_holds(finding, 2.56 / 2 * 0.8)
     assert "of CPU to sort, write and merge it" in finding.mechanism
+    assert finding.remedies[0].factor != "layout.tasks"
+
+
+def test_tasks_that_take_turns_on_the_cpus_share_their_memory_for_nothing(tmp_path: Path) -> None:
+    finding = only(spilling(job(slots=8, cpus=2)).write(tmp_path), SPILL)
+    assert (finding.remedies[0].factor, finding.remedies[0].level) == ("layout.tasks", "2")
+    assert "each with 4 times the memory" in finding.remedies[0].text

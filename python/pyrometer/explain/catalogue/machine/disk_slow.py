@@ -2,20 +2,24 @@
 
 What it is
     Input, shuffle files or spills lie on a device that needs milliseconds for a request: a spinning
-    disk, a network volume at its limit, a device with a long queue.
+    disk, a network volume at its limit, a device with a long queue. Or a control group lets few
+    bytes a second be read: requests then wait before they reach a device, however fast that is.
 
 Mechanism
     The simulator removes the tasks' wait for block devices, less what a usual solid-state disk (1
-    ms, low end) or a fast local one (0.1 ms, high end) would take for the same requests. In runs on
-    several hosts each is judged by its own devices, and only waits of tasks there are removed.
+    ms, low end) or a fast local one (0.1 ms, high end) would take for the same requests. Under a
+    limit on reading they are removed as far as the bytes that were read take so long at it. In runs
+    on several hosts each is judged by its own devices, and only waits of tasks there are removed.
 
 Evidence
     Waits of tasks for block devices, by kernel stacks or states; the mean time of a request of the
-    device that took most time beyond a fast one's, by the kernel's counters.
+    device that took most time beyond a fast one's, by the kernel's counters; the limit of the
+    control group, and the bytes that it read.
 
 Remedy
-    A faster disk for `spark.local.dir` or the data; more disks; compression where CPUs are idle;
-    enough memory for the page cache (`cache.state=warm` shows what that would give).
+    A higher limit (`cgroup.read_bps`); a faster disk for `spark.local.dir` or the data; more disks;
+    compression where CPUs are idle; enough memory for the page cache (`cache.state=warm` shows what
+    that would give).
 
 When it is wrong
     Where requests are quick and many (small reads), another access pattern helps, not another disk.
@@ -27,15 +31,21 @@ Source
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from pyrometer.core import units
-from pyrometer.explain.evidence.host_series import growth_of_each
+from pyrometer.explain.evidence.host_series import (
+    growth_by_host,
+    growth_of_each,
+    growth_query,
+    level,
+)
 from pyrometer.explain.evidence.hosts.lost import MOST_HOSTS, ledger_on, less_on_hosts, named_hosts
 from pyrometer.explain.evidence.saying import factor, machine, page, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
+from pyrometer.explain.schema import Evidence, Remedy
 from pyrometer.explain.what_if import Extent
 
 USUAL_NS, FAST_NS = 1e6, 1e5
@@ -64,24 +74,72 @@ class Disk:
 
 
 @dataclass(frozen=True)
+class Limit:
+    """What a host's control group may read in a second, and what it read while stages ran."""
+
+    per_s: float
+    bytes: float
+
+    @property
+    def held_ns(self) -> float:
+        """Time that the bytes take at the limit."""
+        return self.bytes / self.per_s * 1e9
+
+
+@dataclass(frozen=True)
 class HostWaits:
-    """Waits of tasks on a host whose disk is slow, by number of the stage."""
+    """Waits of tasks on a host whose disk is slow or limited, by number of the stage.
+
+    Attributes
+    ----------
+    slots : int
+        Tasks that may wait at once.
+    """
 
     disk: Disk
     ns: dict[int, float]
+    limit: Limit | None
+    slots: int
 
     @property
     def total_ns(self) -> float:
         """All of them."""
         return sum(self.ns.values())
 
+    @property
+    def by_limit_ns(self) -> float:
+        """As much of them as the limit on reading can be the reason of."""
+        return min(self.total_ns, self.limit.held_ns * self.slots) if self.limit else 0.0
+
     def spared_ns(self, request_ns: float) -> float:
-        """Give what would be left out if requests took no longer than that."""
-        return self.total_ns * max(0.0, 1 - request_ns / self.disk.mean_ns)
+        """Give what would be left out if requests took no longer than that, and had no limit."""
+        by_device = self.total_ns * max(0.0, 1 - request_ns / self.disk.mean_ns)
+        return max(by_device, self.by_limit_ns - request_ns * self.disk.count)
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether it is the limit that takes most of the time, and not the device."""
+        return self.by_limit_ns > self.total_ns * max(0.0, 1 - FAST_NS / self.disk.mean_ns)
 
 
-def slow_disks(facts: Facts) -> list[Disk]:
-    """Give the slowest device of each host, by its time beyond a fast one's, the worst first."""
+def limits(facts: Facts) -> dict[str | None, Limit]:
+    """Give the limit on reading of each host that has one; under None in a run on one host."""
+    found = {}
+    for host, own in growth_by_host(facts, "cgroup", "io_read_bytes").items():
+        most = level(facts, "cgroup", "io_read_limit_bytes_per_s", [host] if host else ())
+        if most:
+            found[host] = Limit(most, sum(own.values()))
+    return found
+
+
+def slow_disks(facts: Facts, limited: Collection[str | None] = ()) -> list[Disk]:
+    """Give the slowest device of each host, by its time beyond a fast one's, the worst first.
+
+    Parameters
+    ----------
+    limited : collection of str
+        Hosts whose device counts however fast it is; None stands for the only one.
+    """
     spent: dict[tuple[str, str], float] = defaultdict(float)
     count: dict[tuple[str, str], float] = defaultdict(float)
     for kind in ("read", "write"):
@@ -95,7 +153,7 @@ def slow_disks(facts: Facts) -> list[Disk]:
     ]
     worst: dict[str, Disk] = {}
     for disk in sorted(disks, key=lambda one: (-one.beyond_ns, str(one.host), one.name)):
-        if disk.beyond_ns > 0:
+        if disk.beyond_ns > 0 or {disk.host, None} & set(limited):
             worst.setdefault(disk.host, disk)
     return list(worst.values())[: MOST_HOSTS if facts.tables.several_hosts else 1]
 
@@ -103,7 +161,12 @@ def slow_disks(facts: Facts) -> list[Disk]:
 def _suspects(facts: Facts) -> Iterator[Suspect]:
     if not facts.ledger_ns(WAITS):
         return
-    known = [HostWaits(disk, ledger_on(facts, disk.host, WAITS)) for disk in slow_disks(facts)]
+    limited = limits(facts)
+    known = [
+        HostWaits(disk, ledger_on(facts, disk.host, WAITS),
+                  limited.get(disk.host) or limited.get(None), max(1, facts.slots))
+        for disk in slow_disks(facts, limited)
+    ]  # fmt: skip
     known = sorted((one for one in known if one.ns), key=lambda one: -one.spared_ns(FAST_NS))
     if not known:
         return
@@ -118,8 +181,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         place=where,
         mechanism=(
             f"Tasks{_on(facts, known)} waited {units.duration(total)} for block devices;"
-            f" {disk.name}{_on(facts, known[:1])} needed {units.duration(disk.mean_ns)} for a"
-            f" request, over {units.count(count)} requests."
+            f" {_why(facts, worst)}"
         ),
         change=(less_on_hosts(facts, "io_wait", lost),),
         extent=Extent((low + high) / 2, low, high, count),
@@ -128,12 +190,42 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                      _query(facts, known), page(where), sum(len(one.ns) for one in known)),
             shown_by("mean time of a request", disk.mean_ns, "ns", "os_series",
                      "show --json: io_latency", "/ledger/task/waiting/block_io", count),
+            *_read(facts, worst),
         ],
         remedies=[
+            *_higher(worst),
             factor("cache.state", "warm", "see what it takes with the data in the page cache"),
             machine("put spark.local.dir and the data on a faster disk, or on several"),
         ],
     )  # fmt: skip
+
+
+def _why(facts: Facts, worst: HostWaits) -> str:
+    """Say what takes most of the time: the limit, or the device."""
+    disk, limit, on = worst.disk, worst.limit, _on(facts, [worst])
+    if limit and worst.is_limited:
+        return (
+            f"the control group{on} lets {units.rate(limit.per_s)} be read, at which the"
+            f" {units.size(limit.bytes)} that were read take {units.duration(limit.held_ns)}."
+        )
+    return (
+        f"{disk.name}{on} needed {units.duration(disk.mean_ns)} for a request, over"
+        f" {units.count(round(disk.count))} requests."
+    )
+
+
+def _read(facts: Facts, worst: HostWaits) -> Iterator[Evidence]:
+    if worst.limit and worst.is_limited:
+        hosts = [worst.disk.host] if facts.tables.several_hosts else []
+        query = growth_query(facts, "cgroup", "io_read_bytes", hosts=hosts)
+        yield shown_by("read while stages ran", worst.limit.bytes, "bytes", "os_series", query,
+                       "/ledger/task/waiting/block_io", round(worst.disk.count))  # fmt: skip
+
+
+def _higher(worst: HostWaits) -> Iterator[Remedy]:
+    if worst.limit and worst.is_limited:
+        twice = str(round(2 * worst.limit.per_s))
+        yield factor("cgroup.read_bps", twice, "let the control group read twice as much a second")
 
 
 def _on(facts: Facts, known: Sequence[HostWaits]) -> str:

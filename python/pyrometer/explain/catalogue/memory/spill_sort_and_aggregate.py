@@ -37,7 +37,7 @@ import numpy as np
 from pyrometer.core import units
 from pyrometer.explain.change import Less
 from pyrometer.explain.evidence.places import largest, where
-from pyrometer.explain.evidence.saying import code, flame, shown_by
+from pyrometer.explain.evidence.saying import code, factor, flame, shown_by
 from pyrometer.explain.evidence.stack_shares import through
 from pyrometer.explain.evidence.task_costs import read_bytes
 from pyrometer.explain.facts import Facts, TaskColumns, exactly
@@ -116,6 +116,7 @@ def _by_samples(facts: Facts) -> Suspect | None:
                      query=f"SELECT sum(disk_spilled_bytes) FROM tasks WHERE {where(facts)}"),
         ],
         remedies=[
+            *_fewer_slots(facts),
             _more_partitions(facts, own.count),
             Remedy(kind="factor", factor="spark.memory.fraction", level="0.8",
                    text="more of the heap for execution, if the collector has room"),
@@ -162,11 +163,21 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
                          query=f"SELECT sum(disk_spilled_bytes) FROM tasks WHERE {where(stage)}"),
             ],
             remedies=[
+                *_fewer_slots(facts),
                 _more_partitions(facts, tasks.count),
                 Remedy(kind="factor", factor="spark.memory.fraction", level="0.8",
                        text="more of the heap for execution, if the collector has room"),
             ],
         )  # fmt: skip
+
+
+def _fewer_slots(facts: Facts) -> list[Remedy]:
+    """Where tasks of one JVM take turns on fewer CPUs: no more of them at once."""
+    cpus, slots = facts.summary.contention.cpus_count, facts.slots
+    if not cpus or slots <= cpus or facts.heap_setting != "spark.driver.memory":
+        return []
+    text = f"as many tasks at once as there are CPUs, each with {slots / cpus:.3g} times the memory"
+    return [factor("layout.tasks", str(cpus), text)]
 
 
 def _more_partitions(facts: Facts, tasks_count: int) -> Remedy:
