@@ -3,6 +3,7 @@ from pathlib import Path
 from tests.support.explain.explained import Job, saves
 from tests.support.tables import MS
 
+from pyrometer.explain.catalogue.parallelism.skew_rows import RULE as ROWS
 from pyrometer.explain.catalogue.parallelism.skew_time import RULE
 
 LENGTHS = [*[1_000, 1_010, 990, 1_000, 1_005] * 3, 12_000]
@@ -25,6 +26,13 @@ def test_a_task_of_as_many_rows_that_used_far_more_cpu(tmp_path: Path) -> None:
     (found,) = _job(LENGTHS, LENGTHS, [*[100, 101, 99] * 5, 100]).found(tmp_path, RULE)
     assert found.place.stage_id == 0
     assert saves(found, 15_000 - 27_015 / 4)
+
+
+def test_a_few_rows_more_do_not_make_a_task_so_long(tmp_path: Path) -> None:
+    job = _job(LENGTHS, LENGTHS, [*[100, 101, 99] * 5, 106])
+    (found,) = job.found(tmp_path, RULE)
+    assert saves(found, 15_000 - 27_015 / 4)
+    assert not job.found(tmp_path, ROWS)
 
 
 def test_more_partitions_are_not_to_be_joined_again(tmp_path: Path) -> None:

@@ -79,7 +79,9 @@ _BYTES = (
 def explained(time_ns: Floats, amount: Floats) -> Extent:
     """Share of the longest task's time above the mean that an amount explains.
 
-    By least squares over the tasks; the bounds are those of the slope (90 %, Student's t).
+    By least squares over the tasks; the bounds are those of the slope (90 %, Student's t). Time goes
+    with the square of an amount at most: a longest task that read a little more than the others
+    would else lie on a line of any slope.
 
     Examples
     --------
@@ -87,6 +89,8 @@ def explained(time_ns: Floats, amount: Floats) -> Extent:
     >>> explained(np.array([1.0, 1, 1, 9]), np.array([10.0, 10, 10, 90])).value
     1.0
     >>> explained(np.array([1.0, 1, 1, 9]), np.array([5.0, 5, 5, 5])).value
+    0.0
+    >>> round(explained(np.array([1.0, 1, 1, 1, 9]), np.array([5.0, 5, 5, 5, 5.2])).value, 3)
     0.0
     """
     n = time_ns.size
@@ -101,9 +105,11 @@ def explained(time_ns: Floats, amount: Floats) -> Extent:
     rest = time_ns - time_ns.mean() - slope * off
     error = float(np.sqrt(rest @ rest / (n - 2) / squares)) * _quantile(n - 2)
 
+    most = _at_most(time_ns, amount, over)
+
     def share(by: float) -> float:
         left = float((time_ns - max(by, 0.0) * off).max()) - float(time_ns.mean())
-        return min(max(round(1 - left / over, 9), 0.0), 1.0)
+        return min(max(round(1 - left / over, 9), 0.0), most)
 
     value, low, high = share(slope), share(slope - error), share(slope + error)
     return Extent(value, min(low, value), max(high, value), n)
@@ -114,6 +120,17 @@ def _quantile(freedom: int) -> float:
     if freedom > MANY:
         return NORMAL
     return float(t_quantile(0.95, freedom))
+
+
+def _at_most(time_ns: Floats, amount: Floats, over: float) -> float:
+    """Share that an amount explains if time goes with its square, as matches within a key do."""
+    longest, n = int(time_ns.argmax()), time_ns.size
+    usual = float(amount.sum() - amount[longest]) / (n - 1)
+    if usual <= 0:
+        return 1.0
+    time = float(time_ns.sum() - time_ns[longest]) / (n - 1)
+    expected = time * (float(amount[longest]) / usual) ** 2
+    return min(max((expected - float(time_ns.mean())) / over, 0.0), 1.0)
 
 
 def _in_proportion(time_ns: Floats, amount: Floats, over: float) -> Extent:
