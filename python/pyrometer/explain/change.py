@@ -39,6 +39,8 @@ class State:
         Time that tasks wait for a slot near their data, over what is set.
     slots_ratio : float
         Slots, over the measured.
+    stays_ns : dict of str to float
+        How much longer executors stay, by their names.
     core_ns : float
         Time of cores saved beside what tasks lose; negative where others do their work.
     taken : dict of str to Taken
@@ -58,6 +60,7 @@ class State:
     startup_ratio: float = 1.0
     locality_wait_ratio: float = 1.0
     slots_ratio: float = 1.0
+    stays_ns: dict[str, float] = field(default_factory=dict)
     core_ns: float = 0.0
     taken: dict[str, Taken] = field(default_factory=dict)
     gap_taken: dict[str, Floats] = field(default_factory=dict)
@@ -328,6 +331,29 @@ class Sooner:
         """Shorten the time until executors are there."""
         state.startup_ratio *= 1 - factor * min(max(self.share, 0.0), 1.0)
         state.core_ns -= factor * self.held_core_ns
+
+
+@dataclass(frozen=True)
+class Stay:
+    """Executors that were lost would stay until others have taken their place.
+
+    Attributes
+    ----------
+    ns : mapping of str to float
+        How much longer, by the name of the executor.
+    """
+
+    ns: Mapping[str, float]
+
+    @property
+    def stages(self) -> frozenset[int]:
+        """It concerns no stage more than others."""
+        return frozenset()
+
+    def apply(self, state: State, factor: float) -> None:
+        """Keep them longer, by ``factor`` of the time."""
+        for name, ns in self.ns.items():
+            state.stays_ns[name] = max(state.stays_ns.get(name, 0.0), factor * ns)
 
 
 @dataclass(frozen=True)

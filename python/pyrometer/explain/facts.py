@@ -26,6 +26,7 @@ from pyrometer.explain.change import Less
 from pyrometer.explain.task_columns import StageSums, task_columns, together
 from pyrometer.explain.task_columns import TaskColumns as TaskColumns
 from pyrometer.explain.what_if import WhatIf
+from pyrometer.simulation.cluster import most_slots
 from pyrometer.simulation.measured import Floats, Measured, Stage, measured_of
 from pyrometer.simulation.scheduler import calibrate
 from pyrometer.statistics.shares import wilson
@@ -118,8 +119,8 @@ class Facts:
 
     @property
     def slots(self) -> int:
-        """Slots of all executors of the window together."""
-        return sum(one.slots for one in self.measured.executors) if self.measured else 0
+        """Most slots at one time: of executors that replace others, only these count."""
+        return most_slots(self.measured.executors) if self.measured else 0
 
     @property
     def elapsed_ns(self) -> int:

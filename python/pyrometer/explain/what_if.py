@@ -23,7 +23,7 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -33,7 +33,7 @@ import numpy as np
 from pyrometer.core.estimate import Estimate
 from pyrometer.explain.change import Change, State
 from pyrometer.explain.schema import Earlier
-from pyrometer.simulation.cluster import Shape
+from pyrometer.simulation.cluster import Description, Shape, cluster_of
 from pyrometer.simulation.intervals import draw_errors
 from pyrometer.simulation.known import Known
 from pyrometer.simulation.measured import Floats
@@ -221,7 +221,7 @@ class WhatIf:
         """
         plan = self.calibrated.plan
         others = (state.startup_ratio, state.locality_wait_ratio, state.slots_ratio)
-        if any(one != 1.0 for one in others) or (state.tasks_ratio != 1).any():
+        if any(one != 1.0 for one in others) or (state.tasks_ratio != 1).any() or state.stays_ns:
             return math.inf
         less = np.maximum(plan.tasks.duration_ns - state.duration_ns, 0.0).sum()
         less += np.maximum(plan.delay_ns - state.gap_ns, 0.0).sum()
@@ -317,9 +317,24 @@ class WhatIf:
             found = pool.map(lambda part: self._elapsed(state, part), parts)
             return [one for part in found for one in part]
 
+    def _cluster(self, state: State) -> Description:
+        """Give the executors, some of which stay longer."""
+        shape, calibrated = Shape(state.slots_ratio), self.calibrated
+        if not state.stays_ns:
+            return calibrated.cluster(shape)
+        longer = [
+            one if one.remove_ns is None
+            else replace(
+                one, remove_ns=one.remove_ns + round(state.stays_ns.get(one.executor_id, 0.0))
+            )
+            for one in calibrated.measured.executors
+        ]  # fmt: skip
+        measured = replace(calibrated.measured, executors=longer)
+        return cluster_of(measured, calibrated.graph, shape, calibrated.startup_ns)
+
     def _elapsed(self, state: State, stretches: Floats | None = None) -> list[float]:
         calibrated = self.calibrated
-        cluster = calibrated.cluster(Shape(state.slots_ratio))
+        cluster = self._cluster(state)
         if state.startup_ratio != 1.0:
             cluster = [_sooner(executor, state.startup_ratio) for executor in cluster]
         others = np.flatnonzero(state.tasks_ratio != 1)

@@ -78,15 +78,21 @@ SELECT DISTINCT h.cpus_count FROM ran r JOIN apps a USING (app_index)
 JOIN processes p ON p.app_id = a.app_id AND p.executor_id = r.executor_id
 JOIN hosts h ON h.host = p.host WHERE h.cpus_count > 0 ORDER BY h.cpus_count
 """
+# Nothing begins on an executor after the attempts that are lost with it, which end when it is known
+# to be gone; a schedule that is a little ahead would begin more until it is removed.
 _EXECUTORS = """
-SELECT executor_id, e.host, e.cores_count, e.add_wall_ns, e.remove_wall_ns, e.remove_reason,
+SELECT executor_id, e.host, e.cores_count, e.add_wall_ns, e.remove_reason,
+  CASE WHEN r.lost_wall_ns BETWEEN e.add_wall_ns AND e.remove_wall_ns
+    THEN r.lost_wall_ns ELSE e.remove_wall_ns END AS remove_wall_ns,
   coalesce(e.resource_profile_id, 0) AS pool, r.at_once
 FROM (SELECT * FROM executors WHERE app_index = $1) e FULL JOIN ran r USING (executor_id)
 ORDER BY e.add_wall_ns NULLS FIRST, TRY_CAST(executor_id AS BIGINT), executor_id
 """
+_LOST = """(max(launch_wall_ns) FILTER (reason = 'ExecutorLostFailure') // 2
+    + max(finish_wall_ns) FILTER (reason = 'ExecutorLostFailure') // 2) AS lost_wall_ns"""
 EXECUTORS = f"""
 WITH ran AS (
-  SELECT executor_id, NULL AS at_once FROM tasks
+  SELECT executor_id, NULL AS at_once, {_LOST} FROM tasks
   WHERE app_index = $1 AND reason IS DISTINCT FROM 'Resubmitted'
     AND (launch_wall_ns IS NOT NULL OR finish_wall_ns IS NOT NULL) GROUP BY executor_id)
 {_EXECUTORS}
@@ -98,8 +104,10 @@ WITH steps AS (
   UNION ALL SELECT executor_id, least(getting_result_wall_ns, finish_wall_ns), -1 FROM tasks
     WHERE app_index = $1 AND launch_wall_ns IS NOT NULL AND reason IS DISTINCT FROM 'Resubmitted'),
 ran AS (
-  SELECT executor_id, max(n) AS at_once FROM (
+  SELECT executor_id, max(n) AS at_once, any_value(lost_wall_ns) AS lost_wall_ns FROM (
     SELECT executor_id, sum(d) OVER (PARTITION BY executor_id ORDER BY t, d) AS n FROM steps)
+  LEFT JOIN (SELECT executor_id, {_LOST} FROM tasks WHERE app_index = $1 GROUP BY executor_id)
+    USING (executor_id)
   GROUP BY executor_id)
 {_EXECUTORS}
 """

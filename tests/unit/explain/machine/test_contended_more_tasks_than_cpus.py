@@ -18,6 +18,16 @@ def test_a_long_task_that_shares_its_cpu(tmp_path: Path) -> None:
     assert (found.remedies[0].factor, found.remedies[0].level) == ("layout.tasks", "4")
 
 
+def test_short_tasks_beside_a_long_one_wait_for_more_of_their_time(tmp_path: Path) -> None:
+    # Of 8 s the long task works for 7; of 3 s the others work for 0.5.
+    lengths, work = [8000] + [3000] * 12, [7000] + [500] * 12
+    world = World([StageSpec(lengths)], slots=8, cpus=2, on_cpu=0.2, run_queue=0.8)
+    for row, ms in zip(world.rows["tasks"], work, strict=True):
+        row.update(executor_cpu_time_ns=ms * MS)
+    found = only(world.write(tmp_path), RULE)
+    assert holds(found, 8 - 7)
+
+
 def test_alike_tasks_are_done_as_late(tmp_path: Path) -> None:
     world = World([StageSpec([1000] * 16)], slots=8, on_cpu=0.5, run_queue=0.5)
     found = judged(world.write(tmp_path), RULE)

@@ -7,7 +7,11 @@ from tests.support.explain.planted import S, holds, job, judged, only, series, s
 from tests.support.hosts.two_hosts import WEST, TwoHosts, WestClock
 from tests.support.tables import HOST, StageSpec, World, mono, wall
 
-from pyrometer.explain.catalogue.machine.disk_slow import RULE
+from pyrometer.accounts.window import open_scope
+from pyrometer.explain.catalogue.machine.disk_slow import RULE, disk_waits
+from pyrometer.explain.facts import Facts
+from pyrometer.store import Run
+from pyrometer.summary.summary import summarise
 
 EAST = "east"
 
@@ -56,6 +60,17 @@ def test_a_control_group_limits_a_fast_disk(tmp_path: Path) -> None:
     assert holds(found, 4 * 0.2 * 0.9)
     assert "lets 1.00 MiB/s be read" in found.mechanism
     assert (found.remedies[0].factor, found.remedies[0].level) == ("cgroup.read_bps", "2097152")
+
+
+def test_readers_of_a_scan_wait_in_threads_of_their_own(tmp_path: Path) -> None:
+    with Run.open(limited(4 << 20, 1 << 20).write(tmp_path)) as run:
+        scope = open_scope(run, None)
+        facts = Facts(scope, summarise(scope))
+        facts.__dict__["ledger"] = {
+            0: {"task/waiting/block_io": 1.0, "task/waiting/helper": 9.0,
+                "task/waiting/helper/Scan parquet": 2.0, "task/waiting/helper/Exchange": 4.0},
+        }  # fmt: skip
+        assert disk_waits(facts, HOST) == {0: 3.0}
 
 
 def test_near_miss_a_control_group_whose_limit_is_not_reached(tmp_path: Path) -> None:

@@ -24,6 +24,29 @@ def test_attempts_that_were_lost_with_their_executor(tmp_path: Path) -> None:
     assert saves(found, 3_000)
 
 
+def test_the_place_of_an_executor_is_empty_until_another_has_started(tmp_path: Path) -> None:
+    job = Job(executors=2, cores=1)
+    gone = {"remove_wall_ns": wall(3_600), "remove_reason": "Command exited with code 137"}
+    job.log.rows["executors"][0].update(gone)
+    job.log.executor("3", 1, 10_000)
+    lost = {"status": "failed", "reason": "ExecutorLostFailure", "has_metrics": False}
+    for index, executor, start, took, own in (
+        (0, "1", 0, 3_500, lost), (1, "2", 0, 4_000, {}), (2, "2", 4_000, 4_000, {}),
+        (3, "2", 8_000, 4_000, {}), (0, "3", 10_000, 4_000, {"attempt": 1}),
+    ):  # fmt: skip
+        job.log.task(0, start, took, **{
+            "task_index": index, "executor_id": executor, "host": f"host-{executor}",
+            "has_metrics": True, "executor_run_time_ns": took * 1_000_000, **own,
+        })  # fmt: skip
+    job.log.stage(0, 0, 14_000, [])
+    job.log.job(0, 0, 14_000, [0])
+    job.log.rows["stages"][-1].update(job_id=0, planned_tasks_count=4)
+    job.now_ms = 14_000
+    (found,) = job.found(tmp_path, RULE)
+    # Four tasks of 4 s on two slots.
+    assert saves(found, 14_000 - 8_000)
+
+
 @pytest.mark.parametrize(
     ("reason", "remedy"),
     [

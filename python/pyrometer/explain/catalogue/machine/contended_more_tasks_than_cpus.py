@@ -38,15 +38,17 @@ Source
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pyrometer.core import units
-from pyrometer.explain.change import Slots
+from pyrometer.explain.change import Less, Slots
 from pyrometer.explain.evidence.cpus.bound_cpus import bound
 from pyrometer.explain.evidence.saying import factor, machine, place, shown_by
+from pyrometer.explain.evidence.task_costs import unexplained
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
 from pyrometer.explain.what_if import Extent
+from pyrometer.simulation.measured import Floats
 
 MOST_NAMED = 2
 """CPUs that are named; of more, their number."""
@@ -111,7 +113,9 @@ def _oversubscribed(facts: Facts) -> Iterator[Suspect]:
     whole = known.run_queue_ns or sum(queue.values())
     others = known.behind_others_ns.value if known.behind_others_ns else 0.0
     own = 1 - min(1.0, (others or 0.0) / whole) if whole else 1.0
-    lost = {number: waited * own for number, waited in queue.items()}
+    # Behind others, too, fewer wait at once.
+    less = own + (1 - own) * (1 - cpus / slots)
+    lost = {number: waited * less for number, waited in queue.items()}
     total = sum(lost.values())
     yield Suspect(
         place=place(facts, "setting", lost, setting="layout.tasks"),
@@ -120,7 +124,7 @@ def _oversubscribed(facts: Facts) -> Iterator[Suspect]:
             f" {units.duration(total)} for each other; with {units.counted(cpus, 'slot')} each task"
             " would finish sooner, and the last one at about the same time."
         ),
-        change=(facts.share_of_tasks("cpu_wait", lost), Slots(cpus / slots)),
+        change=(_of_each(facts, lost), Slots(cpus / slots)),
         evidence=[
             shown_by("task slots", slots, "count", "executors",
                  "SELECT sum(cores_count) FROM executors", "/ledger"),
@@ -131,6 +135,22 @@ def _oversubscribed(facts: Facts) -> Iterator[Suspect]:
         ],
         remedies=[factor("layout.tasks", str(cpus), "run as many tasks at once as there are CPUs")],
     )  # fmt: skip
+
+
+def _of_each(facts: Facts, lost: Mapping[int, float]) -> Less:
+    """Divide the waits of a stage by what of each task's time Spark counts as nothing else.
+
+    A long task that outlasts the others waits less of its time than these.
+    """
+    found: dict[int, Floats | float] = {}
+    for number, ns in lost.items():
+        waited = unexplained(facts.tasks_of(number))
+        total = float(waited.sum())
+        if total <= 0:
+            found.update(facts.share_of_tasks("cpu_wait", {number: ns}).ns)
+        else:
+            found[number] = waited * min(1.0, ns / total)
+    return Less("cpu_wait", found)
 
 
 def _hosts(facts: Facts) -> int:

@@ -41,8 +41,9 @@ from pyrometer.explain.evidence.host_series import (
     growth_query,
     level,
 )
-from pyrometer.explain.evidence.hosts.lost import MOST_HOSTS, ledger_on, less_on_hosts, named_hosts
+from pyrometer.explain.evidence.hosts.lost import MOST_HOSTS, less_on_hosts, named_hosts, rows_on
 from pyrometer.explain.evidence.saying import factor, machine, page, place, shown_by
+from pyrometer.explain.evidence.scans.remote_scans import remote_scans
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
 from pyrometer.explain.schema import Evidence, Remedy
@@ -51,6 +52,7 @@ from pyrometer.explain.what_if import Extent
 USUAL_NS, FAST_NS = 1e6, 1e5
 """Time of a request on a solid-state disk behind a network or a bus, and on a fast local one."""
 WAITS = "task/waiting/block_io"
+READERS = "task/waiting/helper/Scan"
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,23 @@ def limits(facts: Facts) -> dict[str | None, Limit]:
     return found
 
 
+def disk_waits(facts: Facts, host: str | None) -> dict[int, float]:
+    """Give what a host's tasks waited for block devices, by number of the stage.
+
+    Readers of a scan wait in threads of their own, and the task for these: where the scan is of
+    local files, that counts as well.
+    """
+    remote = {number for scan in remote_scans(facts) for number in scan.numbers}
+    found = {
+        number: sum(
+            ns for path, ns in rows.items()
+            if path == WAITS or (number not in remote and path.startswith(READERS))
+        )
+        for number, rows in rows_on(facts, host).items()
+    }  # fmt: skip
+    return {number: ns for number, ns in found.items() if ns > 0}
+
+
 def slow_disks(facts: Facts, limited: Collection[str | None] = ()) -> list[Disk]:
     """Give the slowest device of each host, by its time beyond a fast one's, the worst first.
 
@@ -159,11 +178,9 @@ def slow_disks(facts: Facts, limited: Collection[str | None] = ()) -> list[Disk]
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
-    if not facts.ledger_ns(WAITS):
-        return
     limited = limits(facts)
     known = [
-        HostWaits(disk, ledger_on(facts, disk.host, WAITS),
+        HostWaits(disk, disk_waits(facts, disk.host),
                   limited.get(disk.host) or limited.get(None), max(1, facts.slots))
         for disk in slow_disks(facts, limited)
     ]  # fmt: skip

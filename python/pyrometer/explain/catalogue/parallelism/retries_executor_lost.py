@@ -4,9 +4,9 @@ What it is
     A container is killed for its memory, a JVM ends, a machine is taken away.
 
 Mechanism
-    Tasks that ran there are run again, and outputs that lay there are made again. The simulator
-    removes the time of attempts that ended with their executor, or were submitted again after its
-    loss.
+    Tasks that ran there are run again, outputs that lay there are made again, and its slots are
+    missing until another executor has started. The simulator removes the time of attempts that
+    ended with their executor, or were submitted again after its loss, and lets it stay until then.
 
 Evidence
     Executors that were removed for another reason than being idle, as Spark gives it, or with which
@@ -28,7 +28,7 @@ Source
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from pyrometer.accounts.ledger.events import GIVEN_UP
 from pyrometer.core import units
 from pyrometer.explain.catalogue.memory.heap_container_limit import more_overhead
 from pyrometer.explain.catalogue.parallelism.retries_failed_tasks import ends
-from pyrometer.explain.change import Less
+from pyrometer.explain.change import Less, Stay
 from pyrometer.explain.evidence.places import of_tasks
 from pyrometer.explain.evidence.saying import factor, machine
 from pyrometer.explain.facts import Facts, exactly
@@ -98,7 +98,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             f" lost with {units.counted(n, 'attempt')} of {units.duration(total)}, which were run"
             f" again{said}."
         ),
-        change=(Less("failed", less),),
+        change=(Less("failed", less), Stay(_missing(facts, {str(row[0]) for row in lost}))),
         extent=Extent(n=n),
         evidence=[
             of_tasks("time of attempts lost", total, "ns", "sum(finish_wall_ns - launch_wall_ns)"
@@ -109,6 +109,24 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         ],
         remedies=_remedies(facts, every, killed),
     )  # fmt: skip
+
+
+def _missing(facts: Facts, lost: Collection[str]) -> dict[str, float]:
+    """Give how long the place of each executor was empty: until the next one had started."""
+    assert facts.measured is not None
+    executors = facts.measured.executors
+    start = facts.what_if.calibrated.startup_ns if facts.what_if else 0.0
+    came = sorted((one.add_ns, one.pool) for one in executors if one.add_ns is not None)
+    end = facts.measured.intervals[-1].end_wall_ns
+    gone = [one for one in executors if one.executor_id in lost and one.remove_ns is not None]
+    found = {}
+    for one in sorted(gone, key=lambda each: each.remove_ns or 0):
+        since = one.remove_ns or 0
+        next_one = next((it for it in came if it[0] >= since and it[1] == one.pool), None)
+        if next_one is not None:
+            came.remove(next_one)
+        found[one.executor_id] = (end if next_one is None else next_one[0] + start) - since
+    return found
 
 
 def _remedies(facts: Facts, reasons: str, killed: bool) -> list[Remedy]:

@@ -79,9 +79,9 @@ _BYTES = (
 def explained(time_ns: Floats, amount: Floats) -> Extent:
     """Share of the longest task's time above the mean that an amount explains.
 
-    By least squares over the tasks; the bounds are those of the slope (90 %, Student's t). Time goes
-    with the square of an amount at most: a longest task that read a little more than the others
-    would else lie on a line of any slope.
+    By least squares over the tasks; the bounds are those of the slope (90 %, Student's t). Time
+    goes with the square of an amount at most: else a line of any slope leads through a longest task
+    that read a little more than the others.
 
     Examples
     --------

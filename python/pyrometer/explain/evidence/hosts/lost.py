@@ -39,17 +39,23 @@ def ledger_on(facts: Facts, host: str | None, path: str) -> dict[int, float]:
     host : str or None
         None, or any host of a run on one: the ledger of all tasks.
     """
+    rows_of = rows_on(facts, host)
+    return {number: rows[path] for number, rows in rows_of.items() if rows.get(path, 0.0) > 0}
+
+
+def rows_on(facts: Facts, host: str | None) -> dict[int, dict[str, float]]:
+    """Give all rows of the ledger of a host by number of the stage; the host as for `ledger_on`."""
     if host is None or not facts.tables.several_hosts:
-        return facts.ledger_ns(path)
-    known = facts.kept.setdefault("ledger_on", {})
+        return facts.ledger
+    known: dict[str, dict[int, dict[str, float]]] = facts.kept.setdefault("ledger_on", {})
     if host not in known:
         known[host] = {}
         with on_host(facts.scope, host) as own:
             for stage_id, attempt, times in stage_times(own, max(1, len(facts.stages))):
                 number = facts.number(stage_id, attempt)
                 if number is not None:
-                    known[host][number] = times
-    return {number: rows[path] for number, rows in known[host].items() if rows.get(path, 0) > 0}
+                    known[host][number] = dict(times)
+    return known[host]
 
 
 def lost_by_host(
