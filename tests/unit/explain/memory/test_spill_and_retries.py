@@ -135,6 +135,29 @@ def test_near_miss_what_no_limit_of_memory_explains(tmp_path: Path, error: str) 
     assert not judged(log(tasks).write(tmp_path), OOM).findings
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Command exited with code 137",
+        "Container killed on request. Exit code is 137",
+        "The executor with id 1 exited with exit code 137(SIGKILL, possible container OOM).",
+    ],
+)
+def test_a_killed_container_in_the_words_of_each_cluster_manager(
+    tmp_path: Path, words: str
+) -> None:
+    lost = {"ms": 2000, "status": "failed", "reason": "ExecutorLostFailure", "error": words}
+    tasks = [dict(lost), dict(lost), *({"ms": 1000} for _ in range(8))]
+    (finding,) = shown(log(tasks).write(tmp_path), CONTAINER)
+    assert holds(finding, 1.9)
+
+
+def test_near_miss_an_executor_that_ended_by_itself(tmp_path: Path) -> None:
+    lost = {"ms": 2000, "status": "failed", "error": "Command exited with code 1, after 137 tasks"}
+    tasks = [dict(lost), dict(lost), *({"ms": 1000} for _ in range(8))]
+    assert not judged(log(tasks).write(tmp_path), CONTAINER).findings
+
+
 @pytest.mark.parametrize(("rule", "error", "setting"), LOST, ids=["heap", "container"])
 def test_attempts_lost_to_something_else(
     tmp_path: Path, rule: Rule, error: str, setting: str

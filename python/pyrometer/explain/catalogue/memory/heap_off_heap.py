@@ -29,7 +29,7 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.core.errors import UsageError
-from pyrometer.explain.evidence.memory.heap_use import peak_query, peaks
+from pyrometer.explain.evidence.memory.heap_use import PEAKS, peak_query, peaks
 from pyrometer.explain.evidence.saying import factor, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Need, Remark, Rule
@@ -90,7 +90,7 @@ RULE = Rule(
                 if not facts.is_on(ENABLED) or peaks(facts)
                 else "no peaks of executors' memory"
             ),
-            "run with spark.eventLog.logStageExecutorMetrics=true",
+            PEAKS,
         ),
     ),
     refute="Run with the smaller size: elapsed time and spills must stay as they are.",

@@ -35,7 +35,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
-from pyrometer.explain.evidence.memory.heap_use import heap_use, peak_query, peaks
+from pyrometer.explain.evidence.memory.heap_use import PEAKS, heap_use, peak_query, peaks
 from pyrometer.explain.evidence.saying import factor, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.noise import LEAST as SAME
@@ -123,7 +123,7 @@ RULE = Rule(
         Need(
             lambda facts: None if facts.has("gc_pauses") or peaks(facts)
             else "neither a log of the collector nor peaks of executors' memory",
-            "run with spark.eventLog.logStageExecutorMetrics=true",
+            PEAKS,
         ),
     ),
     refute="Run with the smaller heap: elapsed time, spills and retries must stay as they are.",

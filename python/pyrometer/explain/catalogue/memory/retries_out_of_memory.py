@@ -52,7 +52,10 @@ from pyrometer.simulation.measured import Floats
 ACHIEVED = (0.8, 1.0)
 """Share of the lost attempts that more memory avoids; what a larger heap does not hold dies
 again. Not measured; assumed."""
-CONTAINER = "(?i)memory limits|OOMKilled|exit code:? 137|exit status:? 137|exitCode:? 137"
+KILLED = r"(code|status)\D{0,12}\b137\b"
+"""A process that SIGKILL ended, in the words of any cluster manager: mostly by the kernel, or its
+container, for want of memory."""
+CONTAINER = f"(?i)memory limits|OOMKilled|{KILLED}"
 HEAP = "Java heap space|GC overhead limit exceeded|SparkOutOfMemoryError"
 CLASSES = "OutOfMemoryError: Metaspace"
 CLASS_SPACE = "OutOfMemoryError: Compressed class space"
@@ -73,7 +76,7 @@ _OPTIONS = ("defaultJavaOptions", "extraJavaOptions")
 
 def matching(pattern: str) -> str:
     """Give the condition that attempts failed with an error like this."""
-    text = "coalesce(error, '') || coalesce(reason, '')"
+    text = "concat_ws(' ', error, reason)"
     return f"status <> 'success' AND regexp_matches({text}, '{pattern}')"
 
 

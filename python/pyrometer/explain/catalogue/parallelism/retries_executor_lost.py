@@ -35,6 +35,7 @@ import numpy as np
 from pyrometer.accounts.ledger.events import GIVEN_UP
 from pyrometer.core import units
 from pyrometer.explain.catalogue.memory.heap_container_limit import more_overhead
+from pyrometer.explain.catalogue.memory.retries_out_of_memory import KILLED
 from pyrometer.explain.catalogue.parallelism.retries_failed_tasks import ends
 from pyrometer.explain.change import Less, Stay
 from pyrometer.explain.evidence.places import of_tasks
@@ -46,8 +47,6 @@ from pyrometer.explain.what_if import Extent
 
 MEMORY = ("memory limits", "oom", "outofmemory")
 """Words of cluster managers for a container that was killed for its memory."""
-KILLED = re.compile(r"(?:code|status)\D{0,12}\b137\b", re.IGNORECASE)
-"""A process that SIGKILL ended: mostly by the kernel, or its container, for want of memory."""
 TAKEN = re.compile(
     r"decommission|preempt|\bspot\b|node (?:was )?(?:lost|terminated)", re.IGNORECASE
 )
@@ -86,7 +85,9 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     reasons = [str(row[2]).splitlines()[0][:160] for row in lost]
     said = f": {reasons[0]}" if reasons else ""
     every = " ".join(reasons)
-    killed = bool(KILLED.search(every)) or any(word in every.lower() for word in MEMORY)
+    killed = bool(re.search(KILLED, every, re.IGNORECASE)) or any(
+        word in every.lower() for word in MEMORY
+    )
     n = int(ended.sum())
     hosts = {str(row[1]) for row in lost if row[1]}
     yield Suspect(

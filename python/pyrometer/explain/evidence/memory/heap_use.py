@@ -21,6 +21,11 @@ from pyrometer.trial.factors import size_of
 
 GROWTH = 2.0
 """Times the heap that a remedy asks for."""
+PEAKS = (
+    "run with spark.eventLog.logStageExecutorMetrics=true, and where it ends before a heartbeat,"
+    " with spark.executor.metrics.pollingInterval=1s"
+)
+"""What shows the peaks of executors' memory."""
 _PEAKS = """
 SELECT peak_metrics::VARCHAR FROM executors
 WHERE app_index = $1 AND peak_metrics IS NOT NULL AND (executor_id <> 'driver' OR $2)
@@ -47,12 +52,16 @@ class HeapUse:
 
 
 def peaks(facts: Facts) -> list[dict[str, float]]:
-    """Give peak metrics of the JVMs that run tasks, where the event log has them."""
+    """Give peak metrics of the JVMs that run tasks, where the event log has them.
+
+    Spark reads them at heartbeats: of what ended before its first, it writes noughts.
+    """
     if not facts.has("executors") or facts.measured is None:
         return []
     local = facts.heap_setting == "spark.driver.memory"
     rows = facts.tables.query(_PEAKS, [facts.measured.app_index, local])
-    return [json.loads(row[0]) for row in rows]
+    known = [json.loads(row[0]) for row in rows]
+    return [one for one in known if one.get("JVMHeapMemory", 1)]  # no heap is empty
 
 
 def peak_query(facts: Facts, name: str) -> str:
