@@ -5,8 +5,8 @@ order within a block; the runs with the cause are explained (one of them for eac
 are the healthy ones. What the cause costs is the difference of the elapsed times. Rules must not
 be changed after looking at the result: those that are, are measured again on cases written later.
 So there are sets: ``--set development``, which rules were written beside, and ``later`` to
-``ninth``, whose causes have other forms on other shapes of data, and ``surroundings``, by somebody
-who knew the rules: do they fire on the real thing?
+``ninth``, whose causes have other forms on other shapes of data. ``conditions`` (of JVM and
+machine) and ``surroundings`` were written beside the rules: do these fire on the real thing?
 
 ``--record`` only runs the applications and keeps the runs, so that they can be recorded while rules
 are still written; ``--judge`` only explains what was kept, with the rules of now.
@@ -31,7 +31,7 @@ from benchmarks.harness import replace
 
 SCHEMA = "pyrometer/faults/1"
 SETS = {"development": DEVELOPMENT, "later": LATER, "third": THIRD}
-AUTHORED = ("fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "surroundings")
+AUTHORED = ("fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "conditions", "surroundings")
 
 
 def main() -> None:

@@ -16,6 +16,7 @@ SHAPES = {
     "seventh": ("silos", "sky", "shelves"),
     "eighth": ("port", "bids", "wards"),
     "ninth": ("trucks", "tills", "mails"),
+    "conditions": ("heap", "host", "compiler"),
     "surroundings": ("desk", "fleet"),
 }
 """Shapes of data of each set."""

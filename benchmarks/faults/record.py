@@ -68,13 +68,26 @@ def failure(row: dict[str, Any]) -> str | None:
     return None if on == off else f"results differ: {on} with the cause, {off} without"
 
 
+def treatment(case: Case, shape: str, mode: str) -> Mapping[str, str]:
+    """Give the factors that a run of the case is given.
+
+    Examples
+    --------
+    >>> little = Case("little-memory", treatment_on={"cgroup.memory": "1g"})
+    >>> treatment(little, "host", "on"), treatment(little, "host", "off")
+    ({'cgroup.memory': '1g'}, {})
+    """
+    here = case.of(shape)
+    return here.treatment_on if mode == "on" else here.treatment_off
+
+
 def once(words: Sequence[str], run: Path, treatment: Mapping[str, str]) -> dict[str, Any]:
     """Run an application once, measured; what the machine cannot do fails with the reason."""
+    given = [word for name, value in treatment.items() for word in ("--set", f"{name}={value}")]
     shutil.rmtree(run, ignore_errors=True)
     run.parent.mkdir(parents=True, exist_ok=True)
-    levels = [word for name, level in treatment.items() for word in ("--set", f"{name}={level}")]
     done = subprocess.run(
-        [sys.executable, "-m", "pyrometer", "run", "--no-report", "-o", str(run), *levels, "--",
+        [sys.executable, "-m", "pyrometer", "run", "--no-report", *given, "-o", str(run), "--",
          *words],
         capture_output=True, text=True, check=False, env=environment(),
     )  # fmt: skip
@@ -109,11 +122,11 @@ def record(
                 prepare(of, case, shape, data)
                 prepared.add((case.name, shape))
             row: dict[str, Any] = {"key": f"{case.name}/{shape}/{block}", "set": of.name}
-            here = case.of(shape)
-            treatments = {"on": here.treatment_on, "off": here.treatment_off}
             for mode in modes:
-                words = command(of, case, shape, mode, data)
-                row[mode] = once(words, folder / mode, treatments[mode])
+                row[mode] = once(
+                    command(of, case, shape, mode, data), folder / mode,
+                    treatment(case, shape, mode),
+                )  # fmt: skip
             row["failed"] = failure(row)
             replace(folder / RECORDED, row)
             print(row["key"], row["failed"] or f"recorded: {row['on']['checksum']}", flush=True)

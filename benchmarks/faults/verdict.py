@@ -47,6 +47,7 @@ def explain(run: Path) -> dict[str, Any]:
             for one in found["findings"]
             if one["shown"]
         ],
+        "notes": [one["code"] for one in found["notes"]],
         "broken": [one for one in found["unjudged"] if one["missing"].startswith("the rule broke")],
     }  # fmt: skip
 
@@ -85,12 +86,15 @@ def line(row: dict[str, Any]) -> str:
     if row.get("failed"):
         return f"failed: {row['failed'][-300:]}"
     on, off = row["on"]["elapsed_ns"], row["off"]["elapsed_ns"]
-    found = ", ".join(f"{f['code']} {f['value']:.0%}" for f in row["on"]["findings"]) or "nothing"
-    healthy = ", ".join(f"{f['code']} {f['value']:.0%}" for f in row["off"]["findings"])
     return (
         f"{units.duration(on)} with, {units.duration(off)} without ({1 - off / on:.0%}):"
-        f" {found}; healthy: {healthy or 'nothing'}"
+        f" {_said(row['on'])}; healthy: {_said(row['off'])}"
     )
+
+
+def _said(run: dict[str, Any]) -> str:
+    findings = [f"{one['code']} {one['value']:.0%}" for one in run["findings"]]
+    return ", ".join([*findings, *(f"{code} (note)" for code in run.get("notes", ()))]) or "nothing"
 
 
 def outcomes(rows: dict[str, Any], cases: Sequence[Case]) -> list[Outcome]:

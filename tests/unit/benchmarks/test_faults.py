@@ -11,13 +11,13 @@ from benchmarks.faults.authored import authored
 from benchmarks.faults.cases import DEVELOPMENT, Case, Set
 from benchmarks.faults.judge import Found, Outcome, judge
 from benchmarks.faults.later_cases import LATER
-from benchmarks.faults.record import RECORDED, command, failure, record, recorded
+from benchmarks.faults.record import RECORDED, command, failure, record, recorded, treatment
 from benchmarks.faults.third_cases import THIRD
 from benchmarks.faults.verdict import explained, line, outcomes
 
 AUTHORED = [authored(name) for name in ("fourth", "fifth", "sixth")]
 SEVENTH, EIGHTH, NINTH = authored("seventh"), authored("eighth"), authored("ninth")
-SURROUNDINGS = authored("surroundings")
+CONDITIONS, SURROUNDINGS = authored("conditions"), authored("surroundings")
 STEPPED = [(of, shape) for of in (SEVENTH, EIGHTH, NINTH, SURROUNDINGS) for shape in of.shapes]
 SPILL = Case(
     "spill", ("spill.a",), {"x": "1"}, {"x": "2"}, ({"operator": "Sort"},), "local[2,4]",
@@ -84,6 +84,14 @@ def test_runs_that_failed_are_neither_explained_nor_judged() -> None:
     assert outcomes(rows, [SPILL]) == []
 
 
+def test_notes_are_said_beside_findings() -> None:
+    healthy = {"elapsed_ns": 5e9, "findings": []}
+    row = {"on": {**healthy, "notes": ["heap.oversized"]}, "off": healthy}
+    assert line(row) == (
+        "5.00 s with, 5.00 s without (0%): heap.oversized (note); healthy: nothing"
+    )
+
+
 def test_a_finding_is_in_its_place_by_the_shape_it_was_planted_in() -> None:
     found = {
         "code": "spill.a", "value": 0.3, "low": 0.2, "high": 0.4, "place": {"operator": "Window"},
@@ -126,7 +134,7 @@ def test_every_later_cause_is_planted_in_every_shape(of: Set, shape: str) -> Non
         assert case.of(shape).places
 
 
-@pytest.mark.parametrize("of", [LATER, THIRD, *AUTHORED, SEVENTH, EIGHTH, SURROUNDINGS])
+@pytest.mark.parametrize("of", [LATER, THIRD, *AUTHORED, SEVENTH, EIGHTH, CONDITIONS, SURROUNDINGS])
 def test_later_codes_are_of_rules_that_there_are(of: Set) -> None:
     from pyrometer.explain.every_rule import every_rule
 
@@ -166,6 +174,24 @@ def test_names_and_command_lines_of_jobs_do_not_tell_what_is_planted(of: Set, sh
         assert [one for one in on if one not in off] == ["on"]
 
 
+@pytest.mark.parametrize("shape", CONDITIONS.shapes)
+def test_steps_of_conditions_are_its_cases(shape: str) -> None:
+    pytest.importorskip("pyspark")
+    steps = importlib.import_module(f"benchmarks.faults.conditions.{shape}_steps").STEPS
+    here = [case.of(shape) for case, each in CONDITIONS.pairs() if each == shape]
+
+    assert set(steps) == {case.name for case in here}
+    assert all(bool(case.codes) == bool(case.places) for case in here)
+    assert any(not case.codes for case in here)
+
+
+def test_a_case_gives_its_runs_a_treatment() -> None:
+    limit = {"cgroup.memory": "1g"}
+    case = Case("little", by_shape={"host": Case("little", treatment_on=limit)})
+    assert treatment(case, "host", "on") == limit
+    assert treatment(case, "host", "off") == treatment(case, "heap", "on") == {}
+
+
 @pytest.mark.parametrize(
     ("of", "shape"), [(of, shape) for of in (EIGHTH, NINTH) for shape in of.shapes]
 )
@@ -187,6 +213,6 @@ def test_a_case_is_run_where_it_is_planted() -> None:
 
 
 def test_sets_have_applications() -> None:
-    for each in (DEVELOPMENT, LATER, THIRD, *AUTHORED, SEVENTH, EIGHTH, NINTH, SURROUNDINGS):
+    for each in (DEVELOPMENT, LATER, THIRD, *AUTHORED, SEVENTH, EIGHTH, NINTH, CONDITIONS, SURROUNDINGS):
         assert each.app.exists()
         assert len({case.name for case in each.cases}) == len(each.cases)
