@@ -92,8 +92,22 @@ def once(words: Sequence[str], run: Path, treatment: Mapping[str, str]) -> dict[
         capture_output=True, text=True, check=False, env=environment(),
     )  # fmt: skip
     if done.returncode:
-        return {"failed": done.stderr[-1000:]}
+        return {"failed": why(done.stderr)}
     return {"checksum": checksum(done.stdout)}
+
+
+def why(errors: str) -> str:
+    r"""Give what a run said that failed: the last error of its application, else the end.
+
+    Examples
+    --------
+    >>> why("a\nTraceback (most recent call last):\nOSError: no swap\nElapsed 8 s")
+    'Traceback (most recent call last):\nOSError: no swap\nElapsed 8 s'
+    >>> why("error: no such factor")
+    'error: no such factor'
+    """
+    begin = errors.rfind("Traceback (most recent call last)")
+    return errors[-1000:] if begin < 0 else errors[begin : begin + 3000]
 
 
 def prepare(of: Set, case: Case, shape: str, data: Path) -> None:

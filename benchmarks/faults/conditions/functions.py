@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import tempfile
 import zipfile
 from pathlib import Path
-
-import pyspark
 
 from benchmarks.faults.seventh.work import Work
 
@@ -27,7 +26,7 @@ def build(folder: Path) -> None:
     compiler = shutil.which("javac")
     if compiler is None:
         raise FileNotFoundError("no javac: put a JDK on the PATH")
-    libraries = Path(pyspark.__file__).parent / "jars"
+    libraries = Path(os.environ["SPARK_HOME"]) / "jars"
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as classes:
         subprocess.run(
