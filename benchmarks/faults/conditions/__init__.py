@@ -8,5 +8,9 @@ from benchmarks.faults.cases import BOTH as USUAL
 
 APP = Path(__file__).with_name("job.py")
 """The application of the set."""
-BOTH = {**USUAL, "spark.sql.adaptive.enabled": "false"}
+BOTH = {
+    **USUAL,
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+}
 """Settings of all its runs."""

@@ -45,7 +45,7 @@ def trend(work: Work, rows: int, kept: int) -> DataFrame:
 
 
 STEPS: dict[str, Step] = {
-    "large-arrays": partial(arrays, rows=24_000, every=1, effort=1),
+    "large-arrays": partial(arrays, rows=60_000, every=1, effort=1),
     "few-arrays": partial(arrays, rows=2_000_000, every=8_000, effort=24),
     "small-young": texts,
     "little-garbage": numbers,
