@@ -18,6 +18,7 @@ import org.pyrometer.plugin.hooks.OverlayHook;
 import org.pyrometer.plugin.host.Tree;
 import org.pyrometer.plugin.jvm.Bounded;
 import org.pyrometer.plugin.jvm.Jvm;
+import org.pyrometer.plugin.pods.PodWatch;
 import org.pyrometer.plugin.profiler.Profiler;
 import org.pyrometer.plugin.records.ProcessFacts;
 import org.pyrometer.plugin.records.Secrets;
@@ -60,6 +61,10 @@ final class DriverComponent implements DriverPlugin {
   private boolean ships;
 
   private volatile ShippedEventLog log;
+  private SparkContext context;
+
+  /** Over the executors' pods; null without any. */
+  private PodWatch pods;
 
   @Override
   public Map<String, String> init(SparkContext context, PluginContext pluginContext) {
@@ -73,6 +78,7 @@ final class DriverComponent implements DriverPlugin {
       if (jvm == null) {
         return Collections.emptyMap();
       }
+      this.context = context;
       application.put("app_name", context.appName());
       application.put("spark_version", context.version());
       application.put("master", context.master());
@@ -111,6 +117,7 @@ final class DriverComponent implements DriverPlugin {
         if (ships) {
           startAgent(appId, pluginContext.conf());
         }
+        watchPods(appId, pluginContext.conf());
       }
     } catch (Throwable e) {
       note("driver_register", e);
@@ -146,6 +153,9 @@ final class DriverComponent implements DriverPlugin {
         withAgent(AgentBeside::end);
       }
       if (jvm != null) {
+        if (pods != null) {
+          jvm.recorder().noMore(pods);
+        }
         jvm.recorder().finish();
       }
       if (ships) {
@@ -211,6 +221,14 @@ final class DriverComponent implements DriverPlugin {
       String text = what + String.join(", ", keys);
       // Keyed by itself, as applications differ; otherwise only the first would be written.
       jvm.recorder().error("settings/" + text.hashCode(), text);
+    }
+  }
+
+  private void watchPods(String appId, SparkConf conf) throws ReflectiveOperationException {
+    if (context.master().startsWith("k8s:") && jvm.settings().isOn(PodWatch.KEY, true)) {
+      String container = conf.get(PodWatch.CONTAINER_KEY, null);
+      pods = new PodWatch(context.schedulerBackend(), appId, container, jvm.recorder());
+      jvm.recorder().everySecond(pods);
     }
   }
 

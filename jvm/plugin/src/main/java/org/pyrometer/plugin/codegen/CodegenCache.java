@@ -5,6 +5,7 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.util.HashMap;
 import java.util.Map;
+import org.pyrometer.plugin.jvm.Fields;
 import scala.Product;
 import scala.Tuple2;
 import scala.collection.Iterator;
@@ -34,13 +35,13 @@ public final class CodegenCache {
    * @throws ReflectiveOperationException if this Spark keeps its cache in another way
    */
   public CodegenCache(Class<?> generator) throws ReflectiveOperationException {
-    Field field = field(generator, "cache");
+    Field field = Fields.of(generator, "cache");
     Object module = null;
     if (!Modifier.isStatic(field.getModifiers())) {
       module = generator.getField("MODULE$").get(null);
     }
     Object wrapper = field.get(module);
-    Field wrapped = field(wrapper.getClass(), "cache");
+    Field wrapped = Fields.of(wrapper.getClass(), "cache");
     // By the field's type, an interface: the class of its value is not public.
     entries = (Map<?, ?>) wrapped.getType().getMethod("asMap").invoke(wrapped.get(wrapper));
   }
@@ -97,17 +98,5 @@ public final class CodegenCache {
       }
     }
     return sizes;
-  }
-
-  private static Field field(Class<?> of, String name) throws NoSuchFieldException {
-    for (Class<?> type = of; type != null; type = type.getSuperclass()) {
-      for (Field field : type.getDeclaredFields()) {
-        if (field.getName().equals(name)) {
-          field.setAccessible(true);
-          return field;
-        }
-      }
-    }
-    throw new NoSuchFieldException(of.getName() + " has no field " + name);
   }
 }

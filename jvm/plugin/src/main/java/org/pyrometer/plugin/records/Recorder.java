@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
@@ -49,7 +50,7 @@ public final class Recorder {
   private volatile boolean dead;
   private volatile boolean paused;
   private volatile boolean full;
-  private volatile Runnable look;
+  private final List<Runnable> looks = new CopyOnWriteArrayList<>();
 
   // Only the writer's thread touches what follows.
   private final StringBuilder text = new StringBuilder(1 << 16);
@@ -96,7 +97,12 @@ public final class Recorder {
 
   /** Has the writer's thread do something once a second, which is to take next to no time. */
   public void everySecond(Runnable part) {
-    look = part;
+    looks.add(part);
+  }
+
+  /** Has it do so no more. */
+  public void noMore(Runnable part) {
+    looks.remove(part);
   }
 
   /** Starts the writer's thread. */
@@ -225,8 +231,8 @@ public final class Recorder {
           if (now >= nextDrops) {
             nextDrops = now + (full ? RARELY_NS : RETRY_NS);
             drops();
-            if (look != null && !paused) {
-              attempt("look", look);
+            if (!paused) {
+              looks.forEach(look -> attempt("look", look));
             }
           }
           if (leaving != null) {

@@ -82,8 +82,14 @@ class RecorderTest {
           times.incrementAndGet();
           throw new IllegalStateException("gone");
         });
+    AtomicInteger others = new AtomicInteger();
+    Runnable other = others::incrementAndGet;
+    recorder.everySecond(other);
     recorder.start();
-    until(() -> times.get() >= 2);
+    until(() -> others.get() >= 2);
+    recorder.noMore(other);
+    until(() -> times.get() >= 3);
+    assertEquals(2, others.get());
     assertTrue(recorder.offer(event(1)));
     recorder.finish();
     assertEquals(1, lines("task").size());
