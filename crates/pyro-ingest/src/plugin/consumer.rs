@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use pyro_model::{Result, TaskSpan};
 
 use super::process::{Identity, Process};
+use super::record::Pod;
 
 /// How a task ended, and what it took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -38,6 +39,10 @@ pub trait Consumer {
     }
     /// A process, once all is known of it.
     fn process(&mut self, _process: &Process) -> Result<()> {
+        Ok(())
+    }
+    /// A pod, once all is known of it.
+    fn pod(&mut self, _pod: Pod) -> Result<()> {
         Ok(())
     }
 }

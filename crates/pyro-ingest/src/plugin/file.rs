@@ -1,6 +1,7 @@
 //! One plugin file: the state that its records build up.
 
-use std::collections::HashMap;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::io::BufRead;
 
 use pyro_model::{Error, Result, TaskSpan};
@@ -11,7 +12,7 @@ use crate::jobs::StageJobs;
 use super::consumer::{Consumer, Outcome};
 use super::facts::{Facts, KEPT_FULL, Seen};
 use super::process::{self, Identity, Process};
-use super::record::{Line, Lines, MAX_LINE_BYTES, Next};
+use super::record::{Line, Lines, MAX_LINE_BYTES, Next, Pod};
 
 /// Series that holds the plugin's own CPU; a killed JVM leaves no `bye`.
 const OWN_CPU: &str = "pyrometer_cpu_ns";
@@ -39,6 +40,7 @@ pub fn read(
         consumer,
         process: None,
         running: HashMap::new(),
+        pods: BTreeMap::new(),
         last_mono_ns: None,
         recorded_until_mono_ns: None,
     };
@@ -75,6 +77,8 @@ struct State<'c, C> {
     process: Option<Process>,
     /// Tasks without an end so far, by TID and thread.
     running: HashMap<(i64, i64), TaskSpan>,
+    /// Pods so far, by application and executor.
+    pods: BTreeMap<(Option<String>, String), Pod>,
     /// Of the last record that has a time.
     last_mono_ns: Option<i64>,
     /// When all recording ended early, for good.
@@ -168,6 +172,18 @@ impl<C: Consumer> State<'_, C> {
                         .insert("profiler".to_owned(), Value::Object(record));
                 }
             }
+            "pod" => {
+                let Ok(pod) = serde_json::from_slice::<Pod>(text) else {
+                    return Ok(false);
+                };
+                let key = (pod.app_id.clone(), pod.executor_id.clone());
+                match self.pods.entry(key) {
+                    Entry::Occupied(known) => known.into_mut().add(pod),
+                    Entry::Vacant(place) => {
+                        place.insert(pod);
+                    }
+                }
+            }
             // Read where hosts are compared: here it is only known.
             "ping" => {
                 let times = (
@@ -256,6 +272,9 @@ impl<C: Consumer> State<'_, C> {
         running.sort_by_key(|span| (span.start_mono_ns, span.task_attempt_id, span.tid));
         for span in running {
             self.consumer.span(span, Outcome::default())?;
+        }
+        for pod in std::mem::take(&mut self.pods).into_values() {
+            self.consumer.pod(pod)?;
         }
         if let Some(mut process) = self.process.take() {
             process

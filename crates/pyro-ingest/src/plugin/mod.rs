@@ -1,5 +1,5 @@
 //! Records of the agent and the Spark plugin (`plugin-<role>-<executor>-<pid>.ndjson`) →
-//! tables `processes`, `spans`, `jvm_series` and `clock_pairs`.
+//! tables `processes`, `spans`, `jvm_series`, `clock_pairs` and `executor_pods`.
 //!
 //! Files are read to the last whole line: a JVM that was killed leaves what it had flushed.
 //! Nothing is dropped in silence: lines that cannot be read, records that the plugin itself
@@ -27,7 +27,7 @@ use process::Identity;
 pub(crate) use record::{Lines, Next};
 use tables::Tables;
 
-/// Reads plugin files and writes the four tables to folder `out`; jobs come from the event log's
+/// Reads plugin files and writes their tables to folder `out`; jobs come from the event log's
 /// tables there.
 ///
 /// # Errors
@@ -38,6 +38,7 @@ pub fn ingest_plugin(paths: &[String], out: &str) -> Result<IngestReport> {
         spans: ParquetSink::create(out)?,
         series: ParquetSink::create(out)?,
         clocks: ParquetSink::create(out)?,
+        pods: Vec::new(),
     };
     let jobs = StageJobs::read(out)?;
     let mut report = IngestReport::default();
@@ -53,6 +54,10 @@ pub fn ingest_plugin(paths: &[String], out: &str) -> Result<IngestReport> {
     report.tables.insert("spans", tables.spans.finish()?);
     report.tables.insert("jvm_series", tables.series.finish()?);
     report.tables.insert("clock_pairs", tables.clocks.finish()?);
+    if !tables.pods.is_empty() {
+        let rows = tables::write_pods(&tables.pods, out)?;
+        report.tables.insert("executor_pods", rows);
+    }
     report.stats.insert("files", paths.len().into());
     report.stats.insert("bytes", total.bytes.into());
     report.stats.insert("lines", total.lines.into());

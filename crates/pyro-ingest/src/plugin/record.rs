@@ -65,6 +65,72 @@ pub struct Line<'a> {
     pub own_cpu_ns: Option<i64>,
 }
 
+/// A `pod` record: what the status of an executor's pod said by then.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+pub struct Pod {
+    /// Application.
+    pub app_id: Option<String>,
+    /// Executor.
+    pub executor_id: String,
+    /// Name of the pod.
+    pub name: Option<String>,
+    /// Its node.
+    pub node: Option<String>,
+    /// Image of the executor's container.
+    pub image: Option<String>,
+    /// What the scheduler said when it found no node.
+    pub unschedulable: Option<String>,
+    /// Why the container waited.
+    pub waiting: Option<String>,
+    /// Spark had created it, Unix time as all that follow.
+    pub created_wall_ns: Option<i64>,
+    /// It had a node.
+    pub scheduled_wall_ns: Option<i64>,
+    /// It had volumes and network.
+    pub prepared_wall_ns: Option<i64>,
+    /// Its init containers had ended.
+    pub initialized_wall_ns: Option<i64>,
+    /// The executor's container ran.
+    pub started_wall_ns: Option<i64>,
+    /// The record was made, by the driver's clock.
+    pub wall_ns: Option<i64>,
+}
+
+impl Pod {
+    /// Adds a later record of the pod. What was known stays, and the first record of a container
+    /// that ran says when that was seen.
+    pub fn add(&mut self, later: Self) {
+        if self.started_wall_ns.is_none() {
+            self.wall_ns = later.wall_ns;
+        }
+        let texts = [
+            (&mut self.name, later.name),
+            (&mut self.node, later.node),
+            (&mut self.image, later.image),
+            (&mut self.unschedulable, later.unschedulable),
+            (&mut self.waiting, later.waiting),
+        ];
+        for (known, text) in texts {
+            *known = known.take().or(text);
+        }
+        let times = [
+            (&mut self.created_wall_ns, later.created_wall_ns),
+            (&mut self.scheduled_wall_ns, later.scheduled_wall_ns),
+            (&mut self.prepared_wall_ns, later.prepared_wall_ns),
+            (&mut self.initialized_wall_ns, later.initialized_wall_ns),
+            (&mut self.started_wall_ns, later.started_wall_ns),
+        ];
+        for (known, time) in times {
+            *known = known.or(time);
+        }
+    }
+
+    /// When its container was first seen to run.
+    pub fn seen_wall_ns(&self) -> Option<i64> {
+        self.started_wall_ns.and(self.wall_ns)
+    }
+}
+
 /// What came of reading the next line.
 pub enum Next<'b> {
     /// A whole line, and the byte at which it begins.

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use pyro_model::{
-    ClockPairsBuilder, JvmSeriesBuilder, ParquetSink, ProcessesBuilder, Result, SpansBuilder,
-    TaskSpan,
+    ClockPairsBuilder, ExecutorPodsBuilder, JvmSeriesBuilder, ParquetSink, ProcessesBuilder,
+    Result, SpansBuilder, TaskSpan,
 };
 
 use super::consumer::{Consumer, Outcome};
 use super::process::{Identity, Process};
+use super::record::Pod;
 
 /// A sink for each table.
 pub struct Tables {
@@ -20,6 +21,36 @@ pub struct Tables {
     pub series: ParquetSink<JvmSeriesBuilder>,
     /// Table clock_pairs.
     pub clocks: ParquetSink<ClockPairsBuilder>,
+    /// Of table executor_pods, which only runs on Kubernetes have.
+    pub pods: Vec<Pod>,
+}
+
+/// Writes table executor_pods to a folder; gives its rows.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_pods(pods: &[Pod], out: &str) -> Result<u64> {
+    let mut sink = ParquetSink::<ExecutorPodsBuilder>::create(out)?;
+    for pod in pods {
+        let rows = &mut sink.rows;
+        rows.app_id.append_option(pod.app_id.as_deref());
+        rows.executor_id.append_value(&pod.executor_id);
+        rows.pod.append_option(pod.name.as_deref());
+        rows.node.append_option(pod.node.as_deref());
+        rows.image.append_option(pod.image.as_deref());
+        rows.unschedulable
+            .append_option(pod.unschedulable.as_deref());
+        rows.waiting.append_option(pod.waiting.as_deref());
+        rows.created_wall_ns.append_option(pod.created_wall_ns);
+        rows.scheduled_wall_ns.append_option(pod.scheduled_wall_ns);
+        rows.prepared_wall_ns.append_option(pod.prepared_wall_ns);
+        rows.initialized_wall_ns
+            .append_option(pod.initialized_wall_ns);
+        rows.started_wall_ns.append_option(pod.started_wall_ns);
+        rows.seen_wall_ns.append_option(pod.seen_wall_ns());
+        sink.row_done()?;
+    }
+    sink.finish()
 }
 
 impl Consumer for Tables {
@@ -91,5 +122,9 @@ impl Consumer for Tables {
         rows.facts
             .append_value(serde_json::Value::Object(process.facts.clone()).to_string());
         self.processes.row_done()
+    }
+    fn pod(&mut self, pod: Pod) -> Result<()> {
+        self.pods.push(pod);
+        Ok(())
     }
 }

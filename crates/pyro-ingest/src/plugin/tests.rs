@@ -1,3 +1,5 @@
+mod pods;
+
 use std::fs;
 
 use arrow_array::cast::AsArray;

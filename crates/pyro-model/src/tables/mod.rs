@@ -40,6 +40,7 @@ pub fn all_schemas() -> Vec<(&'static str, arrow_schema::SchemaRef)> {
         ("node_metrics", event_log::NodeMetricsBuilder::schema()),
         ("executors", event_log::ExecutorsBuilder::schema()),
         ("processes", plugin::ProcessesBuilder::schema()),
+        ("executor_pods", plugin::ExecutorPodsBuilder::schema()),
         ("clock_pairs", plugin::ClockPairsBuilder::schema()),
         ("spans", plugin::SpansBuilder::schema()),
         ("jvm_series", plugin::JvmSeriesBuilder::schema()),

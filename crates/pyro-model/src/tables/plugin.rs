@@ -26,6 +26,35 @@ builders! {
         #[doc = "JSON object: every other fact of the process record"]
         facts: Str, null = true;
     }
+    #[doc = "Pods of executors on Kubernetes, as Spark's driver knew them until their containers ran. Times are of the clocks of the API server, the scheduler and the node, which nothing compares with others, cut to whole seconds."]
+    ExecutorPodsBuilder = "executor_pods" {
+        #[doc = "Application"]
+        app_id: Str, null = true;
+        #[doc = "Executor id"]
+        executor_id: Dict, null = false;
+        #[doc = "Name of the pod"]
+        pod: Str, null = true;
+        #[doc = "Name of its node"]
+        node: Dict, null = true;
+        #[doc = "Image of the executor's container, as the node calls it"]
+        image: Dict, null = true;
+        #[doc = "What the scheduler said when it first found no node"]
+        unschedulable: Str, null = true;
+        #[doc = "Why the container first waited, other than for being created: ErrImagePull, CreateContainerConfigError and so on"]
+        waiting: Str, null = true;
+        #[doc = "Spark had created it: creationTimestamp"]
+        created_wall_ns: I64, null = true;
+        #[doc = "It had a node: condition PodScheduled"]
+        scheduled_wall_ns: I64, null = true;
+        #[doc = "It had its volumes and its network, and images may be pulled: condition PodReadyToStartContainers (Kubernetes 1.29 and later)"]
+        prepared_wall_ns: I64, null = true;
+        #[doc = "Its init containers had ended, or it has none: condition Initialized"]
+        initialized_wall_ns: I64, null = true;
+        #[doc = "The executor's container ran: startedAt"]
+        started_wall_ns: I64, null = true;
+        #[doc = "The driver's plugin saw that it ran, by the driver's clock: at most a second after the driver knew"]
+        seen_wall_ns: I64, null = true;
+    }
     #[doc = "Pairs of readings that join a host's clocks."]
     ClockPairsBuilder = "clock_pairs" {
         #[doc = "Host"]
