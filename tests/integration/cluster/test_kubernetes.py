@@ -8,6 +8,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,9 @@ from tests.support import needs
 from tests.support.kube import cluster as kube
 from tests.support.kube.cluster import Submission, exit_code, node_of, pods, wait_until
 
+from pyrometer.accounts.ledger.report import ledger_report
 from pyrometer.core.errors import CapabilityError
+from pyrometer.store import Run
 from pyrometer.store.chunks import join_chunks
 from pyrometer.workloads.spark import find_spark
 
@@ -234,6 +237,40 @@ def test_a_run_names_executors_whose_files_stayed_in_their_pods(
         assert {one["host"] for one in records if one["k"] == "process"} == {name}
         assert any(one["k"] == "task" for one in records)
         delete(cluster, f"{kube.PODS}/{name}")
+
+
+def test_a_run_says_what_executors_waited_for_before_their_processes_started(
+    cluster: Kubernetes, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    job = Submission(cluster, "client", before=recording(run), options=KEPT)
+    assert job.ended().total == kube.TOTAL
+    pods = {one["metadata"]["labels"]["spark-exec-id"]: one for one in job.pods("executor")}
+    with Run.open(run) as opened:
+        rows = opened.tables.records("SELECT * FROM executor_pods")
+        memos = {row.path: row for row in ledger_report(opened).slot_view.memos}
+    assert {row["executor_id"] for row in rows} == set(pods) == {"1", "2"}
+    for row in rows:
+        pod = pods[row["executor_id"]]
+        conditions = {one["type"]: one for one in pod["status"]["conditions"]}
+        (container,) = pod["status"]["containerStatuses"]
+        ((_, state),) = container["state"].items()
+        told = {
+            "created": pod["metadata"]["creationTimestamp"],
+            "scheduled": conditions["PodScheduled"]["lastTransitionTime"],
+            "started": state["startedAt"],
+        }
+        assert (row["pod"], row["node"]) == (pod["metadata"]["name"], pod["spec"]["nodeName"])
+        for name, text in told.items():
+            assert row[f"{name}_wall_ns"] == datetime.fromisoformat(text).timestamp() * 10**9
+        assert row["created_wall_ns"] <= row["scheduled_wall_ns"] <= row["prepared_wall_ns"]
+        assert row["started_wall_ns"] <= row["seen_wall_ns"]
+    # Records of the executors stayed in their pods: their containers stand for the processes.
+    assert "executors/starting" in memos
+    assert "executors/not_granted_or_starting" not in memos
+    assert memos["executors/not_granted/came_later/image_and_container"].n == 2
+    for pod in pods.values():
+        delete(cluster, f"{kube.PODS}/{pod['metadata']['name']}")
 
 
 def test_a_run_of_a_driver_on_the_cluster_says_that_it_saw_none(

@@ -69,15 +69,21 @@ def status(pod: Object, facts: Facts) -> Object:
     ready = named == "Running" and all(one["ready"] for one in lists["containerStatuses"])
     reason = "PodCompleted" if named == "Succeeded" else None if ready else "ContainersNotReady"
     kinds = {
+        "PodReadyToStartContainers": (facts.address is not None, None),
         "Initialized": (prepared, None if prepared else "ContainersNotInitialized"),
         "Ready": (ready, reason),
         "ContainersReady": (ready, reason),
     }
+    # Among others the scheduler's: a merge replaces the whole list.
+    kept = [c for c in pod.get("status", {}).get("conditions", []) if c["type"] not in kinds]
     found: Object = {
         "phase": named,
         "hostIP": facts.host_address,
         "startTime": facts.began,
-        "conditions": [_condition(pod, kind, *of, facts.now) for kind, of in kinds.items()],
+        "conditions": [
+            *kept,
+            *(_condition(pod, kind, *of, facts.now) for kind, of in kinds.items()),
+        ],
         **{name: statuses for name, statuses in lists.items() if statuses},
     }
     if facts.address:

@@ -82,7 +82,19 @@ def test_a_condition_keeps_the_time_since_when_it_holds() -> None:
     before = {**pod("a"), "status": {"conditions": status(pod("a"), facts({}))["conditions"]}}
     later = Facts("192.0.2.1", None, "later", BEGAN, {"a": RUNNING})
     since = {c["type"]: c["lastTransitionTime"] for c in status(before, later)["conditions"]}
-    assert since == {"Initialized": NOW, "Ready": "later", "ContainersReady": "later"}
+    assert since == {
+        "PodReadyToStartContainers": "later", "Initialized": NOW, "Ready": "later",
+        "ContainersReady": "later",
+    }  # fmt: skip
+
+
+def test_what_the_scheduler_said_of_a_pod_stays() -> None:
+    placed = {"type": "PodScheduled", "status": "True", "lastTransitionTime": "before"}
+    bound = {**pod("a"), "status": {"conditions": [placed]}}
+    again = {**bound, "status": status(bound, facts({}))}
+    told = status(again, facts({"a": RUNNING}))["conditions"]
+    assert [one for one in told if one["type"] == "PodScheduled"] == [placed]
+    assert len({one["type"] for one in told}) == len(told) == 5
 
 
 STATES = st.one_of(st.just(WAITING), st.just(RUNNING), st.integers(0, 255).map(ended))
