@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from pyrometer.accounts.ledger.cluster.pod_words import REMEDIES, WAITED
 from pyrometer.accounts.ledger.elapsed.schema import Gap, HeldStage
 from pyrometer.accounts.plan_schema import Node
 from pyrometer.accounts.stage_names import at_file
@@ -32,16 +33,22 @@ def executors_story(summary: Summary) -> Story:
         parts.append(f"no executor had registered for the first {_of(summary, before)}")
     if waiting:
         parts.append(f"stages waited {_of(summary, waiting)} for executors to register")
-    granted, starting = (
+    granted, starting, *of_pods = (
         sum(ns for path, ns in rows.items() if path.endswith(f"/{kind}"))
-        for kind in ("not_granted", "starting")
+        for kind in ("not_granted", "starting", *WAITED)
     )
+    pods = {kind: ns for kind, ns in zip(WAITED, of_pods, strict=True) if ns}
     kinds = []
     if granted:
-        kinds.append(f"{units.duration(granted)} without a process (queue, placement, image)")
+        inside = [f"{units.duration(ns)} {WAITED[kind]}" for kind, ns in pods.items()]
+        listed = ", ".join(inside) or "queue, placement, image"
+        kinds.append(f"{units.duration(granted)} without a process ({listed})")
     if starting:
         kinds.append(f"{units.duration(starting)} while that started")
     text = " and ".join(parts) + (f": {', '.join(kinds)}" if kinds else "")
+    longest = max(pods, key=lambda kind: pods[kind], default=None)
+    if longest and pods[longest] >= starting:
+        return Story(text, REMEDIES[longest])
     if starting > granted:
         return Story(
             text,

@@ -28,10 +28,15 @@ def executors(draw: st.DrawFn) -> Executors:
     rows: list[Any] = []
     for _ in range(draw(st.integers(1, 6))):
         requested, began, since, until = sorted(draw(st.tuples(TIME, TIME, TIME, TIME)))
-        known, asked = draw(st.booleans()), draw(st.booleans())
+        created, scheduled = sorted(draw(st.tuples(TIME, TIME)))
+        known, asked, podded = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
         fate, error = draw(st.sampled_from(["stayed", "good", "lost"])), draw(st.integers(0, 5))
-        rows.append((since, until, began, requested, known, asked, fate, error))
-    since, until, began, requested, known, asked, fate, error = zip(*sorted(rows), strict=True)
+        pod = (created, scheduled, podded)
+        rows.append((since, until, began, requested, known, asked, fate, error, pod))
+    since, until, began, requested, known, asked, fate, error, pods = zip(
+        *sorted(rows), strict=True
+    )
+    created, scheduled, podded = zip(*pods, strict=True)
 
     def whole(values: Any) -> Any:
         return np.array(values, np.int64)
@@ -45,6 +50,9 @@ def executors(draw: st.DrawFn) -> Executors:
         known=np.array(known),
         requested=whole(requested),
         asked=np.array(asked),
+        created=whole(created),
+        scheduled=whole(scheduled),
+        podded=np.array(podded),
         decommissioned=np.array([one == "good" for one in fate]),
         lost=np.array([one == "lost" for one in fate]),
     )
@@ -62,6 +70,10 @@ def naive(made: Executors, wanted: int, t: int) -> Counter[str]:
                 name = "starting" if made.began[number] <= t else "came_later"
             found[name] += 1
             rest -= 1
+            if name == "came_later" and made.podded[number]:
+                placed = made.scheduled[number] <= t
+                pending = "scheduling" if made.created[number] <= t else "no_pod"
+                found["image_and_container" if placed else pending] += 1
     for name in ("decommissioned", "lost"):
         many = min(rest, int((getattr(made, name) & (made.until <= t)).sum()))
         found[name] += many
@@ -99,8 +111,13 @@ def test_times_of_requests_add_up_to_the_time_from_each_to_its_registration(
     found = of_requests(made, [(first, last)])
     whole = 0
     for number in range(len(made)):
-        since = made.requested if made.asked[number] else made.began
+        since = np.minimum(made.created, made.began) if made.podded[number] else made.began
+        since = made.requested if made.asked[number] else since
         if made.asked[number] or made.known[number]:
             end = min(last, int(made.since[number]))
             whole += 2 * max(0, end - max(first, int(since[number])))
     assert found.came_later.ns + found.starting.ns + found.unsplit.ns == whole
+    phases = found.no_pod.ns + found.scheduling.ns + found.image_and_container.ns
+    assert phases <= found.came_later.ns
+    if made.podded.all():
+        assert phases == found.came_later.ns

@@ -91,6 +91,22 @@ def test_late_executors_are_the_clusters_until_their_processes_start(
     assert step in (found.next_step or "")
 
 
+def test_late_executors_in_pods_waited_for_what_took_longest(tmp_path: Path) -> None:
+    world = World([StageSpec([400, 300], gap_ms=10_000)])
+    world.rows["apps"][0]["master"] = "k8s://https://c"
+    for row in world.rows["tasks"]:
+        row["executor_id"] = "1"
+    late = world.rows["stages"][0]["submit_wall_ns"] - 30 * MS
+    world.rows["executors"][0] |= {"executor_id": "1", "add_wall_ns": late}
+    world.add("executor_pods", app_id="local-1", executor_id="1", created_wall_ns=wall(1_000),
+              scheduled_wall_ns=wall(2_000), started_wall_ns=wall(7_000))  # fmt: skip
+    with Run.open(world.write(tmp_path, LOG_ONLY | {"executor_pods"})) as run:
+        found = summary(run)
+    words = "7.50 s without a process (1.50 s without a pod, 1.00 s without a node, 5.00 s for"
+    assert words in found.verdict
+    assert "IfNotPresent" in (found.next_step or "")
+
+
 def of_iterations(folder: Path, per_iteration: int) -> Summary:
     stages = [StageSpec([400, 400], iteration=i) for i in (0, 1, 2) for _ in range(6)]
     world = World(stages, tail_ms=200)

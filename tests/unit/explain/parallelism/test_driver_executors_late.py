@@ -52,6 +52,43 @@ def test_a_slow_start_of_the_process_is_no_lack_of_room(tmp_path: Path) -> None:
     assert found.evidence[-1].estimate.value == pytest.approx(18_000 * MS)
 
 
+@pytest.mark.parametrize(
+    ("scheduled_s", "words", "said", "remedy"),
+    [
+        (15, "13.0 s without a node, 3.50 s for image", "Insufficient cpu", "autoscaler"),
+        (5, "3.00 s without a node, 13.5 s for image", "The image is spark:4.", "DaemonSet"),
+    ],
+)
+def test_on_kubernetes_the_longest_part_has_its_remedy(
+    tmp_path: Path, scheduled_s: int, words: str, said: str, remedy: str
+) -> None:
+    job = _recorded(19_000)
+    job.log.rows["executor_pods"] = [
+        {"app_id": "a", "executor_id": name, "image": "spark:4", "created_wall_ns": wall(2_000),
+         "scheduled_wall_ns": wall(1_000 * scheduled_s), "started_wall_ns": wall(18_000),
+         "unschedulable": "0/3 nodes are available: 3 Insufficient cpu. " + "x" * 500}
+        for name in "12"
+    ]  # fmt: skip
+    (found,) = job.found(tmp_path, RULE)
+    assert f"(2.50 s without a pod, {words} and container; in whole seconds" in found.mechanism
+    assert said in found.mechanism
+    assert len(found.mechanism) < 600
+    assert [remedy in one.text for one in found.remedies] == [True]
+    spans = {one.what: one.estimate.value for one in found.evidence if one.table == "executor_pods"}
+    assert spans["executors were without a node"] == (scheduled_s - 2) * 1_000 * MS
+    assert sum(spans.values()) == 19_000 * MS
+
+
+def test_on_kubernetes_too_a_slow_start_of_the_process_is_no_lack_of_room(tmp_path: Path) -> None:
+    job = _recorded(6_000)
+    job.log.rows["executor_pods"] = [
+        {"app_id": "a", "executor_id": name, "created_wall_ns": wall(2_000),
+         "scheduled_wall_ns": wall(3_000), "started_wall_ns": wall(5_000)} for name in "12"
+    ]  # fmt: skip
+    (found,) = job.found(tmp_path, RULE)
+    assert ["shorten the start" in one.text for one in found.remedies] == [True, False]
+
+
 def test_a_jvm_takes_some_seconds_to_start(tmp_path: Path) -> None:
     job = Job(add_ms=2_900)
     job.stage([2_000] * 8)

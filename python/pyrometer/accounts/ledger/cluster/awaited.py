@@ -9,6 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
+POD_ERROR_NS = 500_000_000
+"""Kubernetes cuts times to whole seconds: of the middle of a second, half of one."""
+PHASES = ("no_pod", "scheduling", "image_and_container")
+"""What an executor without a process waited for, where it has a pod; in order of time."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,10 @@ class Executors:
         When it was asked for; only where ``asked``.
     asked : array of bool
         Of which it is known when it was asked for.
+    created, scheduled : array of int64
+        When its pod was created, and had a node; only where ``podded``.
+    podded : array of bool
+        Of which that is known.
     decommissioned, lost : array of bool
         Which went because Spark decommissioned them, and which went otherwise.
     """
@@ -39,11 +47,20 @@ class Executors:
     known: NDArray[np.bool_]
     requested: Ints
     asked: NDArray[np.bool_]
+    created: Ints
+    scheduled: Ints
+    podded: NDArray[np.bool_]
     decommissioned: NDArray[np.bool_]
     lost: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.slots)
+
+    def phases_at(self, at: int, which: slice) -> tuple[NDArray[np.bool_], ...]:
+        """Say of each of some executors which of `PHASES` it was in, if it had no process."""
+        placed = self.scheduled[which] <= at
+        created = (self.created[which] <= at) | placed
+        return ~created, created & ~placed, placed
 
 
 @dataclass
@@ -73,6 +90,9 @@ class Awaited:
     ----------
     came_later : Time
         Before their processes started; they registered later.
+    no_pod, scheduling, image_and_container : Time
+        Of these, where they had pods: before the pod was created, until it had a node, and from
+        there on.
     never_came : Time
         They never registered.
     starting : Time
@@ -84,6 +104,9 @@ class Awaited:
     """
 
     came_later: Time = field(default_factory=Time)
+    no_pod: Time = field(default_factory=Time)
+    scheduling: Time = field(default_factory=Time)
+    image_and_container: Time = field(default_factory=Time)
     never_came: Time = field(default_factory=Time)
     starting: Time = field(default_factory=Time)
     unsplit: Time = field(default_factory=Time)
@@ -95,17 +118,22 @@ class Awaited:
 class _Waits:
     """Of each executor: waiting before its process, after it, and where that is not known.
 
-    ``uncounted`` is the time before its process of which it is not known that it was asked for.
+    ``uncounted`` is the time before its process of which it is not known that it was asked for;
+    ``phases`` has a row for each of `PHASES`.
     """
 
     before: Ints
     after: Ints
     unsplit: Ints
     uncounted: Ints
+    phases: Ints
 
     @classmethod
     def of(cls, count: int) -> _Waits:
-        return cls(*(np.zeros(count, np.int64) for _ in range(4)))
+        return cls(
+            *(np.zeros(count, np.int64) for _ in range(4)),
+            phases=np.zeros((len(PHASES), count), np.int64),
+        )
 
     def add_to(self, found: Awaited, executors: Executors, slots: Ints) -> None:
         for number in np.flatnonzero(self.before + self.after + self.unsplit).tolist():
@@ -116,6 +144,13 @@ class _Waits:
                 found.came_later.add(n * before, n * min(error, before), n * min(error, after), n=1)
             if after:
                 found.starting.add(n * after, n * min(error, after), n * min(error, ahead), n=1)
+            # Both ends of a phase but the last are times of Kubernetes.
+            errors = (POD_ERROR_NS, 2 * POD_ERROR_NS, POD_ERROR_NS + error)
+            for phase, ns, off in zip(PHASES, self.phases[:, number].tolist(), errors, strict=True):
+                if ns:
+                    rest = before + after - ns
+                    time: Time = getattr(found, phase)
+                    time.add(n * ns, n * min(off, ns), n * min(off, rest), n=1)
             if self.unsplit[number]:
                 found.unsplit.add(n * int(self.unsplit[number]), n=1)
 
@@ -141,9 +176,10 @@ def of_number(executors: Executors, wanted: int, stretches: Iterable[tuple[int, 
     good, bad = (
         np.sort(executors.until[which]) for which in (executors.decommissioned, executors.lost)
     )
-    began = executors.began[executors.known]
+    inner = [executors.began[executors.known]]
+    inner += [times[executors.podded] for times in (executors.created, executors.scheduled)]
     for first, last in stretches:
-        cuts = np.concatenate([[first, last], executors.since, executors.until, began])
+        cuts = np.concatenate([[first, last], executors.since, executors.until, *inner])
         marks = np.unique(np.clip(cuts, first, last))
         for begin, end in zip(marks[:-1].tolist(), marks[1:].tolist(), strict=True):
             length = end - begin
@@ -157,6 +193,9 @@ def of_number(executors: Executors, wanted: int, stretches: Iterable[tuple[int, 
             runs = known & (executors.began[next_ones] <= begin)
             waits.after[next_ones] += length * runs
             waits.before[next_ones] += length * (known & ~runs)
+            podded = known & ~runs & executors.podded[next_ones]
+            for number, when in enumerate(executors.phases_at(begin, next_ones)):
+                waits.phases[number, next_ones] += length * (podded & when)
             waits.unsplit[next_ones] += length * ~known
             rest -= next_ones.stop - next_ones.start
             for time, many in ((found.decommissioned, went_well), (found.lost, went)):
@@ -171,20 +210,26 @@ def of_number(executors: Executors, wanted: int, stretches: Iterable[tuple[int, 
 def of_requests(executors: Executors, stretches: Sequence[tuple[int, int]]) -> Awaited:
     """Account for executors until they registered, as far as the times of each are known.
 
-    Of one of which only the start of its process is known, that is from there on.
+    Of one of which only the start of its process is known, or of its pod, that is from there on.
     """
     found, waits = Awaited(), _Waits.of(len(executors))
+    podded = executors.known & executors.podded
     begun = np.minimum(executors.began, executors.since)
+    placed = np.minimum(executors.scheduled, begun)
+    created = np.minimum(executors.created, placed)
     asked = np.minimum(executors.requested, executors.since)
-    asked = np.where(executors.asked, asked, np.where(executors.known, begun, executors.since))
+    ever = np.where(podded, created, np.where(executors.known, begun, executors.since))
+    asked = np.where(executors.asked, asked, ever)
     begun = np.maximum(begun, asked)
+    ends = [np.clip(times, asked, begun) for times in (created, placed)]
     for first, last in stretches:
-        since, start, until = (
-            np.clip(times, first, last) for times in (asked, begun, executors.since)
+        since, *inner, start, until = (
+            np.clip(times, first, last) for times in (asked, *ends, begun, executors.since)
         )
         waits.before += np.where(executors.known, start - since, 0)
+        waits.phases += np.where(podded, np.diff([since, *inner, start], axis=0), 0)
         waits.after += np.where(executors.known, until - start, 0)
-        unasked = executors.known & ~executors.asked & (start < until)
+        unasked = executors.known & ~executors.asked & ~podded & (start < until)
         waits.uncounted += np.where(unasked, start - first, 0)
         waits.unsplit += np.where(executors.known, 0, until - since)
     waits.add_to(found, executors, executors.slots)

@@ -1,12 +1,13 @@
 """Executors that were asked for and were not there: their slot time, by what became of them.
 
 Their slots are in no total. Where it is known when the process of one started, the time before is
-the cluster's (queue, placement, image, container), and the time after is Spark's own start.
+the cluster's (queue, placement, image, container), and the time after is Spark's own start. Of
+executors in pods of Kubernetes the cluster's part is split by what the status of these says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -14,12 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyrometer.accounts.ledger.cluster.awaited import (
+    PHASES,
     Awaited,
     Executors,
     Time,
     of_number,
     of_requests,
 )
+from pyrometer.accounts.ledger.cluster.pod_starts import pods_that_never_ran
 from pyrometer.accounts.ledger.cluster.process_starts import define_process_starts
 from pyrometer.accounts.ledger.events import GIVEN_UP
 from pyrometer.accounts.ledger.schema import Row
@@ -27,16 +30,29 @@ from pyrometer.core.json_text import parse_json
 from pyrometer.core.units import counted
 from pyrometer.window.scope import Scope
 
+LATER = ("came_later", *PHASES)
 DEFAULT_INSTANCES = 2
 """What Spark asks of YARN and Kubernetes where nobody says how many."""
 NOT_GRANTED = "executors/not_granted"
+CAME_LATER = f"{NOT_GRANTED}/came_later"
 _EVENT_LOG = "event log: slots of executors that"
+_PODS = "event log, and status of pods in whole seconds by their clocks: slots of executors that"
 _DYNAMIC = "dynamic allocation: how many were asked for is not in the event log"
 _NO_SETTINGS = "the event log has no settings: how many were asked for is not known"
 _NO_EXECUTOR = "no executor registered: how many slots one has is not known"
 # Row of each time, and what it is of.
 _ROWS = {
-    "came_later": (f"{NOT_GRANTED}/came_later", "were asked for, until their processes started"),
+    "came_later": (CAME_LATER, "were asked for, until their processes started"),
+    "no_pod": (
+        f"{CAME_LATER}/no_pod",
+        "were asked for, until they had pods: Spark creates some at a time, and quotas may forbid"
+        " more",
+    ),
+    "scheduling": (f"{CAME_LATER}/scheduling", "had pods, until these had nodes"),
+    "image_and_container": (
+        f"{CAME_LATER}/image_and_container",
+        "had nodes, until their processes started: volumes, network, pull of the image, container",
+    ),
     "never_came": (f"{NOT_GRANTED}/never_came", "were asked for and never registered"),
     "starting": ("executors/starting", "had not registered, from the start of their processes on"),
     "unsplit": (
@@ -49,10 +65,12 @@ _ROWS = {
 _EXECUTORS = """
 SELECT l.n::BIGINT AS slots, l.since, l.until, e.request_wall_ns AS requested,
   s.began_wall_ns AS began, s.error_ns AS error, s.why,
+  p.created_wall_ns AS created, p.scheduled_wall_ns AS scheduled,
   e.remove_wall_ns IS NOT NULL AS removed,
   contains(lower(coalesce(e.remove_reason, '')), 'decommission') AS decommissioned
 FROM l_executors l JOIN executors e USING (app_index, executor_id)
 LEFT JOIN l_process_starts s USING (app_index, executor_id)
+LEFT JOIN l_pod_starts p USING (app_index, executor_id)
 WHERE l.app_index = ? AND l.executor_id <> 'driver' AND l.since IS NOT NULL AND l.until IS NOT NULL
 ORDER BY l.since, l.executor_id
 """
@@ -84,7 +102,7 @@ def executor_memos(scope: Scope, apps: Sequence[Mapping[str, Any]]) -> list[Row]
         ``born_wall_ns``, ``gone_wall_ns``.
     """
     define_process_starts(scope)
-    whole, reasons = Awaited(), set[str]()
+    whole, reasons, pending = Awaited(), set[str](), set[str]()
     unknown: list[Row] = []
     for app in apps:
         executors, why_unsplit = _registered(scope, app["app_index"])
@@ -93,15 +111,19 @@ def executor_memos(scope: Scope, apps: Sequence[Mapping[str, Any]]) -> list[Row]
         wanted, why = wanted_executors(app["master"], _settings(app["spark_conf"]))
         if wanted is not None and len(executors) and app["born_wall_ns"] and app["gone_wall_ns"]:
             _add(whole, of_number(executors, wanted, stretches))
+            if said := pods_that_never_ran(scope, app["app_index"]):
+                pending.add(said)
             continue
         found = of_requests(executors, stretches)
         unknown += _unknown(scope, app, why or _NO_EXECUTOR, found, alone=len(apps) == 1)
-        found.came_later = Time()
+        for name in LATER:
+            setattr(found, name, Time())
         _add(whole, found)
-    return _rows(whole, unknown, "; ".join(sorted(reasons)))
+    whys = {"unsplit": "; ".join(sorted(reasons)), "never_came": "; ".join(sorted(pending))}
+    return _rows(whole, unknown, whys)
 
 
-def _rows(found: Awaited, unknown: Sequence[Row], unsplit_why: str) -> list[Row]:
+def _rows(found: Awaited, unknown: Sequence[Row], whys: Mapping[str, str]) -> list[Row]:
     rows = []
     granted = Time()
     for part in (found.came_later, found.never_came):
@@ -111,8 +133,8 @@ def _rows(found: Awaited, unknown: Sequence[Row], unsplit_why: str) -> list[Row]
     order = ["decommissioned", "lost"]
     for name, (path, meaning) in _ROWS.items():
         time: Time = getattr(found, name)
-        if name == "unsplit":
-            meaning = f"{meaning} {unsplit_why}"
+        if why := whys.get(name):
+            meaning = f"{meaning}{'' if meaning.endswith(':') else ':'} {why}"
         if time.ns:
             rows.append(_row(path, time, meaning))
         if name == "never_came" or name in order:
@@ -121,17 +143,26 @@ def _rows(found: Awaited, unknown: Sequence[Row], unsplit_why: str) -> list[Row]
     return rows
 
 
+def _later(found: Awaited, top: str) -> Iterator[Row]:
+    """Give the rows of executors that came later, below one of those that were not granted."""
+    for name in LATER:
+        path, meaning = _ROWS[name]
+        time: Time = getattr(found, name)
+        if time.ns:
+            yield _row(path.replace(NOT_GRANTED, top, 1), time, meaning)
+
+
 def _row(path: str, time: Time, meaning: str) -> Row:
     is_open = time.low_ns != time.high_ns
     return Row(
         path=path,
-        parent=NOT_GRANTED if path.startswith(f"{NOT_GRANTED}/") else None,
+        parent=path.rpartition("/")[0] if path.startswith(f"{NOT_GRANTED}/") else None,
         value_ns=time.ns,
         low_ns=time.low_ns if is_open else None,
         high_ns=time.high_ns if is_open else None,
         n=time.n or None,
         method="apportioned" if is_open else "exact",
-        source=f"{_EVENT_LOG} {meaning}",
+        source=f"{_PODS if path.endswith(PHASES) else _EVENT_LOG} {meaning}",
     )
 
 
@@ -158,9 +189,8 @@ def _unknown(
             idle = "may just have been idle: Spark before 3.4 gives no reason"
             said += f"{unexplained} of them {idle}; "
         rows.append(Row(path=path, n=n, method="unavailable", source=said + why))
-        if fate == "not_granted" and found.came_later.ns:
-            later = _row(f"{path}/came_later", found.came_later, _ROWS["came_later"][1])
-            rows.append(later.model_copy(update={"parent": path}))
+        if fate == "not_granted":
+            rows += _later(found, path)
     return rows
 
 
@@ -214,6 +244,9 @@ def _registered(scope: Scope, app: int) -> tuple[Executors, set[str]]:
         known=known("began"),
         requested=whole("requested"),
         asked=known("requested"),
+        created=whole("created"),
+        scheduled=whole("scheduled"),
+        podded=known("created"),
         decommissioned=removed & good,
         lost=removed & ~good,
     )

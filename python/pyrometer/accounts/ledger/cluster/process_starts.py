@@ -1,8 +1,13 @@
-"""When the process of each executor started: what came before was the cluster's, not Spark's."""
+"""When the process of each executor started: what came before was the cluster's, not Spark's.
+
+Where nothing recorded the process, that of a pod started when its container did.
+"""
 
 from __future__ import annotations
 
+from pyrometer.accounts.ledger.cluster.awaited import POD_ERROR_NS
 from pyrometer.accounts.ledger.cluster.clock_bounds import LOG_NS, bound_at, define_clock_bounds
+from pyrometer.accounts.ledger.cluster.pod_starts import define_pod_starts
 from pyrometer.accounts.ledger.events import define_events
 from pyrometer.window.scope import Scope
 
@@ -53,6 +58,15 @@ SELECT app_index, executor_id, NULL::BIGINT AS began_wall_ns, NULL::BIGINT AS er
 FROM l_executors WHERE executor_id <> 'driver' AND since IS NOT NULL AND until IS NOT NULL
 """
 
+_WITH_PODS = f"""
+SELECT app_index, executor_id, coalesce(r.began_wall_ns, p.started_wall_ns) AS began_wall_ns,
+  CASE WHEN r.began_wall_ns IS NOT NULL THEN r.error_ns
+    WHEN p.started_wall_ns IS NOT NULL THEN {POD_ERROR_NS + LOG_NS} END AS error_ns,
+  CASE WHEN p.started_wall_ns IS NULL AND r.why IS NOT NULL THEN concat_ws('; ', r.why, p.why)
+    END AS why
+FROM l_recorded_starts r LEFT JOIN l_pod_starts p USING (app_index, executor_id)
+"""
+
 
 def define_process_starts(scope: Scope) -> None:
     """Define ``l_process_starts``: when the process of each executor started.
@@ -67,8 +81,10 @@ def define_process_starts(scope: Scope) -> None:
     if why is None and not scope.has("processes"):
         why = NO_RECORD
     if why is not None:
-        scope.tables.define("l_process_starts", _NOTHING, [why])
-        return
-    scope.tables.define("l_begun", _BEGUN)
-    known = [scope.offset_ns, LOG_NS, NO_RECORD, NO_BOUND]
-    scope.tables.define("l_process_starts", _STARTS, known)
+        scope.tables.define("l_recorded_starts", _NOTHING, [why])
+    else:
+        scope.tables.define("l_begun", _BEGUN)
+        known = [scope.offset_ns, LOG_NS, NO_RECORD, NO_BOUND]
+        scope.tables.define("l_recorded_starts", _STARTS, known)
+    define_pod_starts(scope)
+    scope.tables.define("l_process_starts", _WITH_PODS)

@@ -84,7 +84,7 @@ def _of_application(
     ends = np.array([part.end for part in parts], dtype=np.int64)
     ran = {name: values[~attempts["again"]] for name, values in attempts.items()}
     bounds = [starts, ends, *(slots[n] for n in ("since", "until", "used")),
-              *([awaited.began[awaited.known]] if awaited else [])]  # fmt: skip
+              *([awaited.changes] if awaited else [])]  # fmt: skip
     times = np.unique(np.concatenate([*bounds, ran["since"], ran["until"]]))
 
     def level(*changes: tuple[Ints, Ints]) -> Ints:

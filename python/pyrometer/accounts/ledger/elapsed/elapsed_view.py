@@ -22,7 +22,15 @@ from pyrometer.accounts.ledger.elapsed.schema import (
     PathStretch,
     row_path,
 )
-from pyrometer.accounts.ledger.elapsed.waits import KINDS, MEANINGS, UNSPLIT, why_unsplit
+from pyrometer.accounts.ledger.elapsed.waits import (
+    KINDS,
+    MEANINGS,
+    NOT_GRANTED,
+    OF_PODS,
+    REST,
+    UNSPLIT,
+    why_unsplit,
+)
 from pyrometer.accounts.ledger.rows import close
 from pyrometer.accounts.ledger.schema import Row, View
 from pyrometer.accounts.ledger.slot_view import EVENT_LOG_MS
@@ -290,7 +298,14 @@ def _waits(path: str, whole: int, kinds: dict[str, int], why: str) -> Iterator[R
     """Split a wait for executors by what they waited for; whole where that is not known of any."""
     unsplit = whole and kinds.get(UNSPLIT) == whole
     yield _row(path, whole, f"{_SOURCES[path]}; not split: {why}" if unsplit else "")
-    for kind in () if unsplit else KINDS:
+    if unsplit:
+        return
+    inside = {kind: kinds[kind] for kind in OF_PODS if kinds.get(kind)}
+    if inside:
+        rest = kinds.get(NOT_GRANTED, 0)
+        inside |= {REST: rest} if rest else {}
+        kinds = {**kinds, NOT_GRANTED: sum(inside.values()), **inside}
+    for kind in (NOT_GRANTED, *OF_PODS, REST, *KINDS[1 + len(OF_PODS) :]):
         if kinds.get(kind):
             also = f" ({why})" if kind == UNSPLIT else ""
             yield _row(f"{path}/{kind}", kinds[kind], f"{MEANINGS[kind]}{also}")

@@ -15,12 +15,15 @@ Mechanism
 Evidence
     When executors registered, since the start of the application; where probes, agents or the
     plugin recorded their processes, when these started. Before, they waited for the cluster
-    (queue, placement, image, container); then, for their own start.
+    (queue, placement, image, container); then, for their own start. On Kubernetes the status of
+    their pods splits the first: no pod yet, no node yet, image and container, in whole seconds.
 
 Remedy
     `spark.dynamicAllocation.initialExecutors`; without dynamic allocation, capacity held ready,
-    images loaded beforehand. `minExecutors` would hold them until the end. Where the start of the
-    process is most of it: CPUs for it, a shorter class path, fewer agents.
+    images loaded beforehand. `minExecutors` would hold them until the end. On Kubernetes, by what
+    took longest: more pods at a time, executors that fit on the nodes or an autoscaler that keeps
+    some ready, an image that is on the nodes already. Where the start of the process is most of
+    it: CPUs for it, a shorter class path, fewer agents.
 
 When it is wrong
     The cluster is full: then the application waits for the work of others.
@@ -42,7 +45,7 @@ import numpy as np
 from pyrometer.core import units
 from pyrometer.explain.change import LessGap, Sooner
 from pyrometer.explain.evidence.driver_time import nodes_of
-from pyrometer.explain.evidence.executor_starts import process_starts
+from pyrometer.explain.evidence.executor_starts import Pods, pods_of, process_starts
 from pyrometer.explain.evidence.held_slots import executors_for, most_at_once, most_tasks
 from pyrometer.explain.evidence.places import bounds
 from pyrometer.explain.evidence.saying import factor, machine
@@ -84,6 +87,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         float(max(0, (one.add_ns or first) - max(first, began[one.executor_id])))
         if one.executor_id in began else np.nan for one in ones
     ])  # fmt: skip
+    pods = pods_of(facts, first, began, {one.executor_id: one.add_ns or first for one in ones})
     stays = np.minimum(np.where(np.isnan(starts), START_NS, starts), np.maximum(late, 0.0))
     stay = float(stays.mean())
     slow = float(np.maximum(stays - START_NS, 0.0).mean())
@@ -103,8 +107,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     waits = not dynamic and first_job >= there > first + needs
     waited = nodes_of(facts, [(first + needs, there)]) if waits else {}
     ask = factor(INITIAL, str(needed), f"ask for {units.counted(needed, 'executor')} at the start")
-    hold = machine("hold capacity ready for the executors: nodes that are up, and images that are"
-                   " loaded")  # fmt: skip
+    fits = (pods.remedy if pods else None) or _HOLD
     of_app = (
         f"FROM executors WHERE app_index = {measured.app_index} AND executor_id <> 'driver'"
         " AND add_wall_ns IS NOT NULL"
@@ -126,7 +129,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         place=Place(layer="setting" if is_set else "cluster", setting=name),
         mechanism=(
             f"{units.counted(len(ones), 'executor')} registered {span} after the application's"
-            f" start.{more}{_split(late, starts)}{lost * unknown}"
+            f" start.{more}{_split(late, starts, pods)}{lost * unknown}"
         ),
         change=(Sooner(held_core_ns=held if dynamic else 0.0), LessGap(waited, what="executors")),
         # Without dynamic allocation it is for the cluster to be sooner: half the way, assumed.
@@ -142,24 +145,27 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                      link="/timeline"),
             Evidence(what="executors at once", unit="count", table="executors", link="/timeline",
                      estimate=exactly(float(at_once)), query=_MOST.format(of_app)),
+            *(pods.evidence() if pods else ()),
             *_evidence(starts),
         ],
         remedies=([_START] if faster > high else []) + [ask] * dynamic
-        + [hold] * (unknown or not dynamic) + ([_START] if 0 < faster <= high else []),
+        + [fits] * (unknown or not dynamic or fits is not _HOLD)
+        + ([_START] if 0 < faster <= high else []),
     )  # fmt: skip
 
 
-def _split(late: Floats, starts: Floats) -> str:
+def _split(late: Floats, starts: Floats, pods: Pods | None) -> str:
     """Say what went by before and after the start of the processes that are known."""
     known = ~np.isnan(starts)
     if not known.any():
         return ""
     own = float(starts[known].mean())
     before = float(late[known].mean()) - own
+    waited = pods.listed if pods else "queue, placement, image, container"
     whose = "Their processes" if known.all() else f"The processes of {int(known.sum())} of them"
     return (
-        f" {whose} started {units.duration(before)} after it on average (queue, placement, image,"
-        f" container), and took {units.duration(own)} to register."
+        f" {whose} started {units.duration(before)} after it on average ({waited}), and took"
+        f" {units.duration(own)} to register.{pods.said if pods else ''}"
     )
 
 
@@ -174,6 +180,9 @@ def _evidence(starts: Floats) -> Iterator[Evidence]:
         )  # fmt: skip
 
 
+_HOLD = machine(
+    "hold capacity ready for the executors: nodes that are up, and images that are loaded"
+)
 _START = machine(
     "shorten the start of executors: free CPUs on their hosts, a smaller class path, fewer agents"
     " and Java options that slow the start"
