@@ -3,7 +3,7 @@
 # README lists, it has to do without.   usage: [HIDE="more of them"] hide_optional_tools.sh COMMAND [ARGUMENT...]
 set -eu
 hidden=" $(echo chromedriver chromium chromium-browser clang fincore fio gdb go google-chrome llc \
-  node nodejs npm numactl perf pgbench postgres psql qemu-img setpriv strace stress stress-ng) ${HIDE:-} "
+  nbdkit node nodejs npm numactl perf pgbench postgres psql qemu-img setpriv strace stress stress-ng) ${HIDE:-} "
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 IFS=:

@@ -34,6 +34,7 @@ PACKAGES = {
     "mke2fs": "e2fsprogs",
     "mkfs.btrfs": "btrfs-progs",
     "mkfs.xfs": "xfsprogs",
+    "nbdkit": "nbdkit",
     "openssl": "openssl",
     "postgres": "postgresql",
     "qemu-system-x86_64": "qemu-system-x86",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
-from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.core.errors import UsageError
 from pyrometer.trial.factors import size_of
 
 FACTOR = "machine.disk"
@@ -12,6 +13,9 @@ IOPS = "iops"
 _THOUSANDS = {"k": 10**3, "m": 10**6, "g": 10**9}
 LEAST_RATE = 64 << 10
 """Bytes a second below which a request of usual size takes seconds."""
+LATENCY = "latency"
+MOST_LATENCY_MS = 1000
+"""A boot reads some dozens of times, one after another."""
 
 
 @dataclass(frozen=True)
@@ -24,11 +28,14 @@ class Limits:
         Bytes a second.
     iops : int or None
         Requests a second, reads and writes together.
+    latency_ms : int or None
+        By how much each request is held back.
     """
 
     read_bytes_per_s: int | None = None
     write_bytes_per_s: int | None = None
     iops: int | None = None
+    latency_ms: int | None = None
 
 
 def limits(text: str) -> Limits:
@@ -38,35 +45,26 @@ def limits(text: str) -> Limits:
     ------
     UsageError
         If a limit is given twice or is none.
-    CapabilityError
-        For latency, which QEMU cannot give to a disk.
 
     Examples
     --------
     >>> limits("read=100m,iops=2000")
-    Limits(read_bytes_per_s=104857600, write_bytes_per_s=None, iops=2000)
-    >>> limits("iops=2k").iops
-    2000
+    Limits(read_bytes_per_s=104857600, write_bytes_per_s=None, iops=2000, latency_ms=None)
+    >>> limits("iops=2k,latency=5ms")
+    Limits(read_bytes_per_s=None, write_bytes_per_s=None, iops=2000, latency_ms=5)
     """
     found: dict[str, int] = {}
     for part in text.split(","):
         name, _, level = part.partition("=")
-        if name == "latency":
-            raise CapabilityError(
-                f"{FACTOR}={text}: QEMU cannot delay requests of a disk; read, write and iops are"
-                " what it limits",
-                "bound requests: with one at a time iops=500 is 2 ms for each",
-            )
         if name in found:
             raise UsageError(f"{FACTOR}={text}: {name} is given twice", "give it once")
-        # Requests are counted, not measured: a thousand of them is 1000.
-        read, least = (_count, 1) if name == IOPS else (size_of, LEAST_RATE)
+        read, least = _READERS.get(name, (size_of, LEAST_RATE))
         found[name] = read(f"{FACTOR}={name}", level)
         if found[name] < least:
             raise UsageError(
                 f"{FACTOR}={text}: {name}={level} is too little", f"give {least} or more"
             )
-    return Limits(found.get("read"), found.get("write"), found.get(IOPS))
+    return Limits(found.get("read"), found.get("write"), found.get(IOPS), found.get(LATENCY))
 
 
 def _count(name: str, text: str) -> int:
@@ -74,3 +72,17 @@ def _count(name: str, text: str) -> int:
     if not digits.isdecimal() or len(text) - len(digits) > 1:
         raise UsageError(f"{name}={text}: not a number of requests", "for example iops=2000")
     return int(digits) * _THOUSANDS.get(text[len(digits) :].lower(), 1)
+
+
+def _milliseconds(name: str, text: str) -> int:
+    match = re.fullmatch(r"([0-9]{1,4})ms", text)
+    if match is None or not 1 <= int(match[1]) <= MOST_LATENCY_MS:
+        raise UsageError(
+            f"{name}={text}: not a whole number of milliseconds from 1 to {MOST_LATENCY_MS}",
+            "for example latency=5ms",
+        )
+    return int(match[1])
+
+
+# Requests are counted, not measured: a thousand of them is 1000.
+_READERS = {IOPS: (_count, 1), LATENCY: (_milliseconds, 1)}

@@ -137,6 +137,37 @@ class Ends:
             one.close()
 
 
+def start(
+    command: Sequence[str],
+    descriptors: Sequence[int],
+    log: Path,
+    talks_to: socket.socket | None = None,
+) -> subprocess.Popen[bytes]:
+    """Start a program that the kernel kills when we have ended.
+
+    Parameters
+    ----------
+    command : sequence of str
+        Its path, and arguments.
+    descriptors : sequence of int
+        Those that it inherits.
+    log : Path
+        Gets what it says, after what is there.
+    talks_to : socket.socket, optional
+        Its standard input and output.
+    """
+    port = None if talks_to is None else talks_to.fileno()
+    with log.open("ab") as out:
+        return subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", _STARTER, str(os.getpid()), *command],
+            stdin=subprocess.DEVNULL if port is None else port,
+            stdout=out if port is None else port,
+            stderr=out,
+            pass_fds=tuple(descriptors),
+            start_new_session=True,
+        )
+
+
 @contextlib.contextmanager
 def running(
     arguments: Sequence[str], ends: Ends, descriptors: Sequence[int], log: Path
@@ -154,22 +185,13 @@ def running(
     log : Path
         What it complains about.
     """
-    command = [sys.executable, "-I", "-S", "-c", _STARTER, str(os.getpid()), program(), *arguments]
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=out,
-            pass_fds=(*ends.descriptors, *descriptors),
-            start_new_session=True,
-        )
+    process = start([program(), *arguments], (*ends.descriptors, *descriptors), log)
     for one in ends.theirs:
         one.close()
     try:
         yield Running(process, *ends.ours)
     finally:
-        _end(process)
+        end(process)
         ends.close()
 
 
@@ -181,7 +203,8 @@ def complaints(log: Path) -> str:
     return ""
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def end(process: subprocess.Popen[bytes]) -> None:
+    """End a process that :func:`start` has started, if it has not ended, and wait for it."""
     if process.poll() is None:
         process.terminate()
         try:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pyrometer.core import units
 from pyrometer.core.errors import CapabilityError
-from pyrometer.guests import emulator
+from pyrometer.guests import delay, emulator
 from pyrometer.guests.cache import cache_root, free_bytes_of
 from pyrometer.guests.machine import Machine, machine_of
 from pyrometer.guests.parts import initrd, nameless
@@ -68,6 +68,8 @@ def check_here(treatment: Mapping[str, Level], free_bytes: int | None) -> Machin
     assert machine is not None
     require_tools()
     nameless.require_maker(machine.filesystem or "ext4")
+    if machine.limits.latency_ms is not None:
+        delay.program()
     cache = cache_root()
     own = own_bytes(emulator.accelerator(cache=cache)[0])
     if free_bytes is not None and machine.memory_bytes + own > free_bytes:

@@ -41,17 +41,20 @@ class Disk:
     name : str
         Its serial number, by which the machine finds it; at most 20 characters.
     file : str
-        What holds its content, as QEMU opens it.
+        What holds its content, as QEMU opens it, or as its server calls it.
     writable : bool
         Whether the machine may write to it.
     measured : bool
         Whether it is what a trial measures: past the host's page cache, and with the limits.
+    server : int or None
+        Descriptor of a socket to an NBD server that has the file open; ``None``: QEMU has.
     """
 
     name: str
     file: str
     writable: bool = False
     measured: bool = False
+    server: int | None = None
 
 
 @dataclass(frozen=True)
@@ -206,24 +209,31 @@ def _ports(boot: Boot) -> Iterator[str]:
 
 def _disk(disk: Disk, limits: Limits, direct: bool) -> Iterator[str]:
     words = [
-        f"if=none,id={disk.name},format=raw,file={_escaped(disk.file)},file.locking=off",
+        f"if=none,id={disk.name},format=raw,{_source(disk)}",
         f"readonly={'off' if disk.writable else 'on'}",
         f"cache={'none' if disk.measured and direct else 'writeback'}",
     ]
     if disk.writable:
         words.append("discard=unmap")
-    if disk.measured and limits != Limits():
-        rates = {
-            "bps-read": limits.read_bytes_per_s,
-            "bps-write": limits.write_bytes_per_s,
-            "iops-total": limits.iops,
-        }
-        words += [f"throttling.{name}={rate}" for name, rate in rates.items() if rate is not None]
-        words.append(f"throttling.group={THROTTLE}")
+    rates = {
+        "bps-read": limits.read_bytes_per_s,
+        "bps-write": limits.write_bytes_per_s,
+        "iops-total": limits.iops,
+    }
+    throttled = [f"throttling.{name}={rate}" for name, rate in rates.items() if rate is not None]
+    if disk.measured and throttled:
+        words += [*throttled, f"throttling.group={THROTTLE}"]
     yield from ("-drive", ",".join(words))
     # By default a machine is halted when the host's disk is full, and nobody could wake it.
     errors = "werror=report,rerror=report"
     yield from ("-device", f"virtio-blk-pci,drive={disk.name},serial={disk.name},{errors}")
+
+
+def _source(disk: Disk) -> str:
+    if disk.server is None:
+        return f"file={_escaped(disk.file)},file.locking=off"
+    server = f"file.server.type=fd,file.server.str={disk.server}"
+    return f"file.driver=nbd,{server},file.export={_escaped(disk.file)}"
 
 
 def _escaped(file: str) -> str:

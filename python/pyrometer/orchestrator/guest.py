@@ -138,7 +138,7 @@ def _attempt(
     began = time.monotonic_ns()
     watch.phase("boot")
     ends = emulator.Ends()
-    with files.opened() as disks:
+    with files.opened(log) as disks:
         arguments = disks.arguments(machine, ends.descriptors, accelerator)
         with emulator.running(arguments, ends, disks.descriptors, log) as running:
             talk = Conversation(running, OfEach(each), raw, _shown(watch))

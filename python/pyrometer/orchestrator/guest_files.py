@@ -15,7 +15,7 @@ from pyrometer.collect.launch.environment import pip_spark
 from pyrometer.collect.launch.java import require_java
 from pyrometer.collect.launch.observe import Watch
 from pyrometer.core.schema import schema_folder
-from pyrometer.guests import job, qemu
+from pyrometer.guests import delay, job, qemu
 from pyrometer.guests.cache import cache_root, kernel_cache
 from pyrometer.guests.here import is_amd
 from pyrometer.guests.machine import Machine
@@ -51,7 +51,7 @@ class Disks:
     boot : Boot
         What it starts with; its ports are not known yet.
     descriptors : tuple of int
-        Files without a name, which QEMU inherits.
+        What QEMU inherits: files without a name, sockets to servers of disks.
     """
 
     boot: Boot
@@ -87,6 +87,8 @@ class GuestFiles:
         Of its disk for what is written; ``None``: ext4 without a journal.
     left_out : tuple of str
         What of the trials' does not go along, and why.
+    latency_ms : int or None
+        By how much requests of measured disks are held back.
     """
 
     kernel: Kernel
@@ -96,6 +98,7 @@ class GuestFiles:
     cache: Path
     filesystem: str | None = None
     left_out: tuple[str, ...] = ()
+    latency_ms: int | None = None
 
     def doubts(self) -> Iterator[tuple[str, str]]:
         """Say, by codes, in what a trial in such a machine is not what it is elsewhere."""
@@ -106,8 +109,13 @@ class GuestFiles:
             yield "machine_left_out", text
 
     @contextlib.contextmanager
-    def opened(self) -> Iterator[Disks]:
+    def opened(self, log: Path) -> Iterator[Disks]:
         """Make the disks of one machine: they have no name, and are gone when nobody has them.
+
+        Parameters
+        ----------
+        log : Path
+            What servers of disks complain about.
 
         Raises
         ------
@@ -132,17 +140,19 @@ class GuestFiles:
                 swap = _held(held, nameless.nameless(self.cache, self.swap_bytes))
                 path = nameless.path_of(swap)
                 disks.append(Disk("swap", path, writable=True, measured=True))
-            boot = Boot(
-                kernel=str(self.kernel.image),
-                initrd=nameless.path_of(first),
-                disks=tuple(disks),
-                ports=(),
-                console=-1,
-                direct=nameless.direct(self.cache),
-                tsc_khz=tsc_khz(),
-                amd=is_amd(),
-            )
-            yield Disks(boot, tuple(held))
+            with delay.delayed(disks, self.latency_ms, log) as served:
+                boot = Boot(
+                    kernel=str(self.kernel.image),
+                    initrd=nameless.path_of(first),
+                    disks=served,
+                    ports=(),
+                    console=-1,
+                    direct=nameless.direct(self.cache),
+                    tsc_khz=tsc_khz(),
+                    amd=is_amd(),
+                )
+                sockets = [one.server for one in served if one.server is not None]
+                yield Disks(boot, (*held, *sockets))
         finally:
             for descriptor in held:
                 os.close(descriptor)
@@ -192,7 +202,14 @@ def guest_files(machine: Machine, trials: Sequence[Trial], watch: Watch) -> Gues
     }
     archive = initrd.build(shell, modules, first, initrd.INIT.read_bytes())
     return GuestFiles(
-        kernel, made, archive, machine.swap_bytes, cache, machine.filesystem, left_out
+        kernel=kernel,
+        images=made,
+        first=archive,
+        swap_bytes=machine.swap_bytes,
+        cache=cache,
+        filesystem=machine.filesystem,
+        left_out=left_out,
+        latency_ms=machine.limits.latency_ms,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -176,3 +177,7 @@ def test_machines_are_possible_where_one_could_boot(
     found = machines()
     assert (found.available, said in found.reason) == (available, True)
     assert found.remedy or available
+    # Of use for one level alone: without it machines are possible.
+    assert ("is missing (sudo apt-get install nbdkit)" in found.reason) == available
+    shutil.copy(tmp_path / "bin" / "busybox", tmp_path / "bin" / "nbdkit")
+    assert "nbdkit" not in machines().reason

@@ -245,7 +245,7 @@ def test_ext4_has_a_journal_where_it_is_asked_for_by_name(
 ) -> None:
     needs.tool("mke2fs")
     kernel = Kernel("6.1", tmp_path / "vmlinuz", tmp_path, "here")
-    with GuestFiles(kernel, {}, b"", 0, tmp_path, asked).opened() as disks:
+    with GuestFiles(kernel, {}, b"", 0, tmp_path, asked).opened(tmp_path / "log") as disks:
         # s_feature_compat, COMPAT_HAS_JOURNAL: filesystems/ext4/super of the kernel's manual.
         features = int.from_bytes(os.pread(disks.descriptors[1], 4, 1024 + 0x5C), "little")
     assert bool(features & 4) == journal

@@ -7,13 +7,12 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.support.waiting import within
 
 from pyrometer.core.errors import CapabilityError
 from pyrometer.core.liveness import runs
@@ -42,15 +41,6 @@ with emulator.running(["-x"], ends, [disk], folder / "qemu.log"):
     print("started", flush=True)
     time.sleep(600)
 """
-
-
-def within(seconds: float, condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return False
 
 
 @pytest.fixture

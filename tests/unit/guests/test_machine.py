@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.core.errors import UsageError
 from pyrometer.guests.disk import Limits
 from pyrometer.guests.machine import Machine, machine_of, split
 from pyrometer.guests.numa import Node
@@ -74,9 +74,9 @@ def test_requests_are_counted_in_thousands(level: str, iops: int) -> None:
     assert found == Limits(100 << 10, None, iops)
 
 
-def test_the_factor_of_disks_promises_no_more_than_there_is() -> None:
-    assert "latency" not in find_factor("machine.disk").doc
-    assert "each request" not in find_factor("machine.disk").doc
+def test_latency_stands_beside_other_limits() -> None:
+    assert machine("disk=latency=5ms").limits == Limits(latency_ms=5)
+    assert machine("disk=write=1m,latency=1000ms,iops=9").limits == Limits(None, 1 << 20, 9, 1000)
 
 
 @pytest.mark.parametrize(
@@ -112,6 +112,12 @@ def test_the_factor_of_disks_promises_no_more_than_there_is() -> None:
         (["disk=speed=1m"], "no level"),
         (["disk=read=5ms"], "disk=read=5ms: not a size"),
         (["disk=iops=5ms"], "iops=5ms: not a number of requests"),
+        (["disk=latency=0ms"], "from 1 to 1000"),
+        (["disk=latency=1001ms"], "from 1 to 1000"),
+        (["disk=latency=500us"], "latency=500us: not a whole number of milliseconds"),
+        (["disk=latency=5"], "not a whole number of milliseconds"),
+        (["disk=latency=5m"], "not a whole number of milliseconds"),
+        (["disk=latency=5ms,latency=6ms"], "latency is given twice"),
         (["memory=1m"], "out of range"),
         (["swap=100"], "whole pages"),
     ],
@@ -125,13 +131,6 @@ def test_the_range_of_a_size_is_said_in_sizes() -> None:
     with pytest.raises(UsageError) as caught:
         machine("memory=1k")
     assert caught.value.remedy == "give from 256m to 1t"
-
-
-def test_latency_says_what_there_is_instead() -> None:
-    why = "cannot delay requests of a disk; read, write and iops"
-    with pytest.raises(CapabilityError, match=why) as caught:
-        machine("disk=latency=2ms")
-    assert "iops=500" in (caught.value.remedy or "")
 
 
 def test_levels_of_the_machine_and_of_what_runs_in_it_are_parted() -> None:

@@ -123,6 +123,21 @@ def test_only_measured_disks_have_limits_and_pass_the_hosts_cache() -> None:
     assert ["readonly=on" in line for line in drives] == [True, True, False]
 
 
+@pytest.mark.parametrize("limits", [Limits(latency_ms=5), Limits(iops=9, latency_ms=5)])
+def test_a_disk_behind_a_server_is_reached_by_a_socket_and_throttled_as_others(
+    limits: Limits,
+) -> None:
+    served = Disk("data", "11", measured=True, server=12)
+    line = words(Machine(1, limits=limits), boot=replace(BOOT, disks=(served,)))
+    (drive,) = [one for one in line.splitlines() if "-drive" in one]
+    assert drive.startswith(
+        "-drive if=none,id=data,format=raw,file.driver=nbd,file.server.type=fd,"
+        "file.server.str=12,file.export=11,readonly=on,cache=none"
+    )
+    assert ("throttling.iops-total=9,throttling.group=measured" in drive) == (limits.iops == 9)
+    assert ("throttling" in drive) == (limits.iops == 9)
+
+
 def test_a_machine_reaches_no_network() -> None:
     line = words(described("memory=2g"), "kvm")
     assert "-nodefaults" in line

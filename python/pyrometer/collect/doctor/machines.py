@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pyrometer.collect.doctor.finding import Finding
 from pyrometer.collect.host.room import room
-from pyrometer.core.errors import PyrometerError
-from pyrometer.guests import emulator
+from pyrometer.core.errors import CapabilityError, PyrometerError
+from pyrometer.guests import delay, emulator
 from pyrometer.guests.cache import cache_root, kernel_cache
 from pyrometer.guests.here import check_here
 from pyrometer.guests.machine import MEMORY_BYTES
@@ -19,7 +19,7 @@ def machines() -> Finding:
     name = "machines"
     try:
         check_here({"machine.memory": MEMORY_BYTES}, room().free_bytes)
-        kernel = f"kernel {kernels.known(None, kernel_cache()).partition(' ')[0]}"
+        kernel = f"kernel {kernels.known(None, kernel_cache()).partition(' ')[0]}{_lacking()}"
     except PyrometerError as error:
         return Finding(name, None, False, error.message, error.remedy)
     kind, why = emulator.accelerator(cache=cache_root())
@@ -29,3 +29,11 @@ def machines() -> Finding:
     rights = f" ({KVM_REMEDY})" if "ermission" in (why or "") else ""
     how = f"emulated, 10 to 50 times slower: counts, not times: {why}{rights}"
     return Finding(name, "tcg", True, f"{how}; {kernel}")
+
+
+def _lacking() -> str:
+    try:
+        delay.program()
+    except CapabilityError as error:
+        return f"; {error.message} ({error.remedy})"
+    return ""
