@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 from tests.support.experiments import NAP
 from tests.support.tuning import COLLECTOR, PARTITIONS, Simulated, seconds_of, tuning
 
@@ -19,13 +20,13 @@ from pyrometer.experiments.journal import read_journal
 from pyrometer.experiments.run.attempt import Attempt, TrialFacts
 from pyrometer.trial.trial import Trial
 from pyrometer.tune.carry import search
-from pyrometer.tune.online.report import online_report
+from pyrometer.tune.online.report import online_report, show
 from pyrometer.tune.online.run import policy_of, step
 from pyrometer.tune.online.terms import Terms
 from pyrometer.tune.space.space import Knob, Space
 from pyrometer.tune.start import Wanted, started
 from pyrometer.tune.trials.folder import OnlineTerms, Prior, SavedSpace, TuningPaths, begin
-from pyrometer.tune.trials.records import KINDS, Asked, Decided, Told
+from pyrometer.tune.trials.records import KINDS, Asked, Decided, Dropped, Told
 from pyrometer.tune.trials.replay import History, Step
 
 TERMS = Terms(risk=0.1, runs=30, limit=1.5)
@@ -55,6 +56,37 @@ def test_each_scheduled_run_is_in_the_journal_with_what_was_decided(tmp_path: Pa
     assert [one.what for one in report.decisions] == [one.what for one in kept]  # type: ignore[attr-defined]
     assert report.lost_runs < 0
     assert f"{-report.lost_runs:.2f} runs' worth of time saved" in report.told
+
+
+def test_what_the_jobs_spark_does_not_have_is_not_varied_from_its_second_run_on(
+    tmp_path: Path,
+) -> None:
+    newer = Knob("spark.sql.files.minPartitionNum", "int", 1, 400, log=True, default="2")
+    collector = Knob(COLLECTOR, "choice", levels=("g1", "parallel"), default="g1")
+    space = SavedSpace.of(Space("own", (newer, collector), ()))
+    root, machine = _begun(tmp_path / "t", space=space), Simulated()
+    opened: list[Path] = []
+
+    def old(run: Path) -> str:
+        opened.append(run)
+        return "3.0.3"
+
+    actions = replace(machine.actions(), spark=old)
+    step(root, actions=actions)
+    assert not opened
+    found = [step(root, actions=actions) for _ in range(30)]
+    assert not any(newer.factor in one.move.configuration for one in found)
+    assert any("jvm.gc" in one.move.configuration for one in found)
+    assert {one.name[:4] for one in opened} == {"0001"}
+    report = online_report(root)
+    why = "new in Spark 3.1, and the job runs on 3.0.3"
+    assert report.not_varied == {newer.factor: why}
+    kept = [one.k for one in read_journal(root, KINDS).others if isinstance(one, Dropped)]
+    assert len(kept) == 1
+    console = Console(width=200)
+    with console.capture() as said:
+        show(console, report)
+    assert f"not varied: {newer.factor}: {why}" in said.get()
 
 
 def test_a_step_that_comes_to_nothing_is_made_good_at_once(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 // What was decided after which night, and why.
 import { bdi, section } from "../ui/dom.js";
 import { table } from "../ui/table.js";
+import { notVaried } from "./not-varied.js";
 import { called } from "./value.js";
 
 export function decisions(report) {
@@ -10,5 +11,5 @@ export function decisions(report) {
     { label: "Decision", value: (one) => one.what, class: "name" },
     { label: "Configuration", value: (one) => called(one.configuration), show: (one) => bdi(called(one.configuration)) },
     { label: "Why", value: (one) => one.why, show: (one) => bdi(one.why) },
-  ], [...report.decisions].reverse(), { empty: "Nothing was decided yet." }));
+  ], [...report.decisions].reverse(), { empty: "Nothing was decided yet." }), notVaried(report.not_varied));
 }

@@ -4,6 +4,7 @@ import { range, seconds, within } from "../ui/estimates.js";
 import { gone, percent, signedPercent } from "../ui/format.js";
 import { intervalPlot } from "../ui/intervals.js";
 import { table } from "../ui/table.js";
+import { notVaried } from "./not-varied.js";
 import { called } from "./value.js";
 
 const MOST_CAUSES = 12;
@@ -45,7 +46,7 @@ function screened({ screened: list = [] }) {
 
 export function discarded(report) {
   const text = "Configurations that count for nothing, and why: they failed, changed results, or broke a condition.";
-  return section("discarded", "Discarded", text, listed(report.discarded), notLaunched(report), unapplied(report));
+  return section("discarded", "Discarded", text, listed(report.discarded), notLaunched(report), notVaried(report.unapplied));
 }
 
 function listed(list) {
@@ -59,14 +60,6 @@ function listed(list) {
 function notLaunched({ not_launched: list = [] }) {
   if (!list.length) return null;
   return [el("h3", null, "Not launched"), el("p", { class: "note" }, "Configurations of which nothing is known: they would not have fitted, or others had the memory that they need."), listed(list)];
-}
-
-function unapplied({ unapplied: factors = {} }) {
-  if (!Object.keys(factors).length) return null;
-  return [el("h3", null, "Not varied any more"), el("p", { class: "note" }, "The job decides these itself, whatever it is given."), table([
-    { label: "Factor", value: ([factor]) => factor, show: ([factor]) => bdi(factor), class: "name" },
-    { label: "What a trial showed", value: ([, why]) => why, show: ([, why]) => bdi(why) },
-  ], Object.entries(factors))];
 }
 
 export function why(report, runs) {

@@ -67,15 +67,15 @@ def planned(console: Any, tuning: Tuning, *, brief: bool = False) -> None:
         console.print(text, markup=False, soft_wrap=True)
     if brief:
         switches = {k: why for k, why in tuning.space.left_out.items() if k.startswith("os.")}
-        _not_varied(console, switches)
+        show_not_varied(console, switches)
         return
     _knobs(console, tuning.space.read().knobs)
-    _not_varied(console, tuning.space.left_out)
+    show_not_varied(console, tuning.space.left_out)
     for cheap in tuning.fidelities:
         console.print(f"may stand in: {cheap.summary}", markup=False, soft_wrap=True)
 
 
-def _not_varied(console: Any, left_out: Mapping[str, str]) -> None:
+def show_not_varied(console: Any, left_out: Mapping[str, str]) -> None:
     """Name what stays as it is, once for each reason."""
     for why in dict.fromkeys(left_out.values()):
         names = ", ".join(factor for factor, other in left_out.items() if other == why)
@@ -277,7 +277,7 @@ def _discarded(console: Any, found: TuningReport) -> None:
                 f"  trial {trials}: {named(one.configuration)}: {reason}",
                 markup=False, soft_wrap=True,
             )  # fmt: skip
-    _not_varied(console, found.unapplied)
+    show_not_varied(console, found.unapplied)
 
 
 def _influence(console: Any, found: TuningReport) -> None:

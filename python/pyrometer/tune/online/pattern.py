@@ -49,8 +49,10 @@ def steps(
         found = plain(space, {**incumbent, **idea})
         if key(found) not in bad and infeasible(space, found) is None:
             yield found, ("", 0.0), "a finding's remedy"
+    places = {knob.factor: at for at, knob in enumerate(space.knobs)}
     moves: list[tuple[str, float, str]] = []
-    if went is not None and went[0]:
+    # Not further with what is varied no longer.
+    if went is not None and went[0] in places:
         moves.append((*went, "further, since it helped"))
     for step in STEPS:
         for knob in order:
@@ -61,7 +63,6 @@ def steps(
             else:
                 moves += [(knob.factor, sign * step, "a step") for sign in (1.0, -1.0)]
     start = encode(space, incumbent)
-    places = {knob.factor: at for at, knob in enumerate(space.knobs)}
     for factor, move, why in moves:
         point = start.copy()
         at = places[factor]

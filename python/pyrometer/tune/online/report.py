@@ -16,8 +16,9 @@ from pyrometer.core.schema import doubt
 from pyrometer.experiments.folder import ExperimentPaths
 from pyrometer.experiments.journal import read_journal
 from pyrometer.statistics.distributions import t_quantile
+from pyrometer.tune.judge.terminal import show_not_varied
 from pyrometer.tune.online.policy import Policy
-from pyrometer.tune.online.run import AS_IT_IS_AGAIN, course, new_policy, online_of
+from pyrometer.tune.online.run import AS_IT_IS_AGAIN, course, new_policy, not_varied, online_of
 from pyrometer.tune.trials.folder import Tuning
 from pyrometer.tune.trials.judged import LAST_RESULTS
 from pyrometer.tune.trials.planned import in_brief, named
@@ -101,6 +102,8 @@ class OnlineReport(BaseModel):
         What the values of runs are.
     space : str
         What is varied.
+    not_varied : dict of str to str
+        What of it is not, since runs showed that it cannot be, each with why.
     """
 
     model_config = ConfigDict(populate_by_name=True)
@@ -115,6 +118,7 @@ class OnlineReport(BaseModel):
     scale: str = ""
     objective: str = "elapsed"
     space: str = ""
+    not_varied: dict[str, str] = Field(default_factory=dict)
     machine: dict[str, str | int | None] = Field(default_factory=dict)
     risk: float
     over_runs: int
@@ -171,7 +175,7 @@ def online_report(root: Path) -> OnlineReport:
         next=f"{move.role}: {in_brief(move.configuration)} ({move.why})",
         decisions=decisions, runs=runs, workload=tuning.workload, scale=tuning.scale,
         objective=tuning.objective, space=tuning.space.name, machine=tuning.machine,
-        doubts=_doubts(tuning, history),
+        not_varied=not_varied(history), doubts=_doubts(tuning, history),
     )  # fmt: skip
 
 
@@ -248,4 +252,5 @@ def show(console: Any, found: OnlineReport) -> None:
     for one in found.decisions[-MOST_DECISIONS:]:
         text = f"  {one.what}: {named(one.configuration)}: {one.why}"
         console.print(text, markup=False, soft_wrap=True)
+    show_not_varied(console, found.not_varied)
     console.print(f"\nnext run: {found.next}", markup=False, soft_wrap=True)

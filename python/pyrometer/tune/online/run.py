@@ -33,10 +33,10 @@ from pyrometer.tune.trials.judged import Judge
 from pyrometer.tune.trials.launching import launched
 from pyrometer.tune.trials.measured import NS
 from pyrometer.tune.trials.planned import Length, in_brief, plan_of
-from pyrometer.tune.trials.records import KINDS, Asked, Decided, Told
+from pyrometer.tune.trials.records import KINDS, Asked, Decided, Dropped, Told
 from pyrometer.tune.trials.replay import History, Step, history_of
 from pyrometer.tune.trials.search import TuneActions
-from pyrometer.tune.trials.unapplied import without
+from pyrometer.tune.trials.unapplied import to_drop, without
 
 VERB = "tune step"
 AS_IT_IS_AGAIN = "again as it is"
@@ -88,13 +88,18 @@ def new_policy(tuning: Tuning, terms: Terms, history: History) -> Policy:
     Parameters
     ----------
     history : History
-        All runs: factors of which a level did not hold in one are not varied.
+        All runs: what they show that cannot be varied is not.
     """
-    seen = [one.told for one in history.steps if one.told is not None]
-    not_held = {factor: one.failed or "not applied" for one in seen for factor in one.unapplied}
-    space = without(tuning, not_held).space.read()
+    space = without(tuning, not_varied(history)).space.read()
     ideas = [fitting(space, one.levels) for one in tuning.priors]
     return Policy(space, terms, seed=tuning.seed, ideas=ideas)
+
+
+def not_varied(history: History) -> dict[str, str]:
+    """Say why factors are not varied: a level did not hold, or Spark does not have them yet."""
+    seen = [one.told for one in history.steps if one.told is not None]
+    not_held = {factor: one.failed or "not applied" for one in seen for factor in one.unapplied}
+    return {**not_held, **history.dropped}
 
 
 def policy_of(tuning: Tuning, terms: Terms, history: History) -> tuple[Policy, list[Decision]]:
@@ -145,14 +150,28 @@ def step(
     with _in_its_folder(tuning), opened_journal(root, KINDS, VERB, again) as journal:
         entries = read_journal(root, KINDS)
         history = history_of(entries)
+        screen, actions = screen or Quiet(), actions or TuneActions()
+        for record in _unknown(root, tuning, history, actions):
+            journal.append(record)
+            history.say(record)
+            screen.note(f"not varied: {', '.join(record.factors)}: {record.why}")
         policy = new_policy(tuning, terms, history)
         decided = [each for _, each in course(policy, history)]
-        one = _Online(
-            root, tuning, policy, history, entries, journal, screen or Quiet(),
-            actions or TuneActions(),
-        )  # fmt: skip
+        one = _Online(root, tuning, policy, history, entries, journal, screen, actions)
         one.settle_open(decided[-1] if decided else [])
         return one.run()
+
+
+def _unknown(
+    root: Path, tuning: Tuning, history: History, actions: TuneActions
+) -> Iterator[Dropped]:
+    """Find what the job's Spark does not have yet, by its first run as it is; each once."""
+    here = (one.ended for one in history.baselines if one.asked.elsewhere is None)
+    if (first := next(filter(None, here), None)) is None:
+        return
+    spark = actions.spark(ExperimentPaths(root).trials / first.folder)
+    for factors, why in to_drop(tuning.space, (), history.dropped, spark):
+        yield Dropped(factors=factors, why=why, wall_ns=time.time_ns())
 
 
 def _in_its_folder(tuning: Tuning) -> AbstractContextManager[None]:
