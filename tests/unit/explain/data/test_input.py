@@ -2,13 +2,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.explain.explained import Job, saves
+from tests.support.explain.planned import node, plan
+from tests.support.explain.planted import judged_with
+from tests.support.tables import StageSpec, World
 
 from pyrometer.explain.catalogue.data.scan_not_splittable import RULE as NOT_SPLITTABLE
 from pyrometer.explain.catalogue.data.scan_schema_inferred import RULE as INFERRED
+from pyrometer.explain.catalogue.parallelism.skew_rows import RULE as SKEW
 from pyrometer.explain.rule import Rule
+from pyrometer.explain.schema import Finding
 
 MIB = 1 << 20
 
@@ -60,6 +66,52 @@ def test_pieces_of_the_usual_size_are_split_already(tmp_path: Path) -> None:
 def test_slots_that_are_full_lack_no_tasks(tmp_path: Path) -> None:
     job = reading([2000] * 16, 256 * MIB)
     assert job.found(tmp_path, NOT_SPLITTABLE) == []
+
+
+def of_groups(
+    folder: Path, rule: Rule, *, rows: list[int], pushed: str = "", files: int = 1
+) -> list[Finding]:
+    """Eight pieces of files of 200 MB on two slots; a task takes 100 ms, and 1 ms a row."""
+    world = World([StageSpec([100 + count for count in rows]), StageSpec([1000] * 4)])
+    world.rows["stages"][1]["parent_ids"] = [0]
+    for row, count in zip(world.rows["tasks"], rows, strict=False):
+        row.update(input_records_count=count, input_bytes=6000)
+    scan = node(3, "Scan parquet ", None, [0], number_of_files_read=files,
+                size_of_files_read=200_000_000)  # fmt: skip
+    scan.simple_string = f"FileScan parquet [v#1] PushedFilters: [{pushed}], ReadSchema: …"
+    change: Any = plan(scan)
+    return judged_with(folder, world, rule, change).findings
+
+
+@pytest.mark.parametrize("pushed", ["", "IsNotNull(v)"])
+def test_a_row_group_is_read_by_one_task_however_often_its_file_is_cut(
+    tmp_path: Path, pushed: str
+) -> None:
+    rows = [0, 0, 8000, 0, 0, 0, 0, 0]
+    (found,) = of_groups(tmp_path, NOT_SPLITTABLE, rows=rows, pushed=pushed)
+    assert "1 file of 191 MiB was cut into pieces for 8 tasks, of which 1 read" in found.mechanism
+    assert (found.place.stage_id, found.place.operator) == (0, "Scan parquet")
+    # 8.8 s of work on two slots, 70 to 100 % of the way from 8.1 s.
+    assert saves(found, 8100 - 4400)
+    assert "parquet.block.size" in (found.remedies[0].after or "")
+    (skew,) = of_groups(tmp_path / "skew", SKEW, rows=rows, pushed=pushed)
+    assert skew.remedies == found.remedies
+
+
+@pytest.mark.parametrize(
+    ("rows", "pushed", "files"),
+    [
+        ([0, 0, 8000, 0, 0, 0, 0, 0], "IsNotNull(v), GreaterThan(v,7)", 1),
+        ([0, 0, 8000, 0, 0, 0, 0, 0], "", 8),
+        ([1000] * 8, "", 1),
+        ([0, 2000, 2000, 2000, 0, 2000, 0, 2000], "", 1),
+    ],
+    ids=["groups are left out", "empty files", "even", "enough groups"],
+)
+def test_near_misses_of_row_groups(
+    tmp_path: Path, rows: list[int], pushed: str, files: int
+) -> None:
+    assert not of_groups(tmp_path, NOT_SPLITTABLE, rows=rows, pushed=pushed, files=files)
 
 
 def test_near_miss_a_stage_of_another_application_reads_files(tmp_path: Path) -> None:

@@ -8,15 +8,19 @@ Mechanism
     Spark cuts what can be cut into pieces of at most `spark.sql.files.maxPartitionBytes` (for RDDs:
     a block), and scans into as many pieces as there are slots, down to
     `spark.sql.files.openCostInBytes`. A task that read more had something that could not be cut.
-    The simulator schedules the stage with its bytes in pieces of that size.
+    The simulator schedules the stage with its bytes in pieces of that size. A file of one row group
+    is cut into pieces all the same: the task with the middle of the group reads all of its rows,
+    the others none. There the simulator divides the work evenly over the tasks.
 
 Evidence
     Bytes read by the largest task against the largest piece that Spark would cut; tasks of the
-    stage.
+    stage. Of row groups: tasks of a scan of Parquet or ORC that read no row, where no filter was
+    pushed down that leaves groups out, and no more files were read than tasks had rows.
 
 Remedy
     Write the data in a format that can be split (Parquet, or bzip2 and zstd for text), or in more,
-    smaller files; or read it once, and repartition where much work follows.
+    smaller files; with smaller row groups (`parquet.block.size`, `orc.stripe.size`); or read it
+    once, and repartition where much work follows.
 
 When it is wrong
     Where the stage had no idle slots, nothing is gained, and the simulator says so. Blocks that
@@ -35,10 +39,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from pyrometer.core import units
+from pyrometer.explain.catalogue.parallelism.skew_bytes import spread
 from pyrometer.explain.change import Change, Recount
 from pyrometer.explain.divided import Divided
-from pyrometer.explain.evidence.places import largest, slots_at
-from pyrometer.explain.evidence.saying import data
+from pyrometer.explain.evidence.places import largest, of_stage, of_tasks, slots_at
+from pyrometer.explain.evidence.saying import data, shown_by
+from pyrometer.explain.evidence.scans.row_groups import SMALLER_GROUPS, Undivided, undivided
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Evidence, Place
@@ -86,6 +92,44 @@ def _from_files(facts: Facts) -> dict[int, bool]:
 
 @largest
 def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
+    few_groups = undivided(facts)
+    for one in few_groups:
+        yield float(one.size), _of_groups(facts, one)
+    known = {one.stage.number for one in few_groups}
+    for weight, stage, suspect in _of_files(facts):
+        if stage.number not in known:
+            yield weight, suspect
+
+
+def _of_groups(facts: Facts, one: Undivided) -> Suspect:
+    time = facts.tasks_of(one.stage.number).duration_ns
+    link = f"/sql/{one.plan.sql.sql_id}/{one.node.node_id}"
+    return Suspect(
+        place=of_stage(one.stage, "data").model_copy(
+            update={
+                "sql_id": one.plan.sql.sql_id, "node_id": one.node.node_id,
+                "operator": one.node.name.strip(),
+            }
+        ),
+        mechanism=(
+            f"{units.counted(one.files, 'file')} of {units.size(one.size)}"
+            f" {'was' if one.files == 1 else 'in all were'} cut into pieces for"
+            f" {units.counted(one.tasks, 'task')}, of which {one.with_rows} read all rows: a row"
+            " group is read by one task."
+        ),
+        change=(spread(facts, one.stage, time),),
+        extent=Extent(n=one.tasks).times(*ACHIEVED),
+        evidence=[
+            of_tasks("tasks that read a row", float(one.with_rows), "count",
+                     "count(*) FILTER (input_records_count > 0)", one.stage, one.tasks),
+            shown_by("files read", float(one.files), "count", "node_metrics",
+                     "show --json: sql[].nodes[].metrics", link),
+        ],
+        remedies=[SMALLER_GROUPS],
+    )  # fmt: skip
+
+
+def _of_files(facts: Facts) -> Iterator[tuple[float, Stage, Suspect]]:
     if not facts.tasks.known("input_bytes"):
         return
     files = _from_files(facts)
@@ -103,7 +147,7 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
         change = _divided(facts, stage, amount, size)
         ratio = pieces / amount.size
         sql = f"stage_id = {stage.stage_id} AND stage_attempt = {stage.attempt}"
-        yield float(amount.sum()), Suspect(
+        yield float(amount.sum()), stage, Suspect(
             place=Place(layer="data", stage_id=stage.stage_id, stage_attempt=stage.attempt,
                         stages_count=1, source=stage.called),
             mechanism=(

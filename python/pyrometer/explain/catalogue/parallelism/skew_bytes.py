@@ -46,6 +46,7 @@ from pyrometer.explain.change import Even
 from pyrometer.explain.evidence.places import largest, of_stage, of_tasks, slots_at
 from pyrometer.explain.evidence.plan_nodes import operators_in
 from pyrometer.explain.evidence.saying import code, factor
+from pyrometer.explain.evidence.scans.row_groups import SMALLER_GROUPS, undivided
 from pyrometer.explain.evidence.task_costs import read_bytes, read_rows
 from pyrometer.explain.evidence.task_counts import ADVISORY, LEAST_PART, bytes_in, recounted
 from pyrometer.explain.facts import Facts, TaskColumns
@@ -242,6 +243,8 @@ def remedies(facts: Facts, stage: Stage) -> list[Remedy]:
     tasks = facts.tasks_of(stage.number)
     sizes, kinds = read_bytes(tasks), operators_in(facts, stage)
     median = float(np.median(sizes))
+    if any(one.stage.number == stage.number for one in undivided(facts)):
+        return [SMALLER_GROUPS]
     if not tasks.total("shuffle_read_records_count") and tasks.total("input_bytes") > 0:
         wanted = math.ceil(float(sizes.sum()) / max(median, LEAST_PART))
         return [recounted(facts, stage, max(tasks.count + 1, wanted), "more, smaller parts")]
