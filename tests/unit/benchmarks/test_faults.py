@@ -213,6 +213,16 @@ def test_a_case_is_run_where_it_is_planted() -> None:
 
 
 def test_sets_have_applications() -> None:
-    for each in (DEVELOPMENT, LATER, THIRD, *AUTHORED, SEVENTH, EIGHTH, NINTH, CONDITIONS, SURROUNDINGS):
+    for each in (
+        DEVELOPMENT,
+        LATER,
+        THIRD,
+        *AUTHORED,
+        SEVENTH,
+        EIGHTH,
+        NINTH,
+        CONDITIONS,
+        SURROUNDINGS,
+    ):
         assert each.app.exists()
         assert len({case.name for case in each.cases}) == len(each.cases)
