@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
-from pyrometer.explain.catalogue.machine.disk_slow import WAITS
+from pyrometer.explain.catalogue.machine.disk_slow import WAITS, disk_waits
 from pyrometer.explain.evidence.host_series import growth, growth_by_host, growth_query, level
 from pyrometer.explain.evidence.hosts.lost import (
     carriers,
@@ -61,7 +61,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     if not again:
         return
     read = growth_by_host(facts, "cgroup", "io_read_bytes", hosts)
-    waits = lost_by_host(facts, WAITS, hosts)
+    several = facts.tables.several_hosts
+    waits = lost_by_host(facts, WAITS, hosts) if several else {None: disk_waits(facts, None)}
     lost = {
         host: {
             number: waits[host][number] * min(1.0, pages * PAGE_BYTES / read[host][number])
