@@ -69,3 +69,22 @@ def test_without_the_time_of_the_scan_the_interval_is_wide(tmp_path: Path) -> No
     assert saving.low is not None
     assert saving.value is not None
     assert saving.low < 0.7 * saving.value
+
+
+def in_iceberg(folder: Path, files: int, size: int, **more: int) -> list[Finding]:
+    counts = {"number_of_result_data_files": files, "total_data_file_size_(bytes)": size}
+    return found(folder, "BatchScan lake.db.t", **counts, **more)
+
+
+def test_a_thousand_files_of_a_table_in_iceberg(tmp_path: Path) -> None:
+    (one,) = in_iceberg(tmp_path, 1000, 9000 * KIB, number_of_file_splits_read=1000)
+    assert holds(one, 3.4 / 2)
+    assert one.remedies[0].after == "CALL lake.system.rewrite_data_files(table => 'db.t')"
+
+
+def test_near_miss_a_filter_at_run_time_leaves_most_files_out(tmp_path: Path) -> None:
+    assert not in_iceberg(tmp_path, 1000, 9000 * KIB, number_of_file_splits_read=3)
+
+
+def test_healthy_large_files_of_a_table_in_iceberg(tmp_path: Path) -> None:
+    assert not in_iceberg(tmp_path, 100, 12_800 * MIB)

@@ -121,3 +121,44 @@ def test_a_table_is_repaired(tmp_path: Path, command: str, is_found: bool) -> No
     found = job.found(tmp_path, RULE)
     assert [one.place.sql_id for one in found] == [1] * is_found
     assert all(saves(one, 4_000) for one in found)
+
+
+def _planned(took_ms: int, manifests: int, files: int, size: int, before: bool = True) -> Job:
+    """Give a query of Iceberg, whose manifests are read before it begins."""
+    job = Job()
+    if before:
+        job.stage([1_000] * 4)
+    start = job.now_ms + 6_000
+    sql = job.query(start, start + 9_000, [("BatchScan lake.db.t", "BatchScan lake.db.t[a#1]")])
+    job.stage([1_000] * 8, gap_ms=6_100, sql=sql)
+    for name, value in (
+        ("total planning duration (ms)", took_ms),
+        ("number of scanned data manifests", manifests),
+        ("number of result data files", files),
+        ("total data file size (bytes)", size),
+    ):
+        job.metric(sql, 0, name, value)
+    return job
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_two_thousand_manifests_of_a_file_each(tmp_path: Path, before: bool) -> None:
+    (found,) = _planned(5_000, 2_000, 2_000, 2_000 << 27, before).found(tmp_path, RULE)
+    assert (found.place.node_id, found.place.operator) == (0, "BatchScan lake.db.t")
+    assert saves(found, 4_900)
+    assert "read 2 000 manifests that name 2 000 files for 5.00 s" in found.mechanism
+    assert found.remedies[0].after == "CALL lake.system.rewrite_manifests(table => 'db.t')"
+
+
+def test_manifests_of_many_small_files(tmp_path: Path) -> None:
+    (found,) = _planned(5_000, 10, 90_000, 90_000 << 10).found(tmp_path, RULE)
+    assert saves(found, 4_900)
+    assert "rewrite_data_files(table => 'db.t');" in (found.remedies[0].after or "")
+
+
+def test_near_miss_few_manifests_of_large_files_were_read_slowly(tmp_path: Path) -> None:
+    assert not _planned(5_000, 2, 20_000, 20_000 << 27).found(tmp_path, RULE)
+
+
+def test_healthy_a_plan_in_some_milliseconds(tmp_path: Path) -> None:
+    assert not _planned(30, 2_000, 2_000, 2_000 << 27).found(tmp_path, RULE)

@@ -13,14 +13,16 @@ Mechanism
 
 Evidence
     Spark's metrics of the scan: "number of files read", "size of files read", "scan time" (of
-    columnar formats: all that its tasks wait for batches, opening included).
+    columnar formats: all that its tasks wait for batches, opening included); of Iceberg "number of
+    result data files" and "total data file size (bytes)", without a time.
 
 Remedy
-    Compact the files, or write fewer of them.
+    Compact the files (`rewrite_data_files` in Iceberg, `OPTIMIZE` in Delta Lake), or write fewer.
 
 When it is wrong
     Rows are many and the format is slow to decode: then the scan's time is not the files'. `--all`
-    shows how far down the interval goes.
+    shows how far down the interval goes. Each file is of another partition: then only a table that
+    is divided less finely has fewer.
 
 Source
     `FileSourceScanExec` of Spark; `spark.sql.files.openCostInBytes` in its SQL tuning guide, which
@@ -37,8 +39,10 @@ from pyrometer.accounts.plan_schema import Node
 from pyrometer.core import units
 from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans
-from pyrometer.explain.evidence.saying import compact, place, shown_by
+from pyrometer.explain.evidence.saying import place, shown_by
 from pyrometer.explain.evidence.scans.buckets import buckets_of
+from pyrometer.explain.evidence.tables import iceberg
+from pyrometer.explain.evidence.tables.compaction import compacted
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
 from pyrometer.explain.what_if import Extent
@@ -64,10 +68,11 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
 
 
 def _suspect(facts: Facts, plan: Plan, node: Node) -> tuple[float, Suspect] | None:
-    files, size = metric(node, "number of files read"), metric(node, "size of files read")
-    if not files or size is None:
+    read = _read(node) or iceberg.files_read(node)
+    if read is None:
         return None
-    wanted, remedy = compact(size, max(facts.slots, buckets_of(node) or 0))
+    files, size = read
+    wanted, remedy = compacted(node, size, max(facts.slots, buckets_of(node) or 0))
     numbers = [n for n in map(facts.number, node.stage_ids) if n is not None]
     ran = {n: float(facts.tasks_of(n).duration_ns.sum()) for n in numbers}
     whole = sum(ran.values())
@@ -75,9 +80,8 @@ def _suspect(facts: Facts, plan: Plan, node: Node) -> tuple[float, Suspect] | No
         return None
     scan_ms = metric(node, "scan time")
     time = min(whole, scan_ms * 1e6) if scan_ms else whole
-    most = (files - wanted) * (
-        MOST_REMOTE_NS if _REMOTE.search(node.simple_string or "") else MOST_NS
-    )
+    remote = _REMOTE.search(node.simple_string or "") or iceberg.is_remote(facts, node)
+    most = (files - wanted) * (MOST_REMOTE_NS if remote else MOST_NS)
     upper = min(time * (1 - wanted / files), most)
     rates = (RATE, SLOWEST_RATE) if scan_ms else (TEXT_RATE, SLOWEST_TEXT_RATE)
     value, least = (max(0.0, 1 - size / rate * 1e9 / time) for rate in rates)
@@ -102,7 +106,7 @@ def _suspect(facts: Facts, plan: Plan, node: Node) -> tuple[float, Suspect] | No
         evidence=[
             shown_by("files read", float(files), "count", "node_metrics",
                      "show --json: sql[].nodes[].metrics", link),
-            shown_by("size of files read", float(size), "bytes", "node_metrics",
+            shown_by("size of files read", size, "bytes", "node_metrics",
                      "show --json: sql[].nodes[].metrics", link),
             shown_by("time of the scan" if scan_ms else "time of its tasks", time, "ns",
                      "node_metrics" if scan_ms else "tasks",
@@ -110,6 +114,11 @@ def _suspect(facts: Facts, plan: Plan, node: Node) -> tuple[float, Suspect] | No
         ],
         remedies=[remedy],
     )  # fmt: skip
+
+
+def _read(node: Node) -> tuple[int, float] | None:
+    files, size = metric(node, "number of files read"), metric(node, "size of files read")
+    return (files, float(size)) if files and size is not None else None
 
 
 RULE = Rule(

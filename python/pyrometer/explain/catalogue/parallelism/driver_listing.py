@@ -11,14 +11,21 @@ Mechanism
     however few match, before the query begins; and `MSCK REPAIR TABLE` looks into every folder of a
     table, in its driver and in tasks.
 
+    Iceberg lists nothing: it reads manifests, which name the files. What that takes grows with
+    their number and with that of the files; opening one costs as much as some hundred files in it.
+    A rewrite leaves few manifests, of ten thousand files each.
+
 Evidence
     Spark's metric "metadata time" of a scan, with "number of files read" and "size of files read";
-    jobs that say what they list; the time of queries that repair a table; CPU samples of the driver
-    and of its threads in what finds files and partitions, with the waits of as much of the stretch.
+    of Iceberg "total planning duration (ms)" with "number of scanned data manifests" and "number of
+    result data files"; jobs that say what they list; the time of queries that repair a table; CPU
+    samples of the driver and of its threads in what finds files and partitions, with the waits of
+    as much of the stretch.
 
 Remedy
     Compact the files; partition less finely; filter on partition columns of a table that the
-    catalog knows; name files and folders instead of a pattern; add the partitions that are new.
+    catalog knows; name files and folders instead of a pattern; add the partitions that are new. In
+    Iceberg `rewrite_data_files` and `rewrite_manifests`.
 
 When it is wrong
     The files were listed for another reason too, or the file system is slow however many there are:
@@ -43,6 +50,8 @@ from pyrometer.explain.evidence.driver_work import Work, works
 from pyrometer.explain.evidence.places import largest, where
 from pyrometer.explain.evidence.plan_nodes import Plan, plans
 from pyrometer.explain.evidence.saying import code, compact, data, shown_by, timeline
+from pyrometer.explain.evidence.tables import iceberg
+from pyrometer.explain.evidence.tables.manifests import Planning, plannings
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
 from pyrometer.explain.schema import Evidence, Place
@@ -204,6 +213,31 @@ def _of_samples(
     )  # fmt: skip
 
 
+def _of_manifests(one: Planning) -> tuple[float, Suspect]:
+    total, extent, node = sum(one.less.values()), one.extent, one.node
+    procedures = ["rewrite_data_files"] * (one.files > one.wanted) + ["rewrite_manifests"]
+    link = f"/sql/{one.sql_id}/{node.node_id}"
+    return extent.value * total, Suspect(
+        place=Place(layer="data", sql_id=one.sql_id, node_id=node.node_id,
+                    operator=node.name.strip()),
+        mechanism=(
+            f"The driver read {units.counted(one.manifests, 'manifest')} that name"
+            f" {units.counted(one.entries, 'file')} for {units.duration(one.took_ns)} before the"
+            f" scan of {units.counted(one.files, 'file')} with {units.size(one.size_bytes)}."
+        ),
+        change=(LessGap(one.less, what="listing"),),
+        extent=extent,
+        evidence=[
+            Evidence(what="total planning duration", estimate=exactly(one.took_ns), unit="ns",
+                     table="node_metrics", link=link,
+                     query="SELECT value_sum * 1000000 FROM node_metrics WHERE metric = 'total"
+                     f" planning duration (ms)' AND sql_id = {one.sql_id} AND node_id ="
+                     f" {node.node_id}"),
+        ],
+        remedies=[iceberg.maintained(node, "rewrite the manifests, and small files", *procedures)],
+    )  # fmt: skip
+
+
 @largest
 def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     if facts.measured is None:
@@ -213,6 +247,7 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     yield from _sampled(facts)
     if not facts.has("node_metrics"):
         return
+    yield from map(_of_manifests, plannings(facts))
     kept = [one for one in stretches(facts) if one.kind in ("planning", "in_query")]
     rows = facts.tables.query(_SCANS, [facts.measured.app_index])
     for sql_id, node_id, listed, files, size in rows:
@@ -255,6 +290,7 @@ RULE = Rule(
     suspects=_suspects,
     needs=(SQL_PLANS,),
     explains=(
+        "driver.gap",
         "driver.planning",
         "driver.scheduler-saturated",
         "partitioning.too-many",

@@ -1,0 +1,1 @@
+"""What rules look at in tables of a table format: its scans, and commands that change rows."""
