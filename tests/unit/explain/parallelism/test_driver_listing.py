@@ -145,14 +145,14 @@ def _planned(took_ms: int, manifests: int, files: int, size: int, before: bool =
 def test_two_thousand_manifests_of_a_file_each(tmp_path: Path, before: bool) -> None:
     (found,) = _planned(5_000, 2_000, 2_000, 2_000 << 27, before).found(tmp_path, RULE)
     assert (found.place.node_id, found.place.operator) == (0, "BatchScan lake.db.t")
-    assert saves(found, 4_900)
+    assert saves(found, 4_450)
     assert "read 2 000 manifests that name 2 000 files for 5.00 s" in found.mechanism
     assert found.remedies[0].after == "CALL lake.system.rewrite_manifests(table => 'db.t')"
 
 
 def test_manifests_of_many_small_files(tmp_path: Path) -> None:
     (found,) = _planned(5_000, 10, 90_000, 90_000 << 10).found(tmp_path, RULE)
-    assert saves(found, 4_900)
+    assert saves(found, 4_450)
     assert "rewrite_data_files(table => 'db.t');" in (found.remedies[0].after or "")
 
 
@@ -160,5 +160,5 @@ def test_near_miss_few_manifests_of_large_files_were_read_slowly(tmp_path: Path)
     assert not _planned(5_000, 2, 20_000, 20_000 << 27).found(tmp_path, RULE)
 
 
-def test_healthy_a_plan_in_some_milliseconds(tmp_path: Path) -> None:
-    assert not _planned(30, 2_000, 2_000, 2_000 << 27).found(tmp_path, RULE)
+def test_healthy_manifests_that_are_read_as_fast_as_a_few(tmp_path: Path) -> None:
+    assert not _planned(490, 2_000, 2_000, 2_000 << 27).all_found(tmp_path, RULE)

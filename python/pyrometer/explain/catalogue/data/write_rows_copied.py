@@ -25,9 +25,9 @@ When it is wrong
     (`scan.deletes-applied`): a table that is read often and changed rarely is better off as it is.
 
 Source
-    Metrics of `MergeRowsExec` and `ReplaceDataExec` of Spark 4.1 and later, and of Delta Lake's
-    commands; `RowLevelOperationRuntimeGroupFiltering` of Spark, which looks for the files;
-    Iceberg's documentation, "Row-level operations".
+    Metrics of Spark's `MergeRowsExec` (since 4.1) and `ReplaceDataExec` (in 4.3, not in 3.5), and
+    of Delta Lake's commands; `RowLevelOperationRuntimeGroupFiltering` of Spark, which looks for the
+    files; Iceberg's documentation, "Row-level operations".
 """
 
 from __future__ import annotations
@@ -118,6 +118,7 @@ RULE = Rule(
     cause="copy-on-write",
     suspects=_suspects,
     needs=(SQL_PLANS,),
+    explains=("shuffle.heavy", "spill."),
     refute="Run the command on a copy of the table with merge-on-read: if it takes as long, it is"
     " not the copying.",
 )

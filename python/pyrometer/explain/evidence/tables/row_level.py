@@ -1,8 +1,8 @@
 """MERGE, UPDATE and DELETE on a table with copy-on-write: rows that were written again unchanged.
 
-Spark 4.1 and later, and Delta Lake, count them. Before, they follow from the plan: to find the
-files to write again, Spark looks for the rows that the command's condition is true of, and of what
-is then read of these files, all other rows are copied.
+Delta Lake counts them, and so does Spark in late versions (a MERGE's since 4.1). Else they follow
+from the plan: to find the files to write again, Spark looks for the rows that the command's
+condition is true of, and of what is then read of these files, all other rows are copied.
 """
 
 from __future__ import annotations
