@@ -130,10 +130,8 @@ class _Waits:
 
     @classmethod
     def of(cls, count: int) -> _Waits:
-        return cls(
-            *(np.zeros(count, np.int64) for _ in range(4)),
-            phases=np.zeros((len(PHASES), count), np.int64),
-        )
+        before, after, unsplit, uncounted, *phases = np.zeros((4 + len(PHASES), count), np.int64)
+        return cls(before, after, unsplit, uncounted, np.array(phases))
 
     def add_to(self, found: Awaited, executors: Executors, slots: Ints) -> None:
         for number in np.flatnonzero(self.before + self.after + self.unsplit).tolist():
