@@ -29,7 +29,7 @@ Source
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from pyrometer.core import units
 from pyrometer.explain.catalogue.machine.disk_slow import WAITS, disk_waits
@@ -61,8 +61,10 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     if not again:
         return
     read = growth_by_host(facts, "cgroup", "io_read_bytes", hosts)
-    several = facts.tables.several_hosts
-    waits = lost_by_host(facts, WAITS, hosts) if several else {None: disk_waits(facts, None)}
+    waits: Mapping[str | None, Mapping[int, float]] = (
+        lost_by_host(facts, WAITS, hosts) if facts.tables.several_hosts
+        else {None: disk_waits(facts, None)}
+    )  # fmt: skip
     lost = {
         host: {
             number: waits[host][number] * min(1.0, pages * PAGE_BYTES / read[host][number])
