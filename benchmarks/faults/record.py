@@ -87,7 +87,7 @@ def once(words: Sequence[str], run: Path, treatment: Mapping[str, str]) -> dict[
     shutil.rmtree(run, ignore_errors=True)
     run.parent.mkdir(parents=True, exist_ok=True)
     done = subprocess.run(
-        [sys.executable, "-m", "pyrometer", "run", "--no-report", *given, "-o", str(run), "--",
+        [sys.executable, "-m", "pyrometer", "run", "--no-report", "-o", str(run), *given, "--",
          *words],
         capture_output=True, text=True, check=False, env=environment(),
     )  # fmt: skip

@@ -7,7 +7,6 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -62,12 +61,17 @@ def tables_of(log: Path, folder: Path) -> Path:
 
 
 def shuffled(folder: Path, target: Path, seed: int) -> Path:
-    """Give the launches of all tasks to other tasks; lengths and ids stay."""
+    """Give the launches of all tasks to other tasks; lengths and ids stay.
+
+    Attempts that were lost with their executor stay, too: they say when it was gone.
+    """
     shutil.copytree(folder, target)
     path = target / "tables" / "tasks.parquet"
     tasks = pq.read_table(path)
     launch = tasks["launch_wall_ns"].to_numpy()
-    moved = np.array(random.Random(seed).sample(launch.tolist(), len(launch)))
+    moves = tasks["reason"].to_numpy(zero_copy_only=False) != "ExecutorLostFailure"
+    moved = launch.copy()
+    moved[moves] = random.Random(seed).sample(launch[moves].tolist(), int(moves.sum()))
     by = pa.array(moved - launch)
     for name in ("launch_wall_ns", "finish_wall_ns", "getting_result_wall_ns"):
         column = tasks.schema.get_field_index(name)

@@ -85,7 +85,7 @@ class Simulated:
         self.machines = 0
         files = SimpleNamespace(
             kernel=SimpleNamespace(release="6.1"), cache=cache, doubts=lambda: (),
-            opened=lambda: contextlib.nullcontext(
+            opened=lambda log: contextlib.nullcontext(
                 SimpleNamespace(arguments=lambda *_: [], descriptors=())
             ),
         )  # fmt: skip
