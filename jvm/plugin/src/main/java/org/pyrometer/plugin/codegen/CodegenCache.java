@@ -5,7 +5,7 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.util.HashMap;
 import java.util.Map;
-import org.pyrometer.plugin.jvm.Fields;
+import org.pyrometer.plugin.reflection.Fields;
 import scala.Product;
 import scala.Tuple2;
 import scala.collection.Iterator;

@@ -7,6 +7,7 @@ import java.util.Objects;
 import org.pyrometer.plugin.records.Event;
 import org.pyrometer.plugin.records.Json;
 import org.pyrometer.plugin.records.Secrets;
+import org.pyrometer.plugin.reflection.Getters;
 
 /** Record {@code pod}: what the status of an executor's pod says so far. */
 final class PodReading implements Event {

@@ -5,6 +5,7 @@ import java.util.HashMap;
 import java.util.Map;
 import org.pyrometer.plugin.host.Clocks;
 import org.pyrometer.plugin.records.Recorder;
+import org.pyrometer.plugin.reflection.Getters;
 import scala.Tuple2;
 import scala.collection.Iterator;
 

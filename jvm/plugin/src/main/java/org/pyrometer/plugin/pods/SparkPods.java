@@ -1,7 +1,8 @@
 package org.pyrometer.plugin.pods;
 
 import java.lang.reflect.Field;
-import org.pyrometer.plugin.jvm.Fields;
+import org.pyrometer.plugin.reflection.Fields;
+import org.pyrometer.plugin.reflection.Getters;
 import scala.collection.Iterator;
 import scala.collection.Map;
 

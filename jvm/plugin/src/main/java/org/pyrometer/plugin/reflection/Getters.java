@@ -1,4 +1,4 @@
-package org.pyrometer.plugin.pods;
+package org.pyrometer.plugin.reflection;
 
 import java.lang.reflect.Method;
 import java.util.HashMap;
@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Map;
 
 /** What getters say, of classes that are known at run time only. */
-final class Getters {
+public final class Getters {
   private final Map<Class<?>, Map<String, Method>> known = new HashMap<>();
 
   /**
@@ -14,7 +14,7 @@ final class Getters {
    *
    * @throws ReflectiveOperationException if there is no such getter, or it fails
    */
-  Object get(Object from, String... path) throws ReflectiveOperationException {
+  public Object get(Object from, String... path) throws ReflectiveOperationException {
     Object value = from;
     for (String name : path) {
       if (value == null) {
@@ -26,13 +26,13 @@ final class Getters {
   }
 
   /** The same of a text; null of anything else. */
-  String text(Object from, String... path) throws ReflectiveOperationException {
+  public String text(Object from, String... path) throws ReflectiveOperationException {
     Object value = get(from, path);
     return value instanceof String ? (String) value : null;
   }
 
   /** The same of a list; empty of anything else. */
-  List<?> list(Object from, String... path) throws ReflectiveOperationException {
+  public List<?> list(Object from, String... path) throws ReflectiveOperationException {
     Object value = get(from, path);
     return value instanceof List ? (List<?>) value : List.of();
   }

@@ -1,4 +1,4 @@
-package org.pyrometer.plugin.jvm;
+package org.pyrometer.plugin.reflection;
 
 import java.lang.reflect.Field;
 
