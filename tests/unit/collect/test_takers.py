@@ -42,8 +42,10 @@ def test_a_process_that_computes_is_found_in_the_table() -> None:
     try:
         assert burner.stdout is not None
         burner.stdout.readline()
-        found = takers(before, process_table(), {os.getpid()}, os.sysconf("SC_CLK_TCK"))
+        after = process_table()
     finally:
         burner.communicate(b"\n")
-    (mine,) = (one for one in found if one["pid"] == burner.pid)
+    # Alone: on a busy machine others may have used more, and only the largest few are listed.
+    alone = {burner.pid: after[burner.pid]}
+    (mine,) = takers(before, alone, {os.getpid()}, os.sysconf("SC_CLK_TCK"))
     assert mine["cpu_ns"] >= 400_000_000
