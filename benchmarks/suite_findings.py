@@ -1,12 +1,12 @@
-r"""What `explain` says of suites of queries: a row for each finding, by query and by saving.
+r"""What `explain` says of suites of queries: of the whole run, and of each query in its own window.
 
 ::
 
     pyrometer run tpch --scale default --iterations 1 -o tpch
-    python -m benchmarks.suite_findings tpch tpcds --rows 40
+    python -m benchmarks.suite_findings tpch tpcds --rows 40 -o findings.json
 
-Every finding is listed, those within the noise of a run, too (they are marked): a query of a suite
-is a small part of the run's time, and a user who has that query alone has its findings alone.
+A query of a suite is a small part of the run's time, and a user who has that query alone has its
+findings alone: so each is explained in a window of its own (``--window query/NAME``).
 """
 
 from __future__ import annotations
@@ -15,37 +15,39 @@ import argparse
 import json
 import subprocess
 import sys
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.harness import replace
 from pyrometer.core import units
 from pyrometer.explain.schema import Place
 from pyrometer.store import Run
 
-WHOLE = "(several)"
-"""Instead of a query, of a finding in several places or in none."""
-_HEAD = """| | finding | query | place | saves (90 %) | of the run |
+SCHEMA = "pyrometer/suite-findings/1"
+_HEAD = """| | finding | query | place | saves (90 %) | of its time |
 |--:|---|---|---|--:|--:|
 """
 
 
 @dataclass(frozen=True)
 class Found:
-    """A finding of a run.
+    """A finding of a query, or of a whole run.
 
     Attributes
     ----------
     query : str
-        Name of the query that it is in.
+        Name of the query; "" for the whole run.
     saved_ns, low_ns, high_ns : float
         Elapsed time that the remedy saves, and its 90 % interval.
     ratio : float
-        Saving as a share of the run.
+        Saving as a share of the query's time.
     shown : bool
-        Whether it lies above the noise of the run.
+        Whether it lies above the noise.
+    tried : str or None
+        Factor and level that `explain --verify` would try.
     """
 
     code: str
@@ -56,40 +58,36 @@ class Found:
     high_ns: float
     ratio: float
     shown: bool
+    tried: str | None = None
 
 
-def findings_of(report: Mapping[str, Any], queries: Mapping[int, str]) -> list[Found]:
-    """Read findings from ``explain --json --all``, the largest first.
-
-    Parameters
-    ----------
-    queries : mapping of int to str
-        Names of the queries, by the numbers of their SQL executions.
-    """
+def findings_of(report: Mapping[str, Any], query: str) -> list[Found]:
+    """Read findings from ``explain --json --all``, the largest first."""
     elapsed = float(report["baseline"]["elapsed_ns"])
     found = []
     for one in report["findings"]:
-        saving, place = one["saving"]["elapsed_ns"], one["place"]
+        saving = one["saving"]["elapsed_ns"]
         if saving["value"] is None:
             continue
+        tried = [f"{each['factor']}={each['level']}" for each in one["remedies"] if each["factor"]]
         found.append(
             Found(
-                one["code"], queries.get(place["sql_id"], WHOLE), Place(**place).words,
+                one["code"], query, Place(**one["place"]).words,
                 float(saving["value"]), float(saving["low"]), float(saving["high"]),
-                float(saving["value"]) / elapsed, one["shown"],
+                float(saving["value"]) / elapsed, one["shown"], tried[0] if tried else None,
             )
         )  # fmt: skip
     return sorted(found, key=lambda one: -one.saved_ns)
 
 
 def listing(found: Sequence[Found], rows: int) -> str:
-    """Write a Markdown table of the largest findings.
+    """Write a Markdown table of the largest findings; those within the noise are marked.
 
     Examples
     --------
-    >>> one = Found("join.order", "q05", "SortMergeJoin (node 9)", 2e9, 1e9, 3e9, 0.04, True)
+    >>> one = Found("join.order", "q05", "SortMergeJoin (node 9)", 2e9, 1e9, 3e9, 0.04, False)
     >>> print(listing([one], 5).splitlines()[2])
-    | 1 | `join.order` | q05 | SortMergeJoin (node 9) | 2.00 s (1.00 s to 3.00 s) | 4.00 % |
+    | 1 | `join.order` * | q05 | SortMergeJoin (node 9) | 2.00 s (1.00 s to 3.00 s) | 4.00 % |
     """
     lines = [
         f"| {rank} | `{one.code}`{'' if one.shown else ' *'} | {one.query} | {_cell(one.place)} |"
@@ -104,20 +102,47 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def by_query(found: Iterable[Found], queries: Iterable[str]) -> str:
-    """Say what was found in each query, in a line of Markdown each.
+def by_query(found: Iterable[Found], elapsed_ns: Mapping[str, float]) -> str:
+    """Say what is shown of each query, in a row of Markdown each.
 
     Examples
     --------
     >>> one = Found("join.order", "q05", "", 2e9, 1e9, 3e9, 0.04, True)
-    >>> print(by_query([one], ["q05", "q06"]), end="")
-    - **q05**: `join.order` 2.00 s
-    - **q06**: nothing
+    >>> print(by_query([one], {"q05": 50e9, "q06": 1e9}).splitlines()[2:])
+    ['| q05 | 50.0 s | `join.order` 2.00 s |', '| q06 | 1.00 s | nothing |']
     """
-    of: dict[str, list[str]] = defaultdict(list)
+    of: dict[str, list[str]] = {query: [] for query in elapsed_ns}
     for one in found:
-        of[one.query].append(f"`{one.code}` {units.duration(one.saved_ns)}")
-    return "".join(f"- **{name}**: {', '.join(of[name]) or 'nothing'}\n" for name in queries)
+        if one.shown:
+            of[one.query].append(f"`{one.code}` {units.duration(one.saved_ns)}")
+    rows = (
+        f"| {query} | {units.duration(ns)} | {', '.join(of[query]) or 'nothing'} |\n"
+        for query, ns in elapsed_ns.items()
+    )
+    return "| query | took | saves |\n|---|--:|---|\n" + "".join(rows)
+
+
+def explain(run: Path, *options: str) -> dict[str, Any]:
+    """Explain a run, or a part of it."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pyrometer", "explain", str(run), "--json", "--all", *options],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        raise RuntimeError(f"{run} {' '.join(options)}: {done.stderr[-1000:]}")
+    return dict(json.loads(done.stdout))
+
+
+def queries_of(folder: Path) -> list[str]:
+    """Name the queries of the measured iterations, in order."""
+    with Run.open(folder) as run:
+        rows = run.tables.query(
+            "SELECT q.description FROM sql_executions q JOIN iterations i"
+            " ON q.start_wall_ns BETWEEN i.start_wall_ns AND i.end_wall_ns"
+            " WHERE NOT i.warmup AND q.description IS NOT NULL"
+            " GROUP BY 1 ORDER BY min(q.start_wall_ns)"
+        )
+    return [str(name) for (name,) in rows if " " not in name]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -125,23 +150,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN")
     parser.add_argument("--rows", type=int, default=40, help="of each table (40)")
+    parser.add_argument("-o", "--output", type=Path, help="write all findings, JSON")
     given = parser.parse_args(arguments)
+    kept = {}
     for folder in given.runs:
-        done = subprocess.run(
-            [sys.executable, "-m", "pyrometer", "explain", str(folder), "--json", "--all"],
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        report = json.loads(done.stdout)
-        with Run.open(folder) as run:
-            queries = {
-                int(row["sql_id"]): str(row["description"])
-                for row in run.tables.records("SELECT sql_id, description FROM sql_executions")
-                if row["description"]
-            }
-        found = findings_of(report, queries)
-        print(f"## {folder.name}\n\n{report['conclusion']}\n")
-        print(listing(found, given.rows))
-        print(by_query(found, dict.fromkeys(queries.values())))
+        whole = explain(folder)
+        queries = queries_of(folder)
+        with ThreadPoolExecutor(2) as pool:
+            reports = list(pool.map(lambda q: explain(folder, "--window", f"query/{q}"), queries))
+        found = [
+            one for query, report in zip(queries, reports, strict=True)
+            for one in findings_of(report, query)
+        ]  # fmt: skip
+        found.sort(key=lambda one: -one.saved_ns)
+        elapsed = {
+            query: float(report["baseline"]["elapsed_ns"])
+            for query, report in zip(queries, reports, strict=True)
+        }
+        print(f"## {folder.name}\n\n{whole['conclusion']}\n")
+        print(listing(findings_of(whole, ""), given.rows))
+        print(listing([one for one in found if one.shown], given.rows))
+        print(by_query(found, elapsed))
+        kept[folder.name] = {
+            "elapsed_ns": whole["baseline"]["elapsed_ns"], "queries": elapsed,
+            "whole": [asdict(one) for one in findings_of(whole, "")],
+            "found": [asdict(one) for one in found],
+        }  # fmt: skip
+    if given.output:
+        replace(given.output, {"schema": SCHEMA, "runs": kept})
     return 0
 
 

@@ -165,7 +165,12 @@ def judge(outcomes: Iterable[Outcome]) -> Verdict:
         precision=_share(worth, lambda pair: pair[0].names_it(pair[1].code)),
         places=_share(found, lambda pair: pair[0].is_there(pair[1].place)),
         healthy_with_findings=_share(healthy, lambda one: bool(one.counted())),
-        coverage=_share(points, _is_held),
+        coverage=_share(
+            points,
+            lambda one: is_held(
+                one.low, one.high, one.measured - one.spread, one.measured + one.spread
+            ),
+        ),
         median_error=median(errors) if errors else None,
         points=points,
         by_case=by_case,
@@ -173,8 +178,15 @@ def judge(outcomes: Iterable[Outcome]) -> Verdict:
     )
 
 
-def _is_held(one: Point) -> bool:
-    return one.low <= one.measured + one.spread and one.measured - one.spread <= one.high
+def is_held(low: float, high: float, measured_low: float, measured_high: float) -> bool:
+    """Whether a predicted interval meets that of what was measured.
+
+    Examples
+    --------
+    >>> is_held(0.1, 0.2, 0.15, 0.4), is_held(0.1, 0.2, 0.25, 0.4)
+    (True, False)
+    """
+    return low <= measured_high and measured_low <= high
 
 
 def _share(all_of: Sequence[Any], right: Callable[[Any], bool]) -> Estimate:

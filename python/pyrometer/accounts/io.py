@@ -359,7 +359,7 @@ def _undercounted(
         other = (totals.get("shuffle_read_total_bytes") or 0) + (
             totals.get("disk_spilled_bytes") or 0
         )
-        warm = bool(scope.window.iterations)
+        warm = scope.window.is_part
         read = _reads_of_stages(scope) - other - _SLACK_BYTES[warm]
         if files is None or files == 0 or read <= 0 or spark >= _FAR_FEWER * min(read, files):
             return None

@@ -98,7 +98,7 @@ def weigh(
     for those in by_rule.values():
         open_ = [one for one in those if not is_refuted(one.rule, one.suspect)]
         if len(open_) > 1:
-            joined += _in_several(what_if, open_, noise_ratio)
+            joined += _by_remedy(what_if, open_, noise_ratio)
     for one in joined:
         one.aside = is_muted(one.rule) or is_refuted(one.rule, one.suspect)
     inside = {id(place) for one in joined for place in one.places}
@@ -150,6 +150,24 @@ def _bound(what_if: WhatIf, found: Iterable[Judged]) -> None:
 
 def _by_ratio(found: Iterable[Judged]) -> list[Judged]:
     return sorted(found, key=lambda one: (-one.ratio, one.rule.code, one.suspect.mechanism))
+
+
+def _by_remedy(what_if: WhatIf, those: list[Judged], noise_ratio: float) -> list[Judged]:
+    """Judge together what one setting mends, apart from what takes an edit, and all where it must.
+
+    A finding that a setting mends can be tried as a whole. If none of these lies above the noise,
+    all places of the rule are one finding.
+    """
+    groups: dict[frozenset[str], list[Judged]] = defaultdict(list)
+    for one in those:
+        groups[one.suspect.factors].append(one)
+    if len(groups) > 1:
+        found = [one for some in groups.values() if len(some) > 1
+                 for one in _in_several(what_if, some, noise_ratio)]  # fmt: skip
+        _bound(what_if, found)
+        if any(one.is_above(noise_ratio, what_if.measured_ns) for one in found):
+            return found
+    return _in_several(what_if, those, noise_ratio)
 
 
 def _in_several(what_if: WhatIf, those: list[Judged], noise_ratio: float) -> list[Judged]:

@@ -31,6 +31,8 @@ class Suspect:
         One sentence with the numbers in it.
     unseen_count : int
         Further places of the rule, each smaller than this one, that nobody looked at.
+    higher_serves : bool
+        The level of its factor is the least that serves: the highest of several places serves all.
     """
 
     place: Place
@@ -42,6 +44,12 @@ class Suspect:
     refute: str | None = None
     doubts: Sequence[Doubt] = ()
     unseen_count: int = 0
+    higher_serves: bool = False
+
+    @property
+    def factors(self) -> frozenset[str]:
+        """Factors that can be tried without a human; empty where the edit is one of code or data."""
+        return frozenset(one.factor for one in self.remedies if one.factor is not None)
 
 
 @dataclass(frozen=True)

@@ -243,7 +243,7 @@ def _intervals(
     tables: Tables, app: dict[str, Any], window: Window
 ) -> tuple[tuple[Interval, ...], bool]:
     """Give the window's intervals, and whether the log ends before the application."""
-    if window.iterations:
+    if window.is_part:
         return tuple(_whole_ms(interval) for interval in window.intervals), False
     start = app["born_wall_ns"]
     if app["end_wall_ns"] is not None and start is not None:

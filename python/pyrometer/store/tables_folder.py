@@ -6,6 +6,7 @@ wrote are ever replaced or deleted.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -201,6 +202,10 @@ def _restamp(folder: Path, change: Callable[[dict[str, Any]], dict[str, Any]]) -
                 out.write(json.dumps(changed).encode())
 
 
+_PLAIN = re.compile(r"[A-Za-z0-9_.-]{1,60}")
+"""Names of windows that are names of files, too."""
+
+
 def summary_file(folder: Path, window: str | None) -> Path:
     """Name the file of a summary that is kept next to the tables it was computed from.
 
@@ -208,8 +213,13 @@ def summary_file(folder: Path, window: str | None) -> Path:
     --------
     >>> summary_file(Path("tables"), "iteration/2").name, summary_file(Path("tables"), None).name
     ('.summary-iteration-2.json', '.summary-all.json')
+    >>> len(summary_file(Path("tables"), "query/" + "a query's text; " * 50).name)
+    78
     """
-    return folder / f".summary-{(window or 'all').replace('/', '-')}.json"
+    name = (window or "all").replace("/", "-", 1)
+    if not _PLAIN.fullmatch(name):
+        name = hashlib.sha256(name.encode()).hexdigest()
+    return folder / f".summary-{name}.json"
 
 
 def findings_file(folder: Path, window: str | None) -> Path:

@@ -31,7 +31,7 @@ def summary_of(path: str | Path, window: str | None = None) -> Summary:
     path : path
         A run directory, a folder of tables, or an event log.
     window : str, optional
-        ``measured``, ``application`` or ``iteration/<n>``.
+        ``measured``, ``application``, ``iteration/<n>``, ``sql/<id>`` or ``query/<description>``.
 
     Raises
     ------

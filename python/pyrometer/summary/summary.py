@@ -92,8 +92,9 @@ def summary(run: Run, window: str | None = None) -> Summary:
     run : Run
         An open run.
     window : str, optional
-        ``measured``, ``application`` or ``iteration/<n>``; by default, all measured iterations
-        together, or the application where there are none.
+        ``measured``, ``application``, ``iteration/<n>``, ``sql/<id>`` or
+        ``query/<description>``; by default, all measured iterations together, or the application
+        where there are none.
 
     Raises
     ------

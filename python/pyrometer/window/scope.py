@@ -134,8 +134,12 @@ def _define(tables: Tables, window: Window) -> None:
 
 def _touching(window: Window, start: str, end: str) -> str:
     """Keep what touches the window; what has no end counts as still running."""
-    first, last = window.intervals[0].start_wall_ns, window.intervals[-1].end_wall_ns
-    return f"WHERE {start} < {last} AND coalesce({end}, {last}) > {first}"
+    touching = " OR ".join(
+        f"({start} < {each.end_wall_ns} AND coalesce({end}, {each.end_wall_ns})"
+        f" > {each.start_wall_ns})"
+        for each in window.intervals
+    )
+    return f"WHERE ({touching})"
 
 
 def _define_tasks(tables: Tables, only: str) -> None:

@@ -1,10 +1,11 @@
-"""Windows, the part of a run that a number is about: one iteration, all measured ones, or all.
+"""Windows, the part of a run that a number is about: iterations, a query, or all.
 
 Values that say what was run, and which window of it the numbers of a report are about.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,14 +79,20 @@ class Interval:
 class Window:
     """A named window: its iterations (none: everything) and its stretches of time.
 
-    ``cut`` says that an event log knows more than was observed: tasks, stages and executions that
-    do not touch the window are left out.
+    ``cut`` says that an event log knows more than the window is about: tasks, stages and executions
+    that do not touch the window are left out. ``of_query`` says that it is the time of a query.
     """
 
     name: str
     iterations: tuple[int, ...] = ()
     intervals: tuple[Interval, ...] = field(default_factory=tuple)
     cut: bool = False
+    of_query: bool = False
+
+    @property
+    def is_part(self) -> bool:
+        """Whether the application ran before it, or after it."""
+        return bool(self.iterations) or self.of_query
 
     @property
     def has_mono(self) -> bool:
@@ -186,10 +193,89 @@ def choose(run: Run, name: str | None) -> Window:
     for window in known:
         if window.name == wanted:
             return window
-    raise UsageError(
-        f"no window {name!r} in this run",
-        "--window " + " | ".join(w.name for w in known),
+    found = _query(run, known, name)
+    if found is not None:
+        return found
+    ways = [*(w.name for w in known), *_ways_by_query(run)]
+    raise UsageError(f"no window {name!r} in this run", "--window " + " | ".join(ways))
+
+
+_EXECUTIONS = (
+    "SELECT app_index, sql_id, coalesce(root_sql_id, sql_id) AS root, description,"
+    " start_wall_ns, end_wall_ns FROM sql_executions"
+    " WHERE end_wall_ns > start_wall_ns ORDER BY start_wall_ns"
+)
+
+
+def _query(run: Run, known: Sequence[Window], name: str) -> Window | None:
+    """Give the window of one SQL execution, or of all measured ones of that description.
+
+    Raises
+    ------
+    UsageError
+        If another query ran meanwhile: what of the machine belongs to which is not known.
+    """
+    kind, _, which = name.partition("/")
+    if kind not in ("sql", "query") or not which:
+        return None
+    rows = run.tables.records(_EXECUTIONS)
+    if kind == "sql":
+        chosen = [row for row in rows if str(row["sql_id"]) == which]
+    else:
+        inside = known[0].intervals if known[0].iterations else ()
+        chosen = [
+            row for row in rows
+            if row["description"] == which
+            and (not inside or any(one.start_wall_ns <= row["start_wall_ns"] < one.end_wall_ns
+                                   for one in inside))
+        ]  # fmt: skip
+    if not chosen:
+        return None
+    mine = {(row["app_index"], row["root"]) for row in chosen}
+    stretches = _joined((row["start_wall_ns"], row["end_wall_ns"]) for row in chosen)
+    for row in rows:
+        meanwhile = any(a < row["end_wall_ns"] and row["start_wall_ns"] < b for a, b in stretches)
+        if meanwhile and (row["app_index"], row["root"]) not in mine:
+            raise UsageError(
+                f"{name}: SQL execution {row['sql_id']} ran at the same time, and what either used"
+                " of the machine is not known apart",
+                "Use --window application.",
+            )
+    offset = clock_offset_ns(run)
+    return Window(
+        name,
+        intervals=tuple(
+            Interval(a, b) if offset is None else Interval(a, b, a - offset, b - offset)
+            for a, b in stretches
+        ),
+        cut=True,
+        of_query=True,
     )
+
+
+def _joined(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Join stretches of time that touch.
+
+    Examples
+    --------
+    >>> _joined([(1, 3), (2, 4), (6, 7)])
+    [(1, 4), (6, 7)]
+    """
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(stretches):
+        if found and start <= found[-1][1]:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        else:
+            found.append((start, end))
+    return found
+
+
+def _ways_by_query(run: Run) -> list[str]:
+    """Name what a window of a query may be called in this run."""
+    rows = run.tables.records(_EXECUTIONS)
+    descriptions = list(dict.fromkeys(row["description"] for row in rows if row["description"]))
+    short = next((each for each in descriptions if each.isidentifier()), None)
+    return [*(["sql/N"] if rows else []), *([f"query/NAME (as query/{short})"] if short else [])]
 
 
 def run_name(run: Run) -> str:

@@ -146,6 +146,40 @@ def test_a_remedy_that_the_places_do_not_share_is_the_largest_ones_and_says_so(r
     assert one.remedies[1].level == "0"
 
 
+def by_setting_or_edit(setting: int, edit: int) -> Rule:
+    """Give a rule of so many places that a setting mends, each at another level, and of others."""
+
+    def suspects(facts: Facts) -> Iterable[Suspect]:
+        tasks = facts.tasks_of(0).duration_ns
+        for number in range(setting + edit):
+            by_setting = number < setting
+            level = Remedy(kind="factor", factor="x", level=str(10 * number), text="x")
+            yield Suspect(
+                place=sort(number), mechanism="It sorts.", evidence=[],
+                change=(Less(f"sort {number}", {0: tasks * 0.03}),),
+                remedies=[level if by_setting else Remedy(kind="code", text="sort less")],
+                higher_serves=by_setting,
+            )  # fmt: skip
+
+    return Rule("sort.x", "x", "x", suspects, "try it")
+
+
+def test_what_a_setting_mends_is_apart_from_what_takes_an_edit(run: Path) -> None:
+    edit, setting = sorted(
+        found(run, by_setting_or_edit(4, 5)).findings, key=lambda one: one.remedies[0].factor or ""
+    )
+    assert (edit.place.places_count, setting.place.places_count) == (5, 4)
+    assert [one.text for one in edit.remedies] == ["sort less"]
+    # The highest level serves all of them, so it is the remedy of all.
+    assert [(one.level, one.text) for one in setting.remedies] == [("30", "x")]
+
+
+def test_places_that_count_only_together_are_one_finding_whatever_mends_them(run: Path) -> None:
+    (one,) = found(run, by_setting_or_edit(2, 2)).findings
+    assert (one.shown, one.place.places_count) == (True, 4)
+    assert "as for the largest" in one.remedies[0].text
+
+
 def test_what_several_places_save_together_is_no_more_than_the_elapsed_time(run: Path) -> None:
     result = found(run, places(200, ratio=0.04))
     (one,) = result.findings

@@ -27,7 +27,8 @@ WindowOption = Annotated[
     str | None,
     typer.Option(
         "--window",
-        help="measured, application or iteration/N. Default: all measured iterations together,"
+        help="measured, application, iteration/N, or a query: sql/N by the number of its SQL"
+        " execution, query/NAME by its description. Default: all measured iterations together,"
         " else the application.",
         show_default=False,
     ),

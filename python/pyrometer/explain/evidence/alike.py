@@ -178,7 +178,9 @@ _BOUNDS = ("value", "low", "high")
 
 def _remedies(found: Sequence[Suspect], name: str) -> list[Remedy]:
     """Give what all places share, then what is the largest one's own, and say so."""
-    first = found[0]
+    first = max(found, key=_level) if all(one.higher_serves for one in found) else found[0]
+    if first.higher_serves and len({one.factors for one in found}) == 1:
+        return list(first.remedies)
     shared = [each for each in first.remedies if all(each in one.remedies for one in found)]
     own = [
         each.model_copy(
@@ -187,6 +189,11 @@ def _remedies(found: Sequence[Suspect], name: str) -> list[Remedy]:
         for each in first.remedies if each not in shared
     ]  # fmt: skip
     return [*shared, *own]
+
+
+def _level(one: Suspect) -> float:
+    levels = [each.level for each in one.remedies if each.factor is not None]
+    return float(levels[0]) if levels and levels[0] is not None else 0.0
 
 
 def weighed(found: Sequence[tuple[float, Extent]]) -> Extent:

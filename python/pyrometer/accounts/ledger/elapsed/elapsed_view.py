@@ -127,7 +127,7 @@ def _elapsed(scope: Scope) -> tuple[Elapsed, View]:
 
 def _submitted_before(scope: Scope) -> int | None:
     """Time from ``spark-submit`` to the application's start, of a run of one application."""
-    if scope.window.iterations:
+    if scope.window.is_part:
         return None
     row = scope.tables.record(
         "SELECT count(*) AS n, min(start_wall_ns) AS start, min(TRY_CAST(json_extract_string("

@@ -192,6 +192,7 @@ def _suspect(facts: Facts, plan: Plan, node: Node) -> Suspect | None:
         ],
         remedies=remedies,
         refute=refute,
+        higher_serves=not is_kept,
     )  # fmt: skip
 
 
