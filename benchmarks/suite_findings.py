@@ -18,6 +18,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,11 @@ def explain(run: Path, *options: str) -> dict[str, Any]:
     return dict(json.loads(done.stdout))
 
 
+def explain_query(run: Path, query: str) -> dict[str, Any]:
+    """Explain one query of a run."""
+    return explain(run, "--window", f"query/{query}")
+
+
 def queries_of(folder: Path) -> list[str]:
     """Name the queries of the measured iterations, in order."""
     with Run.open(folder) as run:
@@ -157,7 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         whole = explain(folder)
         queries = queries_of(folder)
         with ThreadPoolExecutor(2) as pool:
-            reports = list(pool.map(lambda q: explain(folder, "--window", f"query/{q}"), queries))
+            reports = list(pool.map(partial(explain_query, folder), queries))
         found = [
             one for query, report in zip(queries, reports, strict=True)
             for one in findings_of(report, query)

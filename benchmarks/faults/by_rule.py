@@ -1,8 +1,8 @@
 """What frozen rules named in all blind sets together, rule by rule, and by what a cause cost.
 
-``python -m benchmarks.faults.by_rule`` reads `blind.csv`: a row for each cause of the sets ``third``
-to ``ninth``, as judged with the rules that were frozen before the set was read. Several mended rules
-would name more now; that is no measurement, so it is not in the table.
+``python -m benchmarks.faults.by_rule`` reads `blind.csv`: a row for each cause of the sets
+``third`` to ``ninth``, as judged with the rules that were frozen before the set was read. Several
+mended rules would name more now; that is no measurement, so it is not in the table.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import argparse
 import csv
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
@@ -55,7 +56,7 @@ def by_size(planted: Iterable[Row]) -> dict[str, list[Row]]:
         f"{low:.0%} to {high:.0%}".replace("%", " %"): [
             row for row in those if low < float(row["saved"]) <= high
         ]
-        for low, high in zip(SIZES, SIZES[1:], strict=False)
+        for low, high in pairwise(SIZES)
     }
 
 
@@ -80,9 +81,7 @@ def _line(name: str, those: Sequence[Row]) -> str:
     if named:
         placed = sum(row["place"] == "right" for row in named)
         held = sum(map(_is_held, named))
-        error = median(
-            abs(float(row["predicted"]) / float(row["saved"]) - 1) for row in named
-        )
+        error = median(abs(float(row["predicted"]) / float(row["saved"]) - 1) for row in named)
         cells += [f"{k} of {len(named)}" for k in (placed, held)] + [units.percent(error)]
     else:
         cells += ["", "", ""]

@@ -48,7 +48,7 @@ class Suspect:
 
     @property
     def factors(self) -> frozenset[str]:
-        """Factors that can be tried without a human; empty where the edit is one of code or data."""
+        """Factors that can be tried without a human; none for an edit of code or data."""
         return frozenset(one.factor for one in self.remedies if one.factor is not None)
 
 

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from benchmarks.faults import by_rule
 from benchmarks.faults.authored import authored
 from benchmarks.faults.cases import DEVELOPMENT, Case, Set
 from benchmarks.faults.judge import Found, Outcome, judge
@@ -15,6 +16,7 @@ from benchmarks.faults.record import RECORDED, command, failure, record, recorde
 from benchmarks.faults.third_cases import THIRD
 from benchmarks.faults.verdict import explained, line, outcomes
 
+ROOT = Path(__file__).parents[3]
 AUTHORED = [authored(name) for name in ("fourth", "fifth", "sixth")]
 SEVENTH, EIGHTH, NINTH = authored("seventh"), authored("eighth"), authored("ninth")
 CONDITIONS, SURROUNDINGS = authored("conditions"), authored("surroundings")
@@ -226,3 +228,22 @@ def test_sets_have_applications() -> None:
     ):
         assert each.app.exists()
         assert len({case.name for case in each.cases}) == len(each.cases)
+
+
+def test_every_cause_of_the_blind_sets_is_counted_once(capsys: pytest.CaptureFixture[str]) -> None:
+    planted = by_rule.rows()
+    groups = by_rule.by_rule(planted)
+    assert sum(map(len, groups.values())) == len(planted) == 271
+    assert sum(map(len, by_rule.by_size(planted).values())) == len(planted)
+    assert by_rule.main([]) == 0
+    whole = next(line for line in capsys.readouterr().out.splitlines() if "| all |" in line)
+    named = sum(bool(row["named"]) for row in planted)
+    assert f"| {named / len(planted):.1%} |".replace("%", " %") in whole
+
+
+def test_the_page_shows_the_tables_of_the_blind_sets() -> None:
+    page = (ROOT / "docs/explanation/planted-faults.md").read_text()
+    planted = by_rule.rows()
+    rules = {f"`{code}`": those for code, those in by_rule.by_rule(planted).items()}
+    assert by_rule.table({**rules, "all": planted}) in page
+    assert by_rule.table(by_rule.by_size(planted)) in page
