@@ -157,11 +157,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN")
     parser.add_argument("--rows", type=int, default=40, help="of each table (40)")
     parser.add_argument("-o", "--output", type=Path, help="write all findings, JSON")
+    parser.add_argument("--only", help="queries, with commas")
     given = parser.parse_args(arguments)
     kept = {}
     for folder in given.runs:
         whole = explain(folder)
-        queries = queries_of(folder)
+        wanted = given.only.split(",") if given.only else None
+        queries = [one for one in queries_of(folder) if wanted is None or one in wanted]
         with ThreadPoolExecutor(2) as pool:
             reports = list(pool.map(partial(explain_query, folder), queries))
         found = [

@@ -282,6 +282,10 @@ def _work_s(ran: Ran, iterations: int) -> float:
     return min(ran.length_s, statistics.fmean(ran.iterations_s) * (iterations + warmup))
 
 
+MOST_DATA = 0.8
+"""Of the run's data, where less are tried: other data have to be made first, in the same budget."""
+
+
 def with_less(whole: Proposal, ran: Ran, scale: str, why: str = "") -> Proposal:
     """Give the same experiment on less data than the run had."""
     share = int(scale) / ran.size if ran.size and scale.isdecimal() else 1.0
@@ -301,6 +305,7 @@ def _within(whole: Proposal, ran: Ran, finding: Finding) -> Proposal | Refusal:
     long = f"{whole.blocks} blocks take about {times}, and the budget is {budget}"
     work_s = _work_s(ran, whole.iterations)
     share = (left_s - (whole.trial_s - work_s)) / work_s if work_s else 0.0
+    share = min(share, MOST_DATA)
     if ran.size and ran.least_size and ran.least_size <= share * ran.size:
         return with_less(whole, ran, str(int(share * ran.size)), long)
     minutes = math.ceil(whole.total_s / TRIALS_SHARE / 60)

@@ -72,6 +72,79 @@ def test_a_small_side_could_be_broadcast(tmp_path: Path) -> None:
     assert int(found.remedies[0].level or 0) >= MIB
 
 
+def read_from(files: int, large_files: int = 900 * MIB, *below: str) -> object:
+    """Give a join of 20 MiB, read from files of so many bytes, with 900 MiB."""
+    return plan(
+        node(0, "SortMergeJoin", None, [0]),
+        node(1, "Exchange", 0, [0], data_size=900 * MIB, fetch_wait_time=3000),
+        node(2, "Scan large", 1, [0], size_of_files_read=large_files),
+        node(3, "Exchange", 0, [0], data_size=20 * MIB),
+        *(node(4 + number, name, 3 + number, [0]) for number, name in enumerate(below)),
+        node(4 + len(below), "Scan small", 3 + len(below), [0], size_of_files_read=files),
+    )
+
+
+def test_the_level_is_above_the_files_by_which_spark_plans(tmp_path: Path) -> None:
+    (found,) = shown(tmp_path, BROADCAST, read_from(60 * MIB))
+    assert found.remedies[0].level == str(60 * MIB)
+    (found,) = shown(tmp_path, BROADCAST, read_from(5 * MIB))
+    assert found.remedies[0].level == str(40 * MIB)
+
+
+@pytest.mark.parametrize("below", [["BroadcastHashJoin"], ["HashAggregate"]])
+def test_what_spark_expects_to_be_large_takes_a_hint(tmp_path: Path, below: list[str]) -> None:
+    (found,) = shown(tmp_path, BROADCAST, read_from(5 * MIB, 900 * MIB, *below))
+    assert [one.kind for one in found.remedies] == ["code"]
+
+
+def test_a_level_at_which_the_large_side_looks_small_is_no_remedy(tmp_path: Path) -> None:
+    (found,) = shown(tmp_path, BROADCAST, read_from(5 * MIB, 100 * MIB))
+    assert [one.kind for one in found.remedies] == ["code"]
+    assert found.place.setting is None
+
+
+def test_a_broadcast_that_takes_the_driver_as_long_is_not_sure_to_save(tmp_path: Path) -> None:
+    world = plan(
+        node(0, "SortMergeJoin", None, [0]),
+        node(1, "Exchange", 0, [0], data_size=900 * MIB, fetch_wait_time=3000),
+        node(2, "Exchange", 0, [0], data_size=30 * MIB, number_of_output_rows=800_000),
+    )
+    assert shown(tmp_path, BROADCAST, world) == []
+
+
+def repeated(kind: str, out: int) -> object:
+    """Give a join that gives so many rows for a million of its large side."""
+    join = node(0, "SortMergeJoin", None, [0], number_of_output_rows=out)
+    join.simple_string = f"SortMergeJoin [k#1], [k#2], {kind}"
+    return plan(
+        join,
+        node(1, "Sort", 0, [0], sort_time=3000),
+        node(2, "Exchange", 1, [0], data_size=900 * MIB, fetch_wait_time=0,
+             number_of_output_rows=1_000_000),
+        node(3, "Sort", 0, [0]),
+        node(4, "Exchange", 3, [0], data_size=MIB),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "out", "left"),
+    [
+        ("Inner", 1_000_000, 1.0),
+        ("Inner", 10_000_000, 2 / 3),  # 1 s of the 3 for finding pairs
+        ("Inner", 40_000_000, 0.0),
+        ("Inner, (a#3 < b#4)", 1_400_000, 1.0),
+        ("Inner, (a#3 < b#4)", 1_600_000, 0.0),
+    ],
+)
+def test_keys_that_repeat_cost_a_broadcast_more(
+    tmp_path: Path, kind: str, out: int, left: float
+) -> None:
+    found = shown(tmp_path, BROADCAST, repeated(kind, out))
+    assert len(found) == (left > 0)
+    for one in found:
+        assert holds(one, 3.0 / 2 * 0.75 * left)
+
+
 def late(text: str, kind: str = "BuildRight") -> object:
     join = node(0, "BroadcastHashJoin", None, [0])
     join.simple_string = f"BroadcastHashJoin [k#1], [k#2], Inner, {kind}, false, false"

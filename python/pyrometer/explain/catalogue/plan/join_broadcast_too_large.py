@@ -19,8 +19,11 @@ Evidence
     collected.
 
 Remedy
-    Factor `spark.sql.autoBroadcastJoinThreshold` below the size of the table, and no broadcast
-    hint. Where the other side is smaller, the hint belongs there.
+    A hint to merge, and no broadcast hint. Where the application set
+    `spark.sql.autoBroadcastJoinThreshold`: Spark's own level. Where the table was shuffled before
+    it was broadcast: a level below what was shuffled. Other levels are no remedy: Spark plans by
+    the bytes of files, and broadcasts what it expects to be less than 10 MiB whatever it becomes in
+    memory. Where the other side is smaller, a broadcast hint belongs there.
 
 When it is wrong
     Rows of the other side are very wide, or skewed by key: they cost more either way. Broadcasts
@@ -49,9 +52,12 @@ from pyrometer.explain.evidence.saying import code, factor, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
 from pyrometer.explain.what_if import Extent
+from pyrometer.simulation.executor_memory import size_in
 from pyrometer.simulation.measured import Stage
 
 SETTING = "spark.sql.autoBroadcastJoinThreshold"
+DEFAULT = "10m"
+"""Of Spark."""
 SHUFFLE_NS = 490.0
 """To shuffle and sort a row, of a slot's time: 1.47 s of 3 million rows."""
 MOST_NS = 10e3
@@ -124,15 +130,19 @@ def _suspect(facts: Facts, plan: Plan, join: Node) -> tuple[float, Suspect] | No
     size = metric(node, "data size", "data size (bytes)") or 0
     less = {number: ns * gap / idle for number, ns in less.items()}
     page = f"/sql/{plan.sql.sql_id}/{node.node_id}"
-    level = str(size // 2) if size >= 2 else "-1"
-    remedies = [factor(SETTING, level, "shuffle larger tables; also remove any broadcast hint")]
+    level = _level(facts, plan, node)
+    merge = code("shuffle both sides; also remove any broadcast hint",
+                 'large.join(small, "k")', 'large.join(small.hint("merge"), "k")')  # fmt: skip
+    remedies = [merge] if level is None else [
+        factor(SETTING, level, "shuffle larger tables; also remove any broadcast hint")
+    ]  # fmt: skip
     if swaps:
         remedies.insert(0, code("broadcast the other side: put the hint there",
                                 'small.join(broadcast(large), "k")',
                                 'large.join(broadcast(small), "k")'))  # fmt: skip
     return gap - instead, Suspect(
         place=place(facts, "driver", [stage.number], sql_id=plan.sql.sql_id, node_id=node.node_id,
-                    operator=node.name, setting=SETTING),
+                    operator=node.name, setting=None if level is None else SETTING),
         mechanism=(
             f"{units.counted(mine, 'row')}, {units.size(size)}, are broadcast: the driver decoded,"
             f" built and sent them for {units.duration(wanted)}, {units.duration(idle)} of it with"
@@ -152,6 +162,16 @@ def _suspect(facts: Facts, plan: Plan, join: Node) -> tuple[float, Suspect] | No
     )  # fmt: skip
 
 
+def _level(facts: Facts, plan: Plan, node: Node) -> str | None:
+    """Give a level at which Spark would not have broadcast this; none if there may be none."""
+    below = plan.below(node)
+    shuffled = metric(below[0], "data size") if below and below[0].name == "Exchange" else None
+    if shuffled is not None and shuffled >= 2:
+        return str(shuffled // 2)
+    values = {} if facts.measured is None else facts.measured.settings.values
+    return DEFAULT if size_in(values, SETTING, DEFAULT) > 10 << 20 else None
+
+
 RULE = Rule(
     code="join.broadcast-too-large",
     title="A broadcast takes longer than another join",
@@ -159,6 +179,6 @@ RULE = Rule(
     suspects=_suspects,
     needs=(SQL_PLANS,),
     explains=("driver.gap", "driver.collect", "gc."),
-    refute=f"Lower {SETTING} below the size of the table: if the query still takes as long, the"
+    refute='Shuffle both sides, by small.hint("merge"): if the query still takes as long, the'
     " broadcast is not why.",
 )
