@@ -140,6 +140,11 @@ def test_a_budget_too_small_makes_the_data_smaller_with_the_reason():
     )
 
 
+def test_data_of_almost_the_same_size_are_not_made_for_a_budget_that_almost_suffices():
+    whole = proposed()
+    assert int(proposed(budget_s=whole.total_s * 1.08).scale) == 800
+
+
 @pytest.mark.parametrize("of", [WORKLOAD, COMMAND])
 def test_a_budget_smaller_than_any_fair_experiment_refuses_and_says_which_would_do(of):
     found = refused(of=of, budget_s=30.0)
