@@ -205,6 +205,13 @@ _EXECUTIONS = (
     " start_wall_ns, end_wall_ns FROM sql_executions"
     " WHERE end_wall_ns > start_wall_ns ORDER BY start_wall_ns"
 )
+_OTHERS = (
+    "SELECT app_index, coalesce(root_sql_id, sql_id) AS root, 'SQL execution ' || sql_id AS what,"
+    " start_wall_ns, end_wall_ns FROM sql_executions WHERE start_wall_ns IS NOT NULL"
+    " UNION ALL SELECT app_index, NULL, 'job ' || job_id, submit_wall_ns, end_wall_ns FROM jobs"
+    " WHERE sql_id IS NULL AND submit_wall_ns IS NOT NULL ORDER BY start_wall_ns"
+)
+"""What runs in an application: SQL executions, and jobs of none."""
 
 
 def _query(run: Run, known: Sequence[Window], name: str) -> Window | None:
@@ -233,12 +240,15 @@ def _query(run: Run, known: Sequence[Window], name: str) -> Window | None:
         return None
     mine = {(row["app_index"], row["root"]) for row in chosen}
     stretches = _joined((row["start_wall_ns"], row["end_wall_ns"]) for row in chosen)
-    for row in rows:
-        meanwhile = any(a < row["end_wall_ns"] and row["start_wall_ns"] < b for a, b in stretches)
+    for row in run.tables.records(_OTHERS):
+        meanwhile = any(
+            (row["end_wall_ns"] is None or a < row["end_wall_ns"]) and row["start_wall_ns"] < b
+            for a, b in stretches
+        )
         if meanwhile and (row["app_index"], row["root"]) not in mine:
             raise UsageError(
-                f"{name}: SQL execution {row['sql_id']} ran at the same time, and what either used"
-                " of the machine is not known apart",
+                f"{name}: {row['what']} ran at the same time, and what either used of the machine"
+                " is not known apart",
                 "Use --window application.",
             )
     offset = clock_offset_ns(run)

@@ -75,3 +75,24 @@ def test_an_execution_within_another_is_part_of_it(tmp_path: Path) -> None:
         assert [row for (row,) in Scope(run, choose(run, "sql/0")).tables.query(
             "SELECT stage_id FROM w_stages"
         )] == [0]  # fmt: skip
+
+
+def test_a_query_beside_a_job_of_no_query_is_refused(tmp_path: Path) -> None:
+    job = Job()
+    sql = job.query(0, 1_000)
+    job.stage([400] * 4, sql=sql)
+    job.stage([400] * 4)
+    with Run.open(job.log.write(tmp_path)) as run, pytest.raises(UsageError) as refused:
+        choose(run, "sql/0")
+    assert "job 1 ran at the same time" in str(refused.value)
+
+
+def test_a_query_beside_one_that_never_ended_is_refused(tmp_path: Path) -> None:
+    job = Job()
+    sql = job.query(0, 1_000)
+    job.stage([400] * 4, sql=sql)
+    job.query(500, 600)
+    job.log.rows["sql_executions"][-1]["end_wall_ns"] = None
+    with Run.open(job.log.write(tmp_path)) as run, pytest.raises(UsageError) as refused:
+        choose(run, "sql/0")
+    assert "SQL execution 1 ran at the same time" in str(refused.value)

@@ -35,13 +35,14 @@ Remedy
 
 When it is wrong
     Where keys of the small side repeat. A sort-merge join reads the rows of a key one after the
-    other, a broadcast table jumps to each: for 750 million pairs (query 72 of TPC-DS, 2 CPUs,
-    2026-12-01) tasks took 93 s instead of 14. So where a join gives more than 1.5 rows for each
-    of the large side, 0.1 µs for each that it gives is taken off; and where it also compares
-    the pairs, so that most of them are in no metric, nothing is said. Where an outer join keeps
-    the small side, another join gives other rows if some match nothing: a run in which there
-    are none proves it for its data only. A broadcast takes heap of the driver and of every
-    executor, several times the shuffled bytes: with little heap it fails.
+    other, a broadcast table jumps to each: for some 750 million pairs, estimated (query 72 of
+    TPC-DS, a trial each, 2 CPUs, 2026-12-01), tasks took 93 s instead of 14. So where a join
+    gives more than 1.5 rows for each of the large side, 0.1 µs for each that it gives is taken
+    off; and where it also compares the pairs, so that most of them are in no metric, nothing is
+    said. Where an outer join keeps the small side, another join gives other rows if some match
+    nothing: a run in which there are none proves it for its data only. A broadcast takes heap
+    of the driver and of every executor, several times the shuffled bytes: with little heap it
+    fails.
 
 Source
     Spark's documentation of SQL performance tuning, "Join Strategy Hints" and "Automatically
@@ -299,7 +300,7 @@ REFUTE_KEPT = (
     " long, the shuffle is not why."
 )
 
-HINT = code("say that the small side is small", 'large.join(small, "k")',
+HINT = code("tell Spark to broadcast the small side", 'large.join(small, "k")',
             'large.join(broadcast(small), "k")')  # fmt: skip
 
 RULE = Rule(
