@@ -27,6 +27,10 @@ pub use process::{Cause, Depth, Seen};
 /// So many ended processes are known by their threads: the kernel may report their ends later.
 const ENDED_LATELY: usize = 64;
 
+/// So many threads that ended before their process was followed are known, and for how long (ns): the
+/// report of an end wakes the probe, which may take the CPU of a process before it has ended.
+const ENDED_UNSEEN: (usize, i64) = (64, 10_000_000_000);
+
 /// The followed processes.
 pub struct Processes {
     machine: Machine,
@@ -47,6 +51,8 @@ pub struct Processes {
     pub ended: Vec<Seen>,
     /// The last of them, with the threads that had their last rows then.
     ended_lately: VecDeque<(i32, BTreeSet<i32>)>,
+    /// Threads that had their only row before their process was followed.
+    ended_unseen: VecDeque<(i32, Counters)>,
     /// Of ended processes: threads seen, readings done of them, and sleep counted as waiting.
     ended_threads: (u64, u64, i64),
     /// Processes whose I/O counters may not be read.
@@ -80,6 +86,7 @@ impl Processes {
             listing: Vec::new(),
             ended: Vec::new(),
             ended_lately: VecDeque::with_capacity(ENDED_LATELY),
+            ended_unseen: VecDeque::with_capacity(ENDED_UNSEEN.0),
             ended_threads: (0, 0, 0),
             io_denied: 0,
         })
@@ -133,7 +140,14 @@ impl Processes {
             if matches!(source, Source::Records(_)) {
                 process.held.push(descriptors.hold(1));
             }
-            Threads::new(pid, machine.ticks_per_second, descriptors, source)
+            let mut threads = Threads::new(pid, machine.ticks_per_second, descriptors, source);
+            // Numbers are not given again that soon: it is the same process.
+            let since = mono_ns() - ENDED_UNSEEN.1;
+            let ended = self.ended_unseen.iter();
+            for (_, last) in ended.filter(|(of, last)| *of == pid && last.t_mono_ns > since) {
+                threads.had_exited(last);
+            }
+            threads
         });
         self.followed.insert(pid, process);
         true
@@ -301,6 +315,10 @@ impl Processes {
             let mut unseen = Threads::new(pid, ticks, &self.descriptors, Source::Files);
             unseen.exited(last, rows);
             self.ended_threads.0 += unseen.seen;
+            if self.ended_unseen.len() == ENDED_UNSEEN.0 {
+                self.ended_unseen.pop_front();
+            }
+            self.ended_unseen.push_back((pid, *last));
         }
     }
 
@@ -352,7 +370,44 @@ mod tests {
 
     use std::process::Command;
 
+    use arrow_ipc::reader::StreamReader;
+
+    use crate::output::Outputs;
     use crate::sys::watch_exit;
+
+    #[test]
+    fn a_process_whose_end_was_told_before_it_is_found_has_one_first_row() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut rows = Rows::new(Outputs::create(folder.path(), "h", 1).unwrap());
+        // Between the report of its end and its end: the report wakes the probe, which takes its CPU.
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let pid = child.id() as i32;
+        let descriptors = Descriptors::new(64);
+        let how = (Tier::T2, None);
+        let mut processes = Processes::new(Machine::ask(), 1, true, how, &descriptors).unwrap();
+        let (mut recorder, mut buffer) = (Recorder::default(), Buffer::default());
+        let last = Counters {
+            t_mono_ns: mono_ns(),
+            run_ns: 1,
+            tid: pid,
+            ..Counters::default()
+        };
+        processes.exited(pid, &last, &mut rows);
+        let followed = processes.follow(pid, Cause::Descendant, &mut recorder, &mut buffer);
+        for _ in 0..2 {
+            processes.pass_threads(Depth::Slow, true, &mut buffer, &mut rows);
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        processes.end(pid, &mut recorder, &mut buffer, &mut rows);
+        assert!(followed);
+        assert_eq!(processes.thread_figures().0, 1);
+        rows.outputs.finish();
+        let file = std::fs::File::open(folder.path().join("probe-h-threads.arrows")).unwrap();
+        let written = StreamReader::try_new(file, None).unwrap();
+        let written: usize = written.map(|batch| batch.unwrap().num_rows()).sum();
+        assert_eq!(written, 1, "its only row");
+    }
 
     #[test]
     fn what_is_open_of_a_process_besides_its_files_counts_until_it_is_let_go() {

@@ -96,7 +96,25 @@ impl Threads {
         let mistaken = thread.mistaken_ns;
         self.seen += u64::from(thread.exit(last, rows));
         self.mistaken_ns += thread.mistaken_ns - mistaken;
-        // It may be listed for a moment yet: kept until a pass does not see it.
+        self.listed_yet(last);
+    }
+
+    /// Takes note of a thread whose only row was written before its process was followed: a pass that
+    /// sees it yet writes none.
+    pub fn had_exited(&mut self, last: &Counters) {
+        let (pid, tid) = (self.pid, last.tid);
+        let thread = self.threads.entry(tid);
+        let thread = thread.or_insert_with(|| Thread::new(pid, tid));
+        (thread.exited, thread.read_ns) = (true, last.t_mono_ns);
+        self.listed_yet(last);
+    }
+
+    /// Keeps a thread that ended until a pass does not see it: it may be listed for a moment yet.
+    fn listed_yet(&mut self, last: &Counters) {
+        let (pid, tid) = (self.pid, last.tid);
+        let Some(thread) = self.threads.get_mut(&tid) else {
+            return;
+        };
         if matches!(self.source, Source::Records(_)) {
             thread.start = last.start_ns;
         } else {
