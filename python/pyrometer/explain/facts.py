@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from functools import cached_property, wraps
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,8 @@ from pyrometer.statistics.shares import wilson
 from pyrometer.store.tables import Tables
 from pyrometer.summary.schema import Summary
 from pyrometer.window.scope import Scope
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -359,6 +361,19 @@ class Facts:
             starts,
             starts + np.array([graph.delay_ns[n] for n in nodes], dtype=np.float64),
         )
+
+
+def once(read: Callable[[Facts], T]) -> Callable[[Facts], T]:
+    """Keep what a reader of evidence finds for all who ask again: rules ask it of every place."""
+
+    @wraps(read)
+    def kept(facts: Facts) -> T:
+        if read not in facts.kept:
+            facts.kept[read] = read(facts)
+        found: T = facts.kept[read]
+        return found
+
+    return kept
 
 
 def exactly(value: float, n: int = 1, method: str = "counter") -> Estimate:

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from pyrometer.explain.evidence.saying import timeline
-from pyrometer.explain.facts import Facts, exactly
+from pyrometer.explain.facts import Facts, exactly, once
 from pyrometer.explain.schema import Evidence
 from pyrometer.simulation.measured import Stage
 
@@ -106,15 +106,9 @@ class Stretch:
         return self.end
 
 
+@once
 def jobs_of(facts: Facts) -> list[JobTime]:
     """Give the jobs of the window that ended, in order of submission."""
-    known: list[JobTime] | None = facts.kept.get("jobs")
-    if known is None:
-        known = facts.kept["jobs"] = _jobs(facts)
-    return known
-
-
-def _jobs(facts: Facts) -> list[JobTime]:
     if facts.measured is None or not facts.has("jobs"):
         return []
     last: dict[int | None, Stage] = {}
@@ -128,18 +122,12 @@ def _jobs(facts: Facts) -> list[JobTime]:
     ]
 
 
+@once
 def stretches(facts: Facts) -> list[Stretch]:
     """Give the stretches without a job, in order of time, each of one kind.
 
     Time before the first query is left out: that is Spark's own start.
     """
-    known: list[Stretch] | None = facts.kept.get("stretches")
-    if known is None:
-        known = facts.kept["stretches"] = _stretches(facts)
-    return known
-
-
-def _stretches(facts: Facts) -> list[Stretch]:
     found: list[Stretch] = []
     before: JobTime | None = None
     for job in jobs_of(facts):

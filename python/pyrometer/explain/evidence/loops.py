@@ -19,7 +19,7 @@ from statistics import median
 from pyrometer.explain.evidence.driver_time import ORDINARY_BETWEEN_NS, JobTime, jobs_of
 from pyrometer.explain.evidence.plan_nodes import TEXTS, unnumbered
 from pyrometer.explain.evidence.shared_subtrees import KEPT, PASSES
-from pyrometer.explain.facts import Facts
+from pyrometer.explain.facts import Facts, once
 
 FEWEST_ROUNDS = 3
 """Of a loop: two jobs of a line may be any two."""
@@ -177,15 +177,9 @@ def _text(nodes: Iterable[PlanNode]) -> tuple[str, ...] | None:
     return None if hidden or any("..." in text for text in texts) else texts
 
 
+@once
 def rounds_of(facts: Facts) -> list[Round]:
     """Give the queries, and jobs without one, of the window, in order of time."""
-    known: list[Round] | None = facts.kept.get("rounds")
-    if known is None:
-        known = facts.kept["rounds"] = _rounds(facts)
-    return known
-
-
-def _rounds(facts: Facts) -> list[Round]:
     plans: dict[int, list[PlanNode]] = {}
     if facts.measured is not None and facts.has("plan_nodes"):
         texts: dict[str | None, str | None] = {}  # each is held once

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import wraps
 
 from pyrometer.core.estimate import Estimate
-from pyrometer.explain.facts import Facts, exactly
+from pyrometer.explain.facts import Facts, exactly, once
 from pyrometer.explain.rule import Suspect
 from pyrometer.explain.schema import Evidence, Layer, Place
 from pyrometer.simulation.measured import Stage
@@ -83,18 +83,12 @@ def where_in(facts: Facts, numbers: Iterable[int]) -> str:
     return f"app_index = {app} AND (stage_id, stage_attempt) IN ({pairs or '(NULL, NULL)'})"
 
 
+@once
 def in_window(facts: Facts) -> str:
     """Give the SQL condition on ``stage_id`` and ``stage_attempt`` of the window's stages.
 
     Of those that select the same, the shortest: empty where all stages are in the window.
     """
-    known: str | None = facts.kept.get("in_window")
-    if known is None:
-        known = facts.kept["in_window"] = _in_window(facts)
-    return known
-
-
-def _in_window(facts: Facts) -> str:
     measured = facts.measured
     if measured is None:
         return ""

@@ -13,7 +13,7 @@ from pyrometer.accounts.explosions import output_rows
 from pyrometer.accounts.plan_schema import Node, Sql
 from pyrometer.attribution.schema import Expression, Operator
 from pyrometer.core.estimate import Estimate
-from pyrometer.explain.facts import Facts
+from pyrometer.explain.facts import Facts, once
 from pyrometer.explain.what_if import Extent
 from pyrometer.simulation.measured import Stage
 
@@ -72,15 +72,17 @@ class Plan:
         return next((each for each in self.beneath(node) if each.name == name), None)
 
 
-def plans(facts: Facts) -> Iterator[Plan]:
+@once
+def plans(facts: Facts) -> tuple[Plan, ...]:
     """Give the final plans of the window's SQL executions of the application."""
-    known: tuple[Plan, ...] | None = facts.kept.get("plans")
-    if known is None:
-        app = None if facts.measured is None else facts.measured.app_index
-        known = facts.kept["plans"] = tuple(
-            Plan(sql) for sql in facts.summary.sql if sql.nodes and sql.app_index == app
-        )
-    yield from known
+    app = None if facts.measured is None else facts.measured.app_index
+    return tuple(Plan(sql) for sql in facts.summary.sql if sql.nodes and sql.app_index == app)
+
+
+@once
+def plans_by_id(facts: Facts) -> dict[int, Plan]:
+    """Give these plans by the number of their execution."""
+    return {plan.sql.sql_id: plan for plan in plans(facts)}
 
 
 def nodes_named(facts: Facts, name: str) -> Iterator[tuple[Plan, Node]]:
@@ -91,14 +93,17 @@ def nodes_named(facts: Facts, name: str) -> Iterator[tuple[Plan, Node]]:
 
 def operators_in(facts: Facts, stage: Stage) -> frozenset[str]:
     """Name the operators of final plans that ran in a stage."""
-    known: dict[int, set[str]] | None = facts.kept.get("operators")
-    if known is None:
-        known = facts.kept["operators"] = defaultdict(set)
-        for plan in plans(facts):
-            for node in plan.sql.nodes:
-                for number in facts.stages_of(node, plan.sql):
-                    known[number].add(node.name)
-    return frozenset(known.get(stage.number, ()))
+    return frozenset(_operators(facts).get(stage.number, ()))
+
+
+@once
+def _operators(facts: Facts) -> dict[int, set[str]]:
+    found: dict[int, set[str]] = defaultdict(set)
+    for plan in plans(facts):
+        for node in plan.sql.nodes:
+            for number in facts.stages_of(node, plan.sql):
+                found[number].add(node.name)
+    return found
 
 
 def metric(node: Node, *names: str) -> int | None:

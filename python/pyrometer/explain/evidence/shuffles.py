@@ -11,7 +11,7 @@ import numpy as np
 from pyrometer.accounts.plan_schema import Node
 from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans
 from pyrometer.explain.evidence.task_costs import unexplained
-from pyrometer.explain.facts import Facts
+from pyrometer.explain.facts import Facts, once
 from pyrometer.simulation.measured import Floats
 
 WRITE_NS, READ_NS = (1.1, 7.3), (1.6, 12.7)
@@ -55,6 +55,7 @@ class Shuffle:
         return {number: ns for number, ns in self.waits.items() if number != self.number}
 
 
+@once
 def bytes_of_files(facts: Facts) -> dict[int, float]:
     """Give the sizes of the files that scans of each stage read, by its number."""
     found: dict[int, float] = defaultdict(float)

@@ -13,7 +13,7 @@ from pyrometer.explain.evidence.saying import code, data
 from pyrometer.explain.evidence.shuffle_partitions import OF_RDDS, partitions
 from pyrometer.explain.evidence.shuffles import bytes_of_files
 from pyrometer.explain.evidence.task_costs import read_bytes
-from pyrometer.explain.facts import Facts
+from pyrometer.explain.facts import Facts, once
 from pyrometer.explain.schema import Remedy
 from pyrometer.simulation.executor_memory import size_in
 from pyrometer.simulation.measured import Stage
@@ -78,16 +78,10 @@ def recounted(facts: Facts, stage: Stage, count: int, text: str) -> Remedy:
                   text=f"{text}, where the code gives no number of its own")  # fmt: skip
 
 
+@once
 def cached_partitions(facts: Facts) -> Mapping[int, str]:
     """Give what made the partitions of the cache that a stage reads: an exchange, or nothing."""
-    known: Mapping[int, str] | None = facts.kept.get("cached partitions")
-    if known is None:
-        known = facts.kept["cached partitions"] = _cached_partitions(facts)
-    return known
-
-
-def _cached_partitions(facts: Facts) -> dict[int, str]:
-    found = {}
+    found: dict[int, str] = {}
     for plan in plans(facts):
         nodes = plan.sql.nodes
         for place, node in enumerate(nodes):

@@ -49,6 +49,7 @@ from pyrometer.accounts.plan_schema import Node
 from pyrometer.core import units
 from pyrometer.explain.change import Change, Less, LessGap
 from pyrometer.explain.evidence.driver_time import (
+    JobTime,
     Stretch,
     jobs_of,
     names_a_line,
@@ -57,11 +58,11 @@ from pyrometer.explain.evidence.driver_time import (
 )
 from pyrometer.explain.evidence.driver_work import works
 from pyrometer.explain.evidence.places import largest, link, of_stage, of_tasks, slots_at
-from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans, rows_out
+from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans, plans_by_id, rows_out
 from pyrometer.explain.evidence.saying import code, shown_by
 from pyrometer.explain.evidence.stack_shares import Shares, through
 from pyrometer.explain.evidence.task_costs import Fixed, joined
-from pyrometer.explain.facts import Facts
+from pyrometer.explain.facts import Facts, once
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
@@ -177,7 +178,7 @@ def _rows(facts: Facts) -> dict[int, int]:
 
     Of a query of several jobs, as where the result is fetched part by part, they are not known.
     """
-    known = {plan.sql.sql_id: plan for plan in plans(facts)}
+    known = plans_by_id(facts)
     jobs = [job for job in jobs_of(facts) if job.stage is not None and job.sql_id in known]
     alone = Counter(job.sql_id for job in jobs)
     return {
@@ -196,9 +197,10 @@ def _given_back(facts: Facts, mine: Sequence[Result]) -> list[tuple[Change, Fixe
     list of (tuple of Edit, Fixed, int)
         As `joined` gives it, and how many tasks less there are.
     """
-    known = {plan.sql.sql_id: plan for plan in plans(facts)}
-    jobs = {job.stage.number: job for job in jobs_of(facts) if job.stage is not None}
     given = _given(facts)
+    if not given:
+        return []
+    known, jobs = plans_by_id(facts), _by_stage(facts)
     found = []
     for one in mine:
         job = jobs.get(one.stage.number)
@@ -220,15 +222,20 @@ def _given_back(facts: Facts, mine: Sequence[Result]) -> list[tuple[Change, Fixe
     return found
 
 
+@once
+def _by_stage(facts: Facts) -> dict[int, JobTime]:
+    """Give the jobs of the window by number of their last stage."""
+    return {job.stage.number: job for job in jobs_of(facts) if job.stage is not None}
+
+
+@once
 def _given(facts: Facts) -> dict[int, list[tuple[Plan, Node]]]:
     """Give the nodes that read rows from the program, by their number of rows."""
-    given: dict[int, list[tuple[Plan, Node]]] | None = facts.kept.get("given")
-    if given is None:
-        given = facts.kept["given"] = defaultdict(list)
-        for plan in plans(facts):
-            for node in plan.sql.nodes:
-                if _GIVEN.match(node.name) and (rows := metric(node, "number of output rows")):
-                    given[rows].append((plan, node))
+    given: dict[int, list[tuple[Plan, Node]]] = defaultdict(list)
+    for plan in plans(facts):
+        for node in plan.sql.nodes:
+            if _GIVEN.match(node.name) and (rows := metric(node, "number of output rows")):
+                given[rows].append((plan, node))
     return given
 
 

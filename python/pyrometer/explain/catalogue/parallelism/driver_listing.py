@@ -248,13 +248,15 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     if not facts.has("node_metrics"):
         return
     yield from map(_of_manifests, plannings(facts))
-    kept = [one for one in stretches(facts) if one.kind in ("planning", "in_query")]
+    before: dict[int | None, list[Stretch]] = defaultdict(list)
+    for stretch in stretches(facts):
+        if stretch.kind in ("planning", "in_query") and stretch.after is not None:
+            before[stretch.after.sql_id].append(stretch)
     rows = facts.tables.query(_SCANS, [facts.measured.app_index])
     for sql_id, node_id, listed, files, size in rows:
-        mine = [one for one in kept if one.after is not None and one.after.sql_id == sql_id]
         left = float(listed)
         spans: list[tuple[float, float]] = []
-        for one in mine:
+        for one in before[sql_id]:
             took = min(left, float(one.length))
             if took > 0:
                 spans.append((one.end - took, float(one.end)))

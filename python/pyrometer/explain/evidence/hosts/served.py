@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.explain.evidence.places import bounds
-from pyrometer.explain.facts import Facts
+from pyrometer.explain.facts import Facts, once
 from pyrometer.explain.schema import Evidence
 
 _SIDES = ("shuffle_fetch/remote", "shuffle_fetch/both")
@@ -22,19 +22,13 @@ _LEAST = 0.05
 Parts = dict[str, tuple[float, float, float]]
 
 
+@once
 def served(facts: Facts) -> Parts:
     """Give what tasks waited for blocks by what serving threads did: ns, low end, high end.
 
     It is that of the window, whose waits are divided together; empty where nothing was divided, or
     the window has several applications.
     """
-    known: Parts | None = facts.kept.get("served")
-    if known is None:
-        known = facts.kept["served"] = _read(facts)
-    return known
-
-
-def _read(facts: Facts) -> Parts:
     if not facts.has("thread_states") or len(facts.summary.apps) != 1:
         return {}
     found: Parts = {}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pyrometer.accounts.explosions import output_rows
 from pyrometer.attribution.python_workers import define_python_stacks
 from pyrometer.explain.change import Less
-from pyrometer.explain.evidence.plan_nodes import plans, rows_out, unnumbered
+from pyrometer.explain.evidence.plan_nodes import plans_by_id, rows_out, unnumbered
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Need
 from pyrometer.explain.what_if import Extent
@@ -201,7 +201,7 @@ def maps_rows(facts: Facts, one: Work) -> bool:
     """
     if one.sql_id is None or one.node_id is None:
         return False
-    plan = next((plan for plan in plans(facts) if plan.sql.sql_id == one.sql_id), None)
+    plan = plans_by_id(facts).get(one.sql_id)
     node = plan.by_id.get(one.node_id) if plan else None
     if plan is None or node is None:
         return False

@@ -11,7 +11,7 @@ import numpy as np
 from pyrometer.accounts.plan_schema import Node
 from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans
 from pyrometer.explain.evidence.saying import data
-from pyrometer.explain.facts import Facts
+from pyrometer.explain.facts import Facts, once
 from pyrometer.simulation.measured import Stage
 
 _IN_GROUPS = re.compile(r"^Scan (?:parquet|orc)\b", re.IGNORECASE)
@@ -49,18 +49,16 @@ class Undivided:
     tasks: int
 
 
+@once
 def undivided(facts: Facts) -> tuple[Undivided, ...]:
     """Find scans of which at most half of the tasks read a row, and filters are not why."""
-    known: tuple[Undivided, ...] | None = facts.kept.get("undivided")
-    if known is None:
-        known = facts.kept["undivided"] = tuple(
-            one
-            for plan in plans(facts)
-            for node in plan.sql.nodes
-            if _IN_GROUPS.match(node.name) and not _PUSHED.search(node.simple_string or "")
-            for one in _of(facts, plan, node)
-        )
-    return known
+    return tuple(
+        one
+        for plan in plans(facts)
+        for node in plan.sql.nodes
+        if _IN_GROUPS.match(node.name) and not _PUSHED.search(node.simple_string or "")
+        for one in _of(facts, plan, node)
+    )
 
 
 def _of(facts: Facts, plan: Plan, node: Node) -> Iterator[Undivided]:

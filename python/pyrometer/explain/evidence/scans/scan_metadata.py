@@ -9,7 +9,7 @@ from dataclasses import replace
 from pyrometer.accounts.plan_schema import Node
 from pyrometer.core.json_text import parse_json
 from pyrometer.explain.evidence.plan_nodes import Plan
-from pyrometer.explain.facts import Facts
+from pyrometer.explain.facts import Facts, once
 
 _CUT = re.compile(r"\b([A-Z]\w+): ((?:(?!, [A-Z]\w+: ).)*?)\.\.\.(?=, [A-Z]\w+: |$)")
 _METADATA = """
@@ -29,13 +29,11 @@ def uncut(facts: Facts, plan: Plan, node: Node) -> Node:
     return replace(node, simple_string=completed(text, metadata)) if metadata else node
 
 
+@once
 def _metadata(facts: Facts) -> Mapping[tuple[int, int], str]:
-    known: dict[tuple[int, int], str] | None = facts.kept.get("metadata of scans")
-    if known is None:
-        app = 0 if facts.measured is None else facts.measured.app_index
-        rows = facts.tables.query(_METADATA, [app]) if facts.has("plan_nodes") else []
-        known = facts.kept["metadata of scans"] = {(sql, node): text for sql, node, text in rows}
-    return known
+    app = 0 if facts.measured is None else facts.measured.app_index
+    rows = facts.tables.query(_METADATA, [app]) if facts.has("plan_nodes") else []
+    return {(sql, node): text for sql, node, text in rows}
 
 
 def completed(text: str, metadata: Mapping[str, object]) -> str:
