@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field
 
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.estimate import Estimate
+from pyrometer.core.long_text import without_middle
 from pyrometer.core.model import Model
 from pyrometer.window.windows import RunFacts, WindowFacts
 
@@ -74,7 +75,7 @@ class Place(Model):
             return f"{self.places_count} places: {', '.join(self.largest)}{more}"
         found: list[str] = []
         if self.expression:
-            found.append(f"expression {self.expression}")
+            found.append(f"expression {without_middle(self.expression)}")
         if self.operator:
             node = "" if self.node_id is None else f" (node {self.node_id})"
             found.append(f"{self.operator}{node}")

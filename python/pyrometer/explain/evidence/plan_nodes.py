@@ -13,6 +13,7 @@ from pyrometer.accounts.explosions import output_rows
 from pyrometer.accounts.plan_schema import Node, Sql
 from pyrometer.attribution.schema import Expression, Operator
 from pyrometer.core.estimate import Estimate
+from pyrometer.core.long_text import without_middle
 from pyrometer.explain.facts import Facts, once
 from pyrometer.explain.what_if import Extent
 from pyrometer.simulation.measured import Stage
@@ -238,13 +239,14 @@ def total(expressions: Sequence[Expression]) -> Expression:
 
 
 def and_more(text: str, count: int) -> str:
-    """Name the first of several things.
+    """Name the first of several things; of a long one, how it begins and ends.
 
     Examples
     --------
     >>> and_more("rlike(s, a)", 1), and_more("rlike(s, a)", 3)
     ('rlike(s, a)', 'rlike(s, a) and 2 more expressions')
     """
+    text = without_middle(text)
     if count == 1:
         return text
     return f"{text} and {count - 1} more expression{'s' * (count > 2)}"

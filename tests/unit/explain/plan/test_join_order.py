@@ -16,15 +16,15 @@ UPPER = "BroadcastHashJoin [v#2], [v#9], Inner, BuildRight, false"
 
 def found(
     folder: Path, kept: int = 10_000, upper: str = UPPER, seconds: float = 2.1,
-    first: int = 1_000_000, later: float = 0.1,
+    first: int = 1_000_000, later: float = 0.1, scans: str = "Scan parquet spark_catalog.shop.{}",
 ) -> list[Finding]:  # fmt: skip
     nodes = [
         node(0, "BroadcastHashJoin", None, [0], number_of_output_rows=kept),
         node(1, "SortMergeJoin", 0, [0], number_of_output_rows=first),
         node(2, "Sort", 1, [0]),
-        node(3, "Scan a", 2, [0], number_of_output_rows=1_000_000),
+        node(3, scans.format("a"), 2, [0], number_of_output_rows=1_000_000),
         node(4, "Sort", 1, [0]),
-        node(5, "Scan b", 4, [0], number_of_output_rows=500_000),
+        node(5, scans.format("b"), 4, [0], number_of_output_rows=500_000),
         node(6, "BroadcastExchange", 0, [0], number_of_output_rows=100),
     ]
     texts = [upper, "SortMergeJoin [k#1], [k#5], Inner", "Sort [k#1 ASC NULLS FIRST], false, 0",
@@ -49,6 +49,11 @@ def test_the_join_that_keeps_few_rows_comes_first(tmp_path: Path) -> None:
     assert holds(one, 4.8 / 2 * 0.99 * 0.75)
     assert (one.place.node_id, one.place.operator) == (1, "SortMergeJoin")
     assert one.remedies[0].levels == {"spark.sql.cbo.enabled": "true"}
+
+
+def test_spark_reorders_no_files_that_are_read_by_their_path(tmp_path: Path) -> None:
+    (one,) = found(tmp_path, scans="Scan parquet ")
+    assert [each.kind for each in one.remedies] == ["code"]
 
 
 def test_near_miss_the_key_is_of_both_inputs(tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ Evidence
 
 Remedy
     Factors `spark.sql.cbo.enabled` and `spark.sql.cbo.joinReorder.enabled` with statistics of the
-    tables (`ANALYZE TABLE`), or write the joins in the other order.
+    tables (`ANALYZE TABLE`), or write the joins in the other order. Of files that are read by their
+    path Spark knows no number of rows, and reorders nothing: then only the other order is proposed.
 
 When it is wrong
     What `c` keeps of `a` and what `b` matches are correlated: then fewer rows are kept for `b` than
@@ -41,6 +42,7 @@ from pyrometer.explain.evidence.plan_nodes import Plan, plans, rows_out
 from pyrometer.explain.evidence.saying import code, factor, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
+from pyrometer.explain.schema import Remedy
 
 ACHIEVED = (0.5, 1.0)
 """Of the CPU of the rows that are not kept: a join also reads its other side."""
@@ -49,6 +51,8 @@ WHOLE_STAGE = (0.1, 0.9)
 _NAMES = re.compile(r"^(?:SortMerge|ShuffledHash|BroadcastHash)Join$")
 _KEYS = re.compile(r"^\w+ \[([^\]]*)\], \[([^\]]*)\], Inner\b")
 _COLUMN = re.compile(r"#\d+")
+_OF_FILES = re.compile(r"^Scan (?:avro|csv|json|orc|parquet|text|xml)\s*$")
+"""Of a table, its name follows."""
 _SEEN_THROUGH = ("Sort", "Exchange", "Filter")
 
 
@@ -161,13 +165,22 @@ def _said(
                      f"/sql/{plan.sql.sql_id}/{chain.upper.node_id}"),
         ],
         remedies=[
-            factor("spark.sql.cbo.joinReorder.enabled", "true",
-                   "with spark.sql.cbo.enabled and statistics of the tables",
-                   **{"spark.sql.cbo.enabled": "true"}),
+            *_by_statistics(plan, chain.upper),
             code("join first with what keeps few rows", 'a.join(b, "k").join(c, "v")',
                  'a.join(c, "v").join(b, "k")'),
         ],
     )  # fmt: skip
+
+
+def _by_statistics(plan: Plan, upper: Node) -> Iterator[Remedy]:
+    """Let Spark reorder, where it can know how many rows every input has."""
+    if not any(_OF_FILES.match(one.name) for one in plan.beneath(upper)):
+        yield factor(
+            "spark.sql.cbo.joinReorder.enabled", "true",
+            "with spark.sql.cbo.enabled and statistics of the tables (ANALYZE TABLE … FOR ALL"
+            " COLUMNS)",
+            **{"spark.sql.cbo.enabled": "true"},
+        )  # fmt: skip
 
 
 RULE = Rule(
