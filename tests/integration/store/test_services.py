@@ -115,6 +115,32 @@ def test_of_others_requests_to_a_disk_there_is_their_sum(place: Place) -> None:
         ]  # fmt: skip
 
 
+@pytest.mark.parametrize("beside", [False, True], ids=["alone", "with-a-probe-beside-it"])
+def test_control_groups_that_rule_an_executor_are_kept(place: Place, beside: bool) -> None:
+    """A pod's quota is that of the group above its containers; others' are nobody's business."""
+    pod, other = "/kubepods/pod1", "/kubepods/pod2"
+    place.executor("h", "1", 62, probe(times(300, 1500), 62) if beside else None)
+    counters = {
+        (f"cgroup{path}", "cpu_throttled_ns"): lambda t: (t - BEGIN) // 4
+        for path in ("", "/kubepods", pod, f"{pod}/ctr", f"{pod}2", other)
+    }
+    whole = probe(times(0, 2000), 62)
+    place.service(
+        "h",
+        ProbeOf(whole.times, {**whole.host_counters, **counters}, processes=whole.processes),
+        [found(APP, "1", 62, cgroup=f"{pod}/ctr"), found(OTHER, "1", 99, cgroup=other)],
+    )
+    place.describe()
+    ingest_run(place.paths.root)
+    with Run.open(place.paths.root) as run:
+        rows = series(run, "cpu_throttled_ns")
+    assert [row[1] for row in rows] == ["cgroup/kubepods", f"cgroup{pod}", f"cgroup{pod}/ctr"]
+    assert {row[2] == row[3] for row in rows} == {True}
+    # What a probe beside it saw of the host is not counted twice.
+    if not beside:
+        assert {row[4] for row in rows} == {1_990 * 10**6 // 4}
+
+
 def test_canaries_of_a_host_come_with_what_its_agent_recorded(place: Place) -> None:
     """The node is called as its executor calls it, and has the canary before that began."""
     place.executor("h", "1", 62, None)

@@ -282,7 +282,7 @@ class OneHost:
     ) -> str:
         """Choose series: of its processes, of itself, and of the host what nobody else read."""
         same = self.groups is None or (bool(self.groups) and probe.groups == self.groups)
-        group = "" if same else " AND scope NOT LIKE 'cgroup%'"
+        group = "" if same else " AND scope <> 'cgroup'"
         parts = [_stretch(rows, low, high, group) for low, high in _free(self.taken)]
         connection.execute(f"CREATE OR REPLACE TABLE of_host AS {' UNION ALL '.join(parts)}")
         own = "scope" if self.at == 0 else f"replace(scope, 'probe', 'probe/{self.at}')"

@@ -35,6 +35,8 @@ class Found:
         When the agent found it, Unix time.
     uid : int or None
         Its user.
+    cgroup, container : str or None
+        The control group that it is in, as a path, and the container that this is.
     """
 
     app: str
@@ -46,6 +48,8 @@ class Found:
     pod: str | None = None
     seen_wall_ns: int | None = None
     uid: int | None = None
+    cgroup: str | None = None
+    container: str | None = None
 
     @property
     def is_apart(self) -> bool:
@@ -92,7 +96,7 @@ def read_record(path: Path) -> Found | None:
     pid = _whole(said.get("pid"))
     if pid is None or not all(isinstance(one, str) and one for one in (app, executor, role)):
         return None
-    ticks, pod = _whole(said.get("start_ticks")), said.get("pod")
+    ticks = _whole(said.get("start_ticks"))
     seen, uid = record.get("wall_ns"), said.get("uid")
     return Found(
         app=app,
@@ -101,10 +105,16 @@ def read_record(path: Path) -> Found | None:
         pid=pid,
         pid_inside=_whole(said.get("pid_inside")),
         start_ns=None if ticks is None else ticks * TICK_NS,
-        pod=pod if isinstance(pod, str) and pod else None,
+        pod=_text(said.get("pod")),
         seen_wall_ns=seen if type(seen) is int and 0 < seen < 1 << 62 else None,
         uid=uid if type(uid) is int and 0 <= uid < 1 << 32 else None,
+        cgroup=_text(said.get("cgroup")),
+        container=_text(said.get("container")),
     )
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
 
 
 def _whole(value: Any) -> int | None:

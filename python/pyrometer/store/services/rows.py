@@ -1,16 +1,19 @@
 """Of the rows that the agent of a host recorded, those of one run.
 
 An agent that runs as a service follows every executor of its host, for as long as it lives. Of a
-run are its own executors with their descendants, and the host itself while the run lasted.
+run are its own executors with their descendants, the control groups that rule these, and the host
+itself while the run lasted.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import duckdb
 
 from pyrometer.core import schema
+from pyrometer.store.services.executors import Found
 from pyrometer.store.services.machines import Service
 from pyrometer.store.sql.text import from_parquet, literal
 
@@ -42,7 +45,8 @@ edges AS (SELECT host, scope, name,
     arg_min(value, t_mono_ns) FILTER (t_mono_ns > {until}) AS late,
     max(t_mono_ns) AS last
   FROM own GROUP BY ALL),
-seen AS (SELECT *, CASE WHEN scope LIKE 'process/%' THEN max(last) OVER (PARTITION BY host, scope)
+seen AS (SELECT *, CASE WHEN scope LIKE 'process/%' OR scope LIKE 'cgroup/%'
+    THEN max(last) OVER (PARTITION BY host, scope)
     ELSE max(last) OVER () END >= {since} AS is_seen FROM edges)
 SELECT host, {since}::BIGINT AS t_mono_ns, scope, name, early AS value FROM seen
   WHERE is_seen AND early = coalesce(next, early)
@@ -107,6 +111,12 @@ def keep_own(
         values = ", ".join(f"({pid}, {since})" for pid, since in roots)
         connection.execute(f"INSERT INTO roots VALUES {values}")
     connection.execute("CREATE OR REPLACE TEMP TABLE ours (pid BIGINT, since BIGINT, until BIGINT)")
+    connection.execute("CREATE OR REPLACE TEMP TABLE own_groups (scope VARCHAR)")
+    if series.is_file():
+        named = f"SELECT DISTINCT scope FROM {from_parquet(series)} WHERE scope LIKE 'cgroup/%'"
+        scopes = [scope for (scope,) in connection.execute(named).fetchall()]
+        for scope in filter(lambda scope: rules(scope, service.found), scopes):
+            connection.execute("INSERT INTO own_groups VALUES (?)", [scope])
     if series.is_file() and roots:
         source = from_parquet(series)
         connection.execute(f"INSERT INTO ours {_OURS.format(series=source)}")
@@ -114,6 +124,26 @@ def keep_own(
         file = folder / f"{name}.parquet"
         if file.is_file():
             _rewrite(connection, file, name, service.host, window)
+
+
+def rules(scope: str, found: Iterable[Found]) -> bool:
+    """Whether a control group, as series name it, is that of an executor, or above it.
+
+    Where only the CPU is limited, as YARN may do, the group of the memory has another path: then
+    both name the container.
+
+    Examples
+    --------
+    >>> one = Found("app", "1", "executor", 7, None, None, cgroup="/pods/a/b", container="c1")
+    >>> [rules(f"cgroup{path}", [one]) for path in ("/pods/a/b", "/pods", "/pods/a/bc", "/cpu/c1")]
+    [True, True, False, True]
+    """
+    path = scope.removeprefix("cgroup").rstrip("/") + "/"
+    return any(
+        (one.cgroup is not None and f"{one.cgroup}/".startswith(path))
+        or (one.container is not None and f"/{one.container}/" in path)
+        for one in found
+    )
 
 
 def _rewrite(
@@ -150,9 +180,10 @@ def _rewrite(
 def _whose(name: str) -> str:
     if name not in _TIMES:
         return "true"
-    # Its own control group is that of the agent.
+    # The group without a path is that of the agent.
     of_host = {
-        "os_series": "r.scope NOT LIKE 'process/%' AND r.scope NOT LIKE 'cgroup%'",
+        "os_series": "r.scope NOT LIKE 'process/%' AND r.scope NOT LIKE 'cgroup%'"
+        " OR r.scope IN (FROM own_groups)",
         **OF_HOST,
     }.get(name)
     return _ours(name) if of_host is None else f"(({of_host}) OR {_ours(name)})"
