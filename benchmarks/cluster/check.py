@@ -161,6 +161,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(error.stderr.strip(), file=sys.stderr)
             whole = False
             continue
+        except subprocess.TimeoutExpired as error:
+            minutes = units.duration(error.timeout * 1e9)
+            print(f"error: {run}: no answer in {minutes} from pyrometer {error.cmd[3]}",
+                  file=sys.stderr)  # fmt: skip
+            whole = False
+            continue
         whole &= all(one.holds for one in found)
         if asked.json:
             print(json.dumps({"run": str(run), "checks": [asdict(one) for one in found]}))

@@ -14,6 +14,7 @@ from pyrometer.store import Run
 
 VIEW_TASK = "task"
 READ_S = 1800.0
+"""Most that a verb may take to read a run."""
 
 
 def said(run: Path, *verb: str) -> dict[str, Any]:
@@ -23,6 +24,8 @@ def said(run: Path, *verb: str) -> dict[str, Any]:
     ------
     subprocess.CalledProcessError
         If it fails.
+    subprocess.TimeoutExpired
+        If it takes longer than `READ_S`.
     """
     done = subprocess.run(
         [sys.executable, "-m", "pyrometer", *verb, "--json", str(run)],

@@ -89,3 +89,14 @@ def test_runs_are_judged_one_by_one(
 def test_what_is_no_run_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check.main([str(tmp_path)]) == 1
     assert str(tmp_path) in capsys.readouterr().err
+
+
+def test_a_run_that_takes_too_long_to_read_is_said_and_the_others_are_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(figures, "READ_S", 0.01)
+    assert check.main([str(tmp_path / "a"), str(tmp_path / "b")]) == 1
+    told = capsys.readouterr().err.splitlines()
+    assert [line.split(" from ")[0] for line in told] == [
+        f"error: {tmp_path / name}: no answer in 10.0 ms" for name in "ab"
+    ]
