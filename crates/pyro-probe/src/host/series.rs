@@ -16,6 +16,9 @@ pub const ALL_THREADS: &str = "cpu_threads_ns";
 /// The same of threads that have left their CPU, where only the scheduler's statistics show it.
 pub const SWITCHED: &str = "cpu_switched_ns";
 
+/// What series that count pages count in.
+pub const PAGE_SIZE: &str = "page_size_bytes";
+
 /// Files of the host.
 #[derive(Debug)]
 pub struct Host {
@@ -150,6 +153,7 @@ impl Host {
     fn slow_pass(&mut self, scope: usize, recorder: &mut Recorder, buffer: &mut Buffer) {
         let page_bytes = self.machine.page_bytes;
         let now = mono_ns();
+        recorder.record(now, scope, PAGE_SIZE, page_bytes);
         if let Some(text) = self
             .loadavg
             .as_mut()

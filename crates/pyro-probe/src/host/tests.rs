@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::series::{ALL_THREADS, SWITCHED};
+use super::series::{ALL_THREADS, PAGE_SIZE, SWITCHED};
 use super::*;
 use crate::parse::{cgroup, host, process};
 
@@ -29,7 +29,7 @@ fn series_are_those_of_the_schema() {
     emitted.entry("host").or_default().extend(
         host::CPU_MODES
             .into_iter()
-            .chain([ALL_THREADS, SWITCHED])
+            .chain([ALL_THREADS, SWITCHED, PAGE_SIZE])
             .chain(ours(host::STAT))
             .chain(host::LOAD)
             .chain([host::LOAD_THREADS, host::ALLOC_STALLS])

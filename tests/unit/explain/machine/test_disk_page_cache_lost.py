@@ -24,6 +24,14 @@ def test_all_that_is_read_had_been_there(tmp_path: Path) -> None:
     assert (found.remedies[0].factor, found.remedies[0].level) == ("cgroup.memory", "2048m")
 
 
+def test_pages_have_the_size_that_their_host_gives_them(tmp_path: Path) -> None:
+    world = reads(16_000, 1000)
+    series(world, "host", "page_size_bytes", 16 * PAGE_BYTES, 16 * PAGE_BYTES)
+    found = only(world.write(tmp_path), RULE)
+    assert holds(found, 4 * 0.2 * 0.75)
+    assert found.evidence[0].estimate.value == pytest.approx(16_000 * PAGE_BYTES, rel=0.05)
+
+
 def test_refaults_are_told_by_whether_their_pages_were_in_use(tmp_path: Path) -> None:
     world = reads(1000, 1000)
     series(world, "cgroup", "activated_file_pages_count", 0, 800)

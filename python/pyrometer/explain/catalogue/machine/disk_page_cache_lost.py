@@ -50,6 +50,7 @@ from pyrometer.explain.schema import Evidence
 from pyrometer.explain.what_if import Extent
 
 PAGE_BYTES = 4096
+"""Of a host whose recording does not say: all of x86, and most of Arm."""
 REFAULTS = "refaulted_file_pages_count"
 ACHIEVED = (0.5, 1.0)
 """With twice the memory some pages are still evicted. Not measured; assumed."""
@@ -65,9 +66,10 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         lost_by_host(facts, WAITS, hosts) if facts.tables.several_hosts
         else {None: disk_waits(facts, None)}
     )  # fmt: skip
+    page_bytes = int(level(facts, "host", "page_size_bytes", hosts) or PAGE_BYTES)
     lost = {
         host: {
-            number: waits[host][number] * min(1.0, pages * PAGE_BYTES / read[host][number])
+            number: waits[host][number] * min(1.0, pages * page_bytes / read[host][number])
             for number, pages in own.items()
             if number in waits.get(host, {}) and number in read.get(host, {})
         }
@@ -92,7 +94,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     yield Suspect(
         place=where,
         mechanism=(
-            f"{units.size(pages * PAGE_BYTES)} of {units.size(size)} read from"
+            f"{units.size(pages * page_bytes)} of {units.size(size)} read from"
             f" disks had been in the page cache shortly before; tasks waited"
             f" {units.duration(total)} for them.{most_was_on(names, lost)}"
         ),
@@ -100,9 +102,9 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         extent=Extent(n=round(pages)).times(*ACHIEVED),
         evidence=[
             shown_by("file pages read back while stages ran",
-                 PAGE_BYTES * sum(growth(facts, "cgroup", REFAULTS).values()), "bytes", "os_series",
-                 growth_query(facts, "cgroup", REFAULTS, PAGE_BYTES), page(where), round(pages)),
-            *_working_set(facts, page(where)),
+                 page_bytes * sum(growth(facts, "cgroup", REFAULTS).values()), "bytes", "os_series",
+                 growth_query(facts, "cgroup", REFAULTS, page_bytes), page(where), round(pages)),
+            *_working_set(facts, page(where), page_bytes),
         ],
         remedies=[remedy],
     )  # fmt: skip
@@ -118,12 +120,12 @@ _WORKING_SET = {
 }
 
 
-def _working_set(facts: Facts, link: str) -> Iterator[Evidence]:
+def _working_set(facts: Facts, link: str, page_bytes: int) -> Iterator[Evidence]:
     """Show which refaults were of pages in use, by kind, as far as the kernel counted any."""
     for name, what in _WORKING_SET.items():
         count = sum(growth(facts, "cgroup", name).values())
         if count:
-            size, unit = (PAGE_BYTES, "bytes") if name.endswith("pages_count") else (1, "count")
+            size, unit = (page_bytes, "bytes") if name.endswith("pages_count") else (1, "count")
             query = growth_query(facts, "cgroup", name, size)
             yield shown_by(what, size * count, unit, "os_series", query, link, round(count))
 
