@@ -77,6 +77,20 @@ they start programs or make runs, and differ in a value. Those that are marked s
 and all of a test that is marked ``every_variant`` run: they read what was made once for all."""
 
 
+LONG = Path(__file__).with_name("long_tests.txt")
+"""Tests that take a second or more, by file: of each file the first runs each time, the others with
+the slow ones. `tools/list_long_tests.py` writes it from what a run of all tests measured."""
+
+
+def long_tests() -> dict[str, set[str]]:
+    """Give the names of these tests, by their file below this folder."""
+    found: dict[str, set[str]] = {}
+    for line in LONG.read_text().splitlines():
+        file, *names = line.split()
+        found[file] = set(names)
+    return found
+
+
 JOURNALS = tuple(
     f"{Path(__file__).parent / kind / room}{os.sep}"
     for kind in ("unit", "property")
@@ -94,7 +108,7 @@ def no_power_is_lost(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the further variants of tests in such folders as slow."""
+    """Mark the further variants of tests in such folders, and further long ones, as slow."""
     seen: dict[str, int] = {}
     folders = tuple(f"{Path(__file__).parent / folder}{os.sep}" for folder in MANY_VARIANTS)
     for item in items:
@@ -104,6 +118,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             seen[name] = seen.get(name, 0) + 1
             if seen[name] > 2:
                 item.add_marker(pytest.mark.slow)
+    long, ran = long_tests(), set[str]()
+    for item in items:
+        if not item.path.is_relative_to(LONG.parent) or item.get_closest_marker("slow"):
+            continue
+        file = item.path.relative_to(LONG.parent).as_posix()
+        if getattr(item, "originalname", "") in long.get(file, ()):
+            if file in ran:
+                item.add_marker(pytest.mark.slow)
+            ran.add(file)
 
 
 @pytest.hookimpl(wrapper=True)
