@@ -297,7 +297,22 @@ def network(
 
 def _plan(spec: beds.HostSpec, group: str) -> Plan:
     limits = {"cpu.quota": spec.cpus, "cgroup.memory": spec.memory_mib << 20}
+    if _swap_is_limited():
+        limits["cgroup.swap"] = 0
     return plan(limits, _hierarchies(), None, group)
+
+
+def _swap_is_limited() -> bool:
+    """Whether there is swap, which would be more memory for a host, and groups can forbid it."""
+    if len(Path("/proc/swaps").read_text("ascii").splitlines()) < 2:
+        return False
+    for mount in cgroup.mounted():
+        controllers = Path(mount, "cgroup.controllers")
+        if Path(mount, "memory.memsw.limit_in_bytes").exists():
+            return True
+        if controllers.exists() and "memory" in controllers.read_text("ascii").split():
+            return True
+    return False
 
 
 def _hierarchies() -> list[Hierarchy]:

@@ -95,6 +95,9 @@ def make(host_groups: list[str], below: str, limited: Limits = Limits()) -> list
             "cpu.shares": limited.shares,
             "cpu.cfs_quota_us": limited.quota_us,
             "memory.limit_in_bytes": limited.memory,
+            # Where the machine has swap, a container would not be killed but swapped, as no kubelet
+            # lets it be unless it is told to.
+            "memory.memsw.limit_in_bytes": limited.memory,
         }
         for name, value in written.items():
             if value is not None and (folder / name).exists():
