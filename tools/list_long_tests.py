@@ -28,8 +28,8 @@ def took(junit: Path) -> dict[str, dict[str, list[float]]]:
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for case in ET.parse(junit).iter("testcase"):
         file = _file((case.get("classname") or "").split("."))
-        if file is not None:
-            name = (case.get("name") or "").partition("[")[0]
+        name = (case.get("name") or "").partition("[")[0]
+        if file is not None and name.startswith("test_"):
             found[file][name].append(float(case.get("time") or 0))
     return found
 
