@@ -124,11 +124,11 @@ demo: setup ## Generate the data, run parquet-scan, print the summary and the pa
 	@$(BIN)/pyrometer run parquet-scan
 
 # Cargo and Maven each wait for one thread at times, so they run side by side; what each prints comes when it ends.
-test: setup-test ## Set everything up and run the tests (some 12 minutes on two cores)
+test: setup-test ## Set everything up and run the tests
 	@$(MAKE) --no-print-directory -j 2 -O test-rust test-jvm test-web
 	@$(MAKE) --no-print-directory test-python
 
-test-fast: setup test-web ## The tests of every room that start no Spark, and the command line once (some five minutes)
+test-fast: setup test-web ## The tests of every room that start no Spark, and the command line once
 	$(PYTEST) -m "not slow" $(FAST) tests/integration/cli
 
 # Doctests, property and golden tests and those of rules are left out: they compute, and know no tool.

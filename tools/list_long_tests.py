@@ -6,8 +6,8 @@
     python tools/list_long_tests.py tests.xml
 
 Of a test with variants the longest does not count: it may have waited for what all share. Tests of
-properties are left out, as `make test` tries few examples, and so are those marked slow, which take
-no part in it anyway but do no harm in the list.
+properties are left out, as `make test` tries few examples. Those marked slow may stand in the list:
+they take no part in `make test` anyway.
 """
 
 from __future__ import annotations

@@ -162,8 +162,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             whole = False
             continue
         except subprocess.TimeoutExpired as error:
-            minutes = units.duration(error.timeout * 1e9)
-            print(f"error: {run}: no answer in {minutes} from pyrometer {error.cmd[3]}",
+            limit = units.duration(error.timeout * 1e9)
+            print(f"error: {run}: no answer in {limit} from pyrometer {error.cmd[3]}",
                   file=sys.stderr)  # fmt: skip
             whole = False
             continue
