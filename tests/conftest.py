@@ -108,9 +108,13 @@ def no_power_is_lost(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the further variants of tests in such folders, and further long ones, as slow."""
+    """Mark the further variants of tests in such folders, and further long ones, as slow.
+
+    Where an author chose which variants of a long test run each time, that holds.
+    """
     seen: dict[str, int] = {}
     folders = tuple(f"{Path(__file__).parent / folder}{os.sep}" for folder in MANY_VARIANTS)
+    chosen = {_of(item) for item in items if item.get_closest_marker("slow")}
     for item in items:
         name, _, variant = item.nodeid.partition("[")
         told = item.get_closest_marker("slow") or item.get_closest_marker("every_variant")
@@ -120,13 +124,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.slow)
     long, ran = long_tests(), set[str]()
     for item in items:
-        if not item.path.is_relative_to(LONG.parent) or item.get_closest_marker("slow"):
+        if not item.path.is_relative_to(LONG.parent) or _of(item) in chosen:
             continue
         file = item.path.relative_to(LONG.parent).as_posix()
-        if getattr(item, "originalname", "") in long.get(file, ()):
+        if _of(item)[1] in long.get(file, ()):
             if file in ran:
                 item.add_marker(pytest.mark.slow)
             ran.add(file)
+
+
+def _of(item: pytest.Item) -> tuple[Path, str]:
+    """Give the file of a test and its name without its variant."""
+    return item.path, getattr(item, "originalname", None) or item.name
 
 
 @pytest.hookimpl(wrapper=True)

@@ -29,10 +29,14 @@ def test_variants_that_their_authors_keep_run_each_time() -> None:
     found = kept(f"{folder}/test_faults_jvm.py", f"{folder}/test_probe_states.py")
     options = found["test_options_of_the_application_stay_what_they_are"]
     assert options == ["small heap", "another agent"]
-    assert len(found["test_every_end_is_the_programs_own"]) == 2
     # Of one recording: three tiers of ten threads.
     states = "test_time_on_a_cpu_waiting_for_one_and_asleep_are_as_declared"
     assert len(found[states]) == 30
+
+
+def test_of_the_variants_of_a_test_of_the_terminal_the_first_two_run_each_time() -> None:
+    found = kept("tests/unit/summary/test_samples_few.py")
+    assert len(found["test_only_a_profile_of_cpu_can_have_too_few_samples"]) == 2
 
 
 def told(script: str, **variables: str) -> str:

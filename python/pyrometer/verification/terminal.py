@@ -81,6 +81,8 @@ def _verdict(finding: Finding, one: Outcome, root: Path | None) -> Iterator[Rend
     if one.by_hand:
         yield _to_paste(one.by_hand)
     for note in one.notes:
+        if note in (one.reason or ""):
+            continue
         yield _indented(f"[dim]{safe(note)}[/]")
     if root is not None:
         yield _indented(f"[dim]pyrometer experiment show {safe(from_here(root))}[/]")

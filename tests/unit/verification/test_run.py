@@ -408,7 +408,7 @@ def test_a_changed_command_that_does_not_do_the_work_is_not_proven(
     assert (proof["verdict"], proof["reason"].startswith(told)) == (verdict, True)
     head = {"proven": "proven, results not compared", "not_testable": "cannot tell"}[verdict]
     assert f"gc.heap-too-small: {head} " in done.stderr
-    assert told in " ".join(done.stderr.split())
+    assert " ".join(done.stderr.split()).count(told) == 1
     monkeypatch.setenv("PYROMETER_VERDICTS", "team")
     assert f"({head})" in " ".join(cli.inside(capsys, "show", "run").stdout.split())
     assert f"tried: {head.partition(',')[0]}" in cli.inside(capsys, "explain", "run").stdout
