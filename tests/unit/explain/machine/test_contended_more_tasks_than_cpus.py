@@ -34,6 +34,34 @@ def test_alike_tasks_are_done_as_late(tmp_path: Path) -> None:
     assert not any(one.shown for one in found.findings)
 
 
+def switched(world: World, times: int) -> World:
+    """Let the kernel take each task's thread so many times off its CPU, in all."""
+    rows = [row for row in world.rows["thread_counters"] if "Executor task" in row["comm"]]
+    ends = {row["tid"]: row["t_mono_ns"] for row in rows}
+    for row in rows:
+        done = row["t_mono_ns"] == ends[row["tid"]]
+        row["involuntary_switches_count"] = times * done
+    return world
+
+
+def test_alike_tasks_load_their_caches_again(tmp_path: Path) -> None:
+    # 8 s of CPU, of which 2000 returns to a CPU took 2 s at most: a quarter of 2 s.
+    world = World([StageSpec([1000] * 16)], slots=8, on_cpu=0.5, run_queue=0.5)
+    (found,) = judged(switched(world, 250).write(tmp_path), RULE).findings
+    saved = found.saving.elapsed_ns
+    assert saved.value == pytest.approx(0.25e9, rel=0.1)
+    assert saved.low == 0
+    assert saved.high == pytest.approx(0.5e9, rel=0.1)
+    assert not found.shown
+    assert "took each other off them 1 996 times" in found.mechanism
+    assert (found.remedies[0].factor, found.remedies[0].level) == ("layout.tasks", "4")
+
+
+def test_near_miss_no_task_was_taken_off_its_cpu(tmp_path: Path) -> None:
+    world = World([StageSpec([1000] * 16)], slots=8, on_cpu=0.5, run_queue=0.5)
+    assert judged(switched(world, 0).write(tmp_path), RULE).findings == []
+
+
 def test_healthy_twin(tmp_path: Path) -> None:
     assert judged(job(slots=4, on_cpu=0.9, run_queue=0.1).write(tmp_path), RULE).findings == []
 

@@ -7,10 +7,13 @@ What it is
 
 Mechanism
     The simulator runs the same application with as many slots as CPUs, so that tasks do not wait
-    for each other. Where the CPUs are the limit, it ends at the same time as before:
-    oversubscription costs little by itself, and the finding says so. It is worth something where
-    large tasks start late behind small ones, or memory is short (collections and spills have rules
-    of their own).
+    for each other. Where the CPUs are the limit, it ends at the same time as before: waiting in
+    turn costs nothing by itself. It is worth something where large tasks start late behind small
+    ones, or memory is short (collections and spills have rules of their own).
+
+    A task that another takes off its CPU finds that one's data in the caches when it is back, and
+    loads its own again. That takes between nothing and `MOST_SWITCH_NS`, by what fits into the
+    caches, so that this saving is not sure before it is tried (`--verify`).
 
     Where threads of the JVM ran on fewer CPUs than there are slots while other CPUs of the host
     were idle, they are not allowed to use those. The simulator removes waits of tasks for as long
@@ -18,7 +21,8 @@ Mechanism
 
 Evidence
     Slots against the CPUs that the application's threads ran on; waits of task threads for a CPU,
-    without those behind other processes. For a JVM that is bound: the CPU of each reading of a
+    without those behind other processes; how often the kernel took task threads off their CPU. For
+    a JVM that is bound: the CPU of each reading of a
     thread while a stage ran, and idle time of the others. This is checked where one JVM runs all
     tasks, in the `MOST_STAGES` stages whose tasks waited longest, and reported for those with at
     least `FEWEST_READINGS`: fewer may have missed a CPU by chance.
@@ -33,7 +37,9 @@ When it is wrong
 
 Source
     A scan of Parquet with 20, 40 and 60 tasks on 40 CPUs: 20, 23 and 23 s, while executor run time
-    went from 392 to 892 and 1354 s (Performance Analysis of a CPU-Intensive Workload, lab 11).
+    went from 392 to 892 and 1354 s (Performance Analysis of a CPU-Intensive Workload, lab 11). A
+    context switch costs the caches from microseconds to more than one millisecond: Li, Ding, Shen,
+    Quantifying the Cost of Context Switch, 2007.
 """
 
 from __future__ import annotations
@@ -50,6 +56,15 @@ from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
 from pyrometer.explain.what_if import Extent
 from pyrometer.simulation.measured import Floats
 
+MOST_SWITCH_NS = 1e6
+"""CPU time for loading caches again that a task needs at most when it is back on its CPU."""
+SWITCHED = """
+SELECT coalesce(sum(n), 0)::BIGINT FROM (
+  SELECT max(c.involuntary_switches_count) - min(c.involuntary_switches_count) AS n
+  FROM thread_counters c JOIN w ON c.t_mono_ns BETWEEN w.start_mono_ns AND w.end_mono_ns
+  WHERE (c.pid, c.tid) IN (SELECT DISTINCT pid, tid FROM spans)
+  GROUP BY c.pid, c.tid, w.start_mono_ns)
+"""
 MOST_NAMED = 2
 """CPUs that are named; of more, their number."""
 
@@ -117,24 +132,59 @@ def _oversubscribed(facts: Facts) -> Iterator[Suspect]:
     less = own + (1 - own) * (1 - cpus / slots)
     lost = {number: waited * less for number, waited in queue.items()}
     total = sum(lost.values())
+    at_once = f"{units.counted(slots, 'task')} ran at once on {units.counted(cpus, 'CPU')}"
+    evidence = [
+        shown_by("task slots", slots, "count", "executors",
+             "SELECT sum(cores_count) FROM executors", "/ledger"),
+        shown_by("CPUs that the application ran on", cpus, "count", "thread_counters",
+             "show --json: contention.cpus_count", "/ledger"),
+    ]  # fmt: skip
+    remedies = [factor("layout.tasks", str(cpus), "run as many tasks at once as there are CPUs")]
     yield Suspect(
         place=place(facts, "setting", lost, setting="layout.tasks"),
         mechanism=(
-            f"{units.counted(slots, 'task')} ran at once on {units.counted(cpus, 'CPU')} and waited"
+            f"{at_once} and waited"
             f" {units.duration(total)} for each other; with {units.counted(cpus, 'slot')} each task"
             " would finish sooner, and the last one at about the same time."
         ),
         change=(_of_each(facts, lost), Slots(cpus / slots)),
         evidence=[
-            shown_by("task slots", slots, "count", "executors",
-                 "SELECT sum(cores_count) FROM executors", "/ledger"),
-            shown_by("CPUs that the application ran on", cpus, "count", "thread_counters",
-                 "show --json: contention.cpus_count", "/ledger"),
+            *evidence,
             shown_by("waits of tasks for a CPU", total, "ns", "thread_counters",
                  "show --json: ledger, task/run_queue", "/ledger/task/run_queue", len(lost)),
         ],
-        remedies=[factor("layout.tasks", str(cpus), "run as many tasks at once as there are CPUs")],
+        remedies=remedies,
     )  # fmt: skip
+    switches = _switches(facts)
+    count = switches * less
+    cpu = {number: facts.cpu_ns.get(number, 0.0) for number in lost}
+    loaded = {n: MOST_SWITCH_NS * count * ns / total for n, ns in lost.items()}
+    cost = {n: min(ns, cpu[n]) for n, ns in loaded.items() if cpu[n] > 0}
+    if not count or not cost:
+        return
+    yield Suspect(
+        place=place(facts, "setting", cost, setting="layout.tasks"),
+        mechanism=(
+            f"{at_once} and took each other off them {units.count(round(count))} times. Each time a"
+            f" task is back it loads its data into the caches again, for up to"
+            f" {units.duration(MOST_SWITCH_NS)} of CPU."
+        ),
+        change=(facts.less_cpu("caches", {n: ns / cpu[n] for n, ns in cost.items()}),),
+        extent=Extent(0.5, 0.0, 1.0, round(count)),
+        evidence=[
+            *evidence,
+            shown_by("times that tasks were taken off a CPU", switches, "count", "thread_counters",
+                 SWITCHED, "/ledger/task/run_queue", switches),
+        ],
+        remedies=remedies,
+    )  # fmt: skip
+
+
+def _switches(facts: Facts) -> int:
+    """Count how often the kernel took tasks off their CPU in the window; 0 where nobody counted."""
+    if not facts.has("spans") or not facts.scope.has_mono:
+        return 0
+    return int(facts.tables.scalar(SWITCHED) or 0)
 
 
 def _of_each(facts: Facts, lost: Mapping[int, float]) -> Less:
@@ -163,6 +213,6 @@ RULE = Rule(
     cause="CPU oversubscription",
     suspects=_suspects,
     needs=(table("thread_counters", PROFILE, "no CPU time of threads"),),
-    refute="Run with as many slots as CPUs: mostly that takes just as long, which is what the rule"
-    " expects.",
+    refute="Run with as many slots as CPUs: if that takes as long, tasks lose nothing by taking"
+    " turns.",
 )
