@@ -78,7 +78,7 @@ and all of a test that is marked ``every_variant`` run: they read what was made 
 
 
 LONG = Path(__file__).with_name("long_tests.txt")
-"""Tests that take a second or more, by file: of each file the first runs each time, the others with
+"""Tests that take 0.4 s or more, by file: of each file the first runs each time, the others with
 the slow ones. `tools/list_long_tests.py` writes it from what a run of all tests measured."""
 
 

@@ -1,9 +1,11 @@
-"""List the tests that take a second or more, of which `make test` runs the first of each file.
+"""List the tests that take 0.4 s or more, of which `make test` runs the first of each file.
 
 ::
 
     PYTEST_ADDOPTS=--junitxml=tests.xml make test-all
     python tools/list_long_tests.py tests.xml
+
+Several files are read as those of one run, for example of the slow tests and of the others.
 
 Of a test with variants the longest does not count: it may have waited for what all share. Tests of
 properties are left out, as `make test` tries few examples. Those marked slow may stand in the list:
@@ -20,13 +22,13 @@ from pathlib import Path
 
 TESTS = Path(__file__).parents[1] / "tests"
 LISTED = TESTS / "long_tests.txt"
-LEAST_S = 1.0
+LEAST_S = 0.4
 
 
-def took(junit: Path) -> dict[str, dict[str, list[float]]]:
+def took(*junit: Path) -> dict[str, dict[str, list[float]]]:
     """Read how long each variant of each test took, by file below `tests` and name, in seconds."""
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for case in ET.parse(junit).iter("testcase"):
+    for case in (one for path in junit for one in ET.parse(path).iter("testcase")):
         file = _file((case.get("classname") or "").split("."))
         name = (case.get("name") or "").partition("[")[0]
         if file is not None and name.startswith("test_"):
@@ -72,8 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("junit", type=Path, metavar="JUNIT.xml")
-    text = listed(took(parser.parse_args(arguments).junit))
+    parser.add_argument("junit", type=Path, nargs="+", metavar="JUNIT.xml")
+    text = listed(took(*parser.parse_args(arguments).junit))
     LISTED.write_text(text)
     print(f"{LISTED}: {len(text.split()) - text.count(chr(10))} tests")
     return 0

@@ -13,7 +13,7 @@ from pyrometer import _artifacts
 from pyrometer.collect.probes.plugin import records
 from pyrometer.workloads.spark import find_spark
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 # What the application that starts the JVM is given, all others inherit: it is given nothing.
 APP = """
