@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from tests.support import cli
@@ -16,8 +17,10 @@ from tests.support.tables import MS
 
 from pyrometer.accounts.window import open_scope
 from pyrometer.cli.shared.finding import Finder
+from pyrometer.cli.shared.verifying import chosen
 from pyrometer.collect.host.card import this_host
 from pyrometer.collect.launch.record import new_manifest
+from pyrometer.core.errors import UsageError
 from pyrometer.experiments.folder import Canaries, Surroundings, is_experiment, read_plan
 from pyrometer.experiments.run import guard
 from pyrometer.experiments.run.attempt import Attempt, TrialFacts
@@ -437,6 +440,23 @@ def test_the_command_line_says_what_cannot_be_tried(tmp_path, capsys, monkeypatc
         refused = cli.inside(capsys, *words, *more)
         assert refused.code == 2, refused.stderr
         assert why in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        ("heap.oversized", "is a note: no time is predicted"),
+        ("gc.humongous", "is explained by gc.heap-too-small"),
+    ],
+)
+def test_what_has_no_saving_of_its_own_is_not_tried(asked, why):
+    finding = SimpleNamespace(
+        key="gc.heap-too-small", code="gc.heap-too-small",
+        symptoms=[SimpleNamespace(code="gc.humongous")],
+    )  # fmt: skip
+    found = SimpleNamespace(findings=[finding], notes=[SimpleNamespace(code="heap.oversized")])
+    with pytest.raises(UsageError, match=why):
+        chosen(found, [asked])
 
 
 @pytest.mark.parametrize("words", [("explain", "run"), ("rules",)])

@@ -221,13 +221,29 @@ def chosen(found: Findings, asked: Sequence[str]) -> list[Finding]:
         else:
             mine = [one for one in found.findings if word in (one.key, one.code)]
         if not mine:
-            there = ", ".join(one.key for one in found.findings) or "none"
-            raise UsageError(
-                f"no finding {word!r} in this run",
-                f"pyrometer explain RUN --all shows what there is: {there}",
-            )
+            raise _not_to_be_tried(found, word)
         picked |= {one.key: one for one in mine}
     return list(picked.values())
+
+
+def _not_to_be_tried(found: Findings, word: str) -> UsageError:
+    """Say why there is nothing of that name to try."""
+    if any(one.code == word for one in found.notes):
+        return UsageError(
+            f"{word} is a note: no time is predicted to be saved, so there is nothing to try",
+            "pyrometer explain RUN --all has its remedy; pyrometer experiment tries any level",
+        )
+    above = [one.key for one in found.findings if word in {each.code for each in one.symptoms}]
+    if above:
+        return UsageError(
+            f"{word} is explained by {' and '.join(above)} in this run",
+            f"pyrometer explain RUN {above[0]} --verify",
+        )
+    there = ", ".join(one.key for one in found.findings) or "none"
+    return UsageError(
+        f"no finding {word!r} in this run",
+        f"pyrometer explain RUN --all shows what there is: {there}",
+    )
 
 
 def _verify(wanted: Wanted, found: Findings, as_json: bool) -> bool:

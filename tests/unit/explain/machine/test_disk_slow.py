@@ -73,6 +73,20 @@ def test_readers_of_a_scan_wait_in_threads_of_their_own(tmp_path: Path) -> None:
         assert disk_waits(facts, HOST) == {0: 3.0}
 
 
+@pytest.mark.parametrize(("request_ns", "readers_ns"), [(1_000_000, 1e9), (10_000_000, 8e9)])
+def test_readers_wait_for_a_disk_no_longer_than_its_requests_take(
+    request_ns: int, readers_ns: float, tmp_path: Path
+) -> None:
+    # A thousand requests. The rest of what tasks wait for their readers, these compute.
+    with Run.open(disk(request_ns).write(tmp_path)) as run:
+        scope = open_scope(run, None)
+        facts = Facts(scope, summarise(scope))
+        facts.__dict__["ledger"] = {
+            0: {"task/waiting/block_io": 2e9, "task/waiting/helper/Scan parquet": 8e9}
+        }
+        assert disk_waits(facts, None) == {0: pytest.approx(2e9 + readers_ns, rel=0.05)}
+
+
 def test_near_miss_a_control_group_whose_limit_is_not_reached(tmp_path: Path) -> None:
     found = judged(limited(4 << 20, 1 << 30).write(tmp_path), RULE)
     assert not any(one.shown for one in found.findings)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,27 @@ def test_a_conversion_for_each_pair(tmp_path: Path) -> None:
 def test_a_comparison_of_both_sides_cannot_be_moved(tmp_path: Path) -> None:
     change = joined("BroadcastNestedLoopJoin", expression("(t >= start)", 2.8, 0.7))
     assert shown(tmp_path, PER_PAIR, change) == []
+
+
+@pytest.mark.parametrize("column", ["input[1, decimal(18,6), true]", "start#2", "val#12L"])
+def test_a_column_that_is_read_cannot_be_moved(column: str, tmp_path: Path) -> None:
+    change = joined("SortMergeJoin", expression(column, 2.8, 0.7))
+    assert shown(tmp_path, PER_PAIR, change) == []
+
+
+@pytest.mark.parametrize(("text", "count"), [("(k#1 + k#2)", 0), ("(k#1 + k#5)", 1)])
+def test_what_reads_columns_of_both_sides_cannot_be_moved(
+    text: str, count: int, tmp_path: Path
+) -> None:
+    below = replace(node(3, "Scan", 2, [0]), simple_string="Scan [k#1]")
+    change = plan(
+        node(0, "SortMergeJoin", None, [0]),
+        node(1, "Scan", 0, [0]),
+        node(2, "InMemoryTableScan", 0, [0]),
+        below,  # what was cached: the same columns, which the join knows by other numbers
+        operators=(operator("SortMergeJoin", 0, 4.0, expression(text, 2.8, 0.7)),),
+    )
+    assert len(judged_with(tmp_path, job(), PER_PAIR, change).findings) == count
 
 
 def test_a_join_without_costly_expressions(tmp_path: Path) -> None:

@@ -138,17 +138,37 @@ def disk_waits(facts: Facts, host: str | None) -> dict[int, float]:
     """Give what a host's tasks waited for block devices, by number of the stage.
 
     Readers of a scan wait in threads of their own, and the task for these: where the scan is of
-    local files, that counts as well.
+    local files, that counts as well, up to the time that requests took while stages ran. Beyond it
+    readers computed, or waited for a CPU.
     """
     remote = {number for scan in remote_scans(facts) for number in scan.numbers}
-    found = {
-        number: sum(
-            ns for path, ns in rows.items()
-            if path == WAITS or (number not in remote and path.startswith(READERS))
-        )
-        for number, rows in rows_on(facts, host).items()
-    }  # fmt: skip
+    own: dict[int, float] = {}
+    readers: dict[int, float] = {}
+    for number, rows in rows_on(facts, host).items():
+        own[number] = rows.get(WAITS, 0.0)
+        local = number not in remote
+        readers[number] = sum(ns for path, ns in rows.items() if local and path.startswith(READERS))
+    total = sum(readers.values())
+    most = _requests_ns(facts, host) if total else None
+    share = 1.0 if most is None else min(1.0, most / total)
+    found = {number: ns + share * readers[number] for number, ns in own.items()}
     return {number: ns for number, ns in found.items() if ns > 0}
+
+
+def _requests_ns(facts: Facts, host: str | None) -> float | None:
+    """Give the time that reading took while stages ran, over all requests; None if unknown.
+
+    A limit on reading holds requests back before a device counts them.
+    """
+    spent = [
+        ns for (of, _), ns in growth_of_each(facts, "disk/%", "read_time_ns").items()
+        if host in (None, of)
+    ]  # fmt: skip
+    if not spent:
+        return None
+    held = limits(facts)
+    limit = held.get(host) or held.get(None)
+    return sum(spent) + (limit.held_ns * max(1, facts.slots) if limit else 0.0)
 
 
 def slow_disks(facts: Facts, limited: Collection[str | None] = ()) -> list[Disk]:

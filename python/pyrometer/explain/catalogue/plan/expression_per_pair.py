@@ -20,8 +20,9 @@ Remedy
     or a checkpoint of the side prevents that.
 
 When it is wrong
-    Where the expression reads columns of both sides, it cannot be moved. Where the join compares
-    few pairs, it costs just as much below.
+    Where the expression reads columns of both sides, it cannot be moved; those that the plan shows
+    to do so are left out, and so are columns that are merely read. Where the join compares few
+    pairs, it costs just as much below.
 
 Source
     Lines of generated code and their expressions: docs/reference/codegen.md. Implicit conversions:
@@ -33,13 +34,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from pyrometer.attribution.plan_columns import INPUT
 from pyrometer.attribution.schema import Expression, Operator
 from pyrometer.core import units
 from pyrometer.explain.evidence.alike import alike
+from pyrometer.explain.evidence.expressions.plan_columns import Origins
 from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.plan_nodes import (
     and_more,
     of_operators,
+    plans_by_id,
     sampled,
     shares_of_stages,
     total,
@@ -58,6 +62,8 @@ meet few."""
 _COMPARES = re.compile(r" (?:<|<=|>|>=|=|<=>|AND|OR) ")
 _CALLS = re.compile(r"\b(?!AND|OR|NOT|IN)\w+\(")
 _COLUMN = re.compile(r"[\w.]+#\d+")
+_READ_ALONE = re.compile(rf"{INPUT.pattern}|[\w.`]+#\d+L?")
+"""A column, by its number among those of the join or by its name."""
 
 
 def _reads_both(expression: str) -> bool:
@@ -87,12 +93,36 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
 def _each(facts: Facts) -> Iterator[tuple[str, float, Suspect]]:
     """Give each join with expressions of a side, and the costliest."""
     joins = [one for one in facts.summary.operators if one.operator in JOINS]
-    for operator, found in of_operators(joins, lambda e: not _reads_both(e.expression)):
+    for operator, every in of_operators(joins, lambda e: _can_be_moved(e.expression)):
+        origins = _origins(facts, operator)
+        found = [one for one in every if origins is None or not origins.mixes(one.expression)]
+        if not found:
+            continue
         expression = total(found)
         shares = shares_of_stages(facts, operator, expression.share)
         if shares:
             suspect = _suspect(facts, operator, expression, len(found), shares)
             yield unnumbered(expression.expression), float(expression.on_cpu_ns), suspect
+
+
+def _can_be_moved(expression: str) -> bool:
+    """Whether there is something to compute below a join, by the expression alone.
+
+    Examples
+    --------
+    >>> _can_be_moved("cast(t#1 as decimal(18,6))"), _can_be_moved("input[1, bigint, false]")
+    (True, False)
+    """
+    return not (_READ_ALONE.fullmatch(expression) or _reads_both(expression))
+
+
+def _origins(facts: Facts, operator: Operator) -> Origins | None:
+    """Say from which sides columns come, where the plan of a join is known."""
+    if operator.sql_id is None or operator.node_id is None:
+        return None
+    plan = plans_by_id(facts).get(operator.sql_id)
+    node = plan.by_id.get(operator.node_id) if plan else None
+    return Origins(plan, node) if plan and node else None
 
 
 def _suspect(

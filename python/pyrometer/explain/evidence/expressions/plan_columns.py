@@ -97,6 +97,11 @@ class Origins:
         found = (self._sides.get(number, BOTH) for number in columns(text))
         return frozenset().union(*found)
 
+    def mixes(self, text: str) -> bool:
+        """Whether an expression surely reads columns of both sides: of each at least one."""
+        found = {self._sides.get(number, BOTH) for number in columns(text)}
+        return {frozenset({LEFT}), frozenset({RIGHT})} <= found
+
     def pass_through(self, node: Node, *, plain: bool = False) -> None:
         """Note what a node above gives new names to; plain columns only, else it is of both."""
         for number, text in aliases(node):
@@ -105,9 +110,12 @@ class Origins:
 
 
 def _ran(plan: Plan, node: Node) -> Iterator[Node]:
-    """Give a node and what ran below it: below a reused exchange columns have other numbers."""
+    """Give a node and what ran below it.
+
+    Below a reused exchange, and below a cached table, columns have other numbers.
+    """
     yield node
-    if not node.name.startswith("Reused"):
+    if not node.name.startswith(("Reused", "InMemoryTableScan")):
         for child in plan.children.get(node.node_id, ()):
             yield from _ran(plan, child)
 
