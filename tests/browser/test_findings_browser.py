@@ -12,7 +12,7 @@ from tests.support.explain.findings import HOSTILE, a_finding, some_findings
 from pyrometer.accounts.window import open_scope
 from pyrometer.core.estimate import Estimate
 from pyrometer.explain.facts import exactly
-from pyrometer.explain.schema import Evidence, Findings, Note, Place, Remedy, Saving
+from pyrometer.explain.schema import Evidence, Findings, Note, Place, Proof, Remedy, Saving
 from pyrometer.pages.page import ReportData
 from pyrometer.report.page import page_data
 from pyrometer.store import Run
@@ -270,6 +270,24 @@ def test_what_may_be_worth_it_stands_below_what_is_sure_with_its_interval(
     assert folded.startswith("1 more, not above the noise")
     alone = browser.open(page_of(some_findings(a_finding(**ratio(0.15, 0.0, 0.3)))))
     assert alone.text("#findings .may-be").startswith("Not sure, but may be worth it")
+
+
+@pytest.mark.slow
+def test_a_proven_finding_says_so_before_it_is_opened(browser: Browser) -> None:
+    measured = Estimate(value=1.9e9, low=1.5e9, high=2.2e9, level=0.95, n=5, method="t")
+    page = browser.open(
+        page_of(some_findings(
+            a_finding("gc.a", proof=Proof(verdict="proven", measured=measured)),
+            a_finding("gc.b", proof=Proof(verdict="not_testable", reason="too little time")),
+        ))
+    )  # fmt: skip
+    proven, other = page.all_texts("#findings > .findings > li > .finding > summary")
+    assert "proven: 1.90 s (1.50 s to 2.20 s) measured" in proven
+    assert "too little time" not in other
+    page.js(f"""document.querySelector("{CARD.format("gc.b")} > summary").click()""")
+    assert "Tried: cannot be tried here (too little time)" in page.text(
+        f"{CARD.format('gc.b')} .finding-body"
+    )
 
 
 def test_what_a_log_says_is_text(browser: Browser) -> None:

@@ -32,18 +32,21 @@ const list = (findings, whole, has) => findings.length > 0 && el("ol", { class: 
 
 const folded = (title, body) => (body ? el("details", { class: "more-findings" }, el("summary", null, title), body) : null);
 
+const isProven = (one) => one.proof?.verdict === "proven";
+
 function card(one, whole, has) {
   const saving = one.saving.elapsed_ns;
   return el("details", { class: one.may ? "finding may" : "finding", data: { code: one.code } },
     el("summary", null,
       el("span", { class: "saves" }, el("b", null, amount(saving.value, "ns")), " ", el("span", { class: "dim" }, percent(one.saving_ratio?.value))),
       el("span", { class: "finding-title" }, el("b", null, one.title), " ", el("span", { class: "dim" }, bdi(one.where)),
-        one.may && el("span", { class: "dim" }, ` · may save ${ends(saving, "ns") ?? amount(saving.value, "ns")}`)),
+        one.may && el("span", { class: "dim" }, ` · may save ${ends(saving, "ns") ?? amount(saving.value, "ns")}`),
+        isProven(one) && el("span", { class: "proven" }, " · ", bdi(one.tried))),
       bar(saving, whole)),
     el("div", { class: "finding-body" },
       el("p", null, bdi(one.mechanism)),
       one.muted && el("p", { class: "note" }, "Muted: ", bdi(one.muted)),
-      one.proof && el("p", { class: "note" }, "Tried: ", bdi(one.tried)),
+      one.proof && !isProven(one) && el("p", { class: "note" }, "Tried: ", bdi(one.tried)),
       !inVain(one) && one.remedies.map(remedy),
       el("dl", { class: "pairs" },
         el("dt", null, "Saves"), el("dd", null, `${within(saving, "ns")} of elapsed time; ${within(one.saving.core_ns, "ns")} of cores`),
