@@ -71,7 +71,7 @@ def run(cluster: Standalone, tmp_path_factory: pytest.TempPathFactory) -> Path:
          "--master", cluster.url, "--executor-memory", "600m", "--conf", "spark.ui.enabled=false",
          "--conf", "spark.pyrometer.ping.interval.ms=500", str(program)],
         env={**os.environ, **cluster.submit_environment()},
-        capture_output=True, text=True, timeout=200, check=False,
+        capture_output=True, text=True, timeout=400, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     return folder

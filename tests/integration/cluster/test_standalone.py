@@ -67,7 +67,7 @@ def submit(cluster: Standalone, *words: str, before: tuple[str, ...] = ()) -> st
     done = subprocess.run(
         [*before, script, "--master", cluster.url, "--executor-memory", "600m",
          "--conf", "spark.ui.enabled=false", *words],
-        env=env, capture_output=True, text=True, timeout=200, check=False,
+        env=env, capture_output=True, text=True, timeout=400, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout

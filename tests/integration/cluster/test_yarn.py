@@ -60,7 +60,7 @@ def submit(
          "--deploy-mode", mode, "--num-executors", "1", "--executor-memory", "600m",
          "--driver-memory", "600m", "--conf", "spark.ui.enabled=false",
          str(folder / "app.py"), out],
-        env=env, capture_output=True, text=True, timeout=200, check=False,
+        env=env, capture_output=True, text=True, timeout=400, check=False,
     )  # fmt: skip
     assert done.returncode == 0, f"{done.stderr[-3000:]}\n{room(cluster)}"
 

@@ -60,7 +60,7 @@ def test_pprof_of_go_adds_up_as_we_do(tmp_path: Path, event: str) -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=120,
+        timeout=400,
     )
     rows = [line.split(None, 5) for line in done.stdout.splitlines()]
     found = {
