@@ -13,7 +13,8 @@ Mechanism
 
     A task that another takes off its CPU finds that one's data in the caches when it is back, and
     loads its own again. That takes between nothing and `MOST_SWITCH_NS`, by what fits into the
-    caches, so that this saving is not sure before it is tried (`--verify`).
+    caches, so that this saving is not sure before it is tried (`--verify`). A scan of Parquet with
+    eight slots on two CPUs, tried so, took as long with two.
 
     Where threads of the JVM ran on fewer CPUs than there are slots while other CPUs of the host
     were idle, they are not allowed to use those. The simulator removes waits of tasks for as long
@@ -58,6 +59,8 @@ from pyrometer.simulation.measured import Floats
 
 MOST_SWITCH_NS = 1e6
 """CPU time for loading caches again that a task needs at most when it is back on its CPU."""
+MEAN_SWITCH = 0.17
+"""Of it, on average, if any order of magnitude from 3 microseconds to the most is as likely."""
 SWITCHED = """
 SELECT coalesce(sum(n), 0)::BIGINT FROM (
   SELECT max(c.involuntary_switches_count) - min(c.involuntary_switches_count) AS n
@@ -170,7 +173,7 @@ def _oversubscribed(facts: Facts) -> Iterator[Suspect]:
             f" {units.duration(MOST_SWITCH_NS)} of CPU."
         ),
         change=(facts.less_cpu("caches", {n: ns / cpu[n] for n, ns in cost.items()}),),
-        extent=Extent(0.5, 0.0, 1.0, round(count)),
+        extent=Extent(MEAN_SWITCH, 0.0, 1.0, round(count)),
         evidence=[
             *evidence,
             shown_by("times that tasks were taken off a CPU", switches, "count", "thread_counters",
