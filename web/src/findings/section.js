@@ -41,7 +41,7 @@ function card(one, whole, has) {
       el("span", { class: "saves" }, el("b", null, amount(saving.value, "ns")), " ", el("span", { class: "dim" }, percent(one.saving_ratio?.value))),
       el("span", { class: "finding-title" }, el("b", null, one.title), " ", el("span", { class: "dim" }, bdi(one.where)),
         one.may && el("span", { class: "dim" }, ` · may save ${ends(saving, "ns") ?? amount(saving.value, "ns")}`),
-        isProven(one) && el("span", { class: "proven" }, " · ", bdi(one.tried))),
+        isProven(one) && el("span", null, " · ", bdi(one.tried))),
       bar(saving, whole)),
     el("div", { class: "finding-body" },
       el("p", null, bdi(one.mechanism)),

@@ -53,7 +53,7 @@ def test_alike_tasks_load_their_caches_again(tmp_path: Path) -> None:
     assert saved.low == 0
     assert saved.high == pytest.approx(1.2e9, rel=0.1)
     assert not found.shown
-    assert "took each other off them 4 792 times" in found.mechanism
+    assert "preempted each other 4 792 times" in found.mechanism
     assert (found.remedies[0].factor, found.remedies[0].level) == ("layout.tasks", "4")
 
 

@@ -11,10 +11,10 @@ Mechanism
     turn costs nothing by itself. It is worth something where large tasks start late behind small
     ones, or memory is short (collections and spills have rules of their own).
 
-    A task that another takes off its CPU finds that one's data in the caches when it is back, and
-    loads its own again. That takes between nothing and `MOST_SWITCH_NS`, by what fits into the
-    caches, so that this saving is not sure before it is tried (`--verify`). A scan of Parquet with
-    eight slots on two CPUs, tried so, took as long with two.
+    A task that was preempted finds another's data in the caches when it runs again, and loads its
+    own once more. That takes between nothing and `MOST_SWITCH_NS`, by what fits into the caches,
+    so that this saving is not sure before it is tried (`--verify`). Of a scan of Parquet with
+    eight slots on two CPUs three blocks could not tell: two slots saved between -10 and 3 %.
 
     Where threads of the JVM ran on fewer CPUs than there are slots while other CPUs of the host
     were idle, they are not allowed to use those. The simulator removes waits of tasks for as long
@@ -22,7 +22,7 @@ Mechanism
 
 Evidence
     Slots against the CPUs that the application's threads ran on; waits of task threads for a CPU,
-    without those behind other processes; how often the kernel took task threads off their CPU. For
+    without those behind other processes; how often task threads were preempted. For
     a JVM that is bound: the CPU of each reading of a
     thread while a stage ran, and idle time of the others. This is checked where one JVM runs all
     tasks, in the `MOST_STAGES` stages whose tasks waited longest, and reported for those with at
@@ -168,15 +168,15 @@ def _oversubscribed(facts: Facts) -> Iterator[Suspect]:
     yield Suspect(
         place=place(facts, "setting", cost, setting="layout.tasks"),
         mechanism=(
-            f"{at_once} and took each other off them {units.count(round(count))} times. Each time a"
-            f" task is back it loads its data into the caches again, for up to"
+            f"{at_once} and preempted each other {units.count(round(count))} times. Each time a"
+            f" task runs again it loads its data into the caches once more, for up to"
             f" {units.duration(MOST_SWITCH_NS)} of CPU."
         ),
         change=(facts.less_cpu("caches", {n: ns / cpu[n] for n, ns in cost.items()}),),
         extent=Extent(MEAN_SWITCH, 0.0, 1.0, round(count)),
         evidence=[
             *evidence,
-            shown_by("times that tasks were taken off a CPU", switches, "count", "thread_counters",
+            shown_by("involuntary switches of tasks", switches, "count", "thread_counters",
                  SWITCHED, "/ledger/task/run_queue", switches),
         ],
         remedies=remedies,
